@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from segiou.geometry.boxes import box_blocks, box_giou, box_iou, box_signed_iou
+from segiou.geometry.boxes import box_giou, box_iou, box_signed_iou, iter_box_iou
 from segiou.geometry.matching import match_boxes
 
 pytest.importorskip("pytest_benchmark")
@@ -42,7 +42,7 @@ def test_many(benchmark, way):
 
     def run():
         if way == "blocks":
-            return max(block.max() for _, block in box_blocks(truth, pred))
+            return max(block.max() for _, block in iter_box_iou(truth, pred))
         return box_iou(truth, pred, out=out).max()
 
     assert 0 < benchmark.pedantic(run, rounds=1) <= 1

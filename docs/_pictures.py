@@ -36,8 +36,8 @@ def drawings() -> dict[str, Callable[[], Any]]:
     return {
         "confusion_matrix": lambda: keen.plot("confusion_matrix"),
         "class_bars": lambda: keen.plot("class_bars", intervals=keen.intervals(resamples=1000)),
-        "accuracy_against_iou": lambda: keen.plot("accuracy_against_iou"),
-        "boundary_against_iou": lambda: keen.plot("boundary_against_iou"),
+        "accuracy_vs_iou": lambda: keen.plot("accuracy_vs_iou"),
+        "boundary_vs_iou": lambda: keen.plot("boundary_vs_iou"),
         "prevalence_curve": lambda: keen.plot("prevalence_curve"),
         "image_distribution": lambda: keen.plot("image_distribution", bins=10),
         "class_boxes": lambda: keen.plot("class_boxes"),

@@ -98,7 +98,7 @@ WRONG_KINDS = [
         "threshold must be a number, not str",
     ),
     (lambda: geometry.consensus([[[0]], [[0]]], "2"), "num_classes must be an integer, not str"),
-    (lambda: geometry.consensus(3, 2), "masks must be label images, one an annotator, not int"),
+    (lambda: geometry.consensus(3, 2), "masks must be label images, one per annotator, not int"),
     (lambda: geometry.count_label_sets(None, []), "truth must be a sequence of samples"),
     (lambda: segiou.compare(RUN, RUN).to_text(width=np.nan), "width must be an integer, not float"),
     (lambda: folder(key=7), "key must be text, not int"),
@@ -143,14 +143,14 @@ WRONG_KINDS = [
         "each of measures must be measures or their keys",
     ),
     (lambda: geometry.mask_to_box("mask"), "mask must be boolean or integer, got dtype <U4"),
-    (lambda: geometry.box_to_mask(None, (2, 2)), "each box must be integers or floats"),
+    (lambda: geometry.box_to_mask(None, (2, 2)), "each box must consist of integers or floats"),
     (lambda: geometry.box_to_mask(BOX, (2, 2), fmt=None), "'xywh' or 'cxcywh', not NoneType"),
     (lambda: geometry.box_iou([BOX], [BOX], elementwise="no"), "elementwise must be True or False"),
     (
         lambda: geometry.mask_iou([[[1]]], [[[1]]], elementwise=1),
         "elementwise must be True or Fals",
     ),
-    (lambda: list(geometry.box_blocks([BOX], [BOX], measure=3)), "measure must be .*not int"),
+    (lambda: list(geometry.iter_box_iou([BOX], [BOX], measure=3)), "measure must be .*not int"),
 ]
 
 WRONG_POLYGONS = [
@@ -192,7 +192,7 @@ def test_wrong_kinds_of_polygons(call, text):
 
 def test_no_comparison_to_draw():
     plots = pytest.importorskip("segiou.plots")
-    with pytest.raises(TypeError, match=r"comparison must be what segiou\.compare gives, not Run"):
+    with pytest.raises(TypeError, match=r"comparison must be a result of segiou\.compare, not Run"):
         plots.comparison_forest(RUN)
 
 
@@ -223,10 +223,13 @@ WRONG_VALUES = [
     (lambda: BoundaryOptions(resolution=np.nan), "resolution must be a number, got NaN"),
     (lambda: count_pairs([0], [0], 0), "num_classes must be at least 1, got 0"),
     (lambda: geometry.box_to_mask(BOX, 3), r"shape must be two sizes, \(height, width\), got 3"),
-    (lambda: geometry.mask_to_box([[0, 1], [1]]), "mask must be numbers in the shape of an array"),
+    (
+        lambda: geometry.mask_to_box([[0, 1], [1]]),
+        "mask must be convertible to an array of numbers",
+    ),
     (
         lambda: geometry.box_iou([BOX, [0]], [BOX]),
-        "each truth box must be numbers in the shape of an array",
+        "each truth box must be convertible to an array of numbers",
     ),
 ]
 

@@ -1,8 +1,10 @@
-"""Boundary quality of label maps, per class, from counts that add up.
+"""Boundary quality of label maps per class, computed from counts that add up.
 
-Region overlap forgives ragged edges on large objects; these measures do not.
+Unlike region overlap, these measures penalise ragged edges on large objects.
 """
 
 from segiou._support import lazy_face
 
-__getattr__, __dir__ = lazy_face(__name__)
+__getattr__, __dir__ = lazy_face(
+    __name__, {"bin_values": "bin_distances", "kind_lengths": "element_lengths"}
+)

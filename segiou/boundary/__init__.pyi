@@ -2,15 +2,15 @@ from segiou.boundary.accumulator import BoundaryAccumulator as BoundaryAccumulat
 from segiou.boundary.boundary_options import (
     BoundaryOptions as BoundaryOptions,
     Tolerance as Tolerance,
-    bin_values as bin_values,
+    bin_distances as bin_distances,
 )
 from segiou.boundary.boundary_sums import BoundaryCounts as BoundaryCounts
 from segiou.boundary.codes import LabelCodes as LabelCodes
 from segiou.boundary.contours import (
     ContourDistances as ContourDistances,
     ContourPoints as ContourPoints,
+    element_lengths as element_lengths,
     find_contour as find_contour,
-    kind_lengths as kind_lengths,
 )
 from segiou.boundary.image import (
     BACKEND as BACKEND,

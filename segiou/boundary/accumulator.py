@@ -1,4 +1,4 @@
-"""Boundary counts of a stream of label maps, updated, merged and read at any time."""
+"""Accumulator of boundary counts that is updated per pair of label maps."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ __all__ = ["BoundaryAccumulator"]
 class BoundaryAccumulator(Accumulator):
     """Accumulate boundary counts over pairs of label maps.
 
-    Accumulators add up and can be updated by several threads at once: see
-    :class:`segiou.accumulators.base.Accumulator`.
+    Accumulators add up and can be updated by several threads at once; see
+    :class:`segiou.accumulators.base.Accumulator`. Memory does not grow with the
+    number of updates.
 
     Parameters
     ----------
     labels, pred_labels, ignore, exclude, unassigned
-        As of :class:`segiou.ConfusionMatrix`. Pixels whose truth is ignored
-        make no boundary and count nowhere.
+        As for :class:`segiou.ConfusionMatrix`. Pixels whose truth is ignored
+        form no boundary and are not counted.
     options : BoundaryOptions, optional
-        What to measure.
+        Widths, tolerances and contours to measure.
 
     Examples
     --------
@@ -74,15 +75,7 @@ class BoundaryAccumulator(Accumulator):
 
     @classmethod
     def from_options(cls, options: ClassOptions, boundary: BoundaryOptions | None = None) -> Self:
-        """An empty accumulator of the given classes that measures what is said.
-
-        Parameters
-        ----------
-        options : ClassOptions
-            The classes, and what is ignored.
-        boundary : BoundaryOptions, optional
-            What is measured at boundaries; None measures nothing.
-        """
+        """An empty accumulator with the given class options and boundary options."""
         new = cls.__new__(cls)
         new.options = BoundaryOptions() if boundary is None else boundary
         new._start(options)
@@ -113,7 +106,7 @@ class BoundaryAccumulator(Accumulator):
 
     @property
     def counts(self) -> BoundaryCounts:
-        """Everything counted so far; a copy."""
+        """A copy of everything counted so far."""
         return BoundaryCounts.trusted(self._cells.copy(), self.num_classes, self.options)
 
     def state_dict(self) -> dict[str, Json]:
@@ -124,18 +117,18 @@ class BoundaryAccumulator(Accumulator):
     def update(
         self, truth: Any, pred: Any, *, mask: Any = None, batch: bool = False
     ) -> list[ImageBoundaries]:
-        """Count a pair of label maps, or a batch of them; all of it or, if refused, nothing.
+        """Count a pair of label maps or a batch of them; an error leaves the state unchanged.
 
         Parameters
         ----------
         truth, pred : array_like of int or bool, equal shapes (H, W)
-            Label map of the truth, (H, W); predicted label map, (H, W).
+            True and predicted label map.
         mask : array_like of bool, optional
             True where a pixel is valid.
         batch : bool
-            The shapes are (..., H, W), a label map at each place of the
-            leading axes. A volume is no batch: its boundaries go through its
-            slices, too.
+            Whether the shapes are (..., H, W), with one label map per index of
+            the leading axes. A volume is not a batch, because its boundaries
+            cross slices.
 
         Returns
         -------
@@ -145,9 +138,9 @@ class BoundaryAccumulator(Accumulator):
         Raises
         ------
         TypeError, ValueError, UndeclaredValuesError
-            As :func:`segiou.boundary.measure_boundaries` does.
+            As for :func:`segiou.boundary.measure_boundaries`.
         OverflowError
-            If a count would leave int64; the state is unchanged then.
+            If a count would exceed int64.
         """
         truth, pred = self._codes.encode(truth, pred, mask, batch=batch)
         shape = math.prod(truth.shape[:-2]), *truth.shape[-2:]

@@ -1,4 +1,4 @@
-"""What to measure at boundaries, and the steps to which histograms round distances."""
+"""Boundary options, and the bin widths of distance histograms."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ __all__ = [
     "Contour",
     "Tolerance",
     "bin_distances",
-    "bin_values",
+    "bin_indices",
     "fixed_point",
 ]
 
-#: Sums of distances are kept in units of the resolution divided by this.
+#: Sums of distances are kept as integers in units of the resolution divided by this.
 FIXED_POINT = 1 << 16
 _FINE = 64
 _PER_OCTAVE = 32
@@ -42,18 +42,18 @@ _OCTAVES = 11
 BINS = _FINE + _PER_OCTAVE * _OCTAVES + 1
 
 
-def bin_values(resolution: float) -> NDArray[np.float64]:
-    """Distance that each bin stands for.
+def bin_distances(resolution: float) -> NDArray[np.float64]:
+    """Representative distance of each histogram bin.
 
-    Steps of the resolution below 64 of them (16 pixels, by default), from
-    there steps that double with every doubling of the distance: a distance is
-    off by at most half the resolution there, and by at most 1/64 of itself
-    beyond. The last bin is infinite.
+    Bins have the width of the resolution up to 64 resolutions (16 pixels by
+    default); beyond, their width doubles whenever the distance doubles. The
+    rounding error is at most half the resolution in the first part and at most
+    1/64 of the distance beyond. The last bin is infinite.
 
     Parameters
     ----------
     resolution : float
-        Width of a step, in pixels.
+        Width of the finest bins, in pixels.
 
     Returns
     -------
@@ -61,15 +61,14 @@ def bin_values(resolution: float) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> values = bin_values(0.25)
+    >>> values = bin_distances(0.25)
     >>> values[[0, 1, 4, 63, 64, 65]].tolist(), float(values[-2]), float(values[-1])
     ([0.0, 0.25, 1.0, 15.75, 16.0, 16.5], 32256.0, inf)
     """
     return _UNIT_VALUES * resolution
 
 
-#: In units of the resolution: what the bins stand for, and where each ends; the last finite
-#: one takes everything that is not infinite.
+#: Values and upper ends of the bins in units of the resolution; the last finite bin has no end.
 _UNIT_VALUES = np.concatenate(
     [
         np.arange(float(_FINE)),
@@ -80,7 +79,7 @@ _UNIT_VALUES = np.concatenate(
 _UNIT_ENDS = np.append((_UNIT_VALUES[1:-1] + _UNIT_VALUES[:-2]) / 2, np.finfo(np.float64).max)
 
 
-def bin_distances(distances: NDArray[np.float64], resolution: float) -> NDArray[np.intp]:
+def bin_indices(distances: NDArray[np.float64], resolution: float) -> NDArray[np.intp]:
     """Bin of each distance.
 
     Raises
@@ -100,7 +99,7 @@ def bin_distances(distances: NDArray[np.float64], resolution: float) -> NDArray[
 
 
 def fixed_point(distances: NDArray[np.float64], resolution: float) -> NDArray[np.float64]:
-    """Whole numbers of the unit of sums; 0 for infinite distances, which the last bin counts."""
+    """Distances as whole units of sums; 0 if infinite, since the last bin counts those."""
     finite = np.where(np.isfinite(distances), distances, 0.0)
     return np.rint(finite * (FIXED_POINT / resolution))
 
@@ -108,7 +107,7 @@ def fixed_point(distances: NDArray[np.float64], resolution: float) -> NDArray[np
 Border = Literal["reference", "boundary", "none"]
 Contour = Literal["pixels", "elements"]
 Unit = Literal["absolute", "diagonal", "mm"]
-#: Units by how text that has them ends.
+#: Units by their suffix.
 _UNITS: dict[str, Unit] = {"%": "diagonal", "mm": "mm"}
 
 
@@ -122,7 +121,7 @@ class Tolerance:
         Pixels (units of the spacing, for distances between contours), or the
         fraction: 0.02 is 2 % of the diagonal.
     unit : {"absolute", "diagonal", "mm"}
-        Which of the two; ``"mm"`` is absolute, in units of a spacing in mm.
+        Unit of the value; ``"mm"`` requires a spacing in mm.
 
     Examples
     --------
@@ -153,14 +152,14 @@ class Tolerance:
         Raises
         ------
         TypeError
-            If the value is neither.
+            If the value has a different type.
         ValueError
-            If the string is no number.
+            If the text is not a valid tolerance.
         """
         if isinstance(value, Tolerance):
             return value
         if isinstance(value, bool) or not (isinstance(value, str) or hasattr(value, "__float__")):
-            msg = f"a tolerance is a number or a string such as '2%', got {value!r}"
+            msg = f"a tolerance must be a number or a string such as '2%', got {value!r}"
             raise TypeError(msg)
         if not isinstance(value, str):
             return cls(float(value))
@@ -170,8 +169,8 @@ class Tolerance:
             parsed = float(text.removesuffix("%").removesuffix("mm"))
         except ValueError:
             msg = (
-                f"{value!r} is no tolerance; write '3' for pixels, '2%' for a share of the "
-                "diagonal, '2mm' for millimetres"
+                f"invalid tolerance {value!r}; use '3' (pixels), '2%' (of the image diagonal) "
+                "or '2mm'"
             )
             raise ValueError(msg) from None
         return cls(parsed / 100 if unit == "diagonal" else parsed, unit)
@@ -182,35 +181,13 @@ class Tolerance:
         return f"{digits(self.value)}{'mm' * (self.unit == 'mm')}"
 
     def distance(self, shape: tuple[int, int], spacing: tuple[float, float]) -> float:
-        """Distance in units of the spacing, for an image of this shape.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Height and width, in pixels.
-        spacing : tuple of float
-            Size of a pixel along each axis.
-
-        Returns
-        -------
-        float
-        """
+        """Distance in units of the spacing, for an image of this shape in pixels."""
         if self.unit != "diagonal":
             return self.value
         return self.value * math.hypot(shape[0] * spacing[0], shape[1] * spacing[1])
 
     def width(self, shape: tuple[int, int]) -> int:
-        """Whole pixels, at least 1; a fraction is rounded as boundary-iou does.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Height and width, in pixels.
-
-        Returns
-        -------
-        int
-        """
+        """Width in whole pixels, at least 1; a fraction is rounded as in boundary-iou-api."""
         return max(1, round(self.distance(shape, (1.0, 1.0))))
 
 
@@ -220,35 +197,35 @@ def _tolerances(values: Any, name: str) -> tuple[Tolerance, ...]:
     several = read_several(name, values, "a number, a string such as '2%', or several of them")
     read = tuple(Tolerance.of(v) for v in several)
     if len(set(read)) != len(read):
-        msg = f"{name} has a value twice: {', '.join(map(str, read))}"
+        msg = f"{name} contains duplicates: {', '.join(map(str, read))}"
         raise ValueError(msg)
     return read
 
 
 @dataclass(frozen=True, init=False)
 class BoundaryOptions(Measure):
-    """What to measure; kept with every result, and equal wherever results are added.
+    """Boundary options; results can be added only if their options are equal.
 
     Parameters
     ----------
     widths : Tolerance, float or str, or several
-        Widths d of Boundary IoU and of the trimaps, in pixels; ``()`` for none.
+        Widths d of Boundary IoU and of trimaps, in pixels; ``()`` for none.
     trimaps : bool
-        Whether the trimaps are measured.
+        Whether trimaps are measured.
     tolerances : Tolerance, float or str, or several
         Tolerances of boundary precision, recall, F1 and surface Dice, in units
         of the spacing; with ``()``, only distances are measured.
     contours : {"pixels", "elements"}, or both
-        What a boundary consists of for these and for the distances: pixels, or
+        Elements of a boundary for these scores and for distances: pixels, or
         surface elements between pixels; ``()`` for neither.
     spacing : (float, float)
         Height and width of a pixel.
     border : {"reference", "boundary", "none"}
         Whether a class that touches the image border has a boundary there.
-        ``"reference"``: as each measure's own reference has it, that is a
-        boundary everywhere but in trimaps.
+        ``"reference"`` follows the reference implementation of each measure:
+        a boundary everywhere except in trimaps.
     resolution : float, optional
-        Finest step of the histograms of distances, by default a quarter of the
+        Finest bin width of distance histograms; by default a quarter of the
         smaller spacing.
 
     Examples
@@ -302,18 +279,7 @@ class BoundaryOptions(Measure):
 
     @classmethod
     def of(cls, choice: BoundaryOptions | bool | None) -> BoundaryOptions | None:  # type: ignore[override]
-        """Read what a caller asks for: True is all by default, False and None nothing.
-
-        Parameters
-        ----------
-        choice : BoundaryOptions or bool or None
-            What the caller asks for.
-
-        Raises
-        ------
-        TypeError
-            If it is something else.
-        """
+        """Options from a caller's choice: True for the defaults, False and None for nothing."""
         if choice is None or isinstance(choice, bool):
             return cls() if choice else None
         if not isinstance(choice, BoundaryOptions):
@@ -322,17 +288,7 @@ class BoundaryOptions(Measure):
         return choice
 
     def difference(self, other: BoundaryOptions) -> str:
-        """Say in words in what other options differ; empty if they do not.
-
-        Parameters
-        ----------
-        other : BoundaryOptions
-            What to compare with.
-
-        Returns
-        -------
-        str
-        """
+        """Describe the differences to other options; empty if there are none."""
         return "; ".join(
             f"boundary {name} is {_shown(mine)} here and {_shown(theirs)} there"
             for name in self.to_dict()
@@ -340,13 +296,13 @@ class BoundaryOptions(Measure):
         )
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
-        """Boundaries of these classes."""
+        """The plan for these classes."""
         from segiou.boundary.boundary_plan import BoundaryPlan
 
         return BoundaryPlan(self, classes, masks)
 
     def words(self, labels: Any) -> list[str]:
-        """What the command line can say of the options; the rest is for Python."""
+        """Command-line arguments for these options, as far as the command supports them."""
         chosen: Any = self.chosen()
         options = {"widths": "boundary", "tolerances": "boundary-tolerance"}
         words = [
@@ -356,21 +312,21 @@ class BoundaryOptions(Measure):
 
     @property
     def band_border(self) -> bool:
-        """Whether the image border is a boundary to Boundary IoU."""
+        """Whether the image border is a boundary for Boundary IoU."""
         return self.border != "none"
 
     @property
     def trimap_border(self) -> bool:
-        """Whether the image border is a boundary to the trimaps."""
+        """Whether the image border is a boundary for trimaps."""
         return self.border == "boundary"
 
     @property
     def contour_border(self) -> bool:
-        """Whether the image border is a boundary to contours and their distances."""
+        """Whether the image border is a boundary for contours and their distances."""
         return self.border != "none"
 
     def chosen(self) -> dict[str, Json]:
-        """What is not the default, as arguments that give it again; distances as text.
+        """Arguments that differ from the defaults, with distances as text.
 
         Examples
         --------
@@ -384,19 +340,13 @@ class BoundaryOptions(Measure):
         return own | {name: [str(distance) for distance in own[name]] for name in distances}
 
     def to_dict(self) -> dict[str, Json]:
-        """Plain values, for JSON; :meth:`from_dict` reads them."""
+        """The options as JSON-ready values; :meth:`from_dict` reads them."""
         plain = asdict(self)
         return {name: [*v] if isinstance(v, tuple) else v for name, v in plain.items()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> BoundaryOptions:
-        """Read what :meth:`to_dict` gave.
-
-        Parameters
-        ----------
-        data : mapping
-            What :meth:`to_dict` gave.
-        """
+        """Options from the values of :meth:`to_dict`."""
         read = {
             name: tuple(Tolerance(**t) for t in data[name]) for name in ("widths", "tolerances")
         }
@@ -412,7 +362,7 @@ def _widths(values: Any) -> tuple[Tolerance, ...]:
     for width in widths:
         pixels = width.unit == "absolute" and width.value >= 1 and width.value % 1 == 0
         if width.unit != "diagonal" and not pixels:
-            msg = f"a width is a whole number of pixels, at least 1, got {width}"
+            msg = f"a width must be a whole number of pixels, at least 1, got {width}"
             raise ValueError(msg)
     return widths
 

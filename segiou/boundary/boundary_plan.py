@@ -1,4 +1,4 @@
-"""Boundaries as a measure of runs: what is counted of a pair, scores, and their table."""
+"""The built-in measure of boundaries: counts per pair, scores and their table."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _TITLES = {
     "hausdorff_95": "HD95",
 }
 _ABOUT = (
-    "How well the edges of each class fit: overlap within a band along the outlines (Boundary "
-    "IoU), outlines that meet within a tolerance (F1, surface Dice), and the distance within "
-    "which 95 % of them lie (HD95; ∞ where an outline has no counterpart in some image)."
+    "Boundary agreement per class: overlap within a band along the outline (Boundary IoU), share "
+    "of the outline matched within a tolerance (F1, surface Dice), and 95th-percentile distance "
+    "(HD95; ∞ if a class has no counterpart in some image)."
 )
 
 
 @dataclass(frozen=True)
 class BoundaryPlan(Plan):
-    """Boundaries of these classes."""
+    """Plan of the boundary measure."""
 
     @property
     def layout(self) -> Layout:
-        """The counts of an image in a row."""
+        """The counts of an image as one row."""
         return {"table": Field((layout(self.classes.num_classes, self.measure)[0],))}
 
     @cached_property
@@ -47,12 +47,12 @@ class BoundaryPlan(Plan):
         return LabelCodes(Encoding.of_classes(self.classes))
 
     def count(self, pair: MaskPair) -> Parts:
-        """Count along the boundaries of a pair."""
+        """Count at the boundaries of a pair."""
         found = count_labels(self._codes, pair.truth, pair.pred, self.measure, pair.mask)
         return Parts.of(self.layout, table=found.table)
 
     def counts(self, parts: Parts) -> BoundaryCounts:
-        """The counts of images, a row each."""
+        """The counts of images, one row per image."""
         return BoundaryCounts(parts["table"], self.classes.num_classes, self.measure)
 
     @cached_property
@@ -77,24 +77,24 @@ class BoundaryPlan(Plan):
         return np.stack([found.tp, found.fp, found.fn], axis=-1)
 
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
-        """Images have no columns of boundaries."""
+        """No columns per image."""
         return {}
 
     def ranks(self) -> dict[str, Better]:
-        """So none ranks them."""
+        """No ranking of images."""
         return {}
 
     def way(self) -> Mapping[str, Json]:
-        """The first width, and what it is at the border of an image."""
-        border = "" if self.measure.band_border else ", the image border no boundary"
+        """The first width, and whether the image border is a boundary."""
+        border = "" if self.measure.band_border else ", without the image border"
         return {"": f"{self.measure.widths[0]}{border}"}
 
     def difference(self, other: Any) -> str:
-        """Say in what the options differ."""
+        """Describe the differences in options."""
         return str(self.measure.difference(other.measure))
 
     def table(self, found: Counted) -> ScoreTable:
-        """Every measure as a column; text shows some of them."""
+        """Every measure as a column, of which text shows some."""
         names, include = self.classes.labels.class_names, self.classes.include
         counts = self.counts(found.total).summed()
         rows: Any = boundary_rows(counts, names, include=include)

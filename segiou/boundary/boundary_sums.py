@@ -1,4 +1,4 @@
-"""The integers that boundary measures are functions of."""
+"""Integer counts from which boundary measures are computed."""
 
 from __future__ import annotations
 
@@ -21,11 +21,9 @@ __all__ = ["BoundaryCounts", "layout"]
 def layout(
     num_classes: int, options: BoundaryOptions
 ) -> tuple[int, dict[str, tuple[slice, tuple[int, ...]]]]:
-    """The length of a row of counts, and where each part lies in it and its shape, in order.
-
-    K widths, S tolerances, C classes, W kinds of boundary element, and two
-    sides or directions: truth and prediction, truth → prediction and back.
-    """
+    """Length of a row of counts, and the slice and shape of each part in it."""
+    # K widths, S tolerances, C classes, W kinds of boundary element, and two sides (truth,
+    # prediction) or directions (truth → prediction and back).
     c, k, s = num_classes, len(options.widths), len(options.tolerances)
     parts: dict[str, tuple[int, ...]] = {"images": (), "pixels": (), "band": (k, c, 3)}
     if options.trimaps:
@@ -49,7 +47,7 @@ def layout(
 def empty_parts(
     num_classes: int, options: BoundaryOptions
 ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.int64]]]:
-    """A row of zeros, and its parts as views that can be filled."""
+    """A row of zeros, and its parts as writable views."""
     length, placed = layout(num_classes, options)
     table = np.zeros(length, dtype=np.int64)
     return table, {name: table[where].reshape(shape) for name, (where, shape) in placed.items()}
@@ -57,24 +55,25 @@ def empty_parts(
 
 @dataclass(frozen=True, eq=False)
 class BoundaryCounts:
-    """Counts at boundaries, of an image, a data set, resamples: they add up.
+    """Boundary counts of an image, a data set or resamples; they add up.
 
     Attributes
     ----------
     table : ndarray of int64, shape (..., n)
-        All counts in a row, as :func:`layout` says; leading axes may be
-        images, resamples or anything else.
+        All counts in one row, ordered by the options; leading axes are images,
+        resamples or similar.
     num_classes : int
         C.
     options : BoundaryOptions
-        Tolerances and all else that was chosen.
+        Options of the measurement.
 
     Raises
     ------
     TypeError
         If the table does not hold integers.
     ValueError
-        If its last axis has another length than the layout, or a count is negative.
+        If the length of its last axis does not match the options, or a count is
+        negative.
     """
 
     table: NDArray[np.int64]
@@ -86,28 +85,20 @@ class BoundaryCounts:
         length, _ = layout(self.num_classes, self.options)
         if table.ndim < 1 or table.shape[-1] != length:
             msg = (
-                f"counts of {self.num_classes} classes with these options have "
-                f"{length} entries, got an array of shape {table.shape}"
+                f"counts for {self.num_classes} classes with these options have {length} "
+                f"entries, got an array of shape {table.shape}"
             )
             raise ValueError(msg)
         object.__setattr__(self, "table", table)
 
     @classmethod
     def zeros(cls, num_classes: int, options: BoundaryOptions) -> BoundaryCounts:
-        """Counts of no image.
-
-        Parameters
-        ----------
-        num_classes : int
-            Number of classes.
-        options : BoundaryOptions
-            The options.
-        """
+        """Counts of no images."""
         return cls.trusted(empty_parts(num_classes, options)[0], num_classes, options)
 
     @classmethod
     def stack(cls, counts: Iterable[BoundaryCounts]) -> BoundaryCounts:
-        """Put the counts of several images into one, along a new first axis.
+        """Stack the counts of several images along a new first axis.
 
         Parameters
         ----------
@@ -121,7 +112,7 @@ class BoundaryCounts:
         """
         items = list(counts)
         if not items:
-            msg = "there are no counts to stack; for no image use BoundaryCounts.zeros"
+            msg = "cannot stack an empty sequence of counts; use BoundaryCounts.zeros"
             raise ValueError(msg)
         for other in items[1:]:
             items[0]._check_alike(other)
@@ -131,18 +122,8 @@ class BoundaryCounts:
     def trusted(
         cls, table: NDArray[np.int64], num_classes: int, options: BoundaryOptions
     ) -> BoundaryCounts:
-        """Take over a table that is known to suit, such as that of :func:`empty_parts`.
-
-        Parameters
-        ----------
-        table : ndarray of int64
-            The counts, as the layout of the options orders them.
-        num_classes : int
-            Number of classes.
-        options : BoundaryOptions
-            The options.
-        """
-        # Not through the checks: they would cost as much as counting a small image.
+        """Counts from a valid table, without checks."""
+        # The checks would cost as much as counting a small image.
         counts = object.__new__(cls)
         counts.__dict__.update(table=table, num_classes=num_classes, options=options)
         return counts
@@ -152,15 +133,15 @@ class BoundaryCounts:
 
     def _check_alike(self, other: BoundaryCounts) -> None:
         if self.num_classes != other.num_classes:
-            msg = f"counts of {self.num_classes} and of {other.num_classes} classes do not add up"
+            msg = f"cannot add counts of {self.num_classes} and {other.num_classes} classes"
             raise ValueError(msg)
         if self.options == other.options:
             return
         mine, theirs = self.options.to_dict(), other.options.to_dict()
         name = next(name for name in mine if mine[name] != theirs[name])
         msg = (
-            f"boundary counts with different {name} do not add up: "
-            f"{mine[name]} and {theirs[name]}; measure again with one set of options"
+            f"cannot add boundary counts with different {name}: {mine[name]} and {theirs[name]}; "
+            "measure again with the same options"
         )
         raise ValueError(msg)
 
@@ -189,9 +170,9 @@ class BoundaryCounts:
     __radd__ = __add__
 
     def __getitem__(self, index: Any) -> BoundaryCounts:
-        """Pick images or resamples."""
+        """Select images or resamples."""
         if self.table.ndim == 1:
-            msg = "these counts have no leading axis to pick from"
+            msg = "these counts have no leading axis to index"
             raise IndexError(msg)
         chosen = (*index, slice(None)) if isinstance(index, tuple) else (index,)
         return self._with(self.table[chosen])
@@ -208,12 +189,12 @@ class BoundaryCounts:
         return self._with(sum_exactly(rows, 0, "boundary counts"))
 
     def weighted(self, weights: Any) -> BoundaryCounts:
-        """Sum the images with whole weights: the resamples of a bootstrap.
+        """Sum the images with integer weights, such as bootstrap resamples.
 
         Parameters
         ----------
         weights : array_like of int, shape (..., N)
-            How often each of the N images (the first axis here) is drawn.
+            Weight of each of the N images along the first axis.
 
         Returns
         -------
@@ -221,41 +202,23 @@ class BoundaryCounts:
         """
         drawn = np.asarray(weights)
         if drawn.dtype.kind not in "iu":
-            msg = f"weights must be integers (how often an image is drawn), got {drawn.dtype}"
+            msg = f"weights must be integers, got {drawn.dtype}"
             raise TypeError(msg)
         drawn = drawn.astype(np.int64)
         most = int(np.abs(drawn).sum(-1).max(initial=0)) * int(self.table.max(initial=0))
         if most > LARGEST:
-            # As floats they cannot wrap, and are off by less than one in 2^40.
+            # Floats do not wrap, and their relative error is below 2^-40.
             approximate = np.tensordot(drawn.astype(float), self.table.astype(float), axes=(-1, 0))
             if np.abs(approximate).max() > LARGEST * (1 - 2.0**-40):
-                msg = f"weighted boundary counts reach {LARGEST}, the largest that 64 bits hold"
+                msg = f"weighted boundary counts exceed {LARGEST}, the largest 64-bit integer"
                 raise OverflowError(msg)
         return self._with(np.tensordot(drawn, self.table, axes=(-1, 0)))
 
     def part(self, name: str) -> NDArray[np.int64]:
-        """Counts of one part of the layout, with its shape behind the leading axes.
-
-        Parameters
-        ----------
-        name : str
-            Name of the part.
-
-        Returns
-        -------
-        ndarray of int64
-
-        Raises
-        ------
-        ValueError
-            If the options left the part out.
-        """
+        """One part of the counts, with its shape after the leading axes."""
         _, placed = layout(self.num_classes, self.options)
         if name not in placed:
-            msg = (
-                f"{name!r} was not measured; measured were {', '.join(placed)} "
-                "(see BoundaryOptions)"
-            )
+            msg = f"{name!r} was not measured, only {', '.join(placed)}; set it in BoundaryOptions"
             raise ValueError(msg)
         where, shape = placed[name]
         return self.table[..., where].reshape(self.table.shape[:-1] + shape)
@@ -273,8 +236,8 @@ class BoundaryCounts:
     def band_counts(self) -> Counts:
         """Counts of Boundary IoU, shape (..., K, C).
 
-        TP are pixels in the inner bands of truth and prediction at once;
-        a true negative is any valid pixel in neither.
+        True positives are pixels in the inner bands of both truth and prediction;
+        true negatives are valid pixels in neither.
 
         Returns
         -------
@@ -285,17 +248,13 @@ class BoundaryCounts:
     def trimap_counts(self) -> Counts:
         """Counts near any boundary of the truth, shape (..., K, C).
 
-        The same pixels for all classes: any metric over all classes applies.
-
-        Returns
-        -------
-        Counts
+        All classes share the same pixels, so any metric over all classes applies.
         """
         band = self.part("trimap")
         return _overlap_counts(band, band[..., 0].sum(-1, keepdims=True))
 
     def class_trimap_counts(self) -> Counts:
-        """Counts near each class's own truth boundary, shape (..., K, C)."""
+        """Counts near the truth boundary of each class, shape (..., K, C)."""
         band, outer = self.part("trimap"), self.part("outer")
         tp = band[..., 2]
         return Counts(tp, outer[..., 0], band[..., 0] - tp, outer[..., 1] - outer[..., 0])
@@ -303,17 +262,7 @@ class BoundaryCounts:
     def contour_parts(
         self, contour: Contour | None
     ) -> tuple[Contour, dict[str, NDArray[np.int64]]]:
-        """A kind of contour, by default the first that was measured, and its parts.
-
-        Parameters
-        ----------
-        contour : Contour or None
-            Kind of contour; by default the first that was measured.
-
-        Returns
-        -------
-        tuple of Contour and dict
-        """
+        """A kind of contour, by default the first measured, and its parts."""
         chosen: Contour = contour or (*self.options.contours, "pixels")[0]
         names = ("total", "matched", "distance", "histogram")
         return chosen, {name: self.part(f"{chosen}.{name}") for name in names}

@@ -1,7 +1,7 @@
-"""Labels of a pair → small codes: classes, then what is ignored or no class.
+"""Encodes the labels of a pair as small codes: classes, unassigned, ignored.
 
-Truth and prediction hold the same markers at the same places, so that whatever
-was predicted on ignored pixels can reach no result.
+Truth and prediction have the ignored code at the same pixels, so predictions on
+ignored pixels cannot affect any result.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Codes = NDArray[np.uint8] | NDArray[np.uint16]
 
 _kernel = load_part("segiou.boundary._kernel")
 
-#: Classes that fit beside the three markers in a byte.
+#: Number of classes that fit into a byte together with the three markers.
 BYTE_CLASSES = 253
 
 
@@ -43,23 +43,23 @@ def code_dtype(num_classes: int) -> np.dtype[Any]:
 
 
 def ignored_code(dtype: np.dtype[Any]) -> int:
-    """The code of ignored pixels: the largest of the dtype."""
+    """The code of ignored pixels: the largest value of the dtype."""
     return int(np.iinfo(dtype).max)
 
 
 def unassigned_code(dtype: np.dtype[Any]) -> int:
-    """The code of valid pixels that are no class: the second largest of the dtype."""
+    """The code of valid pixels without a class: the second largest value of the dtype."""
     return int(np.iinfo(dtype).max) - 1
 
 
 @dataclass(frozen=True, eq=False)
 class LabelCodes:
-    """Turn pairs of label arrays into pairs of code arrays.
+    """Converts pairs of label arrays into pairs of code arrays.
 
     Attributes
     ----------
     encoding : Encoding
-        What each label value means.
+        Class of each label value.
     """
 
     encoding: Encoding
@@ -72,12 +72,12 @@ class LabelCodes:
         Parameters
         ----------
         truth, pred : array_like of int or bool, equal shapes (H, W)
-            Label map of the truth, (H, W); predicted label map, (H, W).
+            True and predicted label map.
         mask : array_like of bool, optional
             True where a pixel is valid; the others are ignored.
         batch : bool
-            The shapes are (..., H, W), a label map at each place of the
-            leading axes.
+            Whether the shapes are (..., H, W), with one label map per index of
+            the leading axes.
 
         Returns
         -------
@@ -88,23 +88,23 @@ class LabelCodes:
         TypeError
             If an array does not hold integers or bool.
         ValueError
-            If the shapes differ, or the arrays are no label maps of two axes.
+            If the shapes differ, or the arrays do not have two axes.
         UndeclaredValuesError
-            As :meth:`segiou.counting.Encoding.count` does.
+            As for :meth:`segiou.counting.Encoding.count`.
         """
         truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
         if truth.shape != pred.shape or truth.ndim < 2:
             msg = (
-                f"truth has shape {truth.shape} and pred {pred.shape}; "
-                "boundaries need two label maps of one shape (H, W)"
+                f"truth has shape {truth.shape} and pred has shape {pred.shape}; "
+                "boundaries require two label maps of equal shape (H, W)"
             )
             raise ValueError(msg)
         if truth.ndim > 2 and not batch:
             msg = (
                 f"truth and pred have shape {truth.shape}, but boundaries are measured in two "
-                "dimensions (H, W): cut into slices, a volume would get wrong distances. Give the "
-                "images of a batch one by one, or to BoundaryAccumulator.update with batch=True; "
-                "of a volume, measure surfaces: surfaces=True (--surface segiou)"
+                "dimensions (H, W); slicing a volume would give wrong distances. For a batch of "
+                "images, pass them one at a time or use BoundaryAccumulator.update(batch=True); "
+                "for a volume, use surfaces=True (--surface segiou)"
             )
             raise ValueError(msg)
         truth, pred = as_bytes(truth), as_bytes(pred)
@@ -115,7 +115,7 @@ class LabelCodes:
         if mask is not None:
             t = np.where(as_valid_mask(mask, truth.shape), t, t.dtype.type(ignored))
         p = np.where(t == ignored, t, p)
-        # One more wraps the ignored code round to 0, and a maximum is all that is left to look at.
+        # Adding 1 wraps the ignored code to 0, so a maximum is enough for the check.
         checked = (t, p) if self.encoding.unassigned == "error" else (t,)
         highest = max(int((side + side.dtype.type(1)).max(initial=0)) for side in checked)
         if highest > self.encoding.num_classes:
@@ -123,7 +123,7 @@ class LabelCodes:
         return t, p
 
     def _encode_bytes(self, truth: NDArray[Any], pred: NDArray[Any]) -> tuple[Codes, Codes] | None:
-        """The plain case in one pass: bytes that are their own codes, one value ignored."""
+        """One pass for the common case: bytes equal to their codes, at most one ignored value."""
         ignored = self._ignored_byte
         if _kernel is None or not truth.dtype == pred.dtype == np.uint8 or ignored is None:
             return None
@@ -136,7 +136,7 @@ class LabelCodes:
             *codes,
         )
         refused = bad_truth or (bad_pred and self.encoding.unassigned == "error")
-        # The general way says what is wrong.
+        # The general path raises the error.
         return None if refused else (codes[0], codes[1])
 
     def _coded(self, labels: NDArray[Any], side: int) -> Codes:
@@ -151,11 +151,7 @@ class LabelCodes:
 
     @cached_property
     def _codes(self) -> tuple[Codes, Codes]:
-        """The code here of each code of the encoding, for truth and prediction.
-
-        C means ignored in the truth and undeclared in the prediction; undeclared values of the
-        truth, and others where that is so, are refused.
-        """
+        """Code of each code of the encoding; C is ignored in truth, unassigned in prediction."""
         dtype = code_dtype(self.encoding.num_classes)
         truth, pred = np.tile(np.arange(self.encoding.num_classes + 2, dtype=dtype), (2, 1))
         truth[-2:] = ignored_code(dtype), unassigned_code(dtype)
@@ -171,7 +167,7 @@ class LabelCodes:
 
     @cached_property
     def _ignored_byte(self) -> int | None:
-        """The byte that is ignored, or -1; None for several, or where classes have other bytes."""
+        """The ignored byte, -1 for none; None if there are several or classes are remapped."""
         num_classes = self.encoding.num_classes
         if num_classes > BYTE_CLASSES:
             return None
@@ -184,7 +180,7 @@ class LabelCodes:
 
 
 def as_bytes(labels: NDArray[Any]) -> NDArray[Any]:
-    """The labels as bytes, where all of them are from 0 to 255."""
+    """The labels as bytes if all of them are between 0 and 255."""
     if labels.dtype == np.bool_:
         return labels.view(np.uint8)
     if labels.dtype != np.uint8 and labels.size and labels.min() >= 0 and labels.max() <= 255:

@@ -1,6 +1,6 @@
-"""Class codes → the points of each class's boundary, and how far those of a pair lie apart.
+"""Boundary points of each class and the exact distances between those of a pair.
 
-Points are pixels, or surface elements between them. Distances are exact, and counts that add up.
+Points are pixels, or surface elements between pixels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from segiou.boundary.boundary_options import (
     BINS,
     BoundaryOptions,
     Contour,
-    bin_distances,
+    bin_indices,
     fixed_point,
 )
 from segiou.boundary.codes import Codes
@@ -36,19 +36,19 @@ from segiou.metrics.ratio import Floats, ratio
 __all__ = [
     "ContourDistances",
     "ContourPoints",
+    "element_lengths",
     "find_contour",
-    "kind_lengths",
     "percentile_place",
 ]
 
 
-#: Kind of the surface element at a corner by which of its four pixels are in the class (bits:
-#: upper left 1, upper right 2, lower left 4, lower right 8; none of a pixel's own point):
-#: 0 lies along a row, 1 along a column, 2 is half a diagonal.
+#: Kind of the surface element at a corner, indexed by the pixels around it that are in the class
+#: (bits: upper left 1, upper right 2, lower left 4, lower right 8): 0 runs along a row, 1 along
+#: a column, 2 is half a diagonal. Index 0 is a pixel.
 _KINDS = np.array([0, 2, 2, 0, 2, 1, 2, 2, 2, 2, 1, 2, 0, 2, 2, 0], dtype=np.uint8)
-#: Two pixels that touch at the corner only are cut off by half a diagonal each.
+#: Two pixels that touch only at the corner have half a diagonal each.
 _MULTIPLES = np.array([1, 1, 1, 1, 1, 1, 2, 1, 1, 2, 1, 1, 1, 1, 1, 0], dtype=np.uint8)
-#: The first of the pixels that is in the class.
+#: The first of the four pixels that is in the class.
 _FIRST = np.array([0, 0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0], dtype=np.uint8)
 
 
@@ -59,13 +59,13 @@ class ContourPoints:
     Attributes
     ----------
     points : ndarray of int32, shape (n, 2)
-        Rows and columns, class by class; of pixels, or of the corners between them.
+        Rows and columns of pixels, or of the corners between them, by class.
     starts : ndarray of int64, shape (C + 1,)
         Points of class c are ``starts[c]`` to ``starts[c + 1]``.
     kinds : ndarray of uint8, shape (n,)
-        Index into :func:`kind_lengths`.
+        Index into :func:`element_lengths`.
     multiples : ndarray of uint8, shape (n,)
-        How many elements of that kind lie at the point.
+        Number of elements of that kind at the point.
     """
 
     points: NDArray[np.int32]
@@ -79,18 +79,19 @@ class ContourPoints:
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
 
-def kind_lengths(contour: Contour, spacing: tuple[float, float]) -> NDArray[np.float64]:
-    """Length of an element of each kind: 1 for a pixel, or row, column and half-diagonal pieces.
+def element_lengths(contour: Contour, spacing: tuple[float, float]) -> NDArray[np.float64]:
+    """Length of each kind of boundary element.
 
-    The lengths are those of surface-distance's table for two dimensions
+    A pixel has length 1. Surface elements run along a row, along a column or along
+    half a diagonal, with the lengths of surface-distance's table for two dimensions
     (Nikolov et al. 2018).
 
     Parameters
     ----------
-    contour : Contour
+    contour : {"pixels", "elements"}
         Kind of contour.
-    spacing : tuple of float
-        Size of a pixel or voxel along each axis.
+    spacing : (float, float)
+        Height and width of a pixel.
 
     Returns
     -------
@@ -98,7 +99,7 @@ def kind_lengths(contour: Contour, spacing: tuple[float, float]) -> NDArray[np.f
 
     Examples
     --------
-    >>> kind_lengths("elements", (3.0, 4.0))
+    >>> element_lengths("elements", (3.0, 4.0))
     array([4. , 3. , 2.5])
     """
     if contour == "pixels":
@@ -112,21 +113,22 @@ def find_contour(codes: Codes, num_classes: int, contour: Contour, border: bool)
     Parameters
     ----------
     codes : ndarray of uint8 or uint16, shape (H, W)
-        As :class:`segiou.boundary.codes.LabelCodes` gives them.
+        Codes from :class:`segiou.boundary.LabelCodes`.
     num_classes : int
         C.
     contour : {"pixels", "elements"}
-        Pixels of a class with a valid pixel of another code beside, above or
-        below; or corners of pixels whose four pixels are valid and differ.
+        Pixels of a class that share a face with a valid pixel of a different
+        code; or corners whose four pixels are valid and differ.
     border : bool
-        Whether outside the image is another code; else it is as if ignored.
+        Whether the outside of the image counts as a different code; otherwise
+        it is treated as ignored.
 
     Returns
     -------
     ContourPoints
     """
-    # Codes move up, and the last go on from 0, which is outside, too: with a border that is what
-    # is no class, and 1 is ignored; without one it is ignored.
+    # Shift the codes so that the last ones wrap to 0, the code of the outside: with a border 0 is
+    # unassigned and 1 ignored; without a border 0 is ignored.
     first = 1 + border
     labels = codes + codes.dtype.type(first)
     kind: Kind = "voxels" if contour == "pixels" else "elements"
@@ -135,7 +137,7 @@ def find_contour(codes: Codes, num_classes: int, contour: Contour, border: bool)
     sizes[[label - first for label in found]] = [len(part) for part in found.values()]
     points = np.concatenate([np.empty(0, np.uint64), *found.values()])
     places, corners = point_places(points), point_codes(points) & 15
-    # Of a class, corners whose first pixel is in it stand before the others.
+    # Within a class, order the corners by their first pixel in the class.
     order = np.lexsort((_FIRST[corners], np.repeat(np.arange(num_classes), sizes)))
     places, corners = places[order], corners[order]
     rows = places // point_shape(codes.shape)[-1]
@@ -153,18 +155,18 @@ Method = Literal["inverted_cdf", "linear"]
 
 @dataclass(frozen=True, eq=False)
 class ContourDistances:
-    """Distances from each boundary point of each class to the other side's boundary.
+    """Distances from each boundary point of each class to the boundary of the other side.
 
-    Exact, and of one image only: :class:`segiou.boundary.BoundaryCounts` are
-    what adds up over images.
+    Distances are exact and belong to one image; use
+    :class:`segiou.boundary.BoundaryCounts` to aggregate over images.
 
     Attributes
     ----------
     truth, pred : ContourPoints
         The boundaries.
     truth_to_pred, pred_to_truth : ndarray of float64
-        A distance for each point, in units of the spacing; infinite where the
-        other side has no boundary of that class.
+        Distance of each point in units of the spacing; infinite if the other
+        side has no boundary of that class.
     contour : {"pixels", "elements"}
     spacing : (float, float)
     """
@@ -184,19 +186,7 @@ class ContourDistances:
         contour: Contour,
         spacing: tuple[float, float],
     ) -> ContourDistances:
-        """Measure both directions.
-
-        Parameters
-        ----------
-        truth : ContourPoints
-            Points of the truth's contours.
-        pred : ContourPoints
-            Points of the predicted contours.
-        contour : Contour
-            Kind of contour.
-        spacing : tuple of float
-            Size of a pixel or voxel along each axis.
-        """
+        """Measure the distances in both directions."""
         there, back = (_apart(*pair, spacing) for pair in ((truth, pred), (pred, truth)))
         return cls(truth, pred, there, back, contour, spacing)
 
@@ -209,10 +199,10 @@ class ContourDistances:
         return (self.truth, self.truth_to_pred), (self.pred, self.pred_to_truth)
 
     def _lengths_and_sums(self) -> Floats:
-        """Length of each class, and the sum of its distances, by direction: (2, 2, C)."""
+        """Boundary length and sum of distances per direction and class: (2, 2, C)."""
         found = []
         for points, distances in self._directions():
-            lengths = kind_lengths(self.contour, self.spacing)[points.kinds] * points.multiples
+            lengths = element_lengths(self.contour, self.spacing)[points.kinds] * points.multiples
             found.append(
                 [
                     np.bincount(points.classes, weights, self.num_classes)
@@ -222,19 +212,19 @@ class ContourDistances:
         return np.swapaxes(found, 0, 1)
 
     def average(self) -> Floats:
-        """Average distance of either direction, weighted by length, per class.
+        """Average distance per direction and class, weighted by length.
 
         Returns
         -------
         ndarray of float64, shape (2, C)
-            Truth → prediction and prediction → truth; NaN where both sides
-            have no boundary of the class, infinite where one has none.
+            Truth → prediction and prediction → truth; NaN if neither side has a
+            boundary of the class, infinite if only one has.
         """
         lengths, sums = self._lengths_and_sums()
         return _infinite_where_lone(ratio(sums, lengths))
 
     def symmetric_average(self) -> Floats:
-        """Average over both boundaries together, weighted by length, per class, shape (C,)."""
+        """Average distance per class over both boundaries, weighted by length, shape (C,)."""
         lengths, sums = self._lengths_and_sums()
         return ratio(sums.sum(0), lengths.sum(0))
 
@@ -244,33 +234,32 @@ class ContourDistances:
         Parameters
         ----------
         percentile : float in [0, 100]
-            100 is the Hausdorff distance itself, 95 the usual robust one.
+            100 is the Hausdorff distance itself, 95 its common robust variant.
         method : {"inverted_cdf", "linear"}
             The smallest distance within which at least that share of the
-            boundary's length lies (as surface-distance has it), or linear
-            interpolation between points (as MONAI has it; every point weighs
-            the same).
+            boundary length lies (as in surface-distance), or linear
+            interpolation between equally weighted points (as in MONAI).
 
         Returns
         -------
         ndarray of float64, shape (C,)
-            NaN where both sides have no boundary of the class, infinite where
-            one has none.
+            NaN if neither side has a boundary of the class, infinite if only one
+            has.
 
         Raises
         ------
         ValueError
-            If the percentile lies outside [0, 100] or the method is neither.
+            If the percentile is outside [0, 100] or the method is unknown.
         """
         check_choice("method", method, ("inverted_cdf", "linear"))
         check_number("percentile", percentile, 0, 100)
         out = np.full((2, self.num_classes), np.nan)
-        kinds = kind_lengths(self.contour, self.spacing)
+        kinds = element_lengths(self.contour, self.spacing)
         for d, (points, distances) in enumerate(self._directions()):
             for c in np.flatnonzero(np.diff(points.starts)).tolist():
                 part = slice(*points.starts[c : c + 2])
                 if np.isinf(distances[part]).all():
-                    out[d, c] = np.inf  # between infinities nothing can be interpolated
+                    out[d, c] = np.inf  # interpolation between infinities gives NaN
                 elif method == "linear":
                     out[d, c] = np.percentile(distances[part], percentile)
                 else:
@@ -286,20 +275,8 @@ class ContourDistances:
     def counts(
         self, options: BoundaryOptions, tolerances: list[float]
     ) -> dict[str, NDArray[np.int64]]:
-        """The counts of this contour's parts of the layout.
-
-        Parameters
-        ----------
-        options : BoundaryOptions
-            The options.
-        tolerances : list of float
-            Tolerances, in the unit of the spacing.
-
-        Returns
-        -------
-        dict
-        """
-        shape = 2, self.num_classes, len(kind_lengths(self.contour, self.spacing))
+        """Counts of this contour by part of the layout; tolerances in units of the spacing."""
+        shape = 2, self.num_classes, len(element_lengths(self.contour, self.spacing))
         sides = self.truth, self.pred
         classes = np.concatenate([side.classes + d * shape[1] for d, side in enumerate(sides)])
         cell = classes * shape[2] + np.concatenate([side.kinds for side in sides])
@@ -312,7 +289,7 @@ class ContourDistances:
             return sums.astype(np.int64).reshape(shape + bins)
 
         within = [distances <= limit for limit in tolerances]
-        bins = bin_distances(distances, options.resolution)
+        bins = bin_indices(distances, options.resolution)
         parts = {
             "total": summed(cell, many),
             "matched": np.array([summed(cell[w], many[w]) for w in within]).reshape(-1, *shape),
@@ -323,7 +300,7 @@ class ContourDistances:
 
 
 def _apart(query: ContourPoints, target: ContourPoints, spacing: tuple[float, float]) -> Floats:
-    """From each point to the nearest of its class on the other side."""
+    """Distance from each point to the nearest point of its class on the other side."""
     longest = max(int(side.points.max(initial=0)) for side in (query, target)) + 1
     grid = Grid((longest, longest), spacing)
     asked, known = (
@@ -348,7 +325,7 @@ def percentile_place(
 ) -> int:
     """The first place up to which at least that percentage of a boundary's length lies.
 
-    ``elements`` has how many there are of each kind at each place, (n, W), some at least.
+    ``elements``, shape (n, W), is the number of elements of each kind at each place.
 
     Examples
     --------
@@ -356,10 +333,10 @@ def percentile_place(
     >>> percentile_place(elements, "elements", (1.0, 1.0), 50.0)
     1
     """
-    reached = np.cumsum(elements @ kind_lengths(contour, spacing))
+    reached = np.cumsum(elements @ element_lengths(contour, spacing))
     needed = reached[-1] * (percentile / 100)
     place = int(np.searchsorted(reached, max(needed * (1 - 1e-9), np.finfo(np.float64).tiny)))
-    # Sums of lengths are rounded: where that could decide, whole numbers do.
+    # Sums of lengths are rounded; compare exactly if rounding could decide.
     share, whole = Fraction(str(percentile)) / 100, elements.sum(0).tolist()
     while reached[place] <= needed * (1 + 1e-9):
         part = elements[: place + 1].sum(0).tolist()
@@ -370,12 +347,12 @@ def percentile_place(
 
 
 def _is_positive(elements: list[Fraction], spacing: tuple[float, float]) -> bool:
-    """Whether so many elements of each kind have no length below 0, decided in whole numbers."""
+    """Whether the total length of these elements is at least 0, in exact arithmetic."""
     if len(elements) == 1:
         return elements[0] >= 0
     height, width = (Fraction(str(length)) for length in spacing)
     straight = elements[0] * width + elements[1] * height
-    diagonal = elements[2] / 2  # of √(height² + width²), which need be no ratio
-    # straight + diagonal · √(…) ≥ 0, where squares with their signs are in the same order.
+    diagonal = elements[2] / 2  # in units of √(height² + width²), which may be irrational
+    # straight + diagonal · √(…) ≥ 0 is decided by signed squares.
     squared = diagonal * abs(diagonal) * (height**2 + width**2)
     return straight * abs(straight) + squared >= 0

@@ -1,4 +1,4 @@
-"""One pair of label maps → boundary counts and exact distances."""
+"""Boundary counts and exact distances of one pair of label maps."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ Bands = tuple[NDArray[np.int64], ...]
 
 @dataclass(frozen=True, eq=False)
 class ImageBoundaries:
-    """What the boundaries of one pair of label maps measure.
+    """Boundary measurements of one pair of label maps.
 
     Attributes
     ----------
     counts : BoundaryCounts
-        What adds up over images.
+        Counts, which add up over images.
     distances : mapping of str to ContourDistances
-        Exact distances, by contour: ``distances["pixels"].hausdorff(95)``.
+        Exact distances by contour, as in ``distances["pixels"].hausdorff(95)``.
     """
 
     counts: BoundaryCounts
@@ -63,13 +63,13 @@ def measure_codes(
     Parameters
     ----------
     truth, pred : ndarray of uint8 or uint16, shape (H, W)
-        0 … C − 1 are classes. The largest value of the dtype is an ignored
-        pixel, and stands at the same places in both; anything else is valid
-        but no class. uint8 for up to 253 classes, uint16 for more.
+        0 … C − 1 are classes. The largest value of the dtype marks ignored
+        pixels, which must be the same in both; any other value is valid but
+        unassigned. uint8 for up to 253 classes, uint16 for more.
     num_classes : int
         C.
     options : BoundaryOptions, optional
-        What to measure.
+        Widths, tolerances and contours to measure.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def measure_codes(
     Raises
     ------
     ValueError
-        If shapes, dtypes or ignored pixels differ or do not suit.
+        If shapes, dtypes or ignored pixels differ or are invalid.
     """
     _check_codes(truth, pred, num_classes)
     return measure_checked(truth, pred, num_classes, options)
@@ -87,10 +87,10 @@ def measure_codes(
 def measure_checked(
     truth: Codes, pred: Codes, num_classes: int, options: BoundaryOptions | None = None
 ) -> ImageBoundaries:
-    """As :func:`measure_codes`, for codes that come from :class:`LabelCodes`."""
+    """As :func:`measure_codes`, without checks, for codes from :class:`LabelCodes`."""
     options = BoundaryOptions() if options is None else options
     if 0 in truth.shape:
-        msg = f"an image without pixels has no boundaries, got shape {truth.shape}"
+        msg = f"expected an image with at least one pixel, got shape {truth.shape}"
         raise ValueError(msg)
     sides: list[Any] = [np.ascontiguousarray(side) for side in (truth, pred)]
     truth, pred = sides
@@ -101,7 +101,7 @@ def measure_checked(
     borders = options.band_border, options.trimap_border if options.trimaps else None
     for k, width in enumerate(options.widths):
         bands = count_bands(truth, pred, num_classes, width.width(shape), *borders)
-        # Without trimaps there is no part for the others.
+        # Only bands are kept if trimaps are off.
         for name, band in zip(("band", "trimap", "outer"), bands, strict=True):
             if name in parts:
                 parts[name][k] = band
@@ -121,7 +121,7 @@ def _check_codes(truth: Any, pred: Any, num_classes: int) -> None:
     expected = code_dtype(num_classes)
     for name, codes in (("truth", truth), ("pred", pred)):
         if not isinstance(codes, np.ndarray) or codes.dtype != expected or codes.ndim != 2:
-            msg = f"{name} must be a two-dimensional array of {expected} for {num_classes} classes"
+            msg = f"{name} must be a 2-D array of dtype {expected} for {num_classes} classes"
             raise ValueError(msg)
     if truth.shape != pred.shape:
         msg = f"truth has shape {truth.shape} but pred has {pred.shape}"
@@ -151,15 +151,15 @@ def measure_boundaries(
     num_classes : int
         C.
     ignore : int or iterable of int
-        Truth values whose pixels are left out, whatever was predicted there:
-        they make no boundary and count nowhere.
+        Truth values whose pixels are skipped regardless of the prediction: they
+        form no boundary and are not counted.
     unassigned : {"error", "count"}
-        What a prediction outside 0 … C − 1 is on a valid pixel: an error, or
-        no class.
+        Whether a prediction outside 0 … C − 1 on a valid pixel is an error, or
+        counts as a pixel without a class.
     mask : array_like of bool, optional
         True where a pixel is valid.
     options : BoundaryOptions, optional
-        What to measure.
+        Widths, tolerances and contours to measure.
 
     Returns
     -------
@@ -193,23 +193,21 @@ def measure_boundaries(
 def _label_codes(
     num_classes: int, ignore: tuple[int, ...], unassigned: Literal["error", "count"]
 ) -> LabelCodes:
-    # Kept from one image to the next: to make it takes a fifth of the time of a small image.
+    # Cached, because building it takes a fifth of the time of a small image.
     return LabelCodes(Encoding.of_indices(num_classes, ignore, unassigned))
 
 
 def boundary_counts(truth: Any, pred: Any, num_classes: int, **settings: Any) -> BoundaryCounts:
-    """Count at the boundaries of two label maps: ``measure_boundaries(…).counts``.
+    """Boundary counts of two label maps: ``measure_boundaries(…).counts``.
 
     Parameters
     ----------
-    truth : array_like
-        Label map of the truth, (H, W).
-    pred : array_like
-        Predicted label map, (H, W).
+    truth, pred : array_like of int or bool, equal shapes (H, W)
+        True and predicted label map.
     num_classes : int
         Number of classes.
     **settings
-        As :func:`segiou.boundary.measure_boundaries` takes them.
+        As for :func:`segiou.boundary.measure_boundaries`.
 
     Returns
     -------
@@ -221,20 +219,18 @@ def boundary_counts(truth: Any, pred: Any, num_classes: int, **settings: Any) ->
 def count_labels(
     codes: LabelCodes, truth: Any, pred: Any, options: BoundaryOptions, mask: Any = None
 ) -> BoundaryCounts:
-    """Count at the boundaries of a pair of label maps; raises as :meth:`LabelCodes.encode`.
+    """Boundary counts of a pair of label maps, encoded by given codes.
 
     Parameters
     ----------
     codes : LabelCodes
-        Codes of the classes' values.
-    truth : array_like
-        Label map of the truth, (H, W).
-    pred : array_like
-        Predicted label map, (H, W).
+        Encoding of the classes.
+    truth, pred : array_like of int or bool, equal shapes (H, W)
+        True and predicted label map.
     options : BoundaryOptions
-        The options.
-    mask : array_like, optional
-        True where a pixel counts; all by default.
+        Widths, tolerances and contours to measure.
+    mask : array_like of bool, optional
+        True where a pixel is valid; all pixels by default.
 
     Returns
     -------
@@ -252,16 +248,10 @@ def count_bands(
     band_border: bool,
     trimap_border: bool | None,
 ) -> Bands:
-    """Count the pixels within ``width`` of a boundary, by the larger of row and column distance.
-
-    Returns
-    -------
-    band, trimap, outer : ndarray of int64, (C, 3), (C, 3) and (C, 2)
-        Pixels of each class in its own inner band in the truth, in the
-        prediction, in both at once; truth, prediction and agreement in the
-        band of all truth boundaries; pixels outside the class but within
-        ``width`` of it: those predicted as it, and all.
-    """
+    """Count the pixels within ``width`` (in chessboard distance) of a boundary."""
+    # band (C, 3): inner band of each class in truth, in prediction, in both. trimap (C, 3): truth,
+    # prediction and agreement in the band of all truth boundaries. outer (C, 2): pixels outside a
+    # class but within the width of it, those predicted as the class and all.
     borders = band_border, trimap_border
     if _kernel is None:
         warn_missing("segiou.boundary._kernel")
@@ -273,7 +263,7 @@ def count_bands(
             truth, pred, *truth.shape, num_classes, width, band_border, trimap, *bands
         )
         return bands
-    # The kernel counts bytes: number the few classes of this image anew.
+    # The kernel counts bytes, so renumber the classes present in this image.
     present = np.union1d(truth, pred)
     present = present[present < num_classes]
     if len(present) > BYTE_CLASSES:
@@ -302,7 +292,7 @@ def reference_bands(
     band_border: bool,
     trimap_border: bool | None,
 ) -> Bands:
-    """:func:`count_bands` in NumPy: what the compiled kernel must equal."""
+    """NumPy reference of :func:`count_bands`."""
     inner_truth, inner_pred = _inner_band(truth, width), _inner_band(pred, width)
     frame = truth != ignored_code(truth.dtype)
     frame[width:-width, width:-width] = False
@@ -324,7 +314,7 @@ def _by_class(num_classes: int, *selected: Any) -> NDArray[np.int64]:
 
 
 def _inner_band(codes: Codes, width: int) -> NDArray[np.bool_]:
-    """Mark valid pixels with a valid pixel of another code in their window."""
+    """Mark valid pixels with a valid pixel of a different code in their window."""
     ignored = codes.dtype.type(ignored_code(codes.dtype))
     padded = np.zeros((2, codes.shape[0] + 2 * width, codes.shape[1] + 2 * width), codes.dtype)
     inner = padded[:, width:-width, width:-width]
@@ -336,7 +326,7 @@ def _inner_band(codes: Codes, width: int) -> NDArray[np.bool_]:
 
 
 def _window_max(padded: NDArray[Any], size: int) -> NDArray[Any]:
-    """Maximum over square windows that lie wholly inside the last two axes."""
+    """Maximum over square windows that lie entirely within the last two axes."""
     for axis in (-2, -1):
         values = np.moveaxis(padded, axis, 0)
         reach = 1

@@ -1,7 +1,7 @@
-"""Ratios of boundary counts: pure functions from ``BoundaryCounts`` to float64.
+"""Boundary scores: pure functions from ``BoundaryCounts`` to float64.
 
-A class without any boundary on either side is NaN; with a boundary on one
-side only it scores 0, and its distances are infinite.
+A class without a boundary on either side is NaN. A class with a boundary on
+only one side scores 0, and its distances are infinite.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 
 from segiou._support.arguments import check_choice, check_number
 from segiou._support.text import Json
-from segiou.boundary.boundary_options import FIXED_POINT, Contour, bin_values
+from segiou.boundary.boundary_options import FIXED_POINT, Contour, bin_distances
 from segiou.boundary.boundary_sums import BoundaryCounts
-from segiou.boundary.contours import kind_lengths, percentile_place
+from segiou.boundary.contours import element_lengths, percentile_place
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import mean, pixel_accuracy
 from segiou.metrics.per_class import iou
@@ -49,7 +49,7 @@ def boundary_iou(counts: BoundaryCounts) -> Floats:
     Parameters
     ----------
     counts : BoundaryCounts
-        Counts at boundaries.
+        Boundary counts.
 
     Returns
     -------
@@ -63,23 +63,11 @@ def boundary_iou(counts: BoundaryCounts) -> Floats:
 
 
 def band_iou(counts: Counts) -> Floats:
-    """Boundary IoU of band counts that were taken out already: their IoU, (..., C).
-
-    For what works on plain counts: intervals, comparisons.
-
-    Parameters
-    ----------
-    counts : Counts
-        Counts in the bands, (..., C).
-
-    Returns
-    -------
-    float or ndarray
-    """
+    """Boundary IoU from band counts, (..., C), for functions that work on plain counts."""
     return iou(counts)
 
 
-# Results are named after the measure, whichever function gave them.
+# Results are named after the measure.
 band_iou.__name__ = "boundary_iou"
 
 
@@ -89,7 +77,7 @@ def trimap_iou(counts: BoundaryCounts) -> Floats:
     Parameters
     ----------
     counts : BoundaryCounts
-        Counts at boundaries.
+        Boundary counts.
 
     Returns
     -------
@@ -108,7 +96,7 @@ def trimap_accuracy(counts: BoundaryCounts) -> Floats:
     Parameters
     ----------
     counts : BoundaryCounts
-        Counts at boundaries.
+        Boundary counts.
 
     Returns
     -------
@@ -124,12 +112,12 @@ def trimap_accuracy(counts: BoundaryCounts) -> Floats:
 def class_trimap_iou(counts: BoundaryCounts) -> Floats:
     """Trimap IoU per width and class, in the band around that class's truth boundary.
 
-    ``|G_d ∩ (G ∩ P)| / |G_d ∩ (G ∪ P)|``; not symmetric, since the band is the truth's.
+    ``|G_d ∩ (G ∩ P)| / |G_d ∩ (G ∪ P)|``; not symmetric, since the band follows the truth.
 
     Parameters
     ----------
     counts : BoundaryCounts
-        Counts at boundaries.
+        Boundary counts.
 
     Returns
     -------
@@ -143,12 +131,12 @@ def class_trimap_iou(counts: BoundaryCounts) -> Floats:
 
 
 def class_trimap_accuracy(counts: BoundaryCounts) -> Floats:
-    """Share of correct pixels, class against rest, near the class's truth boundary, (..., K, C).
+    """Share of correct pixels (class or not) near the class's truth boundary, (..., K, C).
 
     Parameters
     ----------
     counts : BoundaryCounts
-        Counts at boundaries.
+        Boundary counts.
 
     Returns
     -------
@@ -159,14 +147,14 @@ def class_trimap_accuracy(counts: BoundaryCounts) -> Floats:
 
 
 def boundary_precision(counts: BoundaryCounts, contour: Contour | None = None) -> Floats:
-    """Share of the predicted boundary within each tolerance of the truth's, shape (..., S, C).
+    """Share of the predicted boundary within each tolerance of the true one, shape (..., S, C).
 
     Parameters
     ----------
     counts : BoundaryCounts
-        Counts at boundaries.
+        Boundary counts.
     contour : Contour, optional
-        Kind of contour; by default the first that was measured.
+        Kind of contour; by default the first measured.
 
     Returns
     -------
@@ -180,14 +168,14 @@ def boundary_precision(counts: BoundaryCounts, contour: Contour | None = None) -
 
 
 def boundary_recall(counts: BoundaryCounts, contour: Contour | None = None) -> Floats:
-    """Share of the truth's boundary within each tolerance of the predicted one, shape (..., S, C).
+    """Share of the true boundary within each tolerance of the predicted one, shape (..., S, C).
 
     Parameters
     ----------
     counts : BoundaryCounts
-        Counts at boundaries.
+        Boundary counts.
     contour : Contour, optional
-        Kind of contour; by default the first that was measured.
+        Kind of contour; by default the first measured.
 
     Returns
     -------
@@ -206,9 +194,9 @@ def boundary_f1(counts: BoundaryCounts, contour: Contour | None = None) -> Float
     Parameters
     ----------
     counts : BoundaryCounts
-        Counts at boundaries.
+        Boundary counts.
     contour : Contour, optional
-        Kind of contour; by default the first that was measured.
+        Kind of contour; by default the first measured.
 
     Returns
     -------
@@ -223,17 +211,17 @@ def boundary_f1(counts: BoundaryCounts, contour: Contour | None = None) -> Float
 
 
 def surface_dice(counts: BoundaryCounts, contour: Contour | None = None) -> Floats:
-    """Normalised surface Dice: share of both boundaries that lies within each tolerance.
+    """Normalised surface Dice: share of both boundaries within each tolerance.
 
-    Lengths of surface elements where the contour is "elements" (Nikolov et al.;
-    surface-distance), numbers of pixels where it is "pixels" (MONAI's default).
+    Computed from lengths of surface elements for the contour "elements" (Nikolov
+    et al.; surface-distance), and from pixels for "pixels" (MONAI's default).
 
     Parameters
     ----------
     counts : BoundaryCounts
-        Counts at boundaries.
+        Boundary counts.
     contour : Contour, optional
-        Kind of contour; by default the first that was measured.
+        Kind of contour; by default the first measured.
 
     Returns
     -------
@@ -262,14 +250,14 @@ def average_surface_distance(
     Parameters
     ----------
     counts : BoundaryCounts
-        Counts at boundaries.
+        Boundary counts.
     contour : {"pixels", "elements"}, optional
-        By default the first that was measured.
+        By default the first measured.
     direction : {"both", "truth_to_pred", "pred_to_truth"}
-        Whose points are averaged over.
+        Points to average over.
     lone : {"infinite", "skip"}
-        What boundaries count whose class has none on the other side of the
-        same image: infinitely far, or not at all.
+        Whether a boundary whose class has none on the other side of the same
+        image counts as infinitely far or is skipped.
 
     Returns
     -------
@@ -279,7 +267,7 @@ def average_surface_distance(
     check_choice("direction", direction, list(sides))
     check_choice("lone", lone, ("infinite", "skip"))
     chosen, parts = counts.contour_parts(contour)
-    lengths = kind_lengths(chosen, counts.options.spacing)
+    lengths = element_lengths(chosen, counts.options.spacing)
     sums = parts["distance"] @ lengths * (counts.options.resolution / FIXED_POINT)
     far = parts["histogram"][..., -1] @ lengths
     total = parts["total"] @ lengths
@@ -297,20 +285,21 @@ def average_surface_distance(
 def hausdorff_distance(
     counts: BoundaryCounts, percentile: float = 95.0, contour: Contour | None = None
 ) -> Floats:
-    """Percentile of the distances over all images, the larger of both directions, per class.
+    """Percentile of the distances pooled over all images, per class.
 
-    The smallest step of the histogram within which at least that share of the
-    boundary's length lies; :func:`segiou.boundary.bin_values` says how exact
-    the steps are. 100 is the Hausdorff distance of the whole data set.
+    The result is the larger percentile of both directions: the smallest histogram
+    bin within which at least that share of the boundary length lies;
+    :func:`segiou.boundary.bin_distances` documents the rounding. 100 gives the
+    Hausdorff distance of the whole data set.
 
     Parameters
     ----------
     counts : BoundaryCounts
-        Counts at boundaries.
+        Boundary counts.
     percentile : float, default 95.0
         Between 0 and 100.
     contour : Contour, optional
-        Kind of contour; by default the first that was measured.
+        Kind of contour; by default the first measured.
 
     Returns
     -------
@@ -319,12 +308,12 @@ def hausdorff_distance(
     Raises
     ------
     ValueError
-        If the percentile lies outside [0, 100].
+        If the percentile is outside [0, 100].
     """
     check_number("percentile", percentile, 0, 100)
     chosen, parts = counts.contour_parts(contour)
-    spacing, steps = counts.options.spacing, bin_values(counts.options.resolution)
-    # (..., 2, C, W, bins): the kinds of elements go last.
+    spacing, steps = counts.options.spacing, bin_distances(counts.options.resolution)
+    # From (..., 2, C, W, bins), move the kinds of elements to the end.
     elements = np.moveaxis(parts["histogram"], -1, -2)
     values = np.full(elements.shape[:-2], np.nan)
     for row in map(tuple, np.argwhere(elements.any((-2, -1))).tolist()):
@@ -351,12 +340,12 @@ CONTOUR_MEASURES: dict[str, Callable[[BoundaryCounts, Contour | None], Floats]] 
 
 def _lengths(counts: BoundaryCounts, contour: Contour | None) -> tuple[Floats, Floats]:
     chosen, parts = counts.contour_parts(contour)
-    lengths = kind_lengths(chosen, counts.options.spacing)
+    lengths = element_lengths(chosen, counts.options.spacing)
     return parts["matched"] @ lengths, (parts["total"] @ lengths)[..., None, :, :]
 
 
 def _matched_share(counts: BoundaryCounts, contour: Contour | None, side: int) -> Floats:
-    """Of the boundaries of one side; 0 where the class has one on the other side alone."""
+    """Matched share of one side's boundaries; 0 if only the other side has the class."""
     matched, total = _lengths(counts, contour)
     share = ratio(matched[..., side, :], total[..., side, :])
     return np.where(np.isnan(share) & (total.sum(-2) > 0), 0.0, share)
@@ -370,23 +359,23 @@ def boundary_rows(
     Parameters
     ----------
     counts : BoundaryCounts
-        Without leading axes.
+        Counts without leading axes.
     class_names : sequence of str, optional
         By default the class indices.
     include : array_like of bool, shape (C,), optional
-        Classes that take part in the means.
+        Classes included in the means.
 
     Returns
     -------
     list of dict
         ``measure``, ``tolerance`` (a string such as "2%", or None),
-        ``contour`` (or None), ``mean``, ``mean_classes`` (how many classes it
-        covers), and ``classes``, a mapping of class name to value.
+        ``contour`` (or None), ``mean``, ``mean_classes`` (number of classes
+        averaged), and ``classes``, a mapping of class name to value.
 
     Raises
     ------
     ValueError
-        If the counts have leading axes or the names are too few or many.
+        If the counts have leading axes, or the number of names is wrong.
 
     Examples
     --------
@@ -397,11 +386,11 @@ def boundary_rows(
     ('boundary_iou', '1', 1.0, {'a': 1.0, 'b': 1.0})
     """
     if counts.table.ndim != 1:
-        msg = f"rows are made of one set of counts, got {counts.table.shape[:-1]}; sum them first"
+        msg = f"expected one set of counts, got leading axes {counts.table.shape[:-1]}; sum first"
         raise ValueError(msg)
     names = list(map(str, range(counts.num_classes))) if class_names is None else list(class_names)
     if len(names) != counts.num_classes:
-        msg = f"there are {counts.num_classes} classes but {len(names)} class names"
+        msg = f"expected {counts.num_classes} class names, got {len(names)}"
         raise ValueError(msg)
     taken = included(include, len(names))
     rows: list[dict[str, Any]] = []
@@ -421,7 +410,7 @@ def boundary_rows(
 
 
 def _measured(counts: BoundaryCounts) -> Iterator[tuple[str, str | None, str | None, Floats]]:
-    """Measure, tolerance and contour, and the values of classes; of all of them one value."""
+    """Measure, tolerance, contour, and values per class (or one value for all classes)."""
     options = counts.options
     bands: dict[str, Callable[[BoundaryCounts], Floats]] = {"boundary_iou": boundary_iou}
     if options.trimaps:

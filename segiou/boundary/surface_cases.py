@@ -1,11 +1,11 @@
-"""Distances between surfaces over many cases: rows that add up, and their means per label."""
+"""Surface distances over many cases: an accumulator of rows, and summaries per label."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from segiou.boundary.surface_points import Label
 from segiou.boundary.surfaces import (
     DISTANCES,
     Scores,
+    State,
     SurfaceOptions,
     SurfaceRow,
     as_values,
@@ -24,24 +25,25 @@ from segiou.boundary.surfaces import (
 
 
 class SurfaceAccumulator:
-    """Collect the surface distances of cases, one row for each case and structure.
+    """Collect the surface distances of cases, one row per case and structure.
 
-    Accumulators of the same structures and options add up with ``+``.
+    Accumulators with the same structures and options add up with ``+``. Each row
+    is kept, about 1.3 kB per case and structure.
 
     Parameters
     ----------
     structures : iterable of int, or mapping of label to int or iterable of int, optional
-        As of :func:`segiou.boundary.measure_surfaces`; by default, in each
-        case, the labels that it has.
+        As for :func:`segiou.boundary.measure_surfaces`; by default, the labels
+        present in each case.
     ignore : int or iterable of int
-        Truth values whose voxels are left out.
+        Truth values whose voxels are skipped.
     options : SurfaceOptions, optional
-        What to measure.
+        Options of the measurement.
 
     Attributes
     ----------
     rows : list of SurfaceRow
-        What was measured, case by case.
+        The rows, in the order of the cases.
 
     Examples
     --------
@@ -78,14 +80,12 @@ class SurfaceAccumulator:
         spacing: float | Sequence[float] | None = None,
         case: str = "",
     ) -> list[SurfaceRow]:
-        """Measure a case and keep its rows; raises as ``measure_surfaces`` does.
+        """Measure a case and keep its rows; raises the errors of ``measure_surfaces``.
 
         Parameters
         ----------
-        truth : array_like
-            Label map or volume of the truth.
-        pred : array_like
-            The same of the prediction.
+        truth, pred : array_like of int or bool, equal shapes (H, W) or (D, H, W)
+            True and predicted label image or volume.
         spacing : float or sequence of float, optional
             Size of a pixel or voxel along each axis.
         case : str, default ""
@@ -113,21 +113,21 @@ class SurfaceAccumulator:
         mine, theirs = self._settings(), other._settings()
         for name, value in mine.items():
             if value != theirs[name]:
-                msg = f"surfaces were measured differently: {name} {value} and {theirs[name]}"
+                msg = f"cannot add surfaces with different {name}: {value} and {theirs[name]}"
                 raise ValueError(msg)
         new = type(self)(self.structures, ignore=self.ignore, options=self.options)
         new.rows = [*self.rows, *other.rows]
         return new
 
     def scores(self) -> list[Scores]:
-        """The scores of each row by name, with its ``case``, ``label`` and ``state``."""
+        """The scores of each row, with its ``case``, ``label`` and ``state``."""
         return [
             {"case": r.case, "label": r.label, "state": r.state, **r.values(self.options)}
             for r in self.rows
         ]
 
     def summary(self) -> list[dict[str, Json]]:
-        """Means over the cases; see :func:`summarize_surfaces`."""
+        """Summary over the cases; see :func:`summarize_surfaces`."""
         return summarize_surfaces(self.rows, self.options)
 
     def _settings(self) -> dict[str, Any]:
@@ -144,13 +144,7 @@ class SurfaceAccumulator:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """The accumulator whose ``state_dict`` this is.
-
-        Parameters
-        ----------
-        state : mapping
-            What :meth:`state_dict` gave.
-        """
+        """An accumulator from the values of :meth:`state_dict`."""
         structures = None if state["structures"] is None else dict(state["structures"])
         options = SurfaceOptions.from_dict(state["options"])
         new = cls(structures, ignore=state["ignore"], options=options)
@@ -166,32 +160,35 @@ def summarize_surfaces(
     options: SurfaceOptions,
     overlaps: Iterable[Mapping[str, float]] | None = None,
 ) -> list[dict[str, Json]]:
-    """The surface distances of each label over the cases.
+    """Summarise the surface distances of each label over the cases.
 
     Parameters
     ----------
     rows : iterable of SurfaceRow
         Rows of one or more cases.
     options : SurfaceOptions
-        What the rows were measured with.
+        Options with which the rows were measured.
     overlaps : iterable of mapping of str to float, optional
-        Scores of overlap by name, such as "dice", for each row.
+        Overlap scores of each row by name, such as "dice".
 
     Returns
     -------
     list of dict
-        For each label, in the order of the rows: ``label``; ``cases``, those
-        that have the structure in truth or prediction; how many were
-        ``found``, ``missed``, ``invented`` (predicted only) and ``absent``; and
-        for each measure ("hausdorff", "hausdorff_95",
+        One dict per label, in the order of the rows: ``label``; ``cases``, the
+        number of cases with the structure in truth or prediction; the numbers
+        ``found``, ``missed``, ``false_positive`` (predicted only) and
+        ``absent``; and for each measure ("hausdorff", "hausdorff_95",
         "average_surface_distance", "surface_dice_1", …) a dict of
 
-        - ``mean``: over the cases, an empty mask counted as the options have
-          it; NaN is skipped, and ``mean_cases`` says how many cases remain;
-        - ``mean_of_found``: over the found ones alone: it can improve by missing;
-        - ``median``, ``quartiles``: over the cases, where missed and invented
-          ones are infinitely far, or 0 of surface Dice, whatever the options;
-        - ``data_set``, of surface Dice and Boundary IoU: of all cases together.
+        - ``mean``: over the cases, with empty masks valued by the options. NaN
+          is skipped, and ``mean_cases`` is the number of remaining cases;
+        - ``mean_of_found``: over found cases only, so missing more can improve it;
+        - ``median``, ``quartiles``: over the cases, where missed and
+          false-positive ones count as infinitely far (surface Dice: 0), regardless
+          of the options;
+        - ``data_set``, for surface Dice and Boundary IoU: pooled over all cases.
+
+        ``invented`` repeats ``false_positive`` and will be removed.
     """
     by_label: dict[Label, list[tuple[SurfaceRow, dict[str, float]]]] = {}
     for row, overlap in zip(rows, repeat({}) if overlaps is None else overlaps, strict=False):
@@ -210,7 +207,8 @@ def _summary(
     values: Sequence[dict[str, float]],
 ) -> dict[str, Any]:
     states = [row.state for row in rows]
-    counts = {name: states.count(name) for name in ("found", "missed", "invented", "absent")}
+    counts = {name: states.count(name) for name in get_args(State)}
+    counts["invented"] = counts["false_positive"]  # former name
     summary: dict[str, Any] = {"label": label, "cases": len(rows) - counts["absent"], **counts}
     for name in values[0]:
         worst = math.inf if name.startswith(DISTANCES) else 0.0
@@ -235,7 +233,7 @@ def _summary(
 
 
 def flat_scores(values: Scores) -> dict[str, float]:
-    """The scores with one name each."""
+    """The scores in one flat mapping."""
     by_length = ("surface_dice", "boundary_iou")
     flat = {name: value for name, value in values.items() if name not in by_length}
     for name in by_length:
@@ -248,7 +246,7 @@ def _mean(values: list[float]) -> float:
 
 
 def _quantile(ranked: list[float], share: float) -> float:
-    """Interpolated linearly; infinite where either neighbour is."""
+    """A quantile with linear interpolation; infinite if either neighbour is."""
     if not ranked:
         return math.nan
     place = (len(ranked) - 1) * share

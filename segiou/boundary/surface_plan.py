@@ -1,4 +1,4 @@
-"""Distances between surfaces as a measure of runs: what is measured of a case, scores, a table."""
+"""The built-in measure of surfaces: distances per case, scores and their table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind, read_spacing
 from segiou._support.files import printable
 from segiou._support.text import Json, did_you_mean, listed
-from segiou.boundary.boundary_options import bin_distances, bin_values
+from segiou.boundary.boundary_options import bin_distances, bin_indices
 from segiou.boundary.codes import LabelCodes, ignored_code
 from segiou.boundary.surface_cases import flat_scores, summarize_surfaces
 from segiou.boundary.surfaces import (
@@ -44,15 +44,15 @@ from segiou.measures.measure import (
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.metrics.ratio import Floats, ratio
 
-_STATES = ("absent", "found", "missed", "invented")
-#: Bins of distances that medians of resamples are found in.
-_BINS = bin_values(0.05)
+_STATES = ("absent", "found", "missed", "false_positive")
+#: Histogram bins from which medians of resamples are read.
+_BINS = bin_distances(0.05)
 _WORDS = {"hausdorff": "HD", "average_surface_distance": "ASSD"}
 
 
 @dataclass(frozen=True)
 class SurfaceMeasure(Measure):
-    """Distances between the surfaces of classes and regions."""
+    """Surface distances of classes and regions."""
 
     key: ClassVar[str] = "surfaces"
 
@@ -72,28 +72,28 @@ class SurfaceMeasure(Measure):
 
 @dataclass(frozen=True)
 class SurfacePlan(Plan):
-    """What is measured between the surfaces of every case of a run."""
+    """Plan of the surfaces measure."""
 
     measure: SurfaceMeasure
 
     @property
     def options(self) -> SurfaceOptions:
-        """What is measured."""
+        """Options of the measurement."""
         return self.measure.options
 
     @property
     def structures(self) -> Mapping[str, tuple[int, ...]]:
-        """Classes and regions that are measured, each as indices of classes."""
+        """Classes and regions that are measured, as class indices."""
         return self.measure.structures
 
     @property
     def unit(self) -> str:
-        """Of the distances: ``"mm"``, ``"px"``, or empty where only the spacing knows."""
+        """Unit of the distances: ``"mm"``, ``"px"``, or empty if it is that of the spacing."""
         return self.measure.unit
 
     @property
     def spacing(self) -> tuple[float, ...] | None:
-        """Size of a pixel or voxel, in place of what the files say."""
+        """Size of a pixel or voxel that overrides the files."""
         return self.measure.spacing
 
     @classmethod
@@ -106,23 +106,7 @@ class SurfacePlan(Plan):
         in_mm: bool = False,
         spacing: Any = None,
     ) -> SurfacePlan:
-        """Every class that means include, and every group of classes.
-
-        In volumes a class whose only value is 0 has no surface.
-
-        Parameters
-        ----------
-        options : SurfaceOptions
-            What is measured.
-        classes : ClassOptions
-            The classes, and what is ignored.
-        volumes : bool
-            Whether the cases are volumes.
-        in_mm : bool, default False
-            Whether the distances are in mm; in pixels, or units of the spacing, by default.
-        spacing : array_like, optional
-            Size of a pixel or voxel, in place of what files say.
-        """
+        """Plan for every included class and group; in volumes, class 0 has no surface."""
         check_kind("surfaces", options, SurfaceOptions, "True, a convention or SurfaceOptions")
         values = classes.labels.class_values
         left_out = {c for c, v in enumerate(values) if v == (0,) and volumes}
@@ -130,7 +114,7 @@ class SurfacePlan(Plan):
         chosen: dict[str, tuple[int, ...]] = {
             name: (c,) for c, name in enumerate(classes.labels.class_names) if c not in left_out
         }
-        # A region of one class may have its name, as one of BraTS has.
+        # A region of a single class may share its name, as in BraTS.
         for name, members in classes.groups:
             chosen[name if chosen.get(name, members) == members else f"{name} (region)"] = members
         usual = CONVENTIONS[options.convention]
@@ -140,7 +124,7 @@ class SurfacePlan(Plan):
         if unknown := options.tolerances_of.keys() - chosen - usual.tolerances_of.keys():
             name = str(min(unknown, key=str))
             msg = (
-                f"a tolerance of {name!r}: there is no such structure, but "
+                f"unknown structure {name!r} in tolerances; choose from "
                 f"{', '.join(chosen)}{did_you_mean(name, chosen)}"
             )
             raise ValueError(msg)
@@ -153,17 +137,7 @@ class SurfacePlan(Plan):
         return cls(made, classes, Masks(spacing=spacing))
 
     def difference(self, other: Plan) -> str:
-        """Say in what other plans differ; empty if they do not.
-
-        Parameters
-        ----------
-        other : Plan
-            What to compare with.
-
-        Returns
-        -------
-        str
-        """
+        """Describe the differences to another plan; empty if there are none."""
         both: Any = self, other
         mine, theirs = ({**p.to_dict(), **p.options.to_dict()} for p in both)
         return "; ".join(
@@ -173,7 +147,7 @@ class SurfacePlan(Plan):
         )
 
     def way(self) -> Mapping[str, Json]:
-        """What must be alike where models are compared."""
+        """Options that must be equal when models are compared."""
         plain: Any = self.to_dict()
         return {**plain.pop("options"), **plain}
 
@@ -187,20 +161,14 @@ class SurfacePlan(Plan):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], classes: ClassOptions) -> SurfacePlan:
-        """Read what :meth:`to_dict` gave.
-
-        Parameters
-        ----------
-        data : mapping
-            What :meth:`to_dict` gave.
-        """
+        """A plan from the values of :meth:`to_dict`."""
         structures = {
             name: tuple(check_integer("a class", c, 0) for c in members)
             for name, members in data["structures"].items()
         }
         spacing = None if data["spacing"] is None else read_spacing(data["spacing"])
         if any(index >= classes.num_classes for part in structures.values() for index in part):
-            msg = f"a structure has more than the {classes.num_classes} classes"
+            msg = f"a structure has a class index of {classes.num_classes} or more"
             raise ValueError(msg)
         options = SurfaceOptions.from_dict(data["options"])
         made = SurfaceMeasure(options, structures, str(data["unit"]), spacing)
@@ -208,7 +176,7 @@ class SurfacePlan(Plan):
 
     @cached_property
     def _fields(self) -> dict[str, slice]:
-        """Where the numbers of a structure lie in its row."""
+        """Slices of the numbers in the row of a structure."""
         o = self.options
         own = [len(self._tolerances(label)) for label in self.structures]
         sizes = {"state": 1, "diagonal": 1, "sizes": 2, "hausdorff": 1, "average": 1}
@@ -219,7 +187,7 @@ class SurfacePlan(Plan):
 
     @property
     def layout(self) -> Layout:
-        """A row for each case: of each structure its numbers; they do not add up."""
+        """One row per case with the numbers of each structure; rows do not add up."""
         width = self._fields["pixels"].stop
         return {"cases": Field((len(self.structures), width), rows=True, floats=True)}
 
@@ -252,7 +220,7 @@ class SurfacePlan(Plan):
         return Parts.of(self.layout, cases=array)
 
     def check(self, parts: Parts) -> None:
-        """Refuse what no measuring gives."""
+        """Reject impossible rows."""
         rows, f = parts["cases"], self._fields
         is_found = rows[..., 0] == _STATES.index("found")
         used = np.zeros(rows.shape, dtype=bool)
@@ -271,11 +239,11 @@ class SurfacePlan(Plan):
             or (rows[..., 0] >= len(_STATES)).any()
             or (is_found & ~rows[..., f["sizes"]].any(-1)).any()
         ):
-            msg = "its surfaces are no rows"
+            msg = "invalid surface rows"
             raise ValueError(msg)
 
     def rows(self, parts: Parts, cases: Sequence[str]) -> list[SurfaceRow]:
-        """The rows of cases, as :func:`segiou.boundary.measure_surfaces` gives them."""
+        """The rows of cases, as returned by :func:`segiou.boundary.measure_surfaces`."""
         found, f = [], self._fields
         try:
             for case, array in zip(cases, parts["cases"].tolist(), strict=True):
@@ -299,7 +267,7 @@ class SurfacePlan(Plan):
                     about = {"label": label, "case": case, "tolerances": limits}
                     found.append(SurfaceRow.from_dict({**entry, **about}, self.options))
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            msg = f"its surfaces are no rows: {type(error).__name__}: {error}"
+            msg = f"invalid surface rows: {type(error).__name__}: {error}"
             raise ValueError(msg) from error
         return found
 
@@ -307,7 +275,7 @@ class SurfacePlan(Plan):
         return self.options.tolerances_of.get(label, self.options.tolerances)
 
     def overlaps(self, parts: Parts) -> list[dict[str, float]]:
-        """IoU and Dice of each structure in each case, with what counts where a mask is empty."""
+        """IoU and Dice of each structure in each case, with the rules for empty masks."""
         pixels = parts["cases"][..., self._fields["pixels"]].reshape(-1, 3).T.astype(np.int64)
         counts = Counts.trusted(*pixels, np.zeros_like(pixels[0]))
         lone = [counts.truth + counts.pred == 0, counts.truth == 0, counts.pred == 0]
@@ -327,7 +295,7 @@ class SurfacePlan(Plan):
         return {n: np.reshape([one.get(n, np.nan) for one in flat], shape) for n in names}
 
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
-        """Columns of a table of cases; the IoU of classes stands there already."""
+        """Columns of a table of cases; the IoU of classes is already in it."""
         values, classes = self.values(parts), self.classes.labels.class_names
         none = np.zeros((0, len(self.structures)))
         return {
@@ -343,7 +311,7 @@ class SurfacePlan(Plan):
 
     @cached_property
     def scores(self) -> Mapping[str, Score]:
-        """Surface Dice at the first tolerance, a mean; and distances, medians over the cases."""
+        """Mean surface Dice at the first tolerance, and medians of distances over the cases."""
         names, found = tuple(self.structures), {}
         how: Any = {"seen": self._seen, "rule": "cases"}
         every = np.ones(len(names), dtype=bool)
@@ -374,16 +342,16 @@ class SurfacePlan(Plan):
         return np.stack([units, ~np.isnan(scores)], axis=-1)
 
     def _binned(self, name: str, parts: Parts) -> NDArray[Any]:
-        """The bin of each distance, one-hot: so medians follow from sums."""
+        """One-hot histogram bin of each distance, so that medians follow from sums."""
         state = parts["cases"][..., 0]
         values = np.where(state == 1, self.values(parts)[name], np.inf)
-        bins = bin_distances(values, 0.05)
+        bins = bin_indices(values, 0.05)
         found = np.zeros((*bins.shape, len(_BINS)), np.int64)
         np.put_along_axis(found, bins[..., None], (state > 0)[..., None].astype(np.int64), -1)
         return found
 
     def table(self, found: Counted) -> ScoreTable:
-        """What was found of each structure, and its scores over the cases."""
+        """States of each structure and its scores over the cases."""
         rows = self.rows(found.total, found.ids())
         overlaps = self.overlaps(found.total)
         cases = [
@@ -406,9 +374,10 @@ class SurfacePlan(Plan):
                 first = next(part for name, part in row.items() if name.startswith("surface_dice"))
                 first |= {"low": ends[0], "high": ends[1], "level": bounds.level}
         columns = []
-        for state in ("found", "missed", "invented"):
+        for state in ("found", "missed", "false_positive"):
             numbers = tuple(row[state] for row in summary)
-            columns.append(Column(f"surfaces_{state}", state, numbers, (), "count", "", None))
+            head = state.replace("_", " ")
+            columns.append(Column(f"surfaces_{state}", head, numbers, (), "count", "", None))
         for name in summary[0] if summary else ():
             for kind in (
                 ("mean", "median", "mean_of_found") if isinstance(summary[0][name], dict) else ()
@@ -429,9 +398,11 @@ class SurfacePlan(Plan):
                         bounds.level if bounds else 0.95,
                     )
                 )
+        invented = tuple(row["invented"] for row in summary)  # former name, without a header
+        columns.append(Column("surfaces_invented", "", invented, (), "count", "", None))
         about = (
-            "In how many cases each structure was found, missed or only predicted, and how far its "
-            "surface then lies from the true one."
+            "Cases in which each structure was found, missed or a false positive, and the distance "
+            "from predicted to true surface."
         )
         data = {
             "surfaces": tuple(summary),
@@ -441,7 +412,7 @@ class SurfacePlan(Plan):
         lone = tuple(not any(c.values[i] for c in columns[:3]) for i in range(len(summary)))
         return ScoreTable(
             "surfaces",
-            "Distances between surfaces",
+            "Surface distances",
             about,
             tuple(self.structures),
             tuple(columns),
@@ -454,7 +425,7 @@ class SurfacePlan(Plan):
         )
 
     def _exact(self, summary: Any) -> dict[str, tuple[float, ...]]:
-        """The scores over the cases, from no bins."""
+        """The scores over the cases, computed without bins."""
         found = {}
         for name in self.scores:
             key = name if name in summary[0] else f"{name}_{self.options.tolerances[0]:g}"
@@ -471,7 +442,7 @@ class SurfacePlan(Plan):
         return found
 
     def _shown(self) -> dict[Any, str]:
-        """Heads of the columns that text shows."""
+        """Headers of the columns shown in text."""
         unit, o = f" {self.unit}".rstrip(), self.options
         found: dict[Any, str] = {("dice", "mean"): "Dice mean"}
         for p in o.percentiles[:1]:
@@ -503,43 +474,43 @@ def _median(numbers: NDArray[Any]) -> Floats:
     return np.where(total > 0, _BINS[place], np.nan)
 
 
-#: How a case may lack a structure, in words.
+#: Names of the states with an empty mask.
 _EMPTY: dict[Any, str] = {
     "missed": "a missed structure",
-    "invented": "an invented one",
-    "absent": "one in neither",
+    "false_positive": "a false positive",
+    "absent": "a structure absent from both",
 }
 
 
 def surface_note(plan: Mapping[str, Any]) -> str:
-    """How surfaces were measured, and what missed structures count, in a line."""
+    """One line on how surfaces were measured and how missed structures count."""
     from segiou.masks.volumes import spacing_text
 
     options = plan["options"]
     unit = {"px": "pixels", "": "units of the spacing"}.get(plan["unit"], plan["unit"])
     if plan["spacing"]:
-        unit += f", spacing {spacing_text(plan['spacing'])} whatever the files say"
+        unit += f", spacing {spacing_text(plan['spacing'])} (overrides the files)"
     own = [
         f"{label} {', '.join(f'{limit:g}' for limit in limits)}"
         for label, limits in options["tolerances_of"]
     ]
     counted = _counted_empty(SurfaceOptions.from_dict(options))
     return (
-        f"surfaces as {options['convention']} measures them, distances in {unit}. Medians "
-        "are over the cases: a structure that is missed or invented (only predicted) is infinitely "
-        "far. Means of distances are over found structures alone, so that missing more can improve "
-        "them. Dice and surface Dice are means over the cases, where "
-        f"{counted}{f'; own tolerances: {printable(listed(own))}' if own else ''}"
+        f"surfaces: convention {options['convention']}, distances in {unit}. Medians cover all "
+        "cases; a missed or false-positive structure counts as infinitely far. Distance means "
+        "cover found structures only, so missing more structures can improve them. Dice and "
+        f"surface Dice are means over the cases, in which {counted}"
+        f"{f'; individual tolerances: {printable(listed(own))}' if own else ''}"
     )
 
 
 def _counted_empty(options: SurfaceOptions) -> str:
-    """What Dice and surface Dice count where a mask is empty."""
+    """Sentence part on the Dice and surface Dice of empty masks."""
 
     def words(measure: str) -> str:
         rules = {state: options.filling(measure, state, math.nan) for state in _EMPTY}
         texts = [
-            f"{_EMPTY[state]} counts {'nothing' if math.isnan(value) else f'{value:g}'}"
+            f"{_EMPTY[state]} {'is skipped' if math.isnan(value) else f'counts as {value:g}'}"
             for state, value in rules.items()
             if state != "absent" or not math.isnan(value)
         ]
@@ -548,6 +519,6 @@ def _counted_empty(options: SurfaceOptions) -> str:
     dice, surface_dice = words("dice"), words("surface_dice")
     if dice != surface_dice:
         return f"for Dice {dice}; for surface Dice {surface_dice}"
-    if dice == "a missed structure counts 0, an invented one counts 0":
-        return "a missed or invented structure counts 0"
+    if dice == "a missed structure counts as 0, a false positive counts as 0":
+        return "a missed or false-positive structure counts as 0"
     return dice

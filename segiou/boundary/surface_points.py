@@ -1,4 +1,4 @@
-"""The points of surfaces in 2-D and 3-D, and how far those of two surfaces lie apart."""
+"""Points of surfaces in 2-D and 3-D, and the distances between those of two surfaces."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from segiou.counting.encoding import can_hold
 _MODULE = "segiou.boundary._surfaces"
 _kernel = load_part(_MODULE)
 
-#: What the kernel measures: axes up to this length, spacings between these.
+#: Limits of the kernel: length of an axis, and range of the spacing.
 _LONGEST, _STEPS = 65535, (1e-9, 1e6)
-#: The code of ignored voxels, and so many codes are left for labels; 0 is none.
+#: The code of ignored voxels; lower codes are labels, and 0 is background.
 _IGNORED = 255
-#: So many points of a side are held at once, or a twelfth of the voxels; more only of one label.
+#: Points of a side held at once, unless a twelfth of the voxels is more or there is one label.
 _FEWEST_POINTS = 1 << 18
-#: Shares of sums of areas are not more exact than this.
+#: Rounding error of shares of area sums.
 _ROUNDING = 1e-9
 
 Floats = NDArray[np.float64]
@@ -36,43 +36,42 @@ Kind = Literal["voxels", "elements"]
 Label = int | str
 Outcome = TypeVar("Outcome")
 
-#: A point is a number: its place in an array of the shape of :func:`point_shape`, and in the
-#: bits from this one on, of a corner, which of the eight voxels around it are of the label.
-#: An image has the same four twice.
+#: A point is an integer: its index in an array with the shape of :func:`point_shape`, and, for a
+#: corner, from this bit on the voxels around it that have the label (four, stored twice, in 2-D).
 Points = NDArray[np.uint64]
 _CODE_BITS = np.uint64(48)
-#: Where all points weigh the same.
+#: Areas of equally weighted points.
 _ONES = np.ones(256)
 
 
 def check_spacing(
     array: NDArray[Any], spacing: float | Sequence[float] | None, what: str
 ) -> tuple[float, ...]:
-    """The spacing along each of two or three axes; ``what`` is measured there."""
+    """The spacing along each of two or three axes; ``what`` is the subject of the error."""
     if array.ndim not in (2, 3):
-        msg = f"{what} are those of (H, W) or (D, H, W) arrays, got shape {array.shape}"
+        msg = f"{what} require arrays of shape (H, W) or (D, H, W), got shape {array.shape}"
         raise ValueError(msg)
     given = np.asarray(1.0 if spacing is None else spacing, float)
     if given.shape not in ((), (array.ndim,)) or not (np.isfinite(given) & (given > 0)).all():
-        msg = f"spacing must be positive, one for all or for each axis, got {spacing}"
+        msg = f"spacing must be one positive number or one per axis, got {spacing}"
         raise ValueError(msg)
     return tuple(np.broadcast_to(given, array.ndim).tolist())
 
 
 def point_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The three axes along which places are numbered in an array of two or three axes."""
+    """Shape of the three axes used to index points of a 2-D or 3-D array."""
     if max(shape) <= _LONGEST:
         return (_LONGEST + 1,) * 3
     return (1,) * (3 - len(shape)) + tuple(n + 1 for n in shape)
 
 
 def point_places(points: Points) -> NDArray[np.int64]:
-    """Where each point is."""
+    """Index of each point."""
     return (points & np.uint64((1 << 48) - 1)).astype(np.int64)
 
 
 def point_codes(points: Points) -> NDArray[np.uint8]:
-    """Which voxels around each point are of the label."""
+    """Bits of the voxels around each point that have the label."""
     return (points >> _CODE_BITS).astype(np.uint8)
 
 
@@ -83,9 +82,9 @@ def find_points(
     ignored: int = -1,
     limit: int = sys.maxsize,
 ) -> dict[int, Points] | None:
-    """The points of the surface of each wanted label that has any, in their order.
+    """Surface points of each wanted label, in order; None if they may exceed the limit.
 
-    Label 0 lies outside, too, and has none. None where there may be more points than the limit.
+    Label 0 is also the outside of the array and has no surface.
     """
     if _kernel is None:
         warn_missing(_MODULE)
@@ -104,7 +103,7 @@ def find_points(
 def _find_by_numpy(
     labels: NDArray[Any], wanted: Iterable[int], kind: Kind, ignored: int
 ) -> dict[int, Points]:
-    """:func:`find_points` in NumPy, label by label: what the kernel must equal."""
+    """NumPy reference of :func:`find_points`, label by label."""
     from scipy import ndimage  # type: ignore[import-untyped, unused-ignore]
 
     found: dict[int, Points] = {}
@@ -134,21 +133,15 @@ def _find_by_numpy(
 
 
 class Nearest(NamedTuple):
-    """How far each of some points lies from the nearest of others.
+    """Distance from each point to the nearest of other points."""
 
-    Attributes
-    ----------
-    values, areas : ndarray of float64
-        Distances that many points have, ascending, and the area of the points that have each.
-    ranks : ndarray of uint16
-        Which of them each point has; their number where it has a larger one.
-    far : ndarray of float64
-        The larger ones, in the order of the points.
-    """
-
+    #: Common distances, ascending.
     values: Floats
+    #: Area of the points at each common distance.
     areas: Floats
+    #: Rank of each point's distance; the number of common distances if it is larger than those.
     ranks: NDArray[np.uint16]
+    #: The larger distances, in the order of the points.
     far: Floats
 
     @property
@@ -160,32 +153,20 @@ class Nearest(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Where the voxels of an array lie.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the array.
-    spacing : tuple of float
-        Size of a voxel along each axis.
-    is_reversed : bool
-        Whether squares along the axes are added up from the last to the first.
-    """
+    """Shape and voxel size of an array."""
 
     shape: tuple[int, ...]
     spacing: tuple[float, ...]
+    #: Whether squares along the axes are summed from the last axis to the first.
     is_reversed: bool = False
 
 
 def find_nearest(query: Points, target: Points, grid: Grid, areas: Floats = _ONES) -> Nearest:
-    """How far each query lies from the nearest target, of which there are some, in their order.
-
-    Areas are those of points, by code.
-    """
+    """Distance from each query to the nearest target; ``areas`` are indexed by point code."""
     if _kernel is None:
         warn_missing(_MODULE)
     shape, spacing, is_reversed = grid
-    # Nothing lies before or behind an image: so far away that no row there is searched.
+    # An image has one slice: set the next ones so far away that they are never searched.
     steps = spacing if len(spacing) == 3 else (1000 * max(spacing), *spacing)
     is_odd = max(shape) > _LONGEST or min(spacing) <= _STEPS[0] or max(spacing) >= _STEPS[1]
     if _kernel is None or is_odd:
@@ -200,7 +181,7 @@ def find_nearest(query: Points, target: Points, grid: Grid, areas: Floats = _ONE
 
 
 def _nearest_by_scipy(query: Points, target: Points, grid: Grid) -> Floats:
-    """:func:`find_nearest` by SciPy's trees: what the kernel must equal."""
+    """SciPy reference of :func:`find_nearest`."""
     from scipy.spatial import cKDTree  # type: ignore[import-untyped]
 
     asked, known = (
@@ -208,21 +189,21 @@ def _nearest_by_scipy(query: Points, target: Points, grid: Grid) -> Floats:
         for points in (query, target)
     )
     found = cKDTree(known * grid.spacing).query(asked * grid.spacing)[1]
-    # From whole offsets, not from the tree's scaled points: no rounding but one per axis.
+    # Integer offsets, unlike the tree's scaled points, are rounded only once per axis.
     squares = np.square((asked - known[found]) * grid.spacing)
     distances: Floats = np.sqrt((squares[:, ::-1] if grid.is_reversed else squares).sum(-1))
     return distances
 
 
-#: What the kernel searches around a point: at most so many rows, so far away, and so far along.
+#: Search window of the kernel: number of rows, reach across rows, half the length along a row.
 _ROWS, _ROW_REACH, _HALF = 64, 6, 29
 
 
 @lru_cache(maxsize=8)
 def _table(steps: tuple[float, ...], is_reversed: bool) -> tuple[Any, Any, int, Floats]:
-    """Rows around a point, nearest first; the rank of each distance along them; all distances.
+    """Rows around a point, nearest first, the ranks of distances along them, and all distances.
 
-    Ranks up to the returned one are certain: nothing outside the rows lies nearer.
+    Ranks up to the returned one are certain: nothing outside the rows is nearer.
     """
 
     def square(*offsets: Any) -> Any:
@@ -244,48 +225,35 @@ def _table(steps: tuple[float, ...], is_reversed: bool) -> tuple[Any, Any, int, 
 
 
 class Distances(NamedTuple):
-    """From the points of one surface to the nearest of the other, in ascending order.
+    """Distances from the points of one surface to the nearest of the other, ascending."""
 
-    Attributes
-    ----------
-    values : ndarray of float64, shape (n,)
-        Distances; none where the other surface has no points.
-    weights : ndarray of float64, shape (n,)
-        How many points are so far away, or their area.
-    size : float
-        Number, or area, of all points of the surface.
-    """
-
+    #: Distances; empty if the other surface has no points.
     values: Floats = np.empty(0)
+    #: Number of points at each distance, or their area.
     weights: Floats = np.empty(0)
+    #: Number of all points of the surface, or their area.
     size: float = 0.0
 
     def within(self, limit: float) -> float:
-        """How much of the surface lies within a distance."""
+        """Size of the part of the surface within a distance."""
         return float(self.weights[: np.searchsorted(self.values, limit, "right")].sum())
 
 
 class Both(NamedTuple):
-    """The distances between two surfaces.
-
-    Attributes
-    ----------
-    there, back : Distances
-        From the surface of the truth, and from the predicted one.
-    """
+    """Distances between two surfaces: from truth to prediction, and back."""
 
     there: Distances = Distances()
     back: Distances = Distances()
 
     def average(self, how: str) -> float:
-        """The mean over both surfaces together, or of the two means."""
+        """The mean over both surfaces pooled, or the mean of the two means."""
         sums = [float((side.values * side.weights).sum()) for side in self]
         if how == "pooled":
             return sum(sums) / (self.there.size + self.back.size)
         return (sums[0] / self.there.size + sums[1] / self.back.size) / 2
 
     def percentile(self, how: str, share: float) -> float:
-        """A percentile of the distances, by the ways that a convention names."""
+        """A percentile of the distances, by the rule of a convention."""
         if how == "pooled":
             values = np.concatenate([side.values for side in self])
             weights = np.concatenate([side.weights for side in self])
@@ -295,7 +263,7 @@ class Both(NamedTuple):
         return max(find(side, share) for side in self)
 
     def has_tie(self, percentiles: tuple[float, ...]) -> bool:
-        """Whether the order of sums may decide; then each point must be an entry of its own."""
+        """Whether the order of summation may decide; then each point needs a separate entry."""
         shares = [np.cumsum(side.weights) / side.size for side in self if len(side.values)]
         return any(
             (np.abs(sums - percentile / 100) < _ROUNDING).any()
@@ -305,7 +273,7 @@ class Both(NamedTuple):
 
 
 def _linear(side: Distances, share: float) -> float:
-    """The percentile of so many points at each value, as ``np.quantile`` interpolates it."""
+    """The percentile of weighted points, interpolated as in ``np.quantile``."""
     ends = np.cumsum(side.weights)
     place = (int(ends[-1]) - 1) * share
     below = int(place)
@@ -317,14 +285,14 @@ def _linear(side: Distances, share: float) -> float:
 
 
 def _summed(side: Distances, share: float) -> float:
-    """As surface-distance has it, whose sums of floats decide at ties."""
+    """The percentile as in surface-distance, where float sums decide ties."""
     shares = np.cumsum(side.weights) / np.sum(side.weights)
     place = min(int(np.searchsorted(shares, share)), len(shares) - 1)
     return float(side.values[place])
 
 
 def _weighted(side: Distances, share: float) -> float:
-    """The smallest distance within which such a share of the area lies."""
+    """The smallest distance within which that share of the area lies."""
     within = np.cumsum(side.weights)
     place = np.searchsorted(within, share * within[-1] * (1 - _ROUNDING))
     return float(side.values[place])
@@ -332,20 +300,7 @@ def _weighted(side: Distances, share: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class SurfacePair:
-    """The surfaces of a pair of label arrays, and the distances between them.
-
-    Attributes
-    ----------
-    truth, pred : ndarray of int or bool, equal shapes of two or three axes
-    spacing : tuple of float
-    kind : {"voxels", "elements"}
-    ignore : frozenset of int
-        Truth values whose voxels are left out.
-    threads : int
-        How many labels, or directions, are measured at once.
-    of_each : bool
-        Whether each point has an entry of its own, equal distances in the order of areas.
-    """
+    """The surfaces of a pair of label arrays, and the distances between them."""
 
     truth: NDArray[Any]
     pred: NDArray[Any]
@@ -358,14 +313,14 @@ class SurfacePair:
     def distances(
         self, structures: Mapping[Label, tuple[int, ...]] | None
     ) -> Iterator[tuple[Label, Both]]:
-        """Each structure, by default each label but 0, and both directions; in no order."""
+        """Distances of each structure, by default each label except 0, in no particular order."""
         for names, sides, ignored in self._layers(structures):
             for code, both in self._measured([*names], sides, ignored):
                 yield names[code], both
 
     def each_distance(self, values: tuple[int, ...]) -> Both:
-        """Both directions of one structure that both sides have, an entry for each point."""
-        # In C order, so that areas are computed in the order of the spacing.
+        """Distances of one structure present on both sides, with one entry per point."""
+        # In C order, areas are computed in the order of the spacing.
         truth, pred = map(np.ascontiguousarray, (self.truth, self.pred))
         pair = replace(self, truth=truth, pred=pred, of_each=True)
         ((_, both),) = pair.distances({"": values})
@@ -374,13 +329,13 @@ class SurfacePair:
     def bands(
         self, structures: Mapping[Label, tuple[int, ...]], widths: tuple[float, ...]
     ) -> Iterator[tuple[Label, tuple[tuple[int, int, int], ...]]]:
-        """Voxels within each width inside truth, prediction and both, of what occurs."""
+        """Voxels in the inner bands of truth, prediction and both, per present structure."""
         for names, sides, ignored in self._layers(structures):
             seen = _occurring(sides)
             for code, name in names.items():
                 if not seen[code]:
                     continue
-                # What is ignored ends nothing.
+                # Ignored voxels do not end a structure.
                 left_out = sides[0] == ignored if ignored >= 0 else np.False_
                 solid = [(side == code) | left_out for side in sides]
                 box = _box(solid[0] | solid[1])
@@ -395,7 +350,7 @@ class SurfacePair:
 
     @cached_property
     def _grid(self) -> Grid:
-        """As the arrays are read: from the last axis to the first where they lie so."""
+        """The grid in memory order: reversed axes for Fortran-ordered arrays."""
         flags = self.truth.flags, self.pred.flags
         if all(f.f_contiguous for f in flags) and not all(f.c_contiguous for f in flags):
             return Grid(self.truth.shape[::-1], self.spacing[::-1], is_reversed=True)
@@ -403,13 +358,13 @@ class SurfacePair:
 
     @cached_property
     def _areas(self) -> Floats:
-        """Area by the code of a point."""
+        """Area of a point by its code."""
         return _ONES if self.kind == "voxels" else element_areas(self._grid.spacing)
 
     def _layers(
         self, structures: Mapping[Label, tuple[int, ...]] | None
     ) -> Iterator[tuple[dict[int, Label], list[NDArray[np.uint8]], int]]:
-        """Structures that do not overlap, by codes; both sides with these; the code to ignore."""
+        """Groups of disjoint structures by code, both sides in these codes, the ignored code."""
         given = [as_bytes(x.T if self._grid.is_reversed else x) for x in (self.truth, self.pred)]
         truth, pred = sides = [np.ascontiguousarray(side) for side in given]
         are_bytes = not self.ignore and truth.dtype == pred.dtype == np.uint8
@@ -433,7 +388,7 @@ class SurfacePair:
     def _measured(
         self, codes: list[int], sides: list[NDArray[np.uint8]], ignored: int
     ) -> Iterator[tuple[int, Both]]:
-        """Both directions of each code; of one at a time where points are too many, in noise."""
+        """Distances of each code; one code at a time if there are too many points."""
         limit = max(_FEWEST_POINTS, sides[0].size // 12) if len(codes) > 1 else sys.maxsize
         found = self._map(lambda side: find_points(side, codes, self.kind, ignored, limit), sides)
         truth, pred = found
@@ -451,7 +406,7 @@ class SurfacePair:
         yield from zip(occurring, map(Both, directions[::2], directions[1::2]), strict=True)
 
     def _distances(self, query: Points, target: Points) -> Distances:
-        """From each point to the nearest of the other surface."""
+        """Distances from each point to the nearest point of the other surface."""
         if not (len(query) and len(target)):
             return Distances(size=float(self._weights(query).sum()))
         found = find_nearest(query, target, self._grid, self._areas)
@@ -462,7 +417,7 @@ class SurfacePair:
         else:
             near = np.flatnonzero(found.areas)
             values, weights = found.values[near], found.areas[near]
-            order = np.argsort(found.far)  # farther than anything near
+            order = np.argsort(found.far)  # all of these are larger than the common distances
             codes = point_codes(query)[found.ranks == len(found.values)].take(order)
             values = np.append(values, found.far.take(order))
             weights = np.append(weights, self._areas.take(codes))
@@ -481,26 +436,26 @@ class SurfacePair:
 def _occurring(sides: list[NDArray[np.uint8]]) -> Bools:
     """Whether each code occurs."""
     seen = np.zeros(256, np.bool_)
-    for plane in itertools.chain(*sides):  # since places take much memory
+    for plane in itertools.chain(*sides):  # plane by plane to save memory
         seen[plane] = True
     return seen
 
 
 def _box(mask: Bools) -> tuple[slice, ...]:
-    """The smallest box that holds all of a mask that is not empty."""
+    """Bounding box of a nonempty mask."""
     others = [tuple({*range(mask.ndim)} - {axis}) for axis in range(mask.ndim)]
     found = [np.flatnonzero(mask.any(axes)) for axes in others]
     return tuple(slice(at[0], at[-1] + 1) for at in found)
 
 
 def _inner(mask: Bools, width: float, steps: tuple[float, ...]) -> Bools:
-    """Voxels of a mask that are farther than a width from all voxels outside of it."""
+    """Voxels of a mask farther than a width from every voxel outside it."""
     shape = (1,) * (3 - mask.ndim) + mask.shape
-    steps = (2 * width,) * (3 - mask.ndim) + steps  # nothing lies before or behind an image
+    steps = (2 * width,) * (3 - mask.ndim) + steps  # an image has a single slice
     depth, height, length = (
         min(int(width / step) + 1, n) for step, n in zip(steps, shape, strict=True)
     )
-    # Of rows of bits around each voxel, so many must be set to either side.
+    # Number of bits that must be set on either side, for each row around a voxel.
     z, y = np.ogrid[-depth : depth + 1, -height : height + 1]
     across = np.square(z * steps[0]) + np.square(y * steps[1])
     along = np.square(np.arange(length + 1) * steps[2])
@@ -521,7 +476,7 @@ def _inner(mask: Bools, width: float, steps: tuple[float, ...]) -> Bools:
 
 
 def _disjoint(structures: Mapping[Label, tuple[int, ...]], most: int) -> list[list[Label]]:
-    """Groups of at most so many structures without a value in common."""
+    """Groups of at most ``most`` structures that share no value."""
     groups: list[tuple[list[Label], set[int]]] = []
     for name, values in structures.items():
         for names, taken in groups:
@@ -535,7 +490,7 @@ def _disjoint(structures: Mapping[Label, tuple[int, ...]], most: int) -> list[li
 
 
 def _recoded(labels: NDArray[Any], codes: Mapping[int, int]) -> NDArray[np.uint8]:
-    """The code of each label, 0 by default; plane by plane, since places take much memory."""
+    """The code of each label, 0 by default; plane by plane to save memory."""
     found = np.zeros(labels.shape, np.uint8)
     keys = np.array(sorted(v for v in codes if can_hold(labels.dtype, v)), labels.dtype)
     values = np.array([codes[value] for value in keys.tolist()], np.uint8)
@@ -554,9 +509,9 @@ def _recoded(labels: NDArray[Any], codes: Mapping[int, int]) -> NDArray[np.uint8
     return found
 
 
-#: Surface elements around a corner in eighths of a voxel's faces, by which of its voxels are in
-#: the label: the triangles of marching cubes with edges cut in the middle (the table of
-#: surface-distance, Nikolov et al. 2018). Turned, mirrored or inverted cases follow from these.
+#: Surface elements around a corner in eighths of a voxel's faces, indexed by the voxels that have
+#: the label: marching-cubes triangles with edges cut in the middle (the table of surface-distance,
+#: Nikolov et al. 2018). Rotated, mirrored and inverted cases follow from these.
 _ELEMENTS: Final = {
     0b1: [(1, 1, 1)],
     0b11: [(2, 2, 0)] * 2,
@@ -576,9 +531,9 @@ _ELEMENTS: Final = {
 
 @lru_cache(maxsize=8)
 def element_areas(spacing: tuple[float, ...]) -> Floats:
-    """Area of the elements at a corner, by the bits of the voxels around it that are of the label.
+    """Area of the elements at a corner, indexed by the bits of the voxels with the label.
 
-    Of an image, whose voxels are 1 deep, that is the length of lines.
+    In 2-D, where voxels have depth 1, this is a length.
     """
     spacing = (1.0, *spacing)[-3:]
     places = list(itertools.product((0, 1), repeat=3))

@@ -1,4 +1,4 @@
-"""Distances between the surfaces of labels in 2-D and 3-D, as several tools define them."""
+"""Surface distances of labels in 2-D and 3-D, by the conventions of several tools."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from segiou._support.text import Json
 from segiou.boundary.surface_points import Both, Kind, Label, SurfacePair, check_spacing
 from segiou.counting.arrays import as_label_array, check_same_shape
 
-#: What a measure counts where a mask is empty: a number, or the diagonal of the volume.
+#: Value of a measure if a mask is empty: a number, or the diagonal of the volume.
 Filling = float | Literal["diagonal"]
-#: Where both masks are empty, only the truth is, only the prediction is.
+#: Values if both masks, only the truth, or only the prediction are empty.
 Fillings = tuple[Filling, Filling, Filling]
-State = Literal["found", "missed", "invented", "absent"]
-#: How a case may lack a structure, in the order of these rules.
-LONE: Final[tuple[State, ...]] = ("absent", "invented", "missed")
+State = Literal["found", "missed", "false_positive", "absent"]
+#: States in which a structure is absent from a mask, in the order of `Fillings`.
+LONE: Final[tuple[State, ...]] = ("absent", "false_positive", "missed")
+#: Former names of states, in saved rows.
+_OLD_STATES: Final = {"invented": "false_positive"}
 Scores = dict[str, Any]
 
 _NAN, _INF = float("nan"), float("inf")
@@ -29,32 +31,30 @@ _NOTHING: Fillings = (_NAN, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Convention:
-    """How a tool measures the distance of two surfaces.
+    """How a tool measures the distance between two surfaces.
 
     Attributes
     ----------
     surface : {"voxels", "elements"}
-        What a surface consists of: voxels of the label with a face to another
-        one, each of weight 1; or corners between voxels that differ, each
-        weighted by the area of the surface that passes it.
+        Elements of a surface: voxels of the label with a face to a different
+        label, each of weight 1; or corners between voxels that differ, each
+        weighted by the area of the surface there.
     percentile : {"linear", "pooled", "weighted", "summed"}
-        Percentiles: the larger of both directions' percentiles, interpolated
-        linearly; the same over the distances of both directions together; or
-        the larger of both directions' smallest distances within which such a
-        share of the surface lies, by exact shares or as surface-distance adds
-        them up.
+        The larger of both directions' percentiles, interpolated linearly; the
+        percentile over the pooled distances of both directions; or the larger
+        of both directions' smallest distances within which that share of the
+        surface lies, by exact shares or with surface-distance's sums.
     average : {"pooled", "directions"}
-        The mean over both surfaces together, or the mean of the two means.
+        The mean over both surfaces pooled, or the mean of the two means.
     empty : mapping of str to (both empty, truth empty, prediction empty)
-        What each measure counts where a mask is empty: a number, or "diagonal".
-        By default distances are infinite and shares 0 of a lone mask, and all
-        are undefined where both are empty.
+        Value of each measure if a mask is empty: a number, or "diagonal". By
+        default, if one mask is empty, distances are infinite and shares 0; if
+        both are empty, all measures are undefined.
     tolerances, tolerances_of, spacing
-        What a challenge measures with, where nothing else is said: tolerances
-        in common and of structures by name, and the size of a voxel in place
-        of the file's.
+        Defaults of a challenge: common tolerances, tolerances of structures by
+        name, and a voxel size that overrides the file.
     is_challenge : bool
-        Whether it has tolerances of its own.
+        Whether the convention defines tolerances.
     """
 
     surface: Kind
@@ -67,7 +67,7 @@ class Convention:
     is_challenge: bool = False
 
 
-#: Distances of a pair of surfaces, the percentile 95 being "hausdorff_95"; and shares.
+#: Distances of a pair of surfaces (the 95th percentile is "hausdorff_95"), and shares.
 DISTANCES: Final = ("hausdorff", "hausdorff_percentile", "average_surface_distance")
 MEASURES: Final = (*DISTANCES, "surface_dice", "dice", "iou")
 _EMPTY: Final = dict.fromkeys(DISTANCES, _FARTHEST) | dict.fromkeys(MEASURES[3:], _NOTHING)
@@ -82,12 +82,12 @@ _WEIGHTED_SUMS = Convention(
 
 
 def _challenge(rules: Fillings, tolerances: tuple[float, ...] = (1.0,), **more: Any) -> Convention:
-    """Surface Dice as surface-distance has it, with one set of rules for it and for Dice."""
+    """surface-distance's surface Dice, with the same rules for Dice and surface Dice."""
     empty = {**_WEIGHTED_SUMS.empty, "surface_dice": rules, "dice": rules}
     return replace(_WEIGHTED_SUMS, empty=empty, tolerances=tolerances, is_challenge=True, **more)
 
 
-#: Tolerances in mm of the organs of FLARE 2022, and of the lesions of 2023.
+#: Tolerances in mm of the organs of FLARE 2022 and the lesions of FLARE 2023.
 _FLARE: Final = {
     **dict.fromkeys(("liver", "pancreas", "stomach"), (5.0,)),
     **dict.fromkeys(("right kidney", "spleen", "esophagus", "left kidney"), (3.0,)),
@@ -101,7 +101,7 @@ _KITS: Final = {
     "tumor": (1.1498198361434828,),
 }
 
-#: Each tool's own way, by name. medpy refuses empty masks: they count as segiou counts them.
+#: Conventions by name. medpy rejects empty masks, so they count as in segiou's convention.
 CONVENTIONS: Final = {
     "segiou": Convention("elements", "weighted", "pooled"),
     "medpy": Convention("voxels", "pooled", "pooled"),
@@ -121,24 +121,22 @@ CONVENTIONS: Final = {
 
 @dataclass(frozen=True)
 class SurfaceOptions:
-    """What to measure between surfaces, and how.
+    """Options of surface distances.
 
     Attributes
     ----------
     tolerances : tuple of float
-        Distances within which surface Dice takes two surfaces for one, in the
-        unit of the spacing.
+        Tolerances of surface Dice, in the unit of the spacing.
     percentiles : tuple of float
-        Percentiles of the distances, in per cent.
+        Percentiles of the distances, from 0 to 100.
     convention : str
-        Whose definitions: a key of ``CONVENTIONS``.
+        Name of the tool whose definitions apply: a key of ``CONVENTIONS``.
     tolerances_of : mapping of label to tuple of float
-        Tolerances of single labels, in place of the common ones; as many.
+        Tolerances of individual labels, which replace the common ones.
     empty : mapping of str to (both empty, truth empty, prediction empty)
-        What "hausdorff", "hausdorff_percentile", "average_surface_distance",
-        "surface_dice", "dice" and "iou" count where a mask is empty: numbers, or
-        "diagonal" for the diagonal of the volume. By default as the convention
-        has it.
+        Values of "hausdorff", "hausdorff_percentile", "average_surface_distance",
+        "surface_dice", "dice" and "iou" if a mask is empty: numbers, or "diagonal"
+        for the diagonal of the volume. By default those of the convention.
     widths : tuple of float
         Widths of the bands of Boundary IoU, in the unit of the spacing; none by
         default.
@@ -166,17 +164,17 @@ class SurfaceOptions:
         }
         for label, given in own.items():
             if len(given) != len(common):
-                msg = f"label {label} has tolerances {given}, but there are {len(common)} in common"
+                msg = f"label {label} has tolerances {given}; expected {len(common)}, as in common"
                 raise ValueError(msg)
-        several = read_several("percentiles", self.percentiles, "them")
+        several = read_several("percentiles", self.percentiles, "a sequence of percentiles")
         percentiles = tuple(check_number("a percentile", float(p), 0, 100) for p in several)
         for measure, fillings in self.empty.items():
             check_choice("a measure of empty masks", measure, MEASURES)
             known = [value == "diagonal" or isinstance(value, int | float) for value in fillings]
             if known != [True] * 3:
                 msg = (
-                    f"empty[{measure!r}] must be what counts where both masks, the truth's, or the "
-                    f"prediction's are empty: three numbers or 'diagonal', got {fillings!r}"
+                    f"empty[{measure!r}] must be three numbers or 'diagonal', for both masks, the "
+                    f"truth or the prediction being empty; got {fillings!r}"
                 )
                 raise ValueError(msg)
         self.__dict__.update(
@@ -189,19 +187,7 @@ class SurfaceOptions:
 
     @classmethod
     def of(cls, choice: SurfaceOptions | str | bool, **own: Any) -> SurfaceOptions:
-        """Read what a caller asks for.
-
-        Parameters
-        ----------
-        choice : SurfaceOptions, str or bool
-            Options, the name of a convention, or True for segiou's own.
-        **own
-            Other attributes; without tolerances those of the convention.
-
-        Returns
-        -------
-        SurfaceOptions
-        """
+        """Options from options, the name of a convention, or True for segiou's convention."""
         if isinstance(choice, SurfaceOptions):
             return choice
         name = "segiou" if choice is True else str(choice)
@@ -212,7 +198,7 @@ class SurfaceOptions:
         return cls(convention=name, **own)
 
     def to_dict(self) -> dict[str, Json]:
-        """The options as plain values; numbers that JSON lacks as "nan" and "inf"."""
+        """The options as JSON-ready values, with "nan" and "inf" as strings."""
         plain = {k: [*v] if isinstance(v, tuple) else v for k, v in vars(self).items()}
         plain["tolerances_of"] = [[label, [*own]] for label, own in self.tolerances_of.items()]
         plain["empty"] = {
@@ -223,13 +209,7 @@ class SurfaceOptions:
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> SurfaceOptions:
-        """The options that :meth:`to_dict` gave.
-
-        Parameters
-        ----------
-        state : mapping
-            What :meth:`to_dict` gave.
-        """
+        """Options from the values of :meth:`to_dict`."""
         empty: dict[str, Any] = {
             measure: tuple(v if v == "diagonal" else float(v) for v in values)
             for measure, values in state["empty"].items()
@@ -237,21 +217,7 @@ class SurfaceOptions:
         return cls(**{**state, "tolerances_of": dict(state["tolerances_of"]), "empty": empty})
 
     def filling(self, measure: str, state: State, diagonal: float) -> float:
-        """What a measure counts where a mask is empty.
-
-        Parameters
-        ----------
-        measure : str
-            Name of the measure.
-        state : State
-            Which of the masks are empty.
-        diagonal : float
-            Length of the diagonal, in the unit of the distances.
-
-        Returns
-        -------
-        float
-        """
+        """Value of a measure if a mask is empty, given the diagonal of the volume."""
         rules = {**_EMPTY, **CONVENTIONS[self.convention].empty, **self.empty}
         value = rules[measure][LONE.index(state)]
         return diagonal if value == "diagonal" else float(value)
@@ -259,7 +225,7 @@ class SurfaceOptions:
 
 def _checked_lengths(name: str, given: Iterable[float]) -> tuple[float, ...]:
     limits = tuple(
-        check_number(name, limit) for limit in read_several(name, given, "a series of distances")
+        check_number(name, limit) for limit in read_several(name, given, "a sequence of distances")
     )
     if not all(limit >= 0 for limit in limits):
         msg = f"{name} must not be negative, got {list(limits)}"
@@ -269,28 +235,29 @@ def _checked_lengths(name: str, given: Iterable[float]) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class SurfaceRow:
-    """What was measured between the surfaces of one structure in one case.
+    """Surface distances of one structure in one case.
 
     Attributes
     ----------
     label : int or str
         A label, or the name of a structure.
     case : str
-    state : {"found", "missed", "invented", "absent"}
-        Whether truth and prediction both have it, only the truth, only the
-        prediction, or neither. A structure without any surface, all beside
-        ignored voxels, counts as none.
+    state : {"found", "missed", "false_positive", "absent"}
+        Whether the structure is in both masks, only in the truth, only in the
+        prediction, or in neither. A structure without a surface, because it
+        touches only ignored voxels, counts as absent.
     diagonal : float
         Diagonal of the volume, in the unit of the spacing.
     sizes : (float, float)
         Surface of truth and prediction: area (length in 2-D), or number of voxels.
     tolerances : tuple of float
     within : tuple of (float, float)
-        For each tolerance, the part of either surface that lies within it.
+        For each tolerance, the part of either surface within it.
     hausdorff, average : float
-        NaN unless both have the structure.
+        NaN unless the structure was found.
     percentiles : tuple of float
-        One for each percentile of the options; none unless both have the structure.
+        One value per percentile of the options; empty unless the structure was
+        found.
     bands : tuple of (int, int, int)
         For each width of the options, the voxels in the band of the truth, of
         the prediction, and of both.
@@ -309,19 +276,19 @@ class SurfaceRow:
     bands: tuple[tuple[int, int, int], ...] = ()
 
     def values(self, options: SurfaceOptions) -> Scores:
-        """The scores by name, with what counts where a mask is empty.
+        """The scores by name, with the options' values if a mask is empty.
 
         Parameters
         ----------
         options : SurfaceOptions
-            What counts where a mask is empty.
+            Options with which the row was measured.
 
         Returns
         -------
         dict
-            Scores ``"hausdorff"``, ``"hausdorff_95"``, …, ``"average_surface_distance"``, and
-            ``"surface_dice"``, a dict by tolerance; with widths ``"boundary_iou"``, a
-            dict by width.
+            ``"hausdorff"``, ``"hausdorff_95"``, …, ``"average_surface_distance"``, and
+            ``"surface_dice"``, a dict by tolerance; with widths also
+            ``"boundary_iou"``, a dict by width.
         """
         if self.state == "found":
             hausdorff, average, percentiles = self.hausdorff, self.average, self.percentiles
@@ -345,7 +312,7 @@ class SurfaceRow:
         return found
 
     def to_dict(self) -> dict[str, Json]:
-        """The row as plain values, for JSON: distances that nothing has are None."""
+        """The row as JSON-ready values; undefined distances are None."""
         plain = asdict(self)
         if self.state != "found":
             plain["hausdorff"] = plain["average"] = None
@@ -357,21 +324,21 @@ class SurfaceRow:
     def from_dict(
         cls, state: Mapping[str, Any], options: SurfaceOptions | None = None
     ) -> SurfaceRow:
-        """The row that :meth:`to_dict` gave, from JSON too.
+        """A row from the values of :meth:`to_dict`, also after JSON.
 
         Parameters
         ----------
         state : mapping
-            What :meth:`to_dict` gave.
+            Values of :meth:`to_dict`.
         options : SurfaceOptions, optional
-            What it was measured with: what no such row has is refused.
+            Options with which the row was measured, to check the values.
 
         Raises
         ------
         ValueError
-            If it is no row that was measured so.
+            If a value is impossible with these options.
         """
-        given = dict(state)
+        given = {**state, "state": _OLD_STATES.get(state["state"], state["state"])}
         if options is not None:
             _check_entry(given, options)
         given["within"] = tuple((float(a), float(b)) for a, b in given["within"])
@@ -394,36 +361,36 @@ def measure_surfaces(
     case: str = "",
     threads: int = 1,
 ) -> list[SurfaceRow]:
-    """Measure how far the surfaces of the structures of one case lie apart.
+    """Measure the surface distances of the structures of one case.
 
     Parameters
     ----------
     truth, pred : array_like of int or bool, equal shapes (H, W) or (D, H, W)
         Label images or volumes.
     structures : iterable of int, or mapping of label to int or iterable of int, optional
-        Labels, or names with their labels; several labels make a region, and
-        regions may overlap. By default the labels in either but 0.
+        Labels, or names with their labels; several labels form a region, and
+        regions may overlap. By default every label present except 0.
     ignore : int or iterable of int
-        Truth values whose voxels are left out, whatever was predicted there:
-        between them and a structure is no surface.
+        Truth values whose voxels are skipped regardless of the prediction: there
+        is no surface between them and a structure.
     spacing : float or sequence of float, optional
         Size of a voxel along each axis; 1 by default.
     options : SurfaceOptions, optional
-        What to measure.
+        Options of the measurement.
     case : str
-        The name of the case, for its rows.
+        Name of the case in its rows.
     threads : int
-        How many surfaces are measured at once.
+        Number of surfaces measured at once.
 
     Returns
     -------
     list of SurfaceRow
-        One for each structure.
+        One row per structure.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`surface_scores` does.
+        As for :func:`surface_scores`.
 
     Examples
     --------
@@ -468,71 +435,74 @@ def surface_scores(
     convention: str = "segiou",
     widths: Iterable[float] = (),
     threads: int = 1,
+    percentiles: Iterable[float] = (95.0,),
 ) -> dict[int | str, Scores]:
-    """Measure how far the surfaces of labels lie apart.
+    """Measure the distances between the true and predicted surfaces of labels.
 
-    A surface is where a label ends, at the border of the array too. All labels
-    are measured in one call, each in the part of the array that holds it.
+    A label also has a surface at the border of the array. All labels are measured
+    in one call, each within its bounding box.
 
     Parameters
     ----------
     truth, pred : array_like of int or bool, equal shapes (H, W) or (D, H, W)
         Label images or volumes.
     labels : iterable of int or mapping of str to int or iterable of int, optional
-        Which labels, or the labels of each region by its name; by default those in
-        either but 0.
+        Labels, or the labels of each region by name; by default every label
+        present except 0. A label given here that neither mask contains has NaN
+        scores.
     spacing : float or sequence of float, optional
         Size of a voxel along each axis, in the unit of the results (mm); 1 by
         default.
     tolerances : iterable of float
-        Distances within which surface Dice takes two surfaces for one.
+        Tolerances of surface Dice.
     convention : {"segiou", "medpy", "monai", "surface-distance", "metricsreloaded"}
-        Which tool's results; see the notes.
+        Tool whose results are reproduced; see the notes.
     widths : iterable of float
         Widths of the bands of Boundary IoU; none by default. See the notes.
     threads : int
-        How many surfaces are measured at once.
+        Number of surfaces measured at once.
+    percentiles : iterable of float
+        Percentiles of the distances, from 0 to 100.
 
     Returns
     -------
     dict
         Label → ``{"hausdorff": …, "hausdorff_95": …, "average_surface_distance": …,
-        "surface_dice": {tolerance: …}}``. By segiou's convention, distances to a
-        missed label are infinite and its surface Dice is 0; all are NaN where
-        neither side has the label. With widths also ``"boundary_iou": {width: …}``.
+        "surface_dice": {tolerance: …}}``. In segiou's convention, a missed or
+        false-positive label has infinite distances and surface Dice 0; a label
+        absent from both masks has NaN. With widths also
+        ``"boundary_iou": {width: …}``.
 
     Raises
     ------
     TypeError
         If an array does not hold integers.
     ValueError
-        If the shapes differ or have not two or three axes, a spacing is not
-        positive, a tolerance is negative, or no convention has this name.
+        If the shapes differ or do not have two or three axes, a spacing is not
+        positive, a tolerance is negative, or the convention is unknown.
 
     See Also
     --------
-    measure_surfaces : Regions and ignored voxels; results that are kept.
+    measure_surfaces : Regions, ignored voxels and rows that can be stored.
     SurfaceAccumulator : Many cases.
 
     Notes
     -----
-    medpy, MONAI and MetricsReloaded measure between voxels, and each voxel
-    weighs the same, however long its edges are. surface-distance and segiou
-    measure between corners and weigh each by the area of the surface there
-    (Nikolov et al. 2018), so that the results depend less on how a voxel is
-    shaped: of a ball moved by 6 mm, up or aside, on voxels of three shapes,
-    surface Dice at 3 mm is 0.62 to 0.69 by area and 0.35 to 0.70 by voxels. On
-    two spheres that are 15 apart everywhere, and voxels of 1 mm, the 95th
-    percentile is closest to 15 by area (15.03, against 15.13 by medpy and 15.17
-    by MONAI); the average falls short by any convention (14.42, against 14.74
-    by voxels).
-    segiou differs from surface-distance in giving one average, over both
-    surfaces together, and in counting 95 % of the area exactly.
+    medpy, MONAI and MetricsReloaded measure between voxels, and every voxel has
+    the same weight, regardless of its shape. surface-distance and segiou measure
+    between corners, weighted by the area of the surface there (Nikolov et al.
+    2018), so the results depend less on the voxel shape. For a ball shifted by
+    6 mm along different axes, on voxels of three shapes, surface Dice at 3 mm is
+    0.62 to 0.69 by area and 0.35 to 0.70 by voxels. For two spheres 15 mm apart
+    and voxels of 1 mm, the 95th percentile by area is closest to 15 (15.03; medpy
+    15.13, MONAI 15.17), and every convention underestimates the average (14.42 by
+    area, 14.74 by voxels).
+    segiou differs from surface-distance in two ways: its average pools both
+    surfaces, and it computes 95 % of the area exactly.
 
-    Boundary IoU is the IoU of two bands: the voxels of a label whose centre is
-    at most so far from the centre of a voxel that is not of it, or lies outside
-    the array. It is computed by SciPy's distance transforms, which take much
-    longer than the surfaces.
+    Boundary IoU is the IoU of two bands. A voxel of a label is in the band if its
+    centre is within the width of the centre of a voxel outside the label or
+    outside the array. Computing it takes much longer than the surfaces.
 
     Examples
     --------
@@ -544,14 +514,14 @@ def surface_scores(
     >>> found[1]["hausdorff"], found[1]["surface_dice"][3]
     (3.0, 1.0)
     """
-    lengths: Any = {"tolerances": tolerances, "widths": widths}
+    lengths: Any = {"tolerances": tolerances, "widths": widths, "percentiles": percentiles}
     options = SurfaceOptions(convention=convention, **lengths)
     rows = measure_surfaces(truth, pred, labels, spacing=spacing, options=options, threads=threads)
     return {row.label: row.values(options) for row in rows}
 
 
 def _check_entry(entry: Mapping[str, Any], options: SurfaceOptions) -> None:
-    """Refuse what no row has: a run file may be forged."""
+    """Reject impossible values, since a run file may be forged."""
     check_choice("state", entry["state"], get_args(State))
     found = entry["state"] == "found"
     lists = [entry["sizes"], entry["percentiles"], *entry["within"], *entry.get("bands", ())]
@@ -560,12 +530,12 @@ def _check_entry(entry: Mapping[str, Any], options: SurfaceOptions) -> None:
     numbers = [entry["diagonal"], *chain(*lists)]
     numbers += [entry["hausdorff"], entry["average"]] if found else []
     if [*map(len, lists)] != lengths or not {*map(type, numbers)} <= {int, float}:
-        msg = f"{dict(entry)!r:.100} is none"
+        msg = f"not a row of these options: {dict(entry)!r:.100}"
         raise ValueError(msg)
 
 
 def band_share(in_truth: int, in_pred: int, both: int) -> float:
-    """Boundary IoU of two bands; NaN where there are none."""
+    """Boundary IoU of two bands; NaN if both are empty."""
     union = in_truth + in_pred - both
     return both / union if union else _NAN
 
@@ -578,13 +548,13 @@ def as_values(given: int | Iterable[int]) -> tuple[int, ...]:
 def named_values(
     structures: Iterable[int] | Mapping[Any, int | Iterable[int]] | None,
 ) -> dict[Label, tuple[int, ...]] | None:
-    """The labels of each structure, by its name; None where none are named."""
+    """The labels of each structure by name; None for None."""
     if structures is None:
         return None
     if not isinstance(structures, Mapping):
         structures = {
             int(label): int(label)
-            for label in read_several("labels", structures, "a series of labels")
+            for label in read_several("labels", structures, "a sequence of labels")
         }
     return {name: as_values(given) for name, given in structures.items()}
 
@@ -592,7 +562,7 @@ def named_values(
 def _row(
     label: Label, case: str, both: Both, diagonal: float, options: SurfaceOptions
 ) -> SurfaceRow:
-    """What is kept of the distances of one structure."""
+    """The row of one structure, from its distances."""
     there, back = both
     limits = options.tolerances_of.get(label, options.tolerances)
     state = (*LONE, "found")[2 * (there.size > 0) + (back.size > 0)]

@@ -1,5 +1,5 @@
-"""The same ratio on other sets: boxes, polygons, intervals, label sets, annotators."""
+"""IoU of other kinds of sets: boxes, polygons, intervals, label sets, annotators."""
 
 from segiou._support import lazy_face
 
-__getattr__, __dir__ = lazy_face(__name__)
+__getattr__, __dir__ = lazy_face(__name__, {"box_blocks": "iter_box_iou"})

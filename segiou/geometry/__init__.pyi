@@ -12,13 +12,13 @@ from segiou.geometry.binary_masks import (
     mask_to_box as mask_to_box,
 )
 from segiou.geometry.boxes import (
-    box_blocks as box_blocks,
     box_giou as box_giou,
     box_intersection as box_intersection,
     box_iof as box_iof,
     box_iou as box_iou,
     box_signed_iou as box_signed_iou,
     box_union as box_union,
+    iter_box_iou as iter_box_iou,
 )
 from segiou.geometry.label_sets import (
     LabelSetCounts as LabelSetCounts,

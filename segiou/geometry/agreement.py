@@ -1,4 +1,4 @@
-"""Agreement of annotators: several masks of one image, compared by the same counts."""
+"""Inter-annotator agreement: IoU between several masks of one image."""
 
 from __future__ import annotations
 
@@ -20,38 +20,37 @@ Ties = Literal["drop", "lowest"]
 Labels = NDArray[Any]
 Masks = Sequence[ArrayLike] | Labels
 
-#: Label of a pixel that has no consensus.
+#: Label of a pixel without a consensus.
 UNDECIDED = -1
 
 
 def annotator_iou(
     masks: Masks, num_classes: int, *, ignore: int | Iterable[int] = ()
 ) -> NDArray[np.float64]:
-    """IoU of every two annotators, for each class.
+    """IoU of each pair of annotators, per class.
 
     Parameters
     ----------
     masks : array_like of int, shape (K, ...), or sequence of K arrays of one shape
-        The labels 0 … C − 1 that each of at least two annotators gave.
+        Labels 0 … C − 1 from at least two annotators.
     num_classes : int
         C.
     ignore : int or iterable of int
-        Values by which an annotator gives a pixel no class. The pixel is dropped from the pairs
-        that this annotator is part of, whatever the other one chose.
+        Values that mark pixels without a class. Such a pixel is skipped in all pairs that involve
+        this annotator.
 
     Returns
     -------
     ndarray of float64, shape (K, K, C)
-        Symmetric in the first two axes; NaN where neither annotator used the class.
-        ``segiou.metrics.mean`` of it is the (K, K) mean IoU over the classes.
+        Symmetric in the first two axes; NaN if neither annotator used the class.
+        ``segiou.metrics.mean`` of the result is the (K, K) mean IoU over the classes.
 
     Raises
     ------
     TypeError
         If a mask does not hold integers.
     ValueError
-        If there are fewer than two masks, if shapes differ, or if a value is neither a class nor
-        ignored (the message names annotator and value).
+        If there are fewer than two masks, shapes differ, or a value is undeclared.
 
     Examples
     --------
@@ -71,24 +70,24 @@ def annotator_iou(
 def consensus(
     masks: Masks, num_classes: int, *, ignore: int | Iterable[int] = (), ties: Ties = "drop"
 ) -> NDArray[np.int64]:
-    """Label of each pixel by majority: the class that most annotators gave it.
+    """Majority label of each pixel: the class chosen by most annotators.
 
     Parameters
     ----------
     masks, num_classes, ignore
         As for `annotator_iou`.
     ties : {"drop", "lowest"}
-        Where several classes have the most votes: no label (-1), or the lowest of those classes.
+        Label of a pixel with tied votes: none (-1), or the lowest of the tied classes.
 
     Returns
     -------
     ndarray of int64, the shape of one mask
-        Labels; -1 where votes are tied (with "drop") or nobody voted.
+        Labels; -1 for tied votes (with "drop") and for pixels without votes.
 
     Raises
     ------
     TypeError, ValueError
-        As for `annotator_iou`, and for another `ties`.
+        As for `annotator_iou`, or if `ties` is unknown.
 
     Examples
     --------
@@ -101,10 +100,10 @@ def consensus(
 def consensus_iou(
     masks: Masks, num_classes: int, *, ignore: int | Iterable[int] = (), ties: Ties = "drop"
 ) -> NDArray[np.float64]:
-    """IoU of each annotator with the consensus, for each class: who disagrees, on which class.
+    """IoU of each annotator with the consensus, per class.
 
-    Every annotator is part of the majority, so that with few of them all values are high; compare
-    them with one another rather than with 1. Pixels without a consensus are dropped.
+    Every annotator contributes to the majority, so all values are high if there are few annotators;
+    compare the values with each other rather than with 1. Pixels without a consensus are skipped.
 
     Parameters
     ----------
@@ -114,7 +113,7 @@ def consensus_iou(
     Returns
     -------
     ndarray of float64, shape (K, C)
-        NaN where neither the annotator nor the consensus has the class.
+        NaN if neither the annotator nor the consensus has the class.
 
     Raises
     ------
@@ -140,7 +139,7 @@ def disagreement(
     ignore: int | Iterable[int] = (),
     measure: Literal["share", "entropy"] = "share",
 ) -> NDArray[np.float64]:
-    """Heat map of disagreement: where annotators differ, and how much.
+    """Heat map of the disagreement between annotators.
 
     Parameters
     ----------
@@ -154,12 +153,12 @@ def disagreement(
     Returns
     -------
     ndarray of float64, the shape of one mask
-        From 0, all agree; NaN where nobody voted.
+        0 if all agree; NaN for pixels without votes.
 
     Raises
     ------
     TypeError, ValueError
-        As for `annotator_iou`, and for another `measure`.
+        As for `annotator_iou`, or if `measure` is unknown.
 
     Examples
     --------
@@ -175,14 +174,14 @@ def disagreement(
     for one in votes:
         share = quotient(one, total)
         entropy -= share * np.log(share, out=np.zeros(total.shape), where=share > 0)
-    # Taking away positive terms from 0 would leave -0 where all agree.
+    # Subtracting from 0 gives -0 if all agree.
     return quotient(np.abs(entropy), np.log(num_classes))
 
 
 def vote_counts(
     masks: Masks, num_classes: int, *, ignore: int | Iterable[int] = ()
 ) -> NDArray[np.unsignedinteger[Any]]:
-    """Count, for each class and pixel, the annotators who gave it that class.
+    """Count the annotators who chose each class, per pixel.
 
     Parameters
     ----------
@@ -192,7 +191,7 @@ def vote_counts(
     Returns
     -------
     ndarray of the smallest unsigned integer that holds K, shape (C, ...)
-        The votes; their sum over the classes is the number of annotators who voted.
+        The votes; their sum over the classes is the number of votes of a pixel.
 
     Raises
     ------
@@ -209,16 +208,16 @@ def vote_counts(
 
 
 def _read(masks: Masks, num_classes: int, ignore: int | Iterable[int]) -> Labels:
-    """The labels of all annotators, (K, ...), UNDECIDED where they gave a pixel no class."""
+    """The labels of all annotators, (K, ...), with UNDECIDED for pixels without a class."""
     num_classes = check_integer("num_classes", num_classes, 1)
-    check_several("masks", masks, "label images, one an annotator")
+    check_several("masks", masks, "label images, one per annotator")
     labels: list[Labels] = [as_label_array(m, f"annotator {k}") for k, m in enumerate(masks)]
     if len(labels) < 2:
-        msg = f"agreement takes the masks of at least two annotators, got {len(labels)}"
+        msg = f"expected the masks of at least two annotators, got {len(labels)}"
         raise ValueError(msg)
     for k, one in enumerate(labels):
         if one.shape != labels[0].shape:
-            msg = f"annotator {k} has the shape {one.shape}, annotator 0 {labels[0].shape}"
+            msg = f"annotator {k} has shape {one.shape}, but annotator 0 has {labels[0].shape}"
             raise ValueError(msg)
     ignored = [int(ignore)] if isinstance(ignore, int | np.integer) else [int(v) for v in ignore]
     small = np.min_scalar_type(-num_classes)
@@ -238,14 +237,14 @@ def _refuse_undeclared(values: Labels, annotator: int, num_classes: int) -> None
     listed = [f"{v} ({n} px)" for v, n in zip(found[wrong], counts[wrong], strict=True)]
     more = f" and {len(listed) - 8} more" if len(listed) > 8 else ""
     msg = (
-        f"annotator {annotator} has values that are neither one of {num_classes} classes nor "
-        f"ignored: {', '.join(listed[:8])}{more}; declare them as classes or in ignore"
+        f"annotator {annotator} has undeclared values (classes are 0 to {num_classes - 1}): "
+        f"{', '.join(listed[:8])}{more}; increase num_classes, or pass them in ignore"
     )
     raise ValueError(msg)
 
 
 def _iou(first: Labels, second: Labels, num_classes: int) -> NDArray[np.float64]:
-    """IoU of each class where both have one."""
+    """IoU of each class over pixels that both sides label."""
     table = count_pairs(first, second, num_classes, ignore=UNDECIDED, unassigned="count")
     table[:, -1] = 0
     return iou(ConfusionCounts(table).counts)

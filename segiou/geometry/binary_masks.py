@@ -1,7 +1,7 @@
-"""Masks as boxes, boxes as masks, and the IoU of binary masks.
+"""Conversion between masks and boxes, and the IoU of binary masks.
 
 Pixel (row r, column c) covers c <= x < c + 1, r <= y < r + 1, and its centre is (c + 1/2, r + 1/2).
-So a box with integer sides covers whole pixels, and its mask has exactly its area.
+A box with integer sides therefore covers whole pixels, and its mask has exactly its area.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from segiou.geometry.positions import as_array, check_shapes, quotient
 
 Mask = NDArray[np.bool_]
 
-#: float32 adds up to 2**24 ones exactly; this many at once stay far below it.
+#: float32 counts up to 2**24 exactly; blocks of this many pixels stay far below.
 _PIXELS = 2**16
 
 
 def mask_to_box(mask: ArrayLike) -> NDArray[np.int64]:
-    """Smallest box around the foreground of a mask.
+    """Bounding box of the foreground of a mask.
 
     Parameters
     ----------
     mask : array_like of bool or integers, shape (..., H, W)
-        One mask or a stack of them; everything but 0 is foreground.
+        One mask or a stack of them; nonzero is foreground.
 
     Returns
     -------
     ndarray of int64, shape (..., 4)
-        ``x1, y1, x2, y2``, the ends exclusive: ``mask[y1:y2, x1:x2]`` holds the foreground.
-        All 0 for an empty mask, a box without area.
+        ``x1, y1, x2, y2`` with exclusive ends: ``mask[y1:y2, x1:x2]`` contains the foreground.
+        All 0 for an empty mask.
 
     Raises
     ------
@@ -56,14 +56,14 @@ def mask_to_box(mask: ArrayLike) -> NDArray[np.int64]:
 def box_to_mask(
     box: ArrayLike, shape: tuple[int, int], *, fmt: Format = "xyxy"
 ) -> NDArray[np.bool_]:
-    """Draw boxes: a pixel is set if its centre lies in x1 <= x < x2, y1 <= y < y2.
+    """Rasterise boxes: a pixel is set if its centre is in x1 <= x < x2, y1 <= y < y2.
 
     Parameters
     ----------
     box : array_like, shape (..., 4)
         One box or many.
     shape : (int, int)
-        Height and width of the masks. What lies outside is cut off.
+        Height and width of the masks; boxes are clipped to them.
     fmt : {"xyxy", "xywh", "cxcywh"}
         As for `box_iou`.
 
@@ -75,7 +75,7 @@ def box_to_mask(
     Raises
     ------
     TypeError, ValueError
-        If a box is not valid (as for `box_iou`), or `shape` is not two sizes.
+        If a box is invalid (as for `box_iou`), or `shape` is not two sizes.
 
     Examples
     --------
@@ -100,25 +100,25 @@ def mask_iou(
     Parameters
     ----------
     truth : array_like of bool or integers, shape (N, H, W)
-        Masks; everything but 0 is foreground. With `elementwise`, any shape (..., H, W).
+        Masks; nonzero is foreground. With `elementwise`, any shape (..., H, W).
     pred : array_like of bool or integers, shape (M, H, W)
         Masks of the same height and width.
     elementwise : bool
         Compare `truth[i]` with `pred[i]` instead of all pairs.
     crowd : array_like of bool, shape (N,), optional
-        Truth masks for which the area of the prediction takes the place of the union.
+        Truth masks that mark a crowd; for these, the area of the prediction replaces the union.
 
     Returns
     -------
     ndarray of float64
-        Shape (N, M); with `elementwise`, the broadcast shape. NaN where both masks are empty.
+        Shape (N, M); with `elementwise`, the broadcast shape. NaN if both masks are empty.
 
     Raises
     ------
     TypeError
         If the masks are neither boolean nor integer.
     ValueError
-        If shapes do not fit.
+        If shapes do not match.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def mask_iou(
     """
     ours, theirs = _binary(truth, "truth"), _binary(pred, "pred")
     if ours.shape[-2:] != theirs.shape[-2:]:
-        msg = f"masks must be of one height and width, got {ours.shape} and {theirs.shape}"
+        msg = f"masks must have equal height and width, got {ours.shape} and {theirs.shape}"
         raise ValueError(msg)
     check_shapes(ours.shape[:-2], theirs.shape[:-2], elementwise, "masks")
     flags = None if crowd is None else as_flags(crowd, ours.shape[:-2], "crowd")
@@ -143,7 +143,7 @@ def mask_iou(
 
 
 def as_shape(shape: tuple[int, int]) -> tuple[int, int]:
-    """Height and width as integers; a ValueError where they are not two sizes."""
+    """Height and width as integers; a ValueError if they are not two sizes."""
     sizes = np.asarray(shape)
     if sizes.shape != (2,) or sizes.dtype.kind not in "iu" or (sizes < 0).any():
         msg = f"shape must be two sizes, (height, width), got {shape!r}"
@@ -154,7 +154,7 @@ def as_shape(shape: tuple[int, int]) -> tuple[int, int]:
 def _binary(mask: ArrayLike, name: str) -> Mask:
     array = as_array(mask, name)
     if array.dtype.kind not in "biu":
-        msg = f"{name} must be boolean or integer, got dtype {array.dtype}; give mask > threshold"
+        msg = f"{name} must be boolean or integer, got dtype {array.dtype}; pass mask > threshold"
         raise TypeError(msg)
     if array.ndim < 2:
         msg = f"{name} must have a height and a width, got shape {array.shape}"
@@ -163,7 +163,7 @@ def _binary(mask: ArrayLike, name: str) -> Mask:
 
 
 def _shared(truth: Mask, pred: Mask) -> NDArray[np.int64]:
-    """Pixels that each pair shares, by matrix products over pieces of the masks."""
+    """Pixels shared by each pair, from matrix products over blocks of the masks."""
     ours, theirs = (side.reshape(len(side), math.prod(side.shape[1:])) for side in (truth, pred))
     total = np.zeros((len(truth), len(pred)), dtype=np.int64)
     for start in range(0, ours.shape[1], _PIXELS):
@@ -174,7 +174,7 @@ def _shared(truth: Mask, pred: Mask) -> NDArray[np.int64]:
 
 
 def _first_and_end(present: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Index of the first True along the last axis and one past the last; 0, 0 without any."""
+    """Index of the first True along the last axis and one past the last; 0, 0 if there is none."""
     if present.shape[-1] == 0:
         nothing = np.zeros(present.shape[:-1], dtype=np.int64)
         return nothing, nothing

@@ -1,4 +1,4 @@
-"""IoU of boxes and its relatives, of all pairs or element by element."""
+"""Box IoU and related measures, for all pairs or elementwise."""
 
 from __future__ import annotations
 
@@ -28,31 +28,23 @@ Measure = Literal["intersection", "union", "iou", "giou", "signed_iou", "iof"]
 Result = NDArray[np.floating[Any]]
 Out = Result | None
 
-#: Pairs computed at once: the few temporaries of this length stay in a second-level cache.
+#: Pairs computed at once, so that temporaries fit into the second-level cache.
 _PAIRS = 2**14
 
 
 def box_intersection(
     truth: Boxes, pred: Boxes, *, fmt: Format = "xyxy", elementwise: bool = False, out: Out = None
 ) -> Result:
-    """Area that two boxes share; parameters, result and errors as for `box_iou`.
+    """Area of the intersection of boxes.
 
     Parameters
     ----------
-    truth : array_like
-        The true boxes.
-    pred : array_like
-        The predicted boxes.
-    fmt : Format, default "xyxy"
-        How a box is given.
-    elementwise : bool, default False
-        Compare box i with box i only; otherwise all with all.
-    out : Result, optional
-        Array that takes the result.
+    truth, pred, fmt, elementwise, out
+        As for `box_iou`.
 
     Returns
     -------
-    Result
+    ndarray of float64, or `out`
 
     Examples
     --------
@@ -65,24 +57,16 @@ def box_intersection(
 def box_union(
     truth: Boxes, pred: Boxes, *, fmt: Format = "xyxy", elementwise: bool = False, out: Out = None
 ) -> Result:
-    """Area that at least one of two boxes covers; parameters and errors as for `box_iou`.
+    """Area of the union of boxes.
 
     Parameters
     ----------
-    truth : array_like
-        The true boxes.
-    pred : array_like
-        The predicted boxes.
-    fmt : Format, default "xyxy"
-        How a box is given.
-    elementwise : bool, default False
-        Compare box i with box i only; otherwise all with all.
-    out : Result, optional
-        Array that takes the result.
+    truth, pred, fmt, elementwise, out
+        As for `box_iou`.
 
     Returns
     -------
-    Result
+    ndarray of float64, or `out`
 
     Examples
     --------
@@ -101,7 +85,7 @@ def box_iou(
     crowd: ArrayLike | None = None,
     out: Out = None,
 ) -> Result:
-    """Intersection over union of boxes: of all pairs, or element by element.
+    """Intersection over union of boxes, for all pairs or elementwise.
 
     Parameters
     ----------
@@ -110,40 +94,39 @@ def box_iou(
     pred : array_like, shape (M, 4)
         Boxes to compare with them. With `elementwise`, a shape that broadcasts against `truth`.
     fmt : {"xyxy", "xywh", "cxcywh"}
-        What the four numbers are: two corners; corner, width and height; or centre, width and
-        height. Both arrays are in the same format.
+        Format of both arrays: two corners; corner, width and height; or centre, width and height.
     elementwise : bool
         Compare `truth[i]` with `pred[i]` instead of all pairs.
     crowd : array_like of bool, shape (N,), optional
-        Truth boxes that mark a crowd. For these the area of the prediction takes the place of the
-        union, as COCO's ``iscrowd`` has it (COCO's own matrix is the transpose of this one).
+        Truth boxes that mark a crowd. For these, the area of the prediction replaces the union, as
+        in COCO's ``iscrowd`` (COCO's matrix is the transpose of this one).
     out : ndarray of float32 or float64, optional
-        Where to write the result, such as half the memory in float32, or a memory map.
+        Array to write the result to, for example a float32 array or a memory map.
 
     Returns
     -------
     ndarray of float64, or `out`
         Shape (N, M); with `elementwise`, the broadcast shape, and a scalar for two single boxes.
-        0 where boxes touch or are disjoint; NaN where the union has no area.
+        0 if boxes touch or are disjoint; NaN if the union has no area.
 
     Raises
     ------
     TypeError
         If the boxes are neither integers nor floats, or `crowd` is not boolean.
     ValueError
-        If a box has swapped ends, a negative size or a value that is not finite (the message names
-        the first one), if shapes do not fit, or if areas are too large for float64.
+        If a box has swapped ends, a negative size or a nonfinite value, shapes do not match, or
+        areas are too large for float64.
 
     See Also
     --------
-    box_blocks : The same in blocks of rows, for results that do not fit into memory.
+    iter_box_iou : The same in blocks of rows, for results that do not fit into memory.
 
     Notes
     -----
-    Beside the result this needs less than 2 MB, or ten rows of it if that is more.
-    Integers never overflow. For integers, sides below 2**53 and areas below 2**52 are exact and
-    the IoU is their correctly rounded ratio; larger ones are rounded to float64, each by a part in
-    1e16. For "cxcywh" this holds for numbers up to 2**52.
+    Besides the result, this needs less than 2 MB, or ten rows of the result if that is more.
+    Integers never overflow. For integers, sides below 2**53 and areas below 2**52 are exact, and
+    the IoU is their correctly rounded ratio; larger ones are rounded to float64. For "cxcywh" this
+    applies to numbers up to 2**52.
 
     Examples
     --------
@@ -159,27 +142,19 @@ def box_iou(
 def box_giou(
     truth: Boxes, pred: Boxes, *, fmt: Format = "xyxy", elementwise: bool = False, out: Out = None
 ) -> Result:
-    """Generalised IoU: IoU less the share of the enclosing box that neither box covers.
+    """Generalised IoU: IoU minus the share of the enclosing box that neither box covers.
 
-    In (-1, 1], never above the IoU, below 0 for boxes far apart. Parameters and errors as for
-    `box_iou`. Source: Rezatofighi et al., CVPR 2019, arXiv 1902.09630, algorithm 2.
+    In (-1, 1], never above the IoU, negative for boxes far apart. Source: Rezatofighi et al.,
+    CVPR 2019, arXiv 1902.09630, algorithm 2.
 
     Parameters
     ----------
-    truth : array_like
-        The true boxes.
-    pred : array_like
-        The predicted boxes.
-    fmt : Format, default "xyxy"
-        How a box is given.
-    elementwise : bool, default False
-        Compare box i with box i only; otherwise all with all.
-    out : Result, optional
-        Array that takes the result.
+    truth, pred, fmt, elementwise, out
+        As for `box_iou`.
 
     Returns
     -------
-    Result
+    ndarray of float64, or `out`
 
     Examples
     --------
@@ -192,29 +167,20 @@ def box_giou(
 def box_signed_iou(
     truth: Boxes, pred: Boxes, *, fmt: Format = "xyxy", elementwise: bool = False, out: Out = None
 ) -> Result:
-    """Signed IoU: for disjoint boxes the box between them counts as a negative intersection.
+    """Signed IoU: the box between two disjoint boxes counts as a negative intersection.
 
-    With s the area of the box between the larger of the starts and the smaller of the ends,
-    negative if it is turned inside out along either axis, s / (A + B - s). In [-1, 1], equal to
-    the IoU where boxes overlap, 0 where they touch or overlap along an axis without area.
-    Parameters and errors as for `box_iou`. Source: Simonelli et al., ICCV 2019, arXiv 1905.12365.
+    Defined as s / (A + B - s), with s the area of the box from the larger starts to the smaller
+    ends, negative if an end precedes its start on either axis. In [-1, 1]; equal to the IoU if the
+    boxes overlap, 0 if they touch. Source: Simonelli et al., ICCV 2019, arXiv 1905.12365.
 
     Parameters
     ----------
-    truth : array_like
-        The true boxes.
-    pred : array_like
-        The predicted boxes.
-    fmt : Format, default "xyxy"
-        How a box is given.
-    elementwise : bool, default False
-        Compare box i with box i only; otherwise all with all.
-    out : Result, optional
-        Array that takes the result.
+    truth, pred, fmt, elementwise, out
+        As for `box_iou`.
 
     Returns
     -------
-    Result
+    ndarray of float64, or `out`
 
     Examples
     --------
@@ -227,27 +193,18 @@ def box_signed_iou(
 def box_iof(
     truth: Boxes, pred: Boxes, *, fmt: Format = "xyxy", elementwise: bool = False, out: Out = None
 ) -> Result:
-    """Intersection over foreground: the share of the prediction that lies inside the truth.
+    """Intersection over foreground: the share of the prediction that is inside the truth.
 
-    What COCO uses for crowd regions, here for every pair. NaN where the prediction has no area.
-    Parameters and errors as for `box_iou`.
+    COCO uses this ratio for crowd regions. NaN if the prediction has no area.
 
     Parameters
     ----------
-    truth : array_like
-        The true boxes.
-    pred : array_like
-        The predicted boxes.
-    fmt : Format, default "xyxy"
-        How a box is given.
-    elementwise : bool, default False
-        Compare box i with box i only; otherwise all with all.
-    out : Result, optional
-        Array that takes the result.
+    truth, pred, fmt, elementwise, out
+        As for `box_iou`.
 
     Returns
     -------
-    Result
+    ndarray of float64, or `out`
 
     Examples
     --------
@@ -257,7 +214,7 @@ def box_iof(
     return _compare("iof", truth, pred, fmt, elementwise, out)
 
 
-def box_blocks(
+def iter_box_iou(
     truth: Boxes,
     pred: Boxes,
     measure: Measure = "iou",
@@ -266,44 +223,40 @@ def box_blocks(
     crowd: ArrayLike | None = None,
     rows: int = 256,
 ) -> Iterator[tuple[slice, Floats]]:
-    """Iterate over the pairwise result, some rows at a time.
+    """Iterate over the pairwise IoU, or a related measure, in blocks of rows.
 
     Parameters
     ----------
     truth, pred, fmt, crowd
-        As for `box_iou`; `crowd` goes with the measure "iou" only.
+        As for `box_iou`; `crowd` requires the measure "iou".
     measure : {"iou", "intersection", "union", "giou", "signed_iou", "iof"}
-        What to compute.
+        Measure to compute.
     rows : int
         Truth boxes per block.
-
-    Returns
-    -------
-    iterator of tuple of slice and ndarray of float64
 
     Yields
     ------
     rows : slice
-        Which truth boxes the block is about.
+        Truth boxes of the block.
     block : ndarray of float64, shape (at most `rows`, M)
-        Their values. Each block is a new array.
+        Their values, as a new array.
 
     Raises
     ------
     TypeError, ValueError
-        At the call, not at the first block, as for `box_iou`; and for an unknown measure.
+        As for `box_iou`, or if the measure is unknown; raised by the call, not by the first block.
 
     Examples
     --------
     >>> truth = [[0, 0, 2, 2], [4, 4, 6, 6], [8, 8, 9, 9]]
-    >>> for rows, block in box_blocks(truth, [[0, 0, 2, 1], [8, 8, 9, 9]], rows=2):
+    >>> for rows, block in iter_box_iou(truth, [[0, 0, 2, 1], [8, 8, 9, 9]], rows=2):
     ...     print(rows.start, rows.stop, block.max(axis=1))
     0 2 [0.5 0. ]
     2 3 [1.]
     """
     check_choice("measure", measure, get_args(Measure))
     if crowd is not None and measure != "iou":
-        msg = f"crowd flags belong to the measure 'iou', not to {measure!r}; leave crowd out"
+        msg = f"crowd requires measure='iou', got {measure!r}; omit crowd"
         raise ValueError(msg)
     check_integer("rows", rows, 1)
     ours, theirs = _read_both(truth, pred, fmt, False, crowd)
@@ -322,11 +275,11 @@ def _compare(
     out: Out,
     crowd: ArrayLike | None = None,
 ) -> Result:
-    """Compute a measure of all pairs or element by element."""
+    """Compute a measure for all pairs or elementwise."""
     ours, theirs = _read_both(truth, pred, fmt, elementwise, crowd)
     if not elementwise:
         return _all_pairs(measure, ours, theirs, out)
-    # With one axis more, a single box is an array as well.
+    # With an additional axis, a single box is also an array.
     values = _FORMULAS[measure](ours.part((..., None)), theirs.part((..., None)))[..., 0]
     if out is None:
         single: Result = values[()]
@@ -336,7 +289,7 @@ def _compare(
 
 
 def _all_pairs(measure: Measure, truth: _Sides, pred: _Sides, out: Out = None) -> Result:
-    """The measure of all pairs, computed a cache-sized block at a time."""
+    """The measure of all pairs, computed in cache-sized blocks."""
     shape = len(truth.area), len(pred.area)
     result = np.empty(shape) if out is None else _writable(out, shape)
     step = max(1, _PAIRS // max(1, len(pred.area)))
@@ -359,7 +312,7 @@ def read_boxes(values: ArrayLike, fmt: Format, kind: str) -> Numbers:
     with np.errstate(over="ignore"):
         start = place if fmt == "xywh" else place - size / 2
         end = place + (size if fmt == "xywh" else size / 2)
-    # Only integers that overflowed can end before they start.
+    # Only overflowed integers can end before they start.
     refuse_any((end < start).any(axis=-1), boxes, kind, "ends beyond int64")
     return np.concatenate([start, end], axis=-1)
 
@@ -376,7 +329,7 @@ def _read_both(
 
 
 def as_flags(flags: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.bool_]:
-    """Boolean flags of a shape; 0 and 1 are taken, as COCO files have them."""
+    """Boolean flags of a shape; 0 and 1 are accepted, as in COCO files."""
     array = as_array(flags, name)
     if array.size == 0:
         array = array.astype(np.bool_)
@@ -387,7 +340,7 @@ def as_flags(flags: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.
         msg = f"{name} must hold True or False (1 or 0) for each truth, got {array.max()}"
         raise ValueError(msg)
     if array.shape != shape:
-        msg = f"{name} must have one flag for each truth, shape {shape}, got {array.shape}"
+        msg = f"{name} must have one flag per truth, shape {shape}, got {array.shape}"
         raise ValueError(msg)
     return array.astype(np.bool_)
 
@@ -398,13 +351,13 @@ def _writable(out: Result, shape: tuple[int, ...]) -> Result:
         msg = f"out must be a float32 or float64 array, got {found}"
         raise TypeError(msg)
     if out.shape != shape:
-        msg = f"out must have the shape of the result, {shape}, got {out.shape}"
+        msg = f"out must have shape {shape}, got {out.shape}"
         raise ValueError(msg)
     return out
 
 
 class _Sides(NamedTuple):
-    """Starts and ends of boxes along x and y, their area, and which of them are crowds."""
+    """Starts and ends of boxes along x and y, their areas and crowd flags."""
 
     starts: tuple[Numbers, ...]
     ends: tuple[Numbers, ...]
@@ -413,7 +366,7 @@ class _Sides(NamedTuple):
 
     @classmethod
     def of(cls, corners: Numbers, crowd: NDArray[np.bool_] | None = None) -> _Sides:
-        # Contiguous sides: a strided look-up costs more than the arithmetic on it.
+        # Copies are contiguous; strided access would cost more than the arithmetic.
         x1, y1, x2, y2 = (corners[..., side].copy() for side in range(4))
         area = signed_length(x1, x2) * signed_length(y1, y2)
         return cls((x1, y1), (x2, y2), area, crowd)
@@ -428,7 +381,7 @@ _Formula = Callable[[_Sides, _Sides], Floats]
 
 
 def _lengths(truth: _Sides, pred: _Sides, start: np.ufunc, end: np.ufunc) -> list[Floats]:
-    """Width and height between the starts and ends that are chosen of two boxes."""
+    """Width and height between the chosen starts and ends of two boxes."""
     return [
         signed_length(start(truth.starts[a], pred.starts[a]), end(truth.ends[a], pred.ends[a]))
         for a in (0, 1)
@@ -436,7 +389,7 @@ def _lengths(truth: _Sides, pred: _Sides, start: np.ufunc, end: np.ufunc) -> lis
 
 
 def _intersection(truth: _Sides, pred: _Sides) -> Floats:
-    # Negative where a gap lies between two boxes.
+    # Negative lengths are gaps between two boxes.
     width, height = _lengths(truth, pred, np.maximum, np.minimum)
     np.maximum(width, 0.0, out=width)
     np.maximum(height, 0.0, out=height)
@@ -465,7 +418,7 @@ def _giou(truth: _Sides, pred: _Sides) -> Floats:
 def _signed_iou(truth: _Sides, pred: _Sides) -> Floats:
     width, height = _lengths(truth, pred, np.maximum, np.minimum)
     shared = np.sign(np.minimum(width, height)) * np.abs(width * height)
-    # Adding 0 turns the -0 of boxes that touch at a corner into 0.
+    # Adding 0 turns -0, for boxes that touch at a corner, into 0.
     return quotient(shared, _joined(truth, pred, shared)) + 0.0
 
 

@@ -1,4 +1,4 @@
-"""IoU (Jaccard index) of label sets: several labels per sample, or one yes or no."""
+"""IoU (Jaccard index) of label sets: multi-label or binary classification."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from segiou.metrics.per_class import iou
 
 @dataclass(frozen=True, eq=False)
 class LabelSetCounts:
-    """How often the labels of samples are right, summed both ways.
+    """Counts of correct and wrong labels, per class and per sample.
 
     Attributes
     ----------
     per_class : Counts, shape (C,)
-        Samples of each class, the class against the rest.
+        Counts of samples, each class against the rest.
     per_sample : Counts, shape (N, 1)
-        Labels of each sample.
+        Counts of the labels of each sample.
     class_names : tuple of length C
-        The names of the classes; their indices where none were given.
+        Names of the classes; by default their indices.
     """
 
     per_class: Counts
@@ -34,34 +34,34 @@ class LabelSetCounts:
     class_names: tuple[Hashable, ...]
 
     def iou(self) -> NDArray[np.float64]:
-        """IoU of each class over the samples, (C,); NaN for a class that nobody named."""
+        """IoU of each class over the samples, (C,); NaN for an absent class."""
         return iou(self.per_class)
 
     def macro_iou(self) -> float:
-        """Mean of the classes' IoU, over the `defined_classes` that have one."""
+        """Mean IoU over the classes with a defined IoU (`defined_classes` of them)."""
         return float(average(iou, self.per_class, "macro"))
 
     def micro_iou(self) -> float:
-        """IoU of all labels of all samples together."""
+        """IoU of the labels pooled over all samples."""
         return float(average(iou, self.per_class, "micro"))
 
     def weighted_iou(self) -> float:
-        """Mean of the classes' IoU, each weighted by how many samples truly have it."""
+        """Mean IoU of the classes, weighted by their number of true samples."""
         return float(average(iou, self.per_class, "weighted"))
 
     @property
     def defined_classes(self) -> int:
-        """How many classes occur in truth or prediction: what the macro mean covers."""
+        """Number of classes in truth or prediction, which the macro mean averages."""
         return int(np.count_nonzero(~np.isnan(self.iou())))
 
     def sample_iou(self, *, empty: float = float("nan")) -> NDArray[np.float64]:
-        """IoU of each sample's two sets, (N,).
+        """IoU of the true and predicted labels of each sample, (N,).
 
         Parameters
         ----------
         empty : {nan, 0, 1}
-            The value of a sample without any label in truth and prediction. Undefined (NaN) by
-            default; 1 if agreeing on nothing is agreement; 0 is scikit-learn's default.
+            Value of a sample without labels in truth and prediction: undefined (NaN) by default, 1
+            to count it as agreement, 0 as scikit-learn does by default.
 
         Returns
         -------
@@ -70,7 +70,7 @@ class LabelSetCounts:
         Raises
         ------
         ValueError
-            If `empty` is another number.
+            If `empty` is a different number.
         """
         if not (empty in (0, 1) or np.isnan(empty)):
             msg = f"empty must be 0, 1 or nan, got {empty!r}"
@@ -84,7 +84,7 @@ class LabelSetCounts:
         Parameters
         ----------
         empty : float, default float("nan")
-            What a sample without any label counts.
+            Value of a sample without labels; see `sample_iou`.
 
         Returns
         -------
@@ -96,26 +96,26 @@ class LabelSetCounts:
 def count_indicators(
     truth: ArrayLike, pred: ArrayLike, *, class_names: Sequence[Hashable] | None = None
 ) -> LabelSetCounts:
-    """Count labels given as indicators: 1 where a sample has a class, else 0.
+    """Count labels given as indicators: 1 if a sample has a class, otherwise 0.
 
     Parameters
     ----------
     truth, pred : array_like of bool or of the integers 0 and 1, shape (N, C)
-        A row for each sample. Shape (N,) is the binary case, one class.
+        One row per sample; shape (N,) for binary classification.
     class_names : sequence of length C, optional
         Names of the columns.
 
     Returns
     -------
     LabelSetCounts
-        The counts and every IoU that follows from them.
+        The counts, with methods for each kind of IoU.
 
     Raises
     ------
     TypeError
         If an array is neither boolean nor integer.
     ValueError
-        If a value is neither 0 nor 1, or shapes do not fit.
+        If a value is neither 0 nor 1, or shapes do not match.
 
     Examples
     --------
@@ -127,11 +127,11 @@ def count_indicators(
     """
     ours, theirs = _indicators(truth, "truth"), _indicators(pred, "pred")
     if ours.shape != theirs.shape:
-        msg = f"truth has the shape {ours.shape}, pred {theirs.shape}; they must be the same"
+        msg = f"truth has shape {ours.shape} but pred has {theirs.shape}"
         raise ValueError(msg)
     names = tuple(range(ours.shape[1])) if class_names is None else _unique(class_names)
     if len(names) != ours.shape[1]:
-        msg = f"{len(names)} class names for {ours.shape[1]} columns; give one for each"
+        msg = f"expected {ours.shape[1]} class names, one per column, got {len(names)}"
         raise ValueError(msg)
     return _count(ours, theirs, names)
 
@@ -142,24 +142,24 @@ def count_label_sets(
     *,
     class_names: Sequence[Hashable] | None = None,
 ) -> LabelSetCounts:
-    """Count labels given as collections of names, one for each sample.
+    """Count labels given as collections of names, one collection per sample.
 
     Parameters
     ----------
     truth, pred : sequences of length N of lists, tuples or sets of names
-        The labels of each sample. A name that occurs twice in one sample counts once.
+        The labels of each sample. Duplicates within a sample count once.
     class_names : sequence, optional
-        All classes, in the order of the results. Without it, all names that occur, sorted.
+        All classes, in the order of the results. By default all names present, sorted.
 
     Returns
     -------
     LabelSetCounts
-        The counts and every IoU that follows from them.
+        The counts, with methods for each kind of IoU.
 
     Raises
     ------
     TypeError
-        If the labels of a sample are not a collection, such as a bare string.
+        If the labels of a sample are not a collection, for example a string.
     ValueError
         If truth and prediction differ in length, or a name is not among `class_names`.
 
@@ -171,7 +171,7 @@ def count_label_sets(
     """
     ours, theirs = _names(truth, "truth"), _names(pred, "pred")
     if len(ours) != len(theirs):
-        msg = f"truth has {len(ours)} samples, pred {len(theirs)}; they must be the same ones"
+        msg = f"truth has {len(ours)} samples but pred has {len(theirs)}"
         raise ValueError(msg)
     if class_names is None:
         found: set[Hashable] = set().union(*ours, *theirs)
@@ -196,17 +196,17 @@ def _indicators(values: ArrayLike, name: str) -> NDArray[np.bool_]:
     if array.size == 0:
         array = array.astype(np.bool_)
     if array.dtype.kind not in "biu":
-        msg = f"{name} must hold 0 and 1 or booleans, got dtype {array.dtype}"
+        msg = f"{name} must contain booleans or 0 and 1, got dtype {array.dtype}"
         raise TypeError(msg)
     if array.ndim not in (1, 2):
-        msg = f"{name} must have the shape (N, C), or (N,) for one class, got {array.shape}"
+        msg = f"{name} must have shape (N, C), or (N,) for one class, got {array.shape}"
         raise ValueError(msg)
     others = np.argwhere((array != 0) & (array != 1))
     if len(others):
         index = tuple(others[0].tolist())
         msg = (
-            f"{name} must hold 0 and 1 only, found {array[index]} at {index}; "
-            "labels by name or number go to count_label_sets"
+            f"{name} must contain only 0 and 1, found {array[index]} at {index}; "
+            "for labels by name or number, use count_label_sets"
         )
         raise ValueError(msg)
     indicators: NDArray[np.bool_] = array.astype(np.bool_)
@@ -224,7 +224,7 @@ def _names(samples: Sequence[Collection[Hashable]], side: str) -> list[set[Hasha
 
 def _unique(names: Sequence[Hashable]) -> tuple[Hashable, ...]:
     if twice := sorted(str(name) for name, count in Counter(names).items() if count > 1):
-        msg = f"class names must differ, given twice: {', '.join(twice)}"
+        msg = f"class names must be unique; duplicates: {', '.join(twice)}"
         raise ValueError(msg)
     return tuple(names)
 
@@ -236,7 +236,7 @@ def _as_indicators(
     array = np.zeros((len(samples), len(names)), dtype=np.bool_)
     for index, labels in enumerate(samples):
         if unknown := sorted(map(str, labels - columns.keys())):
-            msg = f"{side} sample {index} has labels that are no class: {', '.join(unknown)}"
+            msg = f"{side} sample {index} has labels not in class_names: {', '.join(unknown)}"
             raise ValueError(msg)
         array[index, [columns[name] for name in labels]] = True
     return array

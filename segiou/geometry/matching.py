@@ -1,4 +1,4 @@
-"""Greedy one-to-one matching of predictions with truths, as COCO does it."""
+"""Greedy one-to-one matching of predictions and truths, as in COCO."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Matching:
-    """Which prediction was matched with which truth at one threshold.
+    """Matches of predictions and truths at one threshold.
 
     Attributes
     ----------
     pairs : ndarray of int64, shape (tp, 2)
-        Truth and prediction of every true positive, by falling score.
+        Truth and prediction of each true positive, by decreasing score.
     ignored_pairs : ndarray of int64, shape (K, 2)
         Matches with a crowd or an ignored truth: neither true nor false positives.
     unmatched_pred : ndarray of int64, shape (fp,)
-        The false positives, by falling score.
+        The false positives, by decreasing score.
     unmatched_truth : ndarray of int64, shape (fn,)
-        The false negatives, crowds and ignored truths left out.
+        The false negatives, without crowds and ignored truths.
     """
 
     pairs: Indices
@@ -37,17 +37,17 @@ class Matching:
 
     @property
     def tp(self) -> int:
-        """Predictions matched with a truth that counts."""
+        """Number of true positives."""
         return len(self.pairs)
 
     @property
     def fp(self) -> int:
-        """Predictions matched with nothing."""
+        """Number of false positives."""
         return len(self.unmatched_pred)
 
     @property
     def fn(self) -> int:
-        """Truths that count and that no prediction was matched with."""
+        """Number of false negatives."""
         return len(self.unmatched_truth)
 
 
@@ -59,23 +59,23 @@ def greedy_match(
     crowd: ArrayLike | None = None,
     ignore: ArrayLike | None = None,
 ) -> Matching:
-    """Match predictions with truths one to one, best score first.
+    """Match predictions and truths one to one, in order of decreasing score.
 
     Parameters
     ----------
     iou : array_like of float, shape (N, M)
-        IoU of truth (rows) and prediction (columns): of boxes, masks, polygons or intervals.
-        For crowds the intersection over the prediction, as `box_iou` gives with ``crowd``.
+        IoU of truths (rows) and predictions (columns): boxes, masks, polygons or intervals. For
+        crowds, the intersection over the prediction, as returned by `box_iou` with ``crowd``.
     scores : array_like of float, shape (M,), optional
-        Confidence of each prediction. Equal scores keep their order; without scores the order of
-        the columns is taken.
+        Confidence of each prediction. Ties keep their order. By default, predictions are matched
+        in column order.
     threshold : float
-        The least IoU of a match, compared with ``>=``.
+        Least IoU of a match, compared with ``>=``.
     crowd : array_like of bool, shape (N,), optional
-        Truths that mark a crowd: any number of predictions may match one of them.
+        Truths that mark a crowd: any number of predictions may match a crowd.
     ignore : array_like of bool, shape (N,), optional
-        Truths that do not count, such as difficult ones or those outside a range of sizes. Each is
-        matched once. A crowd is always ignored.
+        Truths that are not counted, such as difficult ones or those outside a size range. Each is
+        matched at most once. Crowds are always ignored.
 
     Returns
     -------
@@ -85,14 +85,14 @@ def greedy_match(
     Raises
     ------
     TypeError, ValueError
-        If a shape does not fit, or a score or the threshold is NaN.
+        If a shape does not match, or a score or the threshold is NaN.
 
     Notes
     -----
-    As ``COCOeval.evaluateImg`` of pycocotools does it: each prediction, by falling score, takes
-    the free truth with the highest IoU that is at least ``min(threshold, 1 - 1e-10)``; of equal
-    ones the last. Only where it finds none among the truths that count does it look at ignored
-    ones, and is then ignored itself. An IoU of NaN is never a match.
+    Follows ``COCOeval.evaluateImg`` of pycocotools. Predictions are matched by decreasing score,
+    each with the free truth of highest IoU that is at least ``min(threshold, 1 - 1e-10)``; ties go
+    to the last truth. Ignored truths are considered only if no other truth matches, and the
+    prediction is then ignored as well. An IoU of NaN never matches.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def greedy_match(
     table = _numbers("iou", iou)
     check_kind("threshold", threshold, Real, "a number")
     if table.ndim != 2:
-        msg = f"iou must have the shape (truths, predictions), got {table.shape}"
+        msg = f"iou must have shape (truths, predictions), got {table.shape}"
         raise ValueError(msg)
     if np.isnan(threshold):
         msg = "threshold must be a number, got NaN"
@@ -147,7 +147,7 @@ def match_boxes(
     ignore: ArrayLike | None = None,
     fmt: Format = "xyxy",
 ) -> Matching:
-    """Match predicted boxes of one image and class with the true ones, as COCO does.
+    """Match the predicted and true boxes of one image and class, as in COCO.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def match_boxes(
     scores, threshold, crowd, ignore
         As for `greedy_match`.
     fmt : {"xyxy", "xywh", "cxcywh"}
-        As for `box_iou`; COCO's files hold "xywh".
+        As for `box_iou`; COCO files use "xywh".
 
     Returns
     -------
@@ -192,7 +192,7 @@ def _order(scores: ArrayLike | None, preds: int) -> Indices:
         return np.arange(preds, dtype=np.int64)
     values = _numbers("scores", scores)
     if values.shape != (preds,):
-        msg = f"scores must have one value for each of {preds} predictions, got {values.shape}"
+        msg = f"scores must have one value per prediction, shape ({preds},), got {values.shape}"
         raise ValueError(msg)
     if np.isnan(values).any():
         msg = f"the score of prediction {int(np.flatnonzero(np.isnan(values))[0])} is NaN"

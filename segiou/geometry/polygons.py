@@ -1,7 +1,7 @@
-"""Overlap of polygons, by shapely 2, and polygons as masks, by scikit-image.
+"""Overlap of polygons (with shapely 2) and rasterised polygons (with scikit-image).
 
-Polygons may have holes and several parts. Coordinates are x, y; where a polygon meets a mask,
-pixel (row r, column c) covers c <= x <= c + 1, r <= y <= r + 1.
+Polygons may have holes and several parts. Coordinates are x, y; in masks, pixel (row r, column c)
+covers c <= x <= c + 1, r <= y <= r + 1.
 """
 
 from __future__ import annotations
@@ -24,29 +24,23 @@ if TYPE_CHECKING:
 
 Geometries = NDArray[np.object_]
 
-#: Shared polygons held at once before only their areas are kept.
+#: Intersections computed at once, of which only the areas are kept.
 _PAIRS = 2**14
 
 
 def polygon_intersection(
     truth: Polygons, pred: Polygons, *, elementwise: bool = False, repair: bool = False
 ) -> Floats:
-    """Area that two polygons share; parameters and errors as for `polygon_iou`.
+    """Area of the intersection of polygons.
 
     Parameters
     ----------
-    truth : Polygons
-        The true polygons.
-    pred : Polygons
-        The predicted polygons.
-    elementwise : bool, default False
-        Compare polygon i with polygon i only; otherwise all with all.
-    repair : bool, default False
-        Whether to make invalid polygons valid; otherwise they are refused.
+    truth, pred, elementwise, repair
+        As for `polygon_iou`.
 
     Returns
     -------
-    float or ndarray
+    ndarray of float64
     """
     return _overlap(*_read_both(truth, pred, elementwise, repair), elementwise)[0]
 
@@ -54,22 +48,16 @@ def polygon_intersection(
 def polygon_union(
     truth: Polygons, pred: Polygons, *, elementwise: bool = False, repair: bool = False
 ) -> Floats:
-    """Area that at least one of two polygons covers; parameters and errors as for `polygon_iou`.
+    """Area of the union of polygons.
 
     Parameters
     ----------
-    truth : Polygons
-        The true polygons.
-    pred : Polygons
-        The predicted polygons.
-    elementwise : bool, default False
-        Compare polygon i with polygon i only; otherwise all with all.
-    repair : bool, default False
-        Whether to make invalid polygons valid; otherwise they are refused.
+    truth, pred, elementwise, repair
+        As for `polygon_iou`.
 
     Returns
     -------
-    float or ndarray
+    ndarray of float64
     """
     return _overlap(*_read_both(truth, pred, elementwise, repair), elementwise)[1]
 
@@ -77,7 +65,7 @@ def polygon_union(
 def polygon_iou(
     truth: Polygons, pred: Polygons, *, elementwise: bool = False, repair: bool = False
 ) -> Floats:
-    """Intersection over union of polygons: of all pairs, or element by element.
+    """Intersection over union of polygons, for all pairs or elementwise.
 
     Parameters
     ----------
@@ -88,12 +76,12 @@ def polygon_iou(
     elementwise : bool
         Compare `truth[i]` with `pred[i]` instead of all pairs.
     repair : bool
-        Repair invalid polygons by shapely's ``make_valid`` instead of refusing them.
+        Repair invalid polygons with shapely's ``make_valid`` instead of raising an error.
 
     Returns
     -------
     ndarray of float64
-        Shape (N, M); with `elementwise`, (N,). 0 where polygons touch or are disjoint, NaN where
+        Shape (N, M); with `elementwise`, (N,). 0 if polygons touch or are disjoint, NaN if
         neither has an area.
 
     Raises
@@ -103,7 +91,7 @@ def polygon_iou(
     TypeError
         If an item is not a polygon.
     ValueError
-        If a polygon is invalid, such as a bow tie; the message names the first one and the reason.
+        If a polygon is invalid, for example self-intersecting.
 
     Examples
     --------
@@ -118,26 +106,20 @@ def polygon_iou(
 def polygon_giou(
     truth: Polygons, pred: Polygons, *, elementwise: bool = False, repair: bool = False
 ) -> Floats:
-    """Generalised IoU: IoU less the share of the convex hull that neither polygon covers.
+    """Generalised IoU: IoU minus the share of the convex hull that neither polygon covers.
 
-    The hull is the convex hull of both polygons together; for boxes that is not the enclosing box
-    of `box_giou`. Source: Rezatofighi et al., CVPR 2019, arXiv 1902.09630, algorithm 1.
-    Parameters and errors as for `polygon_iou`.
+    The hull is that of both polygons together, so for boxes the result differs from `box_giou`,
+    which uses the enclosing box. Source: Rezatofighi et al., CVPR 2019, arXiv 1902.09630,
+    algorithm 1.
 
     Parameters
     ----------
-    truth : Polygons
-        The true polygons.
-    pred : Polygons
-        The predicted polygons.
-    elementwise : bool, default False
-        Compare polygon i with polygon i only; otherwise all with all.
-    repair : bool, default False
-        Whether to make invalid polygons valid; otherwise they are refused.
+    truth, pred, elementwise, repair
+        As for `polygon_iou`.
 
     Returns
     -------
-    float or ndarray
+    ndarray of float64
 
     Examples
     --------
@@ -153,17 +135,18 @@ def polygon_giou(
 def polygon_to_mask(
     polygon: BaseGeometry | ArrayLike, shape: tuple[int, int], *, repair: bool = False
 ) -> Mask:
-    """Draw a polygon: a pixel is set if its centre lies inside or on the outline.
+    """Rasterise a polygon: a pixel is set if its centre is inside or on the outline.
 
     The centre of pixel (row r, column c) is x = c + 1/2, y = r + 1/2. Centres on the outline of a
-    hole are set too. So the mask of a polygon with the corners of an integer box is the box.
+    hole are also set. Therefore, the mask of a polygon with the corners of an integer box is the
+    box.
 
     Parameters
     ----------
     polygon : shapely Polygon or MultiPolygon, or array_like of shape (V, 2)
-        What to draw, with holes and parts.
+        The polygon, which may have holes and several parts.
     shape : (int, int)
-        Height and width of the mask. What lies outside is cut off.
+        Height and width of the mask; the polygon is clipped to it.
     repair : bool
         As for `polygon_iou`.
 
@@ -197,7 +180,7 @@ def polygon_to_mask(
 
 
 def _ring_labels(ring: Any, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Label pixel centres: 0 outside, 1 inside, more on the ring itself."""
+    """Label pixel centres: 0 outside, 1 inside, larger values on the ring."""
     from skimage import measure
 
     labels = np.zeros(shape, dtype=np.uint8)
@@ -215,7 +198,7 @@ def _ring_labels(ring: Any, shape: tuple[int, ...]) -> NDArray[np.uint8]:
 
 
 def _overlap(truth: Geometries, pred: Geometries, elementwise: bool) -> tuple[Floats, Floats]:
-    """Area that two polygons share, and that at least one of them covers."""
+    """Areas of intersection and union."""
     shapely = _shapely()
     ours, theirs = shapely.area(truth), shapely.area(pred)
     if elementwise:
@@ -227,7 +210,7 @@ def _overlap(truth: Geometries, pred: Geometries, elementwise: bool) -> tuple[Fl
         for start in range(0, len(rows), _PAIRS):
             some = rows[start : start + _PAIRS], columns[start : start + _PAIRS]
             shared[some] = shapely.area(shapely.intersection(truth[some[0]], pred[some[1]]))
-    # The area of a part can be rounded up above that of the whole.
+    # Rounding can make the area of a part larger than that of the whole.
     shared = np.minimum(shared, np.minimum(ours, theirs))
     return shared, ours + theirs - shared
 
@@ -236,7 +219,7 @@ def _hull_area(truth: Geometries, pred: Geometries, elementwise: bool) -> Floats
     shapely = _shapely()
     ours, theirs = shapely.convex_hull(truth), shapely.convex_hull(pred)
     hulls = np.empty(len(truth) if elementwise else (len(truth), len(pred)))
-    # Of all pairs a row at a time, for they are held as polygons.
+    # All pairs are computed row by row, because the hulls are kept as polygons.
     for some in (np.s_[:],) if elementwise else range(len(truth)):
         pairs = np.stack(np.broadcast_arrays(ours[some], theirs), axis=-1)
         hulls[some] = shapely.area(shapely.convex_hull(shapely.geometrycollections(pairs)))
@@ -251,18 +234,18 @@ def _read_both(
     check_flag("elementwise", elementwise)
     if elementwise and len(ours) != len(theirs):
         msg = (
-            f"{len(ours)} truth and {len(theirs)} predicted polygons do not pair off one by one; "
-            "leave out elementwise for all pairs"
+            f"elementwise=True requires equal numbers of polygons, got {len(ours)} and "
+            f"{len(theirs)}; omit it to compare all pairs"
         )
         raise ValueError(msg)
     return ours, theirs
 
 
 def _as_geometries(polygons: Any, kind: str, repair: bool) -> Geometries:
-    """Valid polygons and multi-polygons; an error names the first item that is none."""
+    """Valid polygons and multi-polygons; an error names the first invalid item."""
     shapely = _shapely()
     if isinstance(polygons, shapely.Geometry):
-        msg = f"give each {kind} as an item of a list, got a single {polygons.geom_type}"
+        msg = f"expected a list of {kind}s, got a single {polygons.geom_type}"
         raise TypeError(msg)
     check_flag("repair", repair)
     several = read_several(f"{kind}s", polygons, "a sequence of polygons")
@@ -273,8 +256,8 @@ def _as_geometries(polygons: Any, kind: str, repair: bool) -> Geometries:
         reason = shapely.is_valid_reason(geometries[index])
         if not repair:
             msg = (
-                f"{kind} {index} is not valid: {reason}; correct it, or pass repair=True to "
-                "repair it by shapely's make_valid"
+                f"{kind} {index} is invalid: {reason}; correct it, or pass repair=True to "
+                "repair it with shapely's make_valid"
             )
             raise ValueError(msg)
         geometries[index] = _repaired(geometries[index], f"{kind} {index}", reason)
@@ -291,18 +274,18 @@ def _as_geometry(item: Any, name: str) -> Any:
     ring = as_array(item, name)
     if ring.dtype.kind not in "iuf" or ring.ndim != 2 or ring.shape[1] != 2 or len(ring) < 3:
         msg = (
-            f"{name} must be a shapely Polygon or MultiPolygon, or an array of at least three "
-            f"corners (V, 2); got {type(item).__name__} of shape {ring.shape}"
+            f"{name} must be a shapely Polygon or MultiPolygon, or an array of shape (V, 2) with "
+            f"at least three corners; got {type(item).__name__} of shape {ring.shape}"
         )
         raise TypeError(msg)
     if not np.isfinite(ring).all():
-        msg = f"{name} has a corner that is not finite: {ring.tolist()}"
+        msg = f"{name} has a nonfinite corner: {ring.tolist()}"
         raise ValueError(msg)
     return shapely.Polygon(ring.astype(np.float64))
 
 
 def _repaired(geometry: Any, name: str, reason: str) -> BaseGeometry:
-    """Repair a polygon; lines and points that are left of it have no area and are dropped."""
+    """Repair a polygon; lines and points in the result have no area and are dropped."""
     shapely = _shapely()
     if not np.isfinite(shapely.get_coordinates(geometry)).all():
         msg = f"{name} cannot be repaired: {reason}"
@@ -313,4 +296,4 @@ def _repaired(geometry: Any, name: str, reason: str) -> BaseGeometry:
 
 
 def _shapely() -> Any:
-    return import_extra("shapely", "polygons need shapely 2", "polygon")
+    return import_extra("shapely", "polygons require shapely 2", "polygon")

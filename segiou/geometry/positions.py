@@ -1,4 +1,4 @@
-"""Intervals, and positions as numbers that subtract exactly, which boxes have on two axes."""
+"""Interval IoU, and exact differences of positions, shared by intervals and boxes."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from segiou._support.arguments import check_flag
 Numbers = NDArray[Any]
 Floats = NDArray[np.float64]
 
-#: Every integer up to here is a float64.
+#: float64 represents every integer up to this one.
 _EXACT = 2**53
 
 
 def quotient(part: ArrayLike, whole: ArrayLike) -> Floats:
-    """Divide; 0/0 is NaN, without a warning."""
-    # A part is never more than the whole, so 0/0 is the only division by zero.
+    """Divide; 0/0 is NaN without a warning."""
+    # A part never exceeds the whole, so 0/0 is the only division by zero.
     with np.errstate(invalid="ignore"):
         quotient: Floats = np.true_divide(part, whole, dtype=np.float64)
     return quotient
 
 
 def generalised_iou(shared: Floats, union: Floats, hull: Floats) -> Floats:
-    """IoU less the share of the hull that is not of the union."""
-    # Rounding can leave the union an ulp above its own hull.
+    """IoU minus the share of the hull outside the union."""
+    # Rounding can make the union an ulp larger than its hull.
     return quotient(shared, union) - quotient(np.maximum(hull - union, 0.0), hull)
 
 
 def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
-    """The values as an array; a ValueError where lists are not of one length."""
+    """The values as an array; a ValueError for ragged lists."""
     try:
         return np.asarray(values)
     except ValueError as error:
-        msg = f"{name} must be numbers in the shape of an array: {error}"
+        msg = f"{name} must be convertible to an array of numbers: {error}"
         raise ValueError(msg) from error
 
 
 def as_numbers(values: ArrayLike, width: int, kind: str) -> Numbers:
-    """The values as a finite (..., width) array of int64 or float64, or an error about a kind."""
+    """The values as a finite (..., width) array of int64 or float64; ``kind`` is for errors."""
     array = as_array(values, f"each {kind}")
     if array.shape == (0,):
         array = array.reshape(0, width)
     if array.dtype.kind not in "iuf":
-        msg = f"each {kind} must be integers or floats, got dtype {array.dtype}"
+        msg = f"each {kind} must consist of integers or floats, got dtype {array.dtype}"
         raise TypeError(msg)
     if array.ndim == 0 or array.shape[-1] != width:
-        msg = f"each {kind} takes {width} numbers on the last axis, got shape {array.shape}"
+        msg = f"each {kind} must have {width} numbers on the last axis, got shape {array.shape}"
         raise ValueError(msg)
     if array.dtype.kind == "f":
         array = array.astype(np.float64, copy=False)
@@ -60,7 +60,7 @@ def as_numbers(values: ArrayLike, width: int, kind: str) -> Numbers:
 
 
 def refuse_any(bad: NDArray[np.bool_] | np.bool_, items: Numbers, kind: str, reason: str) -> None:
-    """Refuse bad items; the error names the first one by its index and its values."""
+    """Reject bad items; the error names the index and values of the first one."""
     count = int(np.count_nonzero(bad))
     if not count:
         return
@@ -75,28 +75,28 @@ def refuse_any(bad: NDArray[np.bool_] | np.bool_, items: Numbers, kind: str, rea
 def check_shapes(
     truth: tuple[int, ...], pred: tuple[int, ...], elementwise: bool, kind: str
 ) -> None:
-    """Refuse leading shapes that do not fit a comparison one by one, or of all with all."""
+    """Reject leading shapes that do not suit an elementwise or pairwise comparison."""
     check_flag("elementwise", elementwise)
     if not elementwise:
         if len(truth) == len(pred) == 1:
             return
         msg = (
-            f"all pairs need one list of {kind} on either side, got leading shapes {truth} and "
-            f"{pred}; pass elementwise=True to compare one by one"
+            f"comparing all pairs requires one list of {kind} on either side, got leading shapes "
+            f"{truth} and {pred}; pass elementwise=True to compare elementwise"
         )
         raise ValueError(msg)
     try:
         np.broadcast_shapes(truth, pred)
     except ValueError as error:
         msg = (
-            f"{kind} of leading shapes {truth} and {pred} do not pair off one by one; "
-            "leave out elementwise for all pairs"
+            f"{kind} of leading shapes {truth} and {pred} do not broadcast; omit elementwise to "
+            "compare all pairs"
         )
         raise ValueError(msg) from error
 
 
 def comparable(first: Numbers, second: Numbers, kind: str) -> tuple[Numbers, Numbers]:
-    """Bring the starts and ends of two sides to one dtype in which differences are exact."""
+    """Convert the starts and ends of two sides to one dtype in which differences are exact."""
     both = first, second
     if any(array.dtype.kind == "f" for array in both):
         first, second = (array.astype(np.float64, copy=False) for array in both)
@@ -106,35 +106,36 @@ def comparable(first: Numbers, second: Numbers, kind: str) -> tuple[Numbers, Num
         if lowest >= -_EXACT and highest <= _EXACT:
             first, second = (array.astype(np.float64) for array in both)
         else:
-            # Counted from the lowest position. In two's complement the difference modulo 2**64 is
-            # the true one, since it is below 2**64.
+            # Offsets from the lowest position: the difference modulo 2**64 is exact, because it is
+            # below 2**64.
             first, second = (array.view(np.uint64) - np.uint64(lowest % 2**64) for array in both)
     extent, axes = 2.0, first.shape[-1] // 2
     for axis in range(axes):
         ends = np.concatenate([side[..., axis::axes].ravel() for side in (first, second)])
         extent *= float(ends.max()) - float(ends.min()) if ends.size else 0.0
     if not np.isfinite(extent):
-        msg = f"the {kind} lie so far apart that float64 overflows; scale their numbers down"
+        msg = f"the {kind} are so far apart that float64 overflows; scale the coordinates down"
         raise ValueError(msg)
     return first, second
 
 
 def signed_length(start: Numbers, end: Numbers) -> Floats:
-    """End - start as float64, negative where the end comes first."""
+    """End - start as float64, negative if the end comes first."""
     if start.dtype.kind == "f":
         return np.subtract(end, start)
-    # Unsigned numbers have no negative difference, so the sign is put on afterwards.
+    # Unsigned differences are never negative, so the sign is applied afterwards.
     length = (np.maximum(start, end) - np.minimum(start, end)).astype(np.float64)
     return np.where(end >= start, length, -length)
 
 
 def interval_iou(truth: ArrayLike, pred: ArrayLike, *, elementwise: bool = False) -> Floats:
-    """Intersection over union of intervals: of all pairs, or element by element.
+    """Intersection over union of intervals, for all pairs or elementwise.
 
     Parameters
     ----------
     truth : array_like, shape (N, 2)
-        Starts and ends, integers or floats in one unit. With `elementwise`, any shape (..., 2).
+        Starts and ends, integers or floats in the same unit. With `elementwise`, any shape
+        (..., 2).
     pred : array_like, shape (M, 2)
         Intervals to compare with them. With `elementwise`, a shape that broadcasts.
     elementwise : bool
@@ -143,16 +144,15 @@ def interval_iou(truth: ArrayLike, pred: ArrayLike, *, elementwise: bool = False
     Returns
     -------
     ndarray of float64
-        Shape (N, M); with `elementwise`, the broadcast shape. 0 where intervals touch or are
-        disjoint, NaN where both have no length.
+        Shape (N, M); with `elementwise`, the broadcast shape. 0 if intervals touch or are
+        disjoint, NaN if both have no length.
 
     Raises
     ------
     TypeError
         If the numbers are neither integers nor floats.
     ValueError
-        If an interval ends before it starts or is not finite (the message names the first one),
-        or if shapes do not fit.
+        If an interval ends before it starts or is not finite, or shapes do not match.
 
     Examples
     --------
@@ -173,17 +173,17 @@ def interval_iou(truth: ArrayLike, pred: ArrayLike, *, elementwise: bool = False
 
 
 def merge_intervals(intervals: ArrayLike) -> NDArray[np.int64] | Floats:
-    """Write a set of intervals as the fewest disjoint ones, in order.
+    """Merge overlapping and touching intervals.
 
     Parameters
     ----------
     intervals : array_like, shape (N, 2)
-        Starts and ends, in any order, overlapping or not.
+        Starts and ends, in any order.
 
     Returns
     -------
     ndarray of int64 or float64, shape (K, 2)
-        Their union. Intervals that touch are joined; those without length are left out.
+        Disjoint intervals with the same union, sorted. Intervals without length are dropped.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def merge_intervals(intervals: ArrayLike) -> NDArray[np.int64] | Floats:
     """
     spans = _read(intervals, "interval")
     if spans.ndim != 2:
-        msg = f"a set of intervals has the shape (N, 2), got {spans.shape}"
+        msg = f"intervals must have shape (N, 2), got {spans.shape}"
         raise ValueError(msg)
     spans = spans[spans[:, 1] > spans[:, 0]]
     spans = spans[np.argsort(spans[:, 0], kind="stable")]
@@ -213,19 +213,19 @@ def merge_intervals(intervals: ArrayLike) -> NDArray[np.int64] | Floats:
 def interval_set_iou(truth: ArrayLike, pred: ArrayLike) -> float:
     """IoU of two sets of intervals, such as all events of one video.
 
-    The intervals of each set are united first, so a moment that several of them cover counts once.
+    The intervals of each set are merged first, so overlapping parts count once.
 
     Parameters
     ----------
     truth : array_like, shape (N, 2)
-        Starts and ends, integers or floats in one unit.
+        Starts and ends, integers or floats in the same unit.
     pred : array_like, shape (M, 2)
-        The same of the prediction.
+        Starts and ends of the predicted intervals.
 
     Returns
     -------
     float
-        In [0, 1]; NaN where neither set has any length.
+        In [0, 1]; NaN if neither set has any length.
 
     Raises
     ------
@@ -238,12 +238,12 @@ def interval_set_iou(truth: ArrayLike, pred: ArrayLike) -> float:
     0.375
     """
     ours, theirs = comparable(merge_intervals(truth), merge_intervals(pred), "intervals")
-    # Between two cuts every set covers either all or nothing.
+    # Between two cuts, each set covers either everything or nothing.
     cuts = np.unique(np.concatenate([ours.ravel(), theirs.ravel()]))
     lengths = signed_length(cuts[:-1], cuts[1:])
     in_truth, in_pred = _covers(ours, cuts[:-1]), _covers(theirs, cuts[:-1])
     shared = lengths[in_truth & in_pred].sum()
-    # Adding up what is not shared keeps the ratio within [0, 1] whatever is rounded.
+    # The symmetric difference keeps the ratio within [0, 1] despite rounding.
     return float(quotient(shared, shared + lengths[in_truth ^ in_pred].sum()))
 
 
@@ -254,7 +254,7 @@ def _read(values: ArrayLike, kind: str) -> Numbers:
 
 
 def _covers(spans: Numbers, points: Numbers) -> NDArray[np.bool_]:
-    """Tell which points lie in one of the sorted, disjoint, half-open intervals."""
-    # The flattened ends ascend, so an odd number of them up to a point means inside.
+    """Whether each point is in one of the sorted, disjoint, half-open intervals."""
+    # The flattened ends ascend, so a point is inside if an odd number of them precede it.
     inside: NDArray[np.bool_] = np.searchsorted(spans.ravel(), points, side="right") % 2 == 1
     return inside

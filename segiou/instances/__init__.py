@@ -1,4 +1,4 @@
-"""Objects instead of pixels: panoptic quality, lesion-wise scores, instance-weighted IoU."""
+"""Object-level metrics: panoptic quality, lesion-wise scores, instance-weighted IoU."""
 
 from segiou._support import lazy_face
 

@@ -1,4 +1,4 @@
-"""Lesions as a measure of runs."""
+"""The built-in measure of lesions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNIT = 2.0**-20
 
 @dataclass(frozen=True)
 class LesionMeasure(Measure):
-    """Lesions found, missed and invented, and how well each overlaps, by a challenge's rules."""
+    """Found, missed and false-positive lesions and their overlap, by the rules of a challenge."""
 
     key: ClassVar[str] = "lesions"
     title: ClassVar[str] = "Lesions"
@@ -31,15 +31,15 @@ class LesionMeasure(Measure):
 
     @classmethod
     def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> LesionMeasure | None:
-        """What the command line asks for."""
+        """Options from the command line."""
         return cls(given["lesions"]) if given.get("lesions") else None
 
     def words(self, labels: Any) -> list[str]:
-        """What asks for it on the command line."""
+        """Command-line arguments that select these options."""
         return [f"--lesions={self.protocol}"]
 
     def plan(self, classes: ClassOptions, masks: Masks) -> LesionPlan:
-        """Lesions of these classes."""
+        """The plan for these classes."""
         return LesionPlan(self, classes, masks)
 
 
@@ -55,7 +55,7 @@ class LesionPlan(Plan):
 
     @property
     def layout(self) -> Layout:
-        """Found, missed and invented; and of each case the mean Dice and HD95 over its lesions."""
+        """Found, missed and false-positive lesions; mean Dice and HD95 per case."""
         number = len(self._regions)
         return {"lesions": Field((number, 3)), "cases": Field((number, 2), rows=True, floats=True)}
 
@@ -73,7 +73,7 @@ class LesionPlan(Plan):
 
     @cached_property
     def scores(self) -> Mapping[str, Score]:
-        """F1 of all lesions, and the means over the cases."""
+        """F1 over all lesions, and means over the cases."""
         names, every = self._regions, np.ones(len(self._regions), bool)
         unit = "mm" if self.masks.volumes else "px"
         return {

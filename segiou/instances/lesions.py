@@ -1,4 +1,4 @@
-"""Lesion-wise scores: which objects were found, missed and invented, and how well each overlaps."""
+"""Lesion-wise scores: found, missed and false-positive lesions, and the overlap of each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from segiou.metrics.ratio import ratio
 
 @dataclass(frozen=True, slots=True)
 class LesionProtocol:
-    """How lesions are made of a class map, matched and scored.
+    """How lesions are extracted from a class map, matched and scored.
 
     Attributes
     ----------
@@ -30,31 +30,34 @@ class LesionProtocol:
     description : str
     regions : mapping of str to tuple of int, optional
         Classes of each region whose components are lesions; by default every
-        class that occurs but 0.
+        class present except 0.
     connectivity : int, optional
-        As of ``label_components``.
+        As for ``label_components``.
     merge : int
-        True components that touch after so many dilations are one lesion.
+        True components that touch after this many dilations are one lesion.
     matching : {"any", "greatest", "iou", "id"}
-        ``"any"``: a lesion takes every predicted object that it meets, and one
-        object may serve several; ``"greatest"``: it takes the one with which it
-        shares most voxels; ``"iou"``: one to one, at an IoU of at least
-        ``threshold``, so that the sum of IoU is greatest; ``"id"``: objects of
-        one id are the same.
+        ``"any"``: a lesion is matched with every predicted object that it
+        touches, and an object may match several lesions; ``"greatest"``: with
+        the object that shares the most voxels; ``"iou"``: one to one, at an IoU
+        of at least ``threshold``, maximising the sum of IoU; ``"id"``: with the
+        object of the same id.
     reach : int
-        For ``"any"``: how often the lesion is dilated before it takes the
-        objects that it meets.
+        For ``"any"``: number of dilations of the lesion before matching.
     threshold : float
+        Least IoU of a match, for ``"iou"``.
     min_volume : float
         True lesions of this volume (mm³) or less count neither as found nor as
         missed.
     convention : str
-        Of the distances; see ``segiou.boundary.surface_scores``.
+        Convention of the distances; see ``segiou.boundary.surface_scores``.
     penalty : float, optional
-        Distance of a missed and of an invented lesion, whose Dice is 0. None:
-        means are over the lesions that were found.
+        Distance of missed and false-positive lesions, whose Dice is 0. If None,
+        means cover found lesions only.
     nothing : tuple of two floats
-        Dice and distance where there is no lesion to take a mean over.
+        Dice and distance if there is no lesion on either side.
+    none_found : tuple of two floats
+        Without a penalty, Dice and distance if there are lesions but none was
+        found.
     """
 
     name: str
@@ -75,7 +78,7 @@ class LesionProtocol:
         check_number("threshold", self.threshold, 0, 1)
 
 
-#: Of the challenges of BraTS 2023 the dilations, and the volume (mm³) that lesions must exceed.
+#: Dilations and the volume (mm³) that lesions must exceed, per BraTS 2023 challenge.
 _BRATS = {"gli": (3, 50), "ssa": (3, 50), "ped": (3, 50), "men": (1, 50), "met": (1, 2)}
 
 #: Protocols of lesion-wise scores by name.
@@ -99,7 +102,7 @@ LESION_PROTOCOLS = {
         LesionProtocol("autopet", "autoPET: any overlap", {"lesion": (1,)}, connectivity=18),
         LesionProtocol(
             "panoptica",
-            "panoptica: IoU of one half, one to one",
+            "panoptica: one-to-one matches at IoU 0.5",
             matching="iou",
             convention="medpy",
         ),
@@ -108,7 +111,7 @@ LESION_PROTOCOLS = {
 
 
 class ObjectScores(TypedDict):
-    """What `object_scores` gives."""
+    """Result of `object_scores`."""
 
     tp: int
     fn: int
@@ -143,14 +146,14 @@ def lesion_scores(
     spacing : float or sequence of float, or None
         Size of a voxel along each axis in mm; None for 1.
     protocol : str or LesionProtocol
-        A name in ``segiou.instances.LESION_PROTOCOLS``, or one of your own.
+        A name in ``segiou.instances.LESION_PROTOCOLS``, or a custom protocol.
     bands : iterable of float
         Limits (mm³) of size bands; each band is counted separately.
 
     Returns
     -------
     dict
-        Region → what :func:`object_scores` gives.
+        Region → result of :func:`object_scores`.
 
     Raises
     ------
@@ -175,13 +178,14 @@ def lesion_scores(
         regions = {str(value): (value,) for value in sorted(present)}
     if isinstance(protocol, str) and (unknown := present.difference(*regions.values())):
         msg = (
-            f"no region of {protocol!r} has the label {listed([*map(str, sorted(unknown))], 8)}: "
-            f"{dict(regions)}; change these labels, or give a LesionProtocol with other regions"
+            f"label {listed([*map(str, sorted(unknown))], 8)} is not in any region of "
+            f"{protocol!r}: {dict(regions)}; relabel the masks, or pass a LesionProtocol with "
+            "different regions"
         )
         raise ValueError(msg)
     found = ((sides[0] != 0) | (sides[1] != 0)).nonzero()
     if found[0].size:
-        # Only what lies so near that it matters.
+        # Crop to the part of the arrays that can affect the result.
         margin = chosen.merge + chosen.reach + 1
         box = _wider([slice(at.min(), at.max() + 1) for at in found], margin)
         sides = sides[0][box], sides[1][box]
@@ -206,24 +210,24 @@ def object_scores(
     protocol: str | LesionProtocol = "panoptica",
     bands: Iterable[float] = (),
 ) -> ObjectScores:
-    """Score objects that have ids; 0 is no object.
+    """Score objects given by ids; id 0 is background.
 
     Parameters
     ----------
     truth_ids, pred_ids : array_like of int, equal shapes (H, W) or (D, H, W)
         Id of each voxel's object.
     spacing, protocol, bands
-        As of :func:`lesion_scores`; how components are made plays no part.
+        As for :func:`lesion_scores`; the component options of the protocol are unused.
 
     Returns
     -------
     dict
-        ``tp``, ``fn`` (true lesions found and missed), ``fp`` (predicted ones
-        that no lesion took); ``sensitivity`` tp/(tp + fn), ``precision``
+        ``tp``, ``fn`` (true lesions found and missed), ``fp`` (predicted
+        lesions without a match); ``sensitivity`` tp/(tp + fn), ``precision``
         tp/(tp + fp), ``f1``; means ``dice``, ``iou``, ``hausdorff_95``;
-        ``overall_dice`` of all voxels; ``fp_volume``, ``fn_volume`` in mm³;
-        ``lesions``, a dict for each true lesion that counts; ``bands``,
-        counts by volume.
+        ``overall_dice`` over all voxels; ``fp_volume``, ``fn_volume`` in mm³;
+        ``lesions``, one dict per counted true lesion; ``bands``, counts by
+        volume.
 
     Raises
     ------
@@ -250,23 +254,23 @@ def object_scores(
         if pixels * voxel > chosen.min_volume
     ]
     taken = {*chain(*partners.values())}
-    invented = [pixels * voxel for j, pixels in objects.pixels[1].items() if j not in taken]
+    alone = [pixels * voxel for j, pixels in objects.pixels[1].items() if j not in taken]
     several = read_several("bands", bands, "a sequence of volumes")
     limits = sorted(check_number("bands", limit, 0) for limit in several)
     edges = pairwise([0.0, *limits, math.inf]) if limits else ()
     total = sum(sum(side.values()) for side in objects.pixels)
     scores = {
-        **_detection(lesions, invented),
-        **_means(lesions, len(invented), chosen),
+        **_detection(lesions, alone),
+        **_means(lesions, len(alone), chosen),
         "overall_dice": 2 * sum(objects.both.values()) / total if total else chosen.nothing[0],
-        "fp_volume": math.fsum(invented),
+        "fp_volume": math.fsum(alone),
         "fn_volume": math.fsum(row["volume"] for row in lesions if not row["pred"]),
         "lesions": lesions,
         "bands": [
             {"from": low, "to": high}
             | _detection(
                 [row for row in lesions if low <= row["volume"] < high],
-                [volume for volume in invented if low <= volume < high],
+                [volume for volume in alone if low <= volume < high],
             )
             for low, high in edges
         ],
@@ -286,7 +290,7 @@ def _wider(box: Iterable[slice], margin: int) -> tuple[slice, ...]:
 
 
 class _Objects:
-    """The objects of both sides: ids, pixels and places of each, and pixels that two share."""
+    """The objects of both sides: their ids, pixels and boxes, and the pixels each pair shares."""
 
     def __init__(self, truth_ids: Ids, pred_ids: Ids) -> None:
         self.ids = truth_ids, pred_ids
@@ -302,7 +306,7 @@ class _Objects:
 
 
 def _boxes(ids: Ids, names: Iterable[int]) -> dict[int, tuple[slice, ...]]:
-    """Where each object lies."""
+    """Bounding box of each object."""
     from scipy.ndimage import find_objects  # type: ignore[import-untyped, unused-ignore]
 
     places = {name: place for place, name in enumerate(names, 1)}
@@ -312,7 +316,7 @@ def _boxes(ids: Ids, names: Iterable[int]) -> dict[int, tuple[slice, ...]]:
 
 
 def _partners(objects: _Objects, protocol: LesionProtocol) -> dict[int, list[int]]:
-    """Predicted objects that each true one takes; those without are left out."""
+    """Predicted objects matched with each true object; unmatched ones have no entry."""
     pairs: Iterable[tuple[int, int]] = objects.both
     if protocol.matching == "id":
         pairs = ((i, i) for i in objects.pixels[0] if i in objects.pixels[1])
@@ -330,14 +334,14 @@ def _partners(objects: _Objects, protocol: LesionProtocol) -> dict[int, list[int
 
 
 def _met(objects: _Objects, i: int, reach: int) -> list[int]:
-    """Predicted objects that meet a true one dilated."""
+    """Predicted objects that a dilated true object touches."""
     box = _wider(objects.boxes[0][i], reach)
     near = dilate(objects.ids[0][box] == i, reach)
     return [int(j) for j in np.unique(objects.ids[1][box][near]) if j]
 
 
 def _one_to_one(objects: _Objects, threshold: float) -> Iterable[tuple[int, int]]:
-    """The assignment with the greatest sum of IoU among pairs that reach the threshold."""
+    """The assignment with the largest sum of IoU among pairs that reach the threshold."""
     from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped, unused-ignore]
 
     areas = objects.pixels
@@ -355,7 +359,7 @@ def _one_to_one(objects: _Objects, threshold: float) -> Iterable[tuple[int, int]
 def _lesion(
     objects: _Objects, i: int, found: list[int], steps: tuple[float, ...], convention: str
 ) -> dict[str, Any]:
-    """One true lesion, and the predicted objects that it takes."""
+    """Scores of one true lesion and its matched predicted objects."""
     own = objects.pixels[0][i]
     both = sum(objects.both.get((i, j), 0) for j in found)
     total = own + sum(objects.pixels[1][j] for j in found)
@@ -379,8 +383,8 @@ def _lesion(
     }
 
 
-def _detection(lesions: list[dict[str, Any]], invented: list[float]) -> dict[str, Any]:
-    tp, fp = sum(bool(row["pred"]) for row in lesions), len(invented)
+def _detection(lesions: list[dict[str, Any]], false_positives: list[float]) -> dict[str, Any]:
+    tp, fp = sum(bool(row["pred"]) for row in lesions), len(false_positives)
     fn = len(lesions) - tp
     ratios = ratio([tp, tp, 2 * tp], [tp + fn, tp + fp, 2 * tp + fp + fn]).tolist()
     shares = dict(zip(("sensitivity", "precision", "f1"), ratios, strict=True))
@@ -388,14 +392,14 @@ def _detection(lesions: list[dict[str, Any]], invented: list[float]) -> dict[str
 
 
 def _means(
-    lesions: list[dict[str, Any]], invented: int, protocol: LesionProtocol
+    lesions: list[dict[str, Any]], false_positives: int, protocol: LesionProtocol
 ) -> dict[str, float]:
-    """Over the lesions that count and the invented ones; without a penalty over those found."""
+    """Means over counted and false-positive lesions; without a penalty, over found lesions."""
     found, far = [row for row in lesions if row["pred"]], protocol.penalty
     dice, distance = protocol.nothing
     means = {"dice": dice, "iou": dice, "hausdorff_95": distance}
-    # As many as there are, of which those that are not found have nothing but the penalty.
-    number = len(found) if far is None else len(lesions) + invented
+    # With a penalty, lesions that were not found have only the penalty.
+    number = len(found) if far is None else len(lesions) + false_positives
     for name, penalty in zip(means, (0.0, 0.0, far or 0.0), strict=True):
         values = [row[name] if math.isfinite(row[name]) else penalty for row in found]
         if number:

@@ -1,4 +1,4 @@
-"""Objects of mask files: which formats hold them, and how they are told apart elsewhere."""
+"""Objects of mask files: formats that store instance ids, and components of class maps."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SOURCES = ("components", "coco", "cityscapes", "kitti")
 
 
 class ObjectMask(NamedTuple):
-    """Class value and object id of each pixel, the ids that are crowds, and of what file."""
+    """Class value and object id of each pixel, the ids of crowds, and the file."""
 
     classes: NDArray[Any]
     ids: NDArray[Any]
@@ -52,47 +52,46 @@ class ObjectMask(NamedTuple):
     path: str = ""
 
     def resized(self, shape: tuple[int, ...]) -> ObjectMask:
-        """The same at another size; each pixel is that of the nearest centre."""
+        """The same at a different size, by nearest-neighbour sampling."""
         return self._replace(classes=resized(self.classes, shape), ids=resized(self.ids, shape))
 
 
-#: Of either side: the number, from 1, of the object of each pixel; and of each object whether it
-#: was forgiven (0), found (1), or missed or invented (2), its class index and its pixels.
+#: Per side: the number (from 1) of the object at each pixel; and for each object its outcome
+#: (0 forgiven, 1 found, 2 missed or false positive), class index and pixels.
 Drawn = tuple[tuple[NDArray[np.int64], list[list[int]]], ...]
 
 
 @dataclass(frozen=True)
 class ObjectOptions(Measure):
-    """Where the objects of masks come from, and how they are scored.
+    """Source of the objects in masks, and how they are scored.
 
     Attributes
     ----------
     source : {"components", "coco", "cityscapes", "kitti"}
-        Connected components of each class; COCO's panoptic PNG files, whose
-        annotations lie beside their folder as ``FOLDER.json`` (either of both
-        is the place to score); Cityscapes'
-        ``instanceIds``; or SemanticKITTI's ``.label`` files.
+        Connected components of each class; COCO's panoptic PNG files with
+        annotations next to their folder as ``FOLDER.json`` (score either path);
+        Cityscapes' ``instanceIds``; or SemanticKITTI's ``.label`` files.
     things : tuple of str, optional
-        Names of the classes that have objects; of the others all pixels of an
-        image are one segment. By default those that Cityscapes has instances
-        of, or that the label file of COCO names (``isthing``), else all classes.
+        Names of the classes that have objects; all pixels of any other class in
+        an image are one segment. Defaults to the instance classes of Cityscapes,
+        to ``isthing`` in COCO's category file, otherwise to all classes.
     protocol : str
-        As of :class:`PanopticCounts`; by default that of the source.
+        As for :class:`PanopticCounts`; by default that of the source.
     connectivity, merge
-        Of components, as of :func:`label_components`.
+        As for :func:`label_components`.
     min_size : float or str
-        Components below it are void: in pixels or voxels, or such as
-        ``"50mm3"`` (of images ``"50mm2"``).
+        Smaller components are void: in pixels or voxels, or with a unit as in
+        ``"50mm3"`` (``"50mm2"`` for images).
     spacing : sequence of float, optional
-        Size of a pixel along each axis, where ``min_size`` is in mm; by default
-        that of the truth's file.
+        Size of a pixel along each axis if ``min_size`` is in mm; by default
+        that of the truth file.
 
     Raises
     ------
     TypeError
-        If a value is of the wrong kind.
+        If a value has the wrong type.
     ValueError
-        If there is no such source or protocol.
+        If the source or protocol is unknown, or an option does not suit the source.
     """
 
     key: ClassVar[str] = "objects"
@@ -123,20 +122,14 @@ class ObjectOptions(Measure):
         check_integer("merge", self.merge, 0)
         if self.source != "components" and (least or self.merge or self.connectivity):
             msg = (
-                "min_size, merge and connectivity have no effect on the objects of "
-                f"{self.source!r}, which its files name; leave them out"
+                "min_size, merge and connectivity apply to components only; "
+                f"files of source {self.source!r} store object ids. Leave these options out"
             )
             raise ValueError(msg)
 
     @classmethod
     def of(cls, choice: ObjectOptions | str | bool) -> ObjectOptions:
-        """Read a caller's choice: options, the name of a source, or True for the usual ones.
-
-        Parameters
-        ----------
-        choice : ObjectOptions or str or True
-            What the caller asks for.
-        """
+        """Options from a caller's choice: options, the name of a source, or True for defaults."""
         if isinstance(choice, ObjectOptions):
             return choice
         if choice is not True and not isinstance(choice, str):
@@ -144,17 +137,7 @@ class ObjectOptions(Measure):
         return cls() if choice is True else cls(choice)
 
     def with_things_of(self, labels: Any) -> ObjectOptions:
-        """The same; where no things are named, those that a file of COCO's categories names.
-
-        Parameters
-        ----------
-        labels : array_like
-            The label set.
-
-        Returns
-        -------
-        ObjectOptions
-        """
+        """Options whose things, if unset, come from a COCO category file."""
         file = str(labels)
         if self.source != "coco" or self.things is not None or not file.endswith(".json"):
             return self
@@ -172,7 +155,7 @@ class ObjectOptions(Measure):
 
     @classmethod
     def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> ObjectOptions | None:
-        """What the command line asks for."""
+        """Options from the command line."""
         if given["objects"] is None:
             return None
         chosen = class_indices("things", classes.labels, given["things"])
@@ -180,62 +163,35 @@ class ObjectOptions(Measure):
         return cls(given["objects"], things, min_size=given["min_size"] or 0)
 
     def words(self, labels: LabelSet) -> list[str]:
-        """What asks for it on the command line."""
+        """Command-line arguments that select these options."""
         least, text = self.min_size, [f"--objects={self.source}"]
         text += [f"--things={class_word(n, labels.index(n))}" for n in self.things or ()]
         size = least if isinstance(least, str) else digits(least)
         return [*text, *[f"--min-size={size}"] * bool(least)]
 
     def fitted(self, labels: Any, spacing: Any) -> ObjectOptions:
-        """The same for a label set and a spacing that were given."""
+        """Options completed with the given label set and spacing."""
         found = self.with_things_of(labels)
         in_mm = isinstance(found.min_size, str)
         return replace(found, spacing=spacing) if in_mm and spacing is not None else found
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
-        """Objects of these classes."""
+        """The plan for these classes."""
         from segiou.instances.object_plan import ObjectPlan
 
         return ObjectPlan(self, classes, masks)
 
     def empty(self, classes: ClassOptions) -> PanopticCounts:
-        """Nothing counted, of these classes.
-
-        Parameters
-        ----------
-        classes : ClassOptions
-            The classes, and what is ignored.
-
-        Returns
-        -------
-        PanopticCounts
-        """
+        """Empty counts for these classes."""
         things = self.things
         if things is None and self.source == "cityscapes":
             things = cityscapes_things(classes.labels)
-        # Which values are allowed is checked where pixels are counted.
+        # Pixel counting checks which values are allowed.
         lenient = replace(classes, unassigned="count")
         return PanopticCounts.from_options(lenient, things=things, protocol=self.protocol)
 
     def read(self, raw: RawMask, path: str) -> ObjectMask | None:
-        """Split what a file holds into classes and ids; None where components are looked for.
-
-        Parameters
-        ----------
-        raw : RawMask
-            The file's pixels.
-        path : str
-            The file.
-
-        Returns
-        -------
-        ObjectMask or None
-
-        Raises
-        ------
-        MaskError
-            If the file is none of this source, or its annotation does not fit it.
-        """
+        """Split the pixels of a file into classes and ids; None for components of class maps."""
         if self.source == "components":
             return None
         if self.source == "coco":
@@ -243,28 +199,16 @@ class ObjectOptions(Measure):
         if raw.is_color if self.source == "cityscapes" else raw.kind != "LABEL":
             raise _no_ids(path, self.source, raw)
         if self.source == "kitti":
-            # As its own evaluation has it, the whole number names an object, class and all.
+            # As in SemanticKITTI's own evaluation, the whole number identifies an object.
             return ObjectMask(raw.values & 0xFFFF, raw.values)
-        # A file without objects may have 8 bits, and they do not hold 1000.
+        # A file without objects may have 8 bits, which cannot store 1000.
         ids = raw.values.astype(np.promote_types(raw.values.dtype, np.uint16), copy=False)
-        # Of a class of objects, what has no number is a group of them.
+        # Pixels of a thing class without an instance number are a group of objects.
         classes = np.where(ids >= 1000, ids // 1000, ids)
         return ObjectMask(classes, ids.clip(0), tuple(range(1, 1000)), path)
 
     def stamp(self, own: Stamp, path: str) -> Stamp:
-        """The stamp of a file with that of COCO's annotations, if they lie beside its folder.
-
-        Parameters
-        ----------
-        own : Stamp
-            The stamp of the file.
-        path : str
-            The file.
-
-        Returns
-        -------
-        Stamp
-        """
+        """Stamp of a file joined with that of COCO's annotations next to its folder."""
         if self.source != "coco":
             return own
         file, name = _annotations(path)
@@ -273,31 +217,13 @@ class ObjectOptions(Measure):
     def count(
         self, counts: PanopticCounts, truth: Any, pred: Any, mask: Any = None, spacing: Any = None
     ) -> PanopticCounts:
-        """Add one pair, of ids or of class maps; what ``mask`` leaves out is void.
-
-        Parameters
-        ----------
-        counts : PanopticCounts
-            What the pair is added to.
-        truth : ObjectMask or array_like
-            Objects or classes of the truth.
-        pred : ObjectMask or array_like
-            The same of the prediction.
-        mask : array_like, optional
-            True where a pixel counts; all by default.
-        spacing : sequence of float, optional
-            Size of a pixel, as the truth's file says.
-
-        Returns
-        -------
-        PanopticCounts
-        """
+        """Add one pair of object masks or class maps; pixels outside ``mask`` are void."""
         return counts.add(self._matched(counts, truth, pred, spacing, mask)[1])
 
     def _matched(
         self, counts: PanopticCounts, truth: Any, pred: Any, spacing: Any, mask: Any = None
     ) -> tuple[tuple[ObjectMask, ObjectMask], Matches]:
-        """The objects of both sides, of class maps their components, and what became of them."""
+        """The objects of both sides (components, for class maps) and their matches."""
         first = self._objects(truth, _things(counts, counts.labels), spacing)
         second = self._objects(pred, _things(counts, counts.pred_labels), spacing)
         if self.source == "cityscapes":
@@ -307,7 +233,7 @@ class ObjectOptions(Measure):
         return (first, second), counts.matches(first[:2], second[:2], first.crowd)
 
     def _objects(self, side: Any, things: Mapping[str, Sequence[int]], spacing: Any) -> ObjectMask:
-        """A side as it is, or the components of a class map; what is too small is void."""
+        """An object mask unchanged, or the components of a class map; small ones are void."""
         if isinstance(side, ObjectMask):
             return side
         how: Any = {"connectivity": self.connectivity, "merge": self.merge}
@@ -321,19 +247,19 @@ class ObjectOptions(Measure):
 
 
 def _things(counts: PanopticCounts, labels: LabelSet) -> dict[str, Sequence[int]]:
-    """Values of the classes that have objects."""
+    """Values of each thing class, by name."""
     names = {*compress(counts.labels.class_names, counts.things)}
     return {entry.name: entry.values for entry in labels.classes if entry.name in names}
 
 
 def _check_numbered(counts: PanopticCounts, pred: ObjectMask) -> None:
-    """Refuse predictions of Cityscapes that are class maps: all pixels of a class, no object."""
+    """Reject Cityscapes predictions that are class maps without instances."""
     present = id_areas(pred.ids)
     for name, values in _things(counts, counts.pred_labels).items():
         if max(present, default=0) < 1000 and (found := present.keys() & values):
             problem = (
-                f"has classes and no objects: {name} is {min(found)}, an object of it would be "
-                f"{1000 * min(found)} + its number; for connected components: --objects components"
+                f"contains class ids only: {name} is {min(found)}, but instances would be "
+                f"{1000 * min(found)} + number; for connected components, use --objects components"
             )
             raise MaskError(pred.path, problem)
 
@@ -341,7 +267,7 @@ def _check_numbered(counts: PanopticCounts, pred: ObjectMask) -> None:
 def draw_objects(
     options: ObjectOptions, classes: ClassOptions, truth: Any, pred: Any, shape: Any, spacing: Any
 ) -> Drawn:
-    """What became of each object of a pair, and where it lies in pictures of this shape."""
+    """Outcome of each object of a pair, and its pixels in pictures of this shape."""
     counts = options.empty(classes)
     sides, matches = options._matched(counts, truth, pred, spacing)
     drawn = []
@@ -355,19 +281,16 @@ def draw_objects(
 
 def _no_ids(path: str, source: str, raw: RawMask) -> MaskError:
     wanted = {
-        "coco": "a PNG whose colours are the ids",
-        "cityscapes": "an image of one channel, such as …_instanceIds.png",
+        "coco": "a PNG whose colours encode the ids",
+        "cityscapes": "a single-channel image, such as …_instanceIds.png",
         "kitti": "a .label file",
     }
     found = f"a {raw.kind} with {'colours' if raw.is_color else 'one channel'}"
-    return MaskError(path, f"is {found}; the ids of {source!r} are in {wanted[source]}")
+    return MaskError(path, f"is {found}; --objects {source} expects {wanted[source]}")
 
 
 def _annotations(path: str) -> tuple[Path, str]:
-    """COCO's annotations of a mask, and its name if it is read from them: ``FILE.json/NAME``.
-
-    Those of a PNG lie beside the nearest of its folders that has any.
-    """
+    """COCO's annotation file of a mask, next to its folder, and its name in ``FILE.json/NAME``."""
     start, is_in_file, name = path.partition(".json/")
     if is_in_file:
         return Path(f"{start}.json"), name
@@ -377,12 +300,12 @@ def _annotations(path: str) -> tuple[Path, str]:
 
 
 def _of_coco(raw: RawMask, path: str) -> ObjectMask:
-    """Objects of a PNG whose colours are ids, by the annotations beside its folder."""
+    """Objects of a PNG whose colours encode ids, from the annotations next to its folder."""
     file, name = _annotations(path)
     try:
         contents = load_segments(str(file), stamp_of(file))
     except ValueError as error:
-        raise MaskError(path, f"needs COCO's annotations; {error}") from error
+        raise MaskError(path, f"requires COCO annotations; {error}") from error
     image = contents.images.get(name) if name else contents.pngs.get(Path(path).name)
     if not isinstance(image, ImageSegments) or not image.png:
         every = contents.images.values()
@@ -390,7 +313,7 @@ def _of_coco(raw: RawMask, path: str) -> ObjectMask:
         kind = "panoptic annotation (segments_info)" if has_outlines else "annotation"
         raise MaskError(path, f"has no {kind} in {file}")
     if name:
-        # What was read are the classes that the file draws; the ids are in its folder.
+        # So far only classes were read; the PNG in the folder stores the ids.
         raw = open_mask(png_path(image, file))
     if not raw.is_color:
         raise _no_ids(path, "coco", raw)
@@ -405,7 +328,7 @@ def _of_coco(raw: RawMask, path: str) -> ObjectMask:
 def _checked(
     path: str, image: ImageSegments, areas: Mapping[int, int]
 ) -> dict[int, Mapping[str, Any]]:
-    """The segments of an annotation by their ids, which have these pixels in the file."""
+    """The segments of an annotation by id, checked against their pixels in the file."""
     segments: dict[int, Mapping[str, Any]] = {}
     for category, part in image.segments:
         number = part["id"]
@@ -413,13 +336,13 @@ def _checked(
             raise MaskError(path, f"segment {number} has two classes, {known} and {category}")
         segments[number] = part
     for different, problem in (
-        (areas.keys() - segments, "has segments that its annotation lacks"),
-        (segments.keys() - areas, "lacks segments that its annotation has"),
+        (areas.keys() - segments, "contains segment ids missing from its annotation"),
+        (segments.keys() - areas, "does not contain segment ids of its annotation"),
     ):
         if different:
             raise MaskError(path, f"{problem}: {listed([*map(str, sorted(different))], 8)}")
     for number, part in segments.items():
         if part.get("area") not in (None, areas[number]):
-            problem = f"has {areas[number]} pixels, but its annotation says area {part['area']!r}"
-            raise MaskError(path, f"segment {number} {problem}; make the annotation again")
+            problem = f"has {areas[number]} pixels, but its annotation has area {part['area']!r}"
+            raise MaskError(path, f"segment {number} {problem}; regenerate the annotation")
     return segments

@@ -1,4 +1,4 @@
-"""Objects as a measure of runs: what is counted of a pair, panoptic scores, and their table."""
+"""The built-in measure of objects: counts per pair, panoptic scores and their table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from segiou.measures.parts import Field, Layout, Parts
 from segiou.metrics.ratio import Floats, ratio
 
 _NAMED = 8
-_NUMBERS = ("found", "missed", "invented")
+_NUMBERS = {"found": 0, "missed": 2, "false_positive": 1}
 _TITLES = {"pq": "PQ", "sq": "SQ", "rq": "RQ"}
 
 
@@ -46,13 +46,13 @@ _METRICS = {"pq": lambda n: _sq(n) * _rq(n), "sq": _sq, "rq": _rq}
 
 @dataclass(frozen=True)
 class ObjectPlan(Plan):
-    """Objects of these classes."""
+    """Plan of the objects measure."""
 
     measure: ObjectOptions
 
     @property
     def layout(self) -> Layout:
-        """TP, FP and FN of each class; and class, intersection and union of each match."""
+        """TP, FP and FN per class; and class, intersection and union of each match."""
         shape = self.classes.num_classes, 3
         return {"detections": Field(shape), "overlaps": Field((3,), rows=True)}
 
@@ -65,11 +65,11 @@ class ObjectPlan(Plan):
         return Parts.of(self.layout, detections=found.detections, overlaps=overlaps)
 
     def check(self, parts: Parts) -> None:
-        """Refuse matches that cannot be."""
+        """Reject impossible matches."""
         rows = parts["overlaps"]
         wrong = (rows[:, 0] >= self.classes.num_classes) | (rows[:, 1] > rows[:, 2])
         if wrong.any() or (rows[:, 1:] < 1).any():
-            msg = "a match of its objects has no class, or an intersection above its union"
+            msg = "a match of objects has an unknown class or an intersection above its union"
             raise ValueError(msg)
 
     def counts(self, total: Parts, pairs: int) -> PanopticCounts:
@@ -82,7 +82,7 @@ class ObjectPlan(Plan):
 
     @cached_property
     def scores(self) -> Mapping[str, Score]:
-        """PQ, SQ and RQ: the mean is that of the table, whatever the protocol of the pixels."""
+        """PQ, SQ and RQ; their means do not depend on the protocol of the pixels."""
         how: Any = {
             "rule": self.measure.protocol,
             "absent_is_zero": PROTOCOLS[self.measure.protocol].absent_is_zero,
@@ -102,23 +102,25 @@ class ObjectPlan(Plan):
         }
 
     def _numbers(self, parts: Parts) -> NDArray[np.int64]:
-        """TP, FP, FN and the sum of the IoU of each class, (N, C, 4)."""
+        """TP, FP, FN and the sum of IoU per class, (N, C, 4)."""
         rows, ious = parts["overlaps"], np.zeros((len(parts), self.classes.num_classes))
         np.add.at(ious, (parts.owner("overlaps"), rows[:, 0]), rows[:, 1] / rows[:, 2])
         units = np.rint(ious * IOU_UNIT).astype(np.int64)  # resamples are sums of integers
         return np.concatenate([parts["detections"], units[..., None]], axis=2)
 
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
-        """Objects of each image."""
+        """Objects of each image; ``objects_invented`` is a former name."""
         tp, fp, fn = parts["detections"].sum(1).T
-        return {"objects_found": tp, "objects_invented": fp, "objects_missed": fn}
+        found = {"objects_found": tp, "objects_false_positive": fp, "objects_missed": fn}
+        return {**found, "objects_invented": fp}
 
     def ranks(self) -> dict[str, Better]:
-        """Images with the most errors."""
-        return {"objects_invented": "lower", "objects_missed": "lower"}
+        """Numbers of errors; ``objects_invented`` is a former name."""
+        names = "objects_false_positive", "objects_missed", "objects_invented"
+        return dict.fromkeys(names, "lower")
 
     def table(self, found: Counted) -> ScoreTable:
-        """Qualities and numbers of each class, and the means of things and stuff."""
+        """Qualities and numbers per class, and the means of things and stuff."""
         intervals = found.intervals
         counts, names = self.counts(found.total, found.images), self.classes.labels.class_names
         summary: Any = counts.summary()
@@ -133,15 +135,24 @@ class ObjectPlan(Plan):
             limits = column.limits and (*column.limits, *[None] * (len(parts) - 1))
             means = tuple(summary[part][score.name] for part, _ in parts)
             columns.append(replace(column, means=means, limits=limits))
-        for at, name in zip((0, 2, 1), _NUMBERS, strict=True):
+        for name, at in _NUMBERS.items():
             numbers = counts.detections[:, at]
             sums = tuple(int(numbers[of[p] & self.classes.include].sum()) for p, _ in parts)
             column = Column(
-                f"objects_{name}", name, tuple(numbers.tolist()), sums, "count", "", None
+                f"objects_{name}",
+                name.replace("_", " "),
+                tuple(numbers.tolist()),
+                sums,
+                "count",
+                "",
+                None,
             )
             columns.insert(-2, column)
         lone: Any = [*(~counts.detections.any(1)).tolist()]  # type: ignore[misc]
         lone += [not any(c.means[k] for c in columns[1:-2]) for k in range(len(parts))]
+        sums_of_fp = tuple(map(int, next(c for c in columns if c.name.endswith("positive")).means))
+        fp = tuple(counts.fp.tolist())
+        columns.append(Column("objects_invented", "", fp, sums_of_fp, "count", "", None))
         if (bounds := intervals.get("pq")) is not None:
             by_name = {row["name"]: row for row in rows}
             bounded = [summary["all"], *(by_name[one.name] for one in bounds.classes)]
@@ -149,10 +160,9 @@ class ObjectPlan(Plan):
                 row |= {"pq_low": one.low, "pq_high": one.high}
             summary["intervals"] = bounds.to_dict()
         about = (
-            "How many objects of the truth were found, how many were missed, and how many were "
-            "invented. An object is found where a predicted one of its class has an IoU above one "
-            "half with it. PQ is SQ, the mean IoU of the found ones, times RQ, the F1 score of the "
-            "objects."
+            "True objects found and missed, and predicted objects with no match (false positives). "
+            "An object is found if a predicted object of its class overlaps it with IoU above 0.5. "
+            "PQ = SQ (mean IoU of found objects) × RQ (F1 score of objects)."
         )
         data = {"objects": {**summary, "options": self.measure.to_dict()}}
         return ScoreTable(
@@ -174,7 +184,7 @@ class ObjectPlan(Plan):
         protocol = PROTOCOLS[self.measure.protocol]
         covered = plural(summary["all"]["classes"], "class", "classes")
         note = f"objects: {self.measure.source}, protocol {protocol.name} ({protocol.description})"
-        note += f"; mean over {covered}, with sums of found, missed and invented"
+        note += f"; mean over {covered}; found, missed and false positive are totals"
         if size := self.measure.min_size:
             unit = "voxels" if self.masks.volumes else "pixels"
             least = size if isinstance(size, str) else f"{digits(size)} {unit}"
@@ -183,5 +193,8 @@ class ObjectPlan(Plan):
         pixels = counts.things & (tally.counts.truth > 0)
         if pixels.any() and not counts.detections[pixels][:, [0, 2]].any():
             names = listed([*compress(counts.class_names, pixels)], _NAMED)
-            note += f"; the truth has {names}, and no object of them: are its files class maps?"
+            note += (
+                f"; the truth contains {names} but no objects of them; are these class maps rather "
+                "than instance maps?"
+            )
         return note

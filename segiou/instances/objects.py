@@ -1,4 +1,4 @@
-"""What every score of objects is made of: components, classes with ids, and rows of integers."""
+"""Shared by all object scores: connected components, classes with ids, and integer rows."""
 
 from __future__ import annotations
 
@@ -28,50 +28,50 @@ from segiou.labels.class_options import ClassOptions, Labels, Unassigned, class_
 Ints = NDArray[np.int64]
 Ids = NDArray[np.integer[Any] | np.bool_]
 
-#: What has no class, as a class index.
+#: Class index of pixels without a class.
 VOID = -1
-#: As a class value: no object on either side, and void.
+#: Class value that is void and no object on either side.
 NO_OBJECT = -(2**31)
 ID_BITS = 32
-#: By the axes of an array, how many neighbours can be meant, the fewest first.
+#: Possible numbers of neighbours by the number of axes, fewest first.
 _NEIGHBOURS = {2: (4, 8), 3: (6, 18, 26)}
 
 
-#: Values below it are looked up in a table.
+#: Values below this are looked up in a table.
 _FEW_VALUES = 1 << 16
 
 
 def label_arrays(first: Any, second: Any, names: tuple[str, str]) -> tuple[Ids, Ids]:
-    """Two arrays of labels or ids of one shape; raises by the names of the arguments."""
+    """Two label or id arrays of equal shape; errors use the argument names."""
     sides = as_label_array(first, names[0]), as_label_array(second, names[1])
     check_same_shape(*sides, names)
     return sides
 
 
 def pack_ids(classes: Any, ids: Any, names: tuple[str, str]) -> Ints:
-    """Class value and id of each pixel as one number; raises by the names of the arguments."""
+    """Class value and id of each pixel packed into one number; errors use the argument names."""
     sides = label_arrays(classes, ids, names)
     for name, array, low in zip(names, sides, (-(2**31), 0), strict=True):
         for far in (int(array.min(initial=0)), int(array.max(initial=0))):
             if not low <= far < low + 2**ID_BITS:
-                msg = f"{name} holds {far}; it must lie between {low} and {low + 2**ID_BITS - 1}"
+                msg = f"{name} contains {far}; expected {low} to {low + 2**ID_BITS - 1}"
                 raise ValueError(msg)
     return sides[0].astype(np.int64) << ID_BITS | sides[1].astype(np.int64)
 
 
 def unpack_ids(codes: NDArray[Any]) -> tuple[Ints, Ints]:
-    """Class values and ids of what :func:`pack_ids` made."""
+    """Class values and ids from numbers that :func:`pack_ids` packed."""
     return codes >> ID_BITS, codes & (2**ID_BITS - 1)
 
 
 def id_areas(ids: Ids) -> dict[int, int]:
-    """How many pixels each id has, the lowest first."""
+    """Number of pixels of each id, in ascending order of ids."""
     found, _, pixels = count_id_pairs(ids, np.zeros_like(ids, bool))
     return dict(zip(found.tolist(), pixels.tolist(), strict=True))
 
 
 def mapped(ids: Ids, meaning: Mapping[int, int]) -> Ints:
-    """What each id means, 0 for the others."""
+    """Map each id to its value; other ids become 0."""
     present = count_id_pairs(ids, np.zeros_like(ids, bool))[0]
     found = np.array([meaning.get(number, 0) for number in present.tolist()], dtype=np.int64)
     if ids.dtype != np.bool_ and found.size and 0 <= present[0] <= present[-1] < _FEW_VALUES:
@@ -90,26 +90,26 @@ def label_components(
     spacing: float | Sequence[float] | None = None,
     merge: int = 0,
 ) -> NDArray[np.int64]:
-    """Give each connected component of each class a number.
+    """Number the connected components of each class.
 
     Parameters
     ----------
     labels : array_like of int or bool, shape (H, W) or (D, H, W)
         Class of each pixel.
     values : iterable of int or collection of int, optional
-        Classes whose components are numbered; all but 0 by default. Several
-        values together are one class, or region.
+        Classes whose components are numbered; all except 0 by default. A
+        collection of values is treated as one class, or region.
     connectivity : {4, 8} or {6, 18, 26}, optional
-        How many neighbours of a pixel belong to the same component; all 8, or
-        26, by default.
+        Number of neighbours that belong to the same component; 8 in 2-D and 26
+        in 3-D by default.
     min_size : float or str
-        Components below it are no objects: in pixels, or in the unit of
-        ``spacing`` (mm² or mm³); ``"50mm3"`` says the unit, and needs a spacing.
+        Smaller components are dropped: in pixels, or in the unit of ``spacing``
+        (mm² or mm³). ``"50mm3"`` states the unit and requires a spacing.
     spacing : float or sequence of float, optional
         Size of a pixel along each axis.
     merge : int
-        Components of a class that touch after so many dilations (by 8, or 18
-        neighbours) are one.
+        Components of a class that touch after this many dilations (with 8 or 18
+        neighbours) are merged.
 
     Returns
     -------
@@ -121,12 +121,11 @@ def label_components(
     TypeError
         If the array does not hold integers.
     ValueError
-        If it has not two or three axes, or an option fits them not.
+        If it does not have two or three axes, or an option does not suit them.
 
     Notes
     -----
-    ``connected-components-3d`` does the work where it is installed, else
-    scikit-image.
+    Uses ``connected-components-3d`` if it is installed, otherwise scikit-image.
 
     Examples
     --------
@@ -144,8 +143,9 @@ def label_components(
     least, unit = read_size(min_size)
     if unit and (spacing is None or unit != f"mm{array.ndim}"):
         msg = (
-            f"min_size={min_size} needs masks of {unit[-1]} axes whose spacing is known: give it "
-            f"(spacing=…, --spacing A,B), or pixels; here are {array.ndim} axes, spacing {spacing}"
+            f"min_size={min_size} requires masks with {unit[-1]} axes and a spacing, got "
+            f"{array.ndim} axes and spacing {spacing}; pass spacing=… (--spacing A,B), or give "
+            "the size in pixels"
         )
         raise ValueError(msg)
     check_integer("merge", merge, 0)
@@ -157,10 +157,10 @@ def label_components(
     rank = choices.index(connectivity) + 1 if connectivity else array.ndim
     if values is None:
         values = [value for value in id_areas(array) if value]
-    several = read_several("values", values, "a sequence of classes, or of several together")
+    several = read_several("values", values, "a sequence of classes or of collections of classes")
     groups = [{v} if isinstance(v, (int, np.integer)) else {*v} for v in several]
     if shared := [v for v, n in Counter(chain(*groups)).items() if n > 1]:
-        msg = f"value {shared[0]} stands in two regions; label each region in a call of its own"
+        msg = f"value {shared[0]} is in two regions; label overlapping regions in separate calls"
         raise ValueError(msg)
     numbers = {value: number for number, group in enumerate(groups, 1) for value in group}
     classes = mapped(array, numbers).astype(np.int32)
@@ -175,19 +175,19 @@ def read_size(size: float | str) -> tuple[float, str]:
     """A size and its unit, ``"mm2"`` or ``"mm3"``; none for pixels."""
     number, unit = size, ""
     if isinstance(size, str):
-        # Normalized, mm³ is mm3.
+        # Normalization turns mm³ into mm3.
         text = unicodedata.normalize("NFKC", size).strip()
         unit = text[-3:] if text.endswith(("mm2", "mm3")) else ""
         try:
             number = float(text.removesuffix(unit))
         except ValueError:
-            msg = f"min_size is {size!r}; give pixels, such as 50, or a size such as 50mm2 or 50mm3"
+            msg = f"invalid min_size {size!r}; use pixels, such as 50, or a size such as 50mm3"
             raise ValueError(msg) from None
     return check_number("min_size", number, 0, LARGEST), unit
 
 
 def dilate(mask: NDArray[np.bool_], times: int) -> NDArray[np.bool_]:
-    """Grow a mask by the neighbours that share a face or an edge (in 2-D, a corner)."""
+    """Dilate a mask by the neighbours that share a face or an edge (in 2-D, a corner)."""
     from scipy import ndimage  # type: ignore[import-untyped]
 
     ball = ndimage.generate_binary_structure(mask.ndim, 2)
@@ -195,7 +195,7 @@ def dilate(mask: NDArray[np.bool_], times: int) -> NDArray[np.bool_]:
 
 
 def _connected(classes: NDArray[np.int32], rank: int) -> NDArray[np.integer[Any]]:
-    """Components, numbered; neighbours differ along at most ``rank`` axes."""
+    """Numbered components; neighbours differ along at most ``rank`` axes."""
     if importlib.util.find_spec("cc3d"):
         cc3d: Any = importlib.import_module("cc3d")
         near = _NEIGHBOURS[classes.ndim][rank - 1]
@@ -205,7 +205,7 @@ def _connected(classes: NDArray[np.int32], rank: int) -> NDArray[np.integer[Any]
 
 
 def _merged(classes: NDArray[np.int32], merge: int, rank: int) -> NDArray[np.int64]:
-    """Components of each class dilated, and of them what is in the class."""
+    """Components of each class after dilation, restricted to the class's own pixels."""
     found = np.zeros(classes.shape, np.int64)
     for number in range(1, int(classes.max(initial=0)) + 1):
         mask = classes == number
@@ -215,14 +215,14 @@ def _merged(classes: NDArray[np.int32], merge: int, rank: int) -> NDArray[np.int
 
 
 class ObjectCounts(Accumulator):
-    """Integers of each class, and rows of integers: one an object, or a match of two.
+    """Integers per class, and rows of integers: one per object, or per match.
 
-    Rows are a multiset: merging puts them together, and their order means nothing.
+    Rows form a multiset: merging concatenates them, and their order has no meaning.
     """
 
-    #: Names of the counts of a class.
+    #: Names of the counts per class.
     _counted: ClassVar[tuple[str, ...]]
-    #: What the rows are, and what stands in them.
+    #: Name of the rows, and names of their columns.
     _rows_are: ClassVar[str]
     _row: ClassVar[tuple[str, ...]]
     #: Names of further options in a saved state.
@@ -265,7 +265,7 @@ class ObjectCounts(Accumulator):
 
     @property
     def _rows(self) -> Ints:
-        """The rows, each once and sorted, and how often each is there."""
+        """The distinct rows, sorted, each with its number of occurrences."""
         rows = np.concatenate([np.empty((0, len(self._row)), np.int64), *self._found])
         found, often = np.unique(rows, axis=0, return_counts=True)
         return np.concatenate([found, often[:, None]], axis=1)
@@ -278,7 +278,7 @@ class ObjectCounts(Accumulator):
         wide = np.reshape(np.array(named[self._rows_are], int), (-1, len(self._row) + 1))
         shape, once = self._empty().shape, (wide[:, -1] > 0).all()
         if cells.shape != shape or not (once and self._are_rows(wide)):
-            rows = f"{self._rows_are} must be rows of {', '.join(self._row)} and how often"
+            rows = f"{self._rows_are} must be rows of {', '.join(self._row)} and a number"
             msg = f"counts must have shape {shape}, {rows}"
             raise ValueError(msg)
         self._found = [np.repeat(wide[:, :-1], wide[:, -1], axis=0)]
@@ -286,7 +286,7 @@ class ObjectCounts(Accumulator):
 
     @abstractmethod
     def _are_rows(self, rows: Ints) -> bool:
-        """Whether saved rows can be true."""
+        """Whether saved rows are possible."""
 
     def _difference(self, other: Self) -> str:
         if text := super()._difference(other):
@@ -295,23 +295,13 @@ class ObjectCounts(Accumulator):
         return f"class {names[0]!r} is a thing on one side only" if names else ""
 
     def merge(self, *others: Self) -> Self:
-        """Add others to this one; they stay as they are. Raises as its base says.
-
-        Parameters
-        ----------
-        *others : Self
-            What to add.
-
-        Returns
-        -------
-        Self
-        """
+        """Add other counts to these; returns itself. The others are not changed."""
         super().merge(*others)
         self._found += [part for other in others for part in other._found]
         return self
 
     def _count(self, counts: Ints, rows: Ints) -> Self:
-        """Add those of one image."""
+        """Add the counts and rows of one image."""
         self._add(counts, 1)
         self._found.append(rows)
         return self
@@ -326,7 +316,7 @@ class ObjectCounts(Accumulator):
         return self._things.copy()
 
     def _class_indices(self, values: Ids, name: str) -> Ints:
-        """The index of the class of each value; ``name`` is that of the argument they are from."""
+        """Class index of each value; ``name`` is the argument that the values come from."""
         is_pred = name.startswith("pred")
         encoding = Encoding.of_classes(self._classes)
         codes = (encoding.pred if is_pred else encoding.truth).codes_of(values).astype(np.int64)
@@ -334,8 +324,8 @@ class ObjectCounts(Accumulator):
         unknown = {*values[classes == VOID].tolist()}.difference(self._classes.ignore, [NO_OBJECT])
         if unknown and not (is_pred and self._classes.unassigned == "count"):
             shown = ", ".join(map(str, sorted(unknown)[:6]))
-            msg = f"{name} has values that are no class: {shown}; declare them, or " + (
-                "count them as void: unassigned='count'" if is_pred else "ignore them: ignore=…"
+            msg = f"{name} contains undeclared values: {shown}; declare them as classes, or " + (
+                "pass unassigned='count' to count them as void" if is_pred else "pass ignore=…"
             )
             raise ValueError(msg)
         return classes

@@ -1,4 +1,4 @@
-"""Panoptic quality: objects found, missed and invented, and how well the found ones overlap."""
+"""Panoptic quality: matched, missed and false-positive segments, and the IoU of the matches."""
 
 from __future__ import annotations
 
@@ -27,32 +27,31 @@ Part = Literal["all", "things", "stuff"]
 
 @dataclass(frozen=True, slots=True)
 class PanopticProtocol:
-    """What a panoptic score does with void, small segments and absent classes.
+    """Rules of a panoptic score for void, small segments and absent classes.
 
-    A true and a predicted segment of one class match where their intersection
-    over union is above one half, so that each matches at most once.
+    A true and a predicted segment of one class match if their IoU is above 0.5,
+    so each segment matches at most once.
 
     Attributes
     ----------
     name : str
     description : str
     void : {"forgive", "drop"}
-        Pixels whose truth is void: ``"forgive"`` takes them out of the union
-        of a match, and drops unmatched predictions that lie on void (or on a
-        crowd of their class) by more than half; ``"drop"`` takes them out of
+        Pixels whose truth is void: ``"forgive"`` removes them from the union
+        of a match, and drops unmatched predictions of which more than half
+        overlaps void (or a crowd of their class); ``"drop"`` removes them from
         every area.
     predicted_void : bool
-        Whether pixels predicted as void are forgiven likewise: out of the
-        union, and unmatched true segments that lie on them by more than half
-        are dropped.
+        Whether pixels predicted as void are forgiven as well: they are removed
+        from the union, and unmatched true segments of which more than half
+        overlaps them are dropped.
     least_pixels : int
-        Unmatched segments of fewer pixels do not count.
+        Unmatched segments with fewer pixels are not counted.
     every_stuff_overlap : bool
-        Whether a stuff class takes the IoU of every overlap, over the number
-        of its true segments, instead of matching.
+        Whether a stuff class sums the IoU of every overlap and divides by the
+        number of its true segments instead of matching segments.
     absent_is_zero : bool
-        Whether a class that occurs nowhere counts 0 in a mean; else it is
-        left out.
+        Whether an absent class counts as 0 in a mean; otherwise it is excluded.
     """
 
     name: str
@@ -82,8 +81,8 @@ PROTOCOLS = {
         ),
         PanopticProtocol(
             "semantickitti",
-            "SemanticKITTI: void points are dropped, unmatched segments below 30 points too, "
-            "absent classes count 0",
+            "SemanticKITTI: void points and unmatched segments below 30 points are dropped, "
+            "absent classes count as 0",
             void="drop",
             least_pixels=30,
             absent_is_zero=True,
@@ -93,48 +92,41 @@ PROTOCOLS = {
 
 
 class Matches(NamedTuple):
-    """What became of the segments of one image.
+    """Outcome of matching the segments of one image."""
 
-    Attributes
-    ----------
-    segments : pair of ndarray of int64, shapes (T,) and (P,)
-        Class index and id of the segments of either side, packed, sorted.
-    rows : pair of ndarray of int64, shapes (T, 3) and (P, 3)
-        Of each segment 0 (forgiven), 1 (found) or 2 (missed or invented), its
-        class index and its pixels.
-    overlaps : ndarray of int64, shape (M, 3)
-        Class, intersection and union of each match.
-    """
-
+    #: Packed class index and id of the segments on each side, sorted.
     segments: tuple[Ints, Ints]
+    #: Per segment: 0 (forgiven), 1 (found) or 2 (missed or false positive), class index, pixels.
     rows: tuple[Ints, Ints]
+    #: Class, intersection and union of each match.
     overlaps: Ints
 
 
 class PanopticCounts(ObjectCounts):
-    """Counts of matched segments, from which panoptic quality is made.
+    """Counts of matched segments, from which panoptic quality is computed.
 
-    Only integers are kept: per class TP, FP and FN, and the intersection and
-    union of every match. They add up exactly, in whatever order: see
-    :class:`segiou.accumulators.base.Accumulator`.
+    Only integers are kept: TP, FP and FN per class, and the intersection and
+    union of every match. They add up exactly in any order; see
+    :class:`segiou.accumulators.base.Accumulator`. Each update keeps its matches,
+    24 bytes per match plus about 230 bytes per update.
 
     Parameters
     ----------
     labels : int, sequence of str, LabelSet, str or path
-        The classes, as of :class:`segiou.ConfusionMatrix`.
+        The classes, as for :class:`segiou.ConfusionMatrix`.
     pred_labels : likewise, optional
         The same classes as the predictions encode them.
     ignore : int, str or iterable of them
-        Values or names of classes that are void: in the truth, what was
-        predicted there is forgiven; predicted, they are no segment.
+        Values or names of classes that are void on both sides: predictions on
+        void truth are forgiven, and pixels predicted as void belong to no
+        segment.
     things : iterable of int or str, optional
-        Classes, by name or index, whose ids tell objects apart; of the other
-        classes, the stuff, all pixels of an image are one segment. All classes
-        by default.
+        Classes, by name or index, whose ids separate objects. All pixels of any
+        other class (stuff) in an image are one segment. All classes by default.
     exclude : int, str or iterable of them
-        Classes that means leave out.
+        Classes excluded from means.
     unassigned : {"error", "count"}
-        Whether a predicted value that is no class is an error or void.
+        Whether an undeclared predicted value is an error or void.
     **own
         ``protocol``, a name in ``segiou.instances.PROTOCOLS``: ``"coco"``, the
         default, ``"torchmetrics"``, ``"torchmetrics-modified"`` or
@@ -196,11 +188,11 @@ class PanopticCounts(ObjectCounts):
         Parameters
         ----------
         truth_classes, truth_ids, pred_classes, pred_ids : array_like of int, equal shapes
-            Class value and object id of each pixel, or point. An object is
-            named by its class and id together; ids lie between 0 and 2^32 − 1.
+            Class value and object id of each pixel or point. Class and id
+            together identify an object; ids range from 0 to 2^32 − 1.
         crowd : iterable of int
-            Truth ids that are crowds: they match nothing, and forgive
-            predictions of their class that lie on them.
+            Truth ids that are crowds: they match nothing, and predictions of
+            their class that overlap them are forgiven.
 
         Returns
         -------
@@ -211,39 +203,25 @@ class PanopticCounts(ObjectCounts):
         TypeError
             If an array does not hold integers.
         ValueError
-            If shapes differ, a value is no class, or an id is out of range.
+            If shapes differ, a value is undeclared, or an id is out of range.
         """
         return self.add(self.matches((truth_classes, truth_ids), (pred_classes, pred_ids), crowd))
 
     def matches(self, truth: Layers, pred: Layers, crowd: Iterable[int]) -> Matches:
-        """Match the segments of one image, classes and ids of either side, without counting it.
-
-        Parameters
-        ----------
-        truth : tuple of array_like
-            Classes and ids of the truth, each (H, W).
-        pred : tuple of array_like
-            The same of the prediction.
-        crowd : iterable of int
-            Segments of the truth that are crowds.
-
-        Returns
-        -------
-        Matches
-        """
+        """Match the segments of one image without counting them; sides are (classes, ids)."""
         first = pack_ids(*truth, ("truth_classes", "truth_ids"))
         second = pack_ids(*pred, ("pred_classes", "pred_ids"))
         in_truth, in_pred, pixels = count_id_pairs(first, second)
         return self._match(self._segments(0, in_truth), self._segments(1, in_pred), pixels, crowd)
 
     def _segments(self, side: int, codes: NDArray[Any]) -> Ints:
-        """Class index and id of each segment, packed: those of a stuff class, or void, are one."""
+        """Packed class index and id of each segment; a stuff class, or void, is one segment."""
         values, ids = unpack_ids(codes)
         classes = self._class_indices(values, ("truth_classes", "pred_classes")[side])
         return classes << ID_BITS | np.where(np.append(self._things, False)[classes], ids, 0)
 
     def _match(self, in_truth: Ints, in_pred: Ints, pixels: Ints, crowd: Iterable[int]) -> Matches:
-        """Match the segments of rows that share pixels; several rows may be of the same two."""
+        """Match segments, given rows of shared pixels; a pair may have several rows."""
         protocol = self._protocol
         if protocol.void == "drop":
             kept = in_truth >= 0  # codes of void are negative
@@ -264,7 +242,7 @@ class PanopticCounts(ObjectCounts):
         matched = same & ~is_crowd[t] & (loose | (2 * shared > unions))
         overlaps = np.stack([truth[t], shared, unions], axis=1)[matched]
 
-        # Of a class by overlap, every true segment is one that is found.
+        # If a class counts every overlap, all its true segments are found.
         found = by_overlap[truth] & ~void, np.zeros(len(pred), dtype=bool)
         found[0][t[matched & ~loose]] = found[1][p[matched & ~loose]] = True
         on_crowd = sums(p, shared * (same & is_crowd[t]), len(pred))
@@ -279,17 +257,7 @@ class PanopticCounts(ObjectCounts):
         return Matches((truth_codes, pred_codes), (of_truth, of_pred), overlaps)
 
     def add(self, matches: Matches) -> Self:
-        """Count an image whose segments were matched.
-
-        Parameters
-        ----------
-        matches : Matches
-            What :meth:`matches` gave.
-
-        Returns
-        -------
-        Self
-        """
+        """Count an image whose segments :meth:`matches` has matched; returns itself."""
         truth, pred = matches.rows
         chosen = (truth, 1), (pred, 2), (truth, 2)
         columns = [side[side[:, 0] == outcome, 1] for side, outcome in chosen]
@@ -323,7 +291,7 @@ class PanopticCounts(ObjectCounts):
 
     @property
     def overlaps(self) -> NDArray[np.int64]:
-        """Matches: class, intersection, union and how often, sorted, (M, 4)."""
+        """Distinct matches: class, intersection, union and how many, sorted, (M, 4)."""
         return self._rows
 
     def _qualities(self) -> dict[str, Floats]:
@@ -332,7 +300,7 @@ class PanopticCounts(ObjectCounts):
         ious = np.zeros(self.num_classes)
         np.add.at(ious, overlaps[:, 0], overlaps[:, 1] / overlaps[:, 2] * overlaps[:, 3])
         segments = self.tp + (self.fp + self.fn) / 2
-        # Without a match SQ is 0, so that it counts in a mean.
+        # A class without a match has SQ 0, so that it counts in a mean.
         sq, rq = ratio(ious, np.maximum(self.tp, segments > 0)), ratio(self.tp, segments)
         return {"pq": sq * rq, "sq": sq, "rq": rq}
 
@@ -343,11 +311,11 @@ class PanopticCounts(ObjectCounts):
     def sq(self) -> Floats:
         """Segmentation quality per class, the mean IoU of the matches, (C,); NaN where absent.
 
-        A class that occurs without a match has 0, so that it counts in a mean.
+        A class that occurs but has no match gets 0, so that it counts in a mean.
 
         Returns
         -------
-        float or ndarray
+        ndarray of float64
         """
         return self._qualities()["sq"]
 
@@ -365,7 +333,8 @@ class PanopticCounts(ObjectCounts):
         Returns
         -------
         dict
-            ``pq``, ``sq``, ``rq``, and over how many ``classes``; NaN over none.
+            ``pq``, ``sq``, ``rq``, and ``classes``, the number of classes averaged;
+            NaN if there are none.
         """
         check_choice("part", part, get_args(Part))
         chosen = {"all": self.include, "things": self._things, "stuff": ~self._things}[part]
@@ -380,16 +349,16 @@ class PanopticCounts(ObjectCounts):
         return {**means, "classes": classes}
 
     def summary(self) -> dict[str, Json]:
-        """All of it as plain data: a dict a class, and the means over all, things and stuff."""
+        """Plain data: one dict per class, and the means over all classes, things and stuff."""
         columns: dict[str, NDArray[Any]] = {"name": np.array(self.class_names, object)}
         columns |= {"thing": self._things, **self._qualities()}
-        columns |= {"found": self.tp, "invented": self.fp, "missed": self.fn}
+        columns |= {"found": self.tp, "false_positive": self.fp, "missed": self.fn}
+        columns |= {"invented": self.fp}  # former name
         rows = zip(*(column.tolist() for column in columns.values()), strict=True)
         classes: list[dict[str, Any]] = [dict(zip(columns, row, strict=True)) for row in rows]
         means = {part: self.panoptic_quality(part) for part in get_args(Part)}
         return {"protocol": self._protocol.name, "classes": classes, **means}
 
 
-#: The sum of the IoU of matches is in units of one part in so many, for resamples are sums of
-#: integers.
+#: Sums of IoU are kept as integers in units of 1 / IOU_UNIT, because resamples are integer sums.
 IOU_UNIT = 1 << 32

@@ -1,10 +1,13 @@
-"""Figures for a paper's column, in colour and in black and white.
+"""Figures for the column of a paper, readable in colour and in black and white.
 
-Every function takes an :class:`matplotlib.axes.Axes` or makes one, 3.3 inches
-wide, and returns it; pyplot and its global state are never touched. Needs
-matplotlib: ``pip install 'segiou[plot]'``.
+Every function draws into the given :class:`matplotlib.axes.Axes`, or into a new
+figure 3.3 inches wide, and returns the axes. pyplot and its global state are not
+used. Requires matplotlib: ``pip install 'segiou[plot]'``.
 """
 
 from segiou._support import lazy_face
 
-__getattr__, __dir__ = lazy_face(__name__)
+__getattr__, __dir__ = lazy_face(
+    __name__,
+    {"accuracy_against_iou": "accuracy_vs_iou", "boundary_against_iou": "boundary_vs_iou"},
+)

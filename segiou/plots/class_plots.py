@@ -1,21 +1,22 @@
-"""Plots of classes: scores, prevalence, boundaries, images, and the confusion matrix."""
+"""Plots of class scores: bars, dumbbells, prevalence, and distributions over images and cases."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from segiou import metrics
-from segiou._support.text import short_count
 from segiou.analysis.statistics import metric_label
 from segiou.metrics.per_image import image_means
-from segiou.metrics.ratio import Floats, ratio
+from segiou.metrics.ratio import Floats
+from segiou.plots.confusion_plot import confusion_matrix
 from segiou.plots.style import (
     IOU,
     MUTED,
     OTHER,
+    Size,
     drawing,
     in_percent,
     legend_above,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from segiou.report.report import ClassRow, Report
 
 
-#: Scores of a class that are drawn.
+#: Class scores that can be drawn.
 METRICS = ("iou", "dice", "precision", "recall")
 _ROW = 0.165
 
@@ -42,20 +43,20 @@ _ROW = 0.165
 def _defined(report: Report, metric: str) -> list[ClassRow]:
     rows = [row for row in report.classes if not np.isnan(getattr(row, metric))]
     if not rows:
-        msg = f"no class has a defined {metric}, so there is nothing to draw"
+        msg = f"no class has a defined {metric}, so nothing can be drawn"
         raise ValueError(msg)
     return rows
 
 
 def height_of(rows: float) -> float:
-    """Inches of a chart with so many rows of classes."""
+    """Height in inches of a chart with this many rows."""
     return 0.75 + _ROW * rows
 
 
 def check_metric(metric: str) -> None:
-    """Refuse what is no score of a class that is drawn."""
+    """Reject an unknown metric."""
     if metric not in METRICS:
-        msg = f"no metric {metric!r} to draw; there are {', '.join(METRICS)}"
+        msg = f"unknown metric {metric!r}; choose from {', '.join(METRICS)}"
         raise ValueError(msg)
 
 
@@ -65,49 +66,58 @@ def class_bars(
     metric: str = "iou",
     intervals: Intervals | None = None,
     limit: int = 40,
+    color: Any = IOU,
+    title: str | None = None,
+    figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a score of each class as a bar, the lowest on top, with intervals where given.
+    """Draw a score of each class as a bar, the lowest on top, with intervals if available.
 
     Parameters
     ----------
     source : Report, Run or ConfusionMatrix
-        What has scores of classes: a run, report or confusion matrix.
+        Source of the scores.
     metric : {"iou", "dice", "precision", "recall"}
-        Function of counts.
+        Score to draw.
     intervals : Intervals, optional
-        Bootstrap intervals of the same metric; those of the report by default.
+        Bootstrap intervals of the same metric; by default those of the report.
     limit : int
-        Classes to draw, at most: the lowest.
+        Largest number of classes to draw; the lowest ones are kept.
+    color : color, optional
+        Colour of the bars.
+    title : str, optional
+        Title above the plot.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : Axes, optional
         Axes to draw into; new ones by default.
 
     Returns
     -------
     Axes
-        Classes without a value are left out. A dashed line is the mean.
+        Classes without a value are not drawn. The dashed line is the mean.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     ValueError
-        If there is no such metric, no class has a value, or the intervals are
-        of another metric.
+        If the metric is unknown, no class has a value, or the intervals are of a
+        different metric.
     """
     report = report_of(source)
     check_metric(metric)
     if intervals is None and report.intervals is not None and report.intervals.metric == metric:
         intervals = report.intervals
     if intervals is not None and intervals.metric != metric:
-        msg = f"the intervals are of {intervals.metric!r}, not of {metric!r}"
+        msg = f"the intervals are for {intervals.metric!r}, but metric is {metric!r}"
         raise ValueError(msg)
     every = sorted(_defined(report, metric), key=lambda row: float(getattr(row, metric)))
     rows = every[:limit]
     values = np.array([getattr(row, metric) for row in rows])
     label = metric_label(metric)
-    with drawing(ax, height_of(len(rows))) as axes:
-        axes.barh(range(len(rows)), values, height=0.68, color=IOU, label=label)
+    with drawing(ax, title, figsize, height_of(len(rows))) as axes:
+        axes.barh(range(len(rows)), values, height=0.68, color=color, label=label)
         if intervals is not None:
             _whiskers(axes, rows, values, intervals)
         values_of_all = np.array([getattr(row, metric) for row in report.classes])
@@ -123,7 +133,7 @@ def _whiskers(axes: Axes, rows: list[ClassRow], values: Any, intervals: Iterable
     limits = np.array([ends.get(row.name, (np.nan, np.nan)) for row in rows])
     known = np.flatnonzero(~np.isnan(limits[:, 0]))
     middle, (low, high) = values[known], limits[known].T
-    # A percentile interval need not hold the value itself.
+    # A percentile interval may not contain the value.
     lengths = np.maximum(0, [middle - low, high - middle])
     axes.errorbar(
         middle, known, xerr=lengths, fmt="none", ecolor="black", elinewidth=0.8, capsize=1.6
@@ -131,25 +141,39 @@ def _whiskers(axes: Axes, rows: list[ClassRow], values: Any, intervals: Iterable
 
 
 def scale(axes: Axes, label: str, shown: int, total: int, which: str) -> None:
-    """An axis of scores, and how many of the classes are shown."""
+    """Set up the axis of scores and state how many classes are shown."""
     axes.set_xlim(0, 1)
     in_percent(axes.xaxis)
-    left_out = f"\n(the {shown} {which} of {total} classes)" if shown < total else ""
+    left_out = f"\n({shown} {which} of {total} classes)" if shown < total else ""
     axes.set_xlabel(f"{label}{left_out}")
 
 
-def accuracy_against_iou(source: Any, *, limit: int = 40, ax: Axes | None = None) -> Axes:
+def accuracy_vs_iou(
+    source: Any,
+    *,
+    limit: int = 40,
+    color: Any = IOU,
+    title: str | None = None,
+    figsize: Size = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw accuracy and IoU of each class, the most frequent class on top.
 
-    The accuracy of a class is its recall. The line between the two is what
-    false positives cost.
+    The accuracy of a class is its recall. The line between the two dots is the
+    cost of false positives.
 
     Parameters
     ----------
     source : Report, Run or ConfusionMatrix
-        What has scores of classes: a run, report or confusion matrix.
+        Source of the scores.
     limit : int
-        Classes to draw, at most: those with the longest lines.
+        Largest number of classes to draw; those with the longest lines are kept.
+    color : color, optional
+        Colour of the IoU dots.
+    title : str, optional
+        Title above the plot.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : Axes, optional
         Axes to draw into; new ones by default.
 
@@ -162,63 +186,84 @@ def accuracy_against_iou(source: Any, *, limit: int = 40, ax: Axes | None = None
     ImportError
         If matplotlib is not installed.
     ValueError
-        If no class is in the truth.
+        If the truth contains no class.
     """
     every = _defined(report_of(source), "recall")
     pairs = [(row, row.recall, row.iou) for row in every]
-    return _dumbbells(pairs, ("accuracy", "IoU"), limit, ax)
+    return _dumbbells(pairs, ("accuracy", "IoU"), limit, color, title, figsize, ax)
 
 
 def _dumbbells(
-    every: list[tuple[ClassRow, float, float]], labels: tuple[str, str], limit: int, ax: Axes | None
+    every: list[tuple[ClassRow, float, float]],
+    labels: tuple[str, str],
+    limit: int,
+    color: Any,
+    title: str | None,
+    figsize: Size,
+    ax: Axes | None,
 ) -> Axes:
     """Draw two scores of each class and the line between them, the most frequent class on top."""
     if not every:
-        msg = f"no class has both {labels[0]} and {labels[1]}, so there is nothing to draw"
+        msg = f"no class has both {labels[0]} and {labels[1]}, so nothing can be drawn"
         raise ValueError(msg)
     shown = sorted(every, key=lambda item: item[2] - item[1])[:limit]
     shown.sort(key=lambda item: -item[0].share)
     rows, first, second = (list(column) for column in zip(*shown, strict=True))
     places = range(len(rows))
     is_open: dict[str, Any] = {"facecolor": "white", "edgecolor": OTHER, "linewidth": 1.1}
-    # At 0 and 1 half a dot lies beyond the axes.
+    # At 0 and 1, half of a dot is outside the axes.
     dots: dict[str, Any] = {"s": 17, "clip_on": False}
-    with drawing(ax, height_of(len(rows)) + 0.2) as axes:
+    with drawing(ax, title, figsize, height_of(len(rows)) + 0.2) as axes:
         axes.hlines(places, second, first, color=MUTED, linewidth=1.1, zorder=1)
         axes.scatter(first, places, label=labels[0], zorder=2, **dots, **is_open)
-        axes.scatter(second, places, label=labels[1], zorder=3, **dots, color=IOU)
+        axes.scatter(second, places, label=labels[1], zorder=3, **dots, color=color)
         name_rows(axes, [row.name for row in rows])
         scale(axes, "score", len(rows), len(every), "widest")
         legend_above(axes, 2, handletextpad=0.2)
     return axes
 
 
-def prevalence_curve(source: Any, class_name: str | None = None, *, ax: Axes | None = None) -> Axes:
-    """Draw what the same model would score if one class were rarer or more frequent.
+def prevalence_curve(
+    source: Any,
+    class_name: str | None = None,
+    *,
+    color: Any = IOU,
+    title: str | None = None,
+    figsize: Size = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the scores of the same model if one class were rarer or more frequent.
 
-    Confusion rates are held; see :func:`segiou.analysis.baselines.prevalence_curve`.
+    Confusion rates stay constant; see :func:`segiou.analysis.baselines.prevalence_curve`.
 
     Parameters
     ----------
     source : Report, Run or ConfusionMatrix
-        What has scores of classes: a run, report or confusion matrix.
+        Source of the scores.
     class_name : str, optional
-        The rarest class of the truth by default.
+        By default the rarest class in the truth.
+    color : color, optional
+        Colour of the IoU line.
+    title : str, optional
+        Title above the plot.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : Axes, optional
         Axes to draw into; new ones by default.
 
     Returns
     -------
     Axes
-        The share on a logarithmic axis; a dot at the class's own share.
+        Scores against the share of the class, on a logarithmic axis, with a dot
+        at its actual share.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     ValueError
-        If there is no such class, it is not in the truth, or the classes are
-        channels that overlap.
+        If the class is unknown or not in the truth, or the classes are
+        overlapping channels.
     """
     from segiou.analysis.baselines import prevalence_curve as curve_of
 
@@ -227,27 +272,27 @@ def prevalence_curve(source: Any, class_name: str | None = None, *, ax: Axes | N
         in_truth = [row for row in _defined(report, "recall") if row.share > 0]
         class_name = min(in_truth, key=lambda row: row.share).name
     if class_name not in report.class_names:
-        msg = f"no class {class_name!r}; there are {', '.join(report.class_names[:12])}"
+        msg = f"unknown class {class_name!r}; choose from {', '.join(report.class_names[:12])}"
         raise ValueError(msg)
     if not report.has_matrix:
-        msg = "overlapping channels have no confusion rates to hold while a class gets rarer"
+        msg = "a prevalence curve requires exclusive classes, not overlapping channels"
         raise ValueError(msg)
     index = report.class_names.index(class_name)
     row = report.classes[index]
     low = np.log10(min(1e-4, row.share / 2)) if row.share > 0 else -4.0
     shares = np.logspace(low, np.log10(0.5), 81)
     curve = curve_of(report.tally, index, shares, include=report.include)
-    with drawing(ax, 2.1) as axes:
+    with drawing(ax, title, figsize, 2.1) as axes:
         axes.plot(shares, curve.pixel_accuracy, color=OTHER, label="pixel accuracy")
-        axes.plot(shares, curve.iou, color=IOU, linewidth=1.8, label="IoU of the class")
+        axes.plot(shares, curve.iou, color=color, linewidth=1.8, label="class IoU")
         axes.plot(shares, curve.mean_iou, color=MUTED, linestyle=(0, (4, 2)), label="mean IoU")
-        axes.plot([row.share], [row.iou], "o", color=IOU, markersize=4.5, markeredgecolor="white")
+        axes.plot([row.share], [row.iou], "o", color=color, markersize=4.5, markeredgecolor="white")
         axes.set_xscale("log")
         axes.set_ylim(0, 1.02)
         in_percent(axes.xaxis)
         in_percent(axes.yaxis)
         axes.set_xlabel(
-            f"share of {short_name(class_name, 20)} in the truth, dot: here", parse_math=False
+            f"share of {short_name(class_name, 20)} in the truth (dot: actual)", parse_math=False
         )
         axes.set_ylabel("score")
         axes.grid(visible=True, axis="y")
@@ -255,15 +300,29 @@ def prevalence_curve(source: Any, class_name: str | None = None, *, ax: Axes | N
     return axes
 
 
-def image_distribution(source: Any, *, bins: int = 20, ax: Axes | None = None) -> Axes:
-    """Draw how the mean IoU of single images is spread.
+def image_distribution(
+    source: Any,
+    *,
+    bins: int = 20,
+    color: Any = IOU,
+    title: str | None = None,
+    figsize: Size = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a histogram of the mean IoU of individual images.
 
     Parameters
     ----------
     source : Report or Run
-        One that kept the counts of its images.
+        Source of the scores, with per-image counts.
     bins : int
-        From 0 to 1.
+        Number of bins between 0 and 1.
+    color : color, optional
+        Colour of the bars.
+    title : str, optional
+        Title above the plot.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : Axes, optional
         Axes to draw into; new ones by default.
 
@@ -276,23 +335,23 @@ def image_distribution(source: Any, *, bins: int = 20, ax: Axes | None = None) -
     ImportError
         If matplotlib is not installed.
     ValueError
-        If the counts of images were not kept, or none has a score.
+        If per-image counts are not available, or no image has a score.
     """
     report = report_of(source)
     scores = image_means(_of_images(report), include=report.include)
     scores = scores[~np.isnan(scores)]
     if not scores.size:
-        msg = "no image has a score, so there is nothing to draw"
+        msg = "no image has a score, so nothing can be drawn"
         raise ValueError(msg)
-    with drawing(ax, 1.9) as axes:
-        axes.hist(scores, bins, range=(0, 1), color=IOU, edgecolor="white", linewidth=0.6)
+    with drawing(ax, title, figsize, 1.9) as axes:
+        axes.hist(scores, bins, range=(0, 1), color=color, edgecolor="white", linewidth=0.6)
         axes.axvline(float(scores.mean()), color="black", linewidth=0.9, label="mean over images")
         axes.axvline(
             report.mean_iou, color="black", linestyle=(0, (3, 2)), linewidth=0.9, label="data set"
         )
         axes.set_xlim(0, 1)
         in_percent(axes.xaxis)
-        axes.set_xlabel("mean IoU of the image")
+        axes.set_xlabel("mean IoU per image")
         axes.set_ylabel("images")
         axes.yaxis.set_major_locator(require("matplotlib.ticker").MaxNLocator(integer=True))
         legend_above(axes, 2)
@@ -302,45 +361,58 @@ def image_distribution(source: Any, *, bins: int = 20, ax: Axes | None = None) -
 def _of_images(report: Report) -> Counts:
     if report.per_image is None:
         msg = (
-            "the counts of images were not kept; score with segiou.score or segiou.score_folder, "
-            "and draw the Run"
+            "per-image counts are not available; score with segiou.score or segiou.score_folder "
+            "and plot the Run"
         )
         raise ValueError(msg)
     return report.per_image
 
 
 def class_boxes(
-    source: Any, *, metric: str = "iou", limit: int = 40, ax: Axes | None = None
+    source: Any,
+    *,
+    metric: str = "iou",
+    limit: int = 40,
+    color: Any = IOU,
+    title: str | None = None,
+    figsize: Size = None,
+    ax: Axes | None = None,
 ) -> Axes:
-    """Draw how a score of each class is spread over images, the lowest median on top.
+    """Draw the distribution of a class score over images, the lowest median on top.
 
-    Of each class, the images whose truth has it and that have a value.
+    Each class is drawn from the images whose truth contains it.
 
     Parameters
     ----------
     source : Report or Run
-        One that kept the counts of its images.
+        Source of the scores, with per-image counts.
     metric : {"iou", "dice", "precision", "recall"}
-        Function of counts.
+        Score to draw.
     limit : int
-        Classes to draw, at most: those with the lowest medians.
+        Largest number of classes to draw; those with the lowest medians are kept.
+    color : color, optional
+        Colour of the boxes.
+    title : str, optional
+        Title above the plot.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : Axes, optional
         Axes to draw into; new ones by default.
 
     Returns
     -------
     Axes
-        A box from the first quartile to the third and a line at the median; whiskers reach the
-        last image within 1.5 times the length of the box, and dots are images beyond. Behind the
-        name of a class, how many images have it.
+        Boxes from the first to the third quartile with a line at the median. Whiskers extend to
+        the last image within 1.5 box lengths; dots are images beyond. The number of images
+        follows the class name.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     ValueError
-        If there is no such metric, the counts of images were not kept, or no
-        class has a score in any.
+        If the metric is unknown, per-image counts are not available, or no class
+        has a score in any image.
     """
     report = report_of(source)
     check_metric(metric)
@@ -350,57 +422,70 @@ def class_boxes(
     every = [(name, values[~np.isnan(values)]) for name, values in columns]
     every = [(name, values) for name, values in every if values.size]
     if not every:
-        msg = f"no class has a defined {metric} in any image, so there is nothing to draw"
+        msg = f"no class has a defined {metric} in any image, so nothing can be drawn"
         raise ValueError(msg)
     every.sort(key=lambda item: float(np.median(item[1])))
     shown = every[:limit]
-    with drawing(ax, height_of(len(shown))) as axes:
-        _draw_boxes(axes, [values for _, values in shown])
+    with drawing(ax, title, figsize, height_of(len(shown))) as axes:
+        _draw_boxes(axes, [values for _, values in shown], color)
         name_rows(axes, [f"{short_name(name, 17)} ({values.size})" for name, values in shown])
-        label = f"{metric_label(metric)} of the class in an image"
+        label = f"{metric_label(metric)} per image"
         scale(axes, label, len(shown), len(every), "lowest")
     return axes
 
 
-def _draw_boxes(axes: Axes, columns: list[Floats]) -> None:
-    """A box for each column of values, in rows."""
+def _draw_boxes(axes: Axes, columns: list[Floats], color: Any) -> None:
+    """Draw a horizontal box for each list of values."""
     for place, box in enumerate(require("matplotlib.cbook").boxplot_stats(columns)):
         low, high = box["q1"], box["q3"]
         axes.hlines(place, box["whislo"], box["whishi"], color=MUTED, linewidth=1)
-        axes.barh(place, high - low, left=low, height=0.6, color="white", edgecolor=IOU)
-        axes.vlines(box["med"], place - 0.3, place + 0.3, color=IOU, linewidth=1.8)
+        axes.barh(place, high - low, left=low, height=0.6, color="white", edgecolor=color)
+        axes.vlines(box["med"], place - 0.3, place + 0.3, color=color, linewidth=1.8)
         axes.plot(box["fliers"], [place] * len(box["fliers"]), ".", color=MUTED, markersize=2.5)
 
 
 def distance_boxes(
-    source: Any, *, measure: str = "", limit: int = 40, ax: Axes | None = None
+    source: Any,
+    *,
+    measure: str = "",
+    limit: int = 40,
+    color: Any = IOU,
+    title: str | None = None,
+    figsize: Size = None,
+    ax: Axes | None = None,
 ) -> Axes:
-    """Draw how a distance between surfaces is spread over cases, the largest median on top.
+    """Draw the distribution of a surface measure over cases, the largest median on top.
 
     Parameters
     ----------
     source : Report or Run
-        One that measured surfaces.
+        Source of the scores, with surface measurements.
     measure : str
-        As of :meth:`segiou.report.Report.surface_values`: by default the first
+        As for :meth:`segiou.report.Report.surface_values`; by default the first
         percentile of the distances, such as ``"hausdorff_95"``.
     limit : int
-        Structures to draw, at most: those with the largest medians.
+        Largest number of structures to draw; those with the largest medians are kept.
+    color : color, optional
+        Colour of the boxes.
+    title : str, optional
+        Title above the plot.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : Axes, optional
         Axes to draw into; new ones by default.
 
     Returns
     -------
     Axes
-        A box as of :func:`class_boxes`. Behind the name of a structure, in how many cases it has
-        a value, and in how many it is missed or invented and has none.
+        Boxes as in :func:`class_boxes`. The structure name is followed by the number of cases
+        with a value, and of those without one (missed or false positive).
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     ValueError
-        If surfaces or this measure were not measured, or no structure has a value in any case.
+        If surfaces or the measure are not available, or no structure has a value in any case.
     """
     report = report_of(source)
     if report.surface_plan is None:
@@ -409,15 +494,15 @@ def distance_boxes(
     found = report.surface_values(measure)
     every = [(name, *of_cases) for name, of_cases in found.items() if of_cases[0].size]
     if not every:
-        msg = "no structure has a distance in any case, so there is nothing to draw"
+        msg = "no structure has a value in any case, so nothing can be drawn"
         raise ValueError(msg)
     every.sort(key=lambda item: -float(np.median(item[1])))
     shown = every[:limit]
     measure = measure or first_distance(report.surfaces[0])
     is_distance = measure.startswith(("hausdorff", "average_surface_distance"))
     unit = report.surface_plan["unit"] if is_distance else ""
-    with drawing(ax, height_of(len(shown))) as axes:
-        _draw_boxes(axes, [values for _, values, _ in shown])
+    with drawing(ax, title, figsize, height_of(len(shown))) as axes:
+        _draw_boxes(axes, [values for _, values, _ in shown], color)
         names = [
             f"{short_name(name, 15)} ({values.size}{f', {lost} without' if lost else ''})"
             for name, values, lost in shown
@@ -429,18 +514,31 @@ def distance_boxes(
     return axes
 
 
-def boundary_against_iou(source: Any, *, limit: int = 40, ax: Axes | None = None) -> Axes:
+def boundary_vs_iou(
+    source: Any,
+    *,
+    limit: int = 40,
+    color: Any = IOU,
+    title: str | None = None,
+    figsize: Size = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw IoU and Boundary IoU of each class, the most frequent class on top.
 
-    The line between the two is what the edges cost: it is long where a large
-    object has ragged edges.
+    The line between the two dots is long for large objects with ragged edges.
 
     Parameters
     ----------
     source : Report or Run
-        In which boundaries were measured.
+        Source of the scores, with boundary measurements.
     limit : int
-        Classes to draw, at most: those with the longest lines.
+        Largest number of classes to draw; those with the longest lines are kept.
+    color : color, optional
+        Colour of the Boundary IoU dots.
+    title : str, optional
+        Title above the plot.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : Axes, optional
         Axes to draw into; new ones by default.
 
@@ -458,106 +556,21 @@ def boundary_against_iou(source: Any, *, limit: int = 40, ax: Axes | None = None
     report = report_of(source)
     measured = [row for row in report.boundary if row["measure"] == "boundary_iou"]
     if not measured:
-        msg = "boundaries were not measured: score with boundary=True (--boundary)"
+        msg = "boundaries were not measured; score with boundary=True (--boundary)"
         raise ValueError(msg)
     scores = measured[0]["classes"]
     every = [(row, row.iou, float(scores[row.name])) for row in report.classes]
     every = [item for item in every if not np.isnan(item[1:]).any()]
     labels = "IoU", f"Boundary IoU {measured[0]['tolerance']}"
-    return _dumbbells(every, labels, limit, ax)
+    return _dumbbells(every, labels, limit, color, title, figsize, ax)
 
 
-_TEXTS = 12
-_NAMED = 40
-#: What stands in the cells of a matrix, by what its shares are of.
-_SHARES = {"truth": "share of truth", "pred": "share of prediction", None: "pixels"}
-
-
-def confusion_matrix(
-    source: Any, *, normalize: Literal["truth", "pred"] | None = "truth", ax: Axes | None = None
-) -> Axes:
-    """Draw the confusion matrix; rows are truth.
-
-    Parameters
-    ----------
-    source : Report, Run or ConfusionMatrix
-        What has scores of classes: a run, report or confusion matrix.
-    normalize : {"truth", "pred"}, optional
-        Shares of each row (the diagonal is recall), of each column (precision),
-        or pixels on a logarithmic scale.
-    ax : Axes, optional
-        Axes to draw into; new ones by default.
-
-    Returns
-    -------
-    Axes
-        Values stand in the cells up to 12 classes, names beside them up to 40.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    ValueError
-        If ``normalize`` is not one of its words, or the classes are channels
-        that overlap and have no such matrix.
-    """
-    report = report_of(source)
-    if not report.has_matrix:
-        msg = "overlapping channels have no confusion matrix; draw class_bars instead"
-        raise ValueError(msg)
-    if normalize not in _SHARES:
-        msg = f"normalize must be 'truth', 'pred' or None, got {normalize!r}"
-        raise ValueError(msg)
-    matrix = report.matrix
-    wholes = {"truth": (matrix.sum(1) + report.unassigned)[:, None], "pred": matrix.sum(0)}
-    values = ratio(matrix, wholes[normalize]) if normalize else matrix.astype(np.float64)
-    num_classes = len(values)
-    with drawing(ax, 3.3 if num_classes > 6 else 2.7) as axes:
-        log = require("matplotlib.colors").LogNorm(1, max(2, np.nanmax(values, initial=2)))
-        scale: dict[str, Any] = {"vmin": 0, "vmax": 1} if normalize else {"norm": log}
-        shown = np.ma.masked_where(~(values > 0), values)
-        image = axes.imshow(shown, cmap="Blues", interpolation="nearest", aspect="equal", **scale)
-        _name(axes, report.class_names)
-        if num_classes <= _TEXTS:
-            _put_texts(axes, values, normalize)
-        bar = axes.figure.colorbar(image, ax=axes, fraction=0.045, pad=0.03)
-        bar.set_label(_SHARES[normalize])
-        if normalize:
-            in_percent(bar.ax.yaxis)
-        bar.outline.set_visible(False)
-    return axes
-
-
-def _name(axes: Axes, class_names: tuple[str, ...]) -> None:
-    axes.set_xlabel("prediction")
-    axes.set_ylabel("truth")
-    axes.spines[:].set(visible=True, color="#d8d5cc")
-    axes.tick_params(length=0)
-    if len(class_names) > _NAMED:
-        return
-    names = [short_name(name) for name in class_names]
-    places, size = range(len(names)), min(7.0, 190 / len(names))
-    axes.set_xticks(places, names, rotation=90, fontsize=size, parse_math=False)
-    axes.set_yticks(places, names, fontsize=size, parse_math=False)
-
-
-def _put_texts(axes: Axes, values: Floats, normalize: str | None) -> None:
-    top = float(np.nanmax(values, initial=1.0))
-    for t, p in np.argwhere(values > 0).tolist():
-        value = float(values[t, p])
-        dark = value > 0.55 if normalize else np.log1p(value) > 0.6 * np.log1p(top)
-        text = f"{100 * value:.0f}" if normalize else short_count(value)
-        if text != "0":
-            color = "white" if dark else "black"
-            axes.text(p, t, text, ha="center", va="center", fontsize=5.5, color=color)
-
-
-#: What can be drawn of a report, a run or a matrix.
+#: Plots of a report, a run or a confusion matrix.
 KINDS: dict[str, Callable[..., Axes]] = {
     "confusion_matrix": confusion_matrix,
     "class_bars": class_bars,
-    "accuracy_against_iou": accuracy_against_iou,
-    "boundary_against_iou": boundary_against_iou,
+    "accuracy_vs_iou": accuracy_vs_iou,
+    "boundary_vs_iou": boundary_vs_iou,
     "prevalence_curve": prevalence_curve,
     "image_distribution": image_distribution,
     "class_boxes": class_boxes,

@@ -1,7 +1,8 @@
-"""Kinds of plots by their names, and all that apply to a run or a comparison, saved as files."""
+"""Plots by name, and saving all plots that apply to a run or a comparison."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -21,43 +22,50 @@ if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
     from segiou.report.report import Report
 
-#: File endings written, with the metadata that would make each run's file another one.
+#: File extensions, with metadata removed so that files are reproducible.
 FORMATS: dict[str, dict[str, Any]] = {
     "png": {},
     "svg": {"Date": None},
     "pdf": {"CreationDate": None, "ModDate": None},
 }
 
+_RENAMED = {"accuracy_against_iou": "accuracy_vs_iou", "boundary_against_iou": "boundary_vs_iou"}
+
 Figures = Iterator[tuple[str, "Axes"]]
 
 
 def plot(source: Any, kind: str, **options: Any) -> Axes:
-    """Draw a plot by the name of its kind.
+    """Draw a plot by name.
 
     Parameters
     ----------
     source : Report, Run, ConfusionMatrix or Comparison
-        What has scores of classes: a run, report or confusion matrix.
+        Source of the scores.
     kind : str
-        Of a comparison ``"comparison_forest"`` or ``"model_bars"``; else
-        ``"confusion_matrix"``, ``"class_bars"``, ``"accuracy_against_iou"``,
-        ``"boundary_against_iou"``, ``"prevalence_curve"``,
+        For a comparison ``"comparison_forest"`` or ``"model_bars"``; otherwise
+        ``"confusion_matrix"``, ``"class_bars"``, ``"accuracy_vs_iou"``,
+        ``"boundary_vs_iou"``, ``"prevalence_curve"``,
         ``"image_distribution"``, ``"class_boxes"`` or ``"distance_boxes"``.
     **options
-        Those of the function of this name.
+        Options of the function with this name, such as ``title``.
 
     Returns
     -------
     Axes
-        A notebook shows its figure; ``axes.figure.savefig("plot.pdf")`` saves it.
+        Shown by notebooks; ``axes.figure.savefig("plot.pdf")`` saves the figure.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     ValueError
-        If there is no such kind, or there is nothing to draw.
+        If the kind is unknown, or there is nothing to draw.
     """
+    if kind in _RENAMED:
+        new = _RENAMED[kind]
+        msg = f"kind {kind!r} is deprecated and will be removed in 0.4; use {new!r}"
+        warnings.warn(msg, DeprecationWarning, stacklevel=2)
+        kind = new
     kinds = COMPARISON_KINDS if hasattr(source, "ranking") else KINDS
     check_choice("kind", kind, list(kinds))
     return kinds[kind](source if kinds is COMPARISON_KINDS else report_of(source), **options)
@@ -66,23 +74,24 @@ def plot(source: Any, kind: str, **options: Any) -> Axes:
 def save_plots(
     source: Any, directory: str | Path, *, intervals: Intervals | None = None, dpi: int = 300
 ) -> list[Path]:
-    """Write every figure that applies as PNG, SVG and PDF.
+    """Save every applicable plot as PNG, SVG and PDF.
 
     Parameters
     ----------
     source : Report, Run, ConfusionMatrix or Comparison
-        Of a comparison, the forest plot of each pair of models, and their bars.
+        Source of the scores. A comparison gives the forest plot of each pair of
+        models and their bars.
     directory : str or path
-        Made where it is missing; files of the same names are replaced.
+        Created if missing; existing files are replaced.
     intervals : Intervals, optional
-        Bootstrap intervals of the classes' IoU.
+        Bootstrap intervals of the class IoU.
     dpi : int
-        Of the PNG.
+        Resolution of the PNG files.
 
     Returns
     -------
     list of Path
-        The files, in the order in which they were written.
+        The files in the order they were written.
 
     Raises
     ------
@@ -96,7 +105,7 @@ def save_plots(
     else:
         figures = _of_report(report_of(source), intervals)
     files = []
-    require("matplotlib")  # before anything is made
+    require("matplotlib")  # before creating the folder
     folder.mkdir(parents=True, exist_ok=True)
     for name, axes in figures:
         figure = cast("Figure", axes.figure)
@@ -113,8 +122,8 @@ def _of_report(report: Report, intervals: Intervals | None) -> Figures:
     applies = {
         "confusion_matrix": report.has_matrix,
         "class_bars": any(row.iou == row.iou for row in report.classes),
-        "accuracy_against_iou": in_truth > 0,
-        "boundary_against_iou": report.boundary,
+        "accuracy_vs_iou": in_truth > 0,
+        "boundary_vs_iou": report.boundary,
         "prevalence_curve": in_truth > 1 and report.has_matrix,
         "image_distribution": of_images,
         "class_boxes": of_images,

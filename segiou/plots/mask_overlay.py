@@ -1,4 +1,4 @@
-"""One image with the true positives, false negatives and false positives of a class."""
+"""Overlay of true positives, false negatives and false positives on an image."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer
-from segiou.plots.style import COLUMN, drawing, require
+from segiou.plots.style import COLUMN, Size, drawing, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Light enough for the black hatching that distinguishes them without colour.
+# Light enough for the black hatching that distinguishes them in black and white.
 _KINDS = (
     ("TP", "#2aa58b", None),
     ("FN", "#6d9be0", "////"),
@@ -29,6 +29,8 @@ def overlay(
     *,
     image: Any = None,
     ignore: Iterable[int] = (),
+    title: str | None = None,
+    figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw true positives, false negatives and false positives of one class.
@@ -36,39 +38,42 @@ def overlay(
     Parameters
     ----------
     truth, pred : array_like of int, shape (H, W)
-        Label map of the truth, (H, W); predicted label map, (H, W).
+        True and predicted label map.
     label : int
-        The value of the class in the two arrays; of a name it is
-        ``labels.index(name)``.
+        Value of the class in the arrays; for a class name, ``labels.index(name)``.
     image : array_like, shape (H, W) or (H, W, 3 or 4), optional
-        What the masks are of, drawn in grey below.
+        The image, drawn in grey below the masks.
     ignore : iterable of int
-        Truth values whose pixels belong to none of the three.
+        Truth values whose pixels are not drawn.
+    title : str, optional
+        Title above the plot.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : Axes, optional
         Axes to draw into; new ones by default.
 
     Returns
     -------
     Axes
-        With a legend of the three kinds and their pixels.
+        Axes with a legend of the three kinds and their pixels.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     TypeError
-        If the label is no whole number: arrays do not know names.
+        If the label is not an integer.
     ValueError
-        If the shapes do not fit.
+        If the shapes do not match.
     """
     if isinstance(label, str):
-        msg = f"label must be the value of a class in the masks, which hold no names; got {label!r}"
+        msg = f"label must be the integer value of a class in the masks, got {label!r}"
         raise TypeError(msg)
     label = check_integer("label", label)
     truth, pred = np.asarray(truth), np.asarray(pred)
     if truth.ndim != 2 or truth.shape != pred.shape:
         msg = (
-            "truth and pred must be two label images of one shape, "
+            "truth and pred must be label images of equal shape (H, W), "
             f"got {truth.shape} and {pred.shape}"
         )
         raise ValueError(msg)
@@ -76,7 +81,7 @@ def overlay(
     is_true, is_pred = (truth == label) & valid, (pred == label) & valid
     masks = is_true & is_pred, is_true & ~is_pred, is_pred & ~is_true
     height, width = truth.shape
-    with drawing(ax, min(5.0, COLUMN * height / width + 0.35)) as axes:
+    with drawing(ax, title, figsize, min(5.0, COLUMN * height / width + 0.35)) as axes:
         ground = np.full(truth.shape, 0.93) if image is None else _grey(image, truth.shape)
         axes.imshow(ground, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
         handles = [
@@ -93,11 +98,11 @@ def overlay(
 def _grey(image: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
     array = np.asarray(image)
     if array.shape[:2] != shape:
-        msg = f"the image is {array.shape[:2]} but the masks are {shape}; resize the image"
+        msg = f"image has shape {array.shape[:2]} but the masks have {shape}; resize the image"
         raise ValueError(msg)
     scaled = array / 255 if array.dtype.kind in "iu" else array.astype(np.float64)
     grey = scaled if scaled.ndim == 2 else scaled[..., :3] @ [0.299, 0.587, 0.114]
-    # Lifted, so that black hatching stays visible on shadows.
+    # Brightened, so that black hatching stays visible on shadows.
     return np.asarray(0.25 + 0.75 * grey)
 
 

@@ -1,4 +1,4 @@
-"""Several models on the same images: their scores side by side, and the difference of two."""
+"""Plots of several models: their scores side by side, and the difference between two."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from segiou.plots.class_plots import check_metric, height_of, scale
 from segiou.plots.style import (
     IOU,
     MUTED,
+    Size,
     drawing,
     in_percent,
     legend_above,
@@ -34,52 +35,64 @@ def model_bars(
     names: Sequence[str] | None = None,
     metric: str = "iou",
     limit: int = 15,
+    cmap: Any = "viridis",
+    title: str | None = None,
+    figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a score of each class as one bar a model, side by side, below the mean.
+    """Draw a score of each class with one bar per model, below the mean.
 
     Parameters
     ----------
     models : Comparison, or sequence of Report, Run or ConfusionMatrix
-        With the same classes. Of a comparison, its own metric is drawn.
+        Models with the same classes. A comparison is drawn with its own metric.
     names : sequence of str, optional
-        What to call the models: by default the names of the runs or titles of the
-        reports, or A, B, ….
+        Names of the models; by default the names of the runs or titles of the
+        reports, otherwise A, B, ….
     metric : {"iou", "dice", "precision", "recall"}
-        Function of counts.
+        Score to draw.
     limit : int
-        Classes to draw, at most: those on which the models differ most.
+        Largest number of classes to draw; those with the largest differences
+        are kept.
+    cmap : str or Colormap
+        Colour map from which the colours of the models are taken.
+    title : str, optional
+        Title above the plot.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : Axes, optional
         Axes to draw into; new ones by default.
 
     Returns
     -------
     Axes
-        The class with the lowest score of any model on top. A class without a
-        value has no bar.
+        Classes are sorted by their lowest score. A class without a value has no
+        bar.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     TypeError
-        If the models are none that can be drawn.
+        If the models have a wrong type.
     ValueError
-        If there is no such metric, the classes differ, no class has a value, or
-        there is not one name a model.
+        If the metric is unknown, the classes differ, no class has a value, or the
+        number of names is wrong.
     """
     label, rows, found = _read(models, names, metric)
     values = np.array(list(found.values()))
     defined = [c for c in range(1, len(rows)) if not np.isnan(values[:, c]).all()]
     if not defined:
-        msg = f"no class has a defined {label}, so there is nothing to draw"
+        msg = f"no class has a defined {label}, so nothing can be drawn"
         raise ValueError(msg)
     widest = sorted(defined, key=lambda c: -np.ptp(values[~np.isnan(values[:, c]), c]))[:limit]
     shown = [0, *sorted(widest, key=lambda c: np.nanmin(values[:, c]))]
-    # From dark to light, so that the bars differ on paper without colour too.
-    colors = require("matplotlib").colormaps["viridis"](np.linspace(0.3, 0.85, len(found)))
+    # From dark to light, so that the bars also differ in black and white.
+    colors = require("matplotlib").colormaps.get_cmap(cmap)(np.linspace(0.3, 0.85, len(found)))
     thickness = 0.8 / len(found)
-    with drawing(ax, 0.1 + height_of(len(shown) * (0.45 + 0.35 * len(found)))) as axes:
+    with drawing(
+        ax, title, figsize, 0.1 + height_of(len(shown) * (0.45 + 0.35 * len(found)))
+    ) as axes:
         for k, (name, scores) in enumerate(zip(found, values, strict=True)):
             places = np.arange(len(shown)) - 0.4 + (k + 0.5) * thickness
             axes.barh(places, scores[shown], height=0.92 * thickness, color=colors[k], label=name)
@@ -90,7 +103,7 @@ def model_bars(
     return axes
 
 
-#: What is drawn in words, names of the rows, the mean first, and the scores of each model.
+#: Label of the score, names of the rows (the mean first), and scores of each model.
 Scores = tuple[str, list[str], dict[str, list[float]]]
 
 
@@ -98,9 +111,9 @@ def _read(models: Any, names: Sequence[str] | None, metric: str) -> Scores:
     is_comparison = hasattr(models, "ranking")
     label, rows, found = _of_comparison(models) if is_comparison else _of_reports(models, metric)
     if names is not None:
-        given = read_several("names", names, "a sequence of names, one a model")
+        given = read_several("names", names, "a sequence of names, one per model")
         if not len(set(given)) == len(given) == len(found):
-            msg = f"names must be {len(found)} different ones, one a model, got {given}"
+            msg = f"names must be {len(found)} unique names, one per model, got {given}"
             raise ValueError(msg)
         found = dict(zip(given, found.values(), strict=True))
     return label, rows, found
@@ -118,17 +131,17 @@ def _of_comparison(comparison: Comparison) -> Scores:
 def _of_reports(models: Any, metric: str) -> Scores:
     check_metric(metric)
     if isinstance(models, Mapping):
-        raise refuse_kind("models", models, "a sequence; give the names as names=")
+        raise refuse_kind("models", models, "a sequence; pass the names as names=")
     sources = read_several("models", models, "a comparison or a sequence of runs or reports")
     if not sources:
-        msg = "models is empty, so there is nothing to draw"
+        msg = "models is empty, so nothing can be drawn"
         raise ValueError(msg)
     found: dict[str, list[float]] = {}
     for k, source in enumerate(sources):
         report = report_of(source)
         class_names = report.class_names
         if class_names != report_of(sources[0]).class_names:
-            msg = "the models have different classes, so that no bars stand side by side"
+            msg = "the models have different classes; score them with the same label set"
             raise ValueError(msg)
         values = [float(getattr(row, metric)) for row in report.classes]
         name = getattr(source, "name", "") or report.title or chr(ord("A") + k % 26)
@@ -139,44 +152,58 @@ def _of_reports(models: Any, metric: str) -> Scores:
 
 
 def comparison_forest(
-    comparison: Comparison, *, pair: int = 0, limit: int = 40, ax: Axes | None = None
+    comparison: Comparison,
+    *,
+    pair: int = 0,
+    limit: int = 40,
+    color: Any = IOU,
+    title: str | None = None,
+    figsize: Size = None,
+    ax: Axes | None = None,
 ) -> Axes:
-    """Draw the difference of two models and of each class, with intervals.
+    """Draw the difference between two models, overall and per class, with intervals.
 
     Parameters
     ----------
     comparison : Comparison
         The comparison to show.
     pair : int
-        Which of its pairs of models.
+        Index of the pair of models.
     limit : int
-        Classes to draw, at most: those that differ most.
+        Largest number of classes to draw; those with the largest differences
+        are kept.
+    color : color, optional
+        Colour of rows with a clear difference.
+    title : str, optional
+        Title above the plot.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : Axes, optional
         Axes to draw into; new ones by default.
 
     Returns
     -------
     Axes
-        The score of all classes on top as a diamond. Filled where interval and
-        adjusted p both show a difference, open elsewhere.
+        The overall score is a diamond on top. Marks are filled if the interval and
+        the adjusted p both show a difference.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     TypeError
-        If it is no comparison.
+        If the argument is not a comparison.
     """
     if not hasattr(comparison, "ranking"):
-        raise refuse_kind("comparison", comparison, "what segiou.compare gives")
+        raise refuse_kind("comparison", comparison, "a result of segiou.compare")
     found = comparison.pairs[pair]
     classes = [c for c in found.classes if not np.isnan(c.delta)]
     classes = sorted(classes, key=lambda c: -abs(c.delta))[:limit]
     rows = [found.overall, *sorted(classes, key=lambda c: -c.delta)]
-    with drawing(ax, height_of(len(rows)) + 0.1) as axes:
+    with drawing(ax, title, figsize, height_of(len(rows)) + 0.1) as axes:
         axes.axvline(0, color="black", linewidth=0.7)
         for place, row in enumerate(rows):
-            line, inside = (IOU, IOU) if row.differs(comparison.level) else (MUTED, "white")
+            line, inside = (color, color) if row.differs(comparison.level) else (MUTED, "white")
             mark, size = ("o", 3.8) if place else ("D", 4.4)
             axes.hlines(place, row.low, row.high, color=line, linewidth=1.2)
             look: dict[str, Any] = {"color": inside, "markeredgecolor": line, "markersize": size}
@@ -197,12 +224,12 @@ def comparison_forest(
 
 
 def _brief(name: str) -> str:
-    """What fits: a run is named by a path unless it was named."""
+    """A short form of a name, which may be the path of a run."""
     last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
     return last if len(last) <= 14 else f"{last[:13]}…"
 
 
-#: What can be drawn of a comparison.
+#: Plots of a comparison.
 KINDS: dict[str, Callable[..., Axes]] = {
     "comparison_forest": comparison_forest,
     "model_bars": model_bars,

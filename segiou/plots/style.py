@@ -1,4 +1,4 @@
-"""What all figures share: size, fonts, and marks that survive a black and white printer."""
+"""Shared style of figures: size, fonts, and colours that also differ in black and white."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from segiou.report.report import Report
 
-#: Width of a paper's column in inches.
+#: Width of a column of a paper in inches.
 COLUMN = 3.3
-#: Points an inch of a figure that a notebook shows; its picture has twice as many.
+#: Resolution at which a notebook shows a figure; its picture has twice as many points per inch.
 _SHOWN_DPI = 110
 
-# A dark, a middle and a light tone: they differ in lightness as much as in hue.
+# A dark, a medium and a light tone, which differ in lightness as well as in hue.
 IOU = "#0d695b"
 OTHER = "#8f5bb5"
 MUTED = "#8a8880"
@@ -29,6 +29,7 @@ MUTED = "#8a8880"
 _STYLE: dict[str, Any] = {
     "font.size": 8.0,
     "axes.titlesize": 8.0,
+    "figure.titlesize": 8.0,
     "axes.labelsize": 8.0,
     "xtick.labelsize": 7.0,
     "ytick.labelsize": 7.0,
@@ -45,8 +46,7 @@ _STYLE: dict[str, Any] = {
     "hatch.linewidth": 0.5,
     "axes.axisbelow": True,
 }
-#: In force whenever a figure is saved: text stays text, which can be searched and edited to fit
-#: the paper, and the same figure gives the same file.
+#: Settings for saving: text stays searchable and editable, and files are reproducible.
 _SAVED: dict[str, Any] = {
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
@@ -55,26 +55,35 @@ _SAVED: dict[str, Any] = {
 }
 
 
+Size = tuple[float, float] | None
+
 #: Import a module of matplotlib; an error names the extra.
-require: partial[Any] = partial(import_extra, need="plots need matplotlib", extra="plot")
+require: partial[Any] = partial(import_extra, need="plots require matplotlib", extra="plot")
 
 
 @contextmanager
-def drawing(ax: Axes | None, height: float) -> Iterator[Axes]:
-    """The axes to draw on: those given, in their own style, or new ones in ours."""
+def drawing(ax: Axes | None, title: str | None, figsize: Size, height: float) -> Iterator[Axes]:
+    """Axes to draw on: the given ones in their own style, or new ones in ours."""
     matplotlib = require("matplotlib")
     if ax is not None:
+        if figsize is not None:
+            msg = "figsize applies to new figures only; omit figsize or ax"
+            raise ValueError(msg)
         yield ax
+        if title is not None:
+            ax.set_title(title, parse_math=False)
         return
     figure_class, axes_class = _classes()
     with matplotlib.rc_context(_STYLE):
-        figure = figure_class(figsize=(COLUMN, height), layout="constrained")
+        figure = figure_class(figsize=figsize or (COLUMN, height), layout="constrained")
         yield figure.add_subplot(axes_class=axes_class)
+        if title is not None:  # of the figure, so that it is above a legend
+            figure.suptitle(title, parse_math=False)
 
 
 @cache
 def _classes() -> tuple[type[Any], type[Any]]:
-    """Classes of figures and axes, which a program without matplotlib never makes."""
+    """Classes of figures and axes, created only if matplotlib is installed."""
     axes_base: Any = require("matplotlib.axes").Axes
     figure_base: Any = require("matplotlib.figure").Figure
     rc_context = require("matplotlib").rc_context
@@ -87,7 +96,7 @@ def _classes() -> tuple[type[Any], type[Any]]:
             save = canvas.print_figure
 
             def print_figure(filename: Any, *args: Any, **options: Any) -> Any:
-                # Several figures share a PdfPages, and its fonts are written when it is closed.
+                # A PdfPages holds several figures and writes its fonts when it is closed.
                 shared = isinstance(filename, require("matplotlib.backends.backend_pdf").PdfPages)
                 with rc_context({} if shared else _SAVED):
                     return save(filename, *args, **options)
@@ -109,20 +118,20 @@ def _classes() -> tuple[type[Any], type[Any]]:
             shown: tuple[bytes, dict[str, float]] = self.figure._repr_png_()
             return shown
 
-    # Trackers know a figure by where its class says that it stands.
+    # Trackers recognise a figure by the module of its class.
     PaperFigure.__module__ = figure_base.__module__
     PaperAxes.__qualname__ = PaperAxes.__name__
     return PaperFigure, PaperAxes
 
 
 def _empty_figure() -> Any:
-    """A figure without its state, which pickle adds."""
+    """A figure without state, to be filled by pickle."""
     figure_class: Any = _classes()[0]
     return figure_class.__new__(figure_class)
 
 
 def __getattr__(name: str) -> Any:
-    """The class of the axes by its name, where a pickled figure looks for it."""
+    """The class of the axes by name, for pickled figures."""
     if name == "PaperAxes":
         return _classes()[1]
     msg = f"module {__name__!r} has no attribute {name!r}"
@@ -130,18 +139,12 @@ def __getattr__(name: str) -> Any:
 
 
 def report_of(source: Any) -> Report:
-    """The report of a run, a confusion matrix or channels; a report is returned as it is.
-
-    Raises
-    ------
-    TypeError
-        If there is no report to be had.
-    """
+    """The report of a run, confusion matrix or channels; a report is returned unchanged."""
     made = source.report() if callable(getattr(source, "report", None)) else source
     if not hasattr(made, "tally"):
         msg = (
-            f"a Report, Run or ConfusionMatrix can be drawn, not {type(source).__name__}; "
-            "score first: segiou.score_folder or segiou.score"
+            f"expected a Report, Run or ConfusionMatrix, got {type(source).__name__}; score first "
+            "with segiou.score or segiou.score_folder"
         )
         raise TypeError(msg)
     found: Report = made
@@ -149,15 +152,15 @@ def report_of(source: Any) -> Report:
 
 
 def legend_above(ax: Axes, columns: int, **options: Any) -> None:
-    """The legend in one line above the axes."""
+    """Put the legend above the axes."""
     ax.legend(
         loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, borderpad=0.1, **options
     )
 
 
 def in_percent(axis: Axis, unit: str = " %") -> None:
-    """Number an axis of ratios in per cent; one of their differences, without a unit, in points."""
-    # No lambda, which cannot be pickled: a figure may go to another process.
+    """Format an axis of ratios in per cent, or of differences in points (without a unit)."""
+    # Not a lambda, because figures must be picklable.
     number = partial(_hundredfold, unit)
     axis.set_major_formatter(require("matplotlib.ticker").FuncFormatter(number))
 
@@ -167,7 +170,7 @@ def _hundredfold(unit: str, value: float, _: int) -> str:
 
 
 def name_rows(ax: Axes, names: Sequence[str]) -> None:
-    """Name the rows of a chart, first on top, and rule it; a dollar in a name is a dollar."""
+    """Label the rows of a chart from top to bottom, with grid lines and without math text."""
     ax.set_yticks(range(len(names)), [short_name(name) for name in names], parse_math=False)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
@@ -176,6 +179,6 @@ def name_rows(ax: Axes, names: Sequence[str]) -> None:
 
 
 def short_name(name: str, most: int = 24) -> str:
-    """A name on one line, cut where it is long."""
+    """A name on one line, truncated if it is long."""
     name = " ".join(name.split())
     return name if len(name) <= most else f"{name[: most - 1]}…"

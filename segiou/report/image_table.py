@@ -56,7 +56,7 @@ class ImageTable:
     left : int
         Images that are not listed.
     objects : list, optional
-        Objects found, invented and missed in each image, for each run.
+        Found, false-positive and missed objects in each image, for each run.
     match : ImageMatch, optional
         The images that lie under the masks.
     read : callable, optional

@@ -157,7 +157,7 @@ class Masks:
         Numbers of the objects of each array, from 1; none where they were not scored.
     outcomes : tuple
         For each prediction, of the objects of the truth and of its own: whether
-        each was forgiven (0), found (1), or missed or invented (2), its class
+        each was forgiven (0), found (1), or missed or false positive (2), its class
         index and its pixels.
     """
 

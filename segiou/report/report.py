@@ -145,7 +145,7 @@ class Report(Drawable):
         were not measured.
     surface_cases : tuple of mapping
         The same of each case and structure: ``case``, ``label``, ``state``
-        (found, missed, invented or absent) and each measure.
+        (found, missed, false_positive or absent) and each measure.
     surface_plan : mapping, optional
         What was measured, as ``SurfacePlan.to_dict``.
     tables : tuple of ScoreTable
@@ -315,7 +315,8 @@ class Report(Drawable):
         Returns
         -------
         dict of str to (ndarray of float64, int)
-            The finite values, and in how many other cases the structure is missed or invented.
+            The finite values, and the number of other cases, in which the structure is missed
+            or a false positive.
 
         Raises
         ------

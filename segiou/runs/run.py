@@ -346,7 +346,7 @@ class Run(Drawable):
         by : str
             A score column of :meth:`rows`: ``"mean_iou"``, ``"pixel_accuracy"``,
             ``"iou:CLASS"`` or ``"influence"``, lowest first; ``"objects_missed"``
-            or ``"objects_invented"``, highest first. Images with an undefined
+            or ``"objects_false_positive"``, highest first. Images with an undefined
             score are skipped.
 
         Returns
@@ -369,7 +369,7 @@ class Run(Drawable):
         ``false_positive_classes``, the number of classes that are predicted but
         absent from the image's truth, which ``mean_iou`` ignores; and
         ``iou:CLASS`` of each class, NaN if it is in neither truth nor prediction.
-        With objects, also ``objects_found``, ``objects_invented`` and
+        With objects, also ``objects_found``, ``objects_false_positive`` and
         ``objects_missed``.
 
         With surfaces, also ``dice:NAME``, ``hausdorff_95:NAME`` and other scores of

@@ -11,7 +11,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from segiou.boundary.accumulator import BoundaryAccumulator
-from segiou.boundary.boundary_options import BoundaryOptions, Tolerance, bin_distances, bin_values
+from segiou.boundary.boundary_options import (
+    BoundaryOptions,
+    Tolerance,
+    bin_distances,
+    bin_indices,
+)
 from segiou.boundary.boundary_sums import BoundaryCounts
 from segiou.boundary.contours import percentile_place
 from segiou.boundary.image import boundary_counts, measure_boundaries
@@ -96,13 +101,13 @@ def test_an_accumulator_is_copied_added_and_compared(masks):
 
 def test_images_without_pixels_are_refused_and_a_batch_of_none_is_none():
     boundaries = BoundaryAccumulator(2)
-    with pytest.raises(ValueError, match=r"without pixels has no boundaries, got shape \(0, 4\)"):
+    with pytest.raises(ValueError, match=r"at least one pixel, got shape \(0, 4\)"):
         boundaries.update(np.zeros((0, 4), int), np.zeros((0, 4), int))
     for shape in ((3, 0, 4), (3, 4, 0)):
-        with pytest.raises(ValueError, match="without pixels has no boundaries"):
+        with pytest.raises(ValueError, match="at least one pixel"):
             boundaries.update(np.zeros(shape, int), np.zeros(shape, int), batch=True)
     assert boundaries.update(np.zeros((0, 4, 4), int), np.zeros((0, 4, 4), int), batch=True) == []
-    with pytest.raises(ValueError, match="two label maps of one shape"):
+    with pytest.raises(ValueError, match="two label maps of equal shape"):
         boundaries.update(np.zeros(0, int), np.zeros(0, int))
     assert boundaries.counts.images == 0
 
@@ -111,7 +116,7 @@ def test_a_volume_is_not_measured_slice_by_slice():
     volume = np.zeros((3, 8, 8), int)
     with pytest.raises(ValueError, match=r"\(3, 8, 8\), but boundaries are measured in two dimens"):
         BoundaryAccumulator(2).update(volume, volume)
-    with pytest.raises(ValueError, match="a volume would get wrong distances"):
+    with pytest.raises(ValueError, match="slicing a volume would give wrong distances"):
         measure_boundaries(volume, volume, 2)
 
 
@@ -128,7 +133,7 @@ def test_sums_past_64_bits_are_refused_and_change_nothing(masks):
         lambda: BoundaryCounts.stack([before.counts] * 2).summed(),
         lambda: BoundaryCounts.stack([before.counts]).weighted([[1], [3]]),
     ):
-        with pytest.raises(OverflowError, match="must not exceed"):
+        with pytest.raises(OverflowError, match="exceed"):
             add()
     assert boundaries == before
     assert BoundaryCounts.stack([before.counts]).weighted([[1]])[0] == before.counts
@@ -196,7 +201,7 @@ def test_other_options_do_not_add_up(change, name):
         "contours": OPTIONS.contours,
     }
     other = BoundaryCounts.zeros(3, BoundaryOptions(**{**kwargs, **change}))
-    with pytest.raises(ValueError, match=f"different {name} do not add up"):
+    with pytest.raises(ValueError, match=f"different {name}"):
         _ = BoundaryCounts.zeros(3, OPTIONS) + other
 
 
@@ -226,7 +231,7 @@ def test_counts_are_integers_of_the_right_length(three):
         BoundaryCounts(three.table / 2, 3, OPTIONS)
     with pytest.raises(ValueError, match=r"have [0-9]+ entries"):
         BoundaryCounts(three.table[:, 1:], 3, OPTIONS)
-    with pytest.raises(ValueError, match="no counts to stack"):
+    with pytest.raises(ValueError, match="cannot stack an empty sequence"):
         BoundaryCounts.stack([])
     with pytest.raises(IndexError, match="no leading axis"):
         _ = three[0][0]
@@ -259,21 +264,21 @@ def test_rows_hold_every_measure(three):
     assert row["classes"] == dict(zip(names, values.tolist(), strict=True))
     assert row["mean"] == pytest.approx(values.mean())
     assert row["mean_classes"] == 3
-    with pytest.raises(ValueError, match="sum them first"):
+    with pytest.raises(ValueError, match="sum first"):
         boundary_rows(three)
-    with pytest.raises(ValueError, match="3 classes but 2 class names"):
+    with pytest.raises(ValueError, match="expected 3 class names, got 2"):
         boundary_rows(three.summed(), ["a", "b"])
 
 
 def test_rounding_of_distances():
-    values = bin_values(0.5)
+    values = bin_distances(0.5)
     assert (np.diff(values) > 0).all()
     distances = np.concatenate([np.arange(0, 40, 0.013), np.geomspace(1, 60000, 500)])
-    rounded = values[bin_distances(distances, 0.5)]
+    rounded = values[bin_indices(distances, 0.5)]
     assert (np.abs(rounded - distances) <= np.maximum(0.25, distances / 64) + 1e-12).all()
-    np.testing.assert_array_equal(values[bin_distances(values, 0.5)], values)
+    np.testing.assert_array_equal(values[bin_indices(values, 0.5)], values)
     with pytest.raises(ValueError, match="choose a coarser resolution"):
-        bin_distances(np.array([1e6]), 0.5)
+        bin_indices(np.array([1e6]), 0.5)
 
 
 @pytest.mark.parametrize(
@@ -295,7 +300,7 @@ def test_tolerances_are_read(text, expected):
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
-        (lambda: Tolerance.of("2 px"), ValueError, "is no tolerance"),
+        (lambda: Tolerance.of("2 px"), ValueError, "invalid tolerance"),
         (lambda: Tolerance.of(None), TypeError, "a number or a string"),
         (lambda: Tolerance.of(True), TypeError, "a number or a string"),
         (lambda: Tolerance(-1.0), ValueError, "at least 0"),
@@ -304,7 +309,7 @@ def test_tolerances_are_read(text, expected):
         (lambda: Tolerance(1.0, "percent"), ValueError, "'absolute', 'diagonal' or 'mm'"),
         (lambda: BoundaryOptions(0), ValueError, "whole number of pixels"),
         (lambda: BoundaryOptions(1.5), ValueError, "whole number of pixels"),
-        (lambda: BoundaryOptions((1, 1)), ValueError, "widths has a value twice"),
+        (lambda: BoundaryOptions((1, 1)), ValueError, "widths contains duplicates"),
         (lambda: BoundaryOptions(border="image"), ValueError, "border must be"),
         (lambda: BoundaryOptions(contours="edges"), ValueError, "contours must be"),
         (lambda: BoundaryOptions(spacing=(1, 0)), ValueError, "two positive numbers"),
@@ -322,10 +327,10 @@ def test_options_are_checked(make, error, text):
     [
         (lambda t: measure_boundaries(t, t, 0), "num_classes must be at least 1"),
         (lambda t: BoundaryAccumulator(0), "num_classes must be at least 1"),
-        (lambda t: measure_boundaries(t, t[1:], 2), "two label maps of one shape"),
-        (lambda t: measure_boundaries(t[0], t[0], 2), "two label maps of one shape"),
-        (lambda t: measure_boundaries(t[None], t[None], 2), "cut into slices, a volume"),
-        (lambda t: measure_boundaries(t[:0], t[:0], 2), "without pixels"),
+        (lambda t: measure_boundaries(t, t[1:], 2), "two label maps of equal shape"),
+        (lambda t: measure_boundaries(t[0], t[0], 2), "two label maps of equal shape"),
+        (lambda t: measure_boundaries(t[None], t[None], 2), "slicing a volume"),
+        (lambda t: measure_boundaries(t[:0], t[:0], 2), "at least one pixel"),
         (lambda t: hausdorff_distance(boundary_counts(t, t, 2), 101), "at most 100, got 101"),
         (lambda t: average_surface_distance(boundary_counts(t, t, 2), lone="no"), "lone must be"),
         (

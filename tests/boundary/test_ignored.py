@@ -183,7 +183,7 @@ def test_codes_are_checked(masks):
         truth, truth, 2, options=ALL
     )
     for bad in (truth.astype(int), truth.tolist(), truth[None]):
-        with pytest.raises(ValueError, match="two-dimensional array of uint8"):
+        with pytest.raises(ValueError, match="2-D array of dtype uint8"):
             measure_codes(bad, truth, 2)
     with pytest.raises(ValueError, match="ignored pixels"):
         measure_codes(np.where(truth, 255, truth).astype(np.uint8), truth, 2)

@@ -25,7 +25,7 @@ CASES = {
     "same": (CUBE, CUBE),
     "shifted": (CUBE, np.roll(CUBE, 2, axis=0)),
     "missed": (CUBE, EMPTY),
-    "invented": (EMPTY, CUBE),
+    "false_positive": (EMPTY, CUBE),
     "absent": (EMPTY, EMPTY),
 }
 
@@ -43,22 +43,31 @@ def test_rows_name_the_state():
         ("same", "found"),
         ("shifted", "found"),
         ("missed", "missed"),
-        ("invented", "invented"),
+        ("false_positive", "false_positive"),
         ("absent", "absent"),
     ]
     assert [score["hausdorff_95"] for score in surfaces.scores()][:4] == [0, 2, math.inf, math.inf]
     assert math.isnan(surfaces.scores()[4]["hausdorff_95"])
 
 
+def test_former_names_of_states_are_read():
+    (row,) = accumulated("false_positive").rows
+    assert SurfaceRow.from_dict({**row.to_dict(), "state": "invented"}) == row
+    (cube,) = accumulated(*CASES).summary()
+    assert cube["invented"] == cube["false_positive"] == 1
+
+
 def test_a_summary_by_hand():
     (cube,) = accumulated(*CASES).summary()
-    counts = {key: cube[key] for key in ("label", "cases", "found", "missed", "invented", "absent")}
+    counts = {
+        key: cube[key] for key in ("label", "cases", "found", "missed", "false_positive", "absent")
+    }
     assert counts == {
         "label": "cube",
         "cases": 4,
         "found": 2,
         "missed": 1,
-        "invented": 1,
+        "false_positive": 1,
         "absent": 1,
     }
     assert cube["hausdorff"] == {
@@ -102,7 +111,7 @@ def test_the_mean_of_monai_skips_what_is_missed_and_says_so():
 )
 def test_what_an_empty_mask_counts_can_be_said(given, expected):
     options = SurfaceOptions(empty={"average_surface_distance": given})
-    scores = accumulated("missed", "invented", "absent", options=options).scores()
+    scores = accumulated("missed", "false_positive", "absent", options=options).scores()
     np.testing.assert_equal([s["average_surface_distance"] for s in scores], expected)
     assert scores[0]["hausdorff"] == math.inf
 
@@ -113,7 +122,7 @@ def test_accumulators_add_up():
     assert (parts[0] + parts[1]).rows[2] == together.rows[2]
     assert (parts[0] + parts[1]).summary() == together.summary()
     other = accumulated("same", options=SurfaceOptions((2.0,)))
-    with pytest.raises(ValueError, match="measured differently: options"):
+    with pytest.raises(ValueError, match="different options"):
         parts[0] + other
 
 

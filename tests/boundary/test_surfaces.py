@@ -145,7 +145,7 @@ def test_arrays_are_left_alone(order):
             r"shape \(2, 3\) but pred has \(2, 4\)",
         ),
         ((np.zeros(3, int), np.zeros(3, int)), {}, r"got shape \(3,\)"),
-        ((np.zeros((2, 2), int),) * 2, {"spacing": (1, 0)}, "spacing must be positive"),
+        ((np.zeros((2, 2), int),) * 2, {"spacing": (1, 0)}, "spacing must be one positive number"),
         ((np.zeros((2, 2), int),) * 2, {"tolerances": [-1]}, "tolerances must not be negative"),
         ((np.zeros((2, 2), int),) * 2, {"convention": "other"}, "convention"),
     ],
@@ -157,9 +157,9 @@ def test_what_is_refused(arguments, settings, what):
 
 def test_what_is_no_series_is_named():
     both = (np.zeros((2, 2), int),) * 2
-    with pytest.raises(TypeError, match="tolerances must be a series of distances, not int"):
+    with pytest.raises(TypeError, match="tolerances must be a sequence of distances, not int"):
         surface_scores(*both, tolerances=1)
-    with pytest.raises(TypeError, match="labels must be a series of labels, not int"):
+    with pytest.raises(TypeError, match="labels must be a sequence of labels, not int"):
         surface_scores(*both, labels=2)
     with pytest.raises(TypeError, match="of a Volume, its values"):
         surface_scores(Volume(both[0], (1.0, 1.0), np.eye(4), "RA"), both[1])

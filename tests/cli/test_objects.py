@@ -52,7 +52,7 @@ def test_coco_end_to_end_into_a_page(coco, tmp_path, capsys):
     assert [car["found"], car["invented"], car["missed"]] == run.objects.detections[index].tolist()
     assert found["options"]["source"] == "coco"
     page = files["html"].read_text()
-    assert '<section id="objects"' in page and ">invented<" in page
+    assert '<section id="objects"' in page and ">false positive<" in page
     assert f"{100 * found['things']['pq']:.2f} %" in page
     assert "--objects=coco" in page
     assert "data:image/png" in page and "No pictures" not in page
@@ -195,7 +195,7 @@ def test_a_least_size_in_mm_of_images_needs_a_spacing(capsys):
     command = ["score", str(STREETS / "truth"), str(STREETS / "model_a"), "--quiet"]
     command += ["--labels", str(STREETS / "labels.toml"), "--objects", "--min-size", "5mm2"]
     assert main(command) == 3
-    assert "min_size=5mm2 needs masks of 2 axes whose spacing is known" in capsys.readouterr().err
+    assert "min_size=5mm2 requires masks with 2 axes and a spacing" in capsys.readouterr().err
     pixels = objects_of([*command[:-1], "20"], capsys)
     in_mm = objects_of([*command, "--spacing", "0.5,0.5"], capsys)
     assert in_mm["classes"] == pixels["classes"]

@@ -8,13 +8,13 @@ from pycocotools import mask as coco_mask
 
 from segiou import geometry
 from segiou.geometry.boxes import (
-    box_blocks,
     box_giou,
     box_intersection,
     box_iof,
     box_iou,
     box_signed_iou,
     box_union,
+    iter_box_iou,
 )
 
 MEASURES = [box_intersection, box_union, box_iou, box_giou, box_signed_iou, box_iof]
@@ -162,7 +162,7 @@ def test_boxes_without_area():
         ([[0, 0, 1, -0.5]], "cxcywh", r"truth box 0 .*negative.*-0\.5"),
         ([[0, 0, 1, 1], [0, np.nan, 1, 1]], "xyxy", r"truth box 1 is not finite: \[0\.0, nan"),
         ([[0, 0, np.inf, 1]], "xyxy", "truth box 0 is not finite"),
-        ([[0, 0, 1]], "xyxy", "takes 4 numbers"),
+        ([[0, 0, 1]], "xyxy", "must have 4 numbers"),
         ([0, 0, 1, 1], "xyxy", "elementwise=True"),
         ([[0, 0, 1, 1]], "yxyx", "'xyxy', 'xywh' or 'cxcywh'"),
         ([[2**63 - 5, 0, 6, 1]], "xywh", "truth box 0 ends beyond int64"),
@@ -190,15 +190,15 @@ def test_other_kinds_are_refused(boxes):
 
 def test_shapes_flags_and_out_are_checked():
     boxes = np.array([[0, 0, 1, 1], [0, 0, 2, 2]])
-    with pytest.raises(ValueError, match="do not pair off"):
+    with pytest.raises(ValueError, match="do not broadcast"):
         box_iou(boxes, np.zeros((3, 4)), elementwise=True)
-    with pytest.raises(ValueError, match="one flag for each truth"):
+    with pytest.raises(ValueError, match="one flag per truth"):
         box_iou(boxes, boxes, crowd=[True])
     with pytest.raises(ValueError, match="True or False"):
         box_iou(boxes, boxes, crowd=[0, 2])
     with pytest.raises(TypeError, match="crowd"):
         box_iou(boxes, boxes, crowd=[0.0, 1.0])
-    with pytest.raises(ValueError, match="shape of the result"):
+    with pytest.raises(ValueError, match="out must have shape"):
         box_iou(boxes, boxes, out=np.empty((2, 3)))
     with pytest.raises(TypeError, match="float32 or float64"):
         box_iou(boxes, boxes, out=np.empty((2, 2), dtype=int))
@@ -207,7 +207,7 @@ def test_shapes_flags_and_out_are_checked():
 def test_no_boxes_at_all():
     assert box_iou([], [[0, 0, 1, 1]]).shape == (0, 1)
     assert box_iou(np.zeros((2, 4), int), np.zeros((0, 4))).shape == (2, 0)
-    assert list(box_blocks([], [])) == []
+    assert list(iter_box_iou([], [])) == []
 
 
 def test_caller_arrays_are_left_alone():
@@ -258,7 +258,7 @@ def test_blocks_make_up_the_whole():
     truth, pred = random_boxes(rng, 23), random_boxes(rng, 11)
     for measure in MEASURES:
         name = measure.__name__.removeprefix("box_")
-        blocks = list(box_blocks(truth, pred, name, rows=7))
+        blocks = list(iter_box_iou(truth, pred, name, rows=7))
         assert [(rows.start, rows.stop) for rows, _ in blocks] == [
             (0, 7),
             (7, 14),
@@ -269,19 +269,19 @@ def test_blocks_make_up_the_whole():
             np.concatenate([block for _, block in blocks]), measure(truth, pred)
         )
     crowd = np.arange(23) % 2 == 0
-    whole = np.concatenate([block for _, block in box_blocks(truth, pred, crowd=crowd, rows=7)])
+    whole = np.concatenate([block for _, block in iter_box_iou(truth, pred, crowd=crowd, rows=7)])
     np.testing.assert_array_equal(whole, box_iou(truth, pred, crowd=crowd))
 
 
 def test_blocks_check_at_the_call():
     with pytest.raises(ValueError, match="swapped"):
-        box_blocks([[1, 0, 0, 1]], [])
+        iter_box_iou([[1, 0, 0, 1]], [])
     with pytest.raises(ValueError, match="measure must be 'intersection', 'union'"):
-        box_blocks([], [], "diou")
-    with pytest.raises(ValueError, match="crowd flags belong"):
-        box_blocks([], [], "giou", crowd=[])
+        iter_box_iou([], [], "diou")
+    with pytest.raises(ValueError, match="crowd requires measure"):
+        iter_box_iou([], [], "giou", crowd=[])
     with pytest.raises(ValueError, match="at least 1"):
-        box_blocks([], [], rows=0)
+        iter_box_iou([], [], rows=0)
 
 
 def test_memory_stays_bounded():

@@ -45,7 +45,7 @@ def test_sets_count_a_moment_once():
     [
         ([[0, 1], [3, 2]], ValueError, r"truth interval 1 ends before it starts: \[3, 2\]"),
         ([[0, np.nan]], ValueError, "truth interval 0 is not finite"),
-        ([[0, 1, 2]], ValueError, "takes 2 numbers"),
+        ([[0, 1, 2]], ValueError, "must have 2 numbers"),
         ([0, 1], ValueError, "elementwise=True"),
         ([["0", "1"]], TypeError, "integers or floats"),
         ([[-1.7e308, 1.7e308]], ValueError, "overflow"),

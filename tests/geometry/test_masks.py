@@ -67,11 +67,11 @@ def test_bad_masks():
         mask_to_box([[0.5]])
     with pytest.raises(ValueError, match="height and a width"):
         mask_to_box([True])
-    with pytest.raises(ValueError, match="one height and width"):
+    with pytest.raises(ValueError, match="equal height and width"):
         mask_iou(np.zeros((1, 2, 2), bool), np.zeros((1, 2, 3), bool))
     with pytest.raises(ValueError, match="elementwise=True"):
         mask_iou(np.zeros((2, 2), bool), np.zeros((2, 2), bool))
-    with pytest.raises(ValueError, match="pair off"):
+    with pytest.raises(ValueError, match="do not broadcast"):
         mask_iou(np.zeros((2, 2, 2), bool), np.zeros((3, 2, 2), bool), elementwise=True)
     with pytest.raises(ValueError, match="box 1 has swapped"):
         box_to_mask([[0, 0, 1, 1], [1, 0, 0, 1]], (2, 2))

@@ -55,13 +55,13 @@ def test_empty_sides(truths, preds):
 def test_bad_input():
     with pytest.raises(ValueError, match="truths, predictions"):
         greedy_match([0.5])
-    with pytest.raises(ValueError, match="one value for each of 2"):
+    with pytest.raises(ValueError, match="one value per prediction"):
         greedy_match([[0.5, 0.5]], [0.1])
     with pytest.raises(ValueError, match="prediction 1 is NaN"):
         greedy_match([[0.5, 0.5]], [0.1, np.nan])
     with pytest.raises(ValueError, match="threshold"):
         greedy_match([[0.5]], threshold=np.nan)
-    with pytest.raises(ValueError, match="one flag for each truth"):
+    with pytest.raises(ValueError, match="one flag per truth"):
         greedy_match([[0.5]], crowd=[True, False])
 
 

@@ -123,7 +123,7 @@ def test_wrong_arguments_are_named():
     with pytest.raises(ValueError, match="protocol must be"):
         lesion_scores([[1]], [[1]], spacing=1, protocol="brats")
     with pytest.raises(
-        ValueError, match=r"no region of 'autopet' has the label 4: {'lesion': \(1,\)}"
+        ValueError, match=r"label 4 is not in any region of 'autopet': {'lesion': \(1,\)}"
     ):
         lesion_scores([[0, 1]], [[4, 1]], spacing=1, protocol="autopet")
     with pytest.raises(ValueError, match="matching must be"):
@@ -134,7 +134,7 @@ def test_wrong_arguments_are_named():
         lesion_scores([[1]], [[1]], spacing=1, bands=50)
     with pytest.raises(TypeError, match="truth"):
         lesion_scores([[0.5]], [[1]], spacing=1)
-    with pytest.raises(ValueError, match="spacing must be positive"):
+    with pytest.raises(ValueError, match="spacing must be one positive number"):
         lesion_scores([[3]], [[3]], spacing=-1)
 
 

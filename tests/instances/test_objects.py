@@ -84,8 +84,8 @@ def test_nothing_is_no_object(program):
         ({"connectivity": 6}, "connectivity of 2 axes must be 4 or 8, got 6"),
         ({"min_size": -1}, "min_size must be at least 0"),
         ({"merge": -1}, "merge must be at least 0"),
-        ({"values": [1, (2, 1)]}, "value 1 stands in two regions"),
-        ({"spacing": 0}, "spacing must be positive, one for all or for each axis, got 0"),
+        ({"values": [1, (2, 1)]}, "value 1 is in two regions"),
+        ({"spacing": 0}, "spacing must be one positive number or one per axis, got 0"),
     ],
 )
 def test_wrong_options_are_named(options, message):
@@ -94,7 +94,7 @@ def test_wrong_options_are_named(options, message):
 
 
 def test_wrong_arrays_are_named():
-    with pytest.raises(ValueError, match=r"\(H, W\) or \(D, H, W\) arrays, got shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"shape \(H, W\) or \(D, H, W\), got shape \(3,\)"):
         label_components([1, 0, 1])
     with pytest.raises(TypeError, match="labels"):
         label_components([[0.5]])

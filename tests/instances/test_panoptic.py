@@ -242,11 +242,11 @@ def test_what_differs_is_not_merged(options, message):
 
 def test_wrong_arguments_are_named():
     counts = PanopticCounts(2)
-    with pytest.raises(ValueError, match="truth_classes has values that are no class: 5;"):
+    with pytest.raises(ValueError, match="truth_classes contains undeclared values: 5;"):
         counts.update([5], [0], [0], [0])
-    with pytest.raises(ValueError, match="pred_classes has values that are no class: 7;"):
+    with pytest.raises(ValueError, match="pred_classes contains undeclared values: 7;"):
         counts.update([0], [0], [7], [0])
-    with pytest.raises(ValueError, match="pred_ids holds -1; it must lie between 0 and 4294967295"):
+    with pytest.raises(ValueError, match="pred_ids contains -1; expected 0 to 4294967295"):
         counts.update([0], [0], [0], [-1])
     with pytest.raises(ValueError, match=r"truth_ids has shape \(1,\) but pred_ids has \(2,\)"):
         counts.update([0], [0], [0, 0], [0, 0])

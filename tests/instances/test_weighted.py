@@ -84,7 +84,7 @@ def test_images_add_up_in_any_order_and_travel():
     state = json.loads(json.dumps(total.state_dict()))
     assert InstanceCounts.from_state_dict(state) == total.copy() == total
     assert pickle.loads(pickle.dumps(total)).iou().tolist() == total.iou().tolist()
-    with pytest.raises(ValueError, match="objects must be rows of value, size, tp and how often"):
+    with pytest.raises(ValueError, match="objects must be rows of value, size, tp and a number"):
         InstanceCounts.from_state_dict(state | {"objects": [[1, 2, 3, 1]]})
     with pytest.raises(ValueError, match="class '0' is a thing on one side only"):
         total.merge(InstanceCounts(4, things=[1]))
@@ -104,10 +104,10 @@ def test_bad_input_is_refused():
         counts.update(TRUTH, OBJECT, PRED[:3])
     with pytest.raises(TypeError, match="instances is float64"):
         counts.update(TRUTH, OBJECT / 2, PRED)
-    with pytest.raises(ValueError, match="truth has values that are no class: 5; declare them"):
+    with pytest.raises(ValueError, match="truth contains undeclared values: 5; declare them"):
         counts.update([5], [0], [7])
-    with pytest.raises(ValueError, match="pred has values that are no class: 5; declare them"):
+    with pytest.raises(ValueError, match="pred contains undeclared values: 5; declare them"):
         counts.update([7], [0], [5])
     assert counts == InstanceCounts(STREET)
-    with pytest.raises(ValueError, match="no average size for objects of truth value 24"):
+    with pytest.raises(ValueError, match="no entry for truth value 24"):
         counted().iou({26: 3.0})

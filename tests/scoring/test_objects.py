@@ -176,16 +176,16 @@ def also(**values):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (set_first(area=3), "segment 1 has 2 pixels, but its annotation says area 3; make the"),
-        (set_first(area="2"), "segment 1 has 2 pixels, but its annotation says area '2'"),
+        (set_first(area=3), "segment 1 has 2 pixels, but its annotation has area 3; regenerate"),
+        (set_first(area="2"), "segment 1 has 2 pixels, but its annotation has area '2'"),
         (set_first(id="1"), "entry 0: its 'id' must be int, not '1'"),
-        (set_first(id=7), "has segments that its annotation lacks: 1"),
-        (also(id=7, category_id=1), "lacks segments that its annotation has: 7"),
-        (also(id=0, category_id=1), "lacks segments that its annotation has: 0"),
+        (set_first(id=7), "segment ids missing from its annotation: 1"),
+        (also(id=7, category_id=1), "does not contain segment ids of its annotation: 7"),
+        (also(id=0, category_id=1), "does not contain segment ids of its annotation: 0"),
         (also(id=1, category_id=2), "segment 1 has two classes, 1 and 2"),
         (lambda annotations: annotations.clear(), "has no annotation in"),
         (set_first(category_id=9), "9: 2 px"),
-        (lambda annotations: annotations[0].pop("file_name"), "needs COCO's annotations;"),
+        (lambda annotations: annotations[0].pop("file_name"), "requires COCO annotations;"),
         (
             lambda annotations: annotations.append(
                 {"image_id": annotations.pop()["image_id"], "category_id": 1, "segmentation": []}
@@ -204,7 +204,7 @@ def test_without_annotations(coco, tmp_path):
     with pytest.raises(ValueError, match="arrays have no 'coco' object ids"):
         segiou.score([[0, 1]], [[0, 1]], labels=2, objects="coco")
     for source, problem in (
-        ("kitti", "is a PNG with one channel; the ids of 'kitti' are in a .label file"),
+        ("kitti", "is a PNG with one channel; --objects kitti expects a .label file"),
         ("coco", "needs COCO's annotations"),
     ):
         with pytest.raises(DataError, match=problem):
@@ -214,11 +214,11 @@ def test_without_annotations(coco, tmp_path):
         segiou.score_folder(*colours, labels=2, objects="cityscapes")
     with pytest.raises(DataError, match="colors; if they are ids of COCO: objects='coco'"):
         segiou.score_folder(*colours, labels=coco / "truth.json", objects=True)
-    with pytest.raises(DataError, match=r"needs COCO's annotations; .* does not exist"):
+    with pytest.raises(DataError, match=r"requires COCO annotations; .* does not exist"):
         segiou.score_folder(STREETS / "truth", STREETS / "model_a", labels=2, objects="coco")
     Image.fromarray(np.zeros((2, 2, 3), np.uint8)).save(tmp_path / "x.png")
     truth = coco / "truth" / "north_0001.png"
-    with pytest.raises(DataError, match=r"needs COCO's annotations; .* does not exist"):
+    with pytest.raises(DataError, match=r"requires COCO annotations; .* does not exist"):
         segiou.score_folder(truth, tmp_path / "x.png", labels=2, objects="coco")
 
 
@@ -387,9 +387,7 @@ def test_images_have_a_least_size_in_mm_by_their_spacing():
     assert run.objects.tp.tolist() == [1, 2]
     assert run.object_options.spacing == (0.5, 1.0)
     assert "components below 2 mm² are void" in " ".join(str(run.report()).split())
-    with pytest.raises(
-        ValueError, match="min_size=2mm2 needs masks of 2 axes whose spacing is known"
-    ):
+    with pytest.raises(ValueError, match="min_size=2mm2 requires masks with 2 axes and a spacing"):
         segiou.score([image], [image], **options)
     with pytest.raises(ValueError, match="spacing must be two or three positive numbers"):
         segiou.score([image], [image], spacing=(0.5, 0), **options)
@@ -402,7 +400,7 @@ def test_images_have_a_least_size_in_mm_by_their_spacing():
 
 @pytest.mark.parametrize(
     ("size", "problem"),
-    [(text, f"min_size is '{text}'; give pixels") for text in ("", "mm3", "5cm3", "5mm", "5 5")]
+    [(text, f"invalid min_size '{text}'; use pixels") for text in ("", "mm3", "5cm3", "5mm", "5 5")]
     + [("-1mm3", "must be at least 0, got -1"), ("infmm3", "must be at most"), ("nan", "got NaN")],
 )
 def test_texts_that_are_no_size_are_named(size, problem):
@@ -452,7 +450,7 @@ def test_the_instance_ids_of_cityscapes(tmp_path):
 
 def test_the_row_of_means_says_that_its_counts_are_sums():
     report = segiou.score([[[0, 1]]], [[[0, 1]]], labels=2, objects=True).report()
-    assert "mean over 2 classes, with sums of found, missed and invented" in " ".join(
+    assert "mean over 2 classes; found, missed and false positive are totals" in " ".join(
         str(report).split()
     )
 
@@ -500,9 +498,7 @@ def test_ids_with_loss_are_refused_like_classes(tmp_path):
 
 def test_class_maps_in_the_place_of_instance_ids_are_recognised(tmp_path):
     plain, ids = np.uint8([7, 7, 26, 26]), np.uint16([7, 7, 26000, 26001])
-    problem = (
-        r"pred/x.png: has classes and no objects: car is 26, an object of it would be 26000 \+"
-    )
+    problem = r"pred/x.png: contains class ids only: car is 26, but instances would be 26000 \+"
     for name, truth in (("both", plain), ("pred", ids)):
         (tmp_path / name).mkdir()
         with pytest.raises(DataError, match=problem):
@@ -532,7 +528,7 @@ def test_the_points_of_semantickitti(tmp_path):
     run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels, objects=options)
     assert run.objects.detections.tolist() == [[0, 1, 2], [1, 0, 0]]
     assert run.objects.summary()["protocol"] == "semantickitti"
-    assert "absent classes count 0" in " ".join(str(run.report()).split())
+    assert "absent classes count as 0" in " ".join(str(run.report()).split())
     assert run.total().matrix.tolist() == [[80, 0], [0, 40]]
     plain = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels)
     assert plain.total() == run.total() and plain.objects is None
@@ -599,7 +595,7 @@ def test_wrong_options_are_named(options, error, message):
         segiou.score_folder("truth", "pred", **{"labels": 2, **options})
     with pytest.raises(ValueError, match="protocol must be"):
         ObjectOptions(protocol="voc")
-    with pytest.raises(ValueError, match="no effect on the objects of 'coco', which its"):
+    with pytest.raises(ValueError, match="apply to components only; files of source 'coco'"):
         ObjectOptions("coco", min_size=5)
     with pytest.raises(TypeError, match="things must be names of classes, such as"):
         ObjectOptions(things="car")
@@ -609,9 +605,9 @@ def test_wrong_options_are_named(options, error, message):
 @pytest.mark.parametrize(
     ("match", "cut", "message"),
     [
-        ([9, 1, 1], None, "has no class"),
+        ([9, 1, 1], None, "unknown class"),
         ([0, 3, 2], None, "an intersection above its union"),
-        ([0, 0, 2], None, "has no class"),
+        ([0, 0, 2], None, "unknown class"),
         ([0, 2, 2], -1, "is cut off"),
     ],
 )

@@ -107,7 +107,7 @@ def test_each_case_and_structure_is_measured(folder, convention):
         "found",
         "found",
         "missed",
-        "invented",
+        "false_positive",
     ]
 
 
@@ -204,7 +204,7 @@ def test_forged_rows_are_refused(folder, change):
     forged(path, lambda rows: rows)
     assert len(segiou.Run.open(path).surfaces) == 12
     forged(path, change)
-    with pytest.raises(RunFileError, match="its surfaces are no rows"):
+    with pytest.raises(RunFileError, match="invalid surface rows"):
         _ = segiou.Run.open(path).surfaces
 
 
@@ -261,7 +261,7 @@ def test_the_command_from_table_to_json(folder, capsys):
     command += ["--surface", "medpy", "--per-image", str(folder / "cases.csv")]
     assert main([*command, "--run", str(folder / "r.sqlite")]) == 0
     table = capsys.readouterr().out
-    assert "surfaces as medpy measures them, distances in mm" in " ".join(table.split())
+    assert "surfaces: convention medpy, distances in mm" in " ".join(table.split())
     core = next(line for line in table.splitlines() if line.startswith("core ") and "∞" in line)
     assert core.split()[1:4] == ["2", "1", "1"]
     with (folder / "cases.csv").open(newline="") as file:
@@ -292,7 +292,7 @@ def test_the_command_from_table_to_json(folder, capsys):
 
     for format in ("markdown", "html", "csv"):
         assert main(["report", str(folder / "r.sqlite"), "--format", format]) == 0
-    assert "surfaces as medpy" in capsys.readouterr().out
+    assert "surfaces: convention medpy" in capsys.readouterr().out
 
 
 def test_boundary_alone_measures_the_surfaces_of_volumes(folder):
@@ -309,7 +309,7 @@ def test_boundary_alone_measures_the_surfaces_of_volumes(folder):
 def test_what_missed_ones_count_is_data(folder):
     options = SurfaceOptions(empty={"hausdorff": (math.nan, "diagonal", 100.0)})
     run = scored(folder, surfaces=options, run=folder / "r.sqlite")
-    assert "structure counts 0" in " ".join(str(run.report()).split())
+    assert "structure counts as 0" in " ".join(str(run.report()).split())
     rows = {row["id"]: row for row in segiou.Run.open(run.path).rows()}
     assert rows["c"]["hausdorff:core"] == 100
     size = np.multiply(CASES["d"][0].shape, SPACINGS[3])
@@ -323,8 +323,10 @@ def test_a_structure_may_have_tolerances_of_its_own(folder):
     )
     run = scored(folder, surfaces=options)
     text = " ".join(str(run.report()).split())
-    counted = "for surface Dice a missed structure counts 0, an invented one counts 0, one in "
-    assert f"{counted}neither counts 1; own tolerances: core 3" in text
+    counted = "for surface Dice a missed structure counts as 0, a false positive counts as 0, "
+    assert (
+        f"{counted}a structure absent from both counts as 1; individual tolerances: core 3" in text
+    )
     rows = run.rows()
     assert {"surface_dice_3:core", "surface_dice_1:edema"} <= set(rows[0])
     assert rows[0]["surface_dice_3:core"] == 1
@@ -432,7 +434,7 @@ def test_csv_has_the_surfaces_of_classes():
     report = patients("model_a", exclude=["background"]).report()
     background, organ, *_ = csv.DictReader(report.to_csv().splitlines())
     row = report.to_dict()["surfaces"][0]
-    assert (row["label"], organ["surfaces_invented"]) == ("organ", "1")
+    assert (row["label"], organ["surfaces_false_positive"]) == ("organ", "1")
     assert float(organ["dice:mean"]) == row["dice"]["mean"]
     assert float(organ["hausdorff_95:median"]) == row["hausdorff_95"]["median"]
     assert organ["hausdorff_95:mean"] == "inf"
@@ -516,7 +518,7 @@ def test_the_page_has_the_distances(tmp_path):
     section = section[: section.index("</section>")]
     for row in run.report().surfaces:
         assert f'<span class="name">{row["label"]}</span>' in section
-    assert "Surfaces as segiou measures them, distances in mm." in section
+    assert "Surfaces: convention segiou, distances in mm." in section
     assert "of the voxels that are a class" in page and '"unit":"voxels"' in page
     assert "of its voxels are predicted as" in page and "of its pixels" not in page
     case = next(c for c in run.report().surface_cases if c["case"] == "patient_05")
@@ -597,9 +599,9 @@ def test_tolerances_and_empty_masks_have_options(folder, capsys):
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        (["--boundary-tolerance", "coer=3mm"], "no such structure, but .*did you mean core"),
+        (["--boundary-tolerance", "coer=3mm"], "unknown structure .*did you mean core"),
         (["--boundary-tolerance", "1mm,core=3"], "use the same unit for all tolerances"),
-        (["--boundary-tolerance", "core=x"], "'x' is no tolerance"),
+        (["--boundary-tolerance", "core=x"], "invalid tolerance 'x'"),
         (["--empty", "dice"], "expected MEASURE=BOTH,TRUTH,PRED"),
         (["--empty", "recall=1,0,0"], "a measure of empty masks"),
         (["--empty", "dice=1,0"], "three numbers or 'diagonal'"),
