@@ -14,6 +14,8 @@ from segiou.labels.label_set import LabelSet
 from segiou.masks.read import MaskError, RawMask
 
 _UNKNOWN = np.uint16(0xFFFF)
+#: Pixels that are mapped at once.
+_PIECE_PIXELS = 1 << 18
 
 
 def labels_of_colors(
@@ -30,10 +32,15 @@ def labels_of_colors(
             problem += f"; pass a label set with colors{_if_coco(labels)}"
         raise MaskError(path, problem)
     table, values = _color_table(labels)
-    codes = table[_packed(rgb)]
-    if (codes == _UNKNOWN).any():
-        raise MaskError(path, _unknown_text(rgb[codes == _UNKNOWN], labels))
-    found: NDArray[np.integer[Any]] = values[codes]
+    found: NDArray[np.integer[Any]] = np.empty(rgb.shape[:2], values.dtype)
+    # In pieces, because codes need four times the memory of labels.
+    rows = max(1, _PIECE_PIXELS // max(1, rgb.shape[1]))
+    for top in range(0, rgb.shape[0], rows):
+        codes = table[_packed(rgb[top : top + rows])]
+        if (codes == _UNKNOWN).any():
+            unknown = rgb[table[_packed(rgb)] == _UNKNOWN]
+            raise MaskError(path, _unknown_text(unknown, labels))
+        values.take(codes, out=found[top : top + rows])
     return found
 
 

@@ -1,4 +1,4 @@
-"""Image masks: PNG, decoded by compiled code or Pillow, and the other formats of Pillow.
+"""Image masks: PNG, decoded by compiled code or Pillow, PGM and PPM, and other formats of Pillow.
 
 Compiled code decodes plain PNG files, with the same result as Pillow, which reads all others.
 Corrupt files never give values.
@@ -7,6 +7,7 @@ Corrupt files never give values.
 from __future__ import annotations
 
 import io
+import re
 import struct
 import zlib
 from pathlib import Path
@@ -17,7 +18,7 @@ from PIL import Image, UnidentifiedImageError
 
 from segiou._support.optional import load_part, warn_missing
 from segiou._support.text import plural
-from segiou.masks.read import MAX_RATIO, MaskError, RawMask, damage
+from segiou.masks.read import MAX_RATIO, MaskError, RawMask, damage, inflater
 
 _COMPILED = "segiou.masks._png"
 _png = load_part(_COMPILED)
@@ -31,6 +32,16 @@ MAX_PIXELS = 1024 * 1024 * 1024 // 4 // 3
 _MOST_SCRATCH = 1 << 24
 #: Spare bytes that the compiled decoder needs.
 _GAP = 16
+#: Pixels are decompressed in pieces of this size to count them.
+_PIECE_BYTES = 1 << 20
+#: Channels by PNG's colour type.
+_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+#: First column and row, and steps, of the passes of an interlaced PNG.
+_ADAM7 = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2)]
+_ADAM7 += [(0, 1, 1, 2)]
+_GAP_OR_COMMENT = rb"(?:\s|#[^\r\n]*[\r\n])+"
+#: Kind, width, height and maximum of a PGM or PPM.
+_NETPBM = re.compile(_GAP_OR_COMMENT.join([rb"P([2356])", *[rb"(\d{1,9})"] * 3]) + rb"\s")
 _LOSSY = {"JPEG", "JPEG2000", "MPO", "WEBP", "AVIF", "HEIF"}
 _LABEL_MODES = {"1", "L", "P", "I", "I;16", "I;16B", "I;16L"}
 
@@ -108,15 +119,19 @@ def read_png(data: bytes, *, scratch: Scratch | None = None) -> RawMask | None:
 
 
 def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
-    """Read an image from its content: a PNG, or another format of Pillow."""
+    """Read an image from its content: PNG, PGM, PPM, or another format of Pillow."""
     if (plain := read_png(data, scratch=scratch)) is not None:
         return plain
-    if data.startswith(SIGNATURE):
-        _check_png(data, path)
+    if data[:2] in (b"P2", b"P3", b"P5", b"P6"):
+        return _from_netpbm(data, path)
+    has_16_bits = data.startswith(SIGNATURE) and _check_png(data, path)
     with damage(path, "is corrupt"):
         try:
             with Image.open(io.BytesIO(data)) as image:
-                return _from_pillow(image, path)
+                mask = _from_pillow(image, path)
+            if has_16_bits and mask.is_color:
+                _check_low_bytes(data, mask, path)
+            return mask
         except UnidentifiedImageError as error:
             raise MaskError(path, f"is not an image (starts with {data[:12]!r})") from error
         except Image.DecompressionBombError as error:
@@ -124,10 +139,14 @@ def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
             raise MaskError(path, problem) from error
 
 
-def _check_png(data: bytes, path: str | Path) -> None:
-    """Check every checksum; Pillow does not, and would return corrupt pixels."""
+def _check_png(data: bytes, path: str | Path) -> bool:
+    """Check checksums and size of a PNG, which Pillow does not; return whether it has 16 bits.
+
+    Pillow fills missing rows with zeros, and allocates forged sizes.
+    """
     at = len(SIGNATURE)
     kind = b""
+    parts = []
     while kind != b"IEND":
         head = data[at : at + 8]
         stop = at + 12 + int.from_bytes(head[:4], "big")
@@ -137,7 +156,85 @@ def _check_png(data: bytes, path: str | Path) -> None:
         if zlib.crc32(data[at + 4 : stop - 4]) != int.from_bytes(data[stop - 4 : stop], "big"):
             name = kind.decode("latin-1")
             raise MaskError(path, f"is corrupt: chunk {name!r} fails its checksum")
+        if kind == b"IDAT":
+            parts.append(data[at + 8 : stop - 4])
         at = stop
+    header = data[16:29]
+    if len(header) < 13 or header[9] not in _CHANNELS:
+        return False  # Pillow reports it
+    if header[8:10] == b"\x10\4":
+        raise MaskError(path, "has 16 bits and an alpha channel; save it without alpha channel")
+    size = _png_bytes(*struct.unpack(">IIBBxxB", header))
+    if size > MAX_RATIO * sum(map(len, parts)):
+        raise MaskError(path, "is corrupt: declares a size that its data cannot fill")
+    engine, left = inflater.decompressobj(), size
+    with damage(path, "is corrupt"):
+        for part in parts:
+            while part and left and not engine.eof:
+                left -= len(engine.decompress(part, min(left, _PIECE_BYTES)))
+                part = engine.unconsumed_tail
+    if left:
+        raise MaskError(path, f"is truncated: {left} of {size} bytes of pixels are missing")
+    return header[8] == 16
+
+
+def _png_bytes(width: int, height: int, depth: int, color: int, interlaced: int) -> int:
+    """Bytes of the decompressed rows of a PNG, with one filter byte each."""
+    size = 0
+    for x, y, across, down in _ADAM7 if interlaced else [(0, 0, 1, 1)]:
+        columns, rows = -(-(width - x) // across), -(-(height - y) // down)
+        if columns > 0 and rows > 0:
+            size += rows * (-(-columns * depth * _CHANNELS[color] // 8) + 1)
+    return size
+
+
+def _check_low_bytes(data: bytes, mask: RawMask, path: str | Path) -> None:
+    """Raise an error unless 16-bit colours are 8-bit colours with both bytes equal.
+
+    Pillow returns the high bytes.
+    """
+    with Image.open(io.BytesIO(data)) as image:
+        # In the other byte order, the low bytes become the high ones.
+        (kind, box, offset, mode), *_ = image.tile
+        image.tile = [type(image.tile[0])(kind, box, offset, mode.replace("16B", "16L"))]
+        low = np.asarray(image)[..., :3]
+    if not np.array_equal(low, mask.values):
+        raise MaskError(path, "has 16 bits per channel; save colours with 8 bits")
+
+
+def _from_netpbm(data: bytes, path: str | Path) -> RawMask:
+    """Read the samples of a PGM or PPM; Pillow would rescale them by the maximum value."""
+    if (header := _NETPBM.match(data)) is None:
+        raise MaskError(path, "is corrupt: invalid PGM or PPM header")
+    kind, width, height, most = map(int, header.groups())
+    is_color = kind in (3, 6)
+    if not (width > 0 and height > 0 and width * height <= MAX_PIXELS and 0 < most < 1 << 16):
+        raise MaskError(path, f"declares an invalid size {width} × {height} or maximum {most}")
+    body = data[header.end() :]
+    count = width * height * (3 if is_color else 1)
+    if kind in (2, 3):
+        body = re.sub(rb"#[^\r\n]*", b"", body)
+        if re.search(rb"[^0-9\s]", body):
+            raise MaskError(path, "is corrupt: its samples are not numbers")
+        samples = np.fromstring(body.decode("ascii"), np.int64, sep=" ")
+    else:
+        dtype = np.dtype(np.uint8 if most < 256 else ">u2")
+        size = len(body) // dtype.itemsize if len(body) < count * dtype.itemsize else count
+        samples = np.frombuffer(body, dtype, size)
+        if body[count * dtype.itemsize :].strip():
+            raise MaskError(path, "contains data after its pixels; save each image separately")
+    if samples.size != count:
+        raise MaskError(path, f"is corrupt: has {samples.size} samples, expected {count}")
+    if (largest := int(samples.max())) > most or int(samples.min()) < 0:
+        raise MaskError(path, f"is corrupt: has a sample {largest} above its maximum {most}")
+    if is_color and most > 255:
+        if (samples % 257).any():
+            raise MaskError(path, "has 16 bits per channel; save colours with 8 bits")
+        samples, most = samples // 257, 255
+    pixels = samples.astype(np.uint8 if most < 256 else np.uint16)
+    if is_color:
+        return RawMask(pixels.reshape(height, width, 3), "RGB", "PPM")
+    return RawMask(pixels.reshape(height, width), "L" if most < 256 else "I;16", "PPM")
 
 
 def _from_pillow(image: Image.Image, path: str | Path) -> RawMask:
