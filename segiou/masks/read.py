@@ -24,8 +24,8 @@ from segiou.labels.label_set import LabelSet
 from segiou.masks.pairing import IS_A_PICKLE, MASK_SUFFIXES, split_ending
 
 if TYPE_CHECKING:
+    from segiou.masks.georeference import Raster
     from segiou.masks.image_files import Scratch
-    from segiou.masks.tiff import Raster
     from segiou.masks.volumes import Volume
 
 # zlib-ng is several times faster and equally strict; faster libraries accept codes that
@@ -41,6 +41,8 @@ MAX_RATIO = 1032
 
 #: Size limit of arrays in .npz files, which are decompressed whole.
 _MOST_NPZ_BYTES = 1 << 30
+#: Errors of libraries whose text does not describe the file.
+_SLIPS = (ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError)
 #: Extensions of label volumes.
 VOLUME_SUFFIXES = (".nii.gz", ".nii", ".nrrd", ".mha", ".mhd")
 #: Extension of point cloud labels.
@@ -120,9 +122,10 @@ def damage(path: str | Path, what: str, *passed: type[BaseException]) -> Iterato
     except passed:
         raise
     except Exception as error:
-        # Some libraries print a page of context first.
+        # Some libraries print a page of context first; their slips say nothing about the file.
         text = str(error).rstrip().rpartition("\n")[2].strip() or type(error).__name__
-        raise MaskError(path, f"{what}: {text}") from error
+        text = "" if isinstance(error, _SLIPS) else f": {text}"
+        raise MaskError(path, f"{what}{text}") from error
 
 
 def read_mask(

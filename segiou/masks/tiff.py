@@ -16,11 +16,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou.masks.georeference import raster_of
 from segiou.masks.read import MaskError, RawMask, damage, inflater
 from segiou.masks.windows import FileMask, RemoteFile
 
@@ -42,21 +43,17 @@ _DEFLATE = (8, 32946)
 _ENGINES = {**dict.fromkeys(_DEFLATE, inflater.decompressobj), 34925: lzma.LZMADecompressor}
 #: Compressions that tifffile supports without imagecodecs, including none and PackBits.
 _SUPPORTED = {1, 32773, *_ENGINES}
+#: Bits per sample that tifffile decodes without imagecodecs.
+_WHOLE_BITS = {1, 8, 16, 32, 64}
 #: Segments below this size cannot decompress to a harmful size.
 _HARMLESS_BYTES = 1 << 14
 _LOSSY_COMPRESSIONS = {6, 7, 33003, 33004, 33005, 34712, 34892, 50001}
 
-_NODATA, _SCALE, _TIE_POINTS, _TRANSFORM, _KEYS = 42113, 33550, 33922, 34264, 34735
-_RASTER_TYPE, _GEOGRAPHIC, _PROJECTED = 1025, 2048, 3072
-#: This code and larger ones are not EPSG codes.
-_USER_DEFINED = 32767
 #: Flag of pages that are overviews, as in a COG.
 _REDUCED = 1
 _GDAL = {"GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR", "GDAL_CACHEMAX": 64}
 #: GDAL decompresses strips whole; larger ones would need too much memory.
 _MOST_BLOCK_BYTES = 1 << 30
-#: Tolerance of corners, in pixels.
-_TOLERANCE = 0.01
 
 
 def from_tiff(data: bytes, path: str | Path) -> RawMask:
@@ -74,25 +71,42 @@ def from_tiff(data: bytes, path: str | Path) -> RawMask:
             raise MaskError(path, problem)
         for i, (at, count) in enumerate(zip(page.dataoffsets, page.databytecounts, strict=True)):
             _check_decompressed_size(page, data[at : at + count], i, path)
-        lossy, raster = int(page.compression) in _LOSSY_COMPRESSIONS, raster_of(page)
-        if _can_decompress(page):
-            array = page.asarray()
-        else:
+        (kind, lossy), raster = _kind(page), raster_of(page)
+        if not _can_decode(page) and _pillow_keeps(page):
             from segiou.masks.image_files import from_image
 
             with suppress(MaskError):
-                return from_image(data, path)._replace(lossy=lossy, raster=raster)
-            with closing(GdalFile(path, page, data)) as unpacked:
-                array = unpacked[:, :]
+                return from_image(data, path)._replace(kind=kind, lossy=lossy, raster=raster)
         mode = _mode(page, path)
+        if _can_decode(page):
+            array = page.asarray()
+        else:
+            with closing(GdalFile(path, page, data)) as decoded:
+                array = decoded[:, :]
         # tifffile drops axes of length 1.
         shape = (height, width, *((3,) if mode == "RGB" else ()))
-        return RawMask(array.reshape(shape), mode, "TIFF", lossy, raster=raster)
+        return RawMask(array.reshape(shape), mode, kind, lossy, raster=raster)
 
 
-def _can_decompress(page: Any) -> bool:
-    """Whether tifffile can decompress a page; without imagecodecs it has few decoders."""
-    return page.compression in _SUPPORTED or find_spec("imagecodecs") is not None
+def _kind(page: Any) -> tuple[str, bool]:
+    """The name of the format, and whether its compression is lossy."""
+    if int(page.compression) not in _LOSSY_COMPRESSIONS:
+        return "TIFF", False
+    return f"TIFF with {page.compression.name} compression", True
+
+
+def _can_decode(page: Any) -> bool:
+    """Whether tifffile can decode a page; without imagecodecs it has few decoders."""
+    if find_spec("imagecodecs") is not None:
+        return True
+    return page.compression in _SUPPORTED and page.bitspersample in _WHOLE_BITS
+
+
+def _pillow_keeps(page: Any) -> bool:
+    """Whether Pillow returns the stored values; it scales and inverts others."""
+    bits, kind = int(page.bitspersample), int(page.photometric)
+    is_plain = (kind == 1 and bits in (1, 8, 16)) or (kind == 2 and bits == 8) or kind == 3
+    return is_plain or int(page.compression) in _LOSSY_COMPRESSIONS
 
 
 def open_tiff(path: str | Path, least: int, remote: RemoteFile | None = None) -> RawMask | None:
@@ -105,9 +119,9 @@ def open_tiff(path: str | Path, least: int, remote: RemoteFile | None = None) ->
         if page.imagelength * page.imagewidth < least:
             return None
         page = _mask_page(opened, remote.size if remote else Path(path).stat().st_size, path)
-        mode, lossy = _mode(page, path), int(page.compression) in _LOSSY_COMPRESSIONS
+        mode = _mode(page, path)
         values = TiffMask(path, page, mode, remote)
-        return RawMask(values, mode, "TIFF", lossy, raster=raster_of(page))
+        return RawMask(values, mode, *_kind(page), raster=raster_of(page))
 
 
 class TiffMask(FileMask):
@@ -125,7 +139,7 @@ class TiffMask(FileMask):
         self._inflated = _InflatedRows(self) if is_large and in_turn else None
         is_open = has_rows and page.compression == 1 and page.predictor == 1
         self._by_row = is_open or self._inflated is not None
-        by_gdal = not _can_decompress(page) or (is_large and page.compression != 1 and not in_turn)
+        by_gdal = not _can_decode(page) or (is_large and page.compression != 1 and not in_turn)
         # First, because a failure would leave the file open.
         self._gdal = GdalFile(path, page, remote=remote) if by_gdal else None
         chunks = (1, page.imagewidth) if self._by_row else self._segment
@@ -139,6 +153,10 @@ class TiffMask(FileMask):
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
         if self._gdal is not None:
             return self._gdal[index].astype(self.dtype, copy=False)
+        with damage(self.path, "is a corrupt TIFF", OSError, MemoryError):
+            return self._window(index)
+
+    def _window(self, index: tuple[slice, ...]) -> NDArray[Any]:
         (top, bottom), (left, right) = (
             part.indices(length)[:2] for part, length in zip(index, self.shape, strict=True)
         )
@@ -240,6 +258,8 @@ def _mode(page: Any, path: str | Path) -> str:
     if page.imagedepth == 1 and samples == 1:
         return "tiff"
     if page.imagedepth == 1 and samples == 3 and kind == "RGB" and page.planarconfig == 1:
+        if page.dtype.itemsize > 1:
+            raise MaskError(path, "has more than 8 bits per channel; save colours with 8 bits")
         return "RGB"
     raise MaskError(path, f"has {samples} channels ({kind}); expected one")
 
@@ -260,6 +280,9 @@ def _mask_page(file: Any, size: int, path: str | Path) -> Any:
         raise MaskError(
             path, f"has {others + 1} pages; expected one. Save each page as a separate file"
         )
+    if Path(f"{path}.msk").is_file():
+        problem = "has an external mask file (.msk); store nodata as a pixel value instead"
+        raise MaskError(path, problem)
     page = pages[0]
     if absent := [name for name in _REQUIRED if name not in page.tags]:
         raise MaskError(path, f"is a corrupt TIFF: no {', '.join(absent)} tag")
@@ -273,6 +296,8 @@ def _mask_page(file: Any, size: int, path: str | Path) -> Any:
             "differently; save the pixels in display order, without the tag"
         )
         raise MaskError(path, problem)
+    if page.predictor == 3 and page.dtype is not None and page.dtype.kind in "biu":
+        raise MaskError(path, "uses predictor 3, which is for floats; save it with predictor 2")
     _check_segments(page, size, path)
     return page
 
@@ -296,6 +321,9 @@ def _check_segments(page: Any, size: int, path: str | Path) -> None:
     for i, (offset, count) in enumerate(zip(offsets, counts, strict=True)):
         rows = tall if page.is_tiled else min(tall, height - tall * (i % down))
         unpacked = rows * _row_bytes(page, wide)
+        if offset == count == 0:
+            problem = f"does not contain tile or strip {i} (SPARSE_OK); save it with all of them"
+            raise MaskError(path, problem)
         if offset < _HEADER_BYTES or offset + count > size:
             problem = "is outside the file's data"
         elif count < (unpacked if page.compression == 1 else 1):
@@ -342,18 +370,6 @@ def _check_decompressed_size(page: Any, packed: bytes, segment: int, path: str |
             raise MaskError(path, problem)
 
 
-def nodata_of(file: Any) -> int | None:
-    """The nodata value of a TIFF, given by path or content; None if it has none."""
-    import tifffile
-
-    try:
-        with tifffile.TiffFile(file) as opened:
-            page: Any = opened.pages.first
-            return raster_of(page).nodata if page.samplesperpixel == 1 else None
-    except Exception:  # noqa: BLE001 - reading the file reports the problem
-        return None
-
-
 class GdalFile:
     """A TIFF opened by rasterio: a local file, its content, or a remote file.
 
@@ -372,9 +388,12 @@ class GdalFile:
             rasterio: Any = import_module("rasterio")
         except ImportError as error:
             packed = getattr(page.compression, "name", page.compression)
+            bits = (
+                "" if page.bitspersample in _WHOLE_BITS else f"{page.bitspersample}-bit values and "
+            )
             problem = (
-                f"uses {packed} compression, which needs pip install 'segiou[geo]'; or save it "
-                "with deflate, in tiles of 256 × 256 or so"
+                f"uses {bits}{packed} compression, which needs pip install 'segiou[geo]'; or save "
+                "it with 8 bits and deflate, in tiles of 256 × 256 or so"
             )
             raise MaskError(path, problem) from error
         # Opens only this file, with a small cache.
@@ -401,85 +420,3 @@ class GdalFile:
     def close(self) -> None:
         """Close the file."""
         self._dataset.close()
-
-
-class Raster(NamedTuple):
-    """The georeference of a raster, as far as its file contains one.
-
-    Attributes
-    ----------
-    nodata : int, optional
-        The value of pixels without data.
-    affine : tuple of float, optional
-        ``a, b, c, d, e, f``: the corner of a pixel is at x = a column + b row + c
-        and y = d column + e row + f.
-    crs : str
-        Coordinate reference system, such as ``"EPSG:32632"``; empty if unknown.
-    """
-
-    nodata: int | None = None
-    affine: tuple[float, ...] | None = None
-    crs: str = ""
-
-    def difference(
-        self, pred: Raster, shape: tuple[int, ...], pred_shape: tuple[int, ...]
-    ) -> str | None:
-        """Describe how a prediction's georeference differs from this truth; None if it does not."""
-        if self.crs and pred.crs and self.crs != pred.crs:
-            return f"the coordinate system {pred.crs}, but its truth has {self.crs}"
-        if self.affine is None or pred.affine is None:
-            return None
-        a, b, _, d, e, _ = self.affine
-        most = _TOLERANCE * max(math.hypot(a, d), math.hypot(b, e))
-        corners = zip(_corners(self.affine, shape), _corners(pred.affine, pred_shape), strict=True)
-        if all(math.dist(one, other) <= most for one, other in corners):
-            return None
-        return f"{_placed(pred.affine)}, but its truth has {_placed(self.affine)}"
-
-
-def raster_of(page: Any) -> Raster:
-    """The georeference in the tags of a page."""
-    try:
-        words = page.tags.valueof(_KEYS) or ()
-        # Four words per key, after a header of four; the second word of a number is 0.
-        entries = (words[at : at + 4] for at in range(4, len(words) - 3, 4))
-        keys = {key: value for key, place, _, value in entries if place == 0}
-        known = next((keys[k] for k in (_PROJECTED, _GEOGRAPHIC) if k in keys), _USER_DEFINED)
-        crs = f"EPSG:{known}" if 0 < known < _USER_DEFINED else ""
-        text = page.tags.valueof(_NODATA)
-        value = float(text) if isinstance(text, str) else math.nan
-        # The nodata value of floats, -3.4e38, cannot be a label.
-        nodata = int(value) if value.is_integer() and abs(value) < 1 << 63 else None
-        return Raster(nodata, _affine(page, keys), crs)
-    except (TypeError, ValueError, IndexError, OverflowError):
-        return Raster()
-
-
-def _affine(page: Any, keys: dict[int, int]) -> tuple[float, ...] | None:
-    matrix = page.tags.valueof(_TRANSFORM)
-    scale, ties = page.tags.valueof(_SCALE), page.tags.valueof(_TIE_POINTS)
-    if matrix:
-        a, b, _, c, d, e, _, f = matrix[:8]
-    elif scale and ties and len(ties) == 6:
-        (a, e), (column, row, _, x, y, _) = (scale[0], -scale[1]), ties
-        b = d = 0.0
-        c, f = x - a * column, y - e * row
-    else:
-        return None
-    if keys.get(_RASTER_TYPE) == 2:  # the points are the centres of pixels
-        c, f = c - (a + b) / 2, f - (d + e) / 2
-    found = tuple(map(float, (a, b, c, d, e, f)))
-    return found if all(map(math.isfinite, found)) and (a or d) and (b or e) else None
-
-
-def _corners(affine: tuple[float, ...], shape: tuple[int, ...]) -> list[tuple[float, float]]:
-    a, b, c, d, e, f = affine
-    height, width = shape[:2]
-    ends = ((0, 0), (width, 0), (0, height), (width, height))
-    return [(a * x + b * y + c, d * x + e * y + f) for x, y in ends]
-
-
-def _placed(affine: tuple[float, ...]) -> str:
-    a, b, c, d, e, f = affine
-    size = f"{math.hypot(a, d):.10g} × {math.hypot(b, e):.10g}"
-    return f"pixels of {size} from ({c:.10g}, {f:.10g})"

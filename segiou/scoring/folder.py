@@ -353,7 +353,7 @@ def _with_nodata(job: Job, pairing: Pairing) -> Job:
     first = pairing.pairs[0].truth if pairing.pairs else ""
     if not first.lower().endswith((".tif", ".tiff")):
         return job
-    from segiou.masks.tiff import nodata_of
+    from segiou.masks.georeference import nodata_of
 
     source, options = job.sources[0], job.options
     try:

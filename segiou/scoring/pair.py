@@ -28,7 +28,7 @@ from segiou.runs.image_counts import ImageCount, ImageFiles, pack_measured
 
 if TYPE_CHECKING:
     from segiou.instances.object_files import ObjectMask
-    from segiou.masks.tiff import Raster
+    from segiou.masks.georeference import Raster
     from segiou.masks.volumes import Volume
     from segiou.runs.header import Header
 

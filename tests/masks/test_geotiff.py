@@ -16,8 +16,8 @@ from mask_files import required
 
 import segiou
 from segiou.cli.main import main
+from segiou.masks.georeference import Raster
 from segiou.masks.read import MaskError, open_mask, read_mask
-from segiou.masks.tiff import Raster
 from segiou.masks.windows import open_windowed
 from segiou.scoring.job import DataError
 
@@ -92,12 +92,12 @@ def test_no_data_that_is_no_integer_says_nothing_of_labels(pair, nodata):
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ({"epsg": 32633}, "has the coordinate system EPSG:32633, but its truth has EPSG:32632"),
+        ({"epsg": 32633}, "has coordinate system EPSG:32633, but its truth has EPSG:32632"),
         (
             {"corner": (500010.0, 4600000.0)},
-            r"has pixels of 10 × 10 from \(500010, 4600000\), but its truth has pixels of 10 × 10",
+            r"has pixels of 10 × -10 from \(500010, 4600000\), but its truth has pixels of 10",
         ),
-        ({"size": 20.0}, "has pixels of 20 × 20 from"),
+        ({"size": 20.0}, "has pixels of 20 × -20 from"),
         ({"points": True}, r"from \(499995, 4600005\)"),
     ],
 )
@@ -374,3 +374,95 @@ def test_windows_of_a_remote_cog_through_gdal(tmp_path, monkeypatch, packed):
     run = segiou.score_folder(*places, labels=3)
     expected = segiou.score([masks["truth"]], [masks["pred"]], labels=3)
     assert run.total().matrix.tolist() == expected.total().matrix.tolist()
+
+
+@pytest.mark.parametrize("packed", ["NONE", *PACKED])
+@pytest.mark.parametrize("bits", [1, 2, 4, 7, 8, 12])
+@pytest.mark.parametrize("kind", ["MINISBLACK", "MINISWHITE"])
+def test_values_are_those_of_gdal_however_they_are_stored(tmp_path, packed, bits, kind):
+    rasterio = required("rasterio", "SEGIOU_REQUIRE_EXTRAS")
+    if packed == "LERC" and bits not in (8,):
+        pytest.skip("GDAL cannot write it")
+    mask = np.random.default_rng(bits).integers(0, 1 << bits, (20, 30))
+    dtype = "uint16" if bits > 8 else "uint8"
+    options = {"NBITS": bits} if bits != 8 else {}
+    path = gdal_tiff(
+        tmp_path / "a.tif", mask, packed=packed, dtype=dtype, photometric=kind, **options
+    )
+    with rasterio.open(path) as file:
+        expected = file.read(1)
+    np.testing.assert_array_equal(expected, mask)
+    np.testing.assert_array_equal(open_mask(path).values, expected)
+    with open_windowed(path, least=1).values as big:
+        np.testing.assert_array_equal(big[0:20, 0:30], expected)
+
+
+def test_values_of_7_bits_without_rasterio_name_the_extra(tmp_path, monkeypatch):
+    path = gdal_tiff(tmp_path / "a.tif", TRUTH, packed="DEFLATE", NBITS=7)
+    monkeypatch.setitem(sys.modules, "rasterio", None)
+    for read in (open_mask, partial(open_windowed, least=1)):
+        with pytest.raises(MaskError, match=r"uses 7-bit values and .*segiou\[geo\]"):
+            read(path)
+
+
+def test_a_sparse_tiff_is_refused_as_such(tmp_path):
+    mask = np.kron([[0, 1], [0, 0]], np.ones((16, 16)))
+    blocks = {"tiled": True, "blockxsize": 16, "blockysize": 16, "SPARSE_OK": True}
+    path = gdal_tiff(tmp_path / "a.tif", mask, packed="DEFLATE", **blocks)
+    with pytest.raises(MaskError, match=r"does not contain tile or strip 0 \(SPARSE_OK\)"):
+        open_mask(path)
+
+
+def test_floats_with_predictor_3_are_called_floats(tmp_path):
+    mask = np.ones((20, 30))
+    path = gdal_tiff(tmp_path / "a.tif", mask, packed="DEFLATE", dtype="float32", PREDICTOR=3)
+    with pytest.raises(MaskError, match="contains float32 values"):
+        open_mask(path)
+
+
+def test_an_external_mask_is_refused_like_an_internal_one(tmp_path):
+    path = gdal_tiff(tmp_path / "a.tif", TRUTH, packed="DEFLATE")
+    (tmp_path / "a.tif.msk").write_bytes(path.read_bytes())
+    for read in (open_mask, partial(open_windowed, least=1)):
+        with pytest.raises(MaskError, match=r"external mask file \(\.msk\)"):
+            read(path)
+
+
+LAEA = "+proj=laea +lat_0={} +lon_0=10 +x_0=4321000 +y_0=3210000 +ellps=GRS80 +units=m"
+#: Coordinate systems, and whether both place pixels alike.
+SYSTEMS = [
+    (LAEA.format(50), LAEA.format(50), True),
+    (LAEA.format(50), LAEA.format(10), False),
+    (LAEA.format(52), "EPSG:3035", True),
+    (LAEA.format(50), "EPSG:3035", False),
+    ("ESRI:102003", "ESRI:102008", False),
+    ("EPSG:32632", "EPSG:32633", False),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "is_same"), SYSTEMS)
+def test_custom_coordinate_systems_are_compared(tmp_path, first, second, is_same):
+    truth, pred = (
+        open_mask(gdal_tiff(tmp_path / f"{i}.tif", TRUTH, packed="DEFLATE", crs=crs)).raster
+        for i, crs in enumerate((first, second))
+    )
+    difference = truth.difference(pred, TRUTH.shape, TRUTH.shape)
+    assert (difference is None) == is_same, difference
+
+
+def test_custom_coordinate_systems_without_rasterio_name_the_extra(tmp_path, monkeypatch):
+    truth, pred = (
+        open_mask(gdal_tiff(tmp_path / f"{i}.tif", TRUTH, packed="DEFLATE", crs=crs)).raster
+        for i, crs in enumerate((LAEA.format(50), LAEA.format(10)))
+    )
+    monkeypatch.setitem(sys.modules, "rasterio.warp", None)
+    assert "segiou[geo]" in truth.difference(pred, TRUTH.shape, TRUTH.shape)
+    assert truth.difference(truth, TRUTH.shape, TRUTH.shape) is None
+
+
+def test_a_flipped_axis_shows_in_the_difference():
+    truth = Raster(affine=(10.0, 0.0, 500.0, 0.0, -10.0, 900.0))
+    pred = Raster(affine=(10.0, 0.0, 500.0, 0.0, 10.0, 900.0))
+    text = truth.difference(pred, (4, 4), (4, 4))
+    assert "10 × 10 from" in text
+    assert "10 × -10 from" in text
