@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from meanwhile import others_run_during
 
 kernel = pytest.importorskip(
     "segiou.counting._kernel", reason="the counting kernel is not built here"
@@ -63,18 +63,4 @@ def test_labels_that_change_meanwhile_do_no_harm():
 
 def test_other_threads_run_while_pixels_are_counted():
     long = np.broadcast_to(np.uint8(1), (1 << 15, 1 << 15))
-    begun, finished = threading.Event(), threading.Event()
-
-    def count():
-        begun.set()
-        counted(long, long)
-        finished.set()
-
-    worker = threading.Thread(target=count)
-    worker.start()
-    begun.wait()
-    # With the GIL held, this thread would come back from its sleep only after the count.
-    time.sleep(0.02)
-    ran_meanwhile = not finished.is_set()
-    worker.join()
-    assert ran_meanwhile
+    assert others_run_during(lambda: counted(long, long))

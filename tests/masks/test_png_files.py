@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import os
 import random
-import threading
-import time
 import zlib
 
 import numpy as np
 import pytest
+from meanwhile import others_run_during
 
 from segiou.masks.image_files import Scratch
 from segiou.masks.read import RawMask, read_mask
@@ -127,20 +126,8 @@ def test_other_threads_run_while_files_are_decoded(png, tmp_path):
     path.write_bytes(png.write(noise, filters=(3,)))
     os.utime(path, (1e9, 1e9))
     pixels = np.empty(151 * noise.size, np.uint8)
-    begun, found = threading.Event(), []
-
-    def decode():
-        begun.set()
-        found.extend(_files.read_small([str(path)] * 150, 0, pixels))
-
-    worker = threading.Thread(target=decode)
-    worker.start()
-    begun.wait()
-    # With the GIL held, this thread would come back from its sleep only after all files.
-    time.sleep(0.02)
-    ran_meanwhile = not found
-    worker.join()
-    assert ran_meanwhile
+    found = []
+    assert others_run_during(lambda: found.extend(_files.read_small([str(path)] * 150, 0, pixels)))
     assert found[-1][0] == (149 * noise.size, 500, 500, "L")
     np.testing.assert_array_equal(pixels[149 * noise.size :][: noise.size].reshape(500, 500), noise)
 
