@@ -10,7 +10,7 @@ from collections.abc import Callable
 def others_run_during(work: Callable[[], object], tries: int = 20) -> bool:
     """Whether this thread runs while another one is inside ``work``."""
     interval = sys.getswitchinterval()
-    # No thread is made to give up the interpreter lock: only a call that releases it lets others run.
+    # Threads keep the interpreter lock unless a call releases it.
     sys.setswitchinterval(1000)
     try:
         return any(_runs_during(work) for _ in range(tries))

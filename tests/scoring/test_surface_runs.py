@@ -10,10 +10,10 @@ import math
 import os
 import re
 import shlex
+import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -395,6 +395,7 @@ def test_millimetres_of_images_need_a_spacing(tmp_path, capsys):
 
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "volumes"
+INTERRUPTED = Path(__file__).parents[1] / "importable" / "interrupted.py"
 
 
 def patients(model, **options):
@@ -490,23 +491,24 @@ def test_the_command_compares_runs(tmp_path, capsys):
 
 
 def test_what_was_killed_goes_on(tmp_path):
-    """SIGKILL at any moment: committed cases are kept, and the totals are the same."""
-    command = [sys.executable, "-m", "segiou", "score", str(FIXTURE / "truth")]
-    command += [str(FIXTURE / "model_a"), "--labels", str(FIXTURE / "regions.json"), "--quiet"]
-    command += ["--boundary", "--surface", "medpy", "--format", "json", "--run"]
+    """SIGKILL between cases and in a commit: the totals are the same."""
+    arguments = ["score", str(FIXTURE / "truth"), str(FIXTURE / "model_a"), "--quiet"]
+    arguments += ["--labels", str(FIXTURE / "regions.json"), "--format", "json"]
+    arguments += ["--boundary", "--surface", "medpy", "--run"]
     whole = patients("model_a", labels=FIXTURE / "regions.json", surfaces="medpy")
-    partial = 0
-    for delay in (0.2, 0.5, 0.8, 1.1):
-        path = tmp_path / f"{delay}.sqlite"
-        with subprocess.Popen([*command, str(path)], stdout=subprocess.DEVNULL) as process:
-            time.sleep(delay)
-            process.kill()
-        done = subprocess.run([*command, str(path)], capture_output=True, text=True)
+    for number, where in enumerate(("RunWriter.add:3", "RunWriter._write_entries:2")):
+        path = tmp_path / f"{number}.sqlite"
+        killed = subprocess.run(
+            [sys.executable, str(INTERRUPTED), "at", where, "SIGKILL", *arguments, str(path)],
+            capture_output=True,
+            start_new_session=True,
+        )
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        command = [sys.executable, "-m", "segiou", *arguments, str(path)]
+        done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        partial += path.exists()
         assert segiou.Run.open(path).surfaces == whole.surfaces
         assert json.loads(done.stdout)["surfaces"] == whole.report().to_dict()["surfaces"]
-    assert partial == 4
 
 
 def test_the_page_has_the_distances(tmp_path):
