@@ -21,12 +21,14 @@ function svg(name, attributes = {}) {
   return setAll(document.createElementNS(SVG, name), attributes);
 }
 
+const setStyle = (node, properties) => Object.assign(node.style, properties);
+
 const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
-// A number of pixels, or of voxels.
+// A number of pixels or voxels.
 const measured = (n) => `${grouped(n)} ${n === 1 ? data.unit.replace(/s$/, "") : data.unit}`;
 
-// As the page's own numbers: two decimals, and what is not all or nothing never looks so.
+// Formats as the page does: two decimals, and only exact values read 0 or 100 %.
 function percent(share) {
   if (!Number.isFinite(share)) return "–";
   if (share >= 0.99995 && share < 1) return ">99.99 %";

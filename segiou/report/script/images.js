@@ -1,4 +1,4 @@
-// The table of all images: filtered by what is asked, sorted, and drawn only where it is seen.
+// The table of all images: filtered, sorted, and drawn only where it is visible.
 
 const MOST_ON_PAPER = 200;
 
@@ -32,7 +32,7 @@ const images = {
     history.scrollRestoration = "manual";
     addEventListener("scroll", () => this.keepSoon());
     this.scroller.addEventListener("scroll", () => this.keepSoon());
-    // What leads elsewhere does so after this.
+    // Links are followed after this.
     for (const kind of ["click", "change", "keydown"]) {
       addEventListener(kind, (event) => (event.key ?? "Enter") === "Enter" && this.keep(), true);
     }
@@ -45,17 +45,17 @@ const images = {
     this.keeping = setTimeout(() => this.keep(), 150);
   },
 
-  // Keeps in the browser's history where the reader is, for the way back.
+  // Saves the reader's place in the browser's history, for the way back.
   keep() {
     clearTimeout(this.keeping);
-    // Between a new address and the event that tells of it, the place is still that of the old one.
+    // Between a new address and its event, the place is still that of the old address.
     if (location.hash !== this.hash) return;
     const { sorting, scroller } = this;
     const find = byId("image-find").value;
     history.replaceState({ find, sorting, top: scroller.scrollTop, y: scrollY }, "");
   },
 
-  // To a new address, or back to one that the reader knows: then everything is as it was.
+  // Goes to a new address, or back to a visited one, which is restored as it was.
   turn(first = false) {
     clearTimeout(this.keeping);
     this.hash = location.hash;
@@ -73,7 +73,7 @@ const images = {
     this.shown?.then(back);
   },
 
-  // The cells of each image: where they begin, their truth and prediction, their pixels.
+  // The cells of each image: their starts, truth, prediction and pixels.
   unpacked({ sizes, steps, pixels }) {
     const columns = data.names.length + 1;
     const starts = new Uint32Array(sizes.length + 1);
@@ -92,12 +92,12 @@ const images = {
     return { starts, truth, pred, pixels };
   },
 
-  // Takes up what the address says.
+  // Applies the address.
   follow(go, first = false) {
     let state = address.read();
     let question = state && questionOf(state);
     if (!question && !first) return;
-    // An address of something else, or of a class that there is not, leaves the table as it is.
+    // An address of something else or of an unknown class leaves the table unchanged.
     if (!question) [state, question] = [{}, questionOf({})];
     const asked = JSON.stringify({ ...state, image: undefined });
     const changed = asked !== this.asked;
@@ -112,9 +112,9 @@ const images = {
     if (go && address.read() && location.hash !== "#images") this.arrive(changed);
   },
 
-  // Whether the viewer stands beside the table, and not below it.
+  // Whether the page is wide enough for the viewer's notes next to the table.
   get beside() {
-    return viewer.dialog.offsetLeft > this.scroller.offsetLeft + this.scroller.offsetWidth / 2;
+    return matchMedia("(min-width: 60rem)").matches;
   },
 
   arrive(changed) {
@@ -124,14 +124,14 @@ const images = {
     if (changed && !viewer.large) this.scroller.focus({ preventScroll: true });
   },
 
-  // Brings the pictures into view where they lie below the table.
+  // Scrolls to the pictures if they are below the table.
   async bring(changed) {
     if (changed) viewer.dialog.scrollIntoView();
     await this.shown;
     viewer.holder.firstElementChild?.scrollIntoView({ block: "nearest" });
   },
 
-  // Pixels that the question is about, and the counts of its class, of each image and model.
+  // For each model and image: the pixels that the question is about, and the IoU of its class.
   count() {
     const { question } = this;
     const { about } = question;
@@ -170,13 +170,13 @@ const images = {
       const value = (i) => this.differenceOf(i);
       columns.push({ key: "difference", title: "Difference", first: 1, value, text: signedPoints });
     }
-    // Of two models the viewer gives it, in the key of the colours.
+    // For two models the viewer shows it, in the key of the colours.
     if (ious && !two) {
       const title = `IoU of ${className(this.question.about)}`;
       columns.push({ key: "iou", title, first: 1, value: (i) => ious[0][i], text: percent });
     }
-    // Of two models the viewer says how many are invented.
-    const numbered = [[2, "Missed objects"], [1, "Invented objects"]].slice(0, two ? 1 : 2);
+    // For two models the viewer shows the false positives.
+    const numbered = [[2, "Missed objects"], [1, "False positive objects"]].slice(0, two ? 1 : 2);
     for (const [place, title] of this.objects ? numbered : []) {
       const numbers = (i) => this.objects.map((rows) => rows[i][place]);
       const value = (i) => numbers(i).reduce((sum, number) => sum + number, 0);
@@ -202,7 +202,7 @@ const images = {
     return a === null || b === null ? null : b - a;
   },
 
-  // The pixels of an image that are asked for, of all models.
+  // The pixels of an image that the question is about, for all models.
   total(i) {
     return this.concerned.reduce((sum, values) => sum + values[i], 0);
   },
@@ -214,7 +214,7 @@ const images = {
     const score = (i) => (this.models.length > 1 ? this.differenceOf(i) : this.scores[0][i]);
     const [from, to] = [state.from, state.to].map((text) => (text === undefined ? null : Number(text)));
     this.order = this.ids.map((_, i) => i).filter((i) => {
-      // An image that the address names is listed, whatever else it asks for.
+      // An image named by the address is always listed.
       if (this.ids[i] === state.image) return true;
       if (filtered && !this.total(i)) return false;
       if (from !== null && (score(i) === null || score(i) < from || score(i) >= to)) return false;
@@ -237,7 +237,7 @@ const images = {
     this.draw();
   },
 
-  // What is undefined comes last either way.
+  // Undefined values come last in either direction.
   sort(value, sign) {
     const values = new Map(this.order.map((i) => [i, value(i)]));
     this.order.sort((i, j) => {
@@ -298,7 +298,8 @@ const images = {
 
   draw() {
     const { order, height, scroller } = this;
-    const seen = Math.ceil(innerHeight / height);
+    // The list is never higher than half the window and a few rows.
+    const seen = Math.ceil(innerHeight / 2 / height);
     const from = this.onPaper ? 0 : Math.max(Math.floor(scroller.scrollTop / height) - 4, 0);
     const to = Math.min(this.onPaper ? MOST_ON_PAPER : from + seen + 8, order.length);
     if (this.fresh) this.rows.clear();
@@ -355,6 +356,8 @@ const images = {
 
   async thumbnails() {
     const { question } = this;
+    // The viewer comes first.
+    await this.shown;
     for (const row of this.rows.values()) {
       const canvas = row.querySelector(".thumb:not([data-painted])");
       if (!canvas) continue;
@@ -391,7 +394,7 @@ const images = {
     }
   },
 
-  // To a neighbour; walking through images leaves no steps behind.
+  // Shows a neighbour; walking through images adds nothing to the history.
   walk(step) {
     const place = Math.min(Math.max(this.place + step, 0), this.order.length - 1);
     const id = this.ids[this.order[place]];
@@ -416,7 +419,7 @@ const images = {
     return own.map(([title, known, text]) => `${title} ${known === null ? "–" : text(known, i)}`).join(" · ");
   },
 
-  // The IoU of a class in an image, of each model, as text; nothing where it is not in it.
+  // The IoU of a class in an image for each model, as text; a dash if the class is absent.
   classIous(i) {
     const all = this.cells.map(({ starts, truth, pred, pixels }) => {
       const [both, any] = [new Map(), new Map()];
@@ -441,7 +444,7 @@ const images = {
   },
 };
 
-// A name that is broken at its joints, where it has any.
+// A name that may break at its separators.
 function nameOf(id) {
   const name = html("span", { class: "name" });
   for (const part of id.split(/(?<=[_./-])/)) name.append(part, html("wbr"));

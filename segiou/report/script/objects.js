@@ -1,7 +1,7 @@
-// Objects of an image: found, missed and invented, of the sizes that are asked for.
+// The objects of an image: found, missed and false positive, filtered by size.
 
 const objects = {
-  keys: [["tp", "found"], ["fn", "missed"], ["fp", "invented"], ["ignored", "forgiven"]],
+  keys: [["tp", "found"], ["fn", "missed"], ["fp", "false positive"], ["ignored", "ignored"]],
 
   build() {
     this.fields = ["objects-from", "objects-to"].map(byId);
@@ -13,28 +13,27 @@ const objects = {
     return [from === "" ? 0 : Number(from), to === "" ? Infinity : Number(to)];
   },
 
-  // By the number of an object: 0 forgiven or none, 1 found, 2 missed or invented; null for one that
-  // is not asked for.
+  // Indexed by object: 0 ignored, 1 found, 2 missed or false positive; null if filtered out.
   outcomesOf(rows, question) {
     const [from, to] = this.sizes;
     const asked = (c, pixels) => from <= pixels && pixels <= to && (question.about ?? c) === c;
     return [null, ...rows.map(([outcome, c, pixels]) => (asked(c, pixels) ? outcome : null))];
   },
 
-  // How many are found, missed, invented and forgiven by a model.
+  // Number of objects found, missed, false positive and ignored for a model.
   counted({ outcomes }, model, question) {
     const [truth, pred] = outcomes[model].map((rows) => this.outcomesOf(rows, question));
     const number = (all, outcome) => all.filter((one) => one === outcome).length;
     return [number(truth, 1), number(truth, 2), number(pred, 2), number(truth, 0) + number(pred, 0)];
   },
 
-  // The key of the colours, with how many objects there are of each.
+  // The key of the colours, with the number of objects of each.
   describe(picture, models, question) {
     const target = byId("viewer-objects");
     target.replaceChildren();
     if (!picture.objects?.length) return;
     if (question.about !== null && !data.images.things.includes(question.about)) {
-      target.append(`${className(question.about)} has no objects: all its pixels are one segment.`);
+      target.append(`${className(question.about)} is a stuff class: its ${data.unit} form a single segment.`);
       return;
     }
     const [from, to] = this.sizes;
@@ -47,10 +46,10 @@ const objects = {
       const numbers = counts.map((found) => grouped(found[place])).join(" / ");
       target.append(keyEntry(`rgb(${OVERLAY[kind].join(" ")})`, `${text} ${numbers}`));
     });
-    target.append(keyEntry(`rgb(${OVERLAY.wrong.join(" ")})`, "missed, and another invented there"));
+    target.append(keyEntry(`rgb(${OVERLAY.wrong.join(" ")})`, "missed, with a false positive in its place"));
   },
 
-  // Where one object ends and another begins the colour is darker.
+  // The colour is darker along the border between two objects.
   colorsOf({ objects: [truth, ...preds], outcomes, width }, model, question) {
     const pred = preds[model];
     const [inTruth, inPred] = outcomes[model].map((rows) => this.outcomesOf(rows, question));
@@ -64,7 +63,7 @@ const objects = {
       else if (t === 1 || p === 1) kind = "tp";
       else if (t === 0 || p === 0) kind = "ignored";
       const color = OVERLAY[kind];
-      return color && begins(i) ? color.map((part) => part * 0.55) : color;
+      return color && begins(i) ? color.map((part) => Math.round(part * 0.55)) : color;
     };
   },
 };

@@ -1,4 +1,4 @@
-// Masks from their pictures back to class indices, and what is drawn of them.
+// Decodes pictures to class indices and paints them.
 
 // Fixed colours, whatever the theme: they lie on images.
 const OVERLAY = {
@@ -13,7 +13,7 @@ const OVERLAY = {
   paper: [238, 236, 230],
 };
 
-// What a pixel can be, for one model and for two; the order is that of the key.
+// The kinds of pixel for one model and for two, in the order of the key.
 function kindsOf(models, question) {
   const { t, p, c } = question;
   const pair = t !== null || p !== null;
@@ -38,7 +38,7 @@ function kindOfError({ t, p }) {
   return p !== null && t === null ? "fp" : "wrong";
 }
 
-// Gives the kind of a pixel, or "" for one that has nothing to do with the question.
+// Returns the kind of a pixel, or "" if the question is not about it.
 function kindOfOne(truth, pred, question) {
   const { c } = question;
   if (c === null) return question.holds(truth, pred) ? kindOfError(question) : "";
@@ -71,20 +71,26 @@ async function pixelsOf(source) {
   return context.getImageData(0, 0, canvas.width, canvas.height).data;
 }
 
-// What a picture's colours stand for; without a table they are numbers.
+// Decodes colours to class indices; without a table, to numbers.
 async function indicesOf(source, table = null) {
-  const pixels = await pixelsOf(source);
-  const indices = new Uint16Array(pixels.length / 4);
+  const pixels = new Uint32Array((await pixelsOf(source)).buffer);
+  const indices = new Uint16Array(pixels.length);
+  let [last, index] = [null, 0];
   for (let i = 0; i < indices.length; i += 1) {
-    const packed = (pixels[4 * i] << 16) | (pixels[4 * i + 1] << 8) | pixels[4 * i + 2];
-    indices[i] = table ? table.get(packed) : packed;
+    // Neighbours are mostly equal, and the table is slow.
+    if (pixels[i] !== last) {
+      last = pixels[i];
+      const color = ((last & 255) << 16) | (last & 0xff00) | ((last >> 16) & 255);
+      index = table ? table.get(color) : color;
+    }
+    indices[i] = index;
   }
   return indices;
 }
 
 const channelsOf = (color) => [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16));
 
-// Pictures are in the page, or in scripts beside it: a page from disk may read no other file.
+// Pictures are in the page, or in scripts next to it: a page opened from disk may read no other file.
 const pictures = {
   most: 40,
 
@@ -98,7 +104,7 @@ const pictures = {
     globalThis.segiouPicture = (number, id, picture) => this.waiting.get(number)?.(id, picture);
   },
 
-  // What is known of an image's pictures without reading any.
+  // Whether an image has pictures, without reading any.
   has(number) {
     return this.folder !== "" || number in this.within;
   },
@@ -114,7 +120,7 @@ const pictures = {
 
   source(number) {
     if (this.folder === "") {
-      const none = { problem: "This file does not hold the pictures of this image." };
+      const none = { problem: "No pictures of this image in this file." };
       return Promise.resolve(this.within[number] ?? none);
     }
     return new Promise((resolve) => {
@@ -125,16 +131,16 @@ const pictures = {
         resolve(picture);
       };
       this.waiting.set(number, (id, picture) =>
-        done(id === this.ids[number] ? picture : { problem: "The picture beside the page is of another report." }),
+        done(id === this.ids[number] ? picture : { problem: "This picture belongs to a different report." }),
       );
-      script.addEventListener("error", () => done({ problem: `${script.src} is not there.` }));
+      script.addEventListener("error", () => done({ problem: `${script.src} not found.` }));
       script.src = `${this.folder}/${number}.js`;
       document.head.append(script);
     });
   },
 };
 
-// Reads a picture whole: class indices, and the image in colour and in grey.
+// Decodes a picture: class indices, and the photo in colour and in grey.
 async function decoded(found) {
   if (!found.masks) return { problem: found.problem };
   const [truth, ...preds] = await Promise.all(found.masks.map((mask) => indicesOf(mask, pictures.table)));
@@ -152,7 +158,7 @@ async function decoded(found) {
   return picture;
 }
 
-// A volume whose planes lie side by side in its picture: voxels in the order of planes, rows, columns.
+// Unpacks a volume, whose planes are side by side in its picture, into planes, rows and columns.
 function stacked(picture) {
   const { width, height, depth, columns } = picture;
   const unmounted = (sheet) => {
@@ -170,7 +176,7 @@ function stacked(picture) {
   return { ...picture, truth: unmounted(truth), preds: preds.map(unmounted), objects: objects.map(unmounted) };
 }
 
-// Where most voxels are asked for: the plane that has most of them, and its row and its column.
+// The plane with most voxels that the question is about, and the row and column with most of those.
 function largestError({ truth, preds, width, height, depth }, question) {
   const holds = (i) => truth[i] !== pictures.ignored && preds.some((pred) => question.holds(truth[i], named(pred[i])));
   const fullest = (length, sum) => {
@@ -194,13 +200,14 @@ function largestError({ truth, preds, width, height, depth }, question) {
 
 const PLANES = ["axial", "coronal", "sagittal"];
 
-// The planes to be drawn: an image is one, a volume has three through a place.
+// The planes to draw: an image is one, a volume has three through a place.
 function planesOf(picture, place) {
   if (!picture.truth) return [];
   if (!(picture.depth > 1)) return [picture];
   const { width, height, depth, spacing } = picture;
   const [z, y, x] = place;
   const [dx, dy, dz] = spacing;
+  const across = [width * dx, width * dx, height * dy];
   const at = [
     [width, height, dx / dy, (r, c) => (z * height + r) * width + c],
     [width, depth, dx / dz, (r, c) => (r * height + y) * width + c],
@@ -217,48 +224,55 @@ function planesOf(picture, place) {
     const [truth, ...preds] = [picture.truth, ...picture.preds].map(cut);
     const [aspect, objects] = [(columns * pixel) / rows, picture.objects.map(cut)];
     const { outcomes } = picture;
-    const size = { name: PLANES[plane], width: columns, height: rows, aspect };
+    const size = { name: PLANES[plane], width: columns, height: rows, aspect, across: across[plane] };
     return { ...size, truth, preds, objects, outcomes, photo: null, grey: null };
   });
 }
 
-// Draws one reading of a plane: "image", "truth", the number of a model, "difference", or the objects
+// Paints one layer of a plane: "image", "truth", the number of a model, "difference", or the objects
 // of a model.
 function paint(canvas, plane, content, question, opacity) {
   [canvas.width, canvas.height] = [plane.width, plane.height];
   const context = canvas.getContext("2d", { willReadFrequently: true });
   const image = context.createImageData(plane.width, plane.height);
-  const out = image.data;
+  const out = new Uint32Array(image.data.buffer);
   const colorAt = colorsOf(plane, content, question);
   const { grey, photo } = plane;
-  const cover = grey ? opacity : 1;
-  for (let i = 0; i < plane.truth.length; i += 1) {
+  const pack = (r, g, b) => 0xff000000 | (b << 16) | (g << 8) | r;
+  let [last, opaque] = [null, 0];
+  for (let i = 0; i < out.length; i += 1) {
     const color = colorAt(i);
-    for (let channel = 0; channel < 3; channel += 1) {
-      let under = OVERLAY.paper[channel];
-      if (grey) under = content === "image" ? photo[4 * i + channel] : grey[i];
-      out[4 * i + channel] = color ? cover * color[channel] + (1 - cover) * under : under;
-    }
-    out[4 * i + 3] = 255;
+    if (!grey) {
+      if (color !== last) [last, opaque] = [color, pack(...(color ?? OVERLAY.paper))];
+      out[i] = opaque;
+    } else if (color) {
+      const under = (1 - opacity) * grey[i];
+      out[i] = pack(opacity * color[0] + under, opacity * color[1] + under, opacity * color[2] + under);
+    } else if (content === "image") out[i] = pack(photo[4 * i], photo[4 * i + 1], photo[4 * i + 2]);
+    else out[i] = pack(grey[i], grey[i], grey[i]);
   }
   context.putImageData(image, 0, 0);
 }
 
-// A prediction of no class has the index of unassigned pixels in pictures, and C in questions.
+// Predictions outside all classes have the index of unassigned pixels in pictures, and C in questions.
 const named = (index) => Math.min(index, pictures.ignored);
 
-// Which colour lies on a pixel, if any.
+// The colour of a pixel, if any.
 function colorsOf(plane, content, question) {
   const { truth, preds } = plane;
   const { colors, ignored } = pictures;
   if (content.model !== undefined) return objects.colorsOf(plane, content.model, question);
-  if (content === "image") return () => null;
+  if (content === "image") return () => undefined;
   if (content === "truth") return (i) => colors[truth[i]];
   if (content !== "difference") return (i) => colors[preds[content][i]];
+  const [first, second] = preds;
+  const kindOf = (t, a, b) => (second ? kindOfTwo(t, a, named(b), question) : kindOfOne(t, a, question));
+  let [t, a, b, color] = [];
   return (i) => {
-    if (truth[i] === ignored) return OVERLAY.ignored;
-    const [a, b] = preds.map((pred) => named(pred[i]));
-    const kind = b === undefined ? kindOfOne(truth[i], a, question) : kindOfTwo(truth[i], a, b, question);
-    return OVERLAY[kind];
+    if (truth[i] !== t || first[i] !== a || second?.[i] !== b) {
+      [t, a, b] = [truth[i], first[i], second?.[i]];
+      color = OVERLAY[t === ignored ? "ignored" : kindOf(t, named(a), b)];
+    }
+    return color;
   };
 }

@@ -1,5 +1,8 @@
 // One image: its pictures side by side or one at a time, within the page or as large as the window.
 
+// Three pictures fit in a row from this width each, in CSS pixels.
+const LEAST = 150;
+
 const viewer = {
   build() {
     this.dialog = byId("viewer");
@@ -71,7 +74,7 @@ const viewer = {
     const shown = (solid ? [depth, height, width] : [height, width]).reverse().join(" × ");
     const whole = [...full].reverse().join(" × ");
     const size = `${whole} ${solid ? "voxels" : "pixels"}${shown === whole ? "" : `, shown as ${shown}`}`;
-    const patient = "The patient's right is on the left. Planes are counted from the top, the front and the right.";
+    const patient = "Radiological view: the patient's right is on the left. Slices are numbered from the top, front and right.";
     return solid ? `${size}. ${patient}` : size;
   },
 
@@ -112,7 +115,6 @@ const viewer = {
     this.front = Math.min(this.front, this.planes.length ? this.contents.length - 1 : 0);
     this.holder.replaceChildren();
     this.frames = [];
-    const widest = Math.max(...this.planes.map(({ aspect }) => aspect));
     for (const [content, name] of this.contents) {
       for (const plane of this.planes) {
         const title = plane.name ? `${plane.name}: ${name}` : name;
@@ -122,8 +124,8 @@ const viewer = {
         const canvas = html("canvas", { role: "img", "aria-label": `${title} of ${images.ids[this.number]}` });
         canvas.style.aspectRatio = plane.aspect;
         frame.append(canvas);
-        // What a row of planes shows stands below its widest.
-        figure.append(frame, html("figcaption", {}, plane.aspect === widest ? title : plane.name));
+        // Only the first plane names the reading.
+        figure.append(frame, html("figcaption", {}, plane === this.planes[0] ? title : plane.name));
         this.holder.append(figure);
         this.frames.push({ figure, canvas, plane, content });
       }
@@ -131,11 +133,11 @@ const viewer = {
     this.offer();
     this.draw();
     this.arrange();
-    byId("viewer-readout").textContent = "Touch or point at a picture to read its labels.";
+    byId("viewer-readout").textContent = "Hover over or tap a picture to read its labels.";
     this.dialog.dataset.shown = address.of({ ...images.state, image: images.ids[this.number] }).slice(1);
   },
 
-  // A button for each picture, for where one is shown at a time.
+  // A button for each picture, to show one at a time.
   offer() {
     const choice = byId("viewer-content");
     const buttons = this.contents.map(([, name], place) => {
@@ -170,59 +172,79 @@ const viewer = {
       figure.hidden = one && Math.floor(place / planes) !== this.front;
     });
     const number = one ? 1 : this.contents.length;
-    const widthsOf = (below) => {
+    const layoutOf = (below) => {
       this.dialog.classList.toggle("notes-below", below);
-      return planes > 1 ? this.widthsOfPlanes(number) : this.widthsOfImages(number);
+      return planes > 1 ? this.layoutOfPlanes(number) : this.layoutOfImages(number);
     };
-    // In the whole window the notes stand beside the pictures or below them, where they leave more room.
+    // In the whole window the notes are next to the pictures or below, whichever makes these larger.
     const spacious = matchMedia("(min-width: 60rem) and (min-height: 45rem)").matches;
-    const below = !spacious || (this.large && widthsOf(true)[0] > widthsOf(false)[0]);
-    const widths = widthsOf(below);
-    // A key too long to be seen whole can be scrolled by keys, too.
+    const below = this.large ? !spacious || layoutOf(true).scale > layoutOf(false).scale : !images.beside;
+    const { columns, rows, widths } = layoutOf(below);
+    // A key too long to be seen whole can be scrolled by keys.
     const keys = byId("viewer-keys");
     keys.tabIndex = keys.scrollHeight > keys.clientHeight ? 0 : -1;
-    this.holder.style.gridTemplateColumns = widths
+    setStyle(this.holder, {
+      gridAutoFlow: rows ? "column" : "row",
+      gridTemplateRows: rows ? `repeat(${rows}, auto)` : "",
       // Never wider than the holder, although it may shrink before this is asked again.
-      .map((width) => `minmax(0, ${Math.floor(Math.max(width, 24))}px)`)
-      .join(" ");
+      gridTemplateColumns: columns.map((width) => `minmax(0, ${Math.floor(Math.max(width, 24))}px)`).join(" "),
+    });
+    this.frames.forEach(({ canvas }, place) => {
+      setStyle(canvas.parentElement, { width: widths ? `${Math.max(widths[place % planes], 24)}px` : "" });
+    });
   },
 
-  // Width and height that there are for so many rows of pictures, without gaps and captions.
+  // Width and height available for the pictures of a grid, without gaps and captions.
   room(columns, rows) {
     const [gap, caption] = [10, 24];
     const wide = this.holder.clientWidth;
-    const notes = this.holder.nextElementSibling;
-    const others = [...this.dialog.children].filter((node) => node !== this.holder && node !== notes);
-    let taken = others.reduce((sum, node) => sum + node.offsetHeight + gap, this.large ? 50 : 90);
-    // Where the notes lie below, they can be scrolled to, and only the colours stay in view.
-    if (this.dialog.classList.contains("notes-below")) taken += byId("viewer-keys").offsetHeight + gap;
-    else if (!this.large) taken += notes.offsetHeight + gap;
-    // In a narrow window the pictures lie below the table, and there is no need to see all at once.
-    const below = wide > 500 ? 0.75 * wide : Infinity;
-    const whole = this.large ? wide > 500 : images.beside;
-    const high = Math.max(whole ? innerHeight - taken : below, 260);
-    return [(wide - (columns - 1) * gap) / columns, (high - (rows - 1) * gap) / rows - caption];
+    let high = wide > 500 ? 0.75 * wide : Infinity;
+    if (this.large && wide > 500) {
+      const notes = this.holder.nextElementSibling;
+      const others = [...this.dialog.children].filter((node) => node !== this.holder && node !== notes);
+      // Notes below can be scrolled to; only the colours stay in view.
+      if (this.dialog.classList.contains("notes-below")) others.push(byId("viewer-keys"));
+      high = others.reduce((left, node) => left - node.offsetHeight - gap, innerHeight - 50);
+    } else if (images.beside) {
+      // The list and the pictures fit the window together; three planes need more.
+      const list = byId("image-list").getBoundingClientRect();
+      const above = this.holder.getBoundingClientRect().top - list.top;
+      high = Math.max(innerHeight - above - 70, this.planes.length > 1 ? 560 : 0);
+    }
+    return [wide - (columns - 1) * gap, Math.max(high, 260) - (rows - 1) * gap - rows * caption];
   },
 
-  // As many images in a row as makes them largest.
-  widthsOfImages(number) {
+  // As many pictures in a row as makes them largest; at least three if these fit, two in the whole window,
+  // and none alone in the last row.
+  layoutOfImages(number) {
     const widthOf = (columns) => {
-      const [wide, high] = this.room(columns, Math.ceil(number / columns));
-      return Math.min(wide, high * this.planes[0].aspect);
+      const rows = Math.ceil(number / columns);
+      const [wide, high] = this.room(columns, rows);
+      return Math.min(wide / columns, (high / rows) * this.planes[0].aspect);
     };
-    // In the whole window none is left alone in the last row.
-    const alone = (columns) => this.large && columns > 1 && number % columns === 1;
-    const columns = Array.from({ length: number }, (_, k) => k + 1).filter((columns) => !alone(columns));
-    const best = columns.reduce((a, b) => (widthOf(b) > widthOf(a) ? b : a));
-    return Array(best).fill(widthOf(best));
+    const least = this.holder.clientWidth < 3 * LEAST ? 1 : Math.min(this.large ? 2 : 3, number);
+    const fits = (columns) => columns >= least && (least === 1 || number % columns !== 1);
+    const every = Array.from({ length: number }, (_, k) => k + 1).filter(fits);
+    const best = every.reduce((a, b) => (widthOf(b) > widthOf(a) ? b : a));
+    return { scale: widthOf(best), columns: Array(best).fill(widthOf(best)) };
   },
 
-  // The planes of a volume stand in one row, as high as each other and so high that they have names.
-  widthsOfPlanes(rows) {
-    const aspects = this.planes.map(({ aspect }) => aspect);
-    const [wide, high] = this.room(aspects.length, rows);
-    const widest = (wide * aspects.length) / aspects.reduce((sum, aspect) => sum + aspect);
-    return aspects.map((aspect) => Math.min(Math.max(high, 130), widest) * aspect);
+  // All planes of a volume have one scale: the largest of readings as columns, as rows, and all in a row.
+  layoutOfPlanes(number) {
+    const across = this.planes.map((plane) => plane.across);
+    const down = this.planes.map((plane) => plane.across / plane.aspect);
+    const sum = (sizes) => sizes.reduce((a, b) => a + b);
+    const layouts = [
+      { rows: across.length, columns: Array(number).fill(Math.max(...across)), high: sum(down) },
+      { rows: 0, columns: across, high: number * Math.max(...down) },
+      { rows: 0, columns: Array(number).fill(across).flat(), high: Math.max(...down) },
+    ].map(({ rows, columns, high }, place) => {
+      const [wide, most] = this.room(columns.length, [rows, number, 1][place]);
+      const scale = Math.min(wide / sum(columns), Math.max(most, 100) / high);
+      const scaled = (sizes) => sizes.map((size) => scale * size);
+      return { scale, rows, columns: scaled(columns), widths: scaled(across) };
+    });
+    return layouts.reduce((a, b) => (b.scale > a.scale ? b : a));
   },
 
   flip(place) {
@@ -248,7 +270,7 @@ const viewer = {
   drawKey() {
     const key = byId("overlay-key");
     key.replaceChildren();
-    const under = this.picture.grey ? "everything else: the photo in grey" : "everything else";
+    const under = this.picture.grey ? "elsewhere: photo in greyscale" : "elsewhere";
     const kinds = [...kindsOf(this.models, this.question), ["ignored", "ignored (not scored)"]];
     for (const [kind, text] of kinds) key.append(keyEntry(`rgb(${OVERLAY[kind].join(" ")})`, text));
     const paper = this.picture.grey ? [120, 120, 120] : OVERLAY.paper;
@@ -284,8 +306,8 @@ const viewer = {
       Math.min(Math.max(Math.floor(((part - offset) / scale) * length), 0), length - 1);
     const pixel = at(place[1], y, height) * width + at(place[0], x, width);
     const name = (index) => (index === pictures.ignored ? "ignored" : className(index));
-    const said = preds.map((pred, m) => `${this.models[m]}: ${name(pred[pixel])}`);
-    byId("viewer-readout").textContent = [`truth: ${name(truth[pixel])}`, ...said].join(" · ");
+    const answers = preds.map((pred, m) => `${this.models[m]}: ${name(pred[pixel])}`);
+    byId("viewer-readout").textContent = [`truth: ${name(truth[pixel])}`, ...answers].join(" · ");
   },
 };
 
