@@ -267,7 +267,7 @@ def _values(
     The planes of a volume are axial, from top to bottom.
     """
     if not path:
-        raise PictureError("it was scored from arrays, not from files")
+        raise PictureError("scored from arrays, so there are no image files")
     try:
         raw = open_mask(path) if read is None else from_bytes(read(path), path)
         ids = None if objects is None else objects.read(raw, path)
@@ -318,15 +318,15 @@ class ImageMatch:
         if not self.missing:
             return []
         total = len(self.files) + len(self.missing)
-        found = [f"{len(self.files)} of {total} images have a file in {self.folder}"]
+        found = [f"Found photos for {len(self.files)} of {total} images in {self.folder}"]
         if self.files:
             id, path = next(iter(self.files.items()))
-            found.append(f"such as {path.name} of {id}")
-        missing = f"no file for {len(self.missing)}, such as {self.missing[0]}"
+            found.append(f"e.g. {path.name} for {id}")
+        missing = f"{len(self.missing)} missing, e.g. {self.missing[0]}"
         others = f"; other files there: {listed(self.others, 3)}" if self.others else ""
         return [
             f"{', '.join(found)}; {missing}{others}.",
-            "A photo is found by its name: a_1.jpg or a_1_left.png belongs to image a_1.",
+            "Photos are matched by name: a_1.jpg and a_1_left.png both match image a_1.",
         ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from segiou.counting.counts import ConfusionCounts
 from segiou.labels.label_set import LabelSet, hex_color
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats, ratio
-from segiou.report.image_table import EXAMPLES, choose, image_table
+from segiou.report.image_table import EXAMPLES, ImageTable, choose, image_table
 from segiou.report.measured import first_distance, measured_tables, texts_of_cases
 from segiou.report.page import assemble, bootstrap_text, class_colors, count, plural
 from segiou.report.pictures import Reader, grey_png, match_images
@@ -127,7 +128,10 @@ def render_report(
     sentences = [] if imbalance is None else imbalance.sentences()
     steps = top_steps(report.next_steps)
     groups = zip(report.group_rows, report.groups, strict=True)
+    cautions = [] if of_iou is None else of_iou.cautions()
     context = {
+        "advice": [text for text in cautions if "--" in text],
+        "cautions": [_without_options(text) for text in cautions],
         "heading": short_name(report.title) or "Segmentation",
         "groups": [(row, [report.class_names[i] for i in members]) for row, (_, members) in groups],
         "bounds": _bounds(drawn, of_iou),
@@ -192,8 +196,10 @@ def render_page(
         "report": reports[0],
         "class_names": names,
         "colors": [hex_color(color) for color in colors],
+        "pixel": "voxel" if reports[0].unit == "voxels" else "pixel",
         "table": table,
         "shown": len(chosen),
+        "advice": [*context.get("advice", ()), *_advice(table, len(chosen))],
         "makings": [
             (model, making(report, run, images, examples, place))
             for model, report, run in zip(models, reports, runs or (None,), strict=True)
@@ -206,6 +212,24 @@ def render_page(
         "images": None if table is None else table.payload(colors, chosen),
     }
     return assemble(template, context, data)
+
+
+def _advice(table: ImageTable | None, shown: int) -> list[str]:
+    """What the author of a page may change about its pictures; a reader cannot."""
+    if table is None:
+        return []
+    found = [] if table.match is None else table.match.sentences()
+    if table.folder is None and shown < len(table.ids):
+        found.append(
+            "To include the pictures of all images, write to a folder: --html DIR/ or "
+            "write_html('DIR/', …)."
+        )
+    return found
+
+
+def _without_options(text: str) -> str:
+    """A text without the sentences that name options of the command."""
+    return " ".join(part for part in re.split(r"(?<=\.) (?=[A-Z])", text) if "--" not in part)
 
 
 def write_html(path: str | Path, report: Report, **options: Any) -> Path:
@@ -255,7 +279,6 @@ def _bounds(drawn: Sequence[Intervals], of_iou: Intervals | None) -> dict[str, A
     return {
         "level": f"{100 * drawn[0].level:g}\N{NO-BREAK SPACE}%" if drawn else "",
         "about": bootstrap_text(drawn[0], "bootstrap intervals") if drawn else "",
-        "cautions": [] if of_iou is None else of_iou.cautions(),
         "overall": _ends((_OVERALL.get(i.metric, i.metric), i.overall) for i in drawn),
         "classes": _ends((c.name, c) for c in classes),
         "unsure": {c.name: plural(c.units, of_iou.unit) for c in unsure} if of_iou else {},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -41,8 +42,9 @@ def share_text(share: float) -> str:
 
 
 def in_unit(text: str, unit: str) -> str:
-    """A text that says pixels, of what an image or a volume is made of."""
-    return text.replace(" pixel", f" {unit.removesuffix('s')}")
+    """Replace pixels by voxels if these are the unit."""
+    both = {"pixel": "voxel", "Pixel": "Voxel"}
+    return re.sub(r"\b[Pp]ixel", lambda m: both[m[0]], text) if unit == "voxels" else text
 
 
 def ignored_text(report: Report) -> str:

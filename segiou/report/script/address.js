@@ -48,11 +48,11 @@ function questionOf(state) {
     question.pixels = `${className(t)} ${data.unit} labelled ${className(p)}`;
   } else if (t !== null) {
     question.holds = (truth, pred) => truth === t && pred !== t;
-    question.text = `${className(t)} predicted as anything else`;
+    question.text = `${className(t)} predicted as another class`;
     question.pixels = `${className(t)} ${data.unit} labelled anything else`;
   } else if (p !== null) {
     question.holds = (truth, pred) => pred === p && truth !== p;
-    question.text = `anything else predicted as ${className(p)}`;
+    question.text = `other classes predicted as ${className(p)}`;
     question.pixels = `Other ${data.unit} labelled ${className(p)}`;
   } else {
     question.holds = (truth, pred) => truth !== pred;

@@ -35,6 +35,13 @@ function percent(share) {
   return share > 0 && share < 0.00005 ? "<0.01 %" : `${(100 * share).toFixed(2)} %`;
 }
 
+// The mark of a column that can be sorted.
+function sortMark() {
+  const mark = svg("svg", { class: "arrow", viewBox: "0 0 10 14", "aria-hidden": "true" });
+  mark.append(svg("path", { class: "up", d: "M2 5.5 5 2.5l3 3" }), svg("path", { class: "down", d: "m2 8.5 3 3 3-3" }));
+  return mark;
+}
+
 function say(text) {
   byId("live").textContent = text;
 }

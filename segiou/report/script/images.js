@@ -1,6 +1,7 @@
 // The table of all images: filtered, sorted, and drawn only where it is visible.
 
 const MOST_ON_PAPER = 200;
+const LONG_NAME = 28;
 
 const images = {
   height: 60,
@@ -8,6 +9,7 @@ const images = {
   build() {
     const found = data.images;
     this.ids = found.ids;
+    this.shared = sharedEnds(found.ids);
     this.scores = found.scores;
     this.models = found.models;
     this.objects = found.objects;
@@ -202,6 +204,12 @@ const images = {
     return a === null || b === null ? null : b - a;
   },
 
+  // A name without the ends that all names share.
+  shortened(id) {
+    const [start, end] = this.shared;
+    return `${start ? "…\u2060" : ""}${id.slice(start, id.length - end)}${end ? "…" : ""}`;
+  },
+
   // The pixels of an image that the question is about, for all models.
   total(i) {
     return this.concerned.reduce((sum, values) => sum + values[i], 0);
@@ -252,7 +260,7 @@ const images = {
     row.replaceChildren();
     for (const { key, title, first } of columns) {
       const heading = html("th", { scope: "col", class: key === "image" ? "text" : "number" });
-      const button = html("button", { type: "button", "data-key": key }, title);
+      const button = html("button", { type: "button", class: "sort", "data-key": key }, title);
       button.addEventListener("click", () => {
         const sign = this.sorted?.key === key ? -this.sorted.sign : first;
         this.sorting = { key, sign };
@@ -261,9 +269,7 @@ const images = {
         row.querySelector(`[data-key="${key}"]`).focus();
         say(`Sorted by ${title}, ${sign > 0 ? "ascending" : "descending"}.`);
       });
-      const arrow = svg("svg", { class: "arrow", viewBox: "0 0 10 10", "aria-hidden": "true" });
-      arrow.append(svg("path", { d: "M2 3.5 5 7l3-3.5" }));
-      button.append(arrow);
+      button.append(sortMark());
       if (this.sorted?.key === key) {
         heading.setAttribute("aria-sort", this.sorted.sign > 0 ? "ascending" : "descending");
       }
@@ -343,7 +349,7 @@ const images = {
         const cell = html("th", { scope: "row" });
         const link = html("a", { href: address.of({ ...this.state, image: this.ids[i] }) });
         if (pictures.has(i)) link.append(html("canvas", { class: "thumb", "aria-hidden": "true" }));
-        link.append(nameOf(this.ids[i]));
+        link.append(nameOf(this.shortened(this.ids[i])));
         cell.append(link);
         row.append(cell);
       } else {
@@ -443,6 +449,17 @@ const images = {
     return [...found].sort((a, b) => a - b);
   },
 };
+
+// How many characters at the start and the end all of several long names share, up to a separator.
+function sharedEnds(ids) {
+  if (ids.length < 2 || Math.max(...ids.map((id) => id.length)) <= LONG_NAME) return [0, 0];
+  const shared = (names) => {
+    const length = [...names[0]].findIndex((letter, k) => names.some((name) => name[k] !== letter));
+    return length < 0 ? 0 : names[0].slice(0, length).search(/[^_./-]*$/);
+  };
+  const reversed = ids.map((id) => [...id].reverse().join(""));
+  return [shared(ids), shared(reversed)];
+}
 
 // A name that may break at its separators.
 function nameOf(id) {

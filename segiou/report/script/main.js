@@ -14,7 +14,26 @@ function buildCopying() {
   }
 }
 
-// On paper nothing can be unfolded.
+// Definitions open next to their term; a mouse need not click.
+function buildTerms() {
+  for (const term of all(".term")) {
+    const definition = byId(term.getAttribute("popovertarget"));
+    const place = () => {
+      const { left, bottom } = term.getBoundingClientRect();
+      setStyle(definition, { left: `${Math.max(Math.min(left, innerWidth - 330), 8)}px`, top: `${bottom + 6}px` });
+    };
+    term.addEventListener("click", place);
+    term.addEventListener("pointerenter", ({ pointerType }) => {
+      if (pointerType !== "mouse") return;
+      place();
+      definition.showPopover();
+    });
+    term.addEventListener("pointerleave", ({ pointerType }) => pointerType === "mouse" && definition.hidePopover());
+  }
+  addEventListener("scroll", () => document.querySelector(".definition:popover-open")?.hidePopover(), true);
+}
+
+// Collapsed parts are printed.
 function buildPrinting() {
   let opened = [];
   addEventListener("beforeprint", () => {
@@ -33,5 +52,6 @@ all("table.sortable").forEach(buildTable);
 all(".table-tools[data-table]").forEach(buildFilter);
 if (data.confusion) matrix.build();
 if (data.images) images.build();
+buildTerms();
 buildCopying();
 buildPrinting();

@@ -87,8 +87,8 @@ const matrix = {
     readout.append(
       line,
       html("div", {}, measured(pixels)),
-      html("div", {}, `${percent(pixels / this.rowSums[t])} of what is ${truth}`),
-      html("div", {}, `${percent(pixels / this.columnSums[p])} of what was predicted as ${pred}`),
+      html("div", {}, `${percent(pixels / this.rowSums[t])} of true ${truth}`),
+      html("div", {}, `${percent(pixels / this.columnSums[p])} of predicted ${pred}`),
     );
     if (data.images && pixels) readout.append(html("a", { href: this.address(t, p) }, "see the images (Enter)"));
   },

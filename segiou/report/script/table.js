@@ -1,10 +1,10 @@
-// Tables that are sorted by a click on a heading and filtered by a text.
+// Tables that can be sorted by column and filtered by text.
 
 function compareCells(a, b, sign) {
   const [x, y] = [Number(a), Number(b)];
   const named = a !== "nan" && b !== "nan" && (Number.isNaN(x) || Number.isNaN(y));
   if (named) return sign * a.localeCompare(b, undefined, { numeric: true });
-  // What is undefined comes last either way.
+  // Undefined values come last in either direction.
   if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) - Number.isNaN(y);
   return sign * (x - y);
 }
@@ -14,7 +14,7 @@ function buildTable(table) {
   const original = [...body.rows];
   const headings = [...table.tHead.rows[0].cells];
   const sortedFirst = headings.find((heading) => heading.hasAttribute("aria-sort"));
-  const inOrder = sortedFirst ? "In the first order again." : "In the order of the label set.";
+  const inOrder = sortedFirst ? "Original order restored." : "Sorted by label set order.";
 
   function sort(heading, direction) {
     const column = headings.indexOf(heading);
@@ -31,7 +31,7 @@ function buildTable(table) {
   }
 
   for (const heading of headings) {
-    const button = heading.querySelector("button");
+    const button = heading.querySelector(".sort");
     if (!button) continue;
     const first = button.dataset.first;
     const second = first === "ascending" ? "descending" : "ascending";
@@ -55,7 +55,7 @@ function buildFilter(tools) {
     let shown = 0;
     for (const row of rows) {
       const absent = row.classList.contains("absent");
-      // Who looks for a class by name finds it, whether it occurs or not.
+      // A search by name finds absent classes.
       const hidden = text ? !names.get(row).includes(text) : Boolean(hide?.checked && absent);
       row.hidden = hidden;
       shown += !hidden;

@@ -51,7 +51,7 @@ const viewer = {
   async show(number, question) {
     const moved = number !== this.number;
     [this.number, this.question] = [number, question];
-    byId("viewer-title").textContent = images.ids[number];
+    byId("viewer-title").replaceChildren(nameOf(images.ids[number]));
     byId("viewer-facts").textContent = images.factsOf(number);
     const picture = await pictures.of(number);
     if (this.number !== number || this.question !== question) return;

@@ -2,7 +2,7 @@
 
 const SIDES = { truth: "Truth", pred: "Prediction" };
 const AS_TRUE = "as-true";
-// Of more classes only those that occur have a row.
+// With more classes, only those that occur have a row.
 const CLASSES_SHOWN = 20;
 
 const brush = {
@@ -16,7 +16,7 @@ const brush = {
     byId("brush-opening").textContent = masks.given
       ? "These are your masks. Paint over either of them and watch the scores move; nothing is saved."
       : "A street in six classes. Paint over the truth or the prediction and watch the scores move. " +
-        "The missed pole costs little accuracy and a lot of mean IoU.";
+        "The missed pole costs little accuracy but a lot of mean IoU.";
     this.rgb = [...masks.colors, "#d6d3cb"].map((hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
     this.noClass = [255, 0, 170];
     this.sides = Object.fromEntries(Object.keys(SIDES).map((which) => [which, this.buildSide(which)]));
@@ -65,7 +65,7 @@ const brush = {
     this.order = masks.names.map((_, c) => c).sort((a, b) => Number.isNaN(iou[a]) - Number.isNaN(iou[b]) || a - b);
     this.radios = [];
     this.order.forEach((c, k) => (this.radios[c] = add(c, masks.names[c], masks.colors[c], k < 9 ? String(k + 1) : "")));
-    this.radios.push(add(AS_TRUE, "what is true (prediction)", null, "0"));
+    this.radios.push(add(AS_TRUE, "correct (prediction)", null, "0"));
     this.choose(this.chosen);
   },
 
@@ -85,7 +85,7 @@ const brush = {
     byId("brush-reset").addEventListener("click", () => this.change(() => masks.reset()));
     byId("brush-wrong").addEventListener("change", () => this.paintPart());
     for (const box of document.querySelectorAll("#view-brush input, #view-brush select")) {
-      // Some browsers keep what was typed before: the page starts as it is written.
+      // Some browsers restore earlier input; the page starts from its defaults.
       if (box.type === "checkbox") box.checked = box.defaultChecked;
     }
     document.addEventListener("keydown", (event) => {
@@ -223,13 +223,13 @@ const brush = {
     const { accuracy, meanAccuracy, meanIou } = scores;
     byId("brush-gap").textContent = Number.isNaN(accuracy - meanIou.value) ? "" :
       `The gap is ${pointsText(accuracy - meanIou.value)} points: ${pointsText(accuracy - meanAccuracy.value)} because ` +
-      `in accuracy pixels vote and in the mean classes, ${pointsText(meanAccuracy.value - meanIou.value)} because ` +
-      "accuracy does not charge false positives.";
+      `accuracy weighs pixels and mean IoU weighs classes, ${pointsText(meanAccuracy.value - meanIou.value)} because ` +
+      "accuracy does not penalise false positives.";
     this.rows.forEach((cells, c) => {
       cells[0].parentNode.hidden = Number.isNaN(scores.iou[c]) && masks.none > CLASSES_SHOWN;
       for (const cell of cells) cell.textContent = percentText(scores[cell.dataset.key][c]);
     });
-    // The curve waits until the hand rests.
+    // The curve waits until the gesture ends.
     if (!this.stroke) rarer.draw();
   },
 
@@ -242,7 +242,7 @@ const brush = {
         for (let i = y * masks.width + left; i < y * masks.width + right; i += 1) {
           const ignored = masks.truth[i] === masks.none;
           const color = ignored ? this.rgb[masks.none] : codes[i] === masks.none ? this.noClass : this.rgb[codes[i]];
-          // What is correct fades, what is wrong keeps its colour: a difference of lightness.
+          // Correct pixels fade and errors keep their colour.
           const fade = wrong && !ignored && masks.truth[i] === masks.pred[i] ? 0.86 : 0;
           for (let k = 0; k < 3; k += 1) data[4 * i + k] = color[k] + fade * (250 - color[k]);
           data[4 * i + 3] = 255;
@@ -253,7 +253,7 @@ const brush = {
     }
   },
 
-  // Said once the hand rests.
+  // Announced when the gesture ends.
   say() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {

@@ -1,9 +1,9 @@
-// Small tasks, each a list of parts to be met; looked at whenever the hand rests.
+// Small tasks, each a list of parts to be met, checked when a gesture ends.
 
 const close = (value, wanted) => Math.abs(value - wanted) < 0.005;
 const toEight = (n) =>
   close(n.iou, 0.8) ? "That is one of them. Now find a different kind."
-    : `IoU is ${percentText(n.iou)}: ${n.iou < 0.8 ? "let them agree more." : "a little worse, please."}`;
+    : `IoU is ${percentText(n.iou)}: ${n.iou < 0.8 ? "increase the overlap." : "reduce the overlap a little."}`;
 
 const CHALLENGES = [
   {
@@ -13,56 +13,56 @@ const CHALLENGES = [
     done: "Exactly one half. Equal shapes must share two thirds of each.",
   },
   {
-    id: "three", title: "Three different pairs with IoU 80 %", ask: "Rounded to a whole per cent, with three kinds of mistake:",
+    id: "three", title: "Three different pairs with IoU 80 %", ask: "Rounded to a whole per cent, with three kinds of error:",
     parts: [
       { name: "the prediction is too small, and nothing else", met: (n) => close(n.iou, 0.8) && n.fp === 0 },
       { name: "the prediction is too large, and nothing else", met: (n) => close(n.iou, 0.8) && n.fn === 0 },
-      { name: "it misses some and invents some", met: (n) => close(n.iou, 0.8) && n.fp > 0 && n.fn > 0 },
+      { name: "it has both misses and false positives", met: (n) => close(n.iou, 0.8) && n.fp > 0 && n.fn > 0 },
     ],
     hint: toEight,
-    done: "One score, three mistakes. IoU says how wrong, never in which way.",
+    done: "One score, three kinds of error. IoU measures the size of an error, not its kind.",
   },
   {
     id: "mirage", title: "Looks fine on paper", ask: "Pixel accuracy over 95 %, IoU under 20 %.",
     parts: [{ met: (n) => n.pixel_accuracy > 0.95 && n.iou < 0.2 }],
     hint: (n) => (n.pixel_accuracy <= 0.95
-      ? `Accuracy is ${percentText(n.pixel_accuracy)}. What if there were less object in the frame?`
+      ? `Accuracy is ${percentText(n.pixel_accuracy)}. Try a smaller object in the frame.`
       : `Accuracy is ${percentText(n.pixel_accuracy)}, good. But IoU is ${percentText(n.iou)}: miss the object more.`),
-    done: "A score to boast of, and the object is all but lost.",
+    done: "An impressive score, although the object is almost entirely missed.",
   },
   {
     id: "slip", title: "One pixel off", ask: "Shift an exact prediction by a single pixel, so that IoU is 50 % or less.",
     parts: [{ met: (n, t, p) => t.w === p.w && t.h === p.h && Math.abs(t.x - p.x) + Math.abs(t.y - p.y) === 1 && n.iou <= 0.5 }],
     hint: (n, t, p) => (t.w !== p.w || t.h !== p.h ? "Both need the same width and height."
       : Math.abs(t.x - p.x) + Math.abs(t.y - p.y) !== 1 ? "Now make the shift one pixel, in one direction."
-        : `One pixel it is, and IoU is ${percentText(n.iou)}. Thinner things suffer more.`),
-    done: "Poles, wires and road markings live here.",
+        : `The shift is one pixel and IoU is ${percentText(n.iou)}. Thinner objects suffer more.`),
+    done: "Poles, wires and road markings are this thin.",
   },
   {
     id: "apart", title: "Worse than zero", ask: "IoU 0 %, and generalised IoU below −50 %.",
     parts: [{ met: (n) => n.tp === 0 && n.giou < -0.5 }],
-    hint: (n) => (n.tp > 0 ? "First, let them not touch at all." : `Generalised IoU is ${percentText(n.giou)}. Further apart, or smaller.`),
-    done: "IoU gives every miss 0 %. Generalised IoU still knows how far.",
+    hint: (n) => (n.tp > 0 ? "First, separate the rectangles." : `Generalised IoU is ${percentText(n.giou)}. Move them further apart or make them smaller.`),
+    done: "IoU is 0 % for every miss. Generalised IoU still measures the distance.",
   },
   {
-    id: "greedy", title: "Found it, and much else", ask: "Recall 100 %, with precision under 50 %.",
+    id: "greedy", title: "Found it, and far too much", ask: "Recall 100 %, with precision under 50 %.",
     parts: [{ met: (n) => n.fn === 0 && n.precision < 0.5 }],
-    hint: (n) => (n.fn > 0 ? `${countText(n.fn)} pixels of the object are still missed.` : `Recall is 100 %. Precision is ${percentText(n.precision)}: claim more.`),
-    done: "Nothing missed, most of it invented; IoU equals precision here.",
+    hint: (n) => (n.fn > 0 ? `${countText(n.fn)} pixels of the object are still missed.` : `Recall is 100 %. Precision is ${percentText(n.precision)}: predict more.`),
+    done: "Nothing is missed, but most of the prediction is false positive. Here IoU equals precision.",
   },
   {
     id: "dice", title: "The kinder cousin", ask: "Make Dice exceed IoU by 17 points or more.",
     parts: [{ met: (n) => n.dice - n.iou >= 0.17 }],
     hint: (n) => `Dice is ${percentText(n.dice)}, IoU ${percentText(n.iou)}: ${pointsText(n.dice - n.iou)} points between them. ` +
-      (n.iou > 0.4142 ? "Agree a little less." : "Agree a little more."),
-    done: "The gap is widest where IoU is √2 − 1. Dice = 2 IoU / (1 + IoU): same order, kinder sound.",
+      (n.iou > 0.4142 ? "Reduce the overlap a little." : "Increase the overlap a little."),
+    done: "The gap is widest where IoU is √2 − 1. Dice = 2 IoU / (1 + IoU): the same ranking, higher values.",
   },
   {
     id: "nothing", title: "Punished for trying", ask: "IoU of 30 % or more, yet accuracy lower than predicting nothing.",
     parts: [{ met: (n) => n.iou >= 0.3 && n.pixel_accuracy < n.nothing }],
     hint: (n) => (n.iou < 0.3 ? `IoU is ${percentText(n.iou)}: find more of the object.`
-      : `Accuracy is ${percentText(n.pixel_accuracy)}, predicting nothing has ${percentText(n.nothing)}. Invent more than you find.`),
-    done: "Reward accuracy, and a model learns to stay silent.",
+      : `Accuracy is ${percentText(n.pixel_accuracy)}; predicting nothing gets ${percentText(n.nothing)}. Add more false positives than true ones.`),
+    done: "A model that is rewarded for accuracy learns to predict nothing.",
   },
 ];
 
@@ -126,6 +126,6 @@ const challenges = {
       node.state.textContent = found ? " (found)" : "";
     }
     const metNow = challenge.parts.length === 1 && challenge.parts[0].met(numbers, truth, pred);
-    challenge.note.textContent = done ? challenge.done : metNow ? "That is it. Let go." : challenge.hint(numbers, truth, pred);
+    challenge.note.textContent = done ? challenge.done : metNow ? "Done. Release to confirm." : challenge.hint(numbers, truth, pred);
   },
 };

@@ -42,7 +42,7 @@ const tools = {
       byId("news").textContent = "Link copied.";
       setTimeout(() => (byId("copy").textContent = "Copy link"), 1600);
     } catch {
-      // No clipboard here: show the link, selected, to be copied by hand.
+      // Without a clipboard, show the link selected so that it can be copied by hand.
       field.hidden = false;
       field.select();
     }

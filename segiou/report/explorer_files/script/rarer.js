@@ -50,7 +50,7 @@ const rarer = {
     if (!possible) {
       for (const value of this.values) value.textContent = "";
       for (const path of this.paths) path.setAttribute("d", "");
-      byId("rarer-remark").textContent = `The truth has ${now > 0 ? "nothing but" : "no pixel of"} ${masks.names[index]}: paint some.`;
+      byId("rarer-remark").textContent = `The truth has ${now > 0 ? "only" : "no"} ${masks.names[index]} pixels. Paint some${now > 0 ? " of another class" : ""}.`;
       return;
     }
     const share = (step) => now * 10 ** (-DECADES * (1 - step / 100));
@@ -64,7 +64,7 @@ const rarer = {
     const there = this.at(index, now);
     byId("rarer-remark").textContent = shown.share === now
       ? `Move the slider: the model stays the same, ${name} becomes rare.`
-      : `The model does the same to every pixel of ${name} as before. Its IoU goes from ${percentText(there.iou)} to ` +
+      : `The model's error rates on ${name} are unchanged. Its IoU goes from ${percentText(there.iou)} to ` +
         `${percentText(shown.iou)}${shown.iou < there.iou ? ", because false positives weigh more" : ""}; pixel ` +
         `accuracy goes from ${percentText(there.accuracy)} to ${percentText(shown.accuracy)}.`;
   },

@@ -1,10 +1,10 @@
-// Everything that says the counts and scores: bars, kinds, table, inputs, code, live region.
+// Everything that shows counts and scores: bars, kinds, table, inputs, code, live region.
 
 const KINDS = [
-  ["tp", "TP", "true positive", "both say object"],
-  ["fp", "FP", "false positive", "only the prediction does"],
-  ["fn", "FN", "false negative", "only the truth does"],
-  ["tn", "TN", "true negative", "neither does"],
+  ["tp", "TP", "true positive", "in truth and prediction"],
+  ["fp", "FP", "false positive", "only in the prediction"],
+  ["fn", "FN", "false negative", "only in the truth"],
+  ["tn", "TN", "true negative", "in neither"],
 ];
 const BARS = [
   { key: "iou", name: "IoU", kinds: ["tp", "fn", "fp"], whole: "union", good: (n) => n.tp },
@@ -143,7 +143,7 @@ const readout = {
     ].join("\n");
   },
 
-  // Said once the hand rests: a number for every pixel of a drag would drown everything else.
+  // Announced when the gesture ends: a number for every pixel of a drag would drown everything else.
   announce(n) {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {

@@ -104,14 +104,14 @@ const shrink = {
     this.slider.value = scale;
     this.slider.setAttribute(
       "aria-valuetext",
-      `${scale} per cent, IoU ${percentText(numbers.iou)}, pixel accuracy ${percentText(numbers.pixel_accuracy)}`,
+      `${scale} %, IoU ${percentText(numbers.iou)}, pixel accuracy ${percentText(numbers.pixel_accuracy)}`,
     );
     for (const radio of document.getElementsByName("mistake")) radio.checked = radio.value === mistake;
     for (const [key, node] of this.values) node.textContent = percentText(numbers[key]);
     byId("shrink-remark").textContent = this.remark(numbers);
     this.svg.setAttribute(
       "aria-label",
-      `Chart against the size of the object. At ${scale} per cent: pixel accuracy ` +
+      `Chart against the size of the object. At ${scale} %: pixel accuracy ` +
         `${percentText(numbers.pixel_accuracy)}, IoU ${percentText(numbers.iou)}, ` +
         `accuracy of predicting nothing ${percentText(numbers.nothing)}.`,
     );
@@ -125,9 +125,9 @@ const shrink = {
     }
     if (n.iou === 1) return `${start}The prediction is exact, so both scores are 100 %, at any size.`;
     if (n.pixel_accuracy < n.nothing) {
-      return `${start}By accuracy, this prediction is worse than none at all (${percentText(n.nothing)}). IoU gives it ${percentText(n.iou)}; none at all would get 0 %.`;
+      return `${start}By accuracy, this is worse than predicting nothing (${percentText(n.nothing)}). Its IoU is ${percentText(n.iou)}; predicting nothing would score 0 %.`;
     }
-    return `${start}Accuracy is ${percentText(n.pixel_accuracy)}; a model that sees nothing would have ${percentText(n.nothing)}, with an IoU of 0 %. This one has ${percentText(n.iou)}.`;
+    return `${start}Accuracy is ${percentText(n.pixel_accuracy)}; predicting nothing would score ${percentText(n.nothing)} with IoU 0 %. This prediction has IoU ${percentText(n.iou)}.`;
   },
 
   // Runs from the full size down; in large steps for those who asked for less motion.
@@ -147,7 +147,7 @@ const shrink = {
     if (!this.playing) return;
     clearInterval(this.playing);
     this.playing = 0;
-    byId("play").textContent = "Shrink it for me";
+    byId("play").textContent = "Play";
     store.change({});
   },
 };
