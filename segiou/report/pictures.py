@@ -356,7 +356,7 @@ def match_images(folder: str | Path, ids: Iterable[str]) -> ImageMatch:
     """
     root = Path(folder).expanduser()
     if not root.is_dir():
-        msg = f"{root} is no folder; name the folder that holds the images"
+        msg = f"{root} is not a folder. Pass the folder that holds the images"
         raise FileNotFoundError(msg)
     files = sorted(p for p in root.rglob("*") if p.suffix.lower() in _IMAGE_ENDINGS)
     by_key: dict[str, list[Path]] = defaultdict(list)

@@ -154,7 +154,7 @@ def test_json_and_page_hold_the_steps():
     assert step["gain"] == report.next_steps[0].gain
     assert step["images"] == ["0", "1"]
     page = report.to_html(run=run)
-    assert "What to work on next" in page
+    assert "Costliest errors" in page
     assert "&lt;i&gt;road: 50.00" in page
 
 

@@ -274,11 +274,11 @@ def test_numbers_can_be_typed(explorer):
 
 def test_swap_match_and_reset(explorer):
     before = state(explorer)["numbers"]
-    explorer.get_by_role("button", name="Swap the two").click()
+    explorer.get_by_role("button", name="Swap truth and prediction").click()
     after = state(explorer)["numbers"]
     assert (after["precision"], after["recall"]) == (before["recall"], before["precision"])
     assert after["iou"] == before["iou"]
-    explorer.get_by_role("button", name="Predict exactly").click()
+    explorer.get_by_role("button", name="Match the truth").click()
     assert state(explorer)["numbers"]["iou"] == 1
     explorer.locator("#scale").press("Home")
     explorer.get_by_role("button", name="Reset").click()

@@ -481,7 +481,7 @@ def test_enlarged_pictures_are_no_smaller_and_none_stands_alone(new_page, report
 def test_key_names_what_is_not_scored_and_missing_photos(opened):
     page = opened("#t=car&p=road&image=scene_9")
     assert page.locator("#overlay-key > span").all_inner_texts() == [
-        *("car predicted as road", "ignored (not scored)", "everything else")
+        *("car predicted as road", "ignored (not scored)", "elsewhere")
     ]
     assert page.locator("#class-key li").last.inner_text() == "ignored (not scored)"
     assert page.locator("#class-key-title").inner_text() == "IoU in this image"
@@ -626,11 +626,11 @@ def test_a_folder_shows_pictures_from_disk_as_they_are_seen(new_page, tmp_path, 
     assert f"{int(last)}.js" in read
     assert page.locator("#image-table tbody tr:not(.space)").count() < 60
     assert page.locator("#viewer-problem").inner_text() == ""
-    # A picture of another report is not taken for this one's.
+    # A picture of a different report is rejected.
     unread = next(number for number in range(200) if f"{number}.js" not in read)
     wrong = path.parent / "pictures" / f"{unread}.js"
     text = wrong.read_text(encoding="utf-8")
     wrong.write_text(text.replace(f'"{unread:03}"', '"other"'), encoding="utf-8")
     page.evaluate("(hash) => { location.hash = hash; }", f"#image={unread:03}")
     until(page, "document.getElementById('viewer-problem').textContent !== ''")
-    assert "another report" in page.locator("#viewer-problem").inner_text()
+    assert "different report" in page.locator("#viewer-problem").inner_text()

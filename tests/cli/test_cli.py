@@ -375,7 +375,7 @@ def test_images_that_are_not_found_are_said(tmp_path):
     page = ["--html", tmp_path / "page.html", "--images", tmp_path / "images"]
     done = segiou(*SCORE, *page)
     assert done.returncode == 0
-    assert "--images: 0 of 6 images have a file in" in done.stderr
+    assert "photos for 0 of 6 images in" in done.stderr
     assert "--images" not in segiou(*SCORE, *page, "--quiet").stderr
     assert "other files there: elsewhere.png" in done.stderr
     assert "A photo is found by its name" in done.stderr

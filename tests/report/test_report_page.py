@@ -92,7 +92,7 @@ def test_intervals_can_be_left_out(folders):
     assert "5 images, 20 resamples" in text_of(given)
     assert 0 < given.count('class="whisker"') == run.to_html().count('class="whisker"') - 6
     text = text_of(run.to_html(intervals=[]))
-    assert "bootstrap" not in text and "interval" not in text.partition("What to work on")[0]
+    assert "bootstrap" not in text and "interval" not in text.partition("Costliest errors")[0]
 
 
 def test_page_is_the_same_every_time(folders):
@@ -132,10 +132,10 @@ def test_images_are_found_by_name_and_their_absence_said(folders):
     run = score(folders)
     page = run.to_html(images=folders / "images")
     assert [id for id, picture in pictures_of(page).items() if picture["image"]] == ["01"]
-    assert "1 of 5 images have a file in" in text_of(page)
-    assert "such as 01.png of 01; no file for 4, such as 00." in text_of(page)
+    assert "photos for 1 of 5 images in" in text_of(page)
+    assert "e.g. 01.png for 01; 4 missing, e.g. 00." in text_of(page)
     (folders / "others").mkdir()
-    assert "0 of 5 images have a file in" in text_of(run.to_html(images=folders / "others"))
+    assert "photos for 0 of 5 images in" in text_of(run.to_html(images=folders / "others"))
     with pytest.raises(FileNotFoundError, match="nowhere is no folder"):
         run.to_html(images=folders / "nowhere")
 

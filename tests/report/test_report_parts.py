@@ -153,12 +153,12 @@ def test_what_images_were_found_is_said(tmp_path):
     assert match_images(tmp_path, ["a_1", "b"]).sentences() == []
     some, rule = match_images(tmp_path, ["b", "c", "d"]).sentences()
     assert some == (
-        f"1 of 3 images have a file in {tmp_path}, such as b_left.png of b; no file for 2, such "
-        "as c; other files there: a_1.png and other.png."
+        f"Found photos for 1 of 3 images in {tmp_path}, e.g. b_left.png for b; 2 missing, "
+        "e.g. c; other files there: a_1.png and other.png."
     )
-    assert rule.startswith("A photo is found by its name")
+    assert rule.startswith("Photos are matched by name")
     none, _ = match_images(tmp_path, ["c"]).sentences()
-    assert none.startswith(f"0 of 1 images have a file in {tmp_path}; no file for 1, such as c")
+    assert none.startswith(f"Found photos for 0 of 1 images in {tmp_path}; 1 missing, e.g. c")
     with pytest.raises(FileNotFoundError, match=r"gone is no folder; name the folder that holds"):
         match_images(tmp_path / "gone", ["a_1"])
 

@@ -49,7 +49,7 @@ function questionOf(state) {
   } else if (t !== null) {
     question.holds = (truth, pred) => truth === t && pred !== t;
     question.text = `${className(t)} predicted as another class`;
-    question.pixels = `${className(t)} ${data.unit} labelled anything else`;
+    question.pixels = `${className(t)} ${data.unit} labelled as another class`;
   } else if (p !== null) {
     question.holds = (truth, pred) => pred === p && truth !== p;
     question.text = `other classes predicted as ${className(p)}`;
