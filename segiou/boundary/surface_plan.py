@@ -392,7 +392,7 @@ class SurfacePlan(Plan):
                         values,
                         (),
                         "distance" if distance else "ratio",
-                        "",
+                        self.unit if distance else "",
                         "lower" if distance else "higher",
                         limits if limits and head == shown.get("dice") else (),
                         bounds.level if bounds else 0.95,
@@ -422,7 +422,13 @@ class SurfacePlan(Plan):
             lone,
             data=data,
             scores=self._exact(summary),
+            notes=tuple(map(self._own_tolerances, self.structures)),
         )
+
+    def _own_tolerances(self, name: str) -> str:
+        """The tolerances of a structure that has its own."""
+        own = self.options.tolerances_of.get(name, ())
+        return f"tolerance {', '.join(f'{t:g}' for t in own)} {self.unit}".rstrip() if own else ""
 
     def _exact(self, summary: Any) -> dict[str, tuple[float, ...]]:
         """The scores over the cases, computed without bins."""

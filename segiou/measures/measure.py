@@ -166,6 +166,7 @@ class ScoreTable:
     of: str = "class"
     empty: tuple[bool, ...] = ()  # rows, then means, of which nothing was there
     scores: Mapping[str, tuple[float, ...]] | None = None  # mean and rows; else the columns
+    notes: tuple[str, ...] = ()  # of rows, shown next to their names
     data: Mapping[str, Any] | None = None  # entries of JSON, in the place of one of its key
 
     def to_dict(self) -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""What is measured beside the pixels: boundaries, surfaces, objects, of a run and as tables."""
+"""Scores of measures, of a run and as tables of text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def measured_parts(run: Run, intervals: Mapping[str, Intervals]) -> dict[str, Any]:
-    """What a report says of a run's boundaries, surfaces and objects; intervals by metric."""
+    """The score tables of a run's measures; intervals by metric."""
     return {
         **_tables(run, intervals),
     }
@@ -38,7 +38,7 @@ def _tables(run: Run, intervals: Mapping[str, Intervals]) -> dict[str, Any]:
 
 
 def first_distance(names: Iterable[str]) -> str:
-    """Of measures of surfaces the distance that is shown: the first percentile, if there is one."""
+    """The distance to show: the first percentile, if there is one."""
     return next((name for name in names if name.startswith("hausdorff_")), "hausdorff")
 
 
@@ -64,7 +64,7 @@ def values_of_cases(
 
 
 def texts_of_cases(report: Report) -> dict[str, str]:
-    """Dice and the first percentile of the distances of every structure of each case, in words."""
+    """Dice and the first distance percentile of every structure of each case, as text."""
     if not report.surface_cases:
         return {}
     measure = first_distance(report.surfaces[0])
@@ -81,7 +81,7 @@ def texts_of_cases(report: Report) -> dict[str, str]:
 
 
 def measured_cells(report: Report, class_name: str) -> dict[str, Any]:
-    """Columns of a class; infinite distances are written so."""
+    """Columns of a class; infinite distances are written as inf."""
     cells: dict[str, Any] = {}
     for table in report.tables:
         at = table.rows.index(class_name) if class_name in table.rows else None
@@ -95,7 +95,7 @@ def measured_cells(report: Report, class_name: str) -> dict[str, Any]:
 
 
 class MeasuredTable(NamedTuple):
-    """What is measured beside the pixels, as a table of text."""
+    """A score table as text."""
 
     name: str
     title: str
@@ -112,7 +112,7 @@ class MeasuredTable(NamedTuple):
 
 
 def measured_tables(report: Report) -> list[MeasuredTable]:
-    """Boundaries, surfaces and objects, where they were measured."""
+    """The score tables of a report as text."""
     return [_text_table(table) for table in report.tables]
 
 
@@ -120,13 +120,17 @@ def _text_table(table: ScoreTable) -> MeasuredTable:
     """The table of any measure as text."""
     heads, columns = [table.of if table.of != "name" else "class"], []
     for column in (one for one in table.columns if one.title):
-        heads.append(f"{column.title} {column.unit}".rstrip())
+        heads.append(", ".join(filter(None, (column.title, column.unit))))
         places = range(len(table.rows) + len(table.means))
         columns.append([_shown(table, column, i) for i in places])
         if column.limits:
             heads.append(f"{100 * column.level:g} % interval")
             columns.append([range_text(limits) for limits in column.limits])
-    names = [*map(printable, table.rows), *table.means]
+    notes = (f" ({note})" if note else "" for note in table.notes or [""] * len(table.rows))
+    names = [
+        *(printable(n) + note for n, note in zip(table.rows, notes, strict=True)),
+        *table.means,
+    ]
     lines = [*zip(names, *columns, strict=True)]
     rows, means = lines[: len(table.rows)], lines[len(table.rows) :]
     head = (table.key, table.title, table.about)

@@ -359,7 +359,7 @@ def _confusions(report: Report) -> dict[str, Any]:
 
 
 def _distance_boxes(report: Report) -> dict[str, Any]:
-    """How the distances of each structure are spread over its cases, as parts of the longest."""
+    """Box plots of each structure's distances over its cases, as fractions of the longest."""
     found = report.surface_values() if any(row["found"] for row in report.surfaces) else {}
     of_cases = {name: of_label for name, of_label in found.items() if of_label[0].size}
     if not of_cases:
@@ -376,7 +376,7 @@ def _distance_boxes(report: Report) -> dict[str, Any]:
                 "name": name,
                 "ends": (ends / longest).tolist(),
                 "beyond": (values[far] / longest).tolist(),
-                "text": f"{middle:.2f}",
+                "text": f"median {middle:.2f}",
                 "cases": f"{plural(values.size, 'case')}{f', {lost} without' if lost else ''}",
             }
         )
@@ -384,7 +384,7 @@ def _distance_boxes(report: Report) -> dict[str, Any]:
     unit = report.surface_plan["unit"] if report.surface_plan else ""
     return {
         "boxes": boxes,
-        "boxes_of": f"HD{measure[10:]}",
+        "boxes_of": ", ".join(filter(None, (f"HD{measure[10:]}", unit))),
         "longest": f"{longest:.4g} {unit}".strip(),
     }
 

@@ -50,7 +50,7 @@ def test_accuracy_stays_and_iou_falls_as_the_object_shrinks(explorer):
 
 def test_the_same_picture_smaller_keeps_its_iou(explorer):
     follow(explorer, "#t=48,32,120,80&p=72,48,120,72&size=256x144")
-    explorer.get_by_label("It shrinks too").check()
+    explorer.get_by_label("It shrinks with the object").check()
     for _ in range(50):
         explorer.locator("#scale").press("ArrowLeft")
     seen = state(explorer)
@@ -90,7 +90,7 @@ def test_shrinking_by_itself(new_page, explorer_url, motion):
     assert (state(page)["scale"] < 100) == (motion == "no-preference")
     page.clock.run_for(8000)
     assert state(page)["scale"] == 5
-    assert page.locator("#play").inner_text() == "Shrink it for me"
+    assert page.locator("#play").inner_text() == "Play"
 
 
 def test_a_hand_on_the_slider_or_a_rectangle_stops_the_film(explorer, until):
@@ -100,7 +100,7 @@ def test_a_hand_on_the_slider_or_a_rectangle_stops_the_film(explorer, until):
     held = state(explorer)["scale"]
     explorer.wait_for_timeout(150)
     assert state(explorer)["scale"] == held
-    assert explorer.locator("#play").inner_text() == "Shrink it for me"
+    assert explorer.locator("#play").inner_text() == "Play"
 
 
 def test_a_shrunken_rectangle_changed_by_hand_is_the_new_drawing(explorer):
@@ -166,7 +166,7 @@ def test_passing_through_a_solution_does_not_solve(explorer):
     explorer.mouse.down()
     explorer.mouse.move(frame["x"] + 6 * cell, frame["y"] + 6.1 * cell)
     assert state(explorer)["numbers"]["iou"] == 0.5
-    assert explorer.locator("#challenge-half .hint").inner_text() == "That is it. Let go."
+    assert explorer.locator("#challenge-half .hint").inner_text() == "Done. Release to confirm."
     explorer.mouse.move(frame["x"] + 9 * cell, frame["y"] + 6.1 * cell)
     explorer.mouse.up()
     assert state(explorer)["solved"] == []

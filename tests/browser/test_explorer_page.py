@@ -42,7 +42,7 @@ def test_link_carries_the_state(explorer, new_page, until):
     explorer.locator("#shape-truth").focus()
     explorer.keyboard.press("ArrowDown")
     explorer.locator("#scale").press("PageDown")
-    explorer.get_by_label("It shrinks too").check()
+    explorer.get_by_label("It shrinks with the object").check()
     until(explorer, "location.hash.includes('mistake=shrinks')")
     expected = state(explorer)
     assert expected["scale"] < 100

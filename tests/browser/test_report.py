@@ -97,7 +97,7 @@ def percentage(text):
 
 def test_classes_are_sorted_by_a_click(report):
     head = report.locator("#class-table thead th").nth(1)
-    button = head.get_by_role("button", name="IoU")
+    button = head.get_by_role("button", name="Sort by IoU")
     in_order = names(report)
     button.click()
     assert head.get_attribute("aria-sort") == "descending"
@@ -120,10 +120,42 @@ def test_classes_are_sorted_by_a_click(report):
 
 def test_what_is_undefined_comes_last_either_way(report):
     report.locator(".hide-absent").uncheck()
-    button = report.locator("#class-table thead").get_by_role("button", name="IoU")
+    button = report.locator("#class-table thead").get_by_role("button", name="Sort by IoU")
     for _ in range(2):
         button.click()
         assert names(report)[-1] == "bus"
+
+
+def test_terms_explain_themselves(report, new_page, report_url):
+    """By keyboard and mouse here, by touch on a phone; sorting has a button of its own."""
+    term = report.locator("#class-table .term", has_text="Precision")
+    definition = report.locator("#term-precision")
+    assert definition.is_hidden()
+    term.press("Enter")
+    assert definition.is_visible() and "TP / (TP + FP)" in definition.inner_text()
+    report.keyboard.press("Escape")
+    assert definition.is_hidden()
+    term.hover()
+    assert definition.is_visible()
+    report.locator("h1").hover()
+    assert definition.is_hidden()
+    assert report.locator("#class-table [aria-sort]").count() == 0
+    phone = new_page(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    phone.goto(report_url)
+    phone.locator("#class-table .term", has_text="IoU").tap()
+    box = phone.locator("#term-iou").bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+
+
+@pytest.mark.parametrize("height", [900, 1500])
+def test_three_pictures_are_side_by_side_below_the_list(new_page, report_url, until, height):
+    page = new_page(viewport={"width": 1280, "height": height})
+    page.goto(f"{report_url}#image=scene_9")
+    until(page, "document.querySelectorAll('#viewer-panels canvas').length === 3")
+    boxes = [frame.bounding_box() for frame in page.locator("#viewer-panels .frame").all()]
+    assert len({box["y"] for box in boxes}) == 1
+    assert boxes[0]["width"] > 300
+    assert boxes[0]["y"] > page.locator("#image-rows").bounding_box()["y"]
 
 
 def test_classes_are_filtered(report):

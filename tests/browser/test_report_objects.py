@@ -79,7 +79,7 @@ def test_objects_are_drawn_and_filtered(page, until, url):
     assert [colors(page)[place] for place in (5, 11, 14)] == [PAPER, PAPER, edge(IGNORED)]
     page.locator("#image-class").select_option(label="road")
     key = "document.querySelector('#viewer-objects').textContent"
-    until(page, f"{key} === 'road has no objects: all its pixels are one segment.'")
+    until(page, f"{key} === 'road is a stuff class: its pixels form a single segment.'")
 
 
 def test_images_are_sorted_by_missed_objects(page, until, url):

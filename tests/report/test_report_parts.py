@@ -159,7 +159,7 @@ def test_what_images_were_found_is_said(tmp_path):
     assert rule.startswith("Photos are matched by name")
     none, _ = match_images(tmp_path, ["c"]).sentences()
     assert none.startswith(f"Found photos for 0 of 1 images in {tmp_path}; 1 missing, e.g. c")
-    with pytest.raises(FileNotFoundError, match=r"gone is no folder; name the folder that holds"):
+    with pytest.raises(FileNotFoundError, match=r"gone is not a folder"):
         match_images(tmp_path / "gone", ["a_1"])
 
 
