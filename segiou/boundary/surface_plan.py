@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind, read_spacing
 from segiou._support.files import printable
-from segiou._support.text import Json, did_you_mean, listed
+from segiou._support.text import Json, did_you_mean, listed, percent
 from segiou.boundary.boundary_options import bin_distances, bin_indices
 from segiou.boundary.codes import LabelCodes, ignored_code
 from segiou.boundary.surface_cases import flat_scores, summarize_surfaces
@@ -378,10 +378,11 @@ class SurfacePlan(Plan):
             numbers = tuple(row[state] for row in summary)
             head = state.replace("_", " ")
             columns.append(Column(f"surfaces_{state}", head, numbers, (), "count", "", None))
-        for name in summary[0] if summary else ():
-            for kind in (
-                ("mean", "median", "mean_of_found") if isinstance(summary[0][name], dict) else ()
-            ):
+        measures = {
+            n: None for row in summary for n, value in row.items() if isinstance(value, dict)
+        }
+        for name in measures:
+            for kind in ("mean", "median", "mean_of_found"):
                 values = tuple(row.get(name, {}).get(kind, np.nan) for row in summary)
                 distance = name.startswith(DISTANCES)
                 head = shown.get((name, kind), "")
@@ -396,6 +397,7 @@ class SurfacePlan(Plan):
                         "lower" if distance else "higher",
                         limits if limits and head == shown.get("dice") else (),
                         bounds.level if bounds else 0.95,
+                        texts=self._at_own(name, summary) if head else (),
                     )
                 )
         invented = tuple(row["invented"] for row in summary)  # former name, without a header
@@ -422,13 +424,20 @@ class SurfacePlan(Plan):
             lone,
             data=data,
             scores=self._exact(summary),
-            notes=tuple(map(self._own_tolerances, self.structures)),
         )
 
-    def _own_tolerances(self, name: str) -> str:
-        """The tolerances of a structure that has its own."""
-        own = self.options.tolerances_of.get(name, ())
-        return f"tolerance {', '.join(f'{t:g}' for t in own)} {self.unit}".rstrip() if own else ""
+    def _at_own(self, name: str, summary: Any) -> tuple[str, ...]:
+        """Surface Dice of structures with their own tolerance, not that of the column, as text."""
+        common = [f"surface_dice_{t:g}" for t in self.options.tolerances]
+        if name not in common or not self.options.tolerances_of:
+            return ()
+        texts = []
+        for row in summary:
+            own = self._tolerances(row["label"])[common.index(name)]
+            at = f" at {own:g} {self.unit}".rstrip()
+            score = row[f"surface_dice_{own:g}"]["mean"]
+            texts.append("" if name in row else f"{percent(score, '–')}{at}")
+        return tuple(texts)
 
     def _exact(self, summary: Any) -> dict[str, tuple[float, ...]]:
         """The scores over the cases, computed without bins."""

@@ -146,6 +146,7 @@ class Column:
     limits: tuple[tuple[float, float] | None, ...] = ()  # of the rows, then of the means
     level: float = 0.95
     digits: int = 2
+    texts: tuple[str, ...] = ()  # of the rows; shown in place of a value unless empty
 
     def at(self, index: int) -> float:
         """A value of a row, or behind them of a mean."""
@@ -166,7 +167,6 @@ class ScoreTable:
     of: str = "class"
     empty: tuple[bool, ...] = ()  # rows, then means, of which nothing was there
     scores: Mapping[str, tuple[float, ...]] | None = None  # mean and rows; else the columns
-    notes: tuple[str, ...] = ()  # of rows, shown next to their names
     data: Mapping[str, Any] | None = None  # entries of JSON, in the place of one of its key
 
     def to_dict(self) -> dict[str, Json]:

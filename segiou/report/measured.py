@@ -126,11 +126,7 @@ def _text_table(table: ScoreTable) -> MeasuredTable:
         if column.limits:
             heads.append(f"{100 * column.level:g} % interval")
             columns.append([range_text(limits) for limits in column.limits])
-    notes = (f" ({note})" if note else "" for note in table.notes or [""] * len(table.rows))
-    names = [
-        *(printable(n) + note for n, note in zip(table.rows, notes, strict=True)),
-        *table.means,
-    ]
+    names = [*map(printable, table.rows), *table.means]
     lines = [*zip(names, *columns, strict=True)]
     rows, means = lines[: len(table.rows)], lines[len(table.rows) :]
     head = (table.key, table.title, table.about)
@@ -139,6 +135,8 @@ def _text_table(table: ScoreTable) -> MeasuredTable:
 
 def _shown(table: ScoreTable, column: Column, at: int) -> str:
     value = column.at(at)
+    if any(column.texts[at : at + 1]):
+        return column.texts[at]
     if column.kind == "count":
         return "–" if table.empty and table.empty[at] else str(value)
     if at > len(table.rows):  # of how many classes a mean is

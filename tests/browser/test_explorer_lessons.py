@@ -45,7 +45,7 @@ def test_accuracy_stays_and_iou_falls_as_the_object_shrinks(explorer):
     assert "misses it entirely" in remark
     assert "99.83 %" in remark
     spoken = explorer.locator("#scale").get_attribute("aria-valuetext")
-    assert spoken == "5 per cent, IoU 0.00 %, pixel accuracy 99.83 %"
+    assert spoken == "5 %, IoU 0.00 %, pixel accuracy 99.83 %"
 
 
 def test_the_same_picture_smaller_keeps_its_iou(explorer):

@@ -24,6 +24,7 @@ import segiou
 from segiou.boundary import BoundaryOptions, SurfaceOptions, surface_scores
 from segiou.cli.main import main
 from segiou.measures.parts import Parts, merged_layout
+from segiou.report.measured import measured_tables
 from segiou.runs.database import RunFileError, checksum
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
@@ -521,7 +522,11 @@ def test_the_page_has_the_distances(tmp_path):
     for row in run.report().surfaces:
         assert f'<span class="name">{row["label"]}</span>' in section
     assert "Surfaces: convention segiou, distances in mm." in section
-    assert "of the voxels that are a class" in page and '"unit":"voxels"' in page
+    assert '"unit":"voxels"' in page
+    # Volumes have voxels in every sentence.
+    text = re.sub(r"<(style|script).*?</\1>", "", page, flags=re.DOTALL)
+    assert "Voxel accuracy" in text and not re.search(r"\bpixels?\b(?![-\"])", text, re.IGNORECASE)
+    assert "HD95 median, mm</th>" in section
     assert "of its voxels are predicted as" in page and "of its pixels" not in page
     case = next(c for c in run.report().surface_cases if c["case"] == "patient_05")
     known = f"organ {100 * case['dice']:.2f} %, {case['hausdorff_95']:.2f}; tumour missed; vessel "
@@ -530,12 +535,25 @@ def test_the_page_has_the_distances(tmp_path):
     assert "--surface=segiou --boundary-tolerance=1mm,2mm,4mm" in page
 
 
+def test_structures_show_surface_dice_at_their_own_tolerance():
+    """Two cubes a voxel apart: at 1 mm nothing of the other's front and back is within reach."""
+    truth, pred = np.zeros((2, 6, 6, 6), np.uint8)
+    truth[1:3, 1:3, 1:3], pred[1:3, 1:3, 2:4] = 1, 1
+    truth[4:, 4:, 3:5], pred[4:, 4:, 4:] = 2, 2
+    surfaces = SurfaceOptions((0.5,), tolerances_of={"b": (3.0,)})
+    run = segiou.score([truth], [pred], labels=["air", "a", "b"], exclude="air", surfaces=surfaces)
+    (table,) = measured_tables(run.report())
+    at = next(i for i, head in enumerate(table.heads) if head.startswith("surface Dice 0.5"))
+    rows = {row[0]: row[at] for row in table.rows}
+    assert rows["b"].startswith("100.00 % at 3") and " at " not in rows["a"]
+
+
 def test_the_page_on_volumes_shows_what_its_command_prints(monkeypatch, tmp_path, capsys):
     page = (FIXTURE.parents[1] / "docs" / "volumes.md").read_text(encoding="utf-8")
     command = next(line for line in page.splitlines() if line.startswith("segiou score fixtures"))
     table = page[page.index("```text\n") :].split("```")[1].removeprefix("text\n")
     monkeypatch.chdir(FIXTURE.parents[1])
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "140")
     words = shlex.split(command.replace("model_a.sqlite", str(tmp_path / "a.sqlite")))
     assert main([*words[1:], "--quiet"]) == 0
     assert table in capsys.readouterr().out
@@ -669,7 +687,7 @@ def test_the_command_from_two_folders_to_the_page(tmp_path, capsys, monkeypatch)
     section = text[text.index('<section id="surfaces"') :].split("</section>")[0]
     assert section.count('<rect class="box"') == len(again["surfaces"])
     assert "9 cases, 1 without" in section
-    assert "the part of its own voxels that was found" in " ".join(text.split())
+    assert "voxels that was found" in " ".join(text.split())
     scored_of("model_b", "--run", tmp_path / "model_b.sqlite")
     runs = tmp_path / "model_a.sqlite", tmp_path / "model_b.sqlite"
     differing = ["--metric", "surface_dice", "--group-by", r"^(patient_\d\d)", "--quiet"]
