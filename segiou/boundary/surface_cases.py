@@ -148,7 +148,7 @@ class SurfaceAccumulator:
         structures = None if state["structures"] is None else dict(state["structures"])
         options = SurfaceOptions.from_dict(state["options"])
         new = cls(structures, ignore=state["ignore"], options=options)
-        new.rows = [SurfaceRow.from_dict(row) for row in state["rows"]]
+        new.rows = [SurfaceRow.from_dict(row, options) for row in state["rows"]]
         return new
 
     def __repr__(self) -> str:

@@ -529,7 +529,16 @@ def _check_entry(entry: Mapping[str, Any], options: SurfaceOptions) -> None:
     lengths += [3] * len(options.widths)
     numbers = [entry["diagonal"], *chain(*lists)]
     numbers += [entry["hausdorff"], entry["average"]] if found else []
-    if [*map(len, lists)] != lengths or not {*map(type, numbers)} <= {int, float}:
+    is_row = [*map(len, lists)] == lengths and {*map(type, numbers)} <= {int, float}
+    if is_row:
+        there, back = entry["sizes"]
+        state = (*LONE, "found")[2 * (there > 0) + (back > 0)]
+        most = [size * (1 + 1e-9) for size in entry["sizes"]]
+        inside = all(
+            part <= end for both in entry["within"] for part, end in zip(both, most, strict=True)
+        )
+        is_row = state == entry["state"] and inside and min(numbers) >= 0
+    if not is_row:
         msg = f"not a row of these options: {dict(entry)!r:.100}"
         raise ValueError(msg)
 

@@ -72,6 +72,7 @@ class LesionProtocol:
     convention: str = "segiou"
     penalty: float | None = None
     nothing: tuple[float, float] = (math.nan, math.nan)
+    none_found: tuple[float, float] = (math.nan, math.nan)
 
     def __post_init__(self) -> None:
         check_choice("matching", self.matching, ("any", "greatest", "iou", "id"))
@@ -105,6 +106,7 @@ LESION_PROTOCOLS = {
             "panoptica: one-to-one matches at IoU 0.5",
             matching="iou",
             convention="medpy",
+            none_found=(0.0, math.inf),
         ),
     )
 }
@@ -136,6 +138,7 @@ def lesion_scores(
     spacing: float | Sequence[float] | None,
     protocol: str | LesionProtocol = "brats2023-gli",
     bands: Iterable[float] = (),
+    labels: Iterable[int] | None = None,
 ) -> dict[str, ObjectScores]:
     """Score the lesions of each region of two class maps.
 
@@ -149,6 +152,10 @@ def lesion_scores(
         A name in ``segiou.instances.LESION_PROTOCOLS``, or a custom protocol.
     bands : iterable of float
         Limits (mm³) of size bands; each band is counted separately.
+    labels : iterable of int, optional
+        For protocols without regions: labels to score, each under its number as
+        text. By default every label present except 0; a label given here that
+        neither mask contains has NaN scores.
 
     Returns
     -------
@@ -174,9 +181,17 @@ def lesion_scores(
     sides = label_arrays(truth, pred, ("truth", "pred"))
     present = {int(v) for side in sides for v in id_areas(side) if v}
     regions = chosen.regions
+    if regions is not None and labels is not None:
+        msg = f"protocol {chosen.name!r} defines regions; omit labels"
+        raise ValueError(msg)
     if regions is None:
-        regions = {str(value): (value,) for value in sorted(present)}
-    if isinstance(protocol, str) and (unknown := present.difference(*regions.values())):
+        wanted = present if labels is None else read_several("labels", labels, "a sequence of ints")
+        regions = {str(value): (int(value),) for value in sorted(wanted)}
+    if (
+        isinstance(protocol, str)
+        and labels is None
+        and (unknown := present.difference(*regions.values()))
+    ):
         msg = (
             f"label {listed([*map(str, sorted(unknown))], 8)} is not in any region of "
             f"{protocol!r}: {dict(regions)}; relabel the masks, or pass a LesionProtocol with "
@@ -396,7 +411,8 @@ def _means(
 ) -> dict[str, float]:
     """Means over counted and false-positive lesions; without a penalty, over found lesions."""
     found, far = [row for row in lesions if row["pred"]], protocol.penalty
-    dice, distance = protocol.nothing
+    is_empty = not lesions and not false_positives
+    dice, distance = protocol.nothing if is_empty else protocol.none_found
     means = {"dice": dice, "iou": dice, "hausdorff_95": distance}
     # With a penalty, lesions that were not found have only the penalty.
     number = len(found) if far is None else len(lesions) + false_positives

@@ -230,7 +230,13 @@ class ObjectOptions(Measure):
             _check_numbered(counts, second)
         if mask is not None:
             first = first._replace(classes=np.where(mask, first.classes, NO_OBJECT))
-        return (first, second), counts.matches(first[:2], second[:2], first.crowd)
+        is_coco = self.source == "coco"
+        if is_coco:
+            _check_categories(first, counts.labels, counts)
+            _check_categories(second, counts.pred_labels, counts)
+        # As in panopticapi, each segment that COCO's annotations list is matched, stuff included.
+        found = counts.matches(first[:2], second[:2], first.crowd, split_stuff=is_coco)
+        return (first, second), found
 
     def _objects(self, side: Any, things: Mapping[str, Sequence[int]], spacing: Any) -> ObjectMask:
         """An object mask unchanged, or the components of a class map; small ones are void."""
@@ -250,6 +256,15 @@ def _things(counts: PanopticCounts, labels: LabelSet) -> dict[str, Sequence[int]
     """Values of each thing class, by name."""
     names = {*compress(counts.labels.class_names, counts.things)}
     return {entry.name: entry.values for entry in labels.classes if entry.name in names}
+
+
+def _check_categories(side: ObjectMask, labels: LabelSet, counts: PanopticCounts) -> None:
+    """Reject segments of categories that the label set does not declare."""
+    known = {NO_OBJECT, *counts._classes.ignore, *chain(*labels.class_values)}
+    if unknown := sorted(id_areas(side.classes).keys() - known):
+        shown = listed([*map(str, unknown)], 8)
+        problem = f"contains segments of undeclared categories: {shown}; add them to the label set"
+        raise MaskError(side.path, problem)
 
 
 def _check_numbered(counts: PanopticCounts, pred: ObjectMask) -> None:
@@ -322,7 +337,7 @@ def _of_coco(raw: RawMask, path: str) -> ObjectMask:
     segments = _checked(path, image, {i: n for i, n in id_areas(ids).items() if i})
     values = {i: part["category_id"] for i, part in segments.items()}
     crowd = tuple(number for number, part in segments.items() if part.get("iscrowd"))
-    return ObjectMask(mapped(ids, {0: contents.free, **values}), ids, crowd)
+    return ObjectMask(mapped(ids, {0: NO_OBJECT, **values}), ids, crowd, path)
 
 
 def _checked(

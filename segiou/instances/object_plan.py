@@ -68,8 +68,13 @@ class ObjectPlan(Plan):
         """Reject impossible matches."""
         rows = parts["overlaps"]
         wrong = (rows[:, 0] >= self.classes.num_classes) | (rows[:, 1] > rows[:, 2])
-        if wrong.any() or (rows[:, 1:] < 1).any():
-            msg = "a match of objects has an unknown class or an intersection above its union"
+        tp, owner = parts["detections"][..., 0].copy(), parts.owner("overlaps")
+        wrong |= (rows < [0, 1, 1]).any(1)
+        if not wrong.any() and not PROTOCOLS[self.measure.protocol].every_stuff_overlap:
+            np.subtract.at(tp, (owner, rows[:, 0]), 1)
+            wrong = tp != 0
+        if wrong.any():
+            msg = "a match of objects has an unknown class or impossible numbers"
             raise ValueError(msg)
 
     def counts(self, total: Parts, pairs: int) -> PanopticCounts:

@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, compress
+from threading import RLock
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -37,6 +38,9 @@ ID_BITS = 32
 _NEIGHBOURS = {2: (4, 8), 3: (6, 18, 26)}
 
 
+#: Held while counts and rows change or are read together. Shared by all accumulators, since a
+#: lock in an accumulator could not be pickled.
+LOCK = RLock()
 #: Values below this are looked up in a table.
 _FEW_VALUES = 1 << 16
 
@@ -271,13 +275,14 @@ class ObjectCounts(Accumulator):
         return np.concatenate([found, often[:, None]], axis=1)
 
     def _named(self) -> dict[str, Ints]:
-        return {"counts": self._cells, self._rows_are: self._rows}
+        with LOCK:
+            return {"counts": self._cells.copy(), self._rows_are: self._rows}
 
     def _read(self, named: Mapping[str, Any]) -> Ints:
         cells = counts_array(named["counts"], "counts")
         wide = np.reshape(np.array(named[self._rows_are], int), (-1, len(self._row) + 1))
         shape, once = self._empty().shape, (wide[:, -1] > 0).all()
-        if cells.shape != shape or not (once and self._are_rows(wide)):
+        if cells.shape != shape or not (once and self._are_rows(wide, cells)):
             rows = f"{self._rows_are} must be rows of {', '.join(self._row)} and a number"
             msg = f"counts must have shape {shape}, {rows}"
             raise ValueError(msg)
@@ -285,8 +290,8 @@ class ObjectCounts(Accumulator):
         return cells
 
     @abstractmethod
-    def _are_rows(self, rows: Ints) -> bool:
-        """Whether saved rows are possible."""
+    def _are_rows(self, rows: Ints, counts: Ints) -> bool:
+        """Whether saved rows, each with its number, are possible and agree with the counts."""
 
     def _difference(self, other: Self) -> str:
         if text := super()._difference(other):
@@ -296,19 +301,22 @@ class ObjectCounts(Accumulator):
 
     def merge(self, *others: Self) -> Self:
         """Add other counts to these; returns itself. The others are not changed."""
-        super().merge(*others)
-        self._found += [part for other in others for part in other._found]
+        with LOCK:
+            super().merge(*others)
+            self._found += [part for other in others for part in other._found]
         return self
 
     def _count(self, counts: Ints, rows: Ints) -> Self:
         """Add the counts and rows of one image."""
-        self._add(counts, 1)
-        self._found.append(rows)
+        with LOCK:
+            self._add(counts, 1)
+            self._found.append(rows)
         return self
 
     def state_dict(self) -> dict[str, Json]:
         """The counts and options as plain lists, strings and integers."""
-        return {**super().state_dict(), "things": np.flatnonzero(self._things).tolist()}
+        with LOCK:
+            return {**super().state_dict(), "things": np.flatnonzero(self._things).tolist()}
 
     @property
     def things(self) -> NDArray[np.bool_]:

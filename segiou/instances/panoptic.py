@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice, check_integer, read_several
 from segiou._support.text import Json
 from segiou.counting.id_pairs import add_up, count_id_pairs, sums
-from segiou.instances.objects import ID_BITS, VOID, Ints, ObjectCounts, pack_ids, unpack_ids
+from segiou.instances.objects import ID_BITS, LOCK, VOID, Ints, ObjectCounts, pack_ids, unpack_ids
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.ratio import Floats, ratio
@@ -161,9 +161,21 @@ class PanopticCounts(ObjectCounts):
         self._protocol = PROTOCOLS[protocol]
         super()._start(classes, things)
 
-    def _are_rows(self, rows: Ints) -> bool:
+    def _are_rows(self, rows: Ints, counts: Ints) -> bool:
         in_order = (rows[:, 0] < self.num_classes) & (rows[:, 1] <= rows[:, 2])
-        return bool((in_order & (rows >= [0, 1, 1, 1]).all(1)).all())
+        if not (in_order & (rows >= [0, 1, 1, 1]).all(1)).all():
+            return False
+        by_match = ~self._by_overlap
+        matches = sums(rows[:, 0], rows[:, 3], self.num_classes)
+        above_half = 2 * rows[:, 1] > rows[:, 2]
+        return bool(
+            (matches == counts[:, 0])[by_match].all() and above_half[by_match[rows[:, 0]]].all()
+        )
+
+    @property
+    def _by_overlap(self) -> NDArray[np.bool_]:
+        """Classes that sum the IoU of every overlap."""
+        return ~self._things & self._protocol.every_stuff_overlap
 
     def _difference(self, other: Self) -> str:
         if self._protocol != other._protocol:
@@ -207,18 +219,25 @@ class PanopticCounts(ObjectCounts):
         """
         return self.add(self.matches((truth_classes, truth_ids), (pred_classes, pred_ids), crowd))
 
-    def matches(self, truth: Layers, pred: Layers, crowd: Iterable[int]) -> Matches:
+    def matches(
+        self, truth: Layers, pred: Layers, crowd: Iterable[int], *, split_stuff: bool = False
+    ) -> Matches:
         """Match the segments of one image without counting them; sides are (classes, ids)."""
         first = pack_ids(*truth, ("truth_classes", "truth_ids"))
         second = pack_ids(*pred, ("pred_classes", "pred_ids"))
         in_truth, in_pred, pixels = count_id_pairs(first, second)
-        return self._match(self._segments(0, in_truth), self._segments(1, in_pred), pixels, crowd)
+        sides = (self._segments(k, c, split_stuff) for k, c in enumerate((in_truth, in_pred)))
+        return self._match(*sides, pixels, crowd)
 
-    def _segments(self, side: int, codes: NDArray[Any]) -> Ints:
-        """Packed class index and id of each segment; a stuff class, or void, is one segment."""
+    def _segments(self, side: int, codes: NDArray[Any], split_stuff: bool = False) -> Ints:
+        """Packed class index and id of each segment; void, and a stuff class, is one segment."""
         values, ids = unpack_ids(codes)
         classes = self._class_indices(values, ("truth_classes", "pred_classes")[side])
-        return classes << ID_BITS | np.where(np.append(self._things, False)[classes], ids, 0)
+        if side:  # a class that is ignored in the truth is void in the prediction
+            ignored = [{*v} <= {*self._classes.ignore} for v in self._classes.labels.class_values]
+            classes = np.where(np.append(ignored, True)[classes], VOID, classes)
+        has_ids = np.append(self._things | split_stuff, False)
+        return classes << ID_BITS | np.where(has_ids[classes], ids, 0)
 
     def _match(self, in_truth: Ints, in_pred: Ints, pixels: Ints, crowd: Iterable[int]) -> Matches:
         """Match segments, given rows of shared pixels; a pair may have several rows."""
@@ -231,7 +250,7 @@ class PanopticCounts(ObjectCounts):
         void, pred_void = truth == VOID, pred == VOID
         crowds = read_several("crowd", crowd, "a sequence of ids")
         is_crowd = np.isin(truth_ids, [check_integer("crowd", i) for i in crowds]) & ~void
-        by_overlap = np.append(~self._things & protocol.every_stuff_overlap, False)
+        by_overlap = np.append(self._by_overlap, False)
         areas = sums(t, shared, len(truth)), sums(p, shared, len(pred))
         on_void = sums(p, shared * void[t], len(pred))
         under_void = sums(t, shared * (pred_void[p] & protocol.predicted_void), len(truth))
@@ -296,12 +315,13 @@ class PanopticCounts(ObjectCounts):
 
     def _qualities(self) -> dict[str, Floats]:
         """PQ, SQ and RQ of each class."""
-        overlaps = self.overlaps
+        with LOCK:
+            (tp, fp, fn), overlaps = self.detections.T, self.overlaps
         ious = np.zeros(self.num_classes)
         np.add.at(ious, overlaps[:, 0], overlaps[:, 1] / overlaps[:, 2] * overlaps[:, 3])
-        segments = self.tp + (self.fp + self.fn) / 2
+        segments = tp + (fp + fn) / 2
         # A class without a match has SQ 0, so that it counts in a mean.
-        sq, rq = ratio(ious, np.maximum(self.tp, segments > 0)), ratio(self.tp, segments)
+        sq, rq = ratio(ious, np.maximum(tp, segments > 0)), ratio(tp, segments)
         return {"pq": sq * rq, "sq": sq, "rq": rq}
 
     def pq(self) -> Floats:
@@ -350,6 +370,10 @@ class PanopticCounts(ObjectCounts):
 
     def summary(self) -> dict[str, Json]:
         """Plain data: one dict per class, and the means over all classes, things and stuff."""
+        with LOCK:
+            return self._summary()
+
+    def _summary(self) -> dict[str, Json]:
         columns: dict[str, NDArray[Any]] = {"name": np.array(self.class_names, object)}
         columns |= {"thing": self._things, **self._qualities()}
         columns |= {"found": self.tp, "false_positive": self.fp, "missed": self.fn}

@@ -86,7 +86,7 @@ class InstanceCounts(ObjectCounts):
     _rows_are = "objects"
     _row = ("value", "size", "tp")
 
-    def _are_rows(self, rows: Ints) -> bool:
+    def _are_rows(self, rows: Ints, counts: Ints) -> bool:
         return bool(((rows[:, 2] >= 0) & (rows[:, 2] <= rows[:, 1]) & (rows[:, 1] > 0)).all())
 
     def update(self, truth: Any, instances: Any, pred: Any, *, no_instance: int = 0) -> Self:

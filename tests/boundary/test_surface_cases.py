@@ -237,3 +237,14 @@ def test_no_surface_lies_between_a_label_and_ignored_voxels(convention):
 def test_options_that_are_refused(settings, what):
     with pytest.raises(ValueError, match=what):
         SurfaceOptions(**settings)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"state": "missed"}, {"sizes": [1.0, 1.0]}, {"hausdorff": -1.0}, {"within": [[1e9, 0.0]]}],
+)
+def test_states_with_impossible_rows_are_refused(change):
+    state = accumulated("same").state_dict()
+    state["rows"][0] |= change
+    with pytest.raises(ValueError, match="not a row of these options"):
+        SurfaceAccumulator.from_state(state)

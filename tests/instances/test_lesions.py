@@ -231,3 +231,21 @@ def test_the_volumes_of_autopet():
         ]
         found = lesion_scores(truth, pred, spacing=(1, 1, 1.5), protocol="autopet")["lesion"]
         assert [found["fp_volume"], found["fn_volume"]] == pytest.approx(volumes)
+
+
+def test_panoptica_counts_missed_lesions_as_worst():
+    truth, pred = np.zeros((2, 4, 4, 4), int)
+    truth[1, 1, 1] = 1
+    for sides in ((truth, pred), (pred, truth)):
+        found = lesion_scores(*sides, spacing=1, protocol="panoptica")["1"]
+        assert (found["dice"], found["iou"], found["hausdorff_95"]) == (0, 0, np.inf)
+
+
+def test_labels_absent_on_both_sides_have_nan_scores():
+    truth = np.zeros((4, 4, 4), int)
+    truth[1, 1, 1] = 1
+    found = lesion_scores(truth, truth, spacing=1, protocol="panoptica", labels=[1, 2])
+    assert (found["1"]["dice"], found["2"]["tp"]) == (1, 0)
+    assert np.isnan(found["2"]["dice"]) and np.isnan(found["2"]["hausdorff_95"])
+    with pytest.raises(ValueError, match="omit labels"):
+        lesion_scores(truth, truth, spacing=1, protocol="autopet", labels=[1])

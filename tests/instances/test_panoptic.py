@@ -264,3 +264,30 @@ def test_wrong_arguments_are_named():
         PanopticCounts(2, things=[5])
     with pytest.raises(ValueError, match="protocol must be"):
         PanopticCounts(2, protocol="voc")
+
+
+def test_a_declared_class_that_is_ignored_is_void_in_the_prediction():
+    counts = PanopticCounts(2, ignore=0)
+    counts.update([[1, 1, 1, 1]], [[1, 1, 1, 1]], [[1, 1, 1, 0]], [[1, 1, 1, 0]])
+    assert (counts.tp.tolist(), counts.fp.tolist(), counts.fn.tolist()) == ([0, 1], [0, 0], [0, 0])
+    assert counts.panoptic_quality()["pq"] == 0.75
+
+
+@pytest.mark.parametrize(
+    ("counts", "overlaps"),
+    [([[1, 0, 0]], [[0, 4, 4, 5]]), ([[1, 0, 0]], [[0, 1, 4, 1]]), ([[2, 0, 0]], [[0, 4, 4, 1]])],
+)
+def test_states_whose_matches_disagree_are_refused(counts, overlaps):
+    state = PanopticCounts(1).update([[0]], [[1]], [[0]], [[1]]).state_dict()
+    with pytest.raises(ValueError, match="overlaps must be rows"):
+        PanopticCounts.from_state_dict({**state, "counts": counts, "overlaps": overlaps})
+
+
+def test_a_state_read_during_updates_is_one_snapshot():
+    counts, layers = PanopticCounts(1), ([[0, 0]], [[1, 2]])
+    with ThreadPoolExecutor(2) as pool:
+        work = [pool.submit(counts.update, *layers, *layers) for _ in range(300)]
+        while not all(one.done() for one in work):
+            state = counts.state_dict()
+            found = sum(row[-1] for row in state["overlaps"])
+            assert state["counts"][0][0] == found == 2 * state["pairs"]

@@ -102,7 +102,7 @@ def test_bad_input_is_refused():
     counts = InstanceCounts(STREET)
     with pytest.raises(ValueError, match=r"truth has shape \(8,\) but pred has \(3,\)"):
         counts.update(TRUTH, OBJECT, PRED[:3])
-    with pytest.raises(TypeError, match="instances is float64"):
+    with pytest.raises(TypeError, match="instances has dtype float64"):
         counts.update(TRUTH, OBJECT / 2, PRED)
     with pytest.raises(ValueError, match="truth contains undeclared values: 5; declare them"):
         counts.update([5], [0], [7])

@@ -417,3 +417,21 @@ def test_long_names_are_cut_and_the_count_stays():
     assert (
         plots.prevalence_curve(run, names[0]).get_xlabel().startswith("share of a name that is far")
     )
+
+
+def test_colours_titles_and_sizes_are_passed_on(run, comparison):
+    ax = run.plot("class_bars", color="red", title="a $b", figsize=(5, 2))
+    drawn_without_complaint(ax)
+    assert ax.figure.get_size_inches().tolist() == [5, 2]
+    assert ax.figure.get_suptitle() == "a $b"
+    assert ax.patches[0].get_facecolor() == (1, 0, 0, 1)
+    assert run.plot("confusion_matrix", cmap="Reds").images[0].get_cmap().name == "Reds"
+    given = Figure().add_subplot()
+    assert comparison.plot("model_bars", title="two", ax=given).get_title() == "two"
+    with pytest.raises(ValueError, match="omit figsize or ax"):
+        run.plot("class_boxes", figsize=(1, 1), ax=given)
+
+
+def test_former_names_of_kinds_warn(run):
+    with pytest.warns(DeprecationWarning, match="use 'accuracy_vs_iou'"):
+        assert run.report().plot("accuracy_against_iou").has_data()
