@@ -232,6 +232,11 @@ class ObjectOptions(Measure):
             first = first._replace(classes=np.where(mask, first.classes, NO_OBJECT))
         is_coco = self.source == "coco"
         if is_coco:
+            # Id 0 is void, even if its class value is a category of the other file.
+            first, second = (
+                side._replace(classes=np.where(side.ids == 0, NO_OBJECT, side.classes))
+                for side in (first, second)
+            )
             _check_categories(first, counts.labels, counts)
             _check_categories(second, counts.pred_labels, counts)
         # As in panopticapi, each segment that COCO's annotations list is matched, stuff included.
@@ -337,7 +342,7 @@ def _of_coco(raw: RawMask, path: str) -> ObjectMask:
     segments = _checked(path, image, {i: n for i, n in id_areas(ids).items() if i})
     values = {i: part["category_id"] for i, part in segments.items()}
     crowd = tuple(number for number, part in segments.items() if part.get("iscrowd"))
-    return ObjectMask(mapped(ids, {0: NO_OBJECT, **values}), ids, crowd, path)
+    return ObjectMask(mapped(ids, {0: contents.free, **values}), ids, crowd, path)
 
 
 def _checked(

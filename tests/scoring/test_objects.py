@@ -73,6 +73,48 @@ def test_the_files_of_coco_are_scored_as_panopticapi_does(coco, tmp_path, capsys
     assert run.objects.things.tolist() == [bool(c["isthing"]) for c in categories.values()]
 
 
+def write_panoptic(root, name, ids, segments, categories):
+    (root / name).mkdir()
+    pixels = np.stack([ids, np.zeros_like(ids), np.zeros_like(ids)], -1).astype(np.uint8)
+    Image.fromarray(pixels).save(root / name / "x.png")
+    segments = [{"id": i, "category_id": c, "iscrowd": crowd} for i, c, crowd in segments]
+    entry = {"image_id": 1, "file_name": "x.png", "segments_info": segments}
+    named = [{"id": c, "name": f"c{c}", "isthing": 0} for c in categories]
+    (root / f"{name}.json").write_text(json.dumps({"annotations": [entry], "categories": named}))
+
+
+def panoptic_run(root, **options):
+    sides = root / "truth", root / "pred"
+    return segiou.score_folder(
+        *sides, labels=root / "truth.json", unassigned="count", objects="coco", **options
+    )
+
+
+def test_void_is_not_category_0_of_the_other_file(tmp_path):
+    ids = np.array([[1, 1, 2, 2]])
+    write_panoptic(tmp_path, "truth", ids, [(1, 0, 0), (2, 1, 0)], (0, 1))
+    write_panoptic(tmp_path, "pred", ids * (ids == 2), [(2, 1, 0)], (1,))
+    assert panoptic_run(tmp_path).objects.panoptic_quality()["pq"] == 0.5
+
+
+def test_undeclared_categories_are_named(tmp_path):
+    ids = np.array([[1, 1, 2, 2]])
+    write_panoptic(tmp_path, "truth", ids, [(1, 5, 0), (2, 6, 0)], (5, 6))
+    write_panoptic(tmp_path, "pred", ids, [(1, 1005, 0), (2, 1006, 0)], (1005, 1006))
+    with pytest.raises(ValueError, match="undeclared categories: 1005 and 1006"):
+        panoptic_run(tmp_path)
+
+
+def test_each_segment_of_stuff_is_matched_and_crowds_of_stuff_are_forgiven(tmp_path):
+    """As panopticapi has it: two segments of grass, one found; water is a crowd."""
+    truth = np.array([[1, 1, 2, 2, 3, 3]])
+    pred = np.array([[1, 1, 0, 0, 3, 3]])
+    write_panoptic(tmp_path, "truth", truth, [(1, 5, 0), (2, 5, 0), (3, 6, 1)], (5, 6))
+    write_panoptic(tmp_path, "pred", pred, [(1, 5, 0), (3, 6, 0)], (5, 6))
+    # Per class TP, FP, FN.
+    assert panoptic_run(tmp_path).objects.detections.tolist() == [[1, 0, 1], [0, 0, 0]]
+
+
 def test_the_annotations_are_a_place_too(coco):
     run = segiou.score_folder(
         coco / "truth.json",
@@ -606,7 +648,7 @@ def test_wrong_options_are_named(options, error, message):
     ("match", "cut", "message"),
     [
         ([9, 1, 1], None, "unknown class"),
-        ([0, 3, 2], None, "an intersection above its union"),
+        ([0, 3, 2], None, "impossible numbers"),
         ([0, 0, 2], None, "unknown class"),
         ([0, 2, 2], -1, "is cut off"),
     ],
