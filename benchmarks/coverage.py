@@ -19,7 +19,7 @@ from functools import cache
 import numpy as np
 
 from segiou.analysis.bootstrapping import limits_of, resampled
-from segiou.analysis.comparing import permutation_p
+from segiou.analysis.comparing import permutation_test
 from segiou.analysis.dependence import Blocks, Sequences, dependence_of
 from segiou.analysis.statistics import image_scores, statistic
 from segiou.analysis.units import units_of
@@ -129,7 +129,7 @@ def alarms(design: str, number: int, how: str, samples: int) -> list[float]:
             length = dependence_of(differences, in_order(number)).block_length
             units = Blocks(in_order(number), length).units(units.names)
         pair = [statistic(counts, units=units) for counts in (a, b)]
-        found += permutation_p(*pair, 399, sample).p[0] <= 0.05
+        found += permutation_test(*pair, 399, sample).p[0] <= 0.05
     return [found / samples]
 
 

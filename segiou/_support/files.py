@@ -32,7 +32,13 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    # The narrow no-break space groups the digits of our own numbers.
+    return "".join(
+        c
+        if c.isprintable() or c == "\N{NARROW NO-BREAK SPACE}"
+        else c.encode("unicode_escape").decode()
+        for c in text
+    )
 
 
 def is_device(path: str | os.PathLike[str]) -> bool:

@@ -67,8 +67,107 @@ def signed_points(value: float, undefined: str = "–") -> str:
     return f"{100 * value:+.2f}".replace("-", "−") if abs(value) >= 0.00005 else "0.00"
 
 
+def shown(value: float, unit: str = "", undefined: str = "–") -> str:
+    """Write a score: a ratio in per cent, anything else in its unit.
+
+    Examples
+    --------
+    >>> shown(0.46791), shown(12.3456, "mm"), shown(float("inf"), "mm"), shown(float("nan"))
+    ('46.79 %', '12.35 mm', '∞ mm', '–')
+    """
+    if not unit or math.isnan(value):
+        return percent(value, undefined)
+    return f"{_number(value)} {unit}"
+
+
+def shown_change(value: float, unit: str = "", undefined: str = "–") -> str:
+    """Write a difference of scores without its unit: in points, or in the unit of the scores.
+
+    Examples
+    --------
+    >>> shown_change(-0.07285), shown_change(1.526, "mm"), shown_change(float("nan"), "mm")
+    ('−7.29', '+1.53', '–')
+    """
+    if not unit or math.isnan(value):
+        return signed_points(value, undefined)
+    return _number(value, "+") if abs(value) >= 0.005 else "0.00"
+
+
+def shown_range(low: float, high: float, unit: str = "") -> str:
+    """Write the limits of a score, with the unit once.
+
+    Examples
+    --------
+    >>> shown_range(0.41, 0.499), shown_range(1.2, 3.4, "mm"), shown_range(float("nan"), 1.0)
+    ('41.00 to 49.90 %', '1.20 to 3.40 mm', '–')
+    """
+    if math.isnan(low):
+        return "–"
+    first = _number(low) if unit else points(low)
+    return f"{first} to {shown(high, unit)}"
+
+
+def change(value: float, unit: str = "") -> str:
+    """Write a difference of scores with its unit.
+
+    Examples
+    --------
+    >>> change(-0.07285), change(1.526, "mm")
+    ('−7.29 points', '+1.53 mm')
+    """
+    return f"{shown_change(value, unit)} {unit or 'points'}"
+
+
+def _number(value: float, sign: str = "") -> str:
+    return f"{value:{sign}.2f}".replace("-", "−").replace("inf", "∞")
+
+
+def count(value: int) -> str:
+    r"""Write an integer in groups of three, kept together on a line.
+
+    Examples
+    --------
+    >>> count(1234567).replace("\N{NARROW NO-BREAK SPACE}", "_")
+    '1_234_567'
+    """
+    return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def capital(sentence: str) -> str:
+    """Begin a sentence with a capital; the rest stays.
+
+    Examples
+    --------
+    >>> capital("mean IoU is 1")
+    'Mean IoU is 1'
+    """
+    return sentence[:1].upper() + sentence[1:]
+
+
+def see(page: str) -> str:
+    """Refer to a page of the documentation, which has no public address yet.
+
+    Examples
+    --------
+    >>> see("intervals")
+    'See docs/intervals.md.'
+    """
+    return f"See docs/{page}.md."
+
+
+def old_keys(found: dict[str, Any], **renamed: str) -> dict[str, Any]:
+    """Add the old names of JSON keys, which are written for one more release.
+
+    Examples
+    --------
+    >>> old_keys({"omitted": 1}, silent="omitted")
+    {'omitted': 1, 'silent': 1}
+    """
+    return found | {old: found[new] for old, new in renamed.items()}
+
+
 def p_text(value: float) -> str:
-    """Write a p-value; small ones are shown as a bound, never as 0.
+    """Write a p-value; one below what the permutations resolve is not written as 0.
 
     Examples
     --------
@@ -95,7 +194,7 @@ def roughly(share: float) -> str:
     return "over 99 %" if share > 0.99 else f"about {100 * share:.0f} %"
 
 
-def listed(names: Sequence[str], limit: int = 6) -> str:
+def listed(names: Sequence[str], limit: int = 6, *, last: str = " and ") -> str:
     """Join names with commas and "and"; the rest of a long list is counted.
 
     Examples
@@ -106,7 +205,8 @@ def listed(names: Sequence[str], limit: int = 6) -> str:
     shown = list(names) if len(names) <= limit else [*names[:limit], f"{len(names) - limit} more"]
     if len(shown) < 2:
         return "".join(shown)
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+    last = last if len(names) <= limit else " and "
+    return f"{', '.join(shown[:-1])}{last}{shown[-1]}"
 
 
 def called(name: str) -> str:

@@ -7,7 +7,7 @@ from segiou.analysis.baselines import (
     majority_counts as majority_counts,
     prevalence_curve as prevalence_curve,
     random_iou as random_iou,
-    skill as skill,
+    skill_score as skill_score,
 )
 from segiou.analysis.bootstrapping import (
     Influence as Influence,
@@ -19,17 +19,17 @@ from segiou.analysis.bootstrapping import (
 from segiou.analysis.comparing import (
     DifferentImagesError as DifferentImagesError,
     compare as compare,
-    holm as holm,
-    permutation_p as permutation_p,
+    holm_adjust as holm_adjust,
+    permutation_test as permutation_test,
     power as power,
 )
 from segiou.analysis.comparison import (
     Comparison as Comparison,
     Difference as Difference,
     InfluentialImage as InfluentialImage,
+    ModelRank as ModelRank,
     PairComparison as PairComparison,
     Power as Power,
-    Ranked as Ranked,
 )
 from segiou.analysis.dependence import Dependence as Dependence
 from segiou.analysis.imbalance import (
@@ -48,8 +48,8 @@ from segiou.analysis.steps import NextStep as NextStep, next_steps as next_steps
 from segiou.analysis.units import (
     FEW_UNITS as FEW_UNITS,
     Groups as Groups,
-    Scored as Scored,
-    ScoredRun as ScoredRun,
+    HasCounts as HasCounts,
+    HasRunCounts as HasRunCounts,
     Units as Units,
     group_by_pattern as group_by_pattern,
     groups_of as groups_of,

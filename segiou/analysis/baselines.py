@@ -1,4 +1,4 @@
-"""What a score is held against: predictors that have seen no image, and other class shares."""
+"""Baselines: trivial predictors, and scores at other class prevalences."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support import RenamedAttribute
 from segiou._support.arguments import check_integer, check_kind, refuse_kind
-from segiou._support.text import Json, percent, plain
-from segiou.counting.counts import ConfusionCounts, Counts
+from segiou._support.text import Json, old_keys, percent, plain
+from segiou.counting.counts import Counts, ConfusionCounts
 from segiou.metrics.overall import mean
 from segiou.metrics.per_class import recall
 from segiou.metrics.protocols import Protocol
@@ -23,23 +24,23 @@ class WeightedMean(NamedTuple):
     """A mean as the sum of ``values * weights``."""
 
     values: Floats
-    """(C,) or (N, C); 0 where a value takes no part."""
+    """(C,) or (N, C); 0 where a value is not included."""
     weights: Floats
-    """Same shape; they sum to 1. NaN where nothing takes part."""
+    """Same shape, with sum 1; NaN if nothing is included."""
 
     @property
     def value(self) -> float:
-        """The mean itself."""
+        """The mean."""
         return float((self.values * self.weights).sum())
 
     @property
     def classes(self) -> int:
-        """How many classes take part."""
+        """Number of included classes."""
         taken = np.atleast_2d(self.weights > 0)
         return int(taken.any(0).sum())
 
     def per_class(self, values: Any = None) -> Floats:
-        """Each class's part of the mean, or of the mean of other values."""
+        """Each class's part of the mean of these or other values."""
         parts = (self.values if values is None else values) * self.weights
         return np.asarray(np.atleast_2d(parts).sum(0))
 
@@ -47,7 +48,7 @@ class WeightedMean(NamedTuple):
 def weighted_mean(
     images: Counts, metric: Callable[[Counts], Floats], protocol: Protocol, include: Any = None
 ) -> WeightedMean:
-    """A protocol's mean of a metric, from counts of each image, (N, C)."""
+    """A protocol's mean of a metric, from per-image counts (N, C)."""
     # 1/K over K classes; 1/(N K_i) for the K_i classes of each of N images; 1/(K N_c) for the N_c
     # images of each of K classes; or 1/M over M pairs of image and class.
     protocol = protocol.of_metric(metric)
@@ -56,7 +57,7 @@ def weighted_mean(
     if protocol.unit not in ("image", "class"):
         return WeightedMean(values, protocol.divide(part, part.sum()))
     if protocol.unit == "class" and protocol.absent != "skip" and protocol.over == "occurring":
-        # A class without a value in any image has in each what it counts as.
+        # An absent class counts with its fixed value in every image.
         never = ~part.any(0) & included(include, values.shape[-1])
         values = np.where(never, protocol.mean_of_classes(np.array([np.nan])), values)
         part = part | never
@@ -67,52 +68,58 @@ def weighted_mean(
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A trivial predictor and how far a model is above it.
+    """A trivial predictor, and the skill of a model over it.
 
     Attributes
     ----------
     name : str
         ``"majority"`` or ``"random"``.
-    answer : str or None
+    predicted_class : str or None
         The class that the majority baseline predicts.
     pixel_accuracy, mean_iou : float
-        Its scores on the same truth, by the same protocol.
+        Its scores on the same truth under the same protocol.
     mean_iou_classes : int
-        How many classes its mean IoU covers.
+        Number of classes that its mean IoU covers.
     accuracy_skill, mean_iou_skill : float
-        The model's :func:`skill` over it.
+        The model's :func:`skill_score` over it.
     """
 
+    answer = RenamedAttribute("predicted_class")
+
     name: str
-    answer: str | None
+    predicted_class: str | None
     pixel_accuracy: float
     mean_iou: float
     mean_iou_classes: int
     accuracy_skill: float
     mean_iou_skill: float
 
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values, unrounded; None where undefined."""
+        return old_keys(plain(self), answer="predicted_class")
+
     def skill_in_words(self) -> str:
-        """How far the model is above the baseline, as the end of a sentence."""
+        """Return the skill of the model, as the end of a sentence."""
         skills = self.accuracy_skill, self.mean_iou_skill
         in_accuracy, in_iou = map(percent, skills)
         if any(map(math.isnan, skills)):
-            return "where the baseline is perfect, a score of a model says nothing"
+            return "the baseline is already perfect, so skill is undefined"
         return (
-            "counting that as 0 % and a perfect score as 100 %, this model reaches "
+            "on a scale from this baseline (0 %) to perfect (100 %), the model reaches "
             f"{in_accuracy} in accuracy and {in_iou} in mean IoU"
         )
 
 
-def skill(score: Any, baseline: Any) -> Floats:
-    """Skill over a baseline: the part of the way to a perfect score, (x − b) / (1 − b).
+def skill_score(score: Any, baseline: Any) -> Floats:
+    """Skill score over a baseline, (x − b) / (1 − b).
 
-    0 is no better than the baseline, 1 is perfect, negative is worse; NaN
-    where the baseline is perfect already.
+    0 equals the baseline, 1 is perfect, negative values are worse than the
+    baseline; NaN if the baseline is already perfect.
 
     Parameters
     ----------
     score, baseline : array_like of float, at most 1
-        Score of the model, a fraction; score of the baseline, a fraction.
+        Scores of the model and of the baseline, as fractions.
 
     Returns
     -------
@@ -125,14 +132,14 @@ def skill(score: Any, baseline: Any) -> Floats:
 
     Examples
     --------
-    >>> float(skill(0.95, 0.9).round(4))
+    >>> float(skill_score(0.95, 0.9).round(4))
     0.5
     """
     return ratio(np.subtract(score, baseline), np.subtract(1.0, baseline))
 
 
 def majority_class(counts: Counts) -> int:
-    """Index of the class with the most truth pixels, the first of several.
+    """Index of the class with most truth pixels; the first if several tie.
 
     Parameters
     ----------
@@ -152,14 +159,14 @@ def majority_class(counts: Counts) -> int:
 
 
 def majority_counts(counts: Counts, majority: int) -> Counts:
-    """Give the counts of the predictor that predicts one class everywhere, on the same truth.
+    """Counts of always predicting one class, on the same truth.
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
         Counts per class, (..., C).
     majority : int
-        The class that is always predicted.
+        Index of the class that is always predicted.
 
     Returns
     -------
@@ -181,24 +188,24 @@ def majority_counts(counts: Counts, majority: int) -> Counts:
 
 
 def random_iou(shares: Any, prior: Any) -> Floats:
-    """IoU of a predictor that draws each pixel's class at random, from expected counts.
+    """IoU of sampling each pixel's class at random, from expected counts.
 
-    Truth and prediction are independent, so of n pixels
-    E[TP] = n s q, E[FP] = n (1 − s) q, E[FN] = n s (1 − q), and the ratio of
-    these expectations is s q / (s + q − s q); with q = s it is s / (2 − s).
-    On images of many pixels the IoU itself comes as close to it as one likes.
+    Truth and prediction are independent, so for n pixels E[TP] = n s q,
+    E[FP] = n (1 − s) q and E[FN] = n s (1 − q). The ratio of these expectations
+    is s q / (s + q − s q), or s / (2 − s) if q = s. The IoU converges to it with
+    the number of pixels.
 
     Parameters
     ----------
     shares : array_like of float, shape (..., C)
         Share s of each class in the truth.
     prior : array_like of float, shape (C,)
-        Probability q with which each class is drawn.
+        Probability q of sampling each class.
 
     Returns
     -------
     ndarray of float64, shape (..., C)
-        NaN for a class that neither occurs nor is ever drawn.
+        NaN for a class that neither occurs nor is ever sampled.
 
     Examples
     --------
@@ -212,8 +219,8 @@ def random_iou(shares: Any, prior: Any) -> Floats:
 def baseline_of(
     name: str, answer: str | None, accuracy: float, mean: WeightedMean, model: tuple[float, float]
 ) -> Baseline:
-    """The scores of a baseline beside the pixel accuracy and mean IoU of a model."""
-    skills = skill(model, (accuracy, mean.value)).tolist()
+    """A baseline with the skill of a model, given its pixel accuracy and mean IoU."""
+    skills = skill_score(model, (accuracy, mean.value)).tolist()
     return Baseline(name, answer, accuracy, mean.value, mean.classes, *skills)
 
 
@@ -229,14 +236,14 @@ class Prevalence:
     Attributes
     ----------
     shares : ndarray of float, shape (C,)
-        Share of each class in the truth; they sum to 1.
+        Share of each class in the truth, with sum 1.
     matrix : ndarray of float, shape (C, C + 1)
-        Share of the pixels of truth ``t`` predicted ``p``; last column
-        unassigned. It sums to 1.
+        Share of the pixels of truth ``t`` predicted as ``p``, with sum 1; the
+        last column is unassigned.
     iou, recall : ndarray of float, shape (C,)
     pixel_accuracy, mean_accuracy, mean_iou : float
     mean_iou_classes : int
-        How many classes the mean IoU covers.
+        Number of classes that the mean IoU covers.
     """
 
     shares: Floats
@@ -255,7 +262,7 @@ class Prevalence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrevalenceCurve:
-    """Scores along the share of one class, all confusion rates held.
+    """Scores by the share of one class, with all confusion rates fixed.
 
     Attributes
     ----------
@@ -263,7 +270,7 @@ class PrevalenceCurve:
     shares : ndarray of float, shape (S,)
         Share of the class.
     pixel_accuracy, iou, mean_iou : ndarray of float, shape (S,)
-        ``iou`` is that of the class.
+        ``iou`` is the IoU of the class.
     """
 
     class_index: int
@@ -284,27 +291,26 @@ def at_prevalence(
     include: Any = None,
     class_names: Sequence[str] | None = None,
 ) -> Prevalence:
-    """Score the same model on a truth with other class shares.
+    """Score the same model at other class shares.
 
-    Keeps what the model does to the pixels of each truth class and changes
-    only how many of them there are: ``n'[t, p] = shares[t] · n[t, p] / n[t, ·]``,
-    row sums with the unassigned pixels. Recall stays as it is; accuracy,
-    precision and IoU move. This is label shift in the sense of Lipton et al.
-    (ICML 2018) and a forecast only as far as it holds: a class that
-    gets rarer in the world may also become harder to see.
+    Keeps the confusion rates of each truth class and changes only the class
+    shares: ``n'[t, p] = shares[t] · n[t, p] / n[t, ·]``, with unassigned pixels
+    in the row sums. Recall is unchanged; accuracy, precision and IoU change.
+    This assumes label shift (Lipton et al., ICML 2018): in practice, a rarer
+    class may also become harder to recognise.
 
     Parameters
     ----------
     tally : ConfusionCounts of shape (C, C)
-        What was counted.
+        Counts of the model.
     shares : array_like of float, shape (C,), or "balanced"
-        Weights of the truth classes, scaled to sum to 1; "balanced" gives
-        every class of the truth the same, which makes pixel accuracy equal to
-        mean accuracy.
+        Weights of the truth classes, normalised to sum 1; "balanced" weighs all
+        classes of the truth equally, so that pixel accuracy equals mean
+        accuracy.
     include : array_like of bool, shape (C,), optional
-        Classes that take part in the means.
+        Classes that are included in the means.
     class_names : sequence of str, optional
-        For messages.
+        Used in error messages.
 
     Returns
     -------
@@ -313,8 +319,8 @@ def at_prevalence(
     Raises
     ------
     ValueError
-        If the shares do not fit, are negative or not finite, or ask for a
-        class that the truth has not: its confusion rates are unknown.
+        If the shares have the wrong shape, are negative or not finite, or are
+        positive for a class that is not in the truth.
 
     Examples
     --------
@@ -343,23 +349,23 @@ def at_prevalence(
 def prevalence_curve(
     tally: ConfusionCounts, class_index: int, shares: Any = None, *, include: Any = None
 ) -> PrevalenceCurve:
-    """Scores as one class gets rarer and the model stays the same.
+    """Scores of the same model as one class gets rarer.
 
-    The class gets a share s of the pixels, the others keep their proportions
-    in the rest. With the class's recall r and the rate f at which the others'
-    pixels are taken for it, IoU = s r / (s + (1 − s) f): it falls to 0 with s
-    however small f is, while pixel accuracy goes to what it is on the others.
+    The class has a share s of the pixels; the others keep their proportions.
+    With the recall r of the class and the rate f at which other pixels are
+    predicted as it, IoU = s r / (s + (1 − s) f). It falls to 0 with s for any
+    f > 0, while pixel accuracy approaches that on the other classes.
 
     Parameters
     ----------
     tally : ConfusionCounts of shape (C, C)
-        What was counted.
+        Counts of the model.
     class_index : int
         Index of the class.
     shares : array_like of float in [0, 1], shape (S,), optional
-        61 shares from one half down to one in a million by default.
+        By default, 61 shares from one half to one in a million.
     include : array_like of bool, shape (C,), optional
-        Classes that take part in the mean.
+        Classes that are included in the mean.
 
     Returns
     -------
@@ -408,13 +414,13 @@ def _floats(shares: Any) -> Floats:
 def _read_shares(
     shares: Any, known: NDArray[np.bool_], class_names: Sequence[str] | None
 ) -> Floats:
-    """Shares that sum to 1; refuse those of classes whose rates are not known."""
+    """Normalised shares; reject those of classes with unknown confusion rates."""
     if isinstance(shares, str) and shares != "balanced":
         msg = f"shares must be numbers, one per class, or 'balanced', got {shares!r}"
         raise ValueError(msg)
     wanted = known.astype(np.float64) if isinstance(shares, str) else _floats(shares)
     if wanted.shape != known.shape:
-        msg = f"there must be {len(known)} shares, one per class, got shape {wanted.shape}"
+        msg = f"expected {len(known)} shares, one per class, got shape {wanted.shape}"
         raise ValueError(msg)
     if not (np.isfinite(wanted).all() and (wanted >= 0).all() and wanted.sum() > 0):
         msg = f"shares must be finite, at least 0 and not all 0, got {wanted.tolist()}"
@@ -423,15 +429,15 @@ def _read_shares(
     if unknown:
         names = [str(c) if class_names is None else class_names[c] for c in unknown]
         msg = (
-            f"the truth has no pixel of class {', '.join(names)}, so what the model would do "
-            "to it is unknown; give it the share 0"
+            f"class {', '.join(names)} does not occur in the truth, so its predictions are "
+            "unknown; set its share to 0"
         )
         raise ValueError(msg)
     return np.asarray(wanted / wanted.sum())
 
 
 def _at_mix(tally: ConfusionCounts, mix: Floats) -> tuple[Floats, Floats, Floats]:
-    """Matrix, IoU per class and pixel accuracy where the classes have shares (..., C)."""
+    """Matrix, per-class IoU and pixel accuracy at class shares (..., C)."""
     rates = ratio(tally.table, tally.table.sum(-1, keepdims=True))
     matrix = mix[..., None] * np.nan_to_num(rates)
     right = np.diagonal(matrix, axis1=-2, axis2=-1)

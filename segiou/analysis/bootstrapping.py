@@ -1,38 +1,54 @@
-"""Bootstrap over images or groups of images: resamples, intervals, and what they say in words."""
+"""Bootstrap over images, groups or blocks: resamples, intervals and their text."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from statistics import NormalDist
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from segiou._support import text
+from segiou._support import RenamedAttribute, text
 from segiou._support.arguments import check_choice, check_integer, check_number
 from segiou._support.html import sentence_list, table
 from segiou._support.text import Json
-from segiou.analysis.dependence import BlockLength, Blocks, Dependence, design_of, independent_draw
+from segiou.analysis.dependence import (
+    BlockLength,
+    Blocks,
+    Caution,
+    Dependence,
+    design_of,
+    independent_draw,
+)
 from segiou.analysis.statistics import (
     Aggregate,
     ScoredImages,
     Statistic,
     scored_images,
 )
-from segiou.analysis.units import FEW_UNITS, CountParts, Groups, Metric, Scored, units_of, weighted
+from segiou.analysis.units import (
+    FEW_UNITS,
+    CountParts,
+    Groups,
+    HasCounts,
+    Metric,
+    units_of,
+    weighted,
+)
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats
 
-#: What stays in the cache is a quarter faster.
+#: Batches that fit into the cache are a quarter faster.
 _BATCH_BYTES = 1 << 23
 _NORMAL = NormalDist()
 
 Method = Literal["percentile", "bca"]
 
-#: Share of 95 % intervals that held the truth, from this many units on: benchmarks/coverage.py.
+#: Coverage of 95 % intervals from this many units on, as measured by benchmarks/coverage.py.
 MEASURED_COVERAGE: dict[tuple[str, str], tuple[tuple[int, float], ...]] = {
     ("image", "percentile"): ((10, 0.889), (20, 0.911), (50, 0.924), (100, 0.944)),
     ("image", "bca"): ((10, 0.870), (20, 0.904), (50, 0.921), (100, 0.933)),
@@ -41,14 +57,14 @@ MEASURED_COVERAGE: dict[tuple[str, str], tuple[tuple[int, float], ...]] = {
     ("block", "percentile"): ((2, 0.60), (20, 0.82), (40, 0.87), (70, 0.91), (150, 0.92)),
     ("block", "bca"): ((2, 0.60), (20, 0.81), (40, 0.88), (70, 0.90), (150, 0.92)),
 }
-#: What covers less is said to.
+#: A lower coverage is reported.
 _LEAST_COVERAGE = 0.93
 _METHOD_WORDS = {"percentile": "percentile", "bca": "BCa"}
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A score and how far it could have come out otherwise.
+    """A score with its bootstrap interval.
 
     Attributes
     ----------
@@ -61,10 +77,10 @@ class Interval:
     standard_error : float
         Standard deviation over the resamples.
     units : int
-        Units whose truth has the class; for the score all units.
+        Units whose truth contains the class; for the score, all units.
     undefined_share : float
-        Share of the resamples in which there was no value, because the class
-        was in no image drawn. They are left out of everything else.
+        Share of the resamples in which the value was undefined because no
+        resampled image contained the class. They are otherwise skipped.
     """
 
     name: str
@@ -77,42 +93,59 @@ class Interval:
 
     @property
     def few(self) -> bool:
-        """Seen in fewer than :data:`FEW_UNITS` units, so not to be relied on."""
+        """Whether fewer than :data:`FEW_UNITS` units contain the class."""
         return self.units < FEW_UNITS
 
 
 class OverUnits:
-    """What intervals and comparisons over units that were drawn have in common."""
+    """Shared by intervals and comparisons over resampled units."""
 
     __slots__ = ()
     unit: str
     units: int
     method: Method
+    resamples: int
+    seed: int
     dependence: Dependence | None
+    block_length: float | None
+
+    @property
+    def resampled(self) -> str:
+        """The resampling units in words."""
+        if self.block_length is None:
+            return text.plural(self.units, self.unit)
+        number = text.plural(self.units, "block of images", "blocks of images")
+        return f"{number}, {self.block_length:.1f} images on average"
 
     @property
     def unsafe(self) -> bool:
-        """Whether the images were taken for independent although they may not be."""
+        """Whether images were treated as independent although they may not be."""
         return self.unit == "image" and self.dependence is not None and self.dependence.noteworthy
 
-    def _doubts(self, few: str, *, p: bool = False, has_width: bool = True) -> list[str]:
-        """Say what makes intervals unsafe, and p where there is one; ``few`` ends a sentence."""
+    @property
+    def few_groups(self) -> bool:
+        """Whether there are too few groups for an interval."""
+        return self.unit == "group" and self.units < FEW_UNITS
+
+    def unit_caution(self, *, p: bool, has_width: bool = True) -> Caution | None:
+        """The first of the cautions about the units that applies."""
         units = text.plural(self.units, self.unit)
-        if self.unit == "group" and self.units < FEW_UNITS:
-            return [
-                f"{units} are too few for an interval over groups; from {FEW_UNITS} groups on "
-                "there is one. To resample stretches of neighbouring images within these groups: "
-                '--blocks auto (in Python blocks="auto"); that says nothing about other groups.'
-            ]
-        said = self.dependence.sentences(p=p) if self.unsafe and self.dependence else []
+        if self.few_groups:
+            within = f" to resample blocks of neighbouring images within these {units}"
+            rest = f"{within}; the result does not generalise to other groups"
+            least = f"an interval needs at least {FEW_UNITS} groups"
+            return Caution(least, "--blocks auto", rest)
+        if self.units < FEW_UNITS:
+            effect = "the interval is probably too narrow" + (" and p too small" if p else "")
+            return Caution(f"only {units}, so {effect}")
+        if self.unsafe and self.dependence is not None:
+            return self.dependence.caution(p=p)
         coverage = MEASURED_COVERAGE[self.unit, self.method]
         measured = [share for least, share in coverage if least <= self.units]
         if has_width and measured and measured[-1] < _LEAST_COVERAGE:
-            said.append(
-                f"With {units}, intervals are too narrow: in simulations, 95 % intervals held the "
-                f"true value in {text.roughly(measured[-1])} of cases."
-            )
-        return [*said, f"{units} are few: {few}"] if self.units < FEW_UNITS else said
+            share = f"{text.roughly(measured[-1])} coverage in simulations"
+            return Caution(f"with {units}, a 95 % interval is too narrow ({share})")
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,22 +155,24 @@ class Intervals(OverUnits):
     Attributes
     ----------
     metric, aggregate, protocol : str
-        What was averaged, and how.
+        The score, how it was aggregated, and the protocol of its mean.
     level : float
     method : {"percentile", "bca"}
     resamples, seed : int
     unit : {"image", "group", "block"}
         What was resampled.
     units : int
-        How many there are.
+        Number of units.
     overall : Interval
     classes : tuple of Interval
-        Empty for a metric of all classes at once.
+        Empty for a metric without per-class values.
     dependence : Dependence or None
-        How far the images are from independent; None where groups were given,
-        the images said to be independent, or nothing is known of their order.
+        Dependence between the images; None if groups were passed, the images
+        were declared independent, or their order is unknown.
     block_length : float or None
-        Mean length of the blocks that were drawn, if they were.
+        Mean length of the resampled blocks, if any.
+    score_unit : str
+        Unit of the score, such as ``"mm"``; empty for a ratio.
     """
 
     metric: str
@@ -153,30 +188,26 @@ class Intervals(OverUnits):
     classes: tuple[Interval, ...]
     dependence: Dependence | None = None
     block_length: float | None = None
+    score_unit: str = ""
 
     def __iter__(self) -> Iterator[Interval]:
         yield self.overall
         yield from self.classes
 
-    @property
-    def resampled(self) -> str:
-        """What was resampled, in words."""
-        units = text.plural(self.units, self.unit)
-        if self.block_length is None:
-            return units
-        return f"{units} of {self.block_length:.1f} images on average"
+    few = RenamedAttribute("unreliable_classes")
 
     @property
-    def few(self) -> tuple[str, ...]:
-        """Classes in the truth of at least one and fewer than :data:`FEW_UNITS` units."""
+    def unreliable_classes(self) -> tuple[str, ...]:
+        """Classes that at least one but fewer than :data:`FEW_UNITS` units contain."""
         return tuple(c.name for c in self.classes if c.few and c.units)
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None where undefined."""
         found: dict[str, Any] = text.plain(self)
         for row in (found["overall"], *found["classes"]):
-            row["vanished"] = row.pop("undefined_share")
-        found["few"] = list(self.few)
+            row["vanished"] = row["undefined_share"]
+        found["unreliable_classes"] = list(self.unreliable_classes)
+        found = text.old_keys(found, few="unreliable_classes")
         found["cautions"] = self.cautions()
         found["dependence"] = None if self.dependence is None else self.dependence.to_dict()
         return found
@@ -186,23 +217,32 @@ class Intervals(OverUnits):
 
     def _repr_html_(self) -> str:
         heads = ("", "score", f"{100 * self.level:g} % interval", f"{self.unit}s")
-        rows = table(heads, [_cells(self.overall)], [_cells(c) for c in self.classes])
+        first, *others = (_cells(c, self.score_unit) for c in self)
+        rows = table(heads, [first], others)
         return f'<div class="segiou-intervals">{sentence_list(self.sentences())}{rows}</div>'
 
     def sentences(self) -> list[str]:
-        """Say it in words, rounded to a hundredth of a point."""
+        """Return the score, its interval and what limits it as sentences."""
         return [_overall_sentence(self), *self.cautions()]
 
+    def caution(self) -> Caution | None:
+        """What limits the interval of the score most, if anything does."""
+        return self.unit_caution(p=False, has_width=self.overall.low < self.overall.high)
+
     def cautions(self) -> list[str]:
-        """Say what makes the intervals unsafe, if anything does."""
-        few = "the interval is only a hint and more likely too narrow than too wide."
-        said = self._doubts(few, has_width=self.overall.low < self.overall.high)
-        if self.unit == "group" and self.units < FEW_UNITS:
+        """What limits the intervals of the score and of the classes."""
+        first = self.caution()
+        return ([] if first is None else [text.capital(str(first))]) + self.class_cautions()
+
+    def class_cautions(self) -> list[str]:
+        """What limits the intervals of single classes."""
+        said: list[str] = []
+        if self.few_groups:
             return said
-        if self.few and self.units >= FEW_UNITS:
+        if self.unreliable_classes and self.units >= FEW_UNITS:
             said.append(
-                f"Seen in fewer than {FEW_UNITS} {self.unit}s, so do not rely on the intervals "
-                f"of: {text.classes(self.few)}."
+                f"Unreliable intervals (fewer than {FEW_UNITS} {self.unit}s contain the class): "
+                f"{text.classes(self.unreliable_classes)}."
             )
         undefined = [
             f"{text.called(c.name)} ({text.percent(c.undefined_share)})"
@@ -210,12 +250,23 @@ class Intervals(OverUnits):
             if 0 < c.undefined_share < 1
         ]
         if undefined:
-            said.append(f"Without a value in some resamples: {text.listed(undefined)}.")
+            said.append(
+                f"Undefined in some resamples (share in brackets): {text.listed(undefined)}."
+            )
         return said
+
+    def interval_method(self) -> list[str]:
+        """How the intervals were computed, and how independent the images are."""
+        kind = f"{100 * self.level:g} % {_METHOD_WORDS[self.method]} bootstrap intervals"
+        made = f"{text.count(self.resamples)} resamples, seed {self.seed}"
+        return [
+            f"{kind} over {self.resampled}; {made}.",
+            *(self.dependence.sentences() if self.dependence else ()),
+        ]
 
 
 def bootstrap(
-    counts: Counts | Scored,
+    counts: Counts | HasCounts,
     metric: Metric = "iou",
     *,
     ids: Sequence[str] | None = None,
@@ -232,44 +283,44 @@ def bootstrap(
 ) -> Intervals:
     """Bootstrap interval of a score and of each class.
 
-    A resample draws as many units as there are, with replacement: weights
-    w ~ Multinomial(U, 1/U). Its score is that of the sums ``w @ counts``, so a
-    batch of resamples is one matrix product of integers, which float64 gives
-    exactly below 2^53 (past that, int64 is used). Time goes with U · C ·
-    resamples; memory stays within some tens of MB beside the results.
+    A resample has as many units as the data, drawn with replacement: weights
+    w ~ Multinomial(U, 1/U). Its score is computed from the sums ``w @ counts``,
+    so a batch of resamples is one integer matrix product, which is exact in
+    float64 below 2^53 (int64 is used above). Time is proportional to U · C ·
+    resamples; memory stays within some tens of MB besides the results.
 
-    The interval is about other images of the same kind, scored with this same
-    model: it knows nothing of training the model again, nor of other cities.
+    The interval generalises to similar images scored with the same trained
+    model, not to retraining or to other kinds of images.
 
     Parameters
     ----------
     counts : Run, Report or Counts of shape (N, C)
-        The counts of each image, or what has them. A confusion matrix has
-        none: it is the sum of them.
+        Per-image counts, or an object that has them. A confusion matrix has
+        none because it is their sum.
     metric : str or callable
-        See :func:`segiou.analysis.statistics.statistic`; of a run also
-        ``"boundary_iou"``, at the first width that was measured, and
-        ``"surface_dice"``, at the first tolerance, of each structure.
+        See :func:`segiou.analysis.statistics.statistic`; for a run also any
+        score of its measures, such as ``"boundary_iou"``.
     ids : sequence of str, length N, optional
-        Names of the images of bare counts; a run and a report have their own.
+        Names of the images, for bare counts; runs and reports have their own.
     groups : str, mapping, callable or sequence, optional
-        Images of one group are drawn together, see
-        :func:`segiou.analysis.units.groups_of`. Needed wherever images are
-        not independent: frames of one video, slices of one patient, tiles of
-        one scene. Fewer than ten groups have no interval. ``"none"`` states
-        that the images are independent, and ids are not looked at.
+        Images of one group are resampled together, see
+        :func:`segiou.analysis.units.groups_of`. Needed if images are not
+        independent: frames of one video, slices of one patient, tiles of one
+        scene. Fewer than ten groups have no interval. ``"none"`` declares the
+        images independent; ids are then ignored.
     blocks : "auto" or float, optional
-        Draw blocks of neighbouring images along each sequence, of this many
-        images on average, by the stationary bootstrap. The sequences are the
-        groups, or what the numbers in the ids show, or all images in the order
-        given. ``"auto"`` takes the length from how far scores of neighbours go
-        together. The interval is then about other stretches of these sequences.
+        Mean length of blocks of neighbouring images, resampled along each
+        sequence by the stationary bootstrap. The sequences are the groups, or
+        those that the numbers in the ids suggest, or all images in the given
+        order. ``"auto"`` estimates the length from the correlation of
+        neighbouring scores. The interval then generalises to other parts of
+        these sequences only.
     resamples, seed : int
         Number of resamples; seed of the random numbers.
     level : float
         Between 0 and 1.
     method : {"percentile", "bca"}
-        BCa corrects for bias and skew, and costs a leave-one-out pass.
+        BCa corrects for bias and skew and needs an extra leave-one-out pass.
     class_names, include, protocol, aggregate
         See :func:`segiou.analysis.statistics.statistic`; by default those of
         the run or report.
@@ -281,7 +332,7 @@ def bootstrap(
     Raises
     ------
     TypeError
-        If a number is of the wrong kind, or ``counts`` has no images.
+        If an argument has the wrong type, or ``counts`` has no per-image counts.
     ValueError
         If a value is out of range or there are fewer than two units.
 
@@ -302,7 +353,7 @@ def bootstrap(
     >>> found = bootstrap(counts, resamples=1000, class_names=["road", "pole"])
     >>> found.overall.name, round(found.overall.value, 4), found.unit, found.units
     ('mean IoU', 0.6605, 'image', 4)
-    >>> found.few
+    >>> found.unreliable_classes
     ('road', 'pole')
     """
     check_integer("resamples", resamples, 2)
@@ -334,21 +385,22 @@ def bootstrap(
         classes=tuple(classes),
         dependence=design.dependence,
         block_length=design.block_length,
+        score_unit=prepared.score_unit,
     )
 
 
 def check_method(method: str, level: float) -> None:
-    """Refuse an unknown method or a level that is no probability."""
+    """Reject an unknown method or a level outside (0, 1)."""
     check_choice("method", method, get_args(Method))
     if not 0 < check_number("level", level) < 1:
-        msg = f"level must be between 0 and 1, such as 0.95, got {level}"
+        msg = f"level must be between 0 and 1, e.g. 0.95, got {level}"
         raise ValueError(msg)
 
 
 def resampled(
     statistics: Sequence[Statistic], resamples: int, seed: int, blocks: Blocks | None = None
 ) -> list[Floats]:
-    """Values (B, 1 + C) of statistics on the same resamples, however these fall into batches."""
+    """Values (B, 1 + C) of each statistic on the same resamples."""
     units = len(statistics[0].units)
     draw = independent_draw(seed, units) if blocks is None else blocks.draw(seed)
     tables = [statistic.products for statistic in statistics]
@@ -371,16 +423,13 @@ def batches(resamples: int, units: int, features: int) -> Iterator[int]:
 def intervals_of(
     prepared: Statistic, values: Floats, points: Floats, left_out: Floats | None, level: float
 ) -> Iterator[Interval]:
-    """Intervals from resampled ``values`` (B, K) around ``points`` (K,), named as a statistic.
-
-    With ``left_out``, the values without each unit, (U, K), they are made by BCa.
-    """
+    """Intervals from resampled values (B, K); BCa if leave-one-out values (U, K) are passed."""
     without = [None] * len(points) if left_out is None else left_out.T
     columns = prepared.names, values.T, points.tolist(), without, prepared.seen.tolist()
     for name, column, value, left, units in zip(*columns, strict=True):
         undefined = np.isnan(column)
         low = high = error = float("nan")
-        # A handful of groups is no sample of groups: what their resamples say is no interval.
+        # Resamples of a handful of groups do not represent other groups.
         if not prepared.units.few_groups:
             if not np.isnan(value):
                 low, high = limits_of(column, level, value, left)
@@ -392,11 +441,7 @@ def intervals_of(
 def limits_of(
     values: Floats, level: float, value: float = 0.0, left_out: Floats | None = None
 ) -> tuple[float, float]:
-    """Ends of an interval: the (1 ∓ level)/2 quantiles of the defined resamples.
-
-    With the values without each unit, they are corrected for bias and skew (BCa) around the
-    value, and undefined where that is.
-    """
+    """The (1 ∓ level)/2 quantiles of the defined resamples, BCa-corrected with ``left_out``."""
     defined = values[~np.isnan(values)]
     shares: Sequence[float] = ((1 - level) / 2, (1 + level) / 2)
     if left_out is not None:
@@ -410,12 +455,12 @@ def limits_of(
 def _corrected(
     shares: Sequence[float], defined: Floats, value: float, left_out: Floats
 ) -> Sequence[float]:
-    """The quantiles of the resamples that BCa takes; none where it is undefined."""
+    """The quantile levels of BCa; empty if undefined."""
     # B. Efron, J. Amer. Statist. Assoc. 82 (1987), 171-185: quantiles at
     # Φ(z₀ + (z₀ + z_α) / (1 − a (z₀ + z_α))) for the two z_α. z₀ = Φ⁻¹ of the share of
     # resamples below the value, ties counted half; a = Σ d³ / (6 (Σ d²)^1.5) of the deviations
-    # d of the leave-one-out values, 0 where nothing varies. Undefined where a value without a
-    # unit is (a class in one unit), or where all resamples lie on one side of the value.
+    # d of the leave-one-out values, 0 if nothing varies. Undefined if a leave-one-out value is (a
+    # class in one unit), or if all resamples are on one side of the value.
     deviations = left_out.mean() - left_out
     if not defined.size or np.isnan(deviations).any():
         return ()
@@ -429,45 +474,34 @@ def _corrected(
     return [_NORMAL.cdf(bias + z / (1 - skew * z)) for z in reached]
 
 
-def _cells(found: Interval) -> tuple[str, ...]:
-    number = escape(text.percent(found.value, "–"))
-    ends = "–"
-    if not np.isnan(found.low):
-        ends = escape(f"{text.points(found.low)} to {text.percent(found.high)}")
-    return escape(found.name), number, ends, f"{found.units}{' (few)' if found.few else ''}"
+def _cells(found: Interval, unit: str) -> tuple[str, ...]:
+    ends = text.shown_range(found.low, found.high, unit)
+    units = f"{found.units}{' (few)' if found.few else ''}"
+    return escape(found.name), escape(text.shown(found.value, unit)), escape(ends), units
 
 
 def _overall_sentence(found: Intervals) -> str:
-    score = found.overall
+    score, show = found.overall, partial(text.shown, unit=found.score_unit, undefined="undefined")
     start = (
-        f"{score.name[:1].upper()}{score.name[1:]} is {text.percent(score.value)} over "
+        f"{text.capital(score.name)} is {show(score.value)} on "
         f"{text.plural(found.units, found.unit)}"
     )
     if np.isnan(score.low):
-        return f"{start}; it has no interval."
+        return f"{start} (no interval)."
     if score.low == score.high:
         return (
-            f"{start}, and in each of {found.resamples} resamples of these {found.unit}s: an "
-            f"interval of no width, which does not show that other {found.unit}s would give the "
-            "same."
+            f"{start} and in all {text.count(found.resamples)} resamples of these {found.unit}s. "
+            f"The interval has zero width; other {found.unit}s may still differ."
         )
-    between = f"between {text.points(score.low)} and {text.percent(score.high)}"
     kind = f"{100 * found.level:g} % {_METHOD_WORDS[found.method]} bootstrap interval"
-    made = f"{found.resamples} resamples, seed {found.seed}"
-    if found.block_length is not None and found.dependence is not None:
-        return (
-            f"{start}; over other stretches of {found.dependence.where} it is plausibly {between} "
-            f"({kind} over blocks of {found.block_length:.1f} images on average, {made})."
-        )
-    over = f"over all {found.unit}s of this kind it is plausibly {between}"
-    if found.unsafe:
-        over = f"if the images were independent, {over}"
-    return f"{start}; {over} ({kind} over {found.unit}s, {made})."
+    ends = text.shown_range(score.low, score.high, found.score_unit)
+    made = f"{text.count(found.resamples)} resamples, seed {found.seed}"
+    return f"{start} ({kind} {ends}, {made})."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Influence:
-    """Scores without each unit in turn.
+    """Leave-one-out scores for each unit.
 
     Attributes
     ----------
@@ -480,7 +514,7 @@ class Influence:
     values : ndarray of float, shape (1 + C,)
         With all units.
     left_out : ndarray of float, shape (U, 1 + C)
-        Without each.
+        Without each unit.
     """
 
     metric: str
@@ -492,7 +526,7 @@ class Influence:
 
     @property
     def effect(self) -> Floats:
-        """How much higher each value is for having the unit, (U, 1 + C)."""
+        """Change of each value when the unit is included, (U, 1 + C)."""
         return self.values - self.left_out
 
     @property
@@ -503,21 +537,21 @@ class Influence:
         return np.asarray(np.sqrt((number - 1) / number * spread))
 
     def strongest(self, count: int = 5, column: int = 0) -> tuple[list[int], list[int]]:
-        """Units that raise a value most, and those that lower it most.
+        """Units that raise a value most and units that lower it most.
 
         Parameters
         ----------
         count : int, default 5
-            How many of either kind.
+            Number of units of either kind.
         column : int, default 0
             Index of the value, one of :attr:`columns`.
 
         Returns
         -------
         raising : list of int
-            Indices into :attr:`names`, the strongest first.
+            Indices into :attr:`names`, strongest first.
         lowering : list of int
-            The same of those that lower it.
+            Likewise.
         """
         effect = self.effect[:, column]
         order = np.argsort(effect, kind="stable")
@@ -543,10 +577,9 @@ def influence(
     protocol: Protocol | str = "segiou",
     aggregate: Aggregate | None = None,
 ) -> Influence:
-    """Jackknife: the score and every class without each image or group in turn.
+    """Jackknife: leave-one-out scores for each image or group.
 
-    All of them in one pass, from the counts: the sums without a unit are the
-    sums less its own.
+    Computed in one pass: the counts without a unit are the total minus its own.
 
     Parameters
     ----------

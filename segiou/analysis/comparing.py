@@ -1,4 +1,4 @@
-"""Compare models on the same images: paired intervals, paired tests, and who is best."""
+"""Compare models on the same images: paired intervals, paired tests and ranking."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from segiou.analysis.comparison import (
     Comparison,
     Difference,
     InfluentialImage,
+    ModelRank,
     PairComparison,
     Power,
-    Ranked,
 )
 from segiou.analysis.dependence import BlockLength, design_of
 from segiou.analysis.imbalance import explain_difference
@@ -39,16 +39,16 @@ from segiou.analysis.statistics import (
     Statistic,
     scored_parts,
 )
-from segiou.analysis.units import Groups, Metric, ScoredRun, some_of, weighted
+from segiou.analysis.units import Groups, HasRunCounts, Metric, some_of, weighted
 from segiou.counting.counts import Counts
 from segiou.measures.registry import measure_of_score
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, ratio
 
-# Scores are near 1 at most, so two differences closer than this are equal but for rounding.
+# Differences closer than this are equal except for rounding.
 _TIE = 1e-12
 _NORMAL = NormalDist()
-#: Numbers of units whose power is found: these times a first guess, at least and at most.
+#: Power is simulated for these multiples of a first guess, within these limits.
 _STEPS = (0.25, 0.5, 0.71, 1.0, 1.41, 2.0, 4.0)
 _LEAST, _MOST = 5, 1_000_000
 
@@ -59,14 +59,14 @@ class DifferentImagesError(ValueError):
     Attributes
     ----------
     only : mapping of str to tuple of str
-        Run name → ids that it has and another one has not.
+        Run name → ids that are missing in another run.
     """
 
     def __init__(self, only: Mapping[str, Sequence[str]]) -> None:
         self.only: dict[str, tuple[str, ...]] = {name: tuple(ids) for name, ids in only.items()}
         super().__init__(
-            f"the runs were scored on different images, and a paired comparison needs the same: "
-            f"{_only_in(self.only)}; score all models on the same images"
+            f"cannot compare runs scored on different images: {_only_in(self.only)}; "
+            "score all models on the same images"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -74,9 +74,9 @@ class DifferentImagesError(ValueError):
 
 
 def compare(
-    run_a: ScoredRun,
-    run_b: ScoredRun,
-    *more: ScoredRun,
+    run_a: HasRunCounts,
+    run_b: HasRunCounts,
+    *more: HasRunCounts,
     metric: Metric = "iou",
     aggregate: Aggregate | None = None,
     protocol: Protocol | str | None = None,
@@ -92,44 +92,41 @@ def compare(
 ) -> Comparison:
     """Compare two or more models on the same images.
 
-    For every pair: the difference of the score and of each class, second minus
-    first, with its bootstrap interval (both models on the same resamples,
-    :func:`segiou.analysis.bootstrapping.bootstrap`), its paired permutation p
-    (:func:`permutation_p`), and Holm's adjustment over the classes
-    (:func:`holm`); the images without which the difference would change most;
-    and how many images would show it (:func:`power`). Of several models, the
-    share of the resamples in which each is best.
+    Each pair gets the difference (second minus first) of the score and of every
+    class with a paired bootstrap interval
+    (:func:`segiou.analysis.bootstrapping.bootstrap`), a paired permutation p
+    (:func:`permutation_test`) and Holm's adjustment over the classes
+    (:func:`holm_adjust`), the most influential images, and a power estimate
+    (:func:`power`). More than two models are also ranked.
 
     Parameters
     ----------
     run_a, run_b, *more : Run
         On the same images, in any order.
     metric, aggregate
-        See :func:`segiou.analysis.statistics.statistic`; or ``"boundary_iou"``, at the
-        first width that was measured; or ``"surface_dice"``, at the first
-        tolerance, the mean over the cases. A larger score is taken to be the
-        better one.
+        See :func:`segiou.analysis.statistics.statistic`; or a score of a measure,
+        such as ``"boundary_iou"`` or ``"surface_dice"``. Larger values of a
+        function of Counts are better.
     protocol : Protocol or str, optional
-        Protocol of the mean; that of the runs by default.
+        Protocol of the mean; by default, that of the runs.
     groups : str, mapping, callable or sequence, optional
-        Images that belong together: a regular expression for their ids, a
+        Groups of dependent images: a regular expression for their ids, a
         mapping or function from id to group, or the groups in the order of
-        ``run_a.ids``. ``"none"`` states that the images are independent.
+        ``run_a.ids``. ``"none"`` declares the images independent.
     blocks : "auto" or float, optional
-        Draw and swap blocks of neighbouring images along each sequence, see
-        :func:`segiou.analysis.bootstrapping.bootstrap`; ``"auto"`` takes the
-        length from the differences of the models on each image.
+        Resample and permute blocks of neighbouring images along each sequence,
+        see :func:`segiou.analysis.bootstrapping.bootstrap`; ``"auto"`` estimates
+        the length from the per-image differences between the models.
     resamples, permutations, seed : int
         Number of resamples; number of permutations; seed of the random numbers.
     level : float
-        Of the intervals; 1 − level is what p is held against.
+        Level of the intervals; 1 − level is the significance level of p.
     method : {"percentile", "bca"}
-        How the intervals are made: percentiles of the resamples, or corrected for bias
-        (BCa).
+        Percentiles of the resamples, or corrected for bias and skew (BCa).
     names : sequence of str, optional
-        What to call the models; the runs' names by default.
+        Names of the models; by default, those of the runs.
     influential : int
-        Images to list on either side.
+        Number of influential images to list for each model.
 
     Returns
     -------
@@ -138,14 +135,14 @@ def compare(
     Raises
     ------
     DifferentImagesError
-        If the runs have different images; they are named.
+        If the runs have different images; the message names them.
     TypeError, ValueError
         If the runs cannot be compared or an option is out of range.
 
     References
     ----------
-    Sources of the parts are with the functions named. That pixels and frames
-    are no independent cases: A. Reinke et al., Nature Methods 21 (2024).
+    See the functions named above. Pixels and frames are not independent cases:
+    A. Reinke et al., Nature Methods 21 (2024).
 
     Examples
     --------
@@ -162,7 +159,7 @@ def compare(
     for run in runs:
         if not (hasattr(run, "counts") and hasattr(run, "ids")):
             hint = "; open a run file with segiou.Run.open" if isinstance(run, str) else ""
-            msg = f"compare takes runs, not {type(run).__name__}{hint}"
+            msg = f"compare expects runs, got {type(run).__name__}{hint}"
             raise TypeError(msg)
     check_integer("resamples", resamples, 2)
     check_integer("permutations", permutations, 1)
@@ -187,8 +184,8 @@ def compare(
     of_models = called, pixels, scores, alone, values, images[0].include
     compared = _Compared(*of_models, level, method, seed, influential)
     pairs = list(combinations(range(len(runs)), 2))
-    permuted = [permutation_p(scores[i], scores[j], permutations, seed) for i, j in pairs]
-    adjusted = holm(np.array([found.p[0] for found in permuted]))
+    permuted = [permutation_test(scores[i], scores[j], permutations, seed) for i, j in pairs]
+    adjusted = holm_adjust(np.array([found.p[0] for found in permuted]))
     return Comparison(
         metric=scores[0].metric,
         aggregate=scores[0].aggregate,
@@ -205,27 +202,29 @@ def compare(
         pairs=tuple(map(compared.pair, pairs, permuted, adjusted)),
         dependence=design.dependence,
         block_length=design.block_length,
+        better=scores[0].better,
+        score_unit=scores[0].score_unit,
     )
 
 
 class _Compared(NamedTuple):
-    """Models on the same images, and how every two of them are compared."""
+    """Models on the same images, compared in pairs."""
 
     names: tuple[str, ...]
     pixels: list[ScoredImages[Counts]]
     scores: list[Statistic]
     alone: list[Statistic]
-    """The scores over single images."""
+    """Scores over single images."""
     values: list[Floats]
-    """The scores of resamples, (B, 1 + C)."""
+    """Scores of the resamples, (B, 1 + C)."""
     include: NDArray[np.bool_]
     level: float
     method: Method
     seed: int
     influential: int
 
-    def ranking(self) -> tuple[Ranked, ...]:
-        """Models by score, with the share of resamples in which each is best."""
+    def ranking(self) -> tuple[ModelRank, ...]:
+        """Models by score, with the share of resamples in which each ranks first."""
         resamples = np.stack([values[:, 0] for values in self.values])
         resamples = resamples[:, ~np.isnan(resamples).any(0)]
         sign = 1 if self.scores[0].better == "higher" else -1
@@ -238,18 +237,21 @@ class _Compared(NamedTuple):
             ends = *limits_of(values[:, 0], self.level), share
             if score.units.few_groups:
                 ends = (float("nan"),) * 3
-            found.append(Ranked(name, float(score.values[0]), *ends))
+            found.append(ModelRank(name, float(score.values[0]), *ends))
         return tuple(sorted(found, key=lambda r: (np.isnan(r.value), -sign * r.value)))
 
     def pair(self, pair: tuple[int, int], permuted: Permuted, p_holm: float) -> PairComparison:
-        """Compare two models, where Holm's adjustment over the pairs is known."""
+        """Compare two models, given Holm's adjustment over the pairs."""
         i, j = pair
         a, b, names = self.scores[i], self.scores[j], (self.names[i], self.names[j])
-        adjusted = np.concatenate([[p_holm], holm(permuted.p[1:])])
+        adjusted = np.concatenate([[p_holm], holm_adjust(permuted.p[1:])])
         overall, *classes = self.differences(i, j, permuted.p, adjusted)
-        for_b, for_a = self.influential_images(self.alone[i], self.alone[j])
+        alone = self.alone[i], self.alone[j]
+        sides = [*self.influential_images(*alone)]  # those that raise the difference first
+        favours_b, favours_a = sides if a.better == "higher" else sides[::-1]
+        unequal = np.asarray((alone[0].sums != alone[1].sums).sum(1))
         undefined = np.isnan([a.values[1:], b.values[1:]])
-        one_sided = (undefined[0] != undefined[1]) & self.include[: undefined.shape[1]]
+        for_one = (undefined[0] != undefined[1]) & self.include[: undefined.shape[1]]
         pixels = self.pixels[i]
         return PairComparison(
             *names,
@@ -257,10 +259,10 @@ class _Compared(NamedTuple):
             classes=tuple(classes),
             permutations=permuted.permutations,
             exact=permuted.exact,
-            for_a=for_a,
-            for_b=for_b,
+            favours_a=favours_a,
+            favours_b=favours_b,
             power=power(a, b, level=self.level, seed=self.seed),
-            one_sided=tuple(a.names[1 + c] for c in np.flatnonzero(one_sided).tolist()),
+            defined_for_one=tuple(a.names[1 + c] for c in np.flatnonzero(for_one).tolist()),
             imbalance=explain_difference(
                 pixels.counts,
                 self.pixels[j].counts,
@@ -269,10 +271,11 @@ class _Compared(NamedTuple):
                 include=pixels.include,
                 protocol=pixels.protocol,
             ),
+            images_differing=int(np.count_nonzero(unequal)),
         )
 
     def differences(self, i: int, j: int, p: Floats, adjusted: Floats) -> Iterator[Difference]:
-        """The score and every class."""
+        """Differences of the score and of every class."""
         a, b = self.scores[i], self.scores[j]
         resampled, points = self.values[j] - self.values[i], b.values - a.values
         without = b.left_out - a.left_out if self.method == "bca" else None
@@ -288,7 +291,7 @@ class _Compared(NamedTuple):
     def influential_images(
         self, a: Statistic, b: Statistic
     ) -> Iterator[tuple[InfluentialImage, ...]]:
-        """Images without which the difference would change most: that raise it, that lower it."""
+        """The most influential images: those that raise the difference, those that lower it."""
         ids, both = a.units.names, (b.values - a.values, b.left_out - a.left_out)
         found = Influence(a.metric, a.units.kind, ids, a.names, *both)
         columns = (column.tolist() for column in (found.effect[:, 0], a.alone, b.alone))
@@ -298,22 +301,25 @@ class _Compared(NamedTuple):
 
 
 def _same_images(
-    runs: Sequence[ScoredRun], names: Sequence[str], protocol: Protocol | str | None, metric: Metric
+    runs: Sequence[HasRunCounts],
+    names: Sequence[str],
+    protocol: Protocol | str | None,
+    metric: Metric,
 ) -> list[ScoredImages[Counts]]:
-    """Bring runs to the same images, and refuse what cannot be compared."""
+    """Images of all runs in the same order; reject runs that cannot be compared."""
     first = runs[0]
     chosen = load_protocol(first.protocol if protocol is None else protocol)
     for name, run in zip(names, runs, strict=True):
         if len(set(run.ids)) < len(run.ids):
             twice = [i for i, number in Counter(run.ids).items() if number > 1]
-            msg = f"{name} has several images of one id: {some_of(twice)}; ids tell images apart"
+            msg = f"{name} has duplicate image ids: {some_of(twice)}; ids must be unique"
             raise ValueError(msg)
     for name, run in zip(names[1:], runs[1:], strict=True):
         _check_classes(first, run, names[0], name)
         if protocol is None and run.protocol != first.protocol:
             msg = (
-                f"{names[0]} was scored by protocol {first.protocol.name!r} and {name} by "
-                f"{run.protocol.name!r}; say which to compare by: protocol=..."
+                f"{names[0]} was scored under protocol {first.protocol.name!r} and {name} under "
+                f"{run.protocol.name!r}; choose one with protocol=..."
             )
             raise ValueError(msg)
     common = set(first.ids).intersection(*(run.ids for run in runs[1:]))
@@ -326,13 +332,13 @@ def _same_images(
 
 
 def _ordered(images: ScoredParts, own: Sequence[str], ids: Sequence[str]) -> ScoredParts:
-    """The images in the order of the first run."""
+    """Images in the order of the first run."""
     place = {id: i for i, id in enumerate(own)}
     return replace(images, parts=images.parts.take([place[id] for id in ids]))
 
 
 def _check_plans(runs: Sequence[Any], names: Sequence[str], key: str) -> None:
-    """Refuse runs of which a measure counted in different ways."""
+    """Reject runs whose measures were counted with different options."""
     ways = [run._header.plan(key).way() for run in runs]
     for way, name in zip(ways, names, strict=True):
         first, second = (
@@ -342,18 +348,18 @@ def _check_plans(runs: Sequence[Any], names: Sequence[str], key: str) -> None:
         if first or second:
             noun = runs[0]._header.plan(key).measure.noun
             msg = (
-                f"{noun} are measured by {first} in {names[0]} and {second} in {name}; score both "
-                "alike"
+                f"{noun} were measured with {first} in {names[0]} but {second} in {name}; score "
+                "both with the same options"
             )
             raise ValueError(msg)
 
 
-def _names(runs: Sequence[ScoredRun], names: Sequence[str] | None) -> tuple[str, ...]:
+def _names(runs: Sequence[HasRunCounts], names: Sequence[str] | None) -> tuple[str, ...]:
     letters = [chr(ord("A") + i) if i < 26 else f"run {i + 1}" for i in range(len(runs))]
     if names is not None:
-        given = read_several("names", names, "a sequence of names, one a run")
+        given = read_several("names", names, "a sequence of names, one per run")
         if len(given) != len(runs) or len(set(given)) != len(runs):
-            msg = f"names must be {len(runs)} different ones, one per run, got {given}"
+            msg = f"names must be {len(runs)} distinct names, one per run, got {given}"
             raise ValueError(msg)
         return tuple(given)
     own = [run.name or letter for run, letter in zip(runs, letters, strict=True)]
@@ -363,18 +369,18 @@ def _names(runs: Sequence[ScoredRun], names: Sequence[str] | None) -> tuple[str,
     )
 
 
-def _check_classes(a: ScoredRun, b: ScoredRun, name_a: str, name_b: str) -> None:
+def _check_classes(a: HasRunCounts, b: HasRunCounts, name_a: str, name_b: str) -> None:
     if tuple(a.class_names) != tuple(b.class_names):
         only_a = [c for c in a.class_names if c not in b.class_names]
         only_b = [c for c in b.class_names if c not in a.class_names]
-        what = _only_in({name_a: only_a, name_b: only_b}) or "the order differs"
+        what = _only_in({name_a: only_a, name_b: only_b}) or "the classes are in a different order"
         msg = f"{name_a} and {name_b} have different classes: {what}"
         raise ValueError(msg)
     differ = np.flatnonzero(np.asarray(a.include) != np.asarray(b.include)).tolist()
     if differ:
         msg = (
-            f"{name_a} and {name_b} leave different classes out of their means: "
-            f"{some_of([a.class_names[c] for c in differ])}; exclude the same from both"
+            f"{name_a} and {name_b} exclude different classes from their means: "
+            f"{some_of([a.class_names[c] for c in differ])}; exclude the same classes in both"
         )
         raise ValueError(msg)
 
@@ -384,9 +390,9 @@ def _only_in(names: Mapping[str, Sequence[str]]) -> str:
 
 
 def _same_order(
-    runs: Sequence[ScoredRun], names: Sequence[str], images: Sequence[ScoredImages[Counts]]
+    runs: Sequence[HasRunCounts], names: Sequence[str], images: Sequence[ScoredImages[Counts]]
 ) -> list[ScoredImages[Counts]]:
-    """Images of each run in the order of the first; they must be of the same truth."""
+    """Images of each run in the order of the first; all must have the same truth."""
     first, found = runs[0], [images[0]]
     for name, run, own in zip(names[1:], runs[1:], images[1:], strict=True):
         place = {id: i for i, id in enumerate(run.ids)}
@@ -399,34 +405,34 @@ def _same_order(
         i, c, others = rows[0], classes[0], len({*rows.tolist()}) - 1
         more = f", and {others} more images" if others else ""
         msg = (
-            f"{names[0]} and {name} were scored against different truths: image {first.ids[i]} has "
-            f"{a[i, c]} pixels of {first.class_names[c]} in one and {b[i, c]} in the "
-            f"other{more}; score both against the same masks with the same ignored values"
+            f"{names[0]} and {name} were scored against different ground truth: image "
+            f"{first.ids[i]} has {a[i, c]} pixels of {first.class_names[c]} in one and {b[i, c]} "
+            f"in the other{more}; score both against the same masks with the same ignored values"
         )
         raise ValueError(msg)
     return found
 
 
 class Permuted(NamedTuple):
-    """p-values and how they were found."""
+    """p-values of a permutation test."""
 
     p: Floats
-    """(1 + C,): of the score, then of the classes; NaN where there is no difference to test."""
+    """Of the score, then of the classes, (1 + C,); NaN if the difference is undefined."""
     permutations: int
-    """Swaps looked at."""
+    """Number of permutations."""
     exact: bool
-    """Whether these were all there are."""
+    """Whether these are all permutations."""
 
 
-def permutation_p(a: Statistic, b: Statistic, permutations: int, seed: int) -> Permuted:
+def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -> Permuted:
     """Two-sided paired permutation test of a difference of scores.
 
-    If the two models were interchangeable, swapping their counts on any unit
-    would change nothing: a swap s gives Δ_s, the difference of the scores of
-    the swapped sums. ``p = (1 + #{|Δ_s| ≥ |Δ|}) / (B + 1)`` for B random swaps.
-    Where there are no more than B swaps in all, 2^U, all of them are looked at
-    and ``p = #{|Δ_s| ≥ |Δ|} / 2^U``. Swaps that leave a class without a value are
-    not counted.
+    Under the null hypothesis, the two models are exchangeable on every unit.
+    A permutation s swaps their counts on some units and gives the difference
+    Δ_s; ``p = (1 + #{|Δ_s| ≥ |Δ|}) / (B + 1)`` for B random permutations. If
+    there are at most B permutations, 2^U, the test is exact:
+    ``p = #{|Δ_s| ≥ |Δ|} / 2^U``. Permutations in which a class is undefined are
+    skipped.
 
     Parameters
     ----------
@@ -441,8 +447,8 @@ def permutation_p(a: Statistic, b: Statistic, permutations: int, seed: int) -> P
 
     References
     ----------
-    The test: E. J. G. Pitman, Suppl. J. R. Stat. Soc. 4 (1937); one added
-    above and below: B. Phipson and G. K. Smyth, Stat. Appl. Genet. Mol. Biol.
+    E. J. G. Pitman, Suppl. J. R. Stat. Soc. 4 (1937). For the added ones:
+    B. Phipson and G. K. Smyth, Stat. Appl. Genet. Mol. Biol.
     9:39 (2010).
     """
     units = len(a.units)
@@ -454,11 +460,11 @@ def permutation_p(a: Statistic, b: Statistic, permutations: int, seed: int) -> P
     reached, defined = np.zeros(len(observed)), np.zeros(len(observed))
 
     def swaps() -> Iterator[NDArray[np.int64]]:
-        """Rows of 0 and 1 per unit, 1 where the two models are swapped."""
+        """Rows of 0 and 1 per unit, 1 if the two models are swapped."""
         if exact:
             yield (np.arange(2**units)[:, None] >> np.arange(units)) & 1
             return
-        # Apart from the stream of the bootstrap, which starts from the bare seed.
+        # A different stream from that of the bootstrap, which starts from the bare seed.
         rng = np.random.default_rng([seed, 1])
         for size in batches(permutations, units, 2 * sums_a.shape[1]):
             yield rng.integers(0, 2, (size, units))
@@ -474,16 +480,16 @@ def permutation_p(a: Statistic, b: Statistic, permutations: int, seed: int) -> P
     return Permuted(p, 2**units if exact else permutations, exact)
 
 
-def holm(p: Floats) -> Floats:
-    """Holm's adjustment of p-values for looking at several at once.
+def holm_adjust(p: Floats) -> Floats:
+    """Holm's adjustment of p-values for multiple comparisons.
 
-    In ascending order, p̃₍ᵢ₎ = max_{j ≤ i} min(1, (m − j + 1) p₍ⱼ₎): a class with
-    p̃ below α is different with at most the chance α of one false alarm in all.
+    In ascending order, p̃₍ᵢ₎ = max_{j ≤ i} min(1, (m − j + 1) p₍ⱼ₎). Rejecting all
+    p̃ below α controls the family-wise error rate at α.
 
     Parameters
     ----------
     p : ndarray of float, shape (m,)
-        NaN are left out and stay NaN.
+        NaN values are skipped and stay NaN.
 
     Returns
     -------
@@ -495,7 +501,7 @@ def holm(p: Floats) -> Floats:
 
     Examples
     --------
-    >>> holm(np.array([0.01, 0.04, np.nan, 0.03]))
+    >>> holm_adjust(np.array([0.01, 0.04, np.nan, 0.03]))
     array([0.03, 0.06,  nan, 0.06])
     """
     found = np.full(len(p), np.nan)
@@ -515,24 +521,23 @@ def power(
     simulations: int = 1000,
     seed: int = 0,
 ) -> Power:
-    """Simulate the same comparison with fewer and with more units.
+    """Power of the same comparison with other numbers of units, by simulation.
 
-    An experiment with n units draws n of the run's units with replacement and
-    takes the difference Δ* of the scores of their sums. It has seen the
-    difference where Δ* has the sign of the observed Δ and its interval
-    Δ* ± t s*/√n excludes 0; s* is the standard deviation of the drawn units'
-    jackknife values u_i = (U − 1)(Δ − Δ₍ᵢ₎) and t the quantile of Student's
-    distribution with n − 1 degrees of freedom. Power is the share of the
-    experiments that have; between the simulated n it is interpolated in log n.
+    An experiment resamples n units and computes the difference Δ* of the
+    scores. It detects the difference if Δ* has the sign of the observed Δ and
+    the interval Δ* ± t s*/√n excludes 0; s* is the standard deviation of the
+    jackknife values u_i = (U − 1)(Δ − Δ₍ᵢ₎) of the resampled units and t the
+    quantile of Student's distribution with n − 1 degrees of freedom. Power is
+    the share of such experiments, interpolated in log n.
 
     Parameters
     ----------
     a, b : Statistic
         The same score over the same units.
     level, target : float
-        Level of the intervals, such as 0.95; power that is wanted, such as 0.8.
+        Level of the intervals, e.g. 0.95; target power, e.g. 0.8.
     simulations, seed : int
-        Number of simulated comparisons; seed of the random numbers.
+        Number of simulated experiments; seed of the random numbers.
 
     Returns
     -------
@@ -540,9 +545,8 @@ def power(
 
     Notes
     -----
-    The run stands for all images there are, and its difference for the true
-    one. Both are guesses, and the answer is an order of magnitude: a difference
-    that was seen because chance made it large needs more than is said here.
+    The observed difference is taken as the true one, so the result is an order
+    of magnitude. A difference that is large by chance needs more units.
     """
     units = len(a.units)
     difference = float(b.values[0] - a.values[0])
@@ -550,8 +554,8 @@ def power(
     rng = np.random.default_rng([seed, 2])
 
     def seen(number: int) -> float:
-        """Share of experiments with ``number`` units that see the difference."""
-        # Inside, because it loads in tens of milliseconds.
+        """Share of experiments with ``number`` units that detect the difference."""
+        # Imported here because it takes tens of milliseconds.
         from scipy.special import stdtrit  # type: ignore[import-untyped, unused-ignore]
 
         weights = rng.multinomial(number, np.full(units, 1 / units), simulations)
@@ -566,7 +570,7 @@ def power(
 
     grid: tuple[tuple[int, float], ...] = ()
     if difference != 0 and np.isfinite([difference, *effects]).all():
-        # Around where the normal approximation has 80 % power.
+        # Around the number for which the normal approximation has 80 % power.
         quantiles = _NORMAL.inv_cdf((1 + level) / 2) + _NORMAL.inv_cdf(0.8)
         guess = (quantiles * float(effects.std()) / difference) ** 2
         numbers = {units, *(round(min(max(guess * step, _LEAST), _MOST)) for step in _STEPS)}
@@ -585,7 +589,7 @@ def power(
 
 
 def _reached(grid: tuple[tuple[int, float], ...], target: float) -> int | None:
-    """First number of units with the target power, between grid points in log n."""
+    """Smallest number of units with the target power, interpolated in log n."""
     if grid and grid[0][1] >= target:
         return grid[0][0]
     for (n0, p0), (n1, p1) in pairwise(grid):

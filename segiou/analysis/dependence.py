@@ -1,4 +1,4 @@
-"""Images that are not independent, by their names and scores, and what is drawn because of it."""
+"""Dependence between images, inferred from names and scores, and the units it implies."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from os.path import commonprefix
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_number, refuse_kind
 from segiou._support.files import printable
-from segiou._support.text import Json, listed, plain, roughly
+from segiou._support.text import Json, listed, plain, roughly, see
 from segiou.analysis.statistics import ScoredImages
 from segiou.analysis.units import (
     FEW_UNITS,
@@ -34,11 +34,11 @@ from segiou.metrics.ratio import Floats
 
 #: Lags whose correlations are reported.
 _LAGS = 5
-#: A correlation this many standard errors above 0 is no chance.
+#: A correlation is significant from this many standard errors above 0 on.
 _SURE = 1.96
-#: A variance below this is of rounding.
+#: A smaller variance is due to rounding.
 _ROUNDING = 1e-24
-#: Ways to write the groups that are tried before the general expression.
+#: Simple expressions for the groups, tried before the general one.
 _PLAIN_PATTERNS = (r"^[^_]+", r"^[^/]+", r"^[^-]+")
 
 Members = tuple[NDArray[np.intp], ...]
@@ -46,7 +46,7 @@ Members = tuple[NDArray[np.intp], ...]
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """Images in their order: of one sequence each, by the numbers in the names."""
+    """Sequences of images, ordered by the numbers in their names."""
 
     names: tuple[str, ...]
     members: Members
@@ -56,31 +56,31 @@ class Sequences:
 
     @property
     def images(self) -> int:
-        """How many images there are."""
+        """Number of images."""
         return sum(len(own) for own in self.members)
 
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """How far images are from independent, as far as names and scores show it.
+    """Dependence between images, estimated from names and scores.
 
     Attributes
     ----------
     sequences : mapping of str to int
         Name of each sequence, and how many images it has.
     pattern : str
-        The regular expression that finds the name of the sequence in an id;
-        empty where the sequences were not found in the ids.
+        Regular expression that finds the name of the sequence in an id; empty
+        if the sequences were not found in the ids.
     correlations : tuple of float
-        Of the scores of images that are 1, 2, … places apart in a sequence.
+        Autocorrelation of the scores at lags 1, 2, … within sequences.
     design_effect : float
-        How many times larger the variance of a mean over the images is than it
-        would be over independent ones: 1 + 2 Σ ρ_k.
+        Variance of a mean over the images relative to independent images:
+        1 + 2 Σ ρ_k.
     block_length : float
-        Expected length of the blocks of a stationary bootstrap along the
-        sequences, by D. Politis and H. White (2004).
+        Expected block length of a stationary bootstrap along the sequences
+        (D. Politis and H. White, 2004).
     correlated : bool
-        Whether neighbours score more alike than chance would have it.
+        Whether neighbouring scores are significantly correlated.
     """
 
     sequences: dict[str, int]
@@ -92,22 +92,22 @@ class Dependence:
 
     @property
     def images(self) -> int:
-        """How many images there are."""
+        """Number of images."""
         return sum(self.sequences.values())
 
     @property
     def few_sequences(self) -> bool:
-        """Whether there are several sequences, but too few to stand for others."""
+        """Whether there are several sequences, but too few to generalise to others."""
         return 1 < len(self.sequences) < FEW_UNITS
 
     @property
     def effective_images(self) -> float:
-        """Independent images that tell as much."""
+        """Effective sample size."""
         return self.images / max(self.design_effect, 1.0)
 
     @property
     def noteworthy(self) -> bool:
-        """Whether to say so beside intervals and p that take images for independent."""
+        """Whether intervals and p that assume independent images need a caution."""
         return self.correlated or (self.few_sequences and self.images >= FEW_UNITS)
 
     def to_dict(self) -> dict[str, Json]:
@@ -116,76 +116,70 @@ class Dependence:
         return found | {"images": self.images, "effective_images": self.effective_images}
 
     @property
-    def doubts(self) -> list[str]:
-        """Why an interval over the images is less sure, in a few words each."""
-        few = [f"from only {len(self.sequences)} sequences"] if self.few_sequences else []
-        return few + (["neighbours score alike"] if self.correlated else [])
-
-    def sentences(self, *, p: bool = False) -> list[str]:
-        """Say what it does to intervals, why, and what to do.
-
-        Parameters
-        ----------
-        p : bool, default False
-            Whether a p is shown, too.
-
-        Returns
-        -------
-        list of str
-        """
-        return [printable(said) for said in (self._meaning(p=p), self._reason(), self._remedy())]
-
-    @property
     def where(self) -> str:
         """The sequences in words."""
         number = len(self.sequences)
         return "this sequence" if number == 1 else f"these {number} sequences"
 
-    def _meaning(self, *, p: bool) -> str:
-        nothing = f"intervals{' and p' if p else ''} say nothing about other sequences"
+    def caution(self, *, p: bool) -> Caution:
+        """What it does to intervals (and to p) over images, and the option that accounts for it."""
+        number = f"only {len(self.sequences)} sequences"
         if not self.correlated:
-            return f"The {nothing}."
+            nothing = f"{number}, so the result does not generalise to other sequences"
+            return Caution(nothing)
+        causes = "neighbouring images are correlated"
+        if self.few_sequences:
+            causes = f"{number} and correlated neighbouring images"
         wider = math.sqrt(max(self.design_effect, 1.0))
-        covered = roughly(math.erf(_SURE / wider / math.sqrt(2)))
-        return (
-            f"The intervals are about {wider:.1f} times too narrow, since neighbouring images "
-            f"score alike: those of 95 % hold the true value in {covered} of cases"
-            f"{', and p is too small' if p else ''}."
-            f"{f' The {nothing}.' if self.few_sequences else ''}"
-        )
+        factor = f"about {wider:.1f} times" if wider >= 1.05 else "slightly"
+        effect = f"the interval is {factor} too narrow{' and p too small' if p else ''}"
+        return Caution(f"{causes}, so {effect}", self._option())
 
-    def _reason(self) -> str:
-        start = "In the order of their names, the scores of neighbours correlate by "
+    def sentences(self) -> list[str]:
+        """Where the images come from, and how strongly neighbours are correlated."""
+        said, scores = [], "In file-name order, neighbouring scores"
         if len(self.sequences) > 1:
-            sizes = listed([f"{name} {size}" for name, size in self.sequences.items()], 4)
-            start = (
-                f"By their names, the {self.images} images come from "
-                f"{'only ' if self.few_sequences else ''}{len(self.sequences)} sequences "
-                f"({sizes}). The scores of neighbours correlate by "
+            sizes = listed(
+                [f"{name} {size}" for name, size in self.sequences.items()], 4, last=", "
             )
-        return (
-            f"{start}{self.correlations[0]:.2f} (design effect {self.design_effect:.2f}): the "
-            f"{self.images} images tell as much as about {self.effective_images:.0f} independent "
-            "ones."
-        )
+            number = f"{len(self.sequences)} sequences"
+            said = [f"File names suggest {number} ({printable(sizes)})."]
+            scores = "Neighbouring scores"
+        if not self.correlated:
+            return [*said, f"{scores} are not significantly correlated."]
+        covered = roughly(math.erf(_SURE / math.sqrt(max(self.design_effect, 1.0)) / math.sqrt(2)))
+        return [
+            *said,
+            f"{scores} have correlation {self.correlations[0]:.2f} (design effect "
+            f"{self.design_effect:.2f}), so {self.images} images carry as much information as "
+            f"about {self.effective_images:.0f} independent ones, and a 95 % interval contains "
+            f"the true value in {covered} of cases.",
+        ]
 
-    def _remedy(self) -> str:
+    def _option(self) -> str:
         if len(self.sequences) < FEW_UNITS:
-            fix = 'To take neighbours into account: --blocks auto (Python: blocks="auto")'
-        else:
-            pattern = shlex.quote(self.pattern)
-            fix = f"To draw whole sequences: --group-by {pattern} (Python: groups={pattern})"
-        return f'{fix}; if the images are independent: --group-by none (Python: groups="none").'
+            return "--blocks auto"
+        return f"--group-by {shlex.quote(self.pattern)}"
+
+
+class Caution(NamedTuple):
+    """What limits an interval or a test, and the option that removes the limit."""
+
+    text: str
+    option: str = ""
+    rest: str = ""
+    """Ends the sentence about the option."""
+
+    def __str__(self) -> str:
+        use = f" Use {self.option}{self.rest}." if self.option else ""
+        return f"{printable(self.text)}.{use} {see('intervals')}"
 
 
 @lru_cache(maxsize=1)  # the same images are asked again for every metric
 def sequences_in_names(ids: tuple[str, ...]) -> Sequences | None:
-    """Sequences that the names show: a common beginning, then numbers; None where there are none.
-
-    Tries the last number in the names as the place in a sequence, then the last two, and so
-    on, until a sequence has two images on average.
-    """
-    # The text that all names end with, from its first character that is no digit.
+    """Sequences suggested by the names (a common prefix, then numbers), if any."""
+    # The last number is tried as the position in a sequence, then the last two, and so on, until
+    # sequences have two images on average. All names end with this text, from its first non-digit:
     same = commonprefix([id[::-1] for id in ids])  # noqa: RUF071  (texts, no paths)
     ending = same[::-1].lstrip("0123456789")
     start = "(?s)^(.*?)" if any("\n" in id for id in ids) else "^(.*?)"
@@ -202,13 +196,13 @@ def sequences_in_names(ids: tuple[str, ...]) -> Sequences | None:
 
 
 def sequences_of(ids: Sequence[str], names: Sequence[Any], pattern: str = "") -> Sequences:
-    """Sequences of given names, each in the order of the numbers in its ids."""
+    """Sequences with given names, each sorted by the numbers in its ids."""
     members: dict[Any, list[int]] = {}
     for i, name in enumerate(names):
         members.setdefault(name, []).append(i)
 
     def order(i: int) -> list[tuple[int, str]]:
-        """What ids are sorted by: texts as they are, numbers by value."""
+        """Sort key of an id: numbers by value."""
         parts = re.split(r"(\d+)", ids[i])
         return [(int(part), "") if k % 2 else (-1, part) for k, part in enumerate(parts)]
 
@@ -217,7 +211,7 @@ def sequences_of(ids: Sequence[str], names: Sequence[Any], pattern: str = "") ->
 
 
 def _plainest(ids: Sequence[str], names: Sequence[str]) -> Sequences | None:
-    """The same sequences by a plain expression, where there is one."""
+    """The same sequences found by a simple expression, if there is one."""
     for pattern in _PLAIN_PATTERNS:
         with suppress(ValueError):
             found = group_by_pattern(ids, pattern)
@@ -227,7 +221,7 @@ def _plainest(ids: Sequence[str], names: Sequence[str]) -> Sequences | None:
 
 
 def dependence_of(values: Floats, sequences: Sequences) -> Dependence:
-    """How alike neighbours score, by a score of each image, (N,); it may be undefined for some."""
+    """Dependence estimated from per-image scores (N,), which may contain NaN."""
     defined, number = int((~np.isnan(values)).sum()), sequences.images
     centre = float(np.nanmean(values)) if defined else 0.0
     correlations = _autocorrelations(values, sequences.members, centre)
@@ -245,10 +239,7 @@ def dependence_of(values: Floats, sequences: Sequences) -> Dependence:
 
 
 def _autocorrelations(values: Floats, members: Members, centre: float | None = None) -> Floats:
-    """Correlations ρ_1, ρ_2, … along sequences, about a centre or about the mean of each sequence.
-
-    They are 0 where nothing varies but for rounding.
-    """
+    """Autocorrelations about a centre or each sequence's mean; 0 if only rounding varies."""
     number = sum(map(len, members))
     total = np.zeros(math.ceil(math.sqrt(number)) + _negligible(number) + 1)
     for own in members:
@@ -263,12 +254,12 @@ def _autocorrelations(values: Floats, members: Members, centre: float | None = N
 
 
 def _negligible(number: int) -> int:
-    """How many correlations in a row must be negligible for all later ones to be."""
+    """Number of consecutive negligible correlations after which all later ones are ignored."""
     return max(5, int(math.log10(number)))
 
 
 def _windowed(correlations: Floats, number: int) -> Floats:
-    """Correlations ρ_1, ρ_2, … under the flat-top window of Politis and White; 0 from where on."""
+    """Correlations ρ_1, ρ_2, … tapered by the flat-top window of Politis and White."""
     run, most = _negligible(number), len(correlations)
     small = np.abs(correlations) < 2 * math.sqrt(math.log10(number) / number)
     starts = (k for k in range(most - run) if small[k : k + run].all())
@@ -278,11 +269,9 @@ def _windowed(correlations: Floats, number: int) -> Floats:
 
 
 def _block_length(correlations: Floats, number: int) -> float:
-    """Block length of D. N. Politis and H. White, Econometric Reviews 23 (2004), 53-70.
-
-    As corrected by A. Patton, D. Politis and H. White, Econometric Reviews 28 (2009), 372-375.
-    Of images whose scores do not go together, or only in opposite directions, it is 1.
-    """
+    """Block length of Politis and White; 1 without positive correlation."""
+    # D. N. Politis and H. White, Econometric Reviews 23 (2004), 53-70, as corrected by A. Patton,
+    # D. Politis and H. White, Econometric Reviews 28 (2009), 372-375.
     windowed = _windowed(correlations, number)
     effect = 1 + 2 * float(windowed.sum())
     if effect <= 1:
@@ -293,21 +282,21 @@ def _block_length(correlations: Floats, number: int) -> float:
     return float(min(max(length, 1.0), longest))
 
 
-#: Length of the blocks, or ``"auto"``: by how far the scores of neighbours go together.
+#: Mean block length, or ``"auto"``: estimated from the correlation of neighbouring scores.
 BlockLength = float | Literal["auto"]
-#: Draws weights (B, N) of images for B resamples.
+#: Draws image weights (B, N) for B resamples.
 Draw = Callable[[int], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Stretches of a mean length along sequences, drawn and swapped together."""
+    """Blocks of neighbouring images with a given mean length."""
 
     sequences: Sequences
     length: float
 
     def units(self, ids: Sequence[str]) -> Units:
-        """Blocks of equal length, the last of a sequence maybe shorter: what is swapped."""
+        """Blocks of equal length for permutation; the last of a sequence may be shorter."""
         size = max(1, round(self.length))
         index = np.empty(self.sequences.images, np.intp)
         names: list[str] = []
@@ -319,13 +308,10 @@ class Blocks:
         return Units("block", tuple(names), index)
 
     def draw(self, seed: int) -> Draw:
-        """Draw weights by the stationary bootstrap, along each sequence by itself.
-
-        D. N. Politis and J. P. Romano, J. Amer. Statist. Assoc. 89 (1994), 1303-1313: from a
-        place drawn at random go on to the next, the first after the last, and with chance
-        1 / length start again.
-        """
-        # One stream for places and one for ends, so that batches do not change the numbers.
+        """Draw weights by the stationary bootstrap within each sequence."""
+        # D. N. Politis and J. P. Romano, J. Amer. Statist. Assoc. 89 (1994), 1303-1313: start at a
+        # random place, continue to the next (circularly), restart with probability 1 / length.
+        # Separate streams for starts and restarts make the numbers independent of batch sizes.
         places, ends = (np.random.default_rng([seed, stream]) for stream in (3, 4))
         order = np.concatenate(self.sequences.members)
         sizes = np.array([len(own) for own in self.sequences.members])
@@ -345,13 +331,13 @@ class Blocks:
 
 
 def independent_draw(seed: int, units: int) -> Draw:
-    """Draws how often each unit is in each resample, (B, U): Multinomial(U, 1/U), U draws each."""
+    """Multinomial(U, 1/U) weights (B, U)."""
     rng = np.random.default_rng(seed)
     return lambda resamples: times_drawn(rng.integers(0, units, (resamples, units)), units)
 
 
 def times_drawn(drawn: NDArray[np.intp], units: int) -> NDArray[np.int64]:
-    """How often each unit stands in each row (B, U); the array is used up."""
+    """Count each unit in each row, (B, U); modifies the array."""
     drawn += np.arange(len(drawn))[:, None] * units
     found = np.bincount(drawn.ravel(), minlength=len(drawn) * units)
     return found.reshape(len(drawn), units)
@@ -359,36 +345,30 @@ def times_drawn(drawn: NDArray[np.intp], units: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The units of a test set, and what their independence rests on.
-
-    ``units`` are swapped, left out and counted. They are drawn, too, unless there are blocks:
-    then ``images`` are. ``dependence`` is None where groups are given, or the images are said
-    to be independent.
-    """
+    """The resampling units of a test set and their dependence."""
 
     units: Units
+    """Permuted and left out; also resampled unless there are blocks."""
     images: Units
+    """Resampled if there are blocks."""
     blocks: Blocks | None = None
     dependence: Dependence | None = None
 
     @property
     def block_length(self) -> float | None:
-        """Mean length of the blocks, if there are any."""
+        """Mean block length, if there are blocks."""
         return None if self.blocks is None else self.blocks.length
 
 
 def design_of(
     scored: Sequence[ScoredImages[Any]], groups: Groups | None, blocks: BlockLength | None
 ) -> Design:
-    """Find what is drawn, and how far it is from independent by the scores of one or more models.
-
-    Of several, it is their differences on each image that matter.
-    """
+    """Units and dependence, from the scores of one model or the differences between several."""
     ids, num_images = scored[0].ids, scored[0].num_images
     check_blocks(groups, blocks)
     independent = isinstance(groups, str) and groups == INDEPENDENT
     if isinstance(groups, str) and ids is None and not independent:
-        raise refuse_kind("groups", groups, "a sequence where images have no ids to search")
+        raise refuse_kind("groups", groups, "a sequence, because the images have no ids")
     found = one_per_image("group", groups_of(ids or (), groups), num_images)
     images = units_of(num_images, None, ids)
     unknown = found is not None or independent or ids is None or num_images < FEW_UNITS
@@ -413,7 +393,7 @@ def design_of(
 
 
 def check_blocks(groups: Groups | None, blocks: BlockLength | None) -> None:
-    """Refuse blocks that are no length, or blocks of images that are said to be independent."""
+    """Reject an invalid block length, and blocks of images declared independent."""
     if blocks is None:
         return
     if blocks != "auto":
@@ -422,8 +402,5 @@ def check_blocks(groups: Groups | None, blocks: BlockLength | None) -> None:
             raise ValueError(msg)
         check_number("blocks", blocks, 1)
     if isinstance(groups, str) and groups == INDEPENDENT:
-        msg = (
-            "groups 'none' says that the images are independent, and blocks that they are not; "
-            "leave one of them out"
-        )
+        msg = "groups='none' (independent images) contradicts blocks; pass only one of them"
         raise ValueError(msg)

@@ -1,4 +1,4 @@
-"""What pixel accuracy hides: a model beside its majority baseline, and two models on one truth."""
+"""What pixel accuracy hides: one model against baselines, and two models on the same truth."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support import text
+from segiou._support import RenamedAttribute, text
 from segiou._support.arguments import read_several, refuse_kind
 from segiou._support.html import sentence_list
 from segiou._support.text import Json
@@ -22,8 +22,8 @@ from segiou.analysis.baselines import (
     random_iou,
     weighted_mean,
 )
-from segiou.analysis.units import Scored
-from segiou.counting.counts import ConfusionCounts, Counts, check_counts
+from segiou.analysis.units import HasCounts
+from segiou.counting.counts import Counts, ConfusionCounts, check_counts
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_class import iou, prevalence, recall
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -32,27 +32,25 @@ from segiou.metrics.ratio import included, ratio
 
 @dataclass(frozen=True, slots=True)
 class ClassBalance:
-    """What one class weighs in pixel accuracy and in mean IoU.
+    """One class's weight in pixel accuracy and in mean IoU.
 
     Attributes
     ----------
     name : str
     included : bool
-        Whether the class may take part in the means.
+        Whether the class is included in the means.
     share, predicted_share : float
-        Its part of the valid pixels in the truth and in the prediction.
+        Share of the valid pixels in the truth and in the prediction.
     recall, iou : float
-        Over the data set; NaN where undefined.
+        On the data set; NaN where undefined.
     accuracy_cost : float
-        What losing the class altogether would cost pixel accuracy: TP / n,
-        which is share · recall.
+        Loss of pixel accuracy if no pixel of the class were found: TP / n.
     mean_iou_cost : float
-        What it would cost mean IoU: IoU / K over K classes.
+        The same loss of mean IoU: IoU / K over K classes.
     accuracy_lost, mean_iou_lost : float
-        What the class's errors cost now: FN / n, and (1 − IoU) / K.
+        Cost of the class's current errors: FN / n and (1 − IoU) / K.
     gap_part : float
-        ``mean_iou_lost - accuracy_lost``; the parts of all classes sum to
-        PA − mIoU.
+        ``mean_iou_lost - accuracy_lost``; sums to PA − mIoU over all classes.
     imbalance_part, false_positive_part : float
         ``gap_part`` split like the gap: (1 − recall)/K − FN/n, which sums to
         PA − mAcc, and the rest, which sums to mAcc − mIoU.
@@ -74,40 +72,39 @@ class ClassBalance:
 
     @property
     def never_predicted(self) -> bool:
-        """In the truth, but predicted on no pixel."""
+        """Whether the class is in the truth but never predicted."""
         return self.share > 0 and self.predicted_share == 0
 
     @property
     def predicted_only(self) -> bool:
-        """Predicted, but not in the truth: nothing but false positives."""
+        """Whether the class is predicted but not in the truth."""
         return self.share == 0 and self.predicted_share > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Imbalance:
-    """Pixel accuracy against mean IoU, and what the difference is made of.
+    """Decomposition of the gap between pixel accuracy and mean IoU.
 
     Attributes
     ----------
     protocol : str
-        How both means are made.
+        Protocol of the means.
     pixels : int
         Valid pixels.
     pixel_accuracy, mean_accuracy, mean_iou : float
     mean_accuracy_classes, mean_iou_classes : int
-        How many classes the means cover. A class that is only predicted has an
-        IoU, 0, but no recall, so that mean IoU can cover more.
+        Classes that the means cover. A class that is only predicted has an IoU
+        of 0 but no recall, so mean IoU can cover more.
     gap : float
         PA − mIoU.
     gap_imbalance : float
-        PA − mAcc: pixels vote in the one, classes in the other.
+        PA − mAcc: rare classes weigh as much as common ones in mAcc only.
     gap_false_positives : float
-        mAcc − mIoU: false positives, which accuracy does not charge, those of
-        classes that are only predicted included.
+        mAcc − mIoU: false positives, which IoU penalises and accuracy does not.
     classes : tuple of ClassBalance
     majority, random : Baseline
-        Predicting the most frequent class everywhere; drawing each pixel's
-        class with the truth's own shares.
+        Always predicting the most frequent class; sampling each pixel's class
+        with the class shares of the truth.
     """
 
     protocol: str
@@ -126,17 +123,18 @@ class Imbalance:
 
     @property
     def never_predicted(self) -> tuple[str, ...]:
-        """Classes of the truth that the model never predicts."""
+        """Classes that are in the truth but never predicted."""
         return tuple(c.name for c in self.classes if c.never_predicted)
 
     @property
     def predicted_only(self) -> tuple[str, ...]:
-        """Classes that the model predicts although the truth has none of them."""
+        """Classes that are predicted but not in the truth."""
         return tuple(c.name for c in self.classes if c.predicted_only)
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None where undefined."""
         found: dict[str, Any] = text.plain(self)
+        found |= {name: getattr(self, name).to_dict() for name in ("majority", "random")}
         found["never_predicted"] = list(self.never_predicted)
         found["predicted_only"] = list(self.predicted_only)
         return found
@@ -148,38 +146,36 @@ class Imbalance:
         return f'<div class="segiou-imbalance">{sentence_list(self.sentences())}</div>'
 
     def sentences(self) -> list[str]:
-        """Say it in words, rounded to a hundredth of a point."""
+        """Return the findings as sentences, rounded to 0.01 points."""
         if not self.pixels:
-            return ["There are no valid pixels, so there is nothing to explain."]
+            return ["No valid pixels; nothing to explain."]
         return [*_score_sentences(self), *_class_sentences(self), *_lost_sentences(self)]
 
 
 def explain(
-    counts: Counts | Scored,
+    counts: Counts | HasCounts,
     class_names: Sequence[str] | None = None,
     *,
     include: Any = None,
     protocol: Protocol | str | None = None,
 ) -> Imbalance:
-    """Take the gap between pixel accuracy and mean IoU apart.
+    """Decompose the gap between pixel accuracy and mean IoU.
 
-    PA − mIoU = (PA − mAcc) + (mAcc − mIoU), exactly. Class by class, as
-    PA = 1 − Σ FN_c / n and mIoU = 1 − Σ (1 − IoU_c) / K, the gap is the sum of
-    (1 − IoU_c) / K − FN_c / n: what mean IoU charges for the class's errors
-    beyond what pixel accuracy charges. Under a protocol that averages over
-    images, 1/K is replaced by the weights of its mean, and the sums hold as
-    they are.
+    PA − mIoU = (PA − mAcc) + (mAcc − mIoU), exactly. Since
+    PA = 1 − Σ FN_c / n and mIoU = 1 − Σ (1 − IoU_c) / K, the gap is also the
+    sum over classes of (1 − IoU_c) / K − FN_c / n. Under a protocol that
+    averages over images, 1/K is replaced by the weights of its mean.
 
     Parameters
     ----------
     counts : Counts of shape (C,) or (N, C), Run, ConfusionMatrix or Report
-        Counts of the data set or of its images, or what has them.
+        Counts of the data set or of its images, or an object that has them.
     class_names : sequence of str, optional
-        Needed with bare counts; else a run's, matrix's or report's own.
+        Required with bare counts; by default, those of the object.
     include : array_like of bool, shape (C,), optional
-        Classes that take part in the means; pixel accuracy has them all.
+        Classes that are included in the means; pixel accuracy covers all.
     protocol : Protocol or str, optional
-        How the means are made; by default that of the run or report, or ``"segiou"``.
+        Protocol of the means; by default that of the run or report, or ``"segiou"``.
 
     Returns
     -------
@@ -188,15 +184,15 @@ def explain(
     Raises
     ------
     TypeError
-        If an argument is of the wrong kind, or bare counts have no names.
+        If an argument has the wrong type, or bare counts have no names.
     ValueError
-        If the names do not fit the counts, they are of overlapping channels, or
-        the protocol averages over images and they are those of a data set.
+        If the number of names is wrong, channels overlap, or the protocol
+        averages over images and the counts are those of a data set.
 
     References
     ----------
-    The three scores: J. Long et al., CVPR 2015, section 5; why they part:
-    Z. Wang et al., NeurIPS 2023 (arXiv 2310.19252), section 1.
+    J. Long et al., CVPR 2015, section 5; Z. Wang et al., NeurIPS 2023
+    (arXiv 2310.19252), section 1.
 
     Examples
     --------
@@ -205,23 +201,23 @@ def explain(
     >>> found.pixel_accuracy, found.mean_iou, round(found.majority.mean_iou, 3)
     (0.95, 0.475, 0.475)
     >>> print(found.sentences()[2])
-    The model never predicts cell. That is 5.00 % of the pixels, so pixel accuracy
-    loses 5.00 points, but 1 of 2 classes, so mean IoU loses 50.00 points.
+    The model never predicts cell: 5.00 % of the pixels but 1 of 2 classes. This
+    costs 5.00 points of pixel accuracy and 50.00 points of mean IoU.
     """
     if not isinstance(counts, Counts):
         return _explain_scored(counts, class_names, include, protocol)
     if class_names is None:
-        raise refuse_kind("class_names", None, "given with counts, one a class")
-    names = tuple(read_several("class_names", class_names, "a sequence of names, one a class"))
+        raise refuse_kind("class_names", None, "passed with counts, one per class")
+    names = tuple(read_several("class_names", class_names, "a sequence of names, one per class"))
     protocol = load_protocol("segiou" if protocol is None else protocol)
     shape = counts.tp.shape
     if shape[-1:] != (len(names),) or len(shape) > 2:
-        msg = f"counts have shape {shape}, but there are {len(names)} class names"
+        msg = f"counts have shape {shape}, got {len(names)} class names"
         raise ValueError(msg)
     if len(shape) == 1 and protocol.needs_images:
         msg = (
-            f"protocol {protocol.name!r} averages over images and needs their counts, "
-            "shape (N, C); the counts given are those of the whole data set"
+            f"protocol {protocol.name!r} averages over images and needs per-image counts of "
+            "shape (N, C), got counts of the whole data set"
         )
         raise ValueError(msg)
     images = counts[None] if len(shape) == 1 else counts
@@ -254,15 +250,18 @@ def explain(
 
 
 def _explain_scored(
-    scored: Scored, class_names: Sequence[str] | None, include: Any, protocol: Protocol | str | None
+    scored: HasCounts,
+    class_names: Sequence[str] | None,
+    include: Any,
+    protocol: Protocol | str | None,
 ) -> Imbalance:
     if not all(hasattr(scored, name) for name in ("counts", "class_names", "include")):
         raise refuse_kind("counts", scored, "segiou.Counts, a run, a confusion matrix or a report")
     tally = getattr(scored, "tally", None)
     if isinstance(tally, ConfusionCounts) and tally.ignored.ndim:
         msg = (
-            "overlapping channels have no pixel accuracy over classes to explain; explain one "
-            "channel against its rest: counts.one_vs_rest()"
+            "cannot explain overlapping channels: pixel accuracy over classes is undefined; use "
+            "counts.one_vs_rest() to explain one channel against the rest"
         )
         raise ValueError(msg)
     images = getattr(scored, "per_image", None)  # a report's, where it has them
@@ -304,16 +303,17 @@ def _score_sentences(found: Imbalance) -> list[str]:
     """The gap with its two parts, and the majority baseline."""
     sign, where = (-1, "higher") if found.gap < 0 else (1, "lower")
     majority = found.majority
+    always = text.called(str(majority.predicted_class))
     return [
         f"Pixel accuracy is {text.percent(found.pixel_accuracy)}; mean IoU over "
         f"{text.plural(found.mean_iou_classes, 'class', 'classes')} is "
         f"{text.percent(found.mean_iou)}, {text.points(abs(found.gap))} points {where}: "
-        f"{text.points(sign * found.gap_imbalance)} because rare classes count as much as common "
-        f"ones, {text.points(sign * found.gap_false_positives)} because false positives lower "
-        "IoU but not accuracy.",
-        f"A model that says {text.called(str(majority.answer))} everywhere (the majority baseline) "
-        f"has a pixel accuracy of {text.percent(majority.pixel_accuracy)} and a mean IoU of "
-        f"{text.percent(majority.mean_iou)}; {majority.skill_in_words()}.",
+        f"{text.points(sign * found.gap_imbalance)} from class imbalance (rare classes weigh as "
+        f"much as common ones), {text.points(sign * found.gap_false_positives)} from false "
+        "positives (which IoU penalises and accuracy does not).",
+        f"Always predicting {always} (the majority baseline) gives "
+        f"{text.percent(majority.pixel_accuracy)} pixel accuracy and "
+        f"{text.percent(majority.mean_iou)} mean IoU; {majority.skill_in_words()}.",
     ]
 
 
@@ -323,24 +323,24 @@ def _class_sentences(found: Imbalance) -> Iterator[str]:
     if never := [c for c in found.classes if c.never_predicted]:
         counted = sum(c.mean_iou_lost > 0 for c in never)
         yield (
-            f"The model never predicts {text.classes(found.never_predicted)}. That is "
-            f"{text.percent(sum(c.share for c in never))} of the pixels, so pixel accuracy loses "
-            f"{text.points(sum(c.accuracy_lost for c in never))} points, but {counted} of "
-            f"{covered}, so mean IoU loses {text.points(sum(c.mean_iou_lost for c in never))} "
-            "points."
+            f"The model never predicts {text.classes(found.never_predicted)}: "
+            f"{text.percent(sum(c.share for c in never))} of the pixels but {counted} of "
+            f"{covered}. This costs {text.points(sum(c.accuracy_lost for c in never))} points of "
+            f"pixel accuracy and {text.points(sum(c.mean_iou_lost for c in never))} points of mean "
+            "IoU."
         )
     if names := found.predicted_only:
-        it, has = ("it", "it has") if len(names) == 1 else ("them", "they have")
+        occurs, each = ("occurs", "its") if len(names) == 1 else ("occur", "their")
         yield (
-            f"The truth has no pixel of {text.classes(names)}, but the model predicts {it}: {has} "
-            f"an IoU of 0 and no recall, so mean IoU covers {covered} and mean accuracy "
+            f"The model predicts {text.classes(names)}, which never {occurs} in the truth: {each} "
+            f"IoU is 0 and {each} recall undefined, so mean IoU covers {covered} and mean accuracy "
             f"{found.mean_accuracy_classes}."
         )
 
 
 def _lost_sentences(found: Imbalance) -> list[str]:
-    """What finding each of six classes no more would cost; in one sentence for several."""
-    # Those with the widest step from the cost in accuracy to that in mean IoU.
+    """The cost of losing a class, for up to six classes."""
+    # Those whose costs in mean IoU and in accuracy differ most.
     costly = (c for c in found.classes if c.mean_iou_cost > c.accuracy_cost and c.share > 0)
     lost = [c for c in costly if not c.never_predicted]
     lost = sorted(lost, key=lambda c: c.accuracy_cost - c.mean_iou_cost)[:6]
@@ -354,47 +354,50 @@ def _lost_sentences(found: Imbalance) -> list[str]:
     ]
     if len(rows) < 2:
         return [
-            f"If the model stopped finding {name} ({share} of pixels), accuracy would fall by "
-            f"{accuracy} points and mean IoU by {mean_iou}."
+            f"Losing {name} ({share} of pixels) entirely would cost {accuracy} points of accuracy "
+            f"and {mean_iou} of mean IoU."
             for name, share, accuracy, mean_iou in rows
         ]
     shown = [
-        f"{name} ({share}{'' if i else ' of pixels'}) {accuracy} and {mean_iou}"
+        f"{name} ({share}{'' if i else ' of pixels'}) {accuracy} / {mean_iou}"
         for i, (name, share, accuracy, mean_iou) in enumerate(rows)
     ]
     return [
-        "If the model stopped finding one of these classes, accuracy and mean IoU would fall by "
-        f"these points: {'; '.join(shown)}."
+        "Points lost if the model stopped finding a class (accuracy / mean IoU): "
+        f"{'; '.join(shown)}."
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class ImbalanceDifference:
-    """The scores of two models compared, with what each class adds to the differences.
+    """Pixel accuracy and mean IoU of two models, with each class's part of the differences.
 
     Attributes
     ----------
     names : tuple of str
         The two models.
     models : tuple of Imbalance
-        Each one explained.
+        The decomposition of each.
     accuracy_difference, mean_iou_difference : float
         Second minus first.
     accuracy_parts, mean_iou_parts : mapping of str to float
-        What each class adds to the two differences; they sum to them.
-    silent : tuple of str
-        Classes of the truth that the model ahead in pixel accuracy never
-        predicts, though the other model does. Empty where accuracies are equal.
-    silent_false_alarms : float
-        False positives of the other model on them, as a share of all pixels.
-    silent_hits : float
-        True positives of the other model on them, as a share of all pixels.
-    wins_by_silence : bool
-        Whether the model ahead in pixel accuracy is so only by leaving classes
-        out: it is behind in mean IoU, and its lead in accuracy is no more than
-        what predicting the silent classes cost the other model: its false
-        positives on them less its true positives.
+        Each class's part of the two differences.
+    omitted : tuple of str
+        Classes of the truth that the model with the higher pixel accuracy never
+        predicts although the other model does. Empty if accuracies are equal.
+    omitted_fp, omitted_tp : float
+        False and true positives of the other model on these classes, as shares
+        of all pixels.
+    wins_by_omission : bool
+        Whether the higher pixel accuracy is due to never predicting the omitted
+        classes: mean IoU is lower, and the difference in accuracy is at most
+        ``omitted_fp - omitted_tp``.
     """
+
+    silent = RenamedAttribute("omitted")
+    silent_false_alarms = RenamedAttribute("omitted_fp")
+    silent_hits = RenamedAttribute("omitted_tp")
+    wins_by_silence = RenamedAttribute("wins_by_omission")
 
     names: tuple[str, str]
     models: tuple[Imbalance, Imbalance]
@@ -402,14 +405,14 @@ class ImbalanceDifference:
     mean_iou_difference: float
     accuracy_parts: dict[str, float]
     mean_iou_parts: dict[str, float]
-    silent: tuple[str, ...]
-    silent_false_alarms: float
-    silent_hits: float
-    wins_by_silence: bool
+    omitted: tuple[str, ...]
+    omitted_fp: float
+    omitted_tp: float
+    wins_by_omission: bool
 
     @property
     def disagree(self) -> bool:
-        """Whether pixel accuracy and mean IoU put the models in opposite orders."""
+        """Whether pixel accuracy and mean IoU rank the models differently."""
         return self.accuracy_difference * self.mean_iou_difference < 0
 
     def to_dict(self) -> dict[str, Json]:
@@ -417,20 +420,21 @@ class ImbalanceDifference:
         found: dict[str, Any] = text.plain(self)
         found["models"] = [model.to_dict() for model in self.models]
         found["disagree"] = self.disagree
-        return found
+        false_alarms = {"silent_false_alarms": "omitted_fp"}
+        wins = {"silent": "omitted", "wins_by_silence": "wins_by_omission"}
+        return text.old_keys(found, silent_hits="omitted_tp", **false_alarms, **wins)
 
     def sentences(self) -> list[str]:
-        """Say it in words, rounded to a hundredth of a point."""
-        said = [_order_sentence(self)]
-        if self.silent:
-            said.append(_silence_sentence(self))
-        if not np.isnan(self.mean_iou_difference):
-            said.append(_parts_sentence(self))
-        return said
+        """Return the findings as sentences, rounded to 0.01 points."""
+        if not self.omitted:
+            return [_order_sentence(self)]
+        if self.wins_by_omission:
+            return _omission_sentences(self)
+        return [_order_sentence(self), _omitted_sentence(self)]
 
     @property
-    def _ahead(self) -> tuple[int, int]:
-        """Index of the model that is ahead in pixel accuracy, and of the other."""
+    def _ranked(self) -> tuple[int, int]:
+        """Index of the model with the higher pixel accuracy, and of the other."""
         return (1, 0) if self.accuracy_difference > 0 else (0, 1)
 
 
@@ -443,20 +447,20 @@ def explain_difference(
     include: Any = None,
     protocol: Protocol | str = "segiou",
 ) -> ImbalanceDifference:
-    """Explain why two models stand as they do in pixel accuracy and in mean IoU.
+    """Explain the differences of two models in pixel accuracy and in mean IoU.
 
-    A class's part of the difference in accuracy is that of its TP / n, its
-    part of the difference in mean IoU that of its IoU / K (or of whatever the
-    protocol's mean is made of).
+    A class's part of the difference in accuracy is the difference of its TP / n;
+    its part of the difference in mean IoU is that of its IoU / K, or of its
+    weighted IoU under the protocol.
 
     Parameters
     ----------
     counts_a, counts_b : Counts of shape (C,) or (N, C)
-        Of the two models, on the same truth.
+        Counts of the two models on the same truth.
     class_names : sequence of str
         Names of the classes.
     names : pair of str
-        What to call the models.
+        Names of the models.
     include, protocol
         As for :func:`explain`.
 
@@ -467,7 +471,7 @@ def explain_difference(
     Raises
     ------
     ValueError
-        If the two were counted on different truths.
+        If the two models were scored against different ground truth.
 
     Examples
     --------
@@ -476,14 +480,14 @@ def explain_difference(
     >>> found = explain_difference(
     ...     plain_model, keen_model, ["road", "person"], names=("plain", "keen")
     ... )
-    >>> found.wins_by_silence, found.silent
+    >>> found.wins_by_omission, found.omitted
     (True, ('person',))
     """
     check_counts(counts_a, "counts_a")
     check_counts(counts_b, "counts_b")
-    both = read_several("names", names, "two names, one a model")
+    both = read_several("names", names, "two names, one per model")
     if len(both) != 2:
-        msg = f"names must be two, one a model, got {both}"
+        msg = f"names must be two names, one per model, got {both}"
         raise ValueError(msg)
     names = both[0], both[1]
     found = [
@@ -495,86 +499,75 @@ def explain_difference(
     if len(differing):
         c = int(differing[0])
         msg = (
-            f"the two models were counted on different truths: class {class_names[c]} has "
-            f"{a.truth[c]} pixels with {names[0]} and {b.truth[c]} with {names[1]}; "
+            f"the two models were scored against different ground truth: class {class_names[c]} "
+            f"has {a.truth[c]} pixels with {names[0]} and {b.truth[c]} with {names[1]}; "
             "score both on the same images"
         )
         raise ValueError(msg)
-    lead = found[0].pixel_accuracy - found[1].pixel_accuracy
-    ahead, other = (a, b) if lead > 0 else (b, a)
-    silent = (ahead.truth > 0) & (ahead.pred == 0) & (other.pred > 0) & (lead != 0)
-    false_alarms, hits = int(other.fp[silent].sum()), int(other.tp[silent].sum())
-    behind = (found[1].mean_iou - found[0].mean_iou) * lead > 0
+    difference = found[1].pixel_accuracy - found[0].pixel_accuracy
+    higher, lower = (b, a) if difference > 0 else (a, b)
+    omitted = (higher.truth > 0) & (higher.pred == 0) & (lower.pred > 0) & (difference != 0)
+    omitted_fp, omitted_tp = int(lower.fp[omitted].sum()), int(lower.tp[omitted].sum())
+    disagree = (found[1].mean_iou - found[0].mean_iou) * difference < 0
     pixels = max(1, int(a.truth.sum()))
     pairs = list(zip(*(model.classes for model in found), strict=True))
     return ImbalanceDifference(
         names=names,
         models=(found[0], found[1]),
-        accuracy_difference=-lead,
+        accuracy_difference=difference,
         mean_iou_difference=found[1].mean_iou - found[0].mean_iou,
         accuracy_parts={x.name: y.accuracy_cost - x.accuracy_cost for x, y in pairs},
         mean_iou_parts={x.name: y.mean_iou_cost - x.mean_iou_cost for x, y in pairs},
-        silent=tuple(class_names[c] for c in np.flatnonzero(silent).tolist()),
-        silent_false_alarms=false_alarms / pixels,
-        silent_hits=hits / pixels,
-        # In pixels: for two classes the two sides are equal, and floats are not.
-        wins_by_silence=behind and int((ahead.tp - other.tp).sum()) <= false_alarms - hits,
+        omitted=tuple(class_names[c] for c in np.flatnonzero(omitted).tolist()),
+        omitted_fp=omitted_fp / pixels,
+        omitted_tp=omitted_tp / pixels,
+        # In pixels, because both sides are equal for two classes, except for rounding.
+        wins_by_omission=disagree and int((higher.tp - lower.tp).sum()) <= omitted_fp - omitted_tp,
     )
 
 
 def _order_sentence(found: ImbalanceDifference) -> str:
-    first, second = found._ahead
+    first, second = found._ranked
     name, a, b = found.names[first], found.models[first], found.models[second]
-    accuracies = f"({text.percent(a.pixel_accuracy)} against {text.percent(b.pixel_accuracy)})"
-    ious = f"({text.percent(a.mean_iou)} against {text.percent(b.mean_iou)})"
+    accuracies = f"({text.percent(a.pixel_accuracy)} vs {text.percent(b.pixel_accuracy)})"
+    ious = f"({text.percent(a.mean_iou)} vs {text.percent(b.mean_iou)})"
     if found.disagree:
-        return f"{name} has the higher pixel accuracy {accuracies} and the lower mean IoU {ious}."
+        return f"{name} has higher pixel accuracy {accuracies} but lower mean IoU {ious}."
     if found.accuracy_difference == 0 or found.mean_iou_difference == 0:
-        return (
-            f"{name} against {found.names[second]}: pixel accuracy {accuracies}, mean IoU {ious}."
-        )
-    return f"{name} is ahead in pixel accuracy {accuracies} and in mean IoU {ious}."
+        return f"{name} vs {found.names[second]}: pixel accuracy {accuracies}, mean IoU {ious}."
+    return f"{name} has higher pixel accuracy {accuracies} and higher mean IoU {ious}."
 
 
-def _silence_sentence(found: ImbalanceDifference) -> str:
-    first, second = found._ahead
-    ahead, other = found.names[first], found.names[second]
-    occurring = [c for c in found.models[first].classes if c.share > 0]
-    silent = [c for c in occurring if c.name in found.silent]
-    # They are rare where each has less than an even share.
-    rare = "rare " if max(c.share for c in silent) < 1 / len(occurring) else ""
-    number, names = (
-        text.plural(len(silent), f"{rare}class", f"{rare}classes"),
-        text.classes(found.silent),
-    )
-    if not found.wins_by_silence:
-        return (
-            f"{ahead} never predicts {number} ({names}), "
-            f"which costs it {text.points(sum(c.accuracy_lost for c in silent))} points of "
-            f"accuracy and {text.points(sum(c.mean_iou_lost for c in silent))} of mean IoU."
-        )
-    price = found.silent_false_alarms - found.silent_hits
+def _omitted(found: ImbalanceDifference) -> tuple[list[ClassBalance], str]:
+    """The omitted classes of the model with the higher accuracy, and their number in words."""
+    occurring = [c for c in found.models[found._ranked[0]].classes if c.share > 0]
+    omitted = [c for c in occurring if c.name in found.omitted]
+    # Rare: each has less than an even share.
+    rare = "rare " if max(c.share for c in omitted) < 1 / len(occurring) else ""
+    return omitted, text.plural(len(omitted), f"{rare}class", f"{rare}classes")
+
+
+def _omitted_sentence(found: ImbalanceDifference) -> str:
+    omitted, number = _omitted(found)
     return (
-        f"{ahead} wins on accuracy only because it never predicts {number}: {names}. {other} "
-        f"predicts {'it' if len(silent) == 1 else 'them'}, correctly on "
-        f"{text.percent(found.silent_hits)} of all pixels and as false positives on "
-        f"{text.percent(found.silent_false_alarms)}. That costs {other} {text.points(price)} "
-        f"points of accuracy, no less than the lead of {ahead}, "
-        f"{text.points(abs(found.accuracy_difference))}."
+        f"{found.names[found._ranked[0]]} never predicts {number} ({text.classes(found.omitted)}); "
+        f"this costs it {text.points(sum(c.accuracy_lost for c in omitted))} points of accuracy "
+        f"and {text.points(sum(c.mean_iou_lost for c in omitted))} of mean IoU."
     )
 
 
-def _parts_sentence(found: ImbalanceDifference) -> str:
-    ranked = sorted(found.mean_iou_parts.items(), key=lambda item: -abs(item[1]))[:3]
-    shown = [
-        f"{text.called(name)} {text.signed_points(part)} "
-        f"(accuracy {text.signed_points(found.accuracy_parts[name])})"
-        for name, part in ranked
-        if part
+def _omission_sentences(found: ImbalanceDifference) -> list[str]:
+    first, second = found._ranked
+    higher, other = found.names[first], found.names[second]
+    accuracies = (text.percent(found.models[i].pixel_accuracy) for i in (first, second))
+    omitted, number = _omitted(found)
+    return [
+        f"{higher} has higher pixel accuracy ({' vs '.join(accuracies)}) because it never "
+        f"predicts {number}: {text.classes(found.omitted)}.",
+        f"{other} predicts {'it' if len(omitted) == 1 else 'them'}: "
+        f"{text.percent(found.omitted_tp)} of all pixels are true positives and "
+        f"{text.percent(found.omitted_fp)} are false positives.",
+        f"This costs {other} {text.points(found.omitted_fp - found.omitted_tp)} points of "
+        "accuracy, at least the whole difference of "
+        f"{text.points(abs(found.accuracy_difference))}.",
     ]
-    if not shown:
-        return "No class differs between them."
-    return (
-        f"Most of the difference in mean IoU ({found.names[1]} minus {found.names[0]}, "
-        f"{text.signed_points(found.mean_iou_difference)} points) comes from {text.listed(shown)}."
-    )

@@ -1,4 +1,4 @@
-"""A score as a function of sums over units, so that resampling it is a matrix product."""
+"""Scores as functions of per-unit sums, so that resampling is a matrix product."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from segiou._support.arguments import check_choice, check_kind, read_several, re
 from segiou._support.text import did_you_mean
 from segiou.analysis.units import (
     CountParts,
+    HasCounts,
     Metric,
-    Scored,
     Table,
     Units,
     is_large,
@@ -39,7 +39,7 @@ from segiou.metrics.ratio import Floats, included, ratio
 
 Aggregate = Literal["D", "I", "C"]
 
-#: Metrics of all classes at once, by name.
+#: Metrics without per-class values, by name.
 OVERALL_METRICS: dict[str, Callable[[Counts], Floats]] = {
     "pixel_accuracy": pixel_accuracy,
     "frequency_weighted_iou": frequency_weighted_iou,
@@ -54,7 +54,7 @@ _LABELS = {
 }
 _EXACT = 2**53
 _IN_TRUTH: dict[str, Any] = {"unit": "image", "over": "truth", "absent": "skip"}
-#: What an aggregate changes of a protocol.
+#: Changes that an aggregate makes to a protocol.
 _AGGREGATES: dict[str | None, dict[str, Any]] = {
     None: {},
     "D": {"unit": "dataset"},
@@ -65,24 +65,28 @@ _AGGREGATES: dict[str | None, dict[str, Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Statistic:
-    """A score and the per-unit sums it is a function of.
+    """A score as a function of per-unit sums.
 
     Attributes
     ----------
     metric : str
     aggregate : str
-        ``"D"``, ``"I"``, ``"C"``, or where the protocol takes its ratios.
+        ``"D"``, ``"I"``, ``"C"``, or the unit of the protocol.
     protocol : str
     names : tuple of str
-        What :attr:`evaluate` returns: the score, then the classes if it has any.
+        Names of the values of :attr:`evaluate`: the score, then the classes.
     units : Units
     sums : ndarray or sparse array of int64 or float64, shape (U, F)
-        What adds up over units.
+        Numbers that are summed over units.
     evaluate : callable
-        (..., F) sums → (..., 1 + C) values, or (..., 1) for a metric of all
-        classes at once.
+        (..., F) sums → (..., 1 + C) values, or (..., 1) for a metric without
+        per-class values.
     seen : ndarray of int, shape (1 + C,) or (1,)
-        Units whose truth has the class; for the score itself all units.
+        Units whose truth contains the class; for the score, all units.
+    better : {"higher", "lower"}
+        Which values of the score are better.
+    score_unit : str
+        Unit of the score, such as ``"mm"``; empty for a ratio.
     """
 
     metric: str
@@ -94,35 +98,35 @@ class Statistic:
     evaluate: Callable[[NDArray[Any]], Floats]
     seen: NDArray[np.int64]
     better: str = "higher"
+    score_unit: str = ""
 
     @property
     def values(self) -> Floats:
-        """The score of the data itself and its classes."""
+        """The score and the classes on all units."""
         return self.evaluate(self.sums.sum(0))
 
     @property
     def left_out(self) -> Floats:
-        """The same without each unit in turn, shape (U, 1 + C)."""
+        """Leave-one-out values, shape (U, 1 + C)."""
         whole = self.sums.sum(0)
         return np.concatenate([self.evaluate(whole - part) for part in row_parts(self.sums)])
 
     @property
     def alone(self) -> Floats:
-        """The score of each unit by itself, shape (U,)."""
+        """The score of each unit alone, shape (U,)."""
         return np.concatenate([self.evaluate(part)[:, 0] for part in row_parts(self.sums)])
 
     @property
     def products(self) -> Table:
-        """The sums in a type in which sums over any resample are exact.
+        """The sums in a data type in which every resample is exact.
 
-        float64 holds every integer below 2^53 and has fast matrix products;
-        int64 takes over where a resample of the largest unit only could pass
-        that, with slower products.
+        float64 is exact below 2^53 and has fast matrix products; int64 is used
+        if a resample could exceed that.
 
         Raises
         ------
         ValueError
-            If a resample could pass 2^63.
+            If a resample could exceed 2^63.
         """
         table: Table = self.sums
         if table.dtype.kind == "f":
@@ -130,7 +134,7 @@ class Statistic:
         numbers = self.sums if isinstance(self.sums, np.ndarray) else self.sums.data
         most = int(np.abs(numbers).max(initial=0)) * len(self.units)
         if most >= 2**63:
-            msg = f"a resample of {len(self.units)} units could count {most} pixels, past 2^63"
+            msg = f"a resample of {len(self.units)} units could exceed 2^63 pixels ({most})"
             raise ValueError(msg)
         return self.sums.astype(np.float64) if most < _EXACT else table
 
@@ -150,25 +154,25 @@ def statistic(
     Parameters
     ----------
     counts : Counts of shape (N, C)
-        Counts of each image.
+        Per-image counts.
     metric : str or callable
         A name in ``segiou.metrics.METRICS`` (the score is its mean over the
-        classes), in :data:`OVERALL_METRICS`, or ``"mean_iou"``,
-        ``"mean_dice"``, ``"mean_accuracy"``; or a function of Counts that
-        returns (..., C) or (...) values.
+        classes) or :data:`OVERALL_METRICS`; ``"mean_iou"``, ``"mean_dice"`` or
+        ``"mean_accuracy"``; or a function from Counts to (..., C) or (...)
+        values.
     units : Units
-        Of the N images.
+        Units of the N images.
     class_names : sequence of str, optional
-        The class numbers by default.
+        By default, the class numbers.
     include : array_like of bool, shape (C,), optional
-        Classes that take part in the mean.
+        Classes that are included in the mean.
     protocol : Protocol or str
-        How the mean is made.
+        Protocol of the mean.
     aggregate : {"D", "I", "C"}, optional
-        Overrides where the protocol takes its ratios. D: sum counts over the
-        data set, then divide. I: mean over images of the mean over the classes
-        in an image's truth. C: mean over classes of the mean over the images
-        whose truth has the class. Z. Wang et al., NeurIPS 2023
+        Overrides the unit of the protocol. D: sum counts over the data set,
+        then divide. I: mean over images of the mean over the classes in the
+        image's truth. C: mean over classes of the mean over the images whose
+        truth contains the class. See Z. Wang et al., NeurIPS 2023
         (arXiv 2310.19252).
 
     Returns
@@ -178,8 +182,8 @@ def statistic(
     Raises
     ------
     ValueError
-        If a name is unknown, shapes do not fit, or a metric of all classes is
-        asked per image.
+        If a name is unknown, shapes do not match, or ``aggregate="C"`` is
+        passed for a metric without per-class values.
     """
     protocol = load_protocol(protocol)
     return ScoredImages(counts, metric, None, class_names, include, protocol).over(units, aggregate)
@@ -190,7 +194,7 @@ C = TypeVar("C", bound=Counts | CountParts)
 
 @dataclass(frozen=True, eq=False)
 class ScoredImages(Generic[C]):
-    """Counts of each image, how they are named and averaged, and the metric to take of them."""
+    """Per-image counts with names, protocol and metric."""
 
     counts: C
     metric: Metric
@@ -201,15 +205,15 @@ class ScoredImages(Generic[C]):
 
     @property
     def num_images(self) -> int:
-        """N."""
+        """Number of images."""
         return CountParts.of(self.counts).num_images
 
     def of_images(self) -> Floats:
-        """The score of each image over the classes in its truth, (N,)."""
+        """Per-image score over the classes in the image's truth, (N,)."""
         return image_scores(self.counts, self.metric, self.include)
 
     def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
-        """The score over units."""
+        """The score as a statistic over units."""
         counts = CountParts.of(self.counts)
         if aggregate is not None:
             check_choice("aggregate", aggregate, get_args(Aggregate))
@@ -239,26 +243,26 @@ class ScoredImages(Generic[C]):
 
 
 def metric_label(metric: str) -> str:
-    """Write a metric's name as in a sentence."""
+    """The name of a metric in a sentence."""
     return _LABELS.get(metric, metric.replace("_", " "))
 
 
 def _names(counts: CountParts, units: Units, class_names: Sequence[str] | None) -> tuple[str, ...]:
     shape = counts.num_images, counts.num_classes
     if shape[0] != len(units.index):
-        msg = f"counts must be (N, C) for N = {len(units.index)} images, got shape {shape}"
+        msg = f"counts must have shape (N, C) for N = {len(units.index)} images, got {shape}"
         raise ValueError(msg)
     if class_names is None:
         return tuple(map(str, range(shape[1])))
-    names = read_several("class_names", class_names, "a sequence of names, one a class")
+    names = read_several("class_names", class_names, "a sequence of names, one per class")
     if len(names) != shape[1]:
-        msg = f"counts have {shape[1]} classes, but there are {len(names)} class names"
+        msg = f"counts have {shape[1]} classes, got {len(names)} class names"
         raise ValueError(msg)
     return tuple(names)
 
 
 def _resolved(metric: Metric, counts: CountParts) -> tuple[str, Callable[[Counts], Floats], bool]:
-    """Name, function, and whether it has a value per class."""
+    """Name and function of a metric, and whether it has per-class values."""
     if callable(metric):
         first = next(counts.parts())
         has_classes = metric(first).shape == first.tp.shape
@@ -270,23 +274,23 @@ def _resolved(metric: Metric, counts: CountParts) -> tuple[str, Callable[[Counts
         others = [n for k in measure_keys() for n in score_names(k)]
         hint = did_you_mean(metric, [*known, *others])
         msg = (
-            f"no metric {metric!r}; there are {', '.join(known)}, of runs that measured them "
-            f"{', '.join(others)}, or give a function of Counts{hint}"
+            f"unknown metric {metric!r}; choose from {', '.join(known)}, pass a function of "
+            f"Counts, or, if the run measured it, {', '.join(others)}{hint}"
         )
         raise ValueError(msg)
     return name, known[name], name in METRICS
 
 
-#: The rows that add up of counts of images, and the values of their sums.
+#: Functions from per-image counts to summable rows, and from their sums to values.
 Sums = tuple[Callable[[Counts], NDArray[Any]], Callable[[NDArray[Any]], Floats]]
 
 
 def _overall_sums(
     metric: str, function: Callable[[Counts], Floats], aggregate: Aggregate | None
 ) -> Sums:
-    """What adds up of a metric of all classes at once, and the metric of it."""
+    """Rows and values of a metric without per-class values."""
     if aggregate == "C":
-        msg = f"{metric} has no value per class; aggregate must be 'D' or 'I'"
+        msg = f"{metric} has no per-class values; aggregate must be 'D' or 'I'"
         raise ValueError(msg)
     if aggregate != "I":
         return _packed, lambda sums: function(_unpacked(sums))[..., None]
@@ -304,7 +308,7 @@ def _class_sums(
     taken: NDArray[np.bool_],
     aggregate: Aggregate | None,
 ) -> Sums:
-    """What adds up of a metric per class, and the mean and the classes of it."""
+    """Rows and values of a metric with per-class values."""
 
     def of_data_set(sums: NDArray[Any]) -> Floats:
         found = _unpacked(sums)
@@ -314,7 +318,7 @@ def _class_sums(
         return np.concatenate([score[..., None], values], axis=-1)
 
     def of_images(counts: Counts) -> Floats:
-        # Numerators of the score and the classes, then their denominators.
+        # Numerators of the score and the classes, then the denominators.
         filled, part = protocol.values_taken(function(counts), counts.truth > 0)
         top = np.where(taken, filled, 0.0).sum(-1)
         bottom = (part & taken).sum(-1)
@@ -333,9 +337,9 @@ def _class_sums(
 
 
 def _packed(counts: Counts) -> NDArray[np.int64]:
-    """Counts as columns (N, 4 C), most of them 0 where images have few of many classes."""
-    # Valid pixels are the same for all classes of a label map: those of the first class, and by
-    # how many others differ.
+    """Counts as columns (N, 4 C), mostly 0 if images contain few of many classes."""
+    # All classes of a label map have the same number of valid pixels, so that of the first class
+    # and the differences of the others are stored.
     valid = counts.total
     differences = valid[:, 1:] - valid[:, :1]
     return np.concatenate([counts.tp, counts.fp, counts.fn, valid[:, :1], differences], axis=-1)
@@ -353,7 +357,7 @@ def _ratios(sums: NDArray[Any]) -> Floats:
 
 
 def image_scores(counts: Counts | CountParts, metric: Metric, include: Any = None) -> Floats:
-    """The score of each image over the classes in its truth, (N,)."""
+    """Per-image score over the classes in the image's truth, (N,)."""
     counts = CountParts.of(counts)
     _, function, per_class = _resolved(metric, counts)
     score = partial(image_means, metric=function, include=include) if per_class else function
@@ -361,14 +365,14 @@ def image_scores(counts: Counts | CountParts, metric: Metric, include: Any = Non
 
 
 def scored_images(
-    source: Counts | Scored,
+    source: Counts | HasCounts,
     metric: Metric,
     protocol: Protocol | str | None,
     ids: Sequence[str] | None = None,
 ) -> ScoredImages[Any] | ScoredParts:
-    """Find the counts of each image that a metric is to be taken of."""
+    """Per-image counts of a source, with the metric."""
     if isinstance(source, Counts):
-        wanted = "a sequence, one id an image"
+        wanted = "a sequence, one id per image"
         given = None if ids is None else tuple(read_several("ids", ids, wanted))
         for name in given or ():
             check_kind("an id", name, str, "text")
@@ -379,12 +383,12 @@ def scored_images(
     is_report = hasattr(run, "per_image")
     number, classes = len(run.ids), len(run.class_names)
     if hasattr(run, "count_parts") and is_large(number, 4 * classes):
-        # Not all at once, for they would not fit into memory.
+        # In parts, because all of them would not fit into memory.
         counts = CountParts(number, classes, run.count_parts)
     else:
         counts = run.per_image if is_report else run.counts
     if counts is None:
-        msg = "the report has no counts of its images; give the run that it was made of"
+        msg = "the report has no per-image counts; pass the run it was made from"
         raise ValueError(msg)
     protocol = load_protocol(protocol or run.protocol)
     ids, include = tuple(run.ids) or None, protocol.include_of(run)
@@ -396,19 +400,18 @@ def scored_images(
 
 
 def _no_images(source: Any) -> TypeError:
-    wanted = "a run, a report or the counts of each image (segiou.Counts of shape (N, C))"
+    wanted = "a run, a report or per-image counts (segiou.Counts of shape (N, C))"
     if not hasattr(source, "counts"):
         hint = "; open a run file with segiou.Run.open" if isinstance(source, str) else ""
         return TypeError(f"{refuse_kind('counts', source, wanted)}{hint}")
     return TypeError(
-        f"a {type(source).__name__} has no images, only sums over them, and sums do not show how "
-        f"much images differ; give {wanted}"
+        f"a {type(source).__name__} has no per-image counts, which resampling needs; pass {wanted}"
     )
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredParts:
-    """What a measure counted of each image, and the score to take of it."""
+    """Per-image parts of a measure, and the score to compute from them."""
 
     score: Score
     parts: Parts
@@ -419,15 +422,15 @@ class ScoredParts:
 
     @property
     def num_images(self) -> int:
-        """N."""
+        """Number of images."""
         return len(self.parts)
 
     def of_images(self) -> Floats:
-        """The score of each image, (N,)."""
+        """Per-image score, (N,)."""
         return self.score.of_images(self.parts)[:, 0]
 
     def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
-        """The score over units."""
+        """The score as a statistic over units."""
         score, parts = self.score, self.parts
         sums, evaluate = score.sums(parts), score.evaluate
         if aggregate in ("I", "C"):
@@ -448,6 +451,7 @@ class ScoredParts:
             evaluate=evaluate,
             seen=np.concatenate([[len(units)], in_units]),
             better=score.better,
+            score_unit=score.unit,
         )
 
 
@@ -457,12 +461,11 @@ def _mean_of_ratios(sums: NDArray[Any]) -> Floats:
 
 
 def scored_parts(images: ScoredImages[Any], run: Any, name: str, key: str) -> ScoredParts:
-    """Images with what the measure of a score counted of them."""
+    """Per-image parts of the measure that has a score."""
     plan = getattr(run, "score_plans", {}).get(images.metric)
     if plan is None:
         flag = "surface" if key == "surfaces" else key
-        noun = key.removesuffix("s")
-        msg = f"{name} has no {noun} counts; score it again with {key}=True (--{flag})"
+        msg = f"{name} has no {key.removesuffix('s')} counts; rescore with {key}=True (--{flag})"
         raise ValueError(msg)
     score = plan.scores[images.metric]
     return ScoredParts(

@@ -1,4 +1,4 @@
-"""What to work on next: the points of mean IoU that each kind of error costs."""
+"""Next steps: the mean IoU that each kind of error costs."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ from segiou.metrics.ratio import Floats
 
 Ints = NDArray[np.int64]
 Kind = Literal["confusion", "missed_class", "false_class", "swapped_classes", "few_images"]
-#: Steps that are given.
+#: Most steps.
 _STEPS = 20
-#: Images that a step names, at most.
+#: Most images of a step.
 _STEP_IMAGES = 10
-#: Cells of the matrix whose exact gain is computed, at most: the best by an estimate.
+#: Most cells of the matrix whose exact gain is computed, chosen by an estimate.
 _CANDIDATES = 1000
-#: Numbers that are computed with at once.
+#: Most numbers that are processed at once.
 _AT_ONCE = 1 << 22
-#: A class in so few of at least so many images is a problem of the labels.
+#: A class in so few of at least so many images suggests a labelling problem.
 _FEW_IMAGES, _MANY_IMAGES = 2, 10
 
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """Errors of one kind, and what mean IoU gains if exactly they are put right.
+    """One kind of error, and the gain in mean IoU from fixing it.
 
     Attributes
     ----------
     kind : {"confusion", "missed_class", "false_class", "swapped_classes", "few_images"}
-        Pixels of ``truth`` predicted as ``pred`` (None: as no class); all pixels
-        of a class that is never predicted; all pixels predicted as a class that
-        is nowhere in the truth; pixels of two classes predicted as each other,
-        more than are correct; all missed pixels of a class that is in one or two
-        of ten images or more.
+        Pixels of ``truth`` predicted as ``pred`` (None: outside all classes);
+        all pixels of a class that is never predicted; all pixels predicted as
+        a class that is not in the truth; pixels of two classes mostly predicted
+        as each other; all missed pixels of a class that occurs in only one or
+        two of at least ten images.
     truth, pred : str or None
     gain : float
-        Exact difference of mean IoU, as a fraction.
+        Exact gain in mean IoU, as a fraction.
     pixels : int
     share : float
-        Of the pixels of ``truth``, where the step has one; else of the valid pixels.
+        Share of the pixels of ``truth``, or of the valid pixels if it is None.
     images : tuple of str
-        Ids of the images with most of the pixels, the most first: as many as
-        hold half of them, ten at most. Empty where no images are known.
+        Ids of the images that contain half of the pixels, at most ten, those
+        with most pixels first. Empty if the images are unknown.
     mean_iou : float
-        Mean IoU as it is, a fraction; NaN under a protocol that averages over
-        images, since the gain is of another mean.
+        Current mean IoU, as a fraction; NaN under a protocol that averages over
+        images, because the gain refers to a different mean.
     """
 
     kind: Kind
@@ -78,28 +78,27 @@ class NextStep:
             now, then = points(self.mean_iou), percent(self.mean_iou + self.gain)
             worth = f"{worth} ({now} → {then})"
         truth, pred = called(str(self.truth)), called(str(self.pred))
+        answer = "outside all classes" if self.pred is None else f"as {pred}"
         said = {
             "confusion": (
-                f"{truth}: {percent(self.share)} of its pixels are predicted as "
-                f"{'no class' if self.pred is None else pred}. Correcting them {worth}"
+                f"{percent(self.share)} of {truth} pixels are predicted {answer}. "
+                f"Fixing this {worth}"
             ),
-            "missed_class": f"{truth} is never predicted. Finding all of it {worth}",
+            "missed_class": f"{truth} is never predicted. Finding every pixel of it {worth}",
             "false_class": (
-                f"{pred} is predicted on {plural(self.pixels, 'pixel')} and nowhere in the truth. "
-                f"Correcting them {worth}"
+                f"{pred} is predicted on {plural(self.pixels, 'pixel')} but never occurs in the "
+                f"truth. Fixing this {worth}"
             ),
             "swapped_classes": (
-                f"{truth} and {pred} are predicted as each other: check whether their labels are "
-                f"swapped. Correcting them {worth}"
+                f"{truth} and {pred} are mostly predicted as each other; check for swapped "
+                f"labels. Fixing this {worth}"
             ),
             "few_images": (
-                f"{truth} is in one or two images only: check their truth, or add images. Finding "
-                f"all of it {worth}"
+                f"{truth} occurs in only one or two images; check their truth, or add images. "
+                f"Finding every pixel of it {worth}"
             ),
         }[self.kind]
-        if not self.images:
-            return f"{said}."
-        return f"{said}. See first {listed(self.images[:3])}."
+        return f"{said}. Start with {listed(self.images[:3])}." if self.images else f"{said}."
 
 
 def next_steps(
@@ -109,34 +108,34 @@ def next_steps(
     include: NDArray[np.bool_],
     per_image: Counts | None = None,
 ) -> tuple[NextStep, ...]:
-    """The errors that cost most mean IoU, the largest gain first.
+    """The errors that cost most mean IoU, largest gain first.
 
     Parameters
     ----------
     tally : ConfusionCounts
-        Of the data set.
+        Counts of the data set.
     class_names : sequence of str
         Names of the classes.
     protocol : Protocol
-        One that averages over images, whose gains the counts of the data set do
-        not tell, is replaced by ``"segiou"``.
+        A protocol that averages over images is replaced by ``"segiou"``,
+        because its gains do not follow from the counts of the data set.
     include : ndarray of bool, shape (C,)
-        Classes that take part in the mean.
+        Classes that are included in the mean.
     per_image : Counts of shape (N, C), optional
-        Counts of each image, which tell what classes are in few of them.
+        Per-image counts, to find classes that occur in few images.
 
     Returns
     -------
     tuple of NextStep
-        Twenty at most, of those that gain anything.
+        At most twenty, all with a positive gain.
 
     Examples
     --------
     >>> tally = ConfusionCounts.of_matrix([[8, 2], [0, 10]])
     >>> (step,) = next_steps(tally, ["road", "car"], load_protocol("segiou"), np.ones(2, bool))
     >>> print(step)
-    road: 20.00 % of its pixels are predicted as car. Correcting them would raise
-    mean IoU by 18.33 points (81.67 → 100.00 %).
+    20.00 % of road pixels are predicted as car. Fixing this would raise mean IoU by
+    18.33 points (81.67 → 100.00 %).
     """
     moves = _Moves(tally, protocol, include)
     counts, truth, pred = tally.counts, moves.truth, moves.pred
@@ -169,7 +168,7 @@ def next_steps(
 def confusion_gains(
     tally: ConfusionCounts, protocol: Protocol, include: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """What mean IoU gains by each cell of the table, (C, C + 1); NaN where it was not computed."""
+    """Gain in mean IoU from fixing each cell of the table, (C, C + 1); NaN if not computed."""
     moves = _Moves(tally, protocol, include)
     chosen = moves.candidates()
     gains = np.full((len(include), len(include) + 1), np.nan)
@@ -178,7 +177,7 @@ def confusion_gains(
 
 
 class _Moves:
-    """Mean IoU after the pixels of cells of the matrix have been moved to its diagonal."""
+    """Mean IoU after moving the pixels of some cells to the diagonal of the matrix."""
 
     def __init__(
         self, tally: ConfusionCounts, protocol: Protocol, include: NDArray[np.bool_]
@@ -191,7 +190,7 @@ class _Moves:
         self.mean = float(self._means(none, none)[0])
 
     def candidates(self) -> Ints:
-        """The confused cells; of very many those with the best guess of their gain."""
+        """The off-diagonal cells; of very many, those with the largest estimated gain."""
         wrong = np.flatnonzero(self.truth != self.pred)
         if len(wrong) <= _CANDIDATES:
             return wrong
@@ -203,12 +202,12 @@ class _Moves:
         return np.asarray(wrong[np.sort(np.argsort(-estimate, kind="stable")[:_CANDIDATES])])
 
     def row(self, c: int) -> Ints:
-        """The confused cells of a class of the truth."""
+        """The off-diagonal cells of a class of the truth."""
         own = np.arange(*np.searchsorted(self.truth, [c, c + 1]))
         return np.asarray(own[self.pred[own] != c])
 
     def swapped(self) -> Iterator[tuple[int, int, list[int]]]:
-        """Pairs of classes that are predicted as each other, and their two cells."""
+        """Pairs of classes that are mostly predicted as each other, and their two cells."""
         most = (self.pred < len(self._include)) & (self.pixels > self._counts.tp[self.truth])
         (chosen,) = np.nonzero((self.truth != self.pred) & most)
         pairs = zip(self.truth[chosen].tolist(), self.pred[chosen].tolist(), strict=True)
@@ -218,14 +217,14 @@ class _Moves:
                 yield a, b, [cell, place[b, a]]
 
     def gains(self, moves: Sequence[Sequence[int] | Ints] | Ints) -> Floats:
-        """What is gained by each move: some cells whose pixels are all put right."""
+        """Gain of each move, which corrects all pixels of some cells."""
         rows = max(1, _AT_ONCE // len(self._include))
         found = [np.zeros(0)]
         for start in range(0, len(moves), rows):
             several = moves[start : start + rows]
             owner = np.repeat(np.arange(len(several)), [len(cells) for cells in several])
             at = np.concatenate(several)
-            # The last column is no class: nobody's false positives.
+            # The last column is outside all classes: no class's false positives.
             hit, lost = np.zeros((2, len(several), len(self._include) + 1), np.int64)
             np.add.at(hit, (owner, self.truth[at]), self.pixels[at])
             np.add.at(lost, (owner, self.pred[at]), self.pixels[at])
@@ -233,7 +232,7 @@ class _Moves:
         return np.concatenate(found)
 
     def _means(self, found: Ints, lost: Ints) -> Floats:
-        """Means where ``found`` missed pixels of each class are found, ``lost`` false ones gone."""
+        """Means after finding missed pixels and removing false positives of each class."""
         old = self._counts
         new = Counts.trusted(old.tp + found, old.fp - lost, old.fn - found, old.tn + lost)
         values, part = self._protocol.values_taken(iou(new), new.truth > 0, self._include)
@@ -243,7 +242,7 @@ class _Moves:
 def steps_with_images(
     steps: Sequence[NextStep], class_names: Sequence[str], blocks: Iterable[Any]
 ) -> tuple[NextStep, ...]:
-    """The steps with the images that hold most of their pixels, of the columns of a run."""
+    """Add the images that contain most of each step's pixels."""
     index: dict[str | None, int] = {name: i for i, name in enumerate([*class_names, None])}
     held: list[list[tuple[int, str]]] = [[] for _ in steps]
     for block in blocks:
@@ -260,7 +259,7 @@ def steps_with_images(
 def _cells_of(
     step: NextStep, cells: NDArray[np.int64], index: Mapping[str | None, int]
 ) -> NDArray[np.bool_]:
-    """Which cells of a table, given by their flat index, a step is about."""
+    """Whether each flat cell index belongs to a step."""
     truth, pred, columns = index[step.truth], index[step.pred], len(index)
     if step.kind == "confusion":
         return np.equal(cells, truth * columns + pred)
@@ -272,7 +271,7 @@ def _cells_of(
 
 
 def _most(images: list[tuple[int, str]]) -> tuple[str, ...]:
-    """The images that hold half of the pixels, the most first."""
+    """The images that contain half of the pixels, those with most pixels first."""
     first = sorted(images, key=lambda image: -image[0])[:_STEP_IMAGES]
     held = list(accumulate(n for n, _ in first))
     half = (sum(n for n, _ in images) + 1) // 2

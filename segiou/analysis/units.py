@@ -1,4 +1,4 @@
-"""The units of a test set, images or groups of them or stretches, and what adds up over them."""
+"""Resampling units (images, groups or blocks) and sums over them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from segiou.metrics.ratio import Floats
 
 T = TypeVar("T")
 
-#: What is given in place of groups where images are independent.
+#: Passed as groups to declare the images independent.
 INDEPENDENT = "none"
-#: Fewer units than this stand for no others of their kind; classes in fewer are flagged.
+#: Fewer units do not represent others of their kind; classes in fewer units are flagged.
 FEW_UNITS = 10
 
-#: Which images belong together; see :func:`groups_of`.
+#: How images are grouped; see :func:`groups_of`.
 Groups = str | Mapping[str, Hashable] | Callable[[str], Hashable] | Sequence[Hashable]
 
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Which images are drawn together.
+    """Assignment of images to resampling units.
 
     Attributes
     ----------
@@ -46,10 +46,7 @@ class Units:
 
     def __post_init__(self) -> None:
         if len(self) < 2:
-            msg = (
-                f"there is {len(self)} {self.kind} to resample and at least 2 are needed; "
-                "one unit does not show how much units differ"
-            )
+            msg = f"there is {len(self)} {self.kind} to resample; at least 2 are needed"
             raise ValueError(msg)
 
     def __len__(self) -> int:
@@ -57,16 +54,16 @@ class Units:
 
     @property
     def few_groups(self) -> bool:
-        """Whether these are groups, and too few to stand for others."""
+        """Whether these are groups, but too few to generalise to others."""
         return self.kind == "group" and len(self) < FEW_UNITS
 
     def sums(self, per_image: NDArray[Any]) -> NDArray[Any]:
-        """Sum the rows (N, F) of the images of each unit, (U, F).
+        """Sum the rows (N, F) of the images in each unit, (U, F).
 
         Parameters
         ----------
         per_image : ndarray
-            A row of numbers for each image, (N, F).
+            One row per image, (N, F).
 
         Returns
         -------
@@ -89,9 +86,9 @@ def units_of(
     num_images : int
         Number of images.
     groups : sequence of hashable, length N, optional
-        The group of each image; every image is its own unit by default.
+        The group of each image; by default, each image is a unit.
     ids : sequence of str, length N, optional
-        Names of the images; their positions by default.
+        Names of the images; by default, their positions.
 
     Returns
     -------
@@ -100,8 +97,8 @@ def units_of(
     Raises
     ------
     ValueError
-        If there is not one group or id per image, or there are fewer than two
-        units: nothing can be resampled.
+        If there is not exactly one group or id per image, or there are fewer
+        than two units.
 
     Examples
     --------
@@ -120,26 +117,26 @@ def units_of(
 
 
 def one_per_image(what: str, given: Iterable[T] | None, num_images: int) -> list[T] | None:
-    """Read groups or ids; refuse them where there is not one per image."""
+    """Read groups or ids; there must be one per image."""
     if given is None:
         return None
-    found = read_several(f"{what}s", given, f"a sequence, one {what} an image")
+    found = read_several(f"{what}s", given, f"a sequence, one {what} per image")
     if len(found) != num_images:
-        msg = f"there must be one {what} per image: {num_images} images, {len(found)} {what}s"
+        msg = f"expected one {what} per image: {num_images} images, {len(found)} {what}s"
         raise ValueError(msg)
     return found
 
 
 def group_by_pattern(ids: Sequence[str], pattern: str) -> tuple[str, ...]:
-    """Group images by what a regular expression finds in their ids.
+    """Group images by a regular expression searched in their ids.
 
     Parameters
     ----------
     ids : sequence of str
         Ids of images.
     pattern : str
-        Searched in each id. The group is the text of its capturing groups,
-        joined by "/", or the whole match where it has none.
+        Searched in each id. The group of an image is the text of the capturing
+        groups, joined by "/", or the whole match if there are none.
 
     Returns
     -------
@@ -149,8 +146,7 @@ def group_by_pattern(ids: Sequence[str], pattern: str) -> tuple[str, ...]:
     Raises
     ------
     ValueError
-        If the pattern is no regular expression or is not found in some ids;
-        the first of them are named.
+        If the pattern is not a regular expression or is not found in some ids.
 
     Examples
     --------
@@ -188,7 +184,7 @@ def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] |
     groups : str, mapping, callable or sequence, optional
         A regular expression (see :func:`segiou.analysis.units.group_by_pattern`),
         a mapping or function from id to group, or the groups in the order of
-        the ids. ``"none"`` states that images are independent.
+        the ids. ``"none"`` declares the images independent.
 
     Returns
     -------
@@ -207,7 +203,7 @@ def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] |
         return [groups(name) for name in ids]
     if isinstance(groups, Mapping):
         if missing := [name for name in ids if name not in groups]:
-            msg = f"no group is given for {some_of(missing)}"
+            msg = f"no group for {some_of(missing)}"
             raise ValueError(msg)
         return [groups[name] for name in ids]
     wanted = "a regular expression, a mapping, a function or a sequence"
@@ -222,22 +218,22 @@ def some_of(names: Sequence[str]) -> str:
 
 Metric = str | Callable[[Counts], Floats]
 
-#: Numbers of a part that is looked at as a whole.
+#: Most numbers that are processed at once.
 _PART = 1 << 20
-#: Numbers of a table that is kept whole; a larger one is sparse: most images have few classes.
+#: Most numbers of a dense table; larger ones are sparse because most images have few classes.
 _DENSE = 1 << 23
 
 
 class Table(Structure):
-    """Rows of numbers, (U, F): an array, or a sparse one where there are very many."""
+    """Rows of numbers, (U, F): a dense array, or a sparse one if it is large."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of the numbers."""
+        """Data type."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many rows and columns there are."""
+        """Numbers of rows and columns."""
 
     def sum(self, axis: int) -> NDArray[Any]:
         """Sum along an axis."""
@@ -246,8 +242,8 @@ class Table(Structure):
         """Subtract a table of the same shape."""
 
 
-class Scored(Structure):
-    """What has counts of known classes: a run, a report, a confusion matrix."""
+class HasCounts(Structure):
+    """An object with per-class counts: a run, a report or a confusion matrix."""
 
     @property
     def counts(self) -> Counts:
@@ -259,15 +255,15 @@ class Scored(Structure):
 
     @property
     def include(self) -> NDArray[np.bool_]:
-        """Which classes take part in means, (C,)."""
+        """Classes that are included in means, (C,)."""
 
 
-class ScoredRun(Scored, Structure):
-    """What a comparison needs of a run; :class:`segiou.Run` has it."""
+class HasRunCounts(HasCounts, Structure):
+    """An object that can be compared, such as :class:`segiou.Run`."""
 
     @property
     def name(self) -> str:
-        """What the run is called."""
+        """Name of the run."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -275,12 +271,12 @@ class ScoredRun(Scored, Structure):
 
     @property
     def protocol(self) -> Protocol:
-        """How means are made."""
+        """Protocol of the means."""
 
 
 @dataclass(frozen=True, eq=False)
 class CountParts:
-    """Counts of N images of C classes, (n, C) at a time, so that not all need be in memory."""
+    """Counts of N images and C classes, in parts (n, C) that fit into memory."""
 
     num_images: int
     num_classes: int
@@ -291,9 +287,9 @@ class CountParts:
         """The parts of counts (N, C)."""
         if isinstance(counts, CountParts):
             return counts
-        check_counts(counts, "counts of each image")
+        check_counts(counts, "per-image counts")
         if counts.tp.ndim != 2:
-            msg = f"counts must be (N, C), of N images, got shape {counts.tp.shape}"
+            msg = f"counts must have shape (N, C) for N images, got {counts.tp.shape}"
             raise ValueError(msg)
         number, classes = counts.tp.shape
         step = max(1, _PART // max(classes, 1))
@@ -302,12 +298,12 @@ class CountParts:
 
 
 def is_large(rows: int, columns: int) -> bool:
-    """Whether a table is kept sparse."""
+    """Whether a table is stored sparse."""
     return rows * columns > _DENSE
 
 
 def unit_sums(units: Units, parts: Iterable[NDArray[Any]]) -> Any:
-    """Sum rows of images, (n, F) at a time, to those of units: an array or a sparse one, (U, F)."""
+    """Sum per-image rows, given in parts (n, F), over units: dense or sparse, (U, F)."""
     rest = iter(parts)
     first = next(rest)
     number = len(units.index)
@@ -315,7 +311,7 @@ def unit_sums(units: Units, parts: Iterable[NDArray[Any]]) -> Any:
         return units.sums(np.concatenate([first, *rest]))
     from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
 
-    # One after the other, for all of them dense may not fit into memory.
+    # Part by part, because all of them may not fit into memory as dense arrays.
     rows = [sparse.csr_array(part) for part in chain([first], rest)]
     table = sparse.vstack(rows, format="csr")
     if units.kind == "image":
@@ -325,7 +321,7 @@ def unit_sums(units: Units, parts: Iterable[NDArray[Any]]) -> Any:
 
 
 def weighted(weights: NDArray[Any], table: Any) -> NDArray[Any]:
-    """Sums over resamples: weights (B, U) times a table (U, F), in the type of the table."""
+    """Sums over resamples: weights (B, U) times a table (U, F), in the table's data type."""
     weights = weights.astype(table.dtype)
     if isinstance(table, np.ndarray):
         return np.asarray(weights @ table)
@@ -333,7 +329,7 @@ def weighted(weights: NDArray[Any], table: Any) -> NDArray[Any]:
 
 
 def row_parts(table: Any) -> Iterator[NDArray[Any]]:
-    """The rows of a table, some at a time, dense."""
+    """The rows of a table as dense parts."""
     step = max(1, _PART // max(table.shape[1], 1))
     for start in range(0, table.shape[0], step):
         part = table[start : start + step]

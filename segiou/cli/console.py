@@ -52,7 +52,16 @@ def interruptible(*, kept: bool) -> Iterator[Callable[[], bool]]:
 #: Replacements for characters that an encoding lacks.
 _PLAIN = str.maketrans(
     {"█": "#", **dict.fromkeys("▏▎▍", ""), **dict.fromkeys("▌▋▊▉", "#")}
-    | {**dict.fromkeys("─–−", "-"), "━": "=", "×": "x", "·": "*", "…": "...", "’": "'", "■": "#"}
+    | {
+        "\N{NARROW NO-BREAK SPACE}": " ",
+        **dict.fromkeys("─–−", "-"),
+        "━": "=",
+        "×": "x",
+        "·": "*",
+        "…": "...",
+        "’": "'",
+        "■": "#",
+    }
 )
 
 #: Matches two blanks before it, so that columns stay aligned.

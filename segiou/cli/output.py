@@ -38,10 +38,11 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
     change = None
     if parsed.baseline:
         from segiou.analysis.comparing import compare
+        from segiou.analysis.comparison_text import BASELINE
 
-        both, names = (inputs.open_baseline(parsed.baseline), run), ("the baseline", "this run")
+        both = inputs.open_baseline(parsed.baseline), run
         protocol = parsed.protocol or run.protocol
-        change = compare(*both, protocol=protocol, **inputs.resampling(parsed), names=names)
+        change = compare(*both, protocol=protocol, **inputs.resampling(parsed), names=BASELINE)
         if parsed.fail_if_worse:
             found.append(not_worse(change))
     _write_text(parsed.output, _rendered(run, report, parsed, found, change))

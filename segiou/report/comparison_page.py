@@ -1,7 +1,8 @@
-"""A comparison of two runs as a page."""
+"""The HTML page of a comparison."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -9,12 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from segiou.analysis import comparison_text
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
 from segiou.report.image_table import EXAMPLES
 from segiou.report.pictures import Reader
 from segiou.report.report_page import histogram, render_page, write_page
-from segiou.report.wording import with_short_names
+from segiou.report.wording import (
+    best_note,
+    difference_head,
+    influences,
+    significant_text,
+    with_short_names,
+)
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
@@ -43,15 +51,15 @@ def render_comparison(
     run_a, run_b : Run
         The two runs of the pair, in its order.
     pair : int
-        Which pair of the comparison, where it has more than one.
+        Index of the pair, if the comparison has several.
     images : str or path, optional
-        Folder of images that lie under the masks, matched by name as
-        :func:`segiou.report.match_images` says.
+        Folder of images to show under the masks, matched by name, see
+        :func:`segiou.report.match_images`.
     examples : int
-        Images with pictures in the page, at most: those on which the two differ most.
+        Most images with pictures: those on which the two models differ most.
     read : callable, optional
-        Gives the content of a mask file, by its path, where masks lie in an
-        archive or at an address.
+        Returns the content of a mask file by its path, for masks in archives
+        or at remote paths.
     folder : str or path, optional
         As for :func:`segiou.report.render_report`.
 
@@ -62,17 +70,17 @@ def render_comparison(
     Raises
     ------
     FileNotFoundError
-        If ``images`` is no folder.
+        If ``images`` is not a folder.
     ValueError
-        If ``examples`` is negative, or the runs are not of the same images.
+        If ``examples`` is negative, or the runs have different images.
     """
     if run_a.ids != run_b.ids:
-        msg = "the two runs are not of the same images; give the runs that were compared"
+        msg = "the two runs have different images; pass the runs that were compared"
         raise ValueError(msg)
     comparison = with_short_names(comparison)
     found = comparison.pairs[pair]
     runs = (run_a, run_b)
-    # Means of surfaces and objects follow no protocol of pixels.
+    # Means of measures do not follow a protocol of pixels.
     beside = comparison.metric in ("surface_dice", "pq", "sq", "rq")
     protocol = "" if beside else comparison.protocol
     reports = [run.report(protocol or None) for run in runs]
@@ -82,11 +90,25 @@ def render_comparison(
         "comparison": comparison,
         "found": found,
         "names": (found.a, found.b),
+        "higher": (found.a, found.b) if comparison.better == "higher" else (found.b, found.a),
         "reports": reports,
-        # Structures of surfaces are classes and regions.
+        # Structures of surfaces are classes and groups.
         "shares": {r.name: r.share for r in (*reports[0].group_rows, *reports[0].classes)},
         "reach": _reach(x for row in rows for x in (row.delta, row.low, row.high)),
         "spread": _spread(after - before),
+        "verdict": comparison_text.verdict(comparison, found),
+        "evidence": comparison_text.evidence(comparison, found),
+        "caution": comparison_text.caution(comparison, found),
+        "significant": significant_text(comparison, found),
+        "contributions": comparison_text.contributions(comparison, found),
+        "reasons": found.imbalance.sentences() if found.imbalance.disagree else (),
+        "method": [
+            line.partition(": ")[::2]
+            for line in comparison_text.method(comparison, found, options=False)
+        ],
+        "movers": influences(found),
+        "difference": difference_head(found, comparison.score_unit),
+        "best_note": best_note(comparison),
     }
     return render_page(
         "comparison.html",
@@ -104,7 +126,7 @@ def render_comparison(
 def write_comparison_html(
     path: str | Path, comparison: Comparison, run_a: Run, run_b: Run, **options: Any
 ) -> Path:
-    """Write the page of a comparison, whole or not at all.
+    """Write the page of a comparison atomically.
 
     Parameters
     ----------
@@ -121,20 +143,20 @@ def write_comparison_html(
 
 
 def _reach(values: Iterable[float], least: float = 0.005) -> float:
-    """How far an axis of differences goes to either side: a round number."""
-    widest = max((abs(value) for value in values if value == value), default=0.0)
-    steps = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
-    return next((step for step in steps if step >= max(widest, least)), 1.0)
+    """The limit of an axis of differences: a round number."""
+    widest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    steps = (s * 10.0**power for power in range(-3, 12) for s in (1, 2, 4, 5))
+    return next(step for step in steps if step >= max(widest, least))
 
 
 def _spread(per_image: Floats) -> dict[str, Any] | None:
-    """How the difference is spread over the images."""
+    """Distribution of the per-image differences."""
     defined = per_image[~np.isnan(per_image)]
     if not defined.size:
         return None
     reach = _reach(defined.tolist(), least=0.05)
     return {
-        # An odd number of bins, so that one lies around no difference.
+        # An odd number of bins, so that one is centred on 0.
         **histogram(defined, _BINS, -reach, reach),
         "reach": reach,
         "higher": int((defined > 0).sum()),

@@ -1,4 +1,4 @@
-"""What is found about imbalance, masks, label sets and two models, as text."""
+"""Terminal text for explain, inspect, labelsets and compare."""
 
 from __future__ import annotations
 
@@ -11,9 +11,29 @@ from rich.console import Console
 from rich.text import Text
 
 from segiou._support.files import printable, problem_lines
-from segiou._support.text import p_text, percent, plural, points, signed_points
-from segiou.report.terminal import Column, console_of, facts, say, show, text_of, tone_of
-from segiou.report.wording import cell, difference_cells, influences, range_text, top_steps
+from segiou._support.text import (
+    count,
+    p_text,
+    percent,
+    plural,
+    points,
+    see,
+    shown,
+    shown_change,
+    shown_range,
+    signed_points,
+)
+from segiou.analysis import comparison_text
+from segiou.report.terminal import TIE, Column, console_of, facts, head, say, show, text_of, tone_of
+from segiou.report.wording import (
+    best_note,
+    cell,
+    difference_cells,
+    difference_head,
+    influences,
+    significant_text,
+    top_steps,
+)
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison, PairComparison
@@ -26,7 +46,7 @@ if TYPE_CHECKING:
 def render_imbalance(
     found: Imbalance, width: int, *, color: bool, steps: Sequence[NextStep] = ()
 ) -> str:
-    """Render next steps, sentences, the split of the gap and the classes for ``width`` columns."""
+    """Render next steps, findings, the split of the gap and the classes."""
     console = console_of(width, color=color)
     for number, step in enumerate(top_steps(steps), 1):
         say(console, str(step), lead=f"{number}. ")
@@ -38,8 +58,8 @@ def render_imbalance(
     _print_split(console, found)
     console.print()
     rows = sorted(found.classes, key=lambda row: (math.isnan(row.gap_part), -row.gap_part))
-    note = "if lost: what each score would fall by, in percentage points, like the part of the gap"
-    show(console, _balance_columns(rows), note=note)
+    note = "all in percentage points; loss: how much each score would drop without the class"
+    show(console, _balance_columns(rows), notes=[note])
     return text_of(console)
 
 
@@ -50,7 +70,7 @@ def _print_split(console: Console, found: Imbalance) -> None:
         ("mean IoU", found.mean_iou, found.gap_false_positives, "false positives"),
     ):
         rows.append((name, cell(score), f"{signed_points(-lost)} points: {why}"))
-    for name, base in (("majority baseline", found.majority), ("random by share", found.random)):
+    for name, base in (("majority baseline", found.majority), ("random baseline", found.random)):
         rows.append(
             (name, cell(base.mean_iou), f"mean IoU; pixel accuracy {cell(base.pixel_accuracy)}")
         )
@@ -63,9 +83,9 @@ def _balance_columns(rows: Sequence[ClassBalance]) -> list[Column]:
         Column("share", [cell(row.share) for row in rows], 7),
         Column("recall", [cell(row.recall) for row in rows], 4),
         Column("IoU", [Text(cell(row.iou), tone_of(row.iou)) for row in rows], 8),
-        Column("if lost: accuracy", [_points(row.accuracy_cost) for row in rows], 2),
-        Column("if lost: mean IoU", [_points(row.mean_iou_cost) for row in rows], 3),
-        Column("part of gap", [_points(row.gap_part) for row in rows], 5),
+        Column("accuracy loss", [_points(row.accuracy_cost) for row in rows], 2),
+        Column("mean IoU loss", [_points(row.mean_iou_cost) for row in rows], 3),
+        Column("gap points", [_points(row.gap_part) for row in rows], 5),
     ]
 
 
@@ -74,13 +94,13 @@ def _points(value: float) -> str:
 
 
 _SHOWN = 40
-_OF_VOLUMES = "nnU-Net's dataset.json is a label set, too: --labels dataset.json"
-_OWN_PROPOSAL = "With --propose FILE, a label set of these names is written."
-_OWN_SET = "For a set of your own, segiou labelsets NAME prints one as TOML, to edit."
+_OF_VOLUMES = "nnU-Net's dataset.json also works: --labels dataset.json"
+_OWN_PROPOSAL = "To write a label set with these names, use --propose FILE."
+_OWN_SET = "To start your own, edit a preset: segiou labelsets NAME > mine.toml"
 
 
 def render_inspection(found: Inspection, width: int, *, color: bool) -> str:
-    """Render the findings for ``width`` columns."""
+    """Render what inspect found."""
     console = console_of(width, color=color)
     facts = _file_facts(found)
     width = max(8, *(len(name) + 1 for name, _ in facts), 0)
@@ -91,7 +111,7 @@ def render_inspection(found: Inspection, width: int, *, color: bool) -> str:
     _show_pixels(console, found)
     _print_fits(console, found)
     if found.pred is not None and found.pred.files:
-        console.print("\nthe predictions hold:\n")
+        console.print("\nValues in the predictions:\n")
         _show_pixels(console, replace(found.pred, fits=found.fits))
     for side, lead in ((found, ""), (found.pred, " in the predictions")):
         for text in () if side is None else side.suspicions:
@@ -105,9 +125,9 @@ def render_inspection(found: Inspection, width: int, *, color: bool) -> str:
 
 def _show_pixels(console: Console, found: Inspection) -> None:
     tables: Any = {"value": found.values, "colour": found.colors, "name": found.names}
-    for head, pixels in tables.items():
+    for title, pixels in tables.items():
         if pixels:
-            show(console, _pixel_columns(found, head, pixels))
+            show(console, _pixel_columns(found, title, pixels))
 
 
 def _file_facts(found: Inspection) -> list[tuple[str, str]]:
@@ -122,8 +142,10 @@ def _file_facts(found: Inspection) -> list[tuple[str, str]]:
     facts = [(name, _listed(numbers)) for name, numbers in counted.items() if numbers]
     if found.pairs:
         compared = "size, spacing, affine and orientation" if found.spacings else "size"
-        alike = "" if found.disagreements or found.problems else f", all alike in {compared}"
-        facts.append(("pairs", f"{found.pairs}{alike}"))
+        same = f", all with the same {compared}"
+        if found.disagreements or found.problems:
+            same = ""
+        facts.append(("pairs", f"{found.pairs}{same}"))
     return [("files", str(found.files)), *facts] if found.files else []
 
 
@@ -133,29 +155,29 @@ def _listed(counted: Mapping[str, int]) -> str:
 
 
 def _pixel_columns(found: Inspection, head: str, pixels: Mapping[Any, int]) -> list[Column]:
-    """Values, colours or names, the first of many, with their shares and what they mean."""
-    shown, total = list(pixels)[:_SHOWN], sum(pixels.values())
-    more = len(pixels) - len(shown)
+    """The most frequent values, colours or names, with shares and class names."""
+    kept, total = list(pixels)[:_SHOWN], sum(pixels.values())
+    more = len(pixels) - len(kept)
 
     def column(
         head: str, cells: Iterable[str | Text], rank: int, rest: str = "", **how: Any
     ) -> Column:
         return Column(head, [*cells, *([rest] if more else [])], rank, **how)
 
-    names = [Text(f"■ {name}", style=name) if head == "colour" else str(name) for name in shown]
+    names = [Text(f"■ {name}", style=name) if head == "colour" else str(name) for name in kept]
     unit = _unit(found) if head == "value" else "pixels"
     columns = [
         column(head, names, 9, "…"),
-        column("share", [percent(pixels[name] / total) for name in shown], 7),
-        column(unit, [str(pixels[name]) for name in shown], 4, f"{more} more"),
+        column("share", [percent(pixels[name] / total) for name in kept], 7),
+        column(unit, [count(pixels[name]) for name in kept], 4, f"{more} more"),
     ]
     if head == "value":
-        columns.append(column("files", [str(found.value_files[value]) for value in shown], 5))
-    # Names of the first label set that fits, or of the only one that was asked for.
+        columns.append(column("files", [str(found.value_files[value]) for value in kept], 5))
+    # Class names of the best match, or of the only label set that was asked for.
     fit = next(iter(found.fitting or (found.fits if len(found.fits) == 1 else ())), None)
     if fit is not None and head != "name":
         title = f"{'in' if fit.undeclared else 'fits'} {fit.name}"
-        meanings = [printable(fit.meanings.get(name, "–")) for name in shown]
+        meanings = [printable(fit.meanings.get(name, "–")) for name in kept]
         columns.append(column(title, meanings, 8, is_text=True, style="dim"))
     return columns
 
@@ -168,34 +190,40 @@ def _print_fits(console: Console, found: Inspection) -> None:
     from segiou.scoring.inspection import LISTED
 
     if found.proposal:
-        say(console, "the values alone fit:")
+        say(console, "The values match:")
         say(console, found.proposal, lead="  ")
     if found.fitting:
-        say(console, "label sets that declare every value, the one that fits best first:")
+        say(console, "Label sets that cover every value, best match first:")
         for fit in found.fitting[:LISTED]:
             say(console, str(fit), lead="  ")
         if others := len(found.fitting[LISTED:]):
-            say(console, f"and {others} more, of which few classes occur.")
+            say(console, f"and {others} more with few matching classes.")
         if len(found.fitting) > 1:
-            say(console, "Equal values mean other classes in each: choose the one that was used.")
+            say(
+                console,
+                "The same value means a different class in each set: pick the one your masks use.",
+            )
             say(console, _OWN_SET)
     elif found.fits:
         name = found.fits[0].name
         pixels = plural(found.fits[0].undeclared, _unit(found).removesuffix("s"))
         if len(found.fits) == 1:
-            say(console, f"label set {name} does not fit: it does not declare {pixels}")
+            have = "has a value" if found.fits[0].undeclared == 1 else "have values"
+            lacks = f"{pixels} {have} it does not define"
+            say(console, f"Label set {name} does not match: {lacks}.")
         else:
-            say(console, f"no label set fits; nearest is {name}, which does not declare {pixels}")
+            leaves = f"which leaves {pixels} undefined"
+            say(console, f"No label set matches. Closest: {name}, {leaves}.")
         say(console, _OWN_SET)
     elif found.files:
-        say(console, "no label set declares any of these values")
+        say(console, "No preset defines any of these values.")
         say(console, _OWN_PROPOSAL if found.names else _OWN_SET)
     if found.spacings:
         say(console, _OF_VOLUMES)
 
 
 def render_labelsets(sets: Sequence[LabelSet], width: int, *, color: bool) -> str:
-    """Render the names, sizes and titles of label sets for ``width`` columns."""
+    """Render a list of label sets."""
     console = console_of(width, color=color)
     columns = [
         Column("label set", [labels.name for labels in sets], 9, is_text=True),
@@ -203,32 +231,34 @@ def render_labelsets(sets: Sequence[LabelSet], width: int, *, color: bool) -> st
         Column("title", [labels.title for labels in sets], 2, is_text=True),
     ]
     show(console, columns)
-    hint = "segiou labelsets NAME prints one as TOML, to edit and give as --labels FILE.toml"
+    hint = "To customise a set: segiou labelsets NAME > FILE.toml, edit it, then --labels FILE.toml"
     say(console, hint, "dim")
     return text_of(console)
 
 
 def render_comparison(found: Comparison, width: int, *, color: bool) -> str:
-    """Render sentences, the classes and the images that matter for ``width`` columns."""
+    """Render verdicts, evidence, classes, images and the method of a comparison."""
     console = console_of(width, color=color)
-    if sentences := found.ranking_sentences():
-        for sentence in sentences:
-            say(console, sentence)
-        console.print()
-        show(console, _ranking_columns(found))
+    if len(found.names) > 2:
+        head(console, "Ranking")
+        show(console, _ranking_columns(found), notes=[best_note(found)])
+    method: dict[str, None] = {}
     for pair in found.pairs:
         _say_pair(console, found, pair)
         console.print()
-        show(console, _pair_columns(found, pair))
-        if pair.for_a or pair.for_b:
-            show(console, _image_columns(pair))
-    for sentence in found.closing_sentences():
-        say(console, sentence, "dim")
+        if pair.images_differing:
+            _say_details(console, found, pair)
+            method |= dict.fromkeys(comparison_text.method(found, pair))
+    if method:
+        head(console, "Method")
+        # What holds for all pairs comes first, then the power of each.
+        for line in sorted(method, key=lambda line: line.startswith("Power (")):
+            say(console, line, "dim")
     return text_of(console)
 
 
 def render_baseline(found: Comparison, width: int, *, color: bool) -> str:
-    """Render how a run stands against its baseline, the first of two models."""
+    """Render verdict, evidence and caution of a run against its baseline."""
     console = console_of(width, color=color)
     _say_pair(console, found, found.pairs[0])
     return text_of(console)
@@ -236,44 +266,66 @@ def render_baseline(found: Comparison, width: int, *, color: bool) -> str:
 
 def _say_pair(console: Console, found: Comparison, pair: PairComparison) -> None:
     for number, sentence in enumerate(found.pair_sentences(pair)):
-        say(console, sentence, "" if number else "bold")
+        style = "yellow" if sentence.startswith("Caution:") else ""
+        say(console, sentence, style if number else "bold")
+
+
+def _say_details(console: Console, found: Comparison, pair: PairComparison) -> None:
+    """Classes, why pixel accuracy disagrees, and the most influential images."""
+    if pair.classes:
+        head(console, f"Classes ({significant_text(found, pair)})")
+        notes = [comparison_text.contributions(found, pair)]
+        if any(row.differs(found.level) for row in (pair.overall, *pair.classes)):
+            alpha = f"{1 - found.level:.3g}"
+            notes.insert(0, f"* interval excludes 0 and Holm-adjusted p < {alpha}")
+        show(console, _pair_columns(found, pair), notes=notes)
+    if pair.imbalance.disagree:
+        head(console, "Why pixel accuracy disagrees")
+        say(console, " ".join([*pair.imbalance.sentences(), see("imbalance")]))
+        console.print()
+    if pair.favours_a or pair.favours_b:
+        head(console, "Most influential images")
+        show(console, _image_columns(found, pair))
 
 
 def _ranking_columns(found: Comparison) -> list[Column]:
-    rows = found.ranking
+    rows, unit = found.ranking, found.score_unit
     return [
         Column("model", [printable(row.name) for row in rows], 9, is_text=True),
-        Column(found.pairs[0].overall.name, [cell(row.value) for row in rows], 8),
-        Column("interval", [range_text((row.low, row.high)) for row in rows], 7),
-        Column("best in", [cell(row.best) for row in rows], 6),
+        Column(found.pairs[0].overall.name, [shown(row.value, unit) for row in rows], 8),
+        Column("interval", [shown_range(row.low, row.high, unit) for row in rows], 7),
+        Column("P(best)", [cell(row.best) for row in rows], 6),
     ]
 
 
 def _pair_columns(found: Comparison, pair: PairComparison) -> list[Column]:
-    rows = (pair.overall, *pair.classes)
-    names, first, second, deltas, intervals = zip(*map(difference_cells, rows), strict=True)
-    # Coloured where two models differ, whichever is ahead.
-    tones = [
-        ("green" if row.delta > 0 else "red") if row.differs(found.level) else "" for row in rows
+    rows, unit = (pair.overall, *pair.classes), found.score_unit
+    cells = zip(*(difference_cells(row, unit) for row in rows), strict=True)
+    names, first, second, deltas, intervals = cells
+    marked = [
+        Text(f"{delta}{TIE}*", "green" if (row.delta > 0) == (found.better == "higher") else "red")
+        if row.differs(found.level)
+        else Text(f"{delta}{TIE * 2}")
+        for row, delta in zip(rows, deltas, strict=True)
     ]
     return [
         Column("class", names, 9, is_text=True),
         Column(printable(pair.a), first, 6),
         Column(printable(pair.b), second, 5),
-        Column("difference", list(map(Text, deltas, tones)), 8),
+        Column(f"{difference_head(pair, unit)}{TIE * 2}", marked, 8),
         Column("interval", intervals, 7),
-        Column("p", [p_text(row.p) for row in rows], 2),
-        Column("p Holm", [p_text(row.p_holm) for row in rows], 3),
-        Column("units", [f"{row.units}{' (few)' if row.few else ''}" for row in rows], 1),
+        Column("p (Holm)", [p_text(row.p_holm) for row in rows], 3),
+        Column(f"{found.unit}s", [f"{row.units}{' (few)' if row.few else ''}" for row in rows], 1),
     ]
 
 
-def _image_columns(pair: PairComparison) -> list[Column]:
-    rows = influences(pair)
+def _image_columns(found: Comparison, pair: PairComparison) -> list[Column]:
+    rows, unit = influences(pair), found.score_unit
+    effects = [shown_change(image.effect, unit) for image, _ in rows]
     return [
         Column("image", [printable(image.id) for image, _ in rows], 9, is_text=True),
-        Column("moves it to", [printable(towards) for _, towards in rows], 6, is_text=True),
-        Column("by points", [signed_points(image.effect) for image, _ in rows], 8),
-        Column(printable(pair.a), [cell(image.a) for image, _ in rows], 5),
-        Column(printable(pair.b), [cell(image.b) for image, _ in rows], 4),
+        Column("favours", [printable(name) for _, name in rows], 6, is_text=True),
+        Column(f"effect ({unit or 'points'})", effects, 8),
+        Column(printable(pair.a), [shown(image.a, unit) for image, _ in rows], 5),
+        Column(printable(pair.b), [shown(image.b, unit) for image, _ in rows], 4),
     ]

@@ -1,4 +1,4 @@
-"""A report for other programs: JSON, CSV, Markdown, data frame, flat names, nnU-Net's summary."""
+"""Reports as JSON, CSV, Markdown, data frames, flat names and nnU-Net's summary."""
 
 from __future__ import annotations
 
@@ -17,10 +17,17 @@ import numpy as np
 from segiou import metrics
 from segiou._support.files import printable
 from segiou._support.optional import compiled_parts, import_extra
-from segiou._support.text import called, csv_text, percent, plain, plural
+from segiou._support.text import called, csv_text, did_you_mean, percent, plain, plural
 from segiou.measures.registry import measure_of_score
 from segiou.report.measured import measured_cells, measured_tables
-from segiou.report.wording import accuracy_text, cell, difference_cells, pairs_text, score_text
+from segiou.report.wording import (
+    accuracy_text,
+    cell,
+    counts_text,
+    difference_cells,
+    in_unit,
+    worst_score,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -29,21 +36,21 @@ if TYPE_CHECKING:
     from segiou.report.report import ClassRow, Report
     from segiou.runs.run import Run
 
-#: Of more classes than this, plain data hold only the cells of the matrix that are not zero.
+#: With more classes than this, plain data contain only the non-zero cells of the matrix.
 _DENSE = 2000
 
-#: Classes of a comparison that Markdown shows.
+#: Most classes of a comparison in Markdown.
 _CHANGES = 10
-#: One number for the data set.
+#: Scores of the data set.
 SCALARS = ("mean_iou", "mean_dice", "mean_accuracy", "pixel_accuracy", "frequency_weighted_iou")
-#: One number a class, under the class's name.
+#: Scores per class.
 PER_CLASS = ("iou", "dice", "precision", "recall")
 DEFAULT = ("mean_iou", "mean_accuracy", "pixel_accuracy", "frequency_weighted_iou", "iou")
 
-#: The longest part of a class's name in a key: MLflow takes keys of up to 250 characters.
+#: Longest class name in a key, because MLflow accepts keys of up to 250 characters.
 _LONGEST = 100
 
-#: Formats by name, with the file endings that mean them.
+#: Formats by name, with their file extensions.
 FORMATS: dict[str, tuple[str, ...]] = {
     "table": (".txt", ""),
     "json": (".json",),
@@ -54,30 +61,18 @@ FORMATS: dict[str, tuple[str, ...]] = {
 
 
 def format_of(path: Path) -> str:
-    """The format that a file's ending means.
-
-    Raises
-    ------
-    ValueError
-        If it means none.
-    """
+    """The format of a file by its extension."""
     for name, endings in FORMATS.items():
         if path.suffix.lower() in endings:
             return name
-    msg = f"{path}: the ending {path.suffix!r} means no format; use {', '.join(FORMATS)}"
+    msg = f"{path}: unknown extension {path.suffix!r}; use {', '.join(FORMATS)}"
     raise ValueError(msg)
 
 
 def render(report: Report, format: str, *, sort: str = "order", reverse: bool = False) -> str:
-    """The report in a format by name.
-
-    Raises
-    ------
-    ValueError
-        If there is no such format.
-    """
+    """The report in a format by name."""
     if format not in FORMATS:
-        msg = f"no format {format!r}; there are {', '.join(FORMATS)}"
+        msg = f"unknown format {format!r}; choose from {', '.join(FORMATS)}"
         raise ValueError(msg)
     ordered = {"csv": report.to_csv, "markdown": report.to_markdown, "table": report.to_text}
     if format in ordered:
@@ -130,7 +125,7 @@ def _named(report: Report, *names: str) -> dict[str, Any]:
 
 
 def _matrix_part(report: Report) -> dict[str, Any]:
-    """The confusion matrix; of very many classes its cells, ``[truth, pred, pixels]`` each."""
+    """The confusion matrix; with very many classes, its cells ``[truth, pred, pixels]``."""
     columns = len(report.class_names) + 1
     if columns <= _DENSE + 1 or not report.has_matrix:
         return {"matrix": report.matrix}
@@ -144,7 +139,7 @@ def _matrix_part(report: Report) -> dict[str, Any]:
 def to_json(
     report: Report, indent: int | None, also: Mapping[str, Any] = MappingProxyType({})
 ) -> str:
-    """Strict JSON, with the matrix one row a line, and other keys beside the report's."""
+    """Strict JSON with one line per row of the matrix, and additional keys."""
     data = {**to_dict(report), **also}
     if indent is None or not data["matrix"]:
         return json.dumps(data, indent=indent, allow_nan=False, ensure_ascii=False)
@@ -156,19 +151,19 @@ def to_json(
 
 
 def to_csv(report: Report, rows: Sequence[ClassRow]) -> str:
-    """One row a class; an undefined ratio is an empty cell."""
+    """One row per class; undefined ratios are empty cells."""
     lines = []
     for row in rows:
         line = asdict(row)
         if report.intervals is not None:
-            limits = report.interval_of(row.name) or (math.nan, math.nan)
+            limits = report.iou_interval(row.name) or (math.nan, math.nan)
             line |= dict(zip(("iou_low", "iou_high"), limits, strict=True))
         lines.append(line | measured_cells(report, row.name))
     return csv_text([list(lines[0]), *(plain(list(line.values())) for line in lines)])
 
 
 def to_pandas(report: Report) -> pandas.DataFrame:
-    """One row a class, indexed by name."""
+    """One row per class, indexed by name."""
     pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
     table: pandas.DataFrame = pd.DataFrame([asdict(row) for row in report.classes])
     return table.set_index("name")
@@ -181,20 +176,16 @@ def to_markdown(
     outcomes: Sequence[tuple[str, bool]] = (),
     change: Comparison | None = None,
 ) -> str:
-    """Verdict, classes and protocol, as GitHub renders them.
-
-    ``outcomes`` are those of thresholds, and whether each passed. With a ``change`` against a
-    baseline the scores of the classes are folded away.
-    """
-    parts = [
-        f"**{_escaped(report.verdict)}**",
-        accuracy_text(report),
-    ]
+    """Verdict, thresholds, change against a baseline, classes and protocol for GitHub."""
+    parts = [f"**{_escaped(report.verdict)}**", accuracy_text(report)]
+    if (shown := report.intervals_or_default) is not None and (caution := shown.caution()):
+        parts.append(_escaped(f"Caution: {caution}"))
     if outcomes:
         passed = [(text, "passed" if good else "**failed**") for text, good in outcomes]
         parts.append(_table(("threshold", "outcome"), passed, left=2))
     if change is not None:
-        parts += [*_change_part(change), "<details><summary>All scores of the classes</summary>"]
+        parts += [part for part in _change_part(change) if part not in parts]
+        parts += ["<details><summary>All class scores</summary>"]
     named = [(row.name, row) for row in rows]
     named += [(f"{row.name} (group)", row) for row in report.group_rows]
     heads = ("class", "IoU", "Dice", "precision", "recall", "share")
@@ -206,39 +197,39 @@ def to_markdown(
         parts.append("</details>")
     parts.append(_footer(report))
     if report.intervals is not None:
-        parts += map(_escaped, report.intervals.cautions())
+        parts += map(_escaped, report.intervals.class_cautions())
     if (worst := report.worst_images) is not None:
-        images = [(row["id"], score_text(row[worst.by])) for row in worst.rows]
+        images = [(row["id"], worst_score(report, row, worst.by)) for row in worst.rows]
         parts.append(_table(("worst images", worst.by), images))
     return "\n\n".join(parts) + "\n"
 
 
 def _change_part(change: Comparison) -> list[str]:
-    """What changed against the baseline: the mean, and the classes that changed most."""
+    """The change of the mean, and of the classes that changed most."""
     pair = change.pairs[0]
     moved = sorted((row for row in pair.classes if row.delta), key=lambda row: -abs(row.delta))
     rows = [
         (*difference_cells(row), "yes" if row.differs(change.level) else "")
         for row in (pair.overall, *moved[:_CHANGES])
     ]
-    heads = ("", "baseline", "this run", "change", f"{100 * change.level:g} % interval", "clear")
+    interval = f"{100 * change.level:g} % interval"
+    heads = ("", "baseline", "this run", "change", interval, "significant")
     note = (
-        "Changes are in percentage points; clear: the interval and the test, by Holm's correction, "
-        "both speak for a change."
+        'Changes in percentage points; "significant" means by both the interval and the '
+        "Holm-adjusted test."
     )
     if more := len(pair.classes) - len(rows) + 1:
-        note += f" {plural(more, 'class', 'classes')} changed less, or not at all."
-    return [*map(_escaped, change.pair_sentences(pair)[:2]), _table(heads, rows), note]
+        note += f" {plural(more, 'class', 'classes')} with smaller or no change not shown."
+    return [*map(_escaped, change.pair_sentences(pair)), _table(heads, rows), note]
 
 
 def _footer(report: Report) -> str:
     majority = report.majority
     return (
-        f"{pairs_text(report)}, {report.pixels} {report.unit}, {report.ignored} ignored. "
-        f"Protocol `{report.protocol.name}`: {report.protocol.description}. "
-        f"A model that says {_escaped(called(str(majority['class'])))} everywhere (the majority "
-        f"baseline) has pixel accuracy {percent(majority['pixel_accuracy'])} and mean IoU "
-        f"{percent(majority['mean_iou'])}."
+        f"{counts_text(report)}. "
+        f"Protocol `{report.protocol.name}`: {in_unit(report.protocol.description, report.unit)}. "
+        f"Majority baseline (always {_escaped(called(str(majority['class'])))}): pixel accuracy "
+        f"{percent(majority['pixel_accuracy'])}, mean IoU {percent(majority['mean_iou'])}."
     )
 
 
@@ -253,14 +244,16 @@ def _escaped(text: str) -> str:
 
 
 def check_scores(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Names of scores, or of one; refuses those that there are not."""
+    """Check the names of scores."""
     several = (names,) if isinstance(names, str) else tuple(names)
     if unknown := [
         name
         for name in several
         if name not in SCALARS + PER_CLASS and measure_of_score(name) is None
     ]:
-        msg = f"there is no score {unknown[0]!r}; choose from {', '.join(SCALARS + PER_CLASS)}"
+        known = SCALARS + PER_CLASS
+        hint = did_you_mean(unknown[0], known)
+        msg = f"unknown score {unknown[0]!r}; choose from {', '.join(known)}{hint}"
         raise ValueError(msg)
     return several
 
@@ -268,10 +261,10 @@ def check_scores(names: str | Sequence[str]) -> tuple[str, ...]:
 def score_keys(
     names: Sequence[str], class_names: Sequence[str], separator: str = "/"
 ) -> dict[str, tuple[str, int | None]]:
-    """The score and the index of the class, None for a number of the data set, under each key."""
+    """Score and class index of each key; the index is None for scores of the data set."""
     parts: dict[str, int] = {}
     for i, name in enumerate(class_names):
-        # Letters, digits and underscores, different for each class.
+        # Letters, digits and underscores, distinct per class.
         plain_name = re.sub(r"\W+", "_", name)[:_LONGEST].strip("_") or f"class_{i}"
         numbered = (plain_name if n == 1 else f"{plain_name}_{n}" for n in count(1))
         parts[next(part for part in numbered if part not in parts)] = i
@@ -285,12 +278,12 @@ def score_keys(
 
 
 def nnunet_summary(run: Run) -> str:
-    """Write the scores of each case and their means as nnU-Net does.
+    """Per-case scores and their means in the format of nnU-Net.
 
-    Scored are the label set's groups, as regions, if it has any; else every
-    class but those left out of means and the one of value 0, the background.
-    A label that a case has neither in truth nor in prediction is NaN there and
-    skipped in the mean over cases. The counts are averaged over cases, too.
+    Scores the groups of the label set as regions, or else every included class
+    except the background (value 0). A label that is absent from truth and
+    prediction of a case is NaN and skipped in the mean over cases. Counts are
+    also averaged over cases.
 
     Parameters
     ----------
@@ -299,7 +292,7 @@ def nnunet_summary(run: Run) -> str:
     Returns
     -------
     str
-        JSON, in which NaN stands bare.
+        JSON with bare NaN.
 
     References
     ----------
@@ -327,7 +320,7 @@ def nnunet_summary(run: Run) -> str:
 
 
 def _nnunet_classes(run: Run) -> dict[str, list[int]]:
-    """Classes of each label or region, by the values it has in the files."""
+    """Classes of each label or region, by its values in the files."""
     classes, names = run.labels.classes, run.class_names
     if run.labels.groups:
         regions = {name: [*map(names.index, of)] for name, of in run.labels.groups.items()}
@@ -337,7 +330,7 @@ def _nnunet_classes(run: Run) -> dict[str, list[int]]:
     keys = {}
     for name, region in regions.items():
         values = tuple(value for c in region for value in classes[c].values)
-        # A label has the name of its class; a region of one value has not.
+        # A label has the name of its class; a region with one value does not.
         is_label = len(values) == 1 and name == names[region[0]]
         keys[str(values[0] if is_label else values)] = region
     return keys
@@ -362,7 +355,7 @@ def _nnunet_metrics(run: Run, index: int, scored: dict[str, list[int]]) -> dict[
 
 
 def _mean_of_defined(cases: list[dict[str, Any]]) -> dict[str, float]:
-    """Mean over the cases in which a value is defined; NaN over none."""
+    """Mean over the cases in which a value is defined; NaN without any."""
     columns = {name: np.array([case[name] for case in cases], np.float64) for name in cases[0]}
     defined = {name: values[~np.isnan(values)] for name, values in columns.items()}
     return {name: float(np.mean(v)) if len(v) else math.nan for name, v in defined.items()}

@@ -9,30 +9,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segiou._support.html import MUTED, NAME, section, sentence_list, table
-from segiou._support.text import called, p_text, plural, signed_points
+from segiou._support.text import called, p_text, plural, shown, shown_change
+from segiou.analysis import comparison_text
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import ratio
 from segiou.report.measured import measured_tables
 from segiou.report.wording import (
     accuracy_text,
+    best_note,
     cell,
+    counts_text,
     difference_cells,
+    difference_head,
+    in_python,
     in_unit,
     influences,
-    pairs_text,
     range_text,
-    score_text,
     share_text,
+    significant_text,
     top_steps,
     with_short_names,
+    worst_score,
 )
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison, Difference, PairComparison
     from segiou.report.report import ClassRow, Report
 
-# Middling tones, which show on white and on black.
+# Tones that are visible on white and on black.
 _BAR = "38,148,128"
 _CELL = "66,133,200"
 _ABSENT_SHOWN = 8
@@ -41,7 +46,7 @@ _IMAGES_SHOWN = 100
 
 
 def render_notebook(report: Report) -> str:
-    """What counts most, the classes, and all else folded."""
+    """The verdict, the classes, and collapsed details."""
     title = f"<div><b>{escape(report.title)}</b></div>" if report.title else ""
     classes = plural(len(report.class_names), "class", "classes")
     steps = sentence_list(in_unit(str(s), report.unit) for s in top_steps(report.next_steps))
@@ -49,23 +54,28 @@ def render_notebook(report: Report) -> str:
     accuracy, iou = _percent(majority["pixel_accuracy"]), _percent(majority["mean_iou"])
     worst_images = ""
     if (worst := report.worst_images) is not None:
-        rows = [(escape(row["id"]), escape(score_text(row[worst.by]))) for row in worst.rows]
+        rows = [
+            (escape(row["id"]), escape(worst_score(report, row, worst.by))) for row in worst.rows
+        ]
         worst_images = section(f"Worst images by {worst.by}", table(("image", worst.by), rows))
-    cautions = sentence_list(report.intervals.cautions() if report.intervals is not None else ())
+    intervals, caution, method = report.intervals_or_default, "", ""
+    if intervals is not None and (doubt := intervals.caution()) is not None:
+        caution = f"<div>{escape(in_python(f'Caution: {doubt}'))}</div>"
+    if report.intervals is not None:
+        lines = [*report.intervals.interval_method(), *report.intervals.class_cautions()]
+        method = section("Interval method", sentence_list(lines))
     return (
         f'<div class="segiou-report">{title}'
         f"<div><b>{escape(report.verdict)}</b></div>"
         f"<div>{escape(accuracy_text(report))}</div>"
-        f'<div style="{MUTED}">Majority baseline, a model that says '
-        f"{escape(called(majority['class']))} everywhere: "
-        f"pixel accuracy {accuracy}, mean IoU {iou}</div>"
-        f"{section('How far the interval can be relied on', cautions)}"
-        f"{section('Next steps, by the points of mean IoU at stake', steps)}"
+        f'{caution}<div style="{MUTED}">Majority baseline (always '
+        f"{escape(called(majority['class']))}): pixel accuracy {accuracy}, mean IoU {iou}</div>"
+        f"{section('Costliest errors', steps)}"
         f"{section(classes, _classes(report), shown=True)}"
-        f"{_images(report)}{worst_images}{_measured(report)}{_matrix(report)}"
+        f"{_images(report)}{worst_images}{_measured(report)}{_matrix(report)}{method}"
         f'<div style="{MUTED};font-size:90%">Protocol {escape(protocol.name)}: '
-        f"{escape(in_unit(protocol.description, report.unit))}. {pairs_text(report)}, "
-        f"{report.pixels} {report.unit}, {report.ignored} ignored.</div></div>"
+        f"{escape(in_unit(protocol.description, report.unit))}. {counts_text(report)}."
+        "</div></div>"
     )
 
 
@@ -79,13 +89,13 @@ def _classes(report: Report) -> str:
     left_out = ""
     if len(absent) > _ABSENT_SHOWN:
         rows = [row for row in rows if row.status != "absent"]
-        left_out = f'<div style="{MUTED}">and {len(absent)} classes that do not occur</div>'
+        left_out = f'<div style="{MUTED}">{len(absent)} absent classes not shown</div>'
     heads = ["class", "IoU", "", "Dice", "precision", "recall", "share"]
     classes, groups = ([_class_cells(r) for r in part] for part in (rows, report.group_rows))
     if report.intervals is not None:
-        heads.append(f"{100 * report.intervals.level:g} % interval of IoU")
+        heads.append(f"{100 * report.intervals.level:g} % interval (IoU)")
         classes = [
-            (*cells, escape(range_text(report.interval_of(row.name))))
+            (*cells, escape(range_text(report.iou_interval(row.name))))
             for cells, row in zip(classes, rows, strict=True)
         ]
         groups = [(*cells, "") for cells in groups]
@@ -93,7 +103,7 @@ def _classes(report: Report) -> str:
 
 
 def _images(report: Report) -> str:
-    """The images with the lowest means; nothing where their counts were not kept."""
+    """The images with the lowest means; empty without per-image counts."""
     if report.per_image is None or not report.ids:
         return ""
     scores = image_means(report.per_image, include=report.include)
@@ -113,7 +123,7 @@ def _images(report: Report) -> str:
     )
     listed = table(("image", "mean IoU", "pixel accuracy"), rows)
     if len(rows) < number:
-        listed += f'<div style="{MUTED}">the {len(rows)} lowest of {number} images</div>'
+        listed += f'<div style="{MUTED}">the {len(rows)} lowest-scoring of {number} images</div>'
     return section(title, listed)
 
 
@@ -129,7 +139,7 @@ def _class_cells(row: ClassRow) -> tuple[str, ...]:
 
 
 def _measured(report: Report) -> str:
-    """What was measured at boundaries, of surfaces and of objects, folded."""
+    """Collapsed tables of the measures."""
     parts = []
     for found in measured_tables(report):
         rows = [[*map(escape, line)] for line in found.rows]
@@ -140,7 +150,7 @@ def _measured(report: Report) -> str:
 
 
 def _matrix(report: Report) -> str:
-    """The confusion matrix as shares of the truth, folded; nothing where it is too large."""
+    """The collapsed confusion matrix in row percentages; empty if it is too large."""
     if len(report.class_names) > _MATRIX_SHOWN or not report.has_matrix:
         return ""
     truth = report.matrix.sum(1) + report.unassigned
@@ -153,7 +163,7 @@ def _matrix(report: Report) -> str:
         for name, row in zip(names, shares.tolist(), strict=True)
     )
     return section(
-        "Confusion matrix: rows are truth, per cent of the row",
+        "Confusion matrix (rows: truth; row percentages)",
         '<div style="overflow:auto"><table style="border-collapse:collapse">'
         f"<thead><tr><td></td>{heads}</tr></thead><tbody>{rows}</tbody></table></div>",
     )
@@ -168,38 +178,56 @@ def _share(share: float) -> str:
 
 
 def render_comparison_notebook(comparison: Comparison) -> str:
-    """Who is ahead, the classes of every pair of models, and all else folded."""
+    """Verdict, evidence and caution of every pair, and collapsed details."""
     comparison = with_short_names(comparison)
     pairs = "".join(_pair(comparison, pair) for pair in comparison.pairs)
-    closing = sentence_list(comparison.closing_sentences())
-    ranking = "".join(f"<div>{escape(said)}</div>" for said in comparison.ranking_sentences())
-    return (
-        f'<div class="segiou-comparison">{ranking}{pairs}'
-        f"{section('How far all of it can be relied on', closing)}</div>"
-    )
+    return f'<div class="segiou-comparison">{_ranking(comparison)}{pairs}</div>'
 
 
-def _pair(comparison: Comparison, pair: PairComparison) -> str:
-    lead, *others = comparison.pair_sentences(pair)
-    verdict = f"<div>{escape(others.pop(0))}</div>" if others else ""
-    heads = ("", pair.a, pair.b, "difference, points", "interval", "p, adjusted")
-    score, *classes = (_difference(comparison, row) for row in (pair.overall, *pair.classes))
-    rows = table(heads, [score], classes)
-    images = [
-        (escape(m.id), escape(towards), signed_points(m.effect), _percent(m.a), _percent(m.b))
-        for m, towards in influences(pair)
+def _ranking(found: Comparison) -> str:
+    if len(found.names) == 2:
+        return ""
+    rows = [
+        (escape(model.name), escape(shown(model.value, found.score_unit)), _percent(model.best))
+        for model in found.ranking
     ]
-    moved = ("image", "moves it towards", "by points", pair.a, pair.b)
-    moving = table(moved, images, left=(0, 1)) if images else ""
+    listed = table(("model", found.pairs[0].overall.name, "P(best)"), rows)
+    note = f'<div style="{MUTED}">{escape(best_note(found))}</div>'
+    return section("Ranking", listed + note, shown=True)
+
+
+def _pair(found: Comparison, pair: PairComparison) -> str:
+    lead, *others = found.pair_sentences(pair)
+    lines = "".join(f"<div>{escape(in_python(line))}</div>" for line in others)
+    opening = f'<div style="margin-top:.5em"><b>{escape(lead)}</b></div>{lines}'
+    if not pair.images_differing:
+        return opening
+    unit = found.score_unit
+    heads = ("", pair.a, pair.b, difference_head(pair, unit), "interval", "p (Holm)")
+    score, *classes = (_difference(found, row) for row in (pair.overall, *pair.classes))
+    images = [
+        (
+            escape(image.id),
+            escape(favoured),
+            escape(shown_change(image.effect, unit)),
+            escape(shown(image.a, unit)),
+            escape(shown(image.b, unit)),
+        )
+        for image, favoured in influences(pair)
+    ]
+    columns = ("image", "favours", f"effect ({unit or 'points'})", pair.a, pair.b)
+    influential = table(columns, images, left=(0, 1)) if images else ""
+    reasons = sentence_list(pair.imbalance.sentences() if pair.imbalance.disagree else ())
+    method = sentence_list(map(in_python, comparison_text.method(found, pair)))
+    title = f"Classes ({significant_text(found, pair)})" if classes else "Score"
     return (
-        f'<div style="margin-top:.5em"><b>{escape(lead)}</b></div>{verdict}'
-        f"{section('More in words', sentence_list(others))}"
-        f"{section('The classes', rows, shown=len(comparison.pairs) == 1)}"
-        f"{section('Images that matter most', moving)}"
+        f"{opening}{section(title, table(heads, [score], classes), shown=len(found.pairs) == 1)}"
+        f"{section('Why pixel accuracy disagrees', reasons)}"
+        f"{section('Most influential images', influential)}{section('Method', method)}"
     )
 
 
-def _difference(comparison: Comparison, row: Difference) -> list[str]:
-    """The cells of a row, in bold where the two differ."""
-    cells = map(escape, (*difference_cells(row), p_text(row.p_holm)))
-    return [f"<b>{cell}</b>" if row.differs(comparison.level) else cell for cell in cells]
+def _difference(found: Comparison, row: Difference) -> list[str]:
+    """The cells of a row, in bold if the difference is significant."""
+    cells = map(escape, (*difference_cells(row, found.score_unit), p_text(row.p_holm)))
+    return [f"<b>{cell}</b>" if row.differs(found.level) else cell for cell in cells]

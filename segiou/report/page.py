@@ -15,7 +15,17 @@ from urllib.parse import urlencode
 
 from segiou._support import __version__
 from segiou._support.html import content_policy, script_of
-from segiou._support.text import called, p_text, points, signed_points, unbroken
+from segiou._support.text import (
+    called,
+    count,
+    p_text,
+    points,
+    shown,
+    shown_change,
+    shown_range,
+    signed_points,
+    unbroken,
+)
 from segiou.labels.label_set import LabelSet
 from segiou.report.wording import cell, in_unit, range_text
 
@@ -25,17 +35,6 @@ if TYPE_CHECKING:
 
     from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.steps import NextStep
-
-
-def count(value: int) -> str:
-    """Write an integer in groups of three, kept together on a line.
-
-    Examples
-    --------
-    >>> count(1234567).replace("\N{NARROW NO-BREAK SPACE}", "_")
-    '1_234_567'
-    """
-    return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 def position(value: float) -> str:
@@ -191,6 +190,9 @@ def _environment() -> Environment:
         "points": points,
         "range": range_text,
         "count": count,
+        "shown": shown,
+        "shown_change": shown_change,
+        "shown_range": shown_range,
         "signed": signed_points,
         "plural": plural,
         "position": position,

@@ -1,4 +1,4 @@
-"""How a report was made, and how to make it again."""
+"""How a report was produced, and how to reproduce it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SKIPPED_SHOWN = 50
 def making(
     report: Report, run: Run | None, images: str | Path | None, examples: int, path: str
 ) -> dict[str, Any]:
-    """How a report was made; ``toml`` is the label set, where no preset is the same."""
+    """How a report was produced; ``toml`` is the label set unless it is a preset."""
     problems, found = () if run is None else run.skipped, report.intervals
     page = {"images": None if images is None else str(images), "examples": examples, "html": path}
     usual = {"images": None, "examples": EXAMPLES}
@@ -44,7 +44,7 @@ def making(
 
 
 def is_preset(labels: LabelSet) -> bool:
-    """Whether the preset of this name is the same label set."""
+    """Whether a label set equals the preset of its name."""
     try:
         return load_labels(labels.name) == labels
     except (ValueError, OSError):
@@ -52,11 +52,11 @@ def is_preset(labels: LabelSet) -> bool:
 
 
 def _recipes(run: Run, report: Report, page: dict[str, Any]) -> list[tuple[str, str]]:
-    """What makes it again on the command line and in Python; nothing of what is not from files."""
+    """A command and Python code that reproduce a run of files."""
     masks = [str(run.provenance.get(name) or "") for name in ("truth", "pred")]
     if not all(masks):
         return []
-    # A run does not know how its images were grouped.
+    # Runs do not store how images were grouped.
     grouped = report.intervals is not None and report.intervals.unit == "group"
     command = shlex.join(["segiou", "score", *masks, *_options(run, report, page)])
     code = "\n".join(_python(masks, run, report, **page))
@@ -65,10 +65,10 @@ def _recipes(run: Run, report: Report, page: dict[str, Any]) -> list[tuple[str, 
 
 
 def _asked(run: Run, report: Report) -> dict[str, Any]:
-    """What a run was asked for, as ``segiou score`` and ``score_folder`` both take it."""
+    """Options of a run, as named by both ``segiou score`` and ``score_folder``."""
     options, labels = run.options, run.labels
     other = options.pred_labels != labels
-    # By which options pairs were left out, as far as the problems show it.
+    # The options by which pairs were skipped, as far as the problems show it.
     known = {"has no prediction": "missing", "has no truth": "extra"}
     skipped = {known.get(problem.text, "on_error") for problem in run.skipped}
     every: dict[str, Any] = {
@@ -92,7 +92,7 @@ def _labels_text(labels: LabelSet) -> str:
 
 
 def _options(run: Run, report: Report, page: dict[str, Any]) -> list[str]:
-    """Of the command line."""
+    """Options of the command line."""
     words = []
     for name, value in _asked(run, report).items():
         values = value if isinstance(value, list) else [value]
@@ -129,7 +129,7 @@ def _surface_words(run: Run) -> list[str]:
 
 
 def _given_spacing(run: Run) -> tuple[float, ...] | None:
-    """The size of a pixel that was given in place of what the files say."""
+    """The spacing that overrides the files, if any."""
     from segiou.boundary.surfaces import CONVENTIONS
 
     plan, boundary = run.surface_plan, run.boundary_options
@@ -190,7 +190,7 @@ def _python(masks: list[str], run: Run, report: Report, html: str, **page: Any) 
 
 
 def _surface_arguments(options: SurfaceOptions) -> str:
-    """What makes the options again, without what is so by default."""
+    """Arguments that reproduce the options, without defaults."""
     # NaN and infinity have no literals.
     rules = re.sub(r"\b(nan|inf)\b", r'float("\1")', repr(dict(options.empty)))
     parts = [repr(options.tolerances), f"convention={options.convention!r}"]

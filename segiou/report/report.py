@@ -409,6 +409,21 @@ class Report(Drawable):
                     return float(column.at(places[row]))
         return float("nan")
 
+    def score_unit(self, name: str) -> str:
+        """Unit of a score of a measure, such as ``"mm"``; empty for a ratio.
+
+        Parameters
+        ----------
+        name : str
+            Name of the score, or of a column of the table of images.
+
+        Returns
+        -------
+        str
+        """
+        columns = (c for t in self.tables for c in t.columns)
+        return next((c.unit for c in columns if c.name == name.partition(":")[0]), "")
+
     def better(self, name: str) -> str:
         """Which values of a score are better, higher or lower ones.
 
@@ -472,21 +487,24 @@ class Report(Drawable):
 
     @cached_property
     def verdict(self) -> str:
-        """One sentence: mean IoU with its interval, and what holds it back most."""
-        return verdict(self, self.shown_intervals)
+        """Mean IoU and the costliest error, in words."""
+        return verdict(self)
+
+    shown_intervals = RenamedAttribute("intervals_or_default")
+    usual_intervals = RenamedAttribute("default_intervals")
 
     @cached_property
-    def shown_intervals(self) -> Intervals | None:
-        """Intervals for people: those that were given, else the usual ones over images."""
+    def intervals_or_default(self) -> Intervals | None:
+        """The given intervals, else the default ones over images."""
         if self.intervals is not None or self.per_image is None or np.isnan(self.mean_iou):
             return self.intervals
         images, classes = self.per_image.tp.shape
         few = images < _FEWEST_IMAGES
         many = classes > _MOST_CLASSES or images * classes > _MOST_COUNTS
-        return None if few or many else self.usual_intervals("iou")
+        return None if few or many else self.default_intervals("iou")
 
-    def usual_intervals(self, metric: str) -> Intervals:
-        """Intervals over images as they are made unasked: of many counts by fewer resamples.
+    def default_intervals(self, metric: str) -> Intervals:
+        """Intervals over images, with fewer resamples for large data.
 
         Parameters
         ----------
@@ -501,8 +519,10 @@ class Report(Drawable):
         affordable = _RESAMPLED // (len(self.class_names) * (self.pairs + _DIVIDING))
         return bootstrap(self, metric, resamples=min(max(affordable, fewest), most))
 
-    def interval_of(self, name: str | None = None) -> tuple[float, float] | None:
-        """Interval of the IoU of a class, or of the mean; None where there is none.
+    interval_of = RenamedAttribute("iou_interval")
+
+    def iou_interval(self, name: str | None = None) -> tuple[float, float] | None:
+        """Interval of the IoU of a class or of the mean, if there is one.
 
         Parameters
         ----------

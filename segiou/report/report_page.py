@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,11 +27,11 @@ from segiou.report.report import Report
 from segiou.report.wording import (
     ignored_text,
     in_unit,
+    page_cautions,
     share_text,
     short_name,
     skipped_text,
     top_steps,
-    verdict,
 )
 
 if TYPE_CHECKING:
@@ -131,11 +130,11 @@ def render_report(
     cautions = [] if of_iou is None else of_iou.cautions()
     context = {
         "advice": [text for text in cautions if "--" in text],
-        "cautions": [_without_options(text) for text in cautions],
+        "cautions": [] if of_iou is None else page_cautions(of_iou),
         "heading": short_name(report.title) or "Segmentation",
         "groups": [(row, [report.class_names[i] for i in members]) for row, (_, members) in groups],
         "bounds": _bounds(drawn, of_iou),
-        "verdict": verdict(report, of_iou),
+        "verdict": report.verdict,
         "steps": steps,
         "change": [] if baseline is None else baseline.pair_sentences(baseline.pairs[0])[:2],
         "skipped": skipped_text(report),
@@ -227,11 +226,6 @@ def _advice(table: ImageTable | None, shown: int) -> list[str]:
     return found
 
 
-def _without_options(text: str) -> str:
-    """A text without the sentences that name options of the command."""
-    return " ".join(part for part in re.split(r"(?<=\.) (?=[A-Z])", text) if "--" not in part)
-
-
 def write_html(path: str | Path, report: Report, **options: Any) -> Path:
     """Write the page of a report, whole or not at all.
 
@@ -264,12 +258,12 @@ def write_page(path: str | Path, render: Callable[..., str]) -> Path:
 
 def _intervals(report: Report) -> list[Intervals]:
     """Those of the report; else over images, of the scores that headline and classes show."""
-    found = report.shown_intervals
+    found = report.intervals_or_default
     if found is None or report.intervals is not None:
         return [] if found is None else [found]
     # The pixel accuracy of overlapping channels is that of yes and no, another one.
     others = ("recall", *(["pixel_accuracy"] if report.has_matrix else []))
-    return [found, *map(report.usual_intervals, others)]
+    return [found, *map(report.default_intervals, others)]
 
 
 def _bounds(drawn: Sequence[Intervals], of_iou: Intervals | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What every text for a terminal is made of, and reports as such text."""
+"""Terminal rendering: shared building blocks, and reports as text."""
 
 from __future__ import annotations
 
@@ -15,50 +15,48 @@ from rich.table import Table
 from rich.text import Text
 
 from segiou._support.files import printable
-from segiou._support.text import called, listed, plural, points
+from segiou._support.text import called, count, listed, plural, points
 from segiou.report.measured import MeasuredTable, measured_tables
 from segiou.report.wording import (
     cell,
-    ignored_text,
+    counts_text,
     in_unit,
     interval_text,
-    pairs_text,
     range_text,
-    score_text,
     skipped_text,
-    verdict,
+    worst_score,
 )
 
 if TYPE_CHECKING:
     from segiou.report.report import ClassRow, Report
 
-#: Narrower than this nothing can be read.
+#: Least width.
 _NARROWEST = 24
-#: Stands for a blank that is kept; rich breaks lines at no-break spaces too.
-_TIE = "\ue000"
-#: From this width on, what a fact means stands beside it, else below.
+#: Replaces blanks at which lines are not broken; rich breaks lines at no-break spaces.
+TIE = "\ue000"
+#: From this width on, explanations are printed beside facts, else below.
 _BESIDE_FROM = 64
 #: Columns between two columns of a table.
 _GAP = 2
-#: Wider heads are broken inside a word.
+#: Longer words in headers are broken.
 _LONGEST_HEAD = 16
 _BAR_CELLS = 16
 _ABSENT_SHOWN = 8
-#: Protocols of tools that leave the background out.
+#: Protocols of tools that exclude the background.
 _FOREGROUND = ("nnunet", "totalsegmentator", "flare22")
 _NAMED = 5
-#: Percentage of the images whose mean stands for the worst case.
+#: Percentage of images in worst-case means.
 _WORST = 10
 
-#: Blanks at the end of a line, and colours between them.
+#: Trailing blanks of a line, with colours between them.
 _END = re.compile(r"(?:\s|\x1b\[[\d;]*m)+$")
 
-#: A name, its value, and what it means.
+#: A name, its value, and an explanation.
 Fact = tuple[str, str, str]
 
 
 def console_of(width: int, *, color: bool) -> Console:
-    """A console of ``width`` columns that keeps what is printed."""
+    """A console of ``width`` columns that records its output."""
     return Console(
         file=io.StringIO(),
         width=max(width, _NARROWEST),
@@ -71,27 +69,33 @@ def console_of(width: int, *, color: bool) -> Console:
 
 
 def text_of(console: Console) -> str:
-    """What was printed, without blanks at the ends of lines and empty lines at the end."""
+    """The recorded output, without trailing blanks and empty lines at the end."""
     assert isinstance(console.file, io.StringIO)
-    text = console.file.getvalue().replace(_TIE, " ")
+    text = console.file.getvalue().replace(TIE, " ")
     lines = (_END.sub(lambda end: "".join(end[0].split()), line) for line in text.splitlines())
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def say(console: Console, text: str, style: str = "", *, lead: str = "") -> None:
-    """Print a sentence, broken at words; what leads it stands before its lines."""
+    """Print a sentence, wrapped at words and indented by ``lead``."""
     lines = Text(_tied(printable(text)), style=style).wrap(console, console.width - len(lead))
     for number, line in enumerate(lines):
         console.print(Text(" " * len(lead) if number else lead) + line)
 
 
+def head(console: Console, text: str) -> None:
+    """Print the heading of a section."""
+    say(console, text, "bold")
+    console.print()
+
+
 def _tied(text: str) -> str:
-    """A text that is not broken between a number and its per cent sign."""
-    return text.replace(" %", f"{_TIE}%")
+    """Do not break numbers at thousands or before a per cent sign."""
+    return text.replace(" %", f"{TIE}%").replace("\N{NARROW NO-BREAK SPACE}", TIE)
 
 
 def facts(console: Console, rows: Iterable[Fact]) -> None:
-    """Print facts, what each means beside it, or below where the terminal is narrow."""
+    """Print facts with their explanations."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column(justify="right", no_wrap=True)
@@ -110,10 +114,7 @@ def facts(console: Console, rows: Iterable[Fact]) -> None:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: numbers, or texts that may be broken into lines.
-
-    Where the terminal is narrow, columns of the lowest ``rank`` are left out.
-    """
+    """A column of numbers or of text that may wrap; the lowest ``rank`` is hidden first."""
 
     head: str
     cells: Sequence[str | Text]
@@ -128,14 +129,14 @@ class Column:
 
     @property
     def full(self) -> int:
-        """Columns at which nothing is broken."""
+        """Width at which nothing wraps."""
         return max(text.cell_len for text in (Text(self.head), *self.texts))
 
     def least(self, width: int) -> int:
-        """Columns at which it can still be read, in a table of ``width`` columns."""
+        """Least readable width in a table of ``width`` columns."""
         words = self.head.split()
         halves = [(words[:i], words[i:]) for i in range(1, len(words))] or [(words, [])]
-        # A head is broken into two lines at most.
+        # Headers have at most two lines.
         head = min(max(len(" ".join(half)) for half in both) for both in halves)
         texts = [text.plain for text in self.texts]
         parts = [word for text in texts for word in (text.split() if self.is_text else [text])]
@@ -146,12 +147,13 @@ class Column:
 
 
 def show(
-    console: Console, columns: Iterable[Column], *, note: str = "", section_before: int = -1
+    console: Console,
+    columns: Iterable[Column],
+    *,
+    notes: Iterable[str] = (),
+    section_before: int = -1,
 ) -> list[str]:
-    """Print a table of the columns for which there is room, what is noted, and an empty line.
-
-    Gives the heads of these columns. Numbers that are left out are named.
-    """
+    """Print a table of the columns that fit, and notes; returns their headers."""
     gone: list[str] = []
     kept = [column for column in columns if any(text.plain for text in column.texts)]
     width = console.width
@@ -178,10 +180,10 @@ def show(
         # Numbers are not broken.
         table.add_row(*(Text(_tied(text.plain), text.style) for text in texts))
     console.print(table)
-    if note:
+    for note in filter(None, notes):
         say(console, note, "dim")
     if gone:
-        say(console, f"a wider terminal also shows {listed(gone)}", "dim")
+        say(console, f"Hidden columns (widen the terminal): {listed(gone)}", "dim")
     console.print()
     return [column.head for column in kept]
 
@@ -191,10 +193,8 @@ def _table_width(widths: Sequence[int]) -> int:
 
 
 def _tables_of(columns: Sequence[Column], width: int) -> list[list[Column]]:
-    """All columns in as few tables as there is room for, each of which has the first column.
-
-    Heads are broken into lines only where that saves a table.
-    """
+    """All columns in as few tables as possible, each with the first column."""
+    # Headers wrap only if that saves a table.
     first, *others = columns
     narrow = first.least(width)
 
@@ -219,17 +219,19 @@ def render_text(
     console = console_of(width, color=color)
     if report.title:
         console.print(Text(printable(report.title), style="bold"))
-    # The interval stands beside the mean.
-    say(console, verdict(report, None))
+    say(console, report.verdict)
     console.print()
     facts(console, _headline(report, detail=detail))
+    intervals = report.intervals_or_default
+    if intervals is not None and (caution := intervals.caution()) is not None:
+        say(console, f"Caution: {caution}", "yellow")
     console.print()
     absent = [row for row in rows if row.status == "absent"]
     note = ""
     if len(absent) > _ABSENT_SHOWN:
         rows = [row for row in rows if row.status != "absent"]
-        note = f"and {len(absent)} classes that do not occur at all"
-    heads = show(console, _class_columns(report, rows, "class"), note=note)
+        note = f"{len(absent)} absent classes not shown"
+    heads = show(console, _class_columns(report, rows, "class"), notes=[note])
     if report.group_rows:
         show(console, _class_columns(report, report.group_rows, "group"))
     for measured in measured_tables(report):
@@ -238,35 +240,44 @@ def render_text(
             show(console, columns, section_before=lines)
     if (worst := report.worst_images) is not None:
         names = [printable(row["id"]) for row in worst.rows] or ["none"]
-        scores = [score_text(row[worst.by]) for row in worst.rows] or ["–"]
+        scores = [worst_score(report, row, worst.by) for row in worst.rows] or ["–"]
         images = Column("worst images", names, 1, is_text=True)
         show(console, [images, Column(printable(worst.by), scores, 0)])
     for line in _footer(report, notes="note" in heads, detail=detail):
         say(console, line, "dim")
+    if report.intervals is not None:
+        console.print()
+        head(console, "Interval method")
+        for line in [*report.intervals.interval_method(), *report.intervals.class_cautions()]:
+            say(console, line)
     return text_of(console)
 
 
 def _headline(report: Report, *, detail: bool) -> Iterator[Fact]:
-    """Scores of the data set, and what each is."""
+    """Scores of the data set, with explanations."""
+    intervals = report.intervals_or_default
     total = plural(len(report.class_names), "class", "classes")
-    yield "mean IoU", cell(report.mean_iou), f"over {report.mean_iou_classes} of {total}"
-    if report.shown_intervals is not None:
-        yield "", "", interval_text(report.shown_intervals)
+    about = f"{report.mean_iou_classes} of {total}"
+    yield (
+        "mean IoU",
+        cell(report.mean_iou),
+        about if intervals is None else interval_text(intervals),
+    )
     if report.unit == "voxels":
-        yield "mean Dice", cell(report.mean_dice), "over the same classes"
+        yield "mean Dice", cell(report.mean_dice), "same classes"
     yield "pixel accuracy", cell(report.pixel_accuracy), _gap_text(report)
     if detail:
-        yield "mean accuracy", cell(report.mean_accuracy), "mean recall of the classes"
+        yield "mean accuracy", cell(report.mean_accuracy), "mean per-class recall"
     majority = report.majority
     answer, accuracy = printable(called(str(majority["class"]))), cell(majority["pixel_accuracy"])
-    about = f"a model that says {answer} everywhere; its pixel accuracy is {accuracy}"
+    about = f"always predicting {answer}; pixel accuracy {accuracy}"
     yield "majority baseline", cell(majority["mean_iou"]), about
     if detail:
         yield from _means_over_images(report)
 
 
 def _gap_text(report: Report) -> str:
-    """How far pixel accuracy is from mean IoU, and by which two parts."""
+    """The gap between pixel accuracy and mean IoU, with its two parts."""
     gap = report.gap
     if gap != gap:
         return ""
@@ -275,22 +286,21 @@ def _gap_text(report: Report) -> str:
         return text
     imbalance = report.pixel_accuracy - report.mean_accuracy
     false_positives = report.mean_accuracy - report.mean_iou
-    return f"{text}: {points(imbalance)} by imbalance, {points(false_positives)} by false positives"
+    parts = f"{points(imbalance)} from class imbalance, {points(false_positives)} from"
+    return f"{text} ({parts} false positives)"
 
 
 def _means_over_images(report: Report) -> Iterator[Fact]:
     found = report.image_level_means
     if found is None or found.images < 2:
         return
-    per_image = "I: mean IoU of each image over the classes in its truth, then the mean over images"
-    per_class = "C: mean IoU of each class over the images that have it, then the mean over classes"
     worst = f"  worst {_WORST} % of images"
-    lowest = "the same over the images that score least"
-    yield "mean over images", cell(found.image), per_image
-    yield worst, cell(found.worst_image[_WORST]), lowest
-    yield "mean over images per class", cell(found.class_mean), per_class
-    lowest = "the same over the images on which each class scores least"
-    yield worst, cell(found.worst_class[_WORST]), lowest
+    image = "per-image mean IoU (classes in the image's truth), averaged over images"
+    yield "image-wise mean IoU (I)", cell(found.image), image
+    yield worst, cell(found.worst_image[_WORST]), ""
+    per_class = "per-class mean IoU (images that contain the class), averaged over classes"
+    yield "class-wise mean IoU (C)", cell(found.class_mean), per_class
+    yield worst, cell(found.worst_class[_WORST]), "each class's lowest-scoring images"
 
 
 def _class_columns(report: Report, rows: Sequence[ClassRow], heading: str) -> Iterator[Column]:
@@ -303,8 +313,8 @@ def _class_columns(report: Report, rows: Sequence[ClassRow], heading: str) -> It
         yield Column(f"IoU, {100 * report.intervals.level:g} % interval", ranges, 7)
     yield Column("", [Text(_bar(row.iou), tone_of(row.iou)) for row in rows], 1, is_text=True)
     excluded = {n for n, kept in zip(report.class_names, report.include, strict=True) if not kept}
-    notes = [row.status or ("not in the mean" if row.name in excluded else "") for row in rows]
-    whole = [note.replace(" ", _TIE) for note in notes]
+    notes = [row.status or ("excluded from mean" if row.name in excluded else "") for row in rows]
+    whole = [note.replace(" ", TIE) for note in notes]
     yield Column("note", whole, 2, is_text=True, style="dim")
 
 
@@ -316,7 +326,7 @@ def _bar(value: float) -> str:
 
 
 def tone_of(value: float) -> str:
-    """The colour of a score."""
+    """Colour for a score."""
     if value != value:
         return ""
     return "red" if value < 1 / 3 else "yellow" if value < 2 / 3 else "green"
@@ -338,37 +348,35 @@ def _footer(report: Report, *, notes: bool, detail: bool) -> list[str]:
     lines = [f"protocol {report.protocol.name}: {rule}"]
     if report.protocol.needs_images:
         lines.append(
-            f"only means follow it: in tables of classes, the {report.unit} of all images are added"
+            f"the protocol applies to means only; per-class rows pool {report.unit} over all images"
         )
     if report.protocol.name in _FOREGROUND and report.include[0]:
         first = printable(report.class_names[0])
-        lines.append(f"the mean has {first} in it, which is left out there: --exclude {first}")
+        excludes = f"which this protocol leaves out; use --exclude {first}"
+        lines.append(f"the mean includes {first}, {excludes}")
     if report.unassigned.any():
-        missed = plural(int(report.unassigned.sum()), f"valid {report.unit.removesuffix('s')}")
-        lines.append(f"predicted as no class, so missed: {missed}")
+        missed = f"{count(int(report.unassigned.sum()))} {report.unit}"
+        lines.append(f"predictions outside all classes, counted as missed: {missed}")
     never = [row.name for row in report.classes if row.status == "never predicted"]
     if never and not notes:
         lines.append(f"never predicted: {', '.join(map(printable, never))}")
     if report.iou_mean.skipped:
-        lines.append(f"not in the mean: {skipped_text(report)}")
+        lines.append(f"excluded from the mean: {skipped_text(report)}")
     lines += [table.note for table in measured_tables(report)]
-    if report.intervals is not None:
-        lines += report.intervals.cautions()
     if detail:
         lines += _not_in_their_truth(report)
-    lines.append(
-        f"{pairs_text(report)}, {report.pixels} {report.unit}, {report.ignored} ignored "
-        f"({ignored_text(report)}); segiou {__version__} ({report.backend})"
-    )
+    lines.append(f"{counts_text(report)}; segiou {__version__} ({report.backend})")
     return lines
 
 
 def _not_in_their_truth(report: Report) -> list[str]:
-    """What no mean over images counts: classes predicted where the truth has none of them."""
+    """False positives in images without the class, which means over images ignore."""
     found = report.image_level_means
     if found is None or found.images < 2 or not found.false_positive_images.any():
         return []
     numbers = zip(found.false_positive_images.tolist(), report.class_names, strict=True)
     most = sorted(((n, name) for n, name in numbers if n), key=lambda item: -item[0])
-    named = listed([f"{printable(name)} in {n}" for n, name in most], _NAMED)
-    return [f"predicted in images whose truth has none, which I and C do not count: {named}"]
+    first, *others = [f"{printable(name)} in {n}" for n, name in most]
+    named = listed([f"{first} {'image' if most[0][0] == 1 else 'images'}", *others], _NAMED)
+    ignored = "false positives that I and C ignore (class absent from the image's truth)"
+    return [f"{ignored}: {named}"]

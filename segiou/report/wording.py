@@ -1,4 +1,4 @@
-"""What every form of a report says alike: numbers, phrases, the boundary table, short names."""
+"""Wording shared by all report formats: numbers, phrases, short names."""
 
 from __future__ import annotations
 
@@ -6,10 +6,21 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from segiou._support.files import printable
-from segiou._support.text import called, listed, percent, plural, points, signed_points
+from segiou._support.text import (
+    called,
+    capital,
+    count,
+    listed,
+    percent,
+    plural,
+    points,
+    shown,
+    shown_change,
+    shown_range,
+)
 
 if TYPE_CHECKING:
     from segiou.analysis.bootstrapping import Intervals
@@ -17,7 +28,7 @@ if TYPE_CHECKING:
     from segiou.analysis.steps import NextStep
     from segiou.report.report import Report
 
-#: More names than this are counted.
+#: Most names that are listed.
 NAMED = 8
 
 
@@ -27,17 +38,20 @@ def cell(value: float) -> str:
 
 
 def score_text(value: float) -> str:
-    """A score or a difference of scores in a table: two digits at least where it is tiny.
-
-    What is an integer is a number of objects.
-    """
+    """A ratio in a table, with two significant digits if it is tiny; integers are counts."""
     if isinstance(value, int):
         return str(value)
     return f"{100 * value:.2g} %" if 0 < abs(value) < 0.0001 else cell(value)
 
 
+def worst_score(report: Report, row: dict[str, Any], by: str) -> str:
+    """The score of an image in a list of the worst, in the unit of the score."""
+    unit = report.score_unit(by)
+    return shown(row[by], unit) if unit else score_text(row[by])
+
+
 def share_text(share: float) -> str:
-    """A share in a cell of a confusion matrix, in whole per cent."""
+    """A share in a confusion matrix, in whole per cent."""
     return "<1" if 0 < share < 0.005 else f"{100 * share:.0f}"
 
 
@@ -48,123 +62,154 @@ def in_unit(text: str, unit: str) -> str:
 
 
 def ignored_text(report: Report) -> str:
-    """Which part of the pixels is ignored."""
+    """Share of ignored pixels."""
     return cell(report.ignored / report.pixels if report.pixels else math.nan)
 
 
 def range_text(limits: tuple[float, float] | None) -> str:
-    """Two limits of a ratio."""
-    if limits is None or math.isnan(limits[0]):
-        return "–"
-    return f"{points(limits[0])} to {percent(limits[1])}"
+    """The limits of a ratio."""
+    return "–" if limits is None else shown_range(*limits)
 
 
-def difference_cells(row: Difference) -> tuple[str, str, str, str, str]:
-    """The score of two models, with its name, their difference in points, and its interval."""
-    low, high = signed_points(row.low), signed_points(row.high)
+def difference_cells(row: Difference, unit: str = "") -> tuple[str, str, str, str, str]:
+    """Name, both scores, difference and its interval."""
+    low, high, delta = (shown_change(x, unit) for x in (row.low, row.high, row.delta))
     interval = "–" if math.isnan(row.low) else f"{low} to {high}"
-    return printable(row.name), cell(row.a), cell(row.b), signed_points(row.delta), interval
+    return printable(row.name), shown(row.a, unit), shown(row.b, unit), delta, interval
+
+
+def difference_head(pair: PairComparison, unit: str = "") -> str:
+    """Header of a column of differences, second minus first."""
+    return printable(f"{pair.b} − {pair.a}{f', {unit}' if unit else ''}")
+
+
+def significant_text(found: Comparison, pair: PairComparison) -> str:
+    """How many classes differ significantly."""
+    number = len(pair.different(found.level))
+    return f"significant: {f'{number} of {len(pair.classes)}' if number else 'none'}"
+
+
+def best_note(found: Comparison) -> str:
+    """Explain the column P(best) of a ranking."""
+    return f"P(best): share of {count(found.resamples)} resamples in which the model ranks first."
 
 
 def influences(pair: PairComparison) -> list[tuple[InfluentialImage, str]]:
-    """Images that move the difference, and to which of the two models."""
-    for_b = [(image, pair.b) for image in pair.for_b]
-    return for_b + [(image, pair.a) for image in pair.for_a]
+    """The most influential images, and the model that each favours."""
+    sides = ((pair.favours_b, pair.b), (pair.favours_a, pair.a))
+    return [(image, name) for images, name in sides for image in images]
 
 
 def interval_text(found: Intervals) -> str:
-    """The interval of the mean in words, with what makes it unsafe."""
+    """The interval of the mean and what was resampled."""
     if math.isnan(found.overall.low):
-        return f"no interval over {found.resampled}"
-    doubts = [f"few {found.unit}s"] if found.overall.few else []
-    if found.unsafe and found.dependence is not None:
-        doubts += found.dependence.doubts
+        return f"no interval, {found.resampled}"
     limits = range_text((found.overall.low, found.overall.high))
-    unsafe = f" ({', '.join(doubts)}, so less sure)" if doubts else ""
-    return f"{100 * found.level:g} % interval {limits} over {found.resampled}{unsafe}"
+    return f"{100 * found.level:g} % interval {limits}, {found.resampled}"
 
 
-def verdict(report: Report, intervals: Intervals | None) -> str:
-    """The verdict of a report: mean IoU with its interval, and what holds it back most."""
+def page_cautions(found: Intervals) -> list[str]:
+    """What limits the intervals, without options, which readers of a page do not have."""
+    first = found.caution()
+    return ([] if first is None else [f"{capital(first.text)}."]) + found.class_cautions()
+
+
+def in_python(sentence: str) -> str:
+    """Write options of the command line as arguments."""
+    sentence = sentence.replace("--blocks auto", 'blocks="auto"')
+    return re.sub(r"--group-by (\S+?)(?=\.? |\.?$)", _argument, sentence)
+
+
+def _argument(found: re.Match[str]) -> str:
+    return f"groups={found[1].strip(chr(39))!r}"
+
+
+def verdict(report: Report) -> str:
+    """The verdict of a report: mean IoU and the costliest error."""
     absent = _absent(report)
     if math.isnan(report.mean_iou):
         if not absent or report.protocol.absent != "nan":
-            return "There is no mean IoU: no class that takes part in it has a defined IoU."
+            return "Mean IoU is undefined: no included class has a defined IoU."
         names, have = listed(absent, NAMED), "has" if len(absent) == 1 else "have"
-        return f"There is no mean IoU by protocol {report.protocol.name}: {names} {have} no IoU."
+        name = report.protocol.name
+        return f"Mean IoU is undefined under protocol {name}: {names} {have} no IoU."
     total = plural(len(report.class_names), "class", "classes")
-    mean = f"Mean IoU over {report.mean_iou_classes} of {total} is {percent(report.mean_iou)}"
-    interval = "" if intervals is None else f", {interval_text(intervals)}"
+    mean = f"Mean IoU {percent(report.mean_iou)} over {report.mean_iou_classes} of {total}."
     steps = [step for step in report.next_steps if step.kind != "few_images"]
-    held_back = _held_back(steps, report.unit) if steps else ""
     if absent and report.protocol.absent == "zero" and not report.protocol.needs_images:
-        # What the mean would be without them, less what it is.
+        # The mean without the absent classes, minus the mean.
         lost = report.mean_iou * len(absent) / max(report.mean_iou_classes - len(absent), 1)
         if lost > max((step.gain for step in steps), default=0.0):
-            held_back = plural(len(absent), "class that does", "classes that do")
-            held_back += f" not occur count{'s' if len(absent) == 1 else ''} as 0 by protocol "
-            held_back += f"{report.protocol.name} ({points(lost)} points)"
-    return f"{mean}{interval}{f'; what holds it back most: {held_back}' if held_back else ''}."
+            count_as = "class counts" if len(absent) == 1 else "classes count"
+            zero = f"{len(absent)} absent {count_as} as 0 under protocol {report.protocol.name}"
+            return f"{mean} Largest loss: {zero} ({points(lost)} points)."
+    return f"{mean} Costliest error: {_costliest(steps, report.unit)}" if steps else mean
 
 
 def _absent(report: Report) -> list[str]:
-    """Classes in neither truth nor prediction that are not left out of the mean by name."""
+    """Included classes in neither truth nor prediction."""
     rows = zip(report.classes, report.include, strict=True)
     return [called(row.name) for row, kept in rows if kept and row.status == "absent"]
 
 
-def _held_back(steps: Sequence[NextStep], unit: str) -> str:
-    """What costs most; of classes that are never predicted all, where one of them comes first."""
-    # One cell may hold all that a class misses; that the class is missed says more.
+def _costliest(steps: Sequence[NextStep], unit: str) -> str:
+    """The costliest error; all classes that are never predicted, if one of them comes first."""
+    # If one cell contains all pixels that a class misses, that the class is missed is said.
     first = max(steps, key=lambda step: (round(step.gain, 12), step.kind != "confusion"))
-    missed = [str(step.truth) for step in steps if step.kind == "missed_class"]
-    each = " each" if first.kind == "missed_class" and len(missed) > 1 else ""
+    truth, pred = called(str(first.truth)), called(str(first.pred))
+    cost = f"{points(first.gain)} points"
     if first.kind == "missed_class":
-        names = listed([called(name) for name in missed], NAMED)
-        what = f"{names} {'are' if each else 'is'} never predicted"
-    elif first.kind == "false_class":
+        missed = [called(str(step.truth)) for step in steps if step.kind == "missed_class"]
+        if len(missed) > 1:
+            return f"{listed(missed, NAMED)} are never predicted (up to {cost} each)."
+        return f"{truth} is never predicted ({cost})."
+    if first.kind == "false_class":
         pixels = plural(first.pixels, unit.removesuffix("s"))
-        what = f"{called(str(first.pred))} is predicted on {pixels} and nowhere in the truth"
-    elif first.kind == "swapped_classes":
-        what = f"{called(str(first.truth))} and {called(str(first.pred))} are taken for each other"
-    else:
-        answer = "no class" if first.pred is None else called(first.pred)
-        share = f"{percent(first.share)} of the {unit} of {called(str(first.truth))}"
-        what = f"{share} are predicted as {answer}"
-    gain = f"up to {points(first.gain)}" if each else points(first.gain)
-    return f"{what} ({gain} points{each})"
+        return f"{pred} is predicted on {pixels} but never occurs in the truth ({cost})."
+    if first.kind == "swapped_classes":
+        return f"{truth} and {pred} are mostly predicted as each other; swapped labels? ({cost})"
+    answer = "outside all classes" if first.pred is None else f"as {pred}"
+    return f"{percent(first.share)} of {truth} {unit} predicted {answer} ({cost})."
 
 
 def accuracy_text(report: Report) -> str:
-    """The means beside mean IoU, in a line; Dice is what volumes are scored by."""
+    """The interval and the other means in a line; volumes also have Dice."""
+    found = report.intervals_or_default
+    interval = [] if found is None else [interval_text(found)]
     means = {"mean Dice": report.mean_dice} if report.unit == "voxels" else {}
     means |= {"pixel accuracy": report.pixel_accuracy, "mean accuracy": report.mean_accuracy}
-    text = " · ".join(f"{name} {cell(value)}" for name, value in means.items())
+    text = " · ".join([*interval, *(f"{name} {cell(value)}" for name, value in means.items())])
     return text[0].upper() + text[1:]
 
 
-#: How predictions were brought to the grid of their truth, in words.
+#: How predictions were aligned with the truth.
 _ALIGNED = {
-    "reorient": "axes of predictions exchanged where they differ",
-    "ignore": "geometry of the files ignored",
+    "reorient": "prediction axes reoriented to match the truth",
+    "ignore": "file geometry ignored",
     "nearest": "predictions resized",
 }
 
 
 def pairs_text(report: Report) -> str:
-    """How many pairs were counted, what is missing of them, and how they were aligned."""
-    left_out = f" ({report.left_out} left out)" if report.left_out else ""
-    lacks = (("unfinished", "not finished"), ("partial", "not complete"))
-    found = [(said, report.provenance.get(name)) for name, said in lacks]
-    rest = "".join(f", {said}: {text}" for said, text in found if text)
+    """Number of pairs, what is missing, and how they were aligned."""
+    skipped = f" ({report.left_out} skipped)" if report.left_out else ""
+    lacks = (("unfinished", "unfinished"), ("partial", "shards missing"))
+    found = [(reason, report.provenance.get(name)) for name, reason in lacks]
+    rest = "".join(f", {reason}: {text}" for reason, text in found if text)
     first = next(iter(report.provenance.get("merged", ())), report.provenance)
     aligned = [str(first.get(name)) for name in ("geometry", "resize_pred")]
     rest += "".join(f", {_ALIGNED[how]}" for how in aligned if how in _ALIGNED)
-    return f"{plural(report.pairs, 'pair')}{left_out}{rest}"
+    return f"{plural(report.pairs, 'pair')}{skipped}{rest}"
+
+
+def counts_text(report: Report) -> str:
+    """Number of pairs, of pixels and of ignored pixels."""
+    ignored = f"{count(report.ignored)} ignored ({ignored_text(report)})"
+    return f"{pairs_text(report)}, {count(report.pixels)} {report.unit}, {ignored}"
 
 
 def skipped_text(report: Report) -> str:
-    """Which classes the mean leaves out, and why."""
+    """Which classes are excluded from the mean, and why."""
     by_reason: dict[str, list[str]] = {}
     for index, why in report.iou_mean.skipped.items():
         by_reason.setdefault(why, []).append(printable(report.class_names[index]))
@@ -175,7 +220,7 @@ def skipped_text(report: Report) -> str:
 
 
 def with_short_names(comparison: Comparison) -> Comparison:
-    """Give the models short names, where they differ."""
+    """Shorten the names of the models if they stay distinct."""
     short = [short_name(name) for name in comparison.names]
     if len({*short}) < len(short) or not all(short):
         return comparison
@@ -189,7 +234,7 @@ def with_short_names(comparison: Comparison) -> Comparison:
 
 
 def short_name(name: str) -> str:
-    """A path's last part: a run is named by the folder of its predictions unless it was named.
+    """The last part of a path; by default, a run has the name of its prediction folder.
 
     Examples
     --------
@@ -200,7 +245,7 @@ def short_name(name: str) -> str:
 
 
 def top_steps(steps: Sequence[NextStep], number: int = 3) -> list[NextStep]:
-    """The steps that gain most, no two of the same class of the truth."""
+    """The steps with the largest gains, each for a different truth class."""
     first: dict[str | None, NextStep] = {}
     for step in steps:
         first.setdefault(step.truth, step)

@@ -120,7 +120,7 @@ def test_a_class_that_vanishes_is_skipped_and_reported():
     assert cat.undefined_share == pytest.approx(0.75**4, abs=0.012)
     assert (cat.value, cat.low, cat.high) == (0.75, 0.75, 0.75)
     assert (cat.units, cat.few, found.overall.undefined_share) == (1, True, 0.0)
-    assert found.few == ("road", "cat")
+    assert found.unreliable_classes == ("road", "cat")
     assert "Without a value in some resamples: cat (31" in " ".join(found.sentences())
 
 
@@ -145,7 +145,7 @@ def test_absent_class_has_no_interval():
     absent = found.classes[1]
     assert np.isnan([absent.value, absent.low, absent.high, absent.standard_error]).all()
     assert absent.undefined_share == 1.0
-    assert found.few == ("0",)
+    assert found.unreliable_classes == ("0",)
 
 
 def test_wider_level_is_wider():

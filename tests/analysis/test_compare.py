@@ -92,17 +92,17 @@ def test_influential_are_leave_one_out():
     a, b = models(images=12)
     pair = compare(a, b, influential=3, **FEW).pairs[0]
     whole = float(mean_iou(b.counts.summed()) - mean_iou(a.counts.summed()))
-    for image in (*pair.for_a, *pair.for_b):
+    for image in (*pair.favours_a, *pair.favours_b):
         i = a.ids.index(image.id)
         kept = np.arange(12) != i
         without = mean_iou(b.counts[kept].summed()) - mean_iou(a.counts[kept].summed())
         assert image.effect == pytest.approx(whole - float(without))
         assert image.a == pytest.approx(float(mean_iou(a.counts[i])))
-    assert len(pair.for_b) == 3
-    effects = [m.effect for m in pair.for_b]
+    assert len(pair.favours_b) == 3
+    effects = [m.effect for m in pair.favours_b]
     assert effects == sorted(effects, reverse=True)
     assert effects[-1] > 0
-    assert all(m.effect < 0 for m in pair.for_a)
+    assert all(m.effect < 0 for m in pair.favours_a)
 
 
 def test_ranking_of_several():
@@ -215,7 +215,7 @@ def test_class_that_one_model_only_invents_is_pointed_out():
     a = replace(a, counts=without_pole(a.counts, 0))
     b = replace(b, counts=without_pole(b.counts, 1))
     found = compare(a, b, **FEW)
-    assert found.pairs[0].one_sided == ("pole",)
+    assert found.pairs[0].defined_for_one == ("pole",)
     assert np.isnan(found.pairs[0].classes[2].p)
     assert any("means cover different classes" in s for s in found.sentences())
 

@@ -7,7 +7,7 @@ import pytest
 
 from segiou import compare, score
 from segiou.analysis.bootstrapping import bootstrap
-from segiou.analysis.comparing import permutation_p
+from segiou.analysis.comparing import permutation_test
 from segiou.analysis.dependence import (
     Blocks,
     Dependence,
@@ -177,7 +177,7 @@ def test_blocks_that_are_swapped_are_stretches():
 def test_flips_of_blocks_are_all_looked_at_where_they_are_few():
     a, b = frames(12, seed=1), frames(12, seed=2, shift=0.3)
     units = Blocks(one_sequence(12), 4.0).units([str(i) for i in range(12)])
-    found = permutation_p(*(statistic(c, units=units) for c in (a, b)), 100, 0)
+    found = permutation_test(*(statistic(c, units=units) for c in (a, b)), 100, 0)
     assert (found.permutations, found.exact) == (8, True)
     assert found.p[0] * 8 == pytest.approx(round(found.p[0] * 8))
 

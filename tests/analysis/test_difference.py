@@ -19,8 +19,8 @@ def explained(a, b, names=("plain", "keen")):
 def test_the_silent_winner_is_told_unasked():
     found = explained(PLAIN, KEEN)
     assert found.disagree
-    assert found.wins_by_silence
-    assert (found.silent_hits, found.silent_false_alarms) == (0.04, 0.07)
+    assert found.wins_by_omission
+    assert (found.omitted_tp, found.omitted_fp) == (0.04, 0.07)
     assert found.sentences()[1] == (
         "plain wins on accuracy only because it never predicts 1 rare class: person. keen "
         "predicts it, correctly on 4.00 % of all pixels and as false positives on 7.00 %. That "
@@ -32,7 +32,7 @@ def test_order_of_the_models_only_turns_signs():
     a, b = explained(PLAIN, KEEN), explained(KEEN, PLAIN, ("keen", "plain"))
     assert a.sentences()[:2] == b.sentences()[:2]
     assert a.accuracy_difference == -b.accuracy_difference
-    assert a.silent == b.silent == ("person",)
+    assert a.omitted == b.omitted == ("person",)
 
 
 def test_parts_sum_to_the_differences():
@@ -47,7 +47,7 @@ def test_silence_that_does_not_explain_the_lead_is_said_more_softly():
     # keen is also worse on road by itself: 2 pixels of three are taken for nothing.
     worse = Counts(tp=[700, 40], fp=[10, 20], fn=[250, 10], tn=[40, 930])
     found = explained(PLAIN, worse)
-    assert not found.wins_by_silence
+    assert not found.wins_by_omission
     assert "plain never predicts 1 rare class (person)" in found.sentences()[1]
 
 
@@ -57,20 +57,20 @@ def test_hits_are_held_against_false_alarms():
     keen = Counts([480, 380, 40], [30, 0, 70], [70, 20, 10], [420, 600, 880])
     found = explain_difference(lazy, keen, ["road", "tree", "person"])
     assert found.disagree
-    assert found.silent == ("person",)
-    assert not found.wins_by_silence
+    assert found.omitted == ("person",)
+    assert not found.wins_by_omission
 
 
 def test_agreeing_scores():
     found = explained(KEEN, Counts(tp=[940, 45], fp=[5, 10], fn=[10, 5], tn=[45, 940]))
     assert not found.disagree
     assert found.sentences()[0].startswith("keen is ahead in pixel accuracy (98.50 %")
-    assert found.silent == ()
+    assert found.omitted == ()
 
 
 def test_equal_models():
     found = explained(KEEN, KEEN)
-    assert found.silent == ()
+    assert found.omitted == ()
     assert found.sentences()[-1] == "No class differs between them."
 
 
@@ -82,7 +82,7 @@ def test_different_truths_are_refused():
 
 def test_to_dict_is_json():
     found = json.loads(json.dumps(explained(PLAIN, KEEN).to_dict(), allow_nan=False))
-    assert found["wins_by_silence"] is True
+    assert found["wins_by_omission"] is True
     assert [m["never_predicted"] for m in found["models"]] == [["person"], []]
 
 
@@ -91,8 +91,8 @@ def test_camvid_small_wins_only_by_never_predicting_five_rare_classes(camvid_tab
     found = explain_difference(small, base, camvid_tables["class_names"], names=("small", "base"))
     assert found.models[0].pixel_accuracy == pytest.approx(0.8424, abs=5e-5)
     assert found.models[1].mean_iou == pytest.approx(0.4679, abs=5e-5)
-    assert found.wins_by_silence
-    assert found.silent == ("pole", "sign", "fence", "pedestrian", "bicyclist")
+    assert found.wins_by_omission
+    assert found.omitted == ("pole", "sign", "fence", "pedestrian", "bicyclist")
     assert "small wins on accuracy only because it never predicts 5 rare classes" in " ".join(
         found.sentences()
     )

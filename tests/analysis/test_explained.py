@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segiou import ChannelCounts
-from segiou.analysis.baselines import majority_counts, random_iou, skill, weighted_mean
+from segiou.analysis.baselines import majority_counts, random_iou, skill_score, weighted_mean
 from segiou.analysis.imbalance import explain
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean_accuracy, mean_iou, pixel_accuracy
@@ -36,7 +36,7 @@ def test_all_background_by_hand():
     assert cell.false_positive_part == pytest.approx(0.0)
     assert background.gap_part == pytest.approx(0.025)
     assert found.never_predicted == ("cell",)
-    assert found.majority.answer == "background"
+    assert found.majority.predicted_class == "background"
     assert (found.majority.pixel_accuracy, found.majority.mean_iou) == (0.95, 0.475)
     assert (found.majority.accuracy_skill, found.majority.mean_iou_skill) == (0.0, 0.0)
 
@@ -172,8 +172,8 @@ def test_refusals():
 
 
 def test_skill_of_a_perfect_baseline_is_undefined():
-    assert np.isnan(skill(1.0, 1.0))
-    assert skill([0.5, 0.0], 0.5).tolist() == [0.0, -1.0]
+    assert np.isnan(skill_score(1.0, 1.0))
+    assert skill_score([0.5, 0.0], 0.5).tolist() == [0.0, -1.0]
 
 
 def test_majority_counts_keep_images():

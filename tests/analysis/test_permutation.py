@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from segiou.analysis.comparing import holm, permutation_p
+from segiou.analysis.comparing import holm_adjust, permutation_test
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import ConfusionCounts, Counts
@@ -42,7 +42,7 @@ def swapped(a, b, signs):
 def test_exact_enumeration_is_every_swap():
     a, b = two_models(6)
     deltas = np.abs([swapped(a, b, signs) for signs in product([0, 1], repeat=6)])
-    found = permutation_p(*statistics(a, b), 64, seed=0)
+    found = permutation_test(*statistics(a, b), 64, seed=0)
     assert (found.permutations, found.exact) == (64, True)
     assert found.p[0] == (deltas >= deltas[0] - 1e-12).sum() / 64
 
@@ -68,7 +68,7 @@ def test_scipy_gives_the_same_exact_p():
         n_resamples=np.inf,
         alternative="two-sided",
     )
-    ours = permutation_p(*statistics(a, b), 1000, seed=0)
+    ours = permutation_test(*statistics(a, b), 1000, seed=0)
     assert ours.exact
     # SciPy doubles the smaller tail, which is the same: swapping all turns the sign.
     assert ours.p[0] == pytest.approx(theirs.pvalue)
@@ -76,8 +76,8 @@ def test_scipy_gives_the_same_exact_p():
 
 def test_random_swaps_come_near_the_exact_p():
     a, b = two_models(10, lift=8)
-    exact = permutation_p(*statistics(a, b), 1024, seed=0)
-    drawn = permutation_p(*statistics(a, b), 1023, seed=0)
+    exact = permutation_test(*statistics(a, b), 1024, seed=0)
+    drawn = permutation_test(*statistics(a, b), 1023, seed=0)
     assert (exact.exact, drawn.exact) == (True, False)
     assert 0.02 < exact.p[0] < 0.98
     error = 5 * np.sqrt(exact.p * (1 - exact.p) / 1023) + 1e-3
@@ -86,18 +86,18 @@ def test_random_swaps_come_near_the_exact_p():
 
 def test_formula_of_random_swaps_counts_the_data_itself():
     a, b = two_models(40, lift=60)
-    found = permutation_p(*statistics(a, b), 99, seed=0)
+    found = permutation_test(*statistics(a, b), 99, seed=0)
     assert found.p[0] == 1 / 100
 
 
 def test_equal_models_have_p_one():
     a, _ = two_models(8)
-    assert permutation_p(*statistics(a, a), 100, seed=0).p.tolist() == [1.0] * 4
+    assert permutation_test(*statistics(a, a), 100, seed=0).p.tolist() == [1.0] * 4
 
 
 def test_groups_are_swapped_whole():
     a, b = two_models(6)
-    grouped = permutation_p(*statistics(a, b, groups=list("xxyyzz")), 100, seed=0)
+    grouped = permutation_test(*statistics(a, b, groups=list("xxyyzz")), 100, seed=0)
     deltas = np.abs([swapped(a, b, np.repeat(signs, 2)) for signs in product([0, 1], repeat=3)])
     assert grouped.permutations == 8
     assert grouped.p[0] == (deltas >= deltas[0] - 1e-12).sum() / 8
@@ -106,7 +106,7 @@ def test_groups_are_swapped_whole():
 @pytest.mark.parametrize("aggregate", ["D", "I", "C"])
 def test_order_of_the_models_does_not_matter(aggregate):
     a, b = statistics(*two_models(7), aggregate=aggregate)
-    first, second = permutation_p(a, b, 500, 0), permutation_p(b, a, 500, 0)
+    first, second = permutation_test(a, b, 500, 0), permutation_test(b, a, 500, 0)
     assert first.p == pytest.approx(second.p)
 
 
@@ -114,16 +114,16 @@ def test_no_value_no_p():
     zero = np.zeros((3, 1), np.int64)
     a = Counts(zero, zero, zero, zero + 5)
     b = Counts(zero, zero + 1, zero, zero + 4)
-    assert np.isnan(permutation_p(*statistics(a, b), 100, 0).p).all()
+    assert np.isnan(permutation_test(*statistics(a, b), 100, 0).p).all()
 
 
 def test_holm_by_hand():
     # 4 × .005, 3 × .01, 2 × .03, then .04 held up by the one before
     p = np.array([0.03, 0.005, 0.04, 0.01])
-    assert holm(p) == pytest.approx([0.06, 0.02, 0.06, 0.03])
-    assert holm(np.array([0.6, 0.7])).tolist() == [1.0, 1.0]
-    assert np.isnan(holm(np.array([np.nan]))).all()
-    assert holm(np.array([])).size == 0
+    assert holm_adjust(p) == pytest.approx([0.06, 0.02, 0.06, 0.03])
+    assert holm_adjust(np.array([0.6, 0.7])).tolist() == [1.0, 1.0]
+    assert np.isnan(holm_adjust(np.array([np.nan]))).all()
+    assert holm_adjust(np.array([])).size == 0
 
 
 def test_holm_is_its_formula():
@@ -131,10 +131,10 @@ def test_holm_is_its_formula():
     p = rng.uniform(size=20) ** 3
     ranked = np.sort(p)
     by_hand = [min(1, max((20 - j) * ranked[j] for j in range(i + 1))) for i in range(20)]
-    assert np.sort(holm(p)) == pytest.approx(by_hand)
+    assert np.sort(holm_adjust(p)) == pytest.approx(by_hand)
 
 
 def test_more_images_than_a_float_has_powers_of_two():
     a, b = two_models(1100, lift=1)
-    found = permutation_p(*statistics(a, b), 10, seed=0)
+    found = permutation_test(*statistics(a, b), 10, seed=0)
     assert (found.permutations, found.exact) == (10, False)

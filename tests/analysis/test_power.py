@@ -3,7 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from segiou.analysis.comparing import permutation_p, power
+from segiou.analysis.comparing import permutation_test, power
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import Counts
@@ -59,7 +59,7 @@ def test_power_is_that_of_the_permutation_test():
                              s.sums[drawn, 3:]), "recall", units=units_of(number))
             for s in (a, b)
         ]  # fmt: skip
-        p = permutation_p(*parts, 199, seed=int(rng.integers(1 << 30))).p[0]
+        p = permutation_test(*parts, 199, seed=int(rng.integers(1 << 30))).p[0]
         seen += p < 0.05 and parts[1].values[0] > parts[0].values[0]
     grid = dict(power(a, b, simulations=4000).grid)
     near = np.interp(np.log(number), np.log(list(grid)), list(grid.values()))

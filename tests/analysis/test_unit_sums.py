@@ -6,7 +6,7 @@ import pytest
 from segiou import compare, score
 from segiou.analysis import units
 from segiou.analysis.bootstrapping import bootstrap, influence
-from segiou.analysis.comparing import permutation_p, power
+from segiou.analysis.comparing import permutation_test, power
 from segiou.analysis.statistics import image_scores, statistic
 from segiou.analysis.units import CountParts, units_of, weighted
 from segiou.counting.counts import Counts
@@ -77,7 +77,7 @@ def test_tests_and_power_take_sparse_tables(as_large):
     as_large()
     large = [statistic(run.counts, units=units_of(14)) for run in runs]
     assert not isinstance(large[0].sums, np.ndarray)
-    assert np.array_equal(permutation_p(*large, 50, 0).p, permutation_p(*small, 50, 0).p)
+    assert np.array_equal(permutation_test(*large, 50, 0).p, permutation_test(*small, 50, 0).p)
     assert power(*large, simulations=20) == power(*small, simulations=20)
     weights = np.arange(28).reshape(2, 14)
     assert np.array_equal(weighted(weights, large[0].sums), weights @ small[0].sums)

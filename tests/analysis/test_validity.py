@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from segiou.analysis.bootstrapping import limits_of, resampled
-from segiou.analysis.comparing import permutation_p
+from segiou.analysis.comparing import permutation_test
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import ConfusionCounts, Counts
@@ -132,7 +132,7 @@ def test_p_is_uniform_where_nothing_differs():
     for repeat in range(2000 if FULL else 200):
         index = rng.integers(0, 5000, 40)
         pair = (statistic(c[index], units=units_of(40)) for c in (other, again))
-        found.append(permutation_p(*pair, 199, seed=repeat).p)
+        found.append(permutation_test(*pair, 199, seed=repeat).p)
     values = np.array(found)
     for column in values.T:
         # Steps of 1/200 are fine enough for a test against the continuous distribution.

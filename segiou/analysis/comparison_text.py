@@ -1,0 +1,193 @@
+"""Sentences of a comparison: verdict, evidence, one caution, and the method."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+from segiou._support import text
+from segiou.analysis.dependence import Caution
+from segiou.analysis.units import FEW_UNITS
+
+if TYPE_CHECKING:
+    from segiou.analysis.comparison import Comparison, PairComparison
+
+
+#: The names of an earlier run and of this one, which read as words.
+BASELINE = ("the baseline", "this run")
+
+
+def opening(found: Comparison, pair: PairComparison) -> list[str]:
+    """Verdict, evidence and at most one caution."""
+    lines = [verdict(found, pair), evidence(found, pair)]
+    if (doubt := caution(found, pair)) is not None:
+        lines.append(f"Caution: {doubt}")
+    return [line for line in lines if line]
+
+
+def caution(found: Comparison, pair: PairComparison) -> Caution | None:
+    """The first caution that changes how to read the evidence, if any."""
+    if not pair.overall.delta or math.isnan(pair.overall.delta):
+        return None
+    if (doubt := found.unit_caution(p=True)) is not None:
+        return doubt
+    if not pair.defined_for_one:
+        return None
+    names = text.classes(pair.defined_for_one)
+    has = "has" if len(pair.defined_for_one) == 1 else "have"
+    means = "so the two means cover different classes"
+    return Caution(f"{names} {has} a score for only one model, {means}")
+
+
+def contributions(found: Comparison, pair: PairComparison) -> str:
+    """The classes that contribute most to a significant difference in mean IoU."""
+    whole, parts = pair.overall.delta, pair.imbalance.mean_iou_parts
+    if not pair.overall.differs(found.level) or abs(sum(parts.values()) - whole) > 1e-9:
+        return ""
+    most = sorted(parts.items(), key=lambda item: -abs(item[1]))[:3]
+    shown = [f"{text.called(name)} {text.signed_points(part)}" for name, part in most if part]
+    return f"Largest contributions to the {text.change(whole)}: {', '.join(shown)}."
+
+
+def method(found: Comparison, pair: PairComparison, *, options: bool = True) -> list[str]:
+    """Test, independence, power and scope; ``options`` names those of the command line."""
+    independence, scope = limitations(found, options=options)
+    return [_test(found, pair), independence, *_power(found, pair), scope]
+
+
+def limitations(found: Comparison, *, options: bool = True) -> list[str]:
+    """Independence and scope."""
+    said = found.dependence.sentences() if found.dependence else []
+    if not said:
+        said = [f"{found.unit}s are assumed to be independent."]
+    elif found.unsafe and options:
+        said.append("If the images are independent, use --group-by none.")
+    first, *others = said
+    return [" ".join([f"Independence: {first[:1].lower()}{first[1:]}", *others]), _scope(found)]
+
+
+def verdict(found: Comparison, pair: PairComparison) -> str:
+    """The outcome, with the scores of both models."""
+    words = _outcome(found, pair)
+    return text.capital(words) if found.names == BASELINE else words
+
+
+def _outcome(found: Comparison, pair: PairComparison) -> str:
+    score = pair.overall
+    show = partial(text.shown, unit=found.score_unit, undefined="undefined")
+    names = f"{pair.a} and {pair.b}"
+    if math.isnan(score.delta):
+        lacking = [name for name, x in ((pair.a, score.a), (pair.b, score.b)) if math.isnan(x)]
+        of = f" of {lacking[0]}" if len(lacking) == 1 else ""
+        return f"Cannot compare {names}: {score.name}{of} is undefined."
+    values = f"{score.name} {show(score.a)} vs {show(score.b)}"
+    if not pair.images_differing:
+        return f"{names} are identical: {score.name} {show(score.a)}."
+    if not score.delta:
+        return f"{names} have the same {score.name}: {show(score.a)}."
+    if _least_p(found) >= 1 - found.level or found.few_groups:
+        return f"Not enough {found.unit}s to compare {names}: {values}."
+    rises = (score.delta > 0) == (found.better == "higher")
+    first, second = (pair.b, pair.a) if rises else (pair.a, pair.b)
+    both = (score.b, score.a) if rises else (score.a, score.b)
+    ordered = f"{score.name} {show(both[0])} vs {show(both[1])}"
+    verb = "higher"
+    if found.better == "lower":
+        verb, lower = "better", text.change(abs(score.delta), found.score_unit).lstrip("+")
+        ordered = f"{ordered} ({lower} lower)"
+    outside, unlikely = _outcomes(found, pair)
+    if outside and unlikely:
+        return f"{first} scores {verb} than {second}: {ordered}."
+    if outside or unlikely:
+        return f"Borderline: {first} may score {verb} than {second}: {ordered}."
+    return f"No significant difference between {names}: {values}."
+
+
+def _outcomes(found: Comparison, pair: PairComparison) -> tuple[bool, bool]:
+    """Whether the interval excludes 0 (if there is one), and whether p is significant."""
+    score = pair.overall
+    unlikely = score.p_holm < 1 - found.level
+    return (unlikely if math.isnan(score.low) else score.low > 0 or score.high < 0), unlikely
+
+
+def _least_p(found: Comparison) -> float:
+    """The smallest p that a permutation test over so few units can give."""
+    return 2.0 ** (1 - found.units)
+
+
+def evidence(found: Comparison, pair: PairComparison) -> str:
+    """Difference, interval, p and number of units; second minus first."""
+    score = pair.overall
+    if math.isnan(score.delta):
+        return ""
+    images = text.plural(found.images, "image")
+    if not pair.images_differing:
+        classes = f", {text.plural(len(pair.classes), 'class', 'classes')}" if pair.classes else ""
+        return f"All counts are equal on {images}{classes}."
+    if not score.delta:
+        return f"Their counts differ in {pair.images_differing} of {images}."
+    interval = "no interval"
+    if not math.isnan(score.low):
+        ends = [text.shown_change(x, found.score_unit) for x in (score.low, score.high)]
+        interval = f"{100 * found.level:g} % interval {ends[0]} to {ends[1]}"
+    p = text.p_text(score.p_holm)
+    about = [found.resampled.partition(",")[0]]
+    if len(found.pairs) > 1:
+        about.append("Holm-adjusted")
+    if (least := _least_p(found)) >= 1 - found.level:
+        about.append(f"smallest possible p {least:.2f}")
+    line = (
+        f"{pair.b} − {pair.a.removeprefix('the ')}: {text.change(score.delta, found.score_unit)}, {interval}, "
+        f"p {'< ' if p.startswith('<') else '= '}{p.removeprefix('<')} ({'; '.join(about)})."
+    )
+    outside, unlikely = _outcomes(found, pair)
+    disagree = outside != unlikely and least < 1 - found.level and not found.few_groups
+    return f"{line} The interval and the test disagree." if disagree else line
+
+
+def _test(found: Comparison, pair: PairComparison) -> str:
+    number = f"{text.count(pair.permutations)} permutations"
+    test = f"paired permutation test ({f'exact, {number}' if pair.exact else number})"
+    if not found.few_groups:
+        kind = "paired bootstrap" if found.method == "percentile" else "paired BCa bootstrap"
+        test = f"{kind} ({text.count(found.resamples)} resamples) and {test}"
+    adjusted = "; class p-values Holm-adjusted" if pair.classes else ""
+    return f"Test: {test} over {found.unit}s, seed {found.seed}{adjusted}."
+
+
+def _power(found: Comparison, pair: PairComparison) -> list[str]:
+    """How many units would detect the difference; nothing without a difference."""
+    power = pair.power
+    if not pair.overall.delta or math.isnan(pair.overall.delta) or found.units < FEW_UNITS:
+        return []
+    of = f"Power ({pair.b} vs {pair.a})" if len(found.pairs) > 1 else "Power"
+    if math.isnan(power.now):
+        return [f"{of}: the sample size for this difference cannot be estimated from this run."]
+    unit, target = f"{power.unit}s", "with 80 % power"
+    now = f"with {power.units}, power is {text.roughly(power.now)}"
+    independent = " (assuming independence)" if found.unsafe else ""
+    if power.needed is None:
+        most = text.count(power.grid[-1][0])
+        small = f"even {most} {unit} would not detect a difference this small {target}"
+        return [f"{of}: {small}{independent}; {now}."]
+    number = f"about {text.count(power.needed)} {unit}"
+    if power.needed > power.units:
+        takes = f"detecting a difference this small {target} takes {number}"
+        return [f"{of}: {takes}{independent}; {now}."]
+    fewer = " or fewer" if power.needed == power.grid[0][0] else ""
+    enough = f"{number}{fewer} are enough to detect this difference {target}"
+    return [f"{of}: {enough}{independent}; {now}."]
+
+
+def _scope(found: Comparison) -> str:
+    others, sequences = f"similar {found.unit}s", ""
+    if found.dependence is not None:
+        if found.block_length is not None:
+            others = f"other parts of {found.dependence.where}"
+        elif found.dependence.few_sequences:
+            others = f"other images of {found.dependence.where}"
+        if not others.startswith("similar"):
+            sequences = "other sequences, "
+    rest = text.capital(f"{sequences}other kinds of images and retraining are not covered.")
+    return f"Scope: {others}, with these trained models. {rest}"
