@@ -30,10 +30,8 @@ def caution(found: Comparison, pair: PairComparison) -> Caution | None:
     """The first caution that changes how to read the evidence, if any."""
     if not pair.overall.delta or math.isnan(pair.overall.delta):
         return None
-    if (doubt := found.unit_caution(p=True)) is not None:
-        return doubt
-    if not pair.defined_for_one:
-        return None
+    if found.few_groups or not pair.defined_for_one:
+        return found.unit_caution(p=True)
     names = text.classes(pair.defined_for_one)
     has = "has" if len(pair.defined_for_one) == 1 else "have"
     means = "so the two means cover different classes"
@@ -137,8 +135,9 @@ def evidence(found: Comparison, pair: PairComparison) -> str:
         about.append("Holm-adjusted")
     if (least := _least_p(found)) >= 1 - found.level:
         about.append(f"smallest possible p {least:.2f}")
+    delta = text.change(score.delta, found.score_unit)
     line = (
-        f"{pair.b} − {pair.a.removeprefix('the ')}: {text.change(score.delta, found.score_unit)}, {interval}, "
+        f"{pair.b} − {pair.a.removeprefix('the ')}: {delta}, {interval}, "
         f"p {'< ' if p.startswith('<') else '= '}{p.removeprefix('<')} ({'; '.join(about)})."
     )
     outside, unlikely = _outcomes(found, pair)

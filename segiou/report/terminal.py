@@ -309,7 +309,7 @@ def _class_columns(report: Report, rows: Sequence[ClassRow], heading: str) -> It
     for name, rank in (("Dice", 3), ("precision", 4), ("recall", 5), ("share", 6)):
         yield Column(name, [cell(getattr(row, name.lower())) for row in rows], rank)
     if report.intervals is not None and heading == "class":
-        ranges = [range_text(report.interval_of(row.name)) for row in rows]
+        ranges = [range_text(report.iou_interval(row.name)) for row in rows]
         yield Column(f"IoU, {100 * report.intervals.level:g} % interval", ranges, 7)
     yield Column("", [Text(_bar(row.iou), tone_of(row.iou)) for row in rows], 1, is_text=True)
     excluded = {n for n, kept in zip(report.class_names, report.include, strict=True) if not kept}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from segiou import score
+from segiou import analysis, score
 from segiou.analysis.bootstrapping import bootstrap
 from segiou.analysis.comparing import DifferentImagesError, compare
 from segiou.counting.counts import ConfusionCounts, Counts
@@ -113,7 +113,6 @@ def test_ranking_of_several():
     assert [(p.a, p.b) for p in found.pairs] == [("m0", "m1"), ("m0", "m2"), ("m1", "m2")]
     ps = sorted(p.overall.p for p in found.pairs)
     assert min(p.overall.p_holm for p in found.pairs) == pytest.approx(3 * ps[0])
-    assert "In order of mean IoU" in found.sentences()[0]
 
 
 def test_a_model_against_itself_shares_the_first_place():
@@ -123,9 +122,11 @@ def test_a_model_against_itself_shares_the_first_place():
     pair = found.pairs[0]
     assert (pair.overall.delta, pair.overall.low, pair.overall.p) == (0.0, 0.0, 1.0)
     assert pair.power.needed is None
-    assert (
-        found.sentences()[0] == f"m0 and twin have the same mean IoU, {100 * pair.overall.a:.2f} %."
-    )
+    assert found.sentences() == [
+        f"m0 and twin are identical: mean IoU {100 * pair.overall.a:.2f} %.",
+        "All counts are equal on 30 images, 3 classes.",
+    ]
+    assert "Classes" not in found.to_text()
 
 
 def test_bca_and_other_metrics():
@@ -163,28 +164,40 @@ def test_groups_in_every_form(groups):
     found = compare(a, b, groups=groups, **FEW)
     assert (found.unit, found.units, found.images) == ("group", 3, 30)
     assert found.pairs[0].exact
-    told = " ".join(found.sentences())
-    assert "With 3 groups no p below 0.25 is possible" in told
-    assert "3 groups are too few for an interval over groups" in told
+    verdict, evidence, caution = found.pair_sentences(found.pairs[0])
+    assert verdict.startswith("Not enough groups to compare m0 and m1")
+    assert "no interval, p = 0.25 (3 groups; smallest possible p 0.25)." in evidence
+    assert "at least 10 groups" in caution and "--blocks auto" in caution
     assert np.isnan([found.pairs[0].overall.low, found.ranking[0].low]).all()
 
 
-def test_text_says_what_was_found():
-    a, b = models()
+def test_text_gives_verdict_evidence_and_titled_sections():
+    a, b = models(images=120)
     found = compare(a, b, **FEW)
-    text = found.to_text(80)
-    assert "m1 is " in text
-    assert "The difference is unlikely to be one of these images alone" in text.replace("\n", " ")
-    assert "four times in five takes about" in text.replace("\n", " ")
-    row = next(line for line in text.splitlines() if line.startswith("pole"))
-    assert f"{100 * found.pairs[0].classes[2].delta:+.2f}" in row
-    assert all(len(line) <= 80 for line in text.split("\n\n")[0].splitlines())
+    pair, text = found.pairs[0], found.to_text(80)
+    score, lines = pair.overall, text.splitlines()
+    ends = f"{100 * score.low:+.2f} to {100 * score.high:+.2f}"
+    assert found.pair_sentences(pair) == [
+        f"m1 scores higher than m0: mean IoU {100 * score.b:.2f} % vs {100 * score.a:.2f} %.",
+        f"m1 − m0: {100 * score.delta:+.2f} points, 95 % interval {ends}, p = 0.0033 (120 images).",
+    ]
+    titles = ["Classes (significant: 3 of 3)", "Most influential images", "Method"]
+    assert [line for line in lines if line in titles] == titles
+    assert "m1 − m0" in next(line for line in lines if line.startswith("class "))
+    row = next(line for line in lines if line.startswith("pole"))
+    assert f"{100 * pair.classes[2].delta:+.2f} *" in row
+    assert "80 % power; with 120, power is over 99 %." in text.replace("\n", " ")
+    assert all(len(line) <= 80 for line in lines)
 
 
-def test_doubtful_difference_says_so():
-    told = " ".join(compare(*models(lifts=(10, 10), seed=3), **FEW).sentences())
-    assert "may be one of images, not of models" in told
-    assert "No single class differs" in told
+def test_no_difference_is_not_called_one():
+    found = compare(*models(lifts=(10, 10), seed=3), **FEW)
+    verdict, evidence, _ = found.pair_sentences(found.pairs[0])
+    assert verdict.startswith("No significant difference between m0 and m1: mean IoU ")
+    assert "95 % interval −" in evidence
+    text = found.to_text()
+    assert "Classes (significant: none)" in text
+    assert "Largest contributions" not in text and "* interval" not in text
 
 
 @pytest.mark.parametrize("change", [{"p_holm": 0.2}, {"low": -0.01}])
@@ -192,8 +205,49 @@ def test_interval_and_test_may_disagree(change):
     found = compare(*models(), **FEW)
     pair = found.pairs[0]
     doubtful = replace(pair, overall=replace(pair.overall, **change))
-    told = replace(found, pairs=(doubtful,)).sentences()
-    assert told[1].startswith("Borderline: interval and test disagree on whether m1")
+    verdict, evidence, *_ = found.pair_sentences(doubtful)
+    assert verdict.startswith("Borderline: m1 may score higher than m0: ")
+    assert evidence.endswith("The interval and the test disagree.")
+
+
+def test_a_score_in_a_unit_that_is_better_when_lower():
+    found = replace(compare(*models(images=120), **FEW), better="lower", score_unit="mm")
+    pair = found.pairs[0]
+    values = {"a": 13.0, "b": 14.53, "delta": 1.53, "low": 0.4, "high": 2.6}
+    pair = replace(pair, overall=replace(pair.overall, name="mean HD95", **values))
+    verdict, evidence = found.pair_sentences(pair)
+    assert verdict == ("m0 scores better than m1: mean HD95 13.00 mm vs 14.53 mm (1.53 mm lower).")
+    assert evidence.startswith("m1 − m0: +1.53 mm, 95 % interval +0.40 to +2.60, p = ")
+    page = replace(found, pairs=(pair,)).to_text()
+    assert "m1 − m0, mm" in page and "effect (mm)" in page
+
+
+def test_equal_scores_of_different_counts_and_undefined_ones():
+    found = compare(*models(), **FEW)
+    pair = found.pairs[0]
+    same = replace(pair, images_differing=7, overall=replace(pair.overall, delta=0.0))
+    assert found.pair_sentences(same) == [
+        f"m0 and m1 have the same mean IoU: {100 * pair.overall.a:.2f} %.",
+        "Their counts differ in 7 of 30 images.",
+    ]
+    undefined = replace(pair, overall=replace(pair.overall, a=np.nan, delta=np.nan))
+    assert found.pair_sentences(undefined) == [
+        "Cannot compare m0 and m1: mean IoU of m0 is undefined."
+    ]
+
+
+def test_old_names_still_work_and_say_the_new_ones():
+    found = compare(*models(), **FEW)
+    with pytest.warns(DeprecationWarning, match="favours_b"):
+        assert found.pairs[0].for_b == found.pairs[0].favours_b
+    with pytest.warns(DeprecationWarning, match="limitations"):
+        assert found.closing_sentences() == found.limitations()
+    with pytest.warns(DeprecationWarning, match="ModelRank"):
+        assert analysis.Ranked is analysis.ModelRank
+    data = found.to_dict()["pairs"][0]
+    assert data["for_a"] == data["favours_a"]
+    assert data["one_sided"] == data["defined_for_one"] == []
+    assert data["overall"]["vanished"] == data["overall"]["undefined_share"]
 
 
 def test_to_dict_is_strict_json():
@@ -217,7 +271,9 @@ def test_class_that_one_model_only_invents_is_pointed_out():
     found = compare(a, b, **FEW)
     assert found.pairs[0].defined_for_one == ("pole",)
     assert np.isnan(found.pairs[0].classes[2].p)
-    assert any("means cover different classes" in s for s in found.sentences())
+    caution = found.pair_sentences(found.pairs[0])[2]
+    assert "pole has a score for only one model" in caution
+    assert "means cover different classes" in caution
 
 
 def test_different_images_are_refused_and_named():
@@ -236,18 +292,18 @@ def test_different_truth_is_refused():
     tp = b.counts.tp.copy()
     tp[4, 1] += 7
     other = Counts(tp, b.counts.fp, b.counts.fn, b.counts.tn)
-    with pytest.raises(ValueError, match=r"different truths: image 004 has .* pixels of car"):
+    with pytest.raises(ValueError, match=r"different ground truth: image 004 has .* pixels of car"):
         compare(a, replace(b, counts=other), **FEW)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"ids": ("000",) * 30}, "m1 has several images of one id: 000"),
+        ({"ids": ("000",) * 30}, "m1 has duplicate image ids: 000"),
         ({"class_names": ("road", "car", "sign")}, "only in m0: pole; only in m1: sign"),
-        ({"class_names": ("car", "road", "pole")}, "the order differs"),
-        ({"include": np.array([True, True, False])}, "out of their means: pole"),
-        ({"protocol": load_protocol("ade20k")}, "say which to compare by"),
+        ({"class_names": ("car", "road", "pole")}, "in a different order"),
+        ({"include": np.array([True, True, False])}, "from their means: pole"),
+        ({"protocol": load_protocol("ade20k")}, "choose one with protocol="),
     ],
 )
 def test_runs_that_cannot_be_compared(change, message):
@@ -269,8 +325,8 @@ def test_a_given_protocol_settles_it():
         ({"resamples": "many"}, TypeError, "resamples must be an integer"),
         ({"level": 1.0}, ValueError, "level must be between"),
         ({"method": "t"}, ValueError, "method must be"),
-        ({"names": ["same", "same"]}, ValueError, "names must be 2 different ones"),
-        ({"groups": {"000": 1}}, ValueError, "no group is given for 001, 002, 003 and 26 more"),
+        ({"names": ["same", "same"]}, ValueError, "names must be 2 distinct names"),
+        ({"groups": {"000": 1}}, ValueError, "no group for 001, 002, 003 and 26 more"),
         ({"groups": "x"}, ValueError, "not found in"),
         ({"influential": -1}, ValueError, "influential must be at least 0"),
     ],
@@ -300,17 +356,21 @@ def test_camvid_base_is_ahead(camvid_tables):
     assert {c.name for c in found.different(0.95)} == {"sign", "pedestrian", "pole"}
 
 
-def test_what_resamples_cannot_tell_is_not_said():
+def test_several_models_are_ranked_and_share_one_method():
     truths = [[[0, 0, 1, 1]]] * 12
     mixed = [[[0, 1, 1, 1]], [[0, 0, 0, 1]]] * 6
     runs = [score(truths, preds, labels=2) for preds in (mixed, truths, [[[1, 0, 0, 0]]] * 12)]
     found = compare(*runs, names=("mixed", "perfect", "wrong"), resamples=200, permutations=200)
-    said = " ".join(found.sentences())
-    assert (
-        "the share of 200 resamples of the images in which each is best: perfect 100.00 % (all)"
-        in (said)
-    )
-    assert "wrong 12.50 % (none)" in said
-    assert "over 99 % of such comparisons would" in said
-    assert "100.00 % of such" not in said
-    assert "would probably be ahead again" in said
+    text = found.to_text()
+    rows = [line.split() for line in text.splitlines() if line.startswith(("perfect ", "wrong "))]
+    assert rows[0][1] == "100.00" and rows[0][-2:] == ["100.00", "%"]
+    assert rows[1][1] == "12.50" and rows[1][-2:] == ["0.00", "%"]
+    assert "P(best): share of 200 resamples" in text
+    assert [text.count(line) for line in ("Ranking", "Test: ", "Scope: ", "Power (")] == [
+        1,
+        1,
+        1,
+        3,
+    ]
+    assert "perfect scores higher than mixed: mean IoU 100.00 % vs " in text
+    assert "(12 images; Holm-adjusted)" in text

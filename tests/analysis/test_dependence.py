@@ -192,15 +192,13 @@ def test_interval_over_blocks_is_wider_where_neighbours_score_alike():
     assert ratio == pytest.approx(np.sqrt(blocks.dependence.design_effect), rel=0.35)
     given = bootstrap(counts, blocks=8, resamples=500)
     assert (given.block_length, given.units) == (8.0, 25)
-    assert "25 blocks of 8.0 images on average" in given.resampled
-    assert "over other stretches of this sequence" in given.sentences()[0]
+    assert given.resampled == "25 blocks of images, 8.0 images on average"
 
 
 def test_blocks_within_groups():
     counts = frames(40)
     found = bootstrap(counts, groups=[0] * 15 + [1] * 25, blocks=5, resamples=200)
     assert (found.unit, found.units, found.dependence.sequences) == ("block", 8, {"0": 15, "1": 25})
-    assert "other stretches of these 2 sequences" in found.sentences()[0]
     assert bootstrap(counts, blocks=5, resamples=50, method="bca").overall.low > 0
 
 
@@ -210,7 +208,7 @@ def test_blocks_within_groups():
         ({"blocks": 0.5}, ValueError, "blocks must be at least 1"),
         ({"blocks": "long"}, ValueError, "blocks must be 'auto' or a number"),
         ({"blocks": True}, TypeError, "blocks must be a number"),
-        ({"blocks": 4, "groups": "none"}, ValueError, "leave one of them out"),
+        ({"blocks": 4, "groups": "none"}, ValueError, "pass only one of them"),
         ({"blocks": 99}, ValueError, "1 block to resample"),
         ({"blocks": 4, "groups": ["a"]}, ValueError, "40 images, 1 groups"),
         ({"ids": range(40)}, TypeError, "an id must be text, not int"),
@@ -229,29 +227,27 @@ def named(number, *prefixes):
     return [f"{p}_{i:03d}" for p in prefixes for i in range(number)]
 
 
-def test_frames_of_two_drives_are_said_to_be_no_sample_of_drives():
+def test_frames_of_two_drives_are_no_sample_of_drives():
     counts, ids = frames(40, correlation=0), named(20, "one", "two")
     found = bootstrap(counts, ids=ids, resamples=200)
     assert found.unsafe
-    said = " ".join(found.sentences())
-    assert "if the images were independent, over all images of this kind" in said
-    assert "the 40 images come from only 2 sequences (one 20 and two 20)" in said
-    assert f"correlate by {found.dependence.correlations[0]:.2f}" in said
-    assert f"(design effect {found.dependence.design_effect:.2f})" in said
-    assert "The intervals say nothing about other sequences." in said
-    assert found.dependence.doubts == ["from only 2 sequences"]
-    assert "--blocks auto" in said
-    assert "--group-by none" in said
+    assert str(found.caution()) == (
+        "only 2 sequences, so the result does not generalise to other sequences. "
+        "See docs/intervals.md."
+    )
+    assert "File names suggest 2 sequences (one 20, two 20)." in found.interval_method()
 
 
-def test_neighbours_that_score_alike_are_found_in_one_sequence():
+def test_correlated_neighbours_are_found_in_one_sequence():
     found = bootstrap(frames(100), ids=named(100, "frame"), resamples=200)
-    said = " ".join(found.cautions())
-    assert "In the order of their names, the scores of neighbours correlate by" in said
-    assert "times too narrow, since neighbouring images score alike: those of 95 % hold" in said
-    assert "p is too small" not in said
-    assert "of cases, and p is too small." in found.dependence.sentences(p=True)[0]
-    assert found.dependence.doubts == ["neighbours score alike"]
+    wider = np.sqrt(found.dependence.design_effect)
+    said = str(found.caution())
+    assert said.startswith("neighbouring images are correlated, so the interval is about ")
+    assert f"about {wider:.1f} times too narrow. Use --blocks auto." in said
+    assert "too narrow and p too small" in str(found.dependence.caution(p=True))
+    (line,) = found.dependence.sentences()
+    assert f"correlation {found.dependence.correlations[0]:.2f}" in line
+    assert f"(design effect {found.dependence.design_effect:.2f})" in line
     chance = bootstrap(frames(100, correlation=0), ids=named(100, "frame"), resamples=200)
     assert (chance.unsafe, chance.dependence.noteworthy) == (False, False)
     assert "independent" not in " ".join(chance.sentences())
@@ -264,7 +260,7 @@ def test_many_sequences_are_to_be_resampled_whole():
     counts = Counts(*(x[:, None] for x in (hit, 0 * hit, 1000 - hit, 0 * hit)))
     ids = [f"p{patient:02d}/{slice}" for patient in range(20) for slice in range(5)]
     found = bootstrap(counts, ids=ids, resamples=100)
-    assert "To draw whole sequences: --group-by '^[^/]+'" in " ".join(found.cautions())
+    assert "Use --group-by '^[^/]+'." in str(found.caution())
     grouped = bootstrap(counts, ids=ids, groups=found.dependence.pattern, resamples=100)
     assert (grouped.units, grouped.unsafe, grouped.dependence) == (20, False, None)
     assert grouped.overall.standard_error > 1.5 * found.overall.standard_error
@@ -272,7 +268,7 @@ def test_many_sequences_are_to_be_resampled_whole():
 
 def test_names_are_printed_on_their_line():
     found = bootstrap(frames(40), ids=named(20, "a\x1b[2J\n", "b"), resamples=50)
-    assert r"a\x1b[2J\n 20" in " ".join(found.cautions())
+    assert r"a\x1b[2J\n 20" in " ".join(found.interval_method())
     assert all(said.isprintable() for said in found.sentences())
 
 
@@ -282,7 +278,6 @@ def test_names_are_printed_on_their_line():
 def test_what_settles_it_silences_the_note(options):
     found = bootstrap(frames(40), ids=named(20, "a", "b"), resamples=100, **options)
     assert not found.unsafe
-    assert "if the images were independent" not in " ".join(found.sentences())
 
 
 def test_independent_images_give_the_numbers_of_today():
@@ -309,8 +304,8 @@ def test_a_handful_of_groups_has_no_interval():
     few = bootstrap(counts, groups=[i % 9 for i in range(40)], resamples=100)
     assert np.isnan([few.overall.low, few.overall.high, few.overall.standard_error]).all()
     assert few.overall.value == bootstrap(counts, resamples=100).overall.value
-    assert few.sentences()[0].endswith("over 9 groups; it has no interval.")
-    assert "9 groups are too few for an interval over groups" in few.sentences()[1]
+    assert few.sentences()[0].endswith("on 9 groups (no interval).")
+    assert "at least 10 groups" in few.sentences()[1]
     ten = bootstrap(counts, groups=[i % 10 for i in range(40)], resamples=100)
     assert ten.overall.low < ten.overall.value < ten.overall.high
 
@@ -327,30 +322,27 @@ def test_comparison_says_what_it_takes_for_independent():
     runs = two_runs(named(15, "one", "two"))
     few = {"resamples": 200, "permutations": 2000, "names": ("a", "b")}
     plain = compare(*runs, **few)
+    assert "only 2 sequences" in plain.pair_sentences(plain.pairs[0])[2]
     said = " ".join(plain.sentences())
-    assert "They may not be, so it is not shown that b would be ahead on images of other" in said
-    assert "would probably be ahead again" not in said
-    assert "2 sequences (one 15 and two 15)" in said
-    assert "if they are independent" in said
+    assert "2 sequences (one 15, two 15)" in said
+    assert "(assuming independence)" in said and "--group-by none" in said
     assert plain.to_dict()["dependence"]["sequences"] == {"one": 15, "two": 15}
 
     stated = compare(*runs, groups="none", **few)
-    assert "on another 30 images of this kind b would probably be ahead" in str(stated.sentences())
+    assert "Independence: images are assumed to be independent." in stated.sentences()
     assert (stated.pairs, stated.dependence) == (plain.pairs, None)
 
     blocks = compare(*runs, blocks=3, **few)
     assert (blocks.unit, blocks.units, blocks.pairs[0].exact) == ("block", 10, True)
     assert blocks.pairs[0].permutations == 2**10
     said = " ".join(blocks.sentences())
-    assert "on other stretches of these 2 sequences b would probably be ahead again" in said
-    assert "All of this is about other stretches of these 2 sequences" in said
+    assert "b scores higher than a" in said and "(10 blocks of images)" in said
+    assert "Scope: other parts of these 2 sequences" in said
 
     groups = compare(*runs, groups="^[^_]+", **few)
     assert groups.pairs[0].overall.p == 0.5
     assert np.isnan(groups.pairs[0].overall.low)
-    said = " ".join(groups.sentences())
-    assert "no interval, p = 0.50" in said
-    assert "2 groups are too few for an interval over groups" in said
+    assert "no interval, p = 0.50" in groups.pair_sentences(groups.pairs[0])[1]
 
 
 def test_camvid_frames_are_of_two_drives(camvid_tables):

@@ -65,7 +65,7 @@ def test_absent_class_has_no_rates():
     )
     assert np.isnan(at_prevalence(tally, [1, 0]).recall[1])
     assert at_prevalence(tally, "balanced").shares.tolist() == [1.0, 0.0]
-    with pytest.raises(ValueError, match="no pixel of class cat"):
+    with pytest.raises(ValueError, match="class cat does not occur in the truth"):
         at_prevalence(tally, [0.5, 0.5], class_names=["road", "cat"])
     with pytest.raises(ValueError, match="class 1 is not in the truth"):
         prevalence_curve(tally, 1)

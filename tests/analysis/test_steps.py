@@ -1,4 +1,4 @@
-"""What to work on next: gains against recounting with the pixels put right."""
+"""Next steps: gains against recounting with the pixels put right."""
 
 from pathlib import Path
 
@@ -78,7 +78,7 @@ def test_classes_that_are_taken_for_each_other():
     # Before: 2 / 9, 2 / 9 and 1; after: all of it.
     assert (step.pixels, step.share) == (7, 7 / 11)
     assert step.gain == 1 - (2 / 9 + 2 / 9 + 1) / 3
-    assert "check whether their labels are swapped" in str(step)
+    assert "check for swapped labels" in str(step)
     # Where more of one class is correct than is taken for the other, nothing is swapped.
     preds[0][0, 4] = preds[0][0, 0] = 0
     assert "swapped_classes" not in {s.kind for s in gains_hold(truths, preds, labels=3).next_steps}
@@ -96,7 +96,7 @@ def test_a_class_in_two_images_of_many(images, named):
         step = steps["few_images"]
         assert (step.truth, step.pixels, step.share) == ("pole", 2, 1 / 3)
         assert step.images == ("3", "5")[: len(step.images)]
-        assert "pole is in one or two images only" in str(step)
+        assert "pole occurs in only one or two images" in str(step)
         assert "few" not in report.verdict
 
 
@@ -106,7 +106,7 @@ def test_a_class_that_is_nowhere_in_the_truth():
     # Without the false pixels bus is in neither, so the mean is over two classes: 1.
     assert (step.kind, step.truth, step.pred, step.pixels) == ("false_class", None, "bus", 2)
     assert step.gain == 1 - (0.5 + 0.5 + 0) / 3
-    assert str(step).startswith("bus is predicted on 2 pixels and nowhere in the truth")
+    assert str(step).startswith("bus is predicted on 2 pixels but never occurs in the truth")
 
 
 def test_images_are_those_with_most_of_the_pixels():
@@ -115,7 +115,7 @@ def test_images_are_those_with_most_of_the_pixels():
     run = segiou.score(truths, preds, labels=["road", "car"], ids=list("wxyz"))
     step = next(s for s in run.report().next_steps if s.kind == "confusion")
     assert step.images == ("x",)
-    assert "See first x." in str(step)
+    assert "Start with x." in str(step)
     run = segiou.score(truths * 10, preds * 10, labels=["road", "car"])
     assert len(run.report().next_steps[0].images) == 10
 
@@ -154,8 +154,7 @@ def test_json_and_page_hold_the_steps():
     assert step["gain"] == report.next_steps[0].gain
     assert step["images"] == ["0", "1"]
     page = report.to_html(run=run)
-    assert "Costliest errors" in page
-    assert "&lt;i&gt;road: 50.00" in page
+    assert "50.00\N{NO-BREAK SPACE}% of &lt;i&gt;road pixels are predicted as car" in page
 
 
 def test_images_of_a_missed_and_of_a_false_class():

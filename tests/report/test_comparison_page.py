@@ -32,10 +32,10 @@ def found(runs):
 def test_page_says_what_the_comparison_holds(runs, found):
     page = render_comparison(found, *runs)
     pair = found.pairs[0]
-    assert f"+{100 * pair.overall.delta:.2f}</b> points" in page
+    assert f"i&gt; − small: +{100 * pair.overall.delta:.2f} points, " in page
     assert "&lt;b&gt;pole&lt;/b&gt;" in page
     assert "<b>pole" not in page
-    assert "i&gt; against small" in page
+    assert "i&gt; vs small" in page
     for difference in pair.classes:
         assert f"{100 * difference.b:.2f} %" in page
     assert "out/small" not in page[: page.index('id="making"')]
@@ -45,23 +45,23 @@ def test_three_models_are_ranked(runs, found):
     third = scored(0.0, name="perfect")
     three = compare(*runs, third, resamples=100, permutations=100)
     page = render_comparison(three, runs[0], third, pair=1)
-    assert "All models" in page
+    assert "Ranking" in page
     assert "2 of 3 models" in page
-    # The words are on the pair of the page; those on the others are folded away.
-    opening = page[page.index('id="content"') : page.index('id="models"')]
-    assert "perfect is" in opening
+    # The verdicts on the other pairs are collapsed.
+    opening = page[page.index('id="content"') : page.index('id="ranking"')]
+    assert "perfect scores higher" in opening
     assert "i&gt;" not in opening
-    titles = re.findall(r"<details><summary>([^<]* against [^<]*)</summary>", page)
+    titles = re.findall(r"<details><summary>([^<]* vs [^<]*)</summary>", page)
     assert [unescape(t) for t in titles] == [
-        "i> against small",
-        "perfect against i>",
+        "i> vs small",
+        "perfect vs i>",
     ]
-    assert "All models" not in render_comparison(found, *runs)
+    assert "Ranking" not in render_comparison(found, *runs)
 
 
 def test_runs_of_other_images_are_refused(runs, found):
     other = runs[1].select(runs[1].ids[:4])
-    with pytest.raises(ValueError, match="not of the same images"):
+    with pytest.raises(ValueError, match="have different images"):
         render_comparison(found, runs[0], other)
     with pytest.raises(ValueError, match="at least 0, got -2"):
         render_comparison(found, *runs, examples=-2)
@@ -70,7 +70,8 @@ def test_runs_of_other_images_are_refused(runs, found):
 def test_equal_runs_give_a_page(runs):
     same = compare(runs[0], runs[0], names=("a", "b"), resamples=50, permutations=50)
     page = render_comparison(same, runs[0], runs[0])
-    assert "no clear difference" in page
+    assert "a and b are identical: mean IoU" in page
+    assert "Why pixel accuracy disagrees" not in page
 
 
 def test_page_is_written(tmp_path, runs, found):

@@ -5,6 +5,7 @@ import html
 import io
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -46,57 +47,69 @@ def test_what_is_skipped_is_named():
 
 
 @pytest.mark.parametrize(
-    ("matrix", "said"),
+    ("matrix", "verdict"),
     [
         (
             [[8, 2], [0, 10]],
-            "Mean IoU over 2 of 2 classes is 81.67 %; what holds it back most: 20.00 % of the "
-            "pixels of road are predicted as car (18.33 points).",
+            "Mean IoU 81.67 % over 2 of 2 classes. Costliest error: 20.00 % of road pixels "
+            "predicted as car (18.33 points).",
         ),
-        ([[8, 0], [0, 10]], "Mean IoU over 2 of 2 classes is 100.00 %."),
+        ([[8, 0], [0, 10]], "Mean IoU 100.00 % over 2 of 2 classes."),
         (
             [[8, 0], [2, 0]],
-            "Mean IoU over 2 of 2 classes is 40.00 %; what holds it back most: car is never "
-            "predicted (60.00 points).",
+            "Mean IoU 40.00 % over 2 of 2 classes. Costliest error: car is never predicted "
+            "(60.00 points).",
         ),
         (
             [[8, 0, 0], [1, 0, 0], [1, 0, 0]],
-            "Mean IoU over 3 of 3 classes is 26.67 %; what holds it back most: car and sky are "
-            "never predicted (up to 36.30 points each).",
+            "Mean IoU 26.67 % over 3 of 3 classes. Costliest error: car and sky are never "
+            "predicted (up to 36.30 points each).",
         ),
         (
             [[9, 1], [0, 0]],
-            "Mean IoU over 2 of 2 classes is 45.00 %; what holds it back most: car is predicted "
-            "on 1 pixel and nowhere in the truth (55.00 points).",
+            "Mean IoU 45.00 % over 2 of 2 classes. Costliest error: car is predicted on 1 pixel "
+            "but never occurs in the truth (55.00 points).",
+        ),
+        (
+            [[1, 9], [9, 1]],
+            "Mean IoU 5.26 % over 2 of 2 classes. Costliest error: road and car are mostly "
+            "predicted as each other; swapped labels? (94.74 points)",
         ),
         (
             [[0, 0], [0, 0]],
-            "There is no mean IoU: no class that takes part in it has a defined IoU.",
+            "Mean IoU is undefined: no included class has a defined IoU.",
         ),
     ],
 )
-def test_verdict(matrix, said):
+def test_verdict(matrix, verdict):
     cm = ConfusionMatrix(["road", "car", "sky"][: len(matrix)])
     truth, pred = np.indices(np.shape(matrix))
     cm.update(np.repeat(truth, np.ravel(matrix)), np.repeat(pred, np.ravel(matrix)))
-    assert cm.report().verdict == said
+    assert cm.report().verdict == verdict
+
+
+def test_verdict_of_predictions_outside_all_classes():
+    run = segiou.score([[[0, 0, 0, 1]]], [[[0, 0, 9, 1]]], labels=2, unassigned="count")
+    assert run.report().verdict.endswith(
+        "Costliest error: 33.33 % of class 0 pixels predicted outside all classes (16.67 points)."
+    )
 
 
 def test_verdict_where_absent_classes_count():
     cm = ConfusionMatrix(["road", "car", "sky"]).update([0, 0, 1, 1], [0, 1, 1, 1])
-    # IoU 1/2 and 2/3: 58.33 % of two classes, 38.89 % of three.
+    # IoU 1/2 and 2/3: 58.33 % over two classes, 38.89 % over three.
     assert cm.report("ade20k").verdict == (
-        "Mean IoU over 3 of 3 classes is 38.89 %; what holds it back most: 50.00 % of the pixels "
-        "of road are predicted as car (27.78 points)."
+        "Mean IoU 38.89 % over 3 of 3 classes. Costliest error: 50.00 % of road pixels predicted "
+        "as car (27.78 points)."
     )
     cm = ConfusionMatrix(["road", "car", "sky"]).update([0, 0], [0, 0])
     assert cm.report("ade20k").verdict == (
-        "Mean IoU over 3 of 3 classes is 33.33 %; what holds it back most: 2 classes that do not "
-        "occur count as 0 by protocol ade20k (66.67 points)."
+        "Mean IoU 33.33 % over 3 of 3 classes. Largest loss: 2 absent classes count as 0 under "
+        "protocol ade20k (66.67 points)."
     )
-    assert ConfusionMatrix(2).report("ade20k").verdict == "Mean IoU over 2 of 2 classes is 0.00 %."
+    assert ConfusionMatrix(2).report("ade20k").verdict == "Mean IoU 0.00 % over 2 of 2 classes."
     assert cm.report("torchvision").verdict == (
-        "There is no mean IoU by protocol torchvision: car and sky have no IoU."
+        "Mean IoU is undefined under protocol torchvision: car and sky have no IoU."
     )
 
 
@@ -149,7 +162,7 @@ def test_files_appear_whole_or_not_at_all(tmp_path):
     assert (tmp_path / "r.csv").read_text() == r.to_csv()
     with pytest.raises(FileNotFoundError):
         r.save(tmp_path / "none" / "r.json")
-    with pytest.raises(ValueError, match="means no format"):
+    with pytest.raises(ValueError, match="unknown extension"):
         r.save(tmp_path / "r.docx")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["r.csv", "r.json"]
 
@@ -163,10 +176,10 @@ def test_pandas_frame():
 
 def test_a_class_named_by_a_number_is_called_a_class():
     r = ConfusionMatrix(3).update([0, 0, 2], [0, 0, 0]).report()
-    assert "a model that says class 0 everywhere" in " ".join(r.to_text().split())
-    assert "A model that says class 0 everywhere (the majority baseline) has" in r.to_markdown()
-    assert "a model that says class 0 everywhere" in r._repr_html_()
-    assert "The model never predicts class 2." in " ".join(r.imbalance.sentences())
+    assert "always predicting class 0;" in " ".join(r.to_text().split())
+    assert "Majority baseline (always class 0)" in r.to_markdown()
+    assert "Majority baseline (always class 0)" in r._repr_html_()
+    assert "The model never predicts class 2:" in " ".join(r.imbalance.sentences())
 
 
 def test_groups_are_unions():
@@ -236,7 +249,7 @@ def test_one_of_each_is_singular():
         assert "1 pairs" not in text
         assert "1 images" not in text
     assert repr(run.total()) == "<ConfusionMatrix: 1 class, 1 pair, 1 pixel, 0 ignored>"
-    assert "over 1 of 1 class\n" in str(report)
+    assert "over 1 of 1 class." in str(report)
 
 
 def test_a_share_that_is_not_all_does_not_look_so():
@@ -266,7 +279,7 @@ def test_an_interval_keeps_to_its_line(width):
     text = few_images(6).to_text(width=width)
     assert text.count("0.00 to 0.00 %") == 1
     assert all(line.split()[-1] != "to" for line in text.splitlines() if line)
-    # Told beside the class, or below where there is no room; and in the verdict.
+    # Beside the class, or below if there is no room; and in the verdict.
     assert " ".join(text.split()).count("never predicted") == 2
     beside = [line for line in text.splitlines() if line.startswith("pole ")]
     assert ("never predicted: pole" in text) == ("never predicted" not in beside[0])
@@ -278,9 +291,9 @@ def test_the_interval_of_the_mean_is_shown_unasked():
     pred = np.where(rng.random(truth.shape) < 0.2, 0, truth)
     run = segiou.score(truth, pred, labels=3)
     report, usual = run.report(), run.intervals().overall
-    limits = f"95 % interval {100 * usual.low:.2f} to {100 * usual.high:.2f} % over 12 images"
-    assert report.to_text().splitlines()[4].strip() == limits
-    assert f"is {100 * usual.value:.2f} %, {limits};" in report.to_markdown()
+    limits = f"95 % interval {100 * usual.low:.2f} to {100 * usual.high:.2f} %, 12 images"
+    assert re.search(f"^mean IoU +{100 * usual.value:.2f} %  {limits}$", report.to_text(), re.M)
+    assert f"\n{limits} · pixel accuracy " in report.to_markdown()
     assert report.to_dict()["intervals"] is None
     # One image has no interval, and neither have counts without images.
     first = run.select(run.ids[:1]).report()
@@ -291,39 +304,51 @@ def test_the_interval_of_the_mean_is_shown_unasked():
 def test_intervals_of_many_classes_are_resampled_less():
     image = np.arange(500).reshape(1, 20, 25)
     many = segiou.score(image.repeat(3, 0), image.repeat(3, 0), labels=1000)
-    assert many.report().shown_intervals.resamples == 500_000_000 // 103_000
+    assert many.report().intervals_or_default.resamples == 500_000_000 // 103_000
     more = segiou.score(image.repeat(3, 0), image.repeat(3, 0), labels=1001)
-    assert more.report().shown_intervals is None
+    assert more.report().intervals_or_default is None
 
 
-def test_intervals_over_frames_say_so_in_every_form():
+def test_intervals_over_frames_have_one_caution_in_every_form():
     truth = np.random.default_rng(0).integers(0, 2, (24, 6, 6))
     ids = [f"{drive}_{i:02d}" for drive in ("one", "two") for i in range(12)]
     run = segiou.score(truth, truth[:, ::-1], labels=2, ids=ids)
     report = run.report(intervals=run.intervals(resamples=50))
     for text in (report.to_text(), report.to_markdown(), report._repr_html_(), report.to_html()):
-        said = " ".join(text.replace("\N{NO-BREAK SPACE}", " ").replace("&#39;", "'").split())
-        assert "come from only 2 sequences (one 12 and two 12)" in said
-        assert "--blocks auto" in said
-    assert "over 24 images (from only 2 sequences, so less sure)" in report.to_markdown()
+        plain = " ".join(text.replace("\N{NO-BREAK SPACE}", " ").split()).lower()
+        assert plain.count("only 2 sequences, so the result does not generalise") == 1
+    assert "Interval method\n\n" in report.to_text()
+    assert "2 sequences (one 12, two 12)" in report.to_text()
+    assert "Interval method" not in run.report().to_text()
     assert report.to_dict()["intervals"]["dependence"]["sequences"] == {"one": 12, "two": 12}
-    blocks = run.report(intervals=run.intervals(resamples=50, blocks=4))
-    assert "over 6 blocks of 4.0 images on average" in blocks.to_markdown()
-    assert "2 sequences (" not in blocks.to_markdown()
-    drives = run.report(intervals=run.intervals(resamples=50, groups="^..."))
-    assert "no interval over 2 groups" in drives.to_markdown()
-    assert "2 groups are too few for an interval over groups" in " ".join(drives.to_text().split())
+    blocks = run.report(intervals=run.intervals(resamples=50, blocks=4)).to_markdown()
+    assert "%, 6 blocks of images, 4.0 images on average" in blocks
+    drives = run.report(intervals=run.intervals(resamples=50, groups="^...")).to_markdown()
+    assert "No interval, 2 groups" in drives
+    assert "Caution: an interval needs at least 10 groups. Use --blocks auto" in drives
+
+
+def test_correlated_frames_name_the_option_as_the_reader_passes_it():
+    truth = np.repeat(np.random.default_rng(0).integers(0, 2, (10, 6, 6)), 6, axis=0)
+    pred = truth.copy()
+    for i in range(60):
+        pred[i].flat[: 3 * (i // 6)] = 0
+    ids = [f"frame_{i:03d}" for i in range(60)]
+    report = segiou.score(truth, pred, labels=2, ids=ids).report()
+    assert "Use --blocks auto." in " ".join(report.to_text().split())
+    assert "Use blocks=&quot;auto&quot;." in report._repr_html_()
+    assert "--blocks" not in report.to_html().partition('id="making"')[0]
 
 
 def test_intervals_over_few_images_say_so():
     text = " ".join(few_images(6).to_text().split())
-    assert "over 6 images (few images, so less sure)" in text
-    assert "6 images are few: the interval is only a hint" in text
-    assert "over 6 images (few images, so less sure)" in few_images(6).to_markdown()
-    # With enough images only the class that is in few of them is named.
+    assert "%, 6 images" in text
+    assert "Caution: only 6 images, so the interval is probably too narrow." in text
+    assert "Caution: only 6 images" in few_images(6).to_markdown()
+    # With enough images, only the class that few of them contain is named.
     text = " ".join(few_images(12).to_text().split())
-    assert "(few images" not in text
-    assert "do not rely on the intervals of: pole." in text
+    assert "only 12 images" not in text
+    assert "Unreliable intervals (fewer than 10 images contain the class): pole." in text
 
 
 CONTROLS = "a\x1b[31mb\nc\r|d"
@@ -334,7 +359,8 @@ def test_names_with_control_characters_are_escaped_in_every_text():
         [[[0, 1, 1]]] * 2, [[[0, 0, 0]]] * 2, labels=["ok", CONTROLS], name="x\x1b[2J"
     )
     report = run.report(intervals=run.intervals(resamples=20), worst=1, worst_by=f"iou:{CONTROLS}")
-    compared = segiou.compare(run, run, names=("p\x1b", "q"), resamples=20, permutations=20)
+    other = segiou.score([[[0, 1, 1]]] * 2, [[[0, 1, 0]]] * 2, labels=["ok", CONTROLS])
+    compared = segiou.compare(run, other, names=("p\x1b", "q"), resamples=20, permutations=20)
     texts = [
         report.to_text(),
         report.to_markdown(),

@@ -43,10 +43,10 @@ def test_averages_by_hand(run):
 def test_the_text_says_them_and_what_they_do_not_see(run):
     text = run.report().to_text(width=140, detail=True)
     rows = [re.split(r"  +", line.strip())[:2] for line in text.splitlines()]
-    assert ["mean over images", "61.48 %"] in rows
-    assert ["mean over images per class", "50.65 %"] in rows
+    assert ["image-wise mean IoU (I)", "61.48 %"] in rows
+    assert ["class-wise mean IoU (C)", "50.65 %"] in rows
     assert rows.count(["worst 10 % of images", "25.00 %"]) == 2
-    assert "predicted in images whose truth has none, which I and C do not count: b in 1\n" in text
+    assert "(class absent from the image's truth): b in 1 image\n" in text
 
 
 @pytest.mark.parametrize("width", [24, 30, 44, 60, 80])
@@ -60,22 +60,22 @@ def test_no_word_is_broken_where_it_is_narrow(run, width):
 
 def test_many_false_positive_classes_are_not_all_named():
     run = segiou.score([[[0] * 6], [[0]]], [[[0, 1, 2, 3, 4, 5]], [[2]]], labels=6)
-    assert "2 in 2, 1 in 1, 3 in 1, 4 in 1 and 5 in 1\n" in run.report().to_text(
-        width=120, detail=True
+    assert "2 in 2 images, 1 in 1, 3 in 1, 4 in 1 and 5 in 1\n" in run.report().to_text(
+        width=140, detail=True
     )
     run = segiou.score([[[0] * 7], [[0]]], [[[0, 1, 2, 3, 4, 5, 6]], [[2]]], labels=7)
-    assert "2 in 2, 1 in 1, 3 in 1, 4 in 1, 5 in 1 and 1 more" in run.report().to_text(
-        width=120, detail=True
+    assert "2 in 2 images, 1 in 1, 3 in 1, 4 in 1, 5 in 1 and 1 more" in run.report().to_text(
+        width=140, detail=True
     )
 
 
 def test_one_image_or_none_has_no_averages_to_show(run):
     for report in (run.select(["y"]).report(), run.select([]).report()):
-        assert "mean over images" not in str(report)
+        assert "image-wise" not in report.to_text(detail=True)
     matrix = segiou.ConfusionMatrix(2).update([0], [1]).report()
     assert matrix.image_level_means is None
     assert matrix.to_dict()["fine_grained"] is None
-    assert "mean over images" not in str(matrix)
+    assert "image-wise" not in matrix.to_text(detail=True)
 
 
 def test_excluded_classes_take_no_part():

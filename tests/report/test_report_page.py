@@ -328,7 +328,7 @@ def test_few_images_are_said_once_and_few_of_many_beside_the_class():
         run = segiou.score(truth, truth, labels=["road", "car", "pole"])
         return text_of(run.to_html())
 
-    assert "4 images are few: the interval is only a hint" in page(4)
+    assert "Only 4 images, so the interval is probably too narrow." in page(4)
     for text in (page(4), page(12)):
         assert re.findall(r"\w+ in \d+ images? only", text) == ["pole in 1 image only"]
     assert "95 % interval 100.00 to 100.00 %" in page(12)
@@ -373,10 +373,10 @@ def test_every_report_says_how_much_was_left_out(folders):
     (folders / "pred" / "00.png").unlink()
     report = score(folders, missing="skip").report()
     assert report.to_dict()["left_out"] == 1
-    assert "4 pairs (1 left out), 216 pixels" in " ".join(report.to_text().split())
-    assert "4 pairs (1 left out), 216 pixels" in report.to_markdown()
-    assert "4 pairs (1 left out), 216 pixels" in report._repr_html_()
-    assert "216 pixels; 1 skipped" in text_of(report.to_html())
+    assert "4 pairs (1 skipped), 216 pixels" in " ".join(report.to_text().split())
+    assert "4 pairs (1 skipped), 216 pixels" in report.to_markdown()
+    assert "4 pairs (1 skipped), 216 pixels" in report._repr_html_()
+    assert "216 pixels; 1 left out" in text_of(report.to_html())
     (folders / "truth" / "00.png").unlink()
     whole = score(folders).report()
     assert whole.to_dict()["left_out"] == 0
