@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segiou._support import RenamedAttribute
 from segiou._support.arguments import check_integer, check_kind, refuse_kind
 from segiou._support.text import Json, old_keys, percent, plain
-from segiou.counting.counts import Counts, ConfusionCounts
+from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean
 from segiou.metrics.per_class import recall
 from segiou.metrics.protocols import Protocol

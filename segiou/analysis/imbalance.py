@@ -23,7 +23,7 @@ from segiou.analysis.baselines import (
     weighted_mean,
 )
 from segiou.analysis.units import HasCounts
-from segiou.counting.counts import Counts, ConfusionCounts, check_counts
+from segiou.counting.counts import ConfusionCounts, Counts, check_counts
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_class import iou, prevalence, recall
 from segiou.metrics.protocols import Protocol, load_protocol
