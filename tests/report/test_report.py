@@ -114,7 +114,7 @@ def test_verdict_where_absent_classes_count():
 
 
 def test_image_rules_need_images():
-    with pytest.raises(ValueError, match="needs their counts; score with"):
+    with pytest.raises(ValueError, match="needs per-image counts"):
         _ = ConfusionMatrix(2).update([0], [0]).report("monai").mean_iou
 
 

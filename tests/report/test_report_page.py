@@ -376,7 +376,7 @@ def test_every_report_says_how_much_was_left_out(folders):
     assert "4 pairs (1 skipped), 216 pixels" in " ".join(report.to_text().split())
     assert "4 pairs (1 skipped), 216 pixels" in report.to_markdown()
     assert "4 pairs (1 skipped), 216 pixels" in report._repr_html_()
-    assert "216 pixels; 1 left out" in text_of(report.to_html())
+    assert "216 pixels; 1 skipped" in text_of(report.to_html())
     (folders / "truth" / "00.png").unlink()
     whole = score(folders).report()
     assert whole.to_dict()["left_out"] == 0
