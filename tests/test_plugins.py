@@ -80,16 +80,16 @@ def test_names_that_nobody_adds(installed):
 def test_two_packages_with_one_name(installed):
     for name in ("forest-masks", "other-masks"):
         installed(block("python"), block("toml"), name)
-    with pytest.raises(ValueError, match=r"'forest' is added by .*-masks and by .*-masks"):
+    with pytest.raises(ValueError, match=r"'forest' is defined by .*-masks and .*-masks"):
         segiou.load_labels("forest")
 
 
 @pytest.mark.parametrize(
     ("module", "error", "words"),
     [
-        ("1 / 0", ImportError, "of forest-masks cannot be loaded: division by zero"),
+        ("1 / 0", ImportError, "from forest-masks cannot be loaded: division by zero"),
         ("", ImportError, "cannot be loaded"),
-        ("LABELS = 3", TypeError, "of forest-masks must be a LabelSet, not 3"),
+        ("LABELS = 3", TypeError, "from forest-masks must be a LabelSet, not 3"),
     ],
 )
 def test_plugins_that_do_not_work_are_named(installed, module, error, words):

@@ -187,7 +187,8 @@ def _of_tiff(path: Path) -> tuple[str, list[Any], int | None]:
             nodata = float(page.tags.valueof(42113) or "nan")
             text = page.tags.valueof(42112) or ""
     except Exception as error:
-        msg = f"cannot be read as a TIFF: {error}"
+        text = f": {error}" if isinstance(error, (OSError, ValueError)) else ""
+        msg = f"cannot be read as a TIFF{text}"
         raise ValueError(msg) from error
     known = int(nodata) if nodata.is_integer() and abs(nodata) < MOST_VALUE else None
     return str(text), [tuple(rgb) for rgb in colors], known

@@ -287,7 +287,7 @@ class LabelSet:
             msg = f"{path} is not a file; expected the path of a TOML file"
             raise ValueError(msg)
         try:
-            description = tomllib.loads(path.read_text(encoding="utf-8"))
+            description = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except RecursionError:
             msg = f"{path} is nested too deeply for a label set"
             raise ValueError(msg) from None

@@ -91,6 +91,9 @@ class DrawnImage:
         painting = Painting(size, 0, np.int32)
         for number, shape in enumerate(self.shapes, 1):
             try:
+                if not isinstance(shape, dict):
+                    msg = f"expected an object, got {shape!r:.40}"
+                    raise ValueError(msg)
                 name, area = self.read(shape, size)
                 if not isinstance(name, str) or not name:
                     msg = f"expected a label, got {name!r:.40}"
@@ -141,9 +144,7 @@ def _found_images(data: Any, path: Path) -> Iterable[tuple[str, DrawnImage]]:
 def _reason(error: Exception) -> str:
     if isinstance(error, ValueError):
         return str(error)
-    return (
-        f"{error} is missing" if isinstance(error, KeyError) else f"unexpected structure: {error}"
-    )
+    return f"{error} is missing" if isinstance(error, KeyError) else "unexpected structure"
 
 
 def _of_labelme(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:

@@ -128,7 +128,7 @@ def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
     with damage(path, "is corrupt"):
         try:
             with Image.open(io.BytesIO(data)) as image:
-                mask = _from_pillow(image, path)
+                mask = _from_pillow(image, path, _is_lossless_webp(data))
             if has_16_bits and mask.is_color:
                 _check_low_bytes(data, mask, path)
             return mask
@@ -137,6 +137,17 @@ def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
         except Image.DecompressionBombError as error:
             problem = f"declares an invalid size: {error}; save huge masks as TIFF or .npy"
             raise MaskError(path, problem) from error
+
+
+def _is_lossless_webp(data: bytes) -> bool:
+    """Whether the pixels of a WebP are in a lossless chunk (VP8L), the first or a later one."""
+    at = 12
+    while data[8:12] == b"WEBP" and at + 8 <= len(data):
+        if (kind := data[at : at + 4]) in (b"VP8L", b"VP8 "):
+            return kind == b"VP8L"
+        size = int.from_bytes(data[at + 4 : at + 8], "little")
+        at += 8 + size + size % 2
+    return False
 
 
 def _check_png(data: bytes, path: str | Path) -> bool:
@@ -237,7 +248,7 @@ def _from_netpbm(data: bytes, path: str | Path) -> RawMask:
     return RawMask(pixels.reshape(height, width), "L" if most < 256 else "I;16", "PPM")
 
 
-def _from_pillow(image: Image.Image, path: str | Path) -> RawMask:
+def _from_pillow(image: Image.Image, path: str | Path, is_lossless: bool) -> RawMask:
     kind = image.format or "image"
     frames = getattr(image, "n_frames", 1)
     if frames > 1:
@@ -257,4 +268,4 @@ def _from_pillow(image: Image.Image, path: str | Path) -> RawMask:
             f"has mode {mode!r}; expected one channel of integers, or RGB colours. Save it as PNG"
         )
         raise MaskError(path, problem)
-    return RawMask(pixels, mode, kind, kind in _LOSSY)
+    return RawMask(pixels, mode, kind, kind in _LOSSY and not is_lossless)

@@ -17,7 +17,7 @@ from pathlib import Path
 MASK_SUFFIXES = frozenset(
     {".png", ".tif", ".tiff", ".npy", ".npz", ".bmp", ".gif", ".pgm", ".ppm", ".pbm", ".pnm"}
     | {".jpg", ".jpeg", ".jp2", ".webp", ".avif"}
-    | {".nii", ".nii.gz", ".nrrd", ".mha", ".mhd", ".label", "_lidarseg.bin"}
+    | {".nii", ".nii.gz", ".nrrd", ".nhdr", ".mha", ".mhd", ".label", "_lidarseg.bin"}
 )
 #: The problem of a file where a folder is expected.
 IS_A_FILE = "is a file, not a folder"
@@ -27,7 +27,23 @@ IS_A_PICKLE = (
     "python -c \"import pickle, numpy; numpy.savez('masks.npz', **pickle.load(open('FILE', "
     "'rb')))\" for a dictionary of masks by name"
 )
-_PICKLES = (".pkl", ".pickle", ".pt", ".pth")
+_TENSORS = "is not a mask format; save its masks with numpy.savez"
+#: Problems of other files with masks, by extension.
+UNSUPPORTED = {
+    **dict.fromkeys((".pkl", ".pickle", ".pt", ".pth"), IS_A_PICKLE),
+    **dict.fromkeys((".safetensors", ".h5", ".hdf5", ".mat"), _TENSORS),
+}
+#: Problems of folders with masks in another layout, by a file in them.
+_LAYOUT_FILES = {
+    **dict.fromkeys(
+        (".zgroup", ".zarray", "zarr.json"),
+        "is a zarr store; pass its arrays to segiou.score or ConfusionMatrix.update",
+    ),
+    **dict.fromkeys(
+        ("dataset_info.json", "dataset_dict.json", "state.json"),
+        "is a data set of save_to_disk (Hugging Face); write it with Dataset.to_parquet",
+    ),
+}
 
 
 def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
@@ -52,7 +68,7 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
     """
     root = Path(folder).expanduser()
     if not root.is_dir():
-        is_what = IS_A_PICKLE if root.suffix.lower() in _PICKLES else IS_A_FILE
+        is_what = UNSUPPORTED.get(root.suffix.lower(), IS_A_FILE)
         what = is_what if root.exists() else "does not exist"
         msg = f"{root}: {what}"
         raise ValueError(msg)
@@ -61,6 +77,10 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         from segiou._support.optional import plugin_names
 
         found = _below(root, {f".{name}" for name in plugin_names("formats")})
+    layout = next((text for name, text in _LAYOUT_FILES.items() if (root / name).is_file()), None)
+    if not found and layout is not None:
+        msg = f"{root}: {layout}"
+        raise ValueError(msg)
     if not found and (folders := Counter(path.parent for path in root.rglob("*.json"))):
         pattern = folders.most_common(1)[0][0] / "*.json"
         msg = f"{root}: no mask files found; to read annotation files, pass a pattern: '{pattern}'"

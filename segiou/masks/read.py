@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_flag, check_kind, check_path
 from segiou._support.files import os_problem
 from segiou.labels.label_set import LabelSet
-from segiou.masks.pairing import IS_A_PICKLE, MASK_SUFFIXES, split_ending
+from segiou.masks.pairing import IS_A_PICKLE, MASK_SUFFIXES, UNSUPPORTED, split_ending
 
 if TYPE_CHECKING:
     from segiou.masks.georeference import Raster
@@ -42,9 +42,9 @@ MAX_RATIO = 1032
 #: Size limit of arrays in .npz files, which are decompressed whole.
 _MOST_NPZ_BYTES = 1 << 30
 #: Errors of libraries whose text does not describe the file.
-_SLIPS = (ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError)
+_SLIPS = (AssertionError, AttributeError, IndexError, KeyError, TypeError)
 #: Extensions of label volumes.
-VOLUME_SUFFIXES = (".nii.gz", ".nii", ".nrrd", ".mha", ".mhd")
+VOLUME_SUFFIXES = (".nii.gz", ".nii", ".nrrd", ".nhdr", ".mha", ".mhd")
 #: Extension of point cloud labels.
 POINT_SUFFIX = ".label"
 TIFF_MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
@@ -164,7 +164,8 @@ def open_mask(path: str | Path) -> RawMask:
 
     Supported are PNG, TIFF, NumPy files, label volumes (NIfTI, NRRD, MetaImage)
     and the other formats of Pillow. Palette images give their indices, never
-    their colours. A TIFF in which 0 is white gives its stored values.
+    their colours. A TIFF in which 0 is white gives its stored values. Grey PNG
+    samples of 2 and 4 bits are scaled to 0–255, as in Pillow.
 
     Parameters
     ----------
@@ -228,6 +229,8 @@ def from_bytes(data: bytes | RawMask, path: str | Path, scratch: Scratch | None 
     if ending == "_lidarseg.bin":
         # nuScenes: one byte per point.
         return RawMask(np.frombuffer(data, dtype=np.uint8)[None], "lidarseg", "LIDARSEG")
+    if ending in UNSUPPORTED:
+        raise MaskError(path, UNSUPPORTED[ending])
     if ending not in MASK_SUFFIXES and (added := _from_plugin(data, path, ending)) is not None:
         return added
     from segiou.masks.image_files import from_image

@@ -233,9 +233,13 @@ def _of_annotations(data: Mapping[str, Any]) -> _Contents:
             continue
         images[id].png = png
         for part in _of(entry, "segments_info", (list,), i):
-            _of(part, "id", (int,), i)
-            images[id].segments.append((_category(part, i), part))
-    categories = [_of(c, "id", (int,), "a category") for c in data.get("categories") or ()]
+            segment = _of(part, "id", (int,), f"a segment of {png}")
+            images[id].segments.append((_category(part, f"segment {segment} of {png}"), part))
+    listed = data.get("categories") or []
+    if not isinstance(listed, list):
+        msg = f"'categories' must be a list, got {listed!r:.40}"
+        raise ValueError(msg)
+    categories = [_of(c, "id", (int,), "a category") for c in listed]
     if any(marked):
         # Without an annotation, a panoptic image has no mask; other images have no objects.
         by_name = {name: image for name, image in by_name.items() if image.png}
@@ -254,18 +258,21 @@ def _without_common_folder(images: dict[str, ImageSegments]) -> dict[str, ImageS
 def _of(entry: Any, key: str, kinds: tuple[type, ...], where: object, default: Any = None) -> Any:
     """The value of a key, checked for its type."""
     value = entry.get(key, default) if isinstance(entry, dict) else None
-    if isinstance(value, kinds) and not isinstance(value, bool) and value == value:
+    is_kind = isinstance(value, kinds) and not isinstance(value, bool) and value == value
+    if is_kind and not (value == "" and key in ("id", "image_id", "file_name")):
         return value
     place = f"entry {where}" if isinstance(where, int) else where
     wanted = " or ".join(kind.__name__ for kind in kinds)
-    msg = f"{place}: its {key!r} must be {wanted}, not {value!r:.60}"
+    problem = "is missing" if value in (None, "") else f"must be {wanted}, got {value!r:.60}"
+    msg = f"{place}: {key!r} {problem}"
     raise ValueError(msg)
 
 
-def _category(entry: Any, i: int) -> int:
-    category: int = _of(entry, "category_id", (int,), i)
+def _category(entry: Any, where: object) -> int:
+    category: int = _of(entry, "category_id", (int,), where)
     if not 0 <= category < FREE[-1]:
-        msg = f"entry {i}: expected a category_id from 0 to {FREE[-1] - 1}, got {category}"
+        place = f"entry {where}" if isinstance(where, int) else where
+        msg = f"{place}: expected a category_id from 0 to {FREE[-1] - 1}, got {category}"
         raise ValueError(msg)
     return category
 

@@ -312,6 +312,8 @@ class RemoteFolder:
             msg = f"{self.root}: cannot be listed: {_said(error)}"
             raise ValueError(msg) from error
         found = {}
+        if not listing:
+            self._check_reachable(files, base)
         for name, info in sorted(listing.items()):
             relative = name[len(base) :].lstrip("/")
             path = f"{self.root}/{relative}"
@@ -321,15 +323,30 @@ class RemoteFolder:
         check_found(found, self.root)
         return found
 
+    def _check_reachable(self, files: Any, base: str) -> None:
+        """Raise the error of a folder without files; fsspec's ``find`` hides it."""
+        try:
+            files.ls(base, detail=False)
+        except Exception as error:
+            msg = f"{self.root}: cannot be listed: {_said(error)}"
+            raise ValueError(msg) from error
+
     def _system(self) -> tuple[Any, str]:
         try:
             core: Any = import_module("fsspec.core")
-            files, base = core.url_to_fs(self.root, **self.options)
         except ImportError as error:
             msg = f"{self.root}: remote paths need pip install 'segiou[remote]' ({error})"
             raise ImportError(msg) from error
+        try:
+            files, base = core.url_to_fs(self.root, **self.options)
+        except ImportError as error:  # the package for this protocol
+            msg = f"{self.root}: {error}"
+            raise ImportError(msg) from error
         except ValueError as error:
             msg = f"{self.root}: is not a URL supported by fsspec: {error}"
+            raise ValueError(msg) from error
+        except Exception as error:
+            msg = f"{self.root}: cannot be opened: {_said(error)}"
             raise ValueError(msg) from error
         return files, str(base).rstrip("/")
 

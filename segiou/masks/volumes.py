@@ -83,7 +83,7 @@ def read_volume(path: str | Path) -> Volume:
     Parameters
     ----------
     path : str or path
-        A ``.nii``, ``.nii.gz``, ``.nrrd``, ``.mha`` or ``.mhd`` file.
+        A ``.nii``, ``.nii.gz``, ``.nrrd``, ``.nhdr``, ``.mha`` or ``.mhd`` file.
 
     Returns
     -------
@@ -356,13 +356,20 @@ def _length_text(found: int, declared: int) -> str:
 
 
 def _from_nrrd(data: bytes, path: str | Path) -> Volume:
+    # The header of a detached file may end without an empty line.
+    is_detached = str(path).lower().endswith(".nhdr")
+    data += b"\n\n" if is_detached else b""
     found, start = _header_fields(data, data.find(b"\n") + 1, ":", "", path)
     fields = {name.lower(): value for name, value in found.items()}
     for line in data[:start].split(b"\n"):
         # SimpleITK crashes on longer lines, except comments and key-value pairs.
         if len(line) > _LONGEST_FIELD and not re.match(rb"#|[^:]*:=", line):
             raise MaskError(path, f"is corrupt: its header has a line of {len(line)} bytes")
-    if skipped := fields.keys() & {"data file", "datafile", "line skip", "byte skip"}:
+    head, content = data[:start], data[start:]
+    if names := [fields.pop(name) for name in ("data file", "datafile") if name in fields]:
+        content = _beside(Path(path), names[0])
+        head = re.sub(rb"(?im)^data ?file:[^\n]*\n", b"", head)
+    if skipped := fields.keys() & {"line skip", "byte skip"}:
         problem = f"has {min(skipped)!r} in its header; save header and data as one plain file"
         raise MaskError(path, problem)
     placed = f"{fields.get('spacings', '')} {fields.get('space directions', '')}".lower()
@@ -376,7 +383,7 @@ def _from_nrrd(data: bytes, path: str | Path) -> Volume:
         raise MaskError(path, problem)
     is_big = fields.get("endian", "").lower() == "big"
     wbits = None if packing == "raw" else 31
-    return _Header.of_itk(data[:start], "NrrdImageIO", is_big, path).read(data[start:], wbits)
+    return _Header.of_itk(head, "NrrdImageIO", is_big, path).read(content, wbits)
 
 
 def _from_metaimage(data: bytes, path: str | Path) -> Volume:

@@ -64,8 +64,8 @@ def test_a_list_of_one_value_is_a_label_where_nothing_is_a_region(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "is no JSON"),
-        ("[" * 100_000, "is no JSON"),
+        ("{", "is not valid JSON"),
+        ("[" * 100_000, "is not valid JSON"),
         ("[1]", "is not a label file; expected 'labels'"),
         ('{"labels": {}}', "is not a label file"),
         ('{"labels": {"a": "1"}}', "label 'a' must have an integer or a list of integers, got '1'"),

@@ -132,9 +132,9 @@ def test_hostile_names_are_quoted():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"labels": ' * 100_000, "is no JSON"),
+        ('{"labels": ' * 100_000, "is not valid JSON"),
         (f'{{"labels": {{"a": {2**70}}}}}', "values of class 'a' must be at most"),
-        (f'{{"labels": {{"a": {"9" * 5000}}}}}', "is no JSON"),
+        (f'{{"labels": {{"a": {"9" * 5000}}}}}', "is not valid JSON"),
         ('{"labels": {"a": "x"}}', "label 'a' must have an integer"),
     ],
 )

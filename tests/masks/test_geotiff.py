@@ -61,26 +61,26 @@ def iou(folders, **options):
 
 def test_no_data_of_the_truth_is_ignored_and_said(pair, capsys):
     folders = pair(tags(nodata=9), tags())
-    with pytest.warns(UserWarning, match="a.tif: 9 is its value for no data; pixels of the truth"):
+    with pytest.warns(UserWarning, match="a.tif: nodata value 9; truth pixels"):
         assert iou(folders) == IOU
     assert iou(folders, ignore=9) == IOU, "said by the user, it is no news"
     options = "--labels", "2", "--format", "json"
     assert main(["score", *map(str, folders), *options]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["ignored"] == 1
-    assert "9 is its value for no data" in err
+    assert "nodata value 9" in err
 
 
 def test_no_data_of_an_archive(pair, tmp_path):
     folders = pair(tags(nodata=9), tags())
     archive = shutil.make_archive(str(tmp_path / "truth"), "zip", folders[0])
-    with pytest.warns(UserWarning, match="9 is its value for no data"):
+    with pytest.warns(UserWarning, match="nodata value 9"):
         assert iou((archive, folders[1])) == IOU
 
 
 def test_no_data_that_is_a_class_is_counted_and_said(pair):
     folders = pair(tags(nodata="0.0"), tags(), (np.minimum(TRUTH, 1), PRED))
-    with pytest.warns(UserWarning, match="counted as class '0', as the label set says"):
+    with pytest.warns(UserWarning, match="counted as class .0. because"):
         assert iou(folders) == 4 / 6
 
 

@@ -252,15 +252,15 @@ def test_an_outline_without_end_is_refused():
         ([], "is not a supported annotation file"),
         ({"shapes": 3}, "is not a supported annotation file"),
         ({"shapes": []}, "invalid size"),
-        ([{"image_id": 1}], "entry 0: its 'category_id' must be int"),
-        ([{"image_id": 1, "category_id": True}], "must be int, not True"),
+        ([{"image_id": 1}], "entry 0: 'category_id' is missing"),
+        ([{"image_id": 1, "category_id": True}], "must be int, got True"),
         ([{"image_id": 1, "category_id": -1}], "category_id from 0"),
         ([{"image_id": 1, "category_id": 1, "segmentation": 3}], "must be dict or list"),
-        ([{"category_id": 1}], "'image_id' must be"),
+        ([{"category_id": 1}], "'image_id' is missing"),
         (["x"], "entry 0"),
         ([{"image_id": 1, "score": float("nan")}], "'score' must be"),
         ({"images": [], "annotations": []}, "names no images"),
-        ({"annotations": []}, "'images' must be list"),
+        ({"annotations": []}, "'images' is missing"),
         ({"images": [{"id": 1}, {"id": 1}], "annotations": []}, "occurs twice"),
         ({"images": [{"id": 1}], "annotations": [{"image_id": 2}]}, "no image has the id 2"),
         ({"images": [{"id": 1, "height": 0, "width": 3}], "annotations": []}, "invalid size"),
@@ -281,7 +281,7 @@ def test_faulty_files_are_named(tmp_path, content, words):
 def test_what_is_no_json_is_refused(tmp_path, text):
     path = tmp_path / "a.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=r"is no JSON|nested too deep"):
+    with pytest.raises(ValueError, match=r"is not valid JSON|nested too deep"):
         open_source(path).find()
 
 
@@ -289,7 +289,7 @@ def test_a_huge_file_is_refused_unread(tmp_path):
     path = tmp_path / "a.json"
     with path.open("wb") as file:
         file.truncate(1 << 30)
-    with pytest.raises(ValueError, match="has 1073741824 bytes"):
+    with pytest.raises(ValueError, match="is too large"):
         open_source(path).find()
 
 

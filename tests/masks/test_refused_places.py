@@ -1,0 +1,116 @@
+"""Places and files that are not masks: each is named, with what to do."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import tarfile
+import zipfile
+
+import numpy as np
+import pytest
+from mask_files import required
+from PIL import Image
+
+import segiou
+from segiou.masks import LossyMaskError, MaskError, open_mask, open_source, read_mask, read_volume
+
+#: Files of JSON, and what the message names.
+JSON = [
+    ({"images": [], "annotations": [], "categories": 5}, "'categories' must be a list, got 5"),
+    (
+        {"annotations": [{"image_id": 1, "file_name": "x.png", "segments_info": [{"id": 3}]}]},
+        "segment 3 of x.png: 'category_id' is missing",
+    ),
+    ([{"image_id": "", "category_id": 1, "segmentation": {}}], "entry 0: 'image_id' is missing"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), JSON)
+def test_faults_of_annotation_files_are_named(tmp_path, content, message):
+    (tmp_path / "a.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=message):
+        open_source(tmp_path / "a.json").find()
+
+
+def test_a_shape_that_is_text_is_named(tmp_path):
+    content = {"imageHeight": 8, "imageWidth": 8, "shapes": ["x"]}
+    (tmp_path / "a.json").write_text(json.dumps(content))
+    with pytest.raises(MaskError, match="shape 1 of 1: expected an object, got 'x'"):
+        open_source(tmp_path / "a.json").read(f"{tmp_path}/a.json/a")
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_chains_of_truncated_archives_are_named(tmp_path, kind):
+    required("fsspec", "SEGIOU_REQUIRE_EXTRAS")
+    path = tmp_path / f"cut.{kind}"
+    (tmp_path / "a.png").write_bytes(bytes(5000))
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.write(tmp_path / "a.png")
+    else:
+        with tarfile.open(path, "w") as archive:
+            archive.add(tmp_path / "a.png")
+    path.write_bytes(path.read_bytes()[:60])
+    with pytest.raises(ValueError, match=f"{kind}://::file://.*cut.{kind}: cannot be opened: "):
+        open_source(f"{kind}://::file://{path}").find()
+
+
+@pytest.mark.parametrize("scheme", ["http", "ftp"])
+def test_a_server_that_is_not_there_is_named(scheme):
+    required("fsspec", "SEGIOU_REQUIRE_EXTRAS")
+    with pytest.raises(ValueError, match=f"{scheme}://127.0.0.1:9/x: cannot be (listed|opened): "):
+        open_source(f"{scheme}://127.0.0.1:9/x").find()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [(".zgroup", "is a zarr store"), ("state.json", r"data set of save_to_disk .*to_parquet")],
+)
+def test_folders_of_other_tools_are_named(tmp_path, name, message):
+    (tmp_path / name).write_text("{}")
+    with pytest.raises(ValueError, match=message):
+        open_source(tmp_path).find()
+
+
+def test_tensors_are_not_called_a_folder(tmp_path):
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(bytes(9))
+    with pytest.raises(ValueError, match="is not a mask format"):
+        open_source(path).find()
+    with pytest.raises(MaskError, match="is not a mask format"):
+        open_mask(path)
+
+
+def test_lossless_webp_keeps_colours(tmp_path):
+    labels = segiou.LabelSet.from_dict({"classes": [{"name": "a", "colors": ["#010203"]}]})
+    image = Image.fromarray(np.full((4, 4, 3), (1, 2, 3), np.uint8))
+    image.save(tmp_path / "a.webp", lossless=True)
+    image.save(tmp_path / "b.webp")
+    assert read_mask(tmp_path / "a.webp", labels).tolist() == np.zeros((4, 4)).tolist()
+    with pytest.raises(LossyMaskError, match="is a lossy WEBP"):
+        read_mask(tmp_path / "b.webp", labels)
+
+
+def test_toml_with_a_byte_order_mark(tmp_path):
+    text = segiou.LabelSet.from_names(["a", "b"]).to_toml()
+    (tmp_path / "a.toml").write_text(f"\ufeff{text}", encoding="utf-8")
+    assert segiou.load_labels(tmp_path / "a.toml").class_names == ("a", "b")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_nrrd_headers_with_detached_data_are_read(tmp_path, packed):
+    required("SimpleITK", "SEGIOU_REQUIRE_EXTRAS")
+    itk = importlib.import_module("SimpleITK")
+    values = np.arange(60, dtype=np.uint8).reshape(5, 4, 3)
+    image = itk.GetImageFromArray(values)
+    image.SetSpacing((1, 2, 3))
+    itk.WriteImage(image, str(tmp_path / "a.nhdr"), useCompression=packed)
+    volume = read_volume(tmp_path / "a.nhdr")
+    np.testing.assert_array_equal(volume.values, values.T)
+    assert volume.spacing == (1, 2, 3)
+    assert list(open_source(tmp_path).find()) == ["a.nhdr"]
+    header = (tmp_path / "a.nhdr").read_text(errors="replace").replace("a.raw", "../a.raw")
+    (tmp_path / "a.nhdr").write_text(header)
+    with pytest.raises(MaskError, match="expected one file in the same folder"):
+        read_volume(tmp_path / "a.nhdr")
