@@ -255,12 +255,13 @@ def score_job(
         check_callable("stop", stop, "a function that returns whether to stop")
     pairing = pair_sources(*job.sources, job)
     problems, left_out = pairing_problems(pairing, job.missing, job.extra)
-    job = _with_nodata(job, pairing)
+    job, nodata = _with_nodata(job, pairing)
     pairs = _of_shard(pairing.pairs, job.shard)
     if on_paired is not None and not problems:
         on_paired(pairs)
     header = _header(job, pairing, len(pairs))
     how: Any = {"executor": executor, "progress": progress, "stop": stop, "on_problem": on_problem}
+    how["nodata"] = nodata
     if job.run is None:
         images = _InMemory()
         skipped = _score_into(images, job, header, pairs, pairs, **how)
@@ -299,9 +300,11 @@ def _score_into(
     progress: Progress | None,
     stop: Callable[[], bool] | None,
     on_problem: Callable[[Problem], None] | None,
+    nodata: int | None,
 ) -> list[Problem]:
     """Score the pairs in ``todo``; returns their problems."""
-    scorer = PairScorer(header, *job.sources, job.allow_lossy, job.resize_pred, job.geometry)
+    how = job.allow_lossy, job.resize_pred, job.geometry, nodata
+    scorer = PairScorer(header, *job.sources, *how)
     skipped: list[Problem] = []
     done = len(pairs) - len(todo)
     with open_engine(job, executor) as engine:
@@ -348,11 +351,11 @@ class _InMemory:
         return Columns.joined([*self._blocks, Columns.of(self._images)]).by_id()
 
 
-def _with_nodata(job: Job, pairing: Pairing) -> Job:
-    """The job with the nodata value of its truth files ignored."""
+def _with_nodata(job: Job, pairing: Pairing) -> tuple[Job, int | None]:
+    """The job with the nodata value of its first truth file ignored, and this value."""
     first = pairing.pairs[0].truth if pairing.pairs else ""
     if not first.lower().endswith((".tif", ".tiff")):
-        return job
+        return job, None
     from segiou.masks.georeference import nodata_of
 
     source, options = job.sources[0], job.options
@@ -361,9 +364,9 @@ def _with_nodata(job: Job, pairing: Pairing) -> Job:
         content = first if isinstance(source, LocalFolder) else source.read(first)[0]
         value = nodata_of(BytesIO(content) if isinstance(content, bytes) else content)
     except MaskError:  # reported when the pair is scored
-        return job
+        return job, None
     if value is None or value in options.ignore:
-        return job
+        return job, value
     named = [one.name for one in options.labels.classes if value in one.values]
     what = "truth pixels with it are ignored"
     if named:
@@ -371,8 +374,8 @@ def _with_nodata(job: Job, pairing: Pairing) -> Job:
     text = f"{first}: nodata value {value}; {what} (same as --ignore {value})"
     warnings.warn(text, UserWarning, stacklevel=4)
     if named:
-        return job
-    return replace(job, options=replace(options, ignore=(*options.ignore, value)))
+        return job, value
+    return replace(job, options=replace(options, ignore=(*options.ignore, value))), value
 
 
 def _of_shard(pairs: Sequence[Pair], shard: tuple[int, int] | None) -> Sequence[Pair]:

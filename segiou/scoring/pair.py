@@ -85,6 +85,8 @@ class PairScorer:
         Resize predictions, never truth, to the truth's size.
     geometry : {"check", "ignore", "reorient"}
         How to treat volumes whose geometry differs from the truth's.
+    nodata : int, optional
+        Nodata value of the first truth file.
     """
 
     header: Header
@@ -93,6 +95,7 @@ class PairScorer:
     allow_lossy: bool = False
     resize_pred: Literal["nearest"] | None = None
     geometry: Geometry = "check"
+    nodata: int | None = None
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; the result of a pair that cannot be scored is its problems."""
@@ -162,6 +165,7 @@ class PairScorer:
         return _OpenMask(values, stamp, volume=raw.volume, raster=raw.raster)
 
     def _count(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> ImageCount:
+        self._check_nodata(pair, truth)
         pred = self._aligned(pair, truth, pred)
         shapes = tuple(truth.values.shape), tuple(pred.values.shape)
         if shapes[0] != shapes[1]:
@@ -177,10 +181,11 @@ class PairScorer:
             else:
                 counted = self._encoding.count(truth.values, pred.values)
         except UndeclaredValuesError as error:
-            path = pair.truth if error.side == "truth" else pair.pred
+            path, mask = (pair.truth, truth) if error.side == "truth" else (pair.pred, pred)
             unit = "pixels" if truth.volume is None else "voxels"
+            nodata = mask.raster.nodata if mask.raster else None
             raise _UndeclaredError(
-                undeclared_problem(path, error, self.header.options, unit)
+                undeclared_problem(path, error, self.header.options, unit, nodata)
             ) from error
         beside: bytes | None = None
         if self.header.counts_more:
@@ -198,6 +203,21 @@ class PairScorer:
         pred.check()
         files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
         return ImageCount.of(pair.id, counted, files, beside)
+
+    def _check_nodata(self, pair: Pair, truth: _OpenMask) -> None:
+        """Raise an error if a class is nodata in this truth file but not in the first one."""
+        nodata = truth.raster.nodata if truth.raster else None
+        options = self.header.options
+        if nodata is None or nodata == self.nodata or nodata in options.ignore:
+            return
+        for one in options.labels.classes:
+            if nodata in one.values:
+                problem = (
+                    f"has nodata value {nodata}, which is class {one.name!r}, but the first truth "
+                    f"file has {'none' if self.nodata is None else self.nodata}; use the same nodata "
+                    "value in all truth files"
+                )
+                raise MaskError(pair.truth, problem)
 
     def _aligned(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> _OpenMask:
         """The prediction on the grid of its truth; MaskError if they differ."""
@@ -404,7 +424,11 @@ def geometry_text(truth: str, difference: str, move: str = "resample", unit: str
 
 
 def undeclared_problem(
-    path: str, error: UndeclaredValuesError, options: ClassOptions, unit: str
+    path: str,
+    error: UndeclaredValuesError,
+    options: ClassOptions,
+    unit: str,
+    nodata: int | None = None,
 ) -> Problem:
     """The problem of a file with undeclared values: the likely cause, and the options that help."""
     values = dict(sorted(error.values.items()))
@@ -412,6 +436,8 @@ def undeclared_problem(
     names = ("px", "px") if unit == "pixels" else ("voxel", "voxels")
     shown = [f"{v}: {plural(n, *names)}" for v, n in values.items()][:_SHOWN]
     pattern = _undeclared_pattern(values, error.side, options, unit)
+    if nodata in values:
+        pattern = pattern.replace("; ", f"; {nodata} is the file's nodata value; ", 1)
     return Problem.of_values(path, pattern, values, ", ".join(shown) + more)
 
 

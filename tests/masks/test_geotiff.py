@@ -466,3 +466,19 @@ def test_a_flipped_axis_shows_in_the_difference():
     text = truth.difference(pred, (4, 4), (4, 4))
     assert "10 × 10 from" in text
     assert "10 × -10 from" in text
+
+
+def test_a_class_that_is_nodata_in_another_truth_file_is_an_error(tmp_path):
+    for name, nodata in (("a", 9), ("b", 0)):
+        write(tmp_path / "truth" / f"{name}.tif", TRUTH, tags(nodata=nodata))
+        write(tmp_path / "pred" / f"{name}.tif", PRED, tags())
+    folders = tmp_path / "truth", tmp_path / "pred"
+    words = r"b\.tif: has nodata value 0, which is class '0', but the first truth file has 9"
+    with pytest.warns(UserWarning, match="nodata value 9"), pytest.raises(DataError, match=words):
+        segiou.score_folder(*folders, labels=2)
+
+
+def test_nodata_of_a_prediction_is_named(pair):
+    folders = pair(tags(), tags(nodata=9), (np.minimum(TRUTH, 1), TRUTH))
+    with pytest.raises(DataError, match="9 is the file's nodata value"):
+        segiou.score_folder(*folders, labels=2)
