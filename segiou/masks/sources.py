@@ -328,7 +328,9 @@ class RemoteFolder:
         try:
             files.ls(base, detail=False)
         except Exception as error:
-            msg = f"{self.root}: cannot be listed: {_said(error)}"
+            is_absent = isinstance(error, FileNotFoundError)
+            problem = "does not exist" if is_absent else f"cannot be listed: {_said(error)}"
+            msg = f"{self.root}: {problem}"
             raise ValueError(msg) from error
 
     def _system(self) -> tuple[Any, str]:

@@ -212,10 +212,10 @@ class PairScorer:
             return
         for one in options.labels.classes:
             if nodata in one.values:
+                first = "none" if self.nodata is None else self.nodata
                 problem = (
                     f"has nodata value {nodata}, which is class {one.name!r}, but the first truth "
-                    f"file has {'none' if self.nodata is None else self.nodata}; use the same nodata "
-                    "value in all truth files"
+                    f"file has {first}; use the same nodata value in all truth files"
                 )
                 raise MaskError(pair.truth, problem)
 

@@ -74,7 +74,7 @@ def test_s3_scores_goes_on_and_sees_changes(s3, expected, tmp_path):
 @IGNORED
 def test_what_is_not_in_the_bucket_is_named(s3, masks):
     _, options = s3
-    with pytest.raises(DataError, match="s3://masks/none: no mask files found"):
+    with pytest.raises(DataError, match="s3://masks/none: does not exist"):
         scored("s3://masks/none", masks / "pred", storage_options=options)
     with pytest.raises(DataError, match="s3://nothing/none: "):
         scored("s3://nothing/none", masks / "pred", storage_options=options)
