@@ -28,12 +28,12 @@ SCRIPTS = (
 )
 #: Pixels of a mask that a browser still paints smoothly.
 _MOST_PIXELS = 4_000_000
-#: Values that are taken for classes where no labels are given.
+#: Values used as classes when no labels are passed.
 _MOST_VALUES = 40
 
 
 class Explorer:
-    """An explorer that a notebook shows inline, and that can be saved as one file.
+    """An explorer that is shown inline in notebooks and can be saved as one file.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ class Explorer:
         self._height = height
 
     def to_html(self) -> str:
-        """Give the page: one file that needs no network."""
+        """Return the page, a single file that works offline."""
         return self._page
 
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file; open that in a browser.
+        """Write the page to a file that opens in a browser.
 
         Parameters
         ----------
@@ -70,7 +70,7 @@ class Explorer:
         return "<Explorer: a notebook shows it, and save(path) writes it as a page>"
 
     def _repr_html_(self) -> str:
-        # In a frame of its own, so that neither its styles nor its keys reach the notebook.
+        # In a separate frame, so that neither its styles nor its keys reach the notebook.
         return (
             f'<iframe srcdoc="{escape(self._page)}" title="segiou explorer" '
             f'style="width:100%;height:{self._height}px;border:1px solid rgba(128,128,128,.35)">'
@@ -87,23 +87,23 @@ def explore(
     exclude: int | str | Iterable[int | str] = (),
     height: int = 900,
 ) -> Explorer:
-    """Explore how scores move: drag rectangles, or paint a truth and a prediction.
+    """Explore how scores change: drag rectangles, or paint a truth and a prediction.
 
-    A notebook shows the explorer inline. It is one page that needs no network,
-    and nothing that is painted leaves it.
+    A notebook shows the explorer inline. It is a single page that works offline
+    and sends nothing.
 
     Parameters
     ----------
     truth, pred : array_like of int, shape (H, W), or path, optional
-        A pair of masks to paint on, at most 4 million pixels. Without them the
-        explorer has a drawn street.
+        A pair of masks to paint on, at most 4 million pixels. By default the
+        explorer shows a drawn street.
     labels : int, sequence of str, LabelSet, name of a preset or path, optional
-        The classes, as for :class:`segiou.ConfusionMatrix`. Without them every
-        value of the masks is a class, 40 at most.
+        The classes, as for :class:`segiou.ConfusionMatrix`. By default every
+        value of the masks is a class; at most 40.
     ignore, exclude
         As for :class:`segiou.ConfusionMatrix`. Ignored pixels cannot be painted.
     height : int
-        Of the frame in a notebook, in CSS pixels.
+        Height of the frame in a notebook, in CSS pixels.
 
     Returns
     -------
@@ -114,8 +114,8 @@ def explore(
     TypeError
         If a mask does not hold integers, or only one of the two is given.
     ValueError
-        If the masks differ in shape, are no images, are too large, or have values
-        that are no class.
+        If the masks differ in shape, are not images, are too large, or have
+        undeclared values.
 
     Examples
     --------
@@ -127,11 +127,14 @@ def explore(
     if truth is None and pred is None:
         return Explorer(explorer_page(), height)
     if truth is None or pred is None:
-        msg = "explore takes a truth and a prediction, or neither of them"
+        msg = "pass both truth and pred, or neither"
         raise TypeError(msg)
     truth, pred = _mask("truth", truth), _mask("pred", pred)
     if truth.size > _MOST_PIXELS:
-        msg = f"masks of {truth.size} pixels are too large to paint; crop them to {_MOST_PIXELS}"
+        msg = (
+            f"masks are too large to paint ({truth.size} pixels); "
+            f"crop them to at most {_MOST_PIXELS}"
+        )
         raise ValueError(msg)
     if labels is None:
         labels = _values(truth, pred, ignore)
@@ -152,14 +155,14 @@ def _values(truth: NDArray[Any], pred: NDArray[Any], ignore: Any) -> LabelSet:
     ignored = set(ignore) if isinstance(ignore, Iterable) else {ignore}
     found = sorted({*np.unique(truth).tolist(), *np.unique(pred).tolist()} - ignored)
     if not 0 < len(found) <= _MOST_VALUES:
-        msg = f"the masks have {len(found)} values; say which are classes: labels=..."
+        msg = f"the masks have {len(found)} values; pass labels= to declare the classes"
         raise ValueError(msg)
     return LabelSet("values", tuple(LabelClass(str(int(v)), (int(v),)) for v in found))
 
 
 def _encoded(truth: NDArray[Any], pred: NDArray[Any], options: ClassOptions) -> dict[str, Any]:
     encoding = Encoding.of_classes(options)
-    encoding.count(truth, pred)  # refuses shapes that differ and values that are no class
+    encoding.count(truth, pred)  # raises for different shapes and undeclared values
     colors = class_colors(options.labels)
     return {
         "names": options.labels.class_names,
@@ -172,7 +175,7 @@ def _encoded(truth: NDArray[Any], pred: NDArray[Any], options: ClassOptions) -> 
 
 
 def _runs(codes: NDArray[np.uint16]) -> list[int]:
-    """Runs of equal codes, row after row: each a code and its length."""
+    """Runs of equal codes, row by row, as pairs of code and length."""
     flat = codes.ravel()
     starts = np.concatenate([[0], np.flatnonzero(np.diff(flat)) + 1])
     lengths = np.diff([*starts, flat.size])
@@ -181,19 +184,18 @@ def _runs(codes: NDArray[np.uint16]) -> list[int]:
 
 
 def explorer_page(masks: dict[str, Any] | None = None) -> str:
-    """Give the explorer as one self-contained HTML page.
+    """Return the explorer as one self-contained HTML page.
 
     The page has two views. One draws a truth and a predicted rectangle on a grid of pixels, to be
     dragged and resized by mouse, touch or keyboard, and shows TP, FP, FN, TN, IoU, Dice, pixel
     accuracy, precision, recall and generalised IoU of the two as they move. In the other a truth
-    and a prediction of several classes are painted with a brush. It asks for nothing outside
-    itself: its content security policy allows only the style sheet and the script within it, each
-    named by its SHA-256.
+    and a prediction of several classes are painted with a brush. The page loads nothing: its
+    content security policy allows only its own style sheet and script, identified by SHA-256.
 
     Parameters
     ----------
     masks : dict, optional
-        What :func:`segiou.explore` makes of a pair of masks; a drawn street by default.
+        A pair of masks as encoded by :func:`segiou.explore`; a drawn street by default.
 
     Returns
     -------

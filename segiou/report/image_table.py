@@ -1,4 +1,4 @@
-"""The images of one or two runs as a page lists them: scores, pairs of classes, pictures."""
+"""The images that a page lists, for one or two runs: scores, confusions, pictures."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 
-#: Images with pictures in a page of one file, unless another number is asked for.
+#: Default number of images with pictures in a page of one file.
 EXAMPLES = 100
 #: Images that a page lists, and cells of their confusion matrices that it holds, at most.
 LISTED = 10_000
 _CELLS = 600_000
-#: Characters of all pictures in a page of one file, and of those of one image that is no volume.
+#: Characters of all pictures in a page of one file, and of those of one 2-D image.
 _ALL_PICTURES = 4_800_000
 _ONE_IMAGE = 48_000
-#: Pixels across of pictures that are in the page, and of those in files of their own.
+#: Width in pixels of pictures in the page, and of those in separate files.
 _WIDTH_WITHIN, _WIDTH_BESIDE = 480, 1024
 _AT_ONCE = 64
 
@@ -50,7 +50,7 @@ class ImageTable:
     models : tuple of str
         Whose predictions they are.
     scores : tuple of ndarray of float, shape (N,)
-        Mean IoU of each image, one array a run.
+        Mean IoU of each image, one array per run.
     columns : tuple of Columns
         Counts and files of the images.
     left : int
@@ -58,13 +58,13 @@ class ImageTable:
     objects : list, optional
         Found, false-positive and missed objects in each image, for each run.
     match : ImageMatch, optional
-        The images that lie under the masks.
+        The photos shown under the masks.
     read : callable, optional
         Gives the content of a mask file.
     folder : Path, optional
-        The folder of the page, where pictures are files beside it.
+        The folder of the page, if pictures are files next to it.
     texts : mapping of str to str
-        What else was measured in an image, in words.
+        Other scores of an image, as text.
     """
 
     runs: tuple[Run, ...]
@@ -85,16 +85,16 @@ class ImageTable:
 
     @property
     def kept(self) -> int:
-        """Pairs of classes that a page can hold of each image."""
+        """Confusions that a page can hold per image."""
         return max(1, _CELLS // max(1, len(self.ids) * len(self.runs)))
 
     @property
     def cut(self) -> bool:
-        """Whether an image has more pairs than that."""
+        """Whether an image has more confusions than that."""
         return any(int(c.sizes.max(initial=0)) > self.kept for c in self.columns)
 
     def payload(self, colors: Sequence[Color], examples: Sequence[int]) -> dict[str, Any]:
-        """What the script needs; pictures of ``examples``, or all in files beside the page."""
+        """Data for the script; with pictures of ``examples``, or all in files next to the page."""
         within: dict[str, Any] = {}
         if self.folder is None:
             room = _ALL_PICTURES // max(1, len(examples))
@@ -146,7 +146,7 @@ class ImageTable:
 
 
 def image_table(runs: tuple[Run, ...], models: tuple[str, ...], **sources: Any) -> ImageTable:
-    """The images of a run, or of two; of very many those that are worst, or differ most."""
+    """The images of a run or two; only the worst or most different of very many."""
     scores = tuple(image_means(run.counts, include=run.include) for run in runs)
     order = np.argsort(_interest(scores), kind="stable")
     listed = np.sort(order[:LISTED])
@@ -157,12 +157,12 @@ def image_table(runs: tuple[Run, ...], models: tuple[str, ...], **sources: Any) 
 
 
 def _interest(scores: Sequence[Floats]) -> Floats:
-    """What puts images in order: their score, or how far the scores of two models differ."""
+    """The order of images: by score, or by how far the scores of two models differ."""
     return scores[0] if len(scores) == 1 else -np.abs(scores[1] - scores[0])
 
 
 def _objects(runs: tuple[Run, ...], columns: tuple[Columns, ...]) -> list[list[list[int]]] | None:
-    """Objects of each image, where all runs have the same; stuff has none."""
+    """Objects of each image if all runs have the same options; stuff has none."""
     if runs[0].objects is None or any(r.object_options != runs[0].object_options for r in runs):
         return None
     both = zip(columns, runs, strict=True)
@@ -181,7 +181,7 @@ def _taken(run: Run, indices: Ints) -> Columns:
 
 
 def _packed(columns: Columns, most: int) -> dict[str, list[int]]:
-    """The ``most`` largest cells of each image: how many, steps between their places, pixels."""
+    """The ``most`` largest cells of each image: their number, steps between indices, pixels."""
     owner = np.repeat(np.arange(len(columns)), columns.sizes)
     order = np.lexsort((columns.cells, -columns.values, owner))
     starts = np.cumsum(columns.sizes) - columns.sizes

@@ -1,4 +1,4 @@
-"""What every HTML page of a report is made of."""
+"""Parts that every HTML page of a report shares."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def class_colors(labels: LabelSet) -> tuple[Color, ...]:
 
 
 def _invented(step: int) -> Color:
-    if step >= _HUES:  # there are no more such colours: any others, each of them once
+    if step >= _HUES:  # more classes than such colours: any others, each once
         mixed = step * _ODD % (1 << 24)
         return (mixed >> 16, mixed >> 8 & 255, mixed & 255)
     # Three rings of lightness, so that neighbours in hue still differ.
@@ -102,7 +102,7 @@ def _invented(step: int) -> Color:
 
 
 def bootstrap_text(found: Intervals, what: str) -> str:
-    """How intervals were made: level, method, unit and seed."""
+    """Level, method, unit and seed of intervals."""
     return (
         f"{100 * found.level:g} % {what} over {found.resampled}, "
         f"{count(found.resamples)} resamples, seed {found.seed}"
@@ -130,7 +130,7 @@ def read_part(path: str) -> str:
 
 
 def json_in_html(data: Any) -> str:
-    """Compact JSON that no HTML parser takes for the end of its element."""
+    """Compact JSON that cannot end its HTML element."""
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -211,7 +211,7 @@ def _environment() -> Environment:
 
 
 def _unbroken(text: str) -> Markup:
-    """A text whose numbers and options are not broken."""
+    """A text whose numbers and options do not break across lines."""
     from markupsafe import Markup, escape
 
     whole = r'<span class="whole">\g<0></span>'

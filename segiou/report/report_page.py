@@ -1,4 +1,4 @@
-"""The HTML page of a report, and what it shares with that of a comparison."""
+"""The HTML page of a report, and the parts shared with that of a comparison."""
 
 from __future__ import annotations
 
@@ -71,42 +71,41 @@ def render_report(
     report : Report
         The report to show.
     run : Run, optional
-        The run that the report is of; needed for the images and for how to
-        make it again.
+        The run of the report; needed for the images and the commands that
+        make the page again.
     intervals : iterable of Intervals, optional
-        Bootstrap intervals to be drawn, one entry a metric; by default those of
-        the report, else those over images, where their counts were kept. Pass
-        intervals over groups where images belong together, and an empty list for
-        none.
+        Intervals to draw, one entry per metric; by default those of the
+        report, else those over images if their counts were kept. Pass an empty
+        list to draw none.
     imbalance : Imbalance, optional
-        Its sentences explain pixel accuracy against mean IoU; made from the
-        report by default.
+        Explains pixel accuracy vs mean IoU; computed from the report by
+        default.
     baseline : Comparison, optional
-        How an earlier run (the first) and this one differ, to be said below the verdict.
+        Comparison of an earlier run (the first) with this one, shown below the verdict.
     images : str or path, optional
-        Folder of images (photographs, slices) that lie under the masks,
-        matched by name as :func:`segiou.report.match_images` says.
+        Folder of photos to show under the masks, matched by name as in
+        :func:`segiou.report.match_images`.
     examples : int
-        Images with pictures in the page, at most; the others are listed without.
+        Maximum number of images with pictures; the others are listed without.
     seed : int
-        For the images that are chosen at random.
+        Seed for the images that are chosen at random.
     read : callable, optional
-        Gives the content of a mask file, by its path, where masks lie in an
-        archive or at an address.
+        Returns the content of a mask file by its path, for masks in an
+        archive or at a remote path.
     folder : str or path, optional
-        Folder that the page is for. The pictures of all images are written
-        there, as files that the page loads when they are seen.
+        Folder of the page. The pictures of all images are written there, as
+        files that the page loads when they become visible.
 
     Returns
     -------
     str
-        The page. Its masks are read from the paths that the run holds; where
-        they are gone, the page says so.
+        The page. Masks are read from the paths that the run holds; the page
+        reports missing ones.
 
     Raises
     ------
     FileNotFoundError
-        If ``images`` is no folder.
+        If ``images`` is not a folder.
     ValueError
         If ``examples`` is negative.
     OSError
@@ -175,7 +174,7 @@ def render_page(
     first: Sequence[str] = (),
     seed: int = 0,
 ) -> str:
-    """Render a page with what all have: images, of which ``first`` are shown, and recipes."""
+    """Render a page with the parts of all: images, ``first`` those to show, and recipes."""
     if examples < 0:
         msg = f"examples must be at least 0, got {examples}"
         raise ValueError(msg)
@@ -188,7 +187,7 @@ def render_page(
         texts = texts_of_cases(reports[0]) if len(reports) == 1 else {}
         table = image_table(runs, models, match=match, read=read, folder=beside, texts=texts)
         chosen = choose(table, examples, first, seed)
-    # The own page of each of two runs is one file.
+    # The page of each of two runs is a separate file.
     place = "report.html" if folder is None or len(reports) > 1 else f"{Path(folder)}/"
     context = {
         **context,
@@ -232,9 +231,9 @@ def write_html(path: str | Path, report: Report, **options: Any) -> Path:
     Parameters
     ----------
     path : str or path
-        A file; or a folder, which exists or whose name ends in a slash, for a
-        page ``index.html``, written last, with the pictures of all images in
-        files beside it.
+        A file, or a folder (existing, or with a trailing slash) for a page
+        ``index.html``, written last, with the pictures of all images in files
+        next to it.
     report : Report
         The report to show.
     **options
@@ -248,7 +247,7 @@ def write_html(path: str | Path, report: Report, **options: Any) -> Path:
 
 
 def write_page(path: str | Path, render: Callable[..., str]) -> Path:
-    """Write what ``render(folder=…)`` gives: one file, or a folder with its index last."""
+    """Write the result of ``render(folder=…)``: one file, or a folder with its index last."""
     folder = Path(path).expanduser()
     if not str(path).endswith(("/", os.sep)) and not folder.is_dir():
         return write_whole(path, render(folder=None))
@@ -257,11 +256,11 @@ def write_page(path: str | Path, render: Callable[..., str]) -> Path:
 
 
 def _intervals(report: Report) -> list[Intervals]:
-    """Those of the report; else over images, of the scores that headline and classes show."""
+    """Those of the report, else over images, for the scores in the headline and class table."""
     found = report.intervals_or_default
     if found is None or report.intervals is not None:
         return [] if found is None else [found]
-    # The pixel accuracy of overlapping channels is that of yes and no, another one.
+    # The pixel accuracy of overlapping channels is a different score: of yes and no.
     others = ("recall", *(["pixel_accuracy"] if report.has_matrix else []))
     return [found, *map(report.default_intervals, others)]
 
@@ -284,7 +283,7 @@ def _ends(intervals: Iterable[tuple[str, Interval]]) -> dict[str, tuple[float, f
 
 
 def _dumbbells(report: Report) -> dict[str, Any]:
-    """Classes of which recall and IoU are drawn, and how many are not: where the two are close."""
+    """Classes whose recall and IoU are drawn, and the number left out because both are close."""
     drawn = [row for row in report.classes if not np.isnan(row.iou)]
     kept = sorted(drawn, key=lambda row: -abs(np.nan_to_num(row.recall - row.iou)))[:_DUMBBELLS]
     left = len(drawn) - len(kept)
@@ -292,7 +291,7 @@ def _dumbbells(report: Report) -> dict[str, Any]:
 
 
 def distribution(report: Report) -> dict[str, Any] | None:
-    """How the mean IoU of images is spread; None where their counts were not kept."""
+    """The distribution of mean IoU over images; None if their counts were not kept."""
     if report.per_image is None:
         return None
     scores = image_means(report.per_image, include=report.include)
@@ -327,7 +326,7 @@ def histogram(values: Floats, number: int, low: float, high: float) -> dict[str,
 
 
 def _confusions(report: Report) -> dict[str, Any]:
-    """What the section of confusions shows, where a screen can: cells grow with the square."""
+    """The section of confusions, unless there are too many classes to draw."""
     tally, names = report.tally, report.class_names
     if not report.has_matrix or len(names) > _MATRIX_CLASSES:
         return {"heat": None, "matrix": None}
@@ -464,7 +463,7 @@ def _grey(values: Floats) -> NDArray[np.uint8]:
 def _texts(
     values: NDArray[Any], greys: Floats, side: float, text_of: Callable[[float], str]
 ) -> list[tuple[float, float, str, bool]]:
-    """What stands in each cell, where, and whether the cell is dark; nothing of many classes."""
+    """Text and position of each cell and whether the cell is dark; empty for many classes."""
     if values.shape[1] > _TEXTS:
         return []
     return [
@@ -476,7 +475,7 @@ def _texts(
 def confusion_rows(
     tally: ConfusionCounts, class_names: Sequence[str], gains: Floats
 ) -> list[dict[str, Any]]:
-    """Confusions that are worth most, are largest in pixels, of their truth or of their prediction.
+    """The top confusions by gain, by pixels, and by share of the true or predicted class.
 
     ``gains`` is what each gains, (C, C + 1); the rows come in this order.
     """
