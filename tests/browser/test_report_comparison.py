@@ -48,8 +48,8 @@ def comparison(page, comparison_url):
 
 
 def test_classes_are_sorted_and_filtered(comparison):
-    assert comparison.locator("h1").inner_text() == "second against first"
-    button = comparison.locator("#class-table thead").get_by_role("button", name="Difference")
+    assert comparison.locator("h1").inner_text() == "second vs first"
+    button = comparison.locator("#class-table thead").get_by_role("button", name="second − first")
     button.click()
     cells = comparison.locator("#class-table tbody tr td:nth-child(4)").all_inner_texts()
     values = [float(text.replace("−", "-")) for text in cells]

@@ -78,7 +78,7 @@ def test_a_pull_request_that_is_worse_fails_and_says_so(tmp_path, baseline):
     )
     assert (code, outputs["passed"]) == (1, "false")
     assert summary.count("| passed |") == 2 and summary.count("| **failed** |") == 1
-    assert "the baseline is 16.73 points of mean IoU ahead of this run" in summary
+    assert "this run − baseline: −16.73 points, " in summary
     results = tmp_path / "segiou-results"
     assert {path.name for path in results.iterdir()} == {
         *("run.sqlite", "summary.md", "scores.json", "thresholds.xml"),
@@ -90,7 +90,7 @@ def test_it_may_be_worse_where_that_is_allowed(tmp_path, baseline):
         tmp_path, baseline=baseline, fail_if_worse="false", options="--group-by none --quiet"
     )
     assert (code, outputs["passed"]) == (0, "true")
-    assert "ahead of this run" in summary
+    assert "this run − baseline: " in summary
 
 
 def test_folders_with_blanks_and_problems_with_files(tmp_path):

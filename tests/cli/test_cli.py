@@ -278,7 +278,7 @@ def test_explain_says_what_accuracy_hides():
 def test_compare_folders_and_runs_alike(tmp_path):
     now = segiou("compare", *MODELS, "--truth", STREETS / "truth", *LABELS, "--names", "a,b")
     assert now.returncode == 0, now.stderr
-    assert "b is " in now.stdout and "points of mean IoU ahead of a" in now.stdout
+    assert "b scores higher than a: mean IoU " in now.stdout
     runs = []
     for model in MODELS:
         runs.append(tmp_path / f"{Path(model).name}.sqlite")

@@ -49,7 +49,7 @@ def test_every_command_fits_the_terminal_and_breaks_no_word(inside, monkeypatch,
         done = inside(*command)
         assert done.returncode == 0, done.stderr
         assert max(map(len, done.stdout.splitlines())) <= columns
-        shown = re.sub(r"a\s+wider\s+terminal\s.*?(\n\n|\Z)", "", done.stdout, flags=re.DOTALL)
+        shown = re.sub(r"Hidden\s+columns\s.*?(\n\n|\Z)", "", done.stdout, flags=re.DOTALL)
         words[columns] = {word for word in shown.split() if not set(word) <= set("─█▏▎▍▌▋▊▉")}
     assert words[40] <= words[80] | words[120]
     assert words[80] <= words[120] | {"boundary", "surface", "Boundary"}
@@ -58,9 +58,9 @@ def test_every_command_fits_the_terminal_and_breaks_no_word(inside, monkeypatch,
 def test_details_are_shown_when_asked_and_explained(inside, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     short, full = inside(*SCORE).stdout, inside(*SCORE, "--detail").stdout
-    for name in ("mean accuracy", "mean over images per class", "worst 10 % of images"):
+    for name in ("mean accuracy", "class-wise mean IoU (C)", "worst 10 % of images"):
         assert name in full and name not in short
-    assert "I: mean IoU of each image over the classes in its truth" in full
+    assert "image-wise mean IoU (I)" in full
     report = json.loads(inside(*SCORE, "--format", "json").stdout)
     assert f"{100 * report['fine_grained']['image']:.2f} %" in full
     assert report["mean_accuracy"] > 0
@@ -69,7 +69,7 @@ def test_details_are_shown_when_asked_and_explained(inside, monkeypatch):
 def test_the_gap_is_split_where_pixel_accuracy_stands(inside, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     line = next(x for x in inside(*SCORE).stdout.splitlines() if x.startswith("pixel accuracy"))
-    gap, imbalance, false_positives = re.findall(r"(\d+\.\d\d) (?:points|by)", line)
+    gap, imbalance, false_positives = re.findall(r"(\d+\.\d\d) (?:points|from)", line)
     assert float(gap) == pytest.approx(float(imbalance) + float(false_positives), abs=0.011)
 
 

@@ -429,7 +429,7 @@ def test_a_terminal_of_any_width_shows_every_measure(width):
     for name in ("surface_dice_1", "surface_dice_3"):
         assert f"{100 * core[name]['mean']:.2f} %" in found
     assert f"{core['average_surface_distance']['mean_of_found']:.2f}" in found
-    assert ("a wider terminal also shows Dice" in " ".join(text.split())) == (width == 40)
+    assert ("Hidden columns (widen the terminal): Dice" in " ".join(text.split())) == (width == 40)
 
 
 def test_csv_has_the_surfaces_of_classes():
