@@ -1,8 +1,8 @@
-"""How fast label pairs are counted: ``python -m benchmarks.counting [--rounds N] [--quick]``.
+"""Speed of counting label pairs: ``python -m benchmarks.counting [--rounds N] [--quick]``.
 
-All contestants take turns within each round, and ratios are taken within a round, so that a
-machine that is busy with something else slows all of them alike. Shown are medians over the
-rounds. One thread; reading is the faster of two NumPy reductions over the same bytes.
+All tools alternate within each round and ratios are computed within a round, so load on the
+machine affects all of them equally. Medians over the rounds are shown. One thread; reading is the
+faster of two NumPy reductions over the same bytes.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Times = dict[str, list[float]]
 
 
 def seconds(count: Contestant, task: Task, many: int) -> float:
-    # Untimed first, so that nobody pays for what the one before left in the cache:
-    # it takes a victim cache some passes to hold what fits into it.
+    # Untimed first, so that no tool is affected by the cache contents of the previous one:
+    # a victim cache needs several passes to fill.
     for _ in range(1 + WARM_UP * (many > 1)):
         count(task)
     start = perf_counter()
@@ -43,18 +43,18 @@ def check(task: Task, contestants: dict[str, Contestant]) -> None:
     answers = peers.expected(task)
     for name, count in contestants.items():
         if name not in peers.READERS and not peers.is_right(count(task), answers):
-            msg = f"{name} counts {task.name} wrongly"
+            msg = f"{name} miscounts {task.name}"
             raise AssertionError(msg)
 
 
 def race(task: Task, contestants: dict[str, Contestant], rounds: int) -> Times:
-    """Seconds of each contestant in each round, after one round to warm up."""
+    """Seconds per tool and round, after a warm-up round."""
     check(task, contestants)
     times: Times = {name: [] for name in contestants}
     repeats = max(2, 1_500_000 // task.pixels)
     for number in range(rounds + 1):
         for name in contestants:
-            # The slow ones need not be repeated to be seen.
+            # Slow tools are not repeated.
             many = 1 if name == IDIOM else repeats
             taken = seconds(contestants[name], task, many)
             if number:
@@ -67,7 +67,7 @@ def ratio(times: Times, slow: str, fast: str) -> float:
 
 
 def read_share(times: Times, name: str) -> float:
-    """Speed relative to the faster way of just reading, in the same round."""
+    """Speed relative to the faster way of only reading, in the same round."""
     reads = zip(*(times[reader] for reader in peers.READERS), strict=True)
     return median(min(r) / own for r, own in zip(reads, times[name], strict=True))
 
@@ -103,7 +103,7 @@ def main_table(tasks: Iterable[Task], rounds: int) -> str:
                         f"{read_share(times, name):.2f}",
                     ]
                 )
-        rows.append(["", "the idiom", f"{per_pixel(task, times, IDIOM):.3f}", "1", ""])
+        rows.append(["", "np.bincount", f"{per_pixel(task, times, IDIOM):.3f}", "1", ""])
     return table(["input", "counted by", "ns per pixel", "× the idiom", "of read speed"], rows)
 
 
@@ -131,7 +131,7 @@ def growth_table(tasks: Iterable[tuple[str, Task]], rounds: int) -> str:
 
 def growing(camvid: Task) -> Iterable[tuple[str, Task]]:
     for classes in (19, 64, 150, 256):
-        yield f"camvid's regions, {classes} classes", inputs.spread(camvid, classes)
+        yield f"camvid regions, {classes} classes", inputs.spread(camvid, classes)
     for classes in (2, 19, 64, 150, 256):
         yield f"noise, {classes} classes", inputs.noise(classes)
     for height in (60, 240, 960, 3840):
@@ -139,7 +139,7 @@ def growing(camvid: Task) -> Iterable[tuple[str, Task]]:
 
 
 def wide(camvid: Task) -> Iterable[Task]:
-    """Eight bytes per label: all frames, which come from memory, and what fits a cache."""
+    """Eight bytes per label: all frames, read from memory, and a part that fits in cache."""
     yield camvid.cast("int64")
     frame = camvid.first(1).cast("int64")
     yield replace(frame, name=f"one frame of {frame.name}")

@@ -1,12 +1,11 @@
-"""How often 95 % intervals hold the true mean IoU, and tests of no difference alarm.
+"""Coverage of 95 % intervals of mean IoU, and false-positive rates of the comparison.
 
     python -m benchmarks.coverage                   # a few minutes on two cores
-    python -m benchmarks.coverage --samples 300     # a look
+    python -m benchmarks.coverage --samples 300     # a quick estimate
 
-The images are made up: three classes, in all, 90 % and 50 % of the images, of very different
-sizes. How difficult an image is goes together within it, and here also within its group, or from
-frame to frame along a sequence, AR(1). The truth is the score of a very large set of such images.
-The figures are in docs/intervals.md, and in ``segiou.analysis.bootstrapping.MEASURED_COVERAGE``.
+The images are synthetic: three classes of very different sizes, in 100 %, 90 % and 50 % of the
+images. Difficulty is correlated within an image, and also within its group or along a sequence,
+AR(1). The truth is the score of a very large set of such images. The figures are in docs/intervals.md, and in ``segiou.analysis.bootstrapping.MEASURED_COVERAGE``.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ GROUP, SHARED = 10, 0.8
 
 
 def images(difficulty: np.ndarray, rng: np.random.Generator) -> Counts:
-    """Counts (N, C) of images of a standard normal difficulty each."""
+    """Counts (N, C) of images with standard normal difficulties."""
     number, classes = len(difficulty), len(PRESENCE)
     there = rng.random((number, classes)) < PRESENCE
     size = np.rint(1000 * rng.lognormal(0, 0.7, (number, classes))).astype(np.int64) * there
     ease = difficulty[:, None] * 0.6 + rng.normal(0, 0.5, (number, classes)) + 1.0
     hit = rng.binomial(size, 1 / (1 + np.exp(-ease)))
-    # Half of what is missed is taken for the first class, the rest for the next.
+    # Half of the missed pixels are predicted as the first class, the rest as the next.
     missed = size - hit
     half = missed // 2
     tp, fp = hit.copy(), np.roll(missed - half, 1, axis=1)
@@ -49,7 +48,7 @@ def images(difficulty: np.ndarray, rng: np.random.Generator) -> Counts:
 
 
 def independent(number: int, rng: np.random.Generator) -> np.ndarray:
-    """Difficulties of images that have nothing to do with one another."""
+    """Difficulties of independent images."""
     return rng.normal(size=number)
 
 
@@ -103,7 +102,7 @@ def true_score() -> float:
 
 
 def covered(design: str, number: int, how: str, samples: int) -> list[float]:
-    """Share of samples whose interval holds the truth, by either method."""
+    """Share of samples whose interval contains the truth, for both methods."""
     difficulty, truth = DESIGNS[design], true_score()
     rng = np.random.default_rng([number, *design.encode()])
     inside = np.zeros(len(METHODS))
@@ -114,14 +113,14 @@ def covered(design: str, number: int, how: str, samples: int) -> list[float]:
 
 
 def alarms(design: str, number: int, how: str, samples: int) -> list[float]:
-    """Share of samples of two models that differ by chance alone with p at most .05."""
+    """Share of samples with p at most .05 for two models that differ only by chance."""
     difficulty = DESIGNS[design]
     rng = np.random.default_rng([number, 7, *design.encode()])
     found = 0
     for sample in range(samples):
-        # One truth; each model has its own difficulties on it, which go along the sequence.
+        # Both models share the truth; their difficulties are separate and autocorrelated.
         seed = int(rng.integers(2**31))
-        # What the truth is made of is drawn first, and so is the same with the same seed.
+        # The truth is sampled first, so it is the same for the same seed.
         a, b = (images(difficulty(number, rng), np.random.default_rng(seed)) for _ in range(2))
         units = units_of(number)
         if how == "blocks":
@@ -144,7 +143,7 @@ SERIAL = [name for name in DESIGNS if name.startswith("AR")]
 
 
 def questions() -> Iterator[tuple[str, str, int, str]]:
-    """What is measured: (interval or test, design, images, how)."""
+    """Measurements: (interval or test, design, images, resampling unit)."""
     for number in (10, 20, 50, 100, 200):
         yield "interval", "independent", number, "images"
     for number in (100, 200, 400, 800):
@@ -161,13 +160,13 @@ def questions() -> Iterator[tuple[str, str, int, str]]:
 
 
 def answer(question: tuple[str, str, int, str, int]) -> list[float]:
-    """Measure one of the questions."""
+    """Run one measurement."""
     what, *options = question
     return (covered if what == "interval" else alarms)(*options)
 
 
 def main() -> None:
-    """Print a line for each question: coverage by percentile and BCa, or the share of alarms."""
+    """Print a line per measurement: percentile and BCa coverage, or the false-positive rate."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--workers", type=int, default=2)

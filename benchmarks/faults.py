@@ -1,10 +1,10 @@
-"""Kill scoring at random moments, go on, and compare with an undisturbed run, bit for bit.
+"""Kill scoring at random moments, resume, and compare with an uninterrupted run, bit for bit.
 
     python benchmarks/faults.py [--kills 60] [--pairs 400] [--processes 2] [--seed 0]
 
-Every process is really killed (SIGKILL, with its workers). After each kill the
-run file is opened and must hold nothing but right counts. The last line gives
-kills, resumes, finished runs and mismatches; the exit code is 1 if there are any.
+Every process is killed with SIGKILL, including its workers. After each kill, the run file must
+contain only correct counts. The last line shows kills, resumes, finished runs and mismatches; the
+exit code is 1 if there are mismatches.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def make_masks(folder: Path, pairs: int) -> None:
 
 @dataclass
 class Score:
-    """What happened."""
+    """Numbers of kills, resumes and finished runs."""
 
     kills: int = 0
     resumes: int = 0
@@ -83,13 +83,13 @@ def images_of(path: Path) -> dict[str, tuple[object, ...]]:
 def check(
     path: Path, expected: dict[str, tuple[object, ...]], score: Score, *, whole: bool
 ) -> None:
-    """Everything in the file is right, and, of a finished run, nothing is missing."""
+    """Check that the file is correct and, if the run is finished, complete."""
     if not path.exists() or path.stat().st_size == 0:
         return
     try:
         found = images_of(path)
     except RunFileError as error:
-        # A process that was killed before it had made its tables leaves none.
+        # A process killed before creating the tables leaves none.
         if whole or "no run of segiou" not in str(error):
             score.mismatches.append(str(error))
         return
@@ -107,12 +107,12 @@ def until_finished(
     chance: random.Random,
     seconds: tuple[float, float],
 ) -> None:
-    """Kill and go on until the run is finished."""
+    """Kill and resume until the run is finished."""
     run = folder / f"run-{score.finished}.sqlite"
     kills_here = 0
     while True:
         process = start(folder, run, options.processes)
-        # After some kills the run may end, so that finished ones are compared too.
+        # After some kills the run may finish, so that finished runs are compared as well.
         limit = None if kills_here >= 8 else chance.uniform(*seconds)
         try:
             process.wait(limit)
@@ -160,7 +160,7 @@ def main() -> int:
             folder / "truth", folder / "pred", labels=CLASSES
         ).total()
         while score.kills < options.kills:
-            # Between the start of Python and the end of an undisturbed run.
+            # Between the start of Python and the end of an uninterrupted run.
             until_finished(folder, expected, score, options, chance, (0.15 * whole, whole))
         for text in score.mismatches:
             print(f"mismatch: {text}")

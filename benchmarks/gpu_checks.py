@@ -1,4 +1,4 @@
-"""What counting CUDA tensors must give; ``benchmarks/gpu_hooks.py`` runs it. Checks raise."""
+"""Checks of counting CUDA tensors, run by ``benchmarks/gpu_hooks.py``; a failed check raises."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLASSES = 19
 
 def same(host: ConfusionMatrix, device: ConfusionMatrix, what: str) -> None:
     if host != device:
-        msg = f"{what}: the device counts otherwise\n{host.matrix - device.matrix}"
+        msg = f"{what}: the device's counts differ\n{host.matrix - device.matrix}"
         raise AssertionError(msg)
 
 
@@ -98,7 +98,7 @@ def check_no_synchronisation(device: str, deterministic: bool) -> None:
         scores = rng.normal(size=(2, CLASSES, 128, 256)).astype(np.float32)
         tensors = [torch.from_numpy(x).to(device) for x in (truth, pred, scores)]
         torch.cuda.synchronize()
-        # The first batch moves the look-up tables; later ones must not wait.
+        # The first batch copies the look-up tables; later ones must not wait.
         torch.cuda.set_sync_debug_mode("error" if step else "default")
         try:
             there.update(tensors[0], tensors[1])
@@ -122,7 +122,7 @@ def check_memory(device: str) -> None:
 
 
 def failures(device: str) -> dict[str, str]:
-    """Run all checks and print how each went; gives what failed."""
+    """Run all checks, print the result of each and return the failures."""
     checks: dict[str, Callable[[], None]] = {
         "dtypes": lambda: check_dtypes(device),
         "sizes and strides": lambda: check_sizes_and_strides(device),

@@ -1,8 +1,8 @@
 """Check and time the counting of CUDA tensors: ``python benchmarks/gpu_hooks.py [--json FILE]``.
 
-Needs torch with CUDA and nothing else; torchmetrics is compared with where it
-is installed, else its formula, written out here. The checks raise; the times
-are medians, in milliseconds, with the device waited for around each.
+Needs torch with CUDA. segiou is compared with torchmetrics if it is installed, otherwise with its
+formula. Failed checks raise. Times are medians in milliseconds, with a device synchronisation
+before and after.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def milliseconds(run, repeats: int = 15) -> float:
 
 
 def mask_like(shape: tuple[int, ...], device: str, dtype: torch.dtype) -> torch.Tensor:
-    """Labels in regions, as masks have them, with an ignored border and some noise."""
+    """Labels in regions, as in real masks, with an ignored border and some noise."""
     coarse = torch.randint(0, CLASSES, (shape[0], 1, 16, 32), device=device).float()
     labels = torch.nn.functional.interpolate(coarse, size=shape[1:], mode="nearest")[:, 0]
     labels[:, :: max(1, shape[1] // 16)] = 255
@@ -44,7 +44,7 @@ def mask_like(shape: tuple[int, ...], device: str, dtype: torch.dtype) -> torch.
 
 
 def formula(truth: torch.Tensor, pred: torch.Tensor, classes: int) -> torch.Tensor:
-    """The usual matrix: keep the valid pixels, one bincount of truth * C + pred."""
+    """The usual code: keep the valid pixels, one bincount of truth * C + pred."""
     valid = truth != 255
     index = truth[valid].long() * classes + pred[valid].long()
     return torch.bincount(index, minlength=classes * classes).reshape(classes, classes)
@@ -111,7 +111,7 @@ def time_case(
 
 
 def time_histograms(device: str) -> dict[str, float]:
-    """The ways to a histogram of 16.8 million cells of a 20-class table."""
+    """Ways to compute a histogram of 16.8 million cells of a 20-class table."""
     index = (mask_like((8, 1024, 2048), device, torch.int64).clamp(max=18) * 20).int()
     length, flat = 421, index.reshape(-1)
     ops = operations_for(index)

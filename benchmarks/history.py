@@ -1,9 +1,8 @@
-"""Adds a line to the history of speeds: ``python -m benchmarks.history``.
+"""Add a row to the benchmark history: ``python -m benchmarks.history``.
 
-Times segiou beside the programs that people use, as `benchmarks.counting` does, and scoring of a
-folder beside the usual loop, each in one thread. The shortest processor time of some rounds goes
-into docs/benchmarks.json with the day, the processor, its load and every version. The documentation
-shows the last entry, and how it was before.
+Times segiou and other tools like `benchmarks.counting`, and scoring a folder compared with the usual
+loop, each on one thread. The shortest processor times are written to docs/benchmarks.json with the
+date, processor, load and versions. The documentation shows the last entry and the history.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ ROUNDS = 5
 
 
 def main() -> None:
-    # Of a machine that others use, too, only the processor's time can be compared.
+    # On a shared machine, only processor time is comparable.
     clock.perf_counter = time.process_time
     history = json.loads(HISTORY.read_text("utf-8")) if HISTORY.exists() else []
     camvid = inputs.camvid().first(12)
@@ -76,7 +75,7 @@ def folder(task: Task) -> dict[str, Any]:
 
 
 def best(times: Times, name: str, unit: float) -> dict[str, float]:
-    """The shortest time, in units, and how many times the shortest of segiou it is."""
+    """The shortest time, in units, and its ratio to segiou's."""
     shortest = min(times[name])
     return {"time": round(shortest / unit, 4), "ratio": round(shortest / min(times[OURS]), 2)}
 
@@ -88,7 +87,7 @@ def scored(folder: Path, task: Task) -> Any:
 
 
 def looped(folder: Path, task: Task) -> Any:
-    """The usual loop: Pillow, then the idiom."""
+    """The usual loop: Pillow, then np.bincount."""
     count = peers.bincount(task.num_classes)
     return np.sum(
         [

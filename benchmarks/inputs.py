@@ -1,4 +1,4 @@
-"""What is counted: real masks from ../shared/data, or made-up ones where that is absent."""
+"""Input data: real masks from ../shared/data, or synthetic ones if that is absent."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def read(path: Path) -> Labels:
 
 
 def scene(rng: np.random.Generator, height: int, width: int, classes: int) -> Labels:
-    """Regions with ragged edges: the nearest of some random points, slightly shaken."""
+    """Regions with ragged edges: the nearest of random points, with jitter."""
     points = rng.random((60, 2)) * (height, width)
     rows, columns = np.mgrid[:height, :width] + rng.normal(0, 0.7, (2, height, width))
     distances = [(rows - y) ** 2 + (columns - x) ** 2 for y, x in points]
@@ -72,7 +72,7 @@ def camvid() -> Task:
 
 
 def davis() -> Task:
-    """Video masks of few regions, against themselves moved by three pixels."""
+    """Video masks with few regions, compared with themselves shifted by three pixels."""
     masks = [read(path) for path in sorted((DATA / "davis").glob("*/*.png"))]
     name = "davis, shifted by 3 px"
     if not masks:
@@ -96,7 +96,7 @@ def noise(num_classes: int, height: int = 1024, width: int = 2048) -> Task:
 
 
 def spread(task: Task, num_classes: int) -> Task:
-    """The same regions with labels spread over more classes."""
+    """The same regions with labels distributed over more classes."""
     lookup = np.arange(256) * num_classes // (task.num_classes + 1)
     lookup = lookup.clip(max=num_classes - 1).astype(np.uint8)
     return Task(

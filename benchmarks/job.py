@@ -1,8 +1,8 @@
-"""The whole job, reading and starting: ``python -m benchmarks.job [--rounds N]``.
+"""Measure whole jobs, including reading and start-up: ``python -m benchmarks.job [--rounds N]``.
 
-Scoring a folder against the loop that people write (Pillow or OpenCV, bincount, the same
-number of threads). All contestants take turns within a round; shown are medians and ratios
-of medians. Peak memory is that of a process of its own.
+Scoring a folder is compared with the usual loop (Pillow or OpenCV, bincount, the same number of
+threads). All tools alternate within a round; medians and ratios of medians are shown. Peak memory
+is measured in a separate process.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def enlarged(folder: Path, size: tuple[int, int], number: int) -> Path:
 
 
 def copied(folder: Path, into: Path, copies: int) -> Path:
-    """As many pairs as folders have in use: each of these a few times."""
+    """A folder of realistic size: each pair several times."""
     for side in SIDES:
         (into / side).mkdir(parents=True)
         for path in (folder / side).iterdir():
@@ -107,7 +107,7 @@ def whole_job(name: str, pairs: Pairs, threads: int, rounds: int) -> list[str]:
     answers = {key: np.asarray(run()) for key, run in contestants.items()}
     for key, answer in answers.items():
         if not np.array_equal(answer, answers["segiou"]):
-            msg = f"{key} counts {name} otherwise"
+            msg = f"{key} counts {name} differently"
             raise AssertionError(msg)
     times = race(contestants, rounds)
     best = min(times["Pillow"], times["OpenCV"])
@@ -148,11 +148,11 @@ def starting(rounds: int) -> list[list[str]]:
 
 
 def peak_of(folder: Path, copies: int) -> float:
-    """Peak memory in MiB of scoring a folder whose masks are each there some times."""
+    """Peak memory in MiB of scoring a folder with several copies of each mask."""
     with tempfile.TemporaryDirectory() as scratch:
         many = copied(folder, Path(scratch) / "many", copies)
         folders = f"{str(many / 'truth')!r}, {str(many / 'base')!r}"
-        # Not getrusage: its peak begins with that of the process that started this one.
+        # Not getrusage: its peak includes that of the parent process.
         code = (
             f"import segiou\nsegiou.score_folder({folders}, labels='camvid')\n"
             "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"

@@ -1,8 +1,7 @@
-"""The ways to count that people use today, each as its authors' rule says, and ours.
+"""Common ways to count, each following its authors' code, and segiou's.
 
-Each gives, for all pairs of a task, either the confusion matrix (C, C), or three areas (3, C):
-intersection, truth and prediction, of the valid pixels. `expected` gives both, by the plainest of
-means.
+For all pairs of a task, each returns either the confusion matrix (C, C) or three areas (3, C) of the
+valid pixels: intersection, truth and prediction. `expected` returns both, computed naively.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ Contestant = Callable[[Task], NDArray[Any]]
 
 
 def each(count: Count) -> Contestant:
-    """Count pair by pair and add up."""
+    """Count pair by pair and sum."""
 
     def total(task: Task) -> NDArray[Any]:
         pairs = zip(task.truths, task.preds, strict=True)
@@ -57,7 +56,7 @@ def torchmetrics(num_classes: int) -> Count:
     from torchmetrics.functional.classification import multiclass_confusion_matrix
 
     def count(truth: Labels, pred: Labels) -> NDArray[Any]:
-        # The ignored value is the one after the last class in all our inputs.
+        # In all inputs, the ignored value follows the last class.
         matrix = multiclass_confusion_matrix(
             torch.from_numpy(pred).long(),
             torch.from_numpy(truth).long(),
@@ -101,7 +100,7 @@ def mmsegmentation(num_classes: int) -> Count:
 
 
 def segiou(task: Task) -> Contestant:
-    """What a user calls, with all its checks; as in use, the accumulator is made once."""
+    """The public call with all checks; as in practice, the accumulator is created once."""
     matrix = ConfusionMatrix(task.num_classes, ignore=task.ignore)
 
     def total(task: Task) -> NDArray[Any]:
@@ -139,7 +138,7 @@ def read_as_words(truth: Labels, pred: Labels) -> NDArray[Any]:
     return np.array([np.bitwise_or.reduce(labels.view(np.uint64)) for labels in flat])
 
 
-#: How fast the same bytes can just be read; the faster of the two is the floor.
+#: Only reading the same bytes; the faster of the two is the lower bound.
 READERS = {"read as bytes": each(read_as_bytes), "read as words": each(read_as_words)}
 
 _PEERS = {
@@ -151,7 +150,7 @@ _PEERS = {
 
 
 def peers(num_classes: int) -> dict[str, Contestant]:
-    """Those whose libraries are installed, on one thread like all others."""
+    """The installed tools, on one thread like all others."""
     if find_spec("torch"):
         import torch
 

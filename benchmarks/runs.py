@@ -1,8 +1,8 @@
-"""Figures of run files: size, writing, sums, and what keeping a run costs while scoring.
+"""Measure run files: size, writing, sums, and the overhead while scoring.
 
     python benchmarks/runs.py [IMAGES]
 
-Counts are synthetic: 19 classes, about 40 filled cells an image, two megapixels.
+Counts are synthetic: 19 classes, about 40 non-zero cells per image, two megapixels.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BLOCK = 4096
 
 
 def synthetic(count: int, *, seed: int = 0, first: int = 0) -> Iterator[Columns]:
-    """Blocks of images with counts as a street scene has them."""
+    """Blocks of images with counts like those of street scenes."""
     rng = np.random.default_rng(seed)
     for start in range(first, first + count, BLOCK):
         n = min(BLOCK, first + count - start)
@@ -78,10 +78,10 @@ def large(folder: Path, count: int) -> None:
     start = time.perf_counter()
     for _ in synthetic(count):
         pass
-    print(f"{'  of which making them up':<44} {time.perf_counter() - start:8.2f} s")
+    print(f"{'  of which generating them':<44} {time.perf_counter() - start:8.2f} s")
     size = path.stat().st_size
     cells = sum(int(block.sizes.sum()) for block in blocks) / sum(len(block) for block in blocks)
-    print(f"{'bytes an image':<44} {size / count:8.1f}   ({cells:.1f} filled cells)")
+    print(f"{'bytes per image':<44} {size / count:8.1f}   ({cells:.1f} filled cells)")
     run = timed("open", lambda: segiou.Run.open(path))
     timed("total()", run.total)
     timed("total() again", run.total)
@@ -100,7 +100,7 @@ def peak() -> float:
 
 
 def overhead(folder: Path, pairs: int = 2000, repeats: int = 7) -> None:
-    """What keeping a run costs: the ratio of scoring with and without it."""
+    """The overhead of a run file: the ratio of scoring with and without it."""
     from PIL import Image
 
     streets = Path(__file__).parents[1] / "fixtures" / "streets"
@@ -124,9 +124,9 @@ def overhead(folder: Path, pairs: int = 2000, repeats: int = 7) -> None:
         work.append(cpu["with"] / cpu["without"])
     print(
         f"{'scoring with a run file / without':<44} {statistics.median(ratios):8.3f}   "
-        f"({pairs} pairs of 640 × 384, {1000 * seconds['without'] / pairs:.2f} ms a pair)"
+        f"({pairs} pairs of 640 × 384, {1000 * seconds['without'] / pairs:.2f} ms per pair)"
     )
-    print(f"{'  the same of processor time':<44} {statistics.median(work):8.3f}")
+    print(f"{'  the same for processor time':<44} {statistics.median(work):8.3f}")
 
 
 if __name__ == "__main__":

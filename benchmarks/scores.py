@@ -1,7 +1,7 @@
-"""Labels from scores: segiou beside NumPy's and torch's argmax, and beside just reading.
+"""Labels from scores: segiou compared with NumPy's and torch's argmax and with only reading.
 
-``python -m benchmarks.scores`` prints nanoseconds a pixel, the fastest of alternating rounds on
-one thread; every answer is checked.
+``python -m benchmarks.scores`` prints nanoseconds per pixel, the fastest of alternating rounds on
+one thread; all results are checked.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from segiou.counting.scores import scores_to_labels
 
 CLASSES = (2, 11, 19, 150)
 DTYPES = ("float32", "float16", "bfloat16")
-#: Beyond every cache: 2^25 scores, in images of 512 x 1024.
+#: Larger than every cache: 2^25 scores, in images of 512 x 1024.
 SCORES, IMAGE = 1 << 25, (512, 1024)
 ROUNDS = 9
 
 
 def batch(classes: int, dtype: str, layout: str):
-    """Scores of a batch as a torch tensor, their class axis, and what the answer is."""
+    """Scores of a batch as a torch tensor, their class axis, and the expected labels."""
     generator = torch.Generator().manual_seed(0)
     images = max(1, SCORES // (classes * IMAGE[0] * IMAGE[1]))
     scores = torch.randn((images, classes, *IMAGE), generator=generator)
@@ -35,7 +35,7 @@ def batch(classes: int, dtype: str, layout: str):
 
 
 def contestants(scores, axis: int) -> dict[str, Callable[[], object]]:
-    """By name; all but the reader give the labels."""
+    """Functions by name; all but the reader return labels."""
     bits = scores.view(torch.int16 if scores.itemsize == 2 else torch.int32).numpy()
     words = bits.reshape(-1).view(np.uint64)
     plain = scores.float().numpy() if scores.dtype == torch.bfloat16 else scores.numpy()
@@ -60,7 +60,7 @@ NAMES = ("just reading", "segiou", "segiou's NumPy path", "np.argmax", "torch.ar
 
 
 def fastest(runs: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Seconds, the contestants taking turns; the slow ones take fewer."""
+    """Seconds, in alternating rounds; slow tools run fewer."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for turn in range(ROUNDS):
         for name, run in runs.items():

@@ -19,7 +19,7 @@ def some_counts(images, classes, seed=0):
 
 
 def image_by_image(counts, resamples, seed=0):
-    """The usual loop: pick images, add up their counts, divide."""
+    """The usual loop: select images, sum their counts, divide."""
     rng = np.random.default_rng(seed)
     number = len(counts.tp)
     return [
@@ -45,7 +45,7 @@ def test_beside_the_usual_loop(benchmark, way):
         low = float(np.quantile(values, 0.025))
     else:
         low = benchmark.pedantic(bootstrap, (counts,), {"resamples": 1000}, rounds=3).overall.low
-    # The same seed draws the same images, so the two agree to rounding.
+    # The same seed selects the same images, so results agree up to rounding.
     expected = bootstrap(counts, resamples=1000).overall.low
     assert low == pytest.approx(expected, abs=1e-12)
 

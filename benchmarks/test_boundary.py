@@ -1,7 +1,7 @@
-"""Boundaries on CamVid pairs, all classes: segiou beside the usual ways.
+"""Boundaries on CamVid pairs, all classes: segiou compared with common implementations.
 
 Run ``python -m pytest benchmarks/test_boundary.py``; ``python benchmarks/test_boundary.py``
-prints the factors of the documentation, all from one run.
+prints the factors quoted in the documentation.
 """
 
 import statistics
@@ -22,7 +22,7 @@ CLASSES, VOID, WIDTH, TOLERANCE = 11, 11, 12, 2.0
 
 
 def camvid_pairs(count=12):
-    """Truth and prediction; void is filled in the same on both sides, as no peer can ignore it."""
+    """Truth and prediction, with the same fill for void, because no other tool can ignore it."""
     from PIL import Image
 
     paths = sorted((CAMVID / "truth").glob("*.png"))
@@ -34,7 +34,7 @@ def camvid_pairs(count=12):
 
 
 def erode_opencv(mask):
-    """The reference method as it is written: OpenCV merges the iterations into one."""
+    """The reference implementation: OpenCV merges the iterations into one."""
     import cv2
 
     padded = cv2.copyMakeBorder(mask, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
@@ -104,7 +104,7 @@ def one_hot(mask):
 
 
 def monai(name, **options):
-    """One of MONAI's functions, from label maps as segiou's are."""
+    """One of MONAI's functions, applied to label maps."""
 
     def measure(truth, pred):
         from monai import metrics
@@ -116,7 +116,7 @@ def monai(name, **options):
 
 
 THRESHOLDS = {"class_thresholds": [TOLERANCE] * CLASSES}
-#: Group -> contestant -> function of truth and prediction; segiou first.
+#: Group -> tool -> function of truth and prediction; segiou first.
 CONTESTS = {
     "Boundary IoU": {
         "segiou": lambda: here("2%", trimaps=False, contours=(), tolerances=()),
@@ -174,12 +174,12 @@ def seconds(measure, truth, pred):
 
 
 def compare(contestants, pairs, rounds=5):
-    """Median times, and medians of each time over segiou's on the same pair a moment before."""
+    """Median times, and median ratios to segiou's time on the same pair."""
     times = {name: [] for name in contestants}
     order = list(contestants)
     for _ in range(rounds):
         for pair in pairs:
-            # The first reads the pair from memory, the others from a cache: each is first in turn.
+            # The first tool reads from memory, the others from cache, so the order rotates.
             order = [*order[1:], order[0]]
             for name in order:
                 times[name].append(seconds(contestants[name], *pair))
@@ -203,7 +203,7 @@ def main():
         contestants = {name: make() for name, make in names.items()}
         print(group)
         for name, (median, factor) in compare(contestants, pairs).items():
-            print(f"  {name:36} {median * 1000:8.2f} ms a pair {factor:7.1f} x")
+            print(f"  {name:36} {median * 1000:8.2f} ms per pair {factor:7.1f} x")
 
 
 if __name__ == "__main__":

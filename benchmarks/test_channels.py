@@ -1,6 +1,6 @@
-"""Counting overlapping channels against the NumPy expressions that everybody writes.
+"""Counting overlapping channels compared with the usual NumPy expressions.
 
-``pytest benchmarks/test_channels.py`` prints the ratios; every contestant's answer is checked.
+``pytest benchmarks/test_channels.py`` prints the ratios; all results are checked.
 """
 
 import time

@@ -1,7 +1,7 @@
-"""Counting label pairs: segiou beside its peers, and beside just reading the bytes.
+"""Counting label pairs: segiou compared with other tools and with only reading the bytes.
 
-Run with ``python -m pytest benchmarks/test_counting.py``; every answer is checked. For the
-table of the README run ``python -m benchmarks.counting``.
+Run with ``python -m pytest benchmarks/test_counting.py``; all results are checked. For the
+table in docs/speed.md, run ``python -m benchmarks.counting``.
 """
 
 from __future__ import annotations

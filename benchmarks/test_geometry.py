@@ -1,4 +1,4 @@
-"""Boxes: all pairs, beside the usual NumPy broadcasting. Run: pytest benchmarks/test_geometry.py"""
+"""Boxes: all pairs, compared with NumPy broadcasting. Run: pytest benchmarks/test_geometry.py"""
 
 import numpy as np
 import pytest

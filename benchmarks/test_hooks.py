@@ -1,10 +1,10 @@
-"""What counting costs in a validation loop on the CPU: ``python -m benchmarks.test_hooks``.
+"""Overhead of counting in a validation loop on the CPU: ``python -m benchmarks.test_hooks``.
 
-Beside the forward pass of two small networks on the same batch, and beside torchmetrics'
-MulticlassJaccardIndex; then 10 000 updates, whose memory must stay flat. Times are
-ratios of one run, medians of alternating rounds: on two shared cores, labels take 0.06 to
-0.2 % of either network, float32 logits of 19 classes 0.3 to 0.8 %. How labels come of
-scores: ``benchmarks/scores.py``. On a GPU: ``benchmarks/gpu_hooks.py``.
+Compared with the forward pass of two small networks on the same batch and with torchmetrics'
+MulticlassJaccardIndex; then 10 000 updates, which must not use more memory. Ratios are medians of
+alternating rounds: on two shared cores, labels take 0.06 to 0.2 % of either network, float32 logits
+of 19 classes 0.3 to 0.8 %. See also ``benchmarks/scores.py`` and, for GPUs,
+``benchmarks/gpu_hooks.py``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def batch():
 
 
 def medians(contestants: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Milliseconds, the contestants taking turns."""
+    """Milliseconds, in alternating rounds."""
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(rounds + 1):
         for name, run in contestants.items():
@@ -71,7 +71,7 @@ def medians(contestants: dict[str, Callable[[], object]], rounds: int) -> dict[s
 
 
 def measured(network, rounds: int = ROUNDS) -> dict[str, float]:
-    """Milliseconds a batch; the answers of the three are compared first."""
+    """Milliseconds per batch; the three results are compared first."""
     from torchmetrics.classification import MulticlassJaccardIndex
 
     from segiou.hooks.torchmetrics import SegmentationScores
@@ -102,7 +102,7 @@ def measured(network, rounds: int = ROUNDS) -> dict[str, float]:
 
 
 def growth(updates: int) -> int:
-    """Bytes that Python and NumPy hold more after so many updates."""
+    """Growth of Python's and NumPy's memory in bytes after a number of updates."""
     rng = np.random.default_rng(0)
     truth, pred = (torch.from_numpy(rng.integers(0, CLASSES, (64, 64))) for _ in range(2))
     cm = ConfusionMatrix(CLASSES, ignore=255)

@@ -1,6 +1,6 @@
-"""Counting pairs of ids against ``np.unique`` and panopticapi's counting.
+"""Counting id pairs compared with ``np.unique`` and panopticapi's code.
 
-``pytest benchmarks/test_objects.py`` prints the ratios; every contestant's answer is checked.
+``pytest benchmarks/test_objects.py`` prints the ratios; all results are checked.
 """
 
 import time
@@ -21,7 +21,7 @@ OFFSET = 256 * 256 * 256
 
 
 def id_maps():
-    """Masks of DAVIS, an object an id, each with the frame after it, where they are at hand.
+    """DAVIS masks with one id per object, each with the following frame, if available.
 
     And masks of streets, each component of a class an object, at the size of COCO's images.
     """
@@ -38,13 +38,13 @@ def id_maps():
 
 
 def unique(truth, pred):
-    """What is written most often: one sort of both columns."""
+    """The most common code: one sort of both columns."""
     found, pixels = np.unique(np.stack([truth.ravel(), pred.ravel()]), axis=1, return_counts=True)
     return found[0], found[1], pixels
 
 
 def panopticapi(truth, pred):
-    """Its lines: both ids as one number, and the areas of the prediction."""
+    """panopticapi's code: both ids as one number, and the areas of the prediction."""
     np.unique(pred, return_counts=True)
     both = truth.astype(np.uint64) * OFFSET + pred.astype(np.uint64)
     found, pixels = np.unique(both, return_counts=True)
@@ -52,13 +52,13 @@ def panopticapi(truth, pred):
 
 
 def one_number(truth, pred):
-    """Both ids as one number, one sort: as fast as NumPy can."""
+    """Both ids as one number, one sort: the fastest NumPy version."""
     found, pixels = np.unique(truth.astype(np.uint64) << 32 | pred, return_counts=True)
     return found >> np.uint64(32), found & np.uint64(2**32 - 1), pixels
 
 
 def seconds(function, images, rounds):
-    """An image takes as long as its quickest round; the images' mean."""
+    """Mean over images of the shortest round."""
     quickest = np.full((rounds, len(images)), np.inf)
     for i, (truth, pred) in enumerate(images):
         for k in range(rounds):
@@ -79,7 +79,7 @@ def test_id_pairs(capsys):
                 for a, b in zip(count_id_pairs(truth, pred), theirs(truth, pred), strict=True):
                     np.testing.assert_array_equal(a, b)
         ours = seconds(count_id_pairs, images[:2], 9)
-        lines.append(f"{shape}: {1000 * ours:.2f} ms an image")
+        lines.append(f"{shape}: {1000 * ours:.2f} ms per image")
         for theirs, rounds in ((unique, 1), (one_number, 5), (panopticapi, 5)):
             taken = seconds(theirs, images[:2], rounds)
             lines.append(

@@ -1,8 +1,8 @@
-"""Reading mask files: segiou's PNG reader beside Pillow and OpenCV, in one run.
+"""Reading mask files: segiou's PNG reader compared with Pillow and OpenCV in one run.
 
-Every figure includes opening and reading the file. ``bytes`` is the floor: the same files
-read and not decoded. The large masks are the small ones enlarged by nearest neighbour and
-saved with Pillow's defaults.
+Every figure includes opening and reading the file. ``bytes`` is the lower bound: the same files
+read without decoding. The large masks are the small ones enlarged by nearest neighbour and saved
+with Pillow's defaults.
 
     python -m pytest benchmarks/test_reading.py --benchmark-columns=median,iqr,rounds
 """
@@ -76,7 +76,7 @@ def test_reading(benchmark, masks, name, reader):
         pytest.importorskip("cv2").setNumThreads(1)
     if reader == "segiou" and not reader.EXTENSION_BUILT:
         pytest.skip("the C extension of the PNG reader is not built")
-    # OpenCV turns palette indices into colours, so that its answer is not to be compared.
+    # OpenCV converts palette indices to colours, so its result is not compared.
     if not (reader == "opencv" and "davis" in name):
         for path in paths:
             np.testing.assert_array_equal(READERS[reader](path), read_pillow(path))

@@ -1,7 +1,7 @@
-"""Labels from scores: segiou beside NumPy's and torch's argmax, and beside just reading.
+"""Labels from scores: segiou compared with NumPy's and torch's argmax and with only reading.
 
-Run with ``python -m pytest benchmarks/test_scores.py``; every answer is checked. For
-nanoseconds a pixel run ``python -m benchmarks.scores``.
+Run with ``python -m pytest benchmarks/test_scores.py``; all results are checked. For
+nanoseconds per pixel, run ``python -m benchmarks.scores``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Distances between surfaces of volumes: segiou beside the usual tools, and the right answer.
+"""Surface distances of volumes: segiou compared with other tools and the exact answer.
 
 ``python -m pytest benchmarks/test_surfaces.py`` checks that all agree; ``python
-benchmarks/test_surfaces.py`` prints the factors of the documentation, all from one run.
+benchmarks/test_surfaces.py`` prints the factors quoted in the documentation.
 """
 
 import ctypes
@@ -29,7 +29,7 @@ def read_pair(truth, pred):
 
 
 def mesh():
-    """Balls of radius 25 and 40 about one centre."""
+    """Concentric balls of radius 25 and 40."""
     return read_pair(*(f"mesh/example_3d_{side}_mask.nii.gz" for side in ("ref", "pred")))
 
 
@@ -39,7 +39,7 @@ def spine():
 
 
 def knee(shift=0):
-    """As large as a knee, made up: two bones, two thin layers between; the outline is wavy."""
+    """A synthetic knee: two bones with two thin layers between them and wavy outlines."""
     shape = 384, 384, 160
 
     def made(offset, waves):
@@ -61,18 +61,18 @@ def knee(shift=0):
 
 
 def shifted():
-    """The same, one side moved by 60 voxels."""
+    """The same with one mask moved by 60 voxels."""
     return knee(SHIFT)
 
 
 def noise():
-    """Ten labels without any shape."""
+    """Ten labels of pure noise."""
     pair = np.random.default_rng(0).integers(0, 11, (2, 128, 128, 128)).astype(np.uint8)
     return *pair, (1.0, 1.0, 1.0)
 
 
 def shell():
-    """A ball of noise within a shell, both labels 1: the worst case of a search in cells."""
+    """A noise ball in a shell, both labels 1: the worst case of a cell search."""
     radius = np.sqrt(sum((a - 50.0) ** 2 for a in np.ogrid[:101, :101, :101]))
     random = np.random.default_rng(0).random(radius.shape) < 0.5
     return (radius > 47).astype(np.uint8), ((radius < 30) & random).astype(np.uint8), (1.0,) * 3
@@ -82,7 +82,7 @@ DATA = {f.__name__: f for f in (mesh, spine, knee, shifted, noise, shell)}
 
 
 def cropped(truth, pred):
-    """Both masks of a label in the box that holds them, and one voxel around."""
+    """Both masks of a label in their bounding box plus one voxel."""
     either = truth | pred
     box = []
     for axis in range(3):
@@ -92,7 +92,7 @@ def cropped(truth, pred):
 
 
 def label_by_label(measure):
-    """A tool for two masks, given each label of both."""
+    """Apply a tool for two masks to each label."""
 
     @wraps(measure)
     def measure_all(truth, pred, spacing):
@@ -132,7 +132,7 @@ def surface_distance(truth, pred, spacing):
 
 @label_by_label
 def scipy_trees(truth, pred, spacing):
-    """The 95th percentile of all distances between border voxels, by trees of points."""
+    """The 95th percentile of all distances between border voxels, with k-d trees."""
     from scipy.ndimage import binary_erosion
     from scipy.spatial import cKDTree
 
@@ -144,7 +144,7 @@ def scipy_trees(truth, pred, spacing):
 
 @label_by_label
 def scipy_transforms(truth, pred, spacing):
-    """Two distance transforms alone, of masks that are made already."""
+    """Only two distance transforms of existing masks."""
     from scipy.ndimage import distance_transform_edt
 
     for mask in (truth, pred):
@@ -170,7 +170,7 @@ def picked(values, *places):
     return {label: [row[i] for i in places] for label, row in values.items()}
 
 
-#: Tool -> segiou's convention, and which of its numbers the tool gives.
+#: Tool -> segiou's convention, and the metrics that the tool computes.
 PEERS = {
     medpy: ("medpy", (0, 1, 2)),
     monai: ("monai", (1,)),
@@ -205,7 +205,7 @@ def test_surfaces(benchmark, data, convention):
 
 
 def seconds(function, rounds):
-    """The least of the processor's time, and what came out last: other jobs only add to it."""
+    """The minimum processor time and the last result; other jobs only add time."""
     times = []
     for _ in range(rounds):
         start = time.process_time()
@@ -215,7 +215,7 @@ def seconds(function, rounds):
 
 
 def peak_bytes(function):
-    """How far the memory of this process grows meanwhile (Linux)."""
+    """Growth of this process's memory (Linux)."""
 
     def status(key):
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -244,7 +244,7 @@ def main(names):
             memory = peak_bytes(measure) / pair[0].size
             own[convention] = seconds(measure, 9)
             taken = own[convention][0] * 1000
-            print(f"  segiou {convention:17} {taken:9.1f} ms {memory:6.2f} bytes a voxel")
+            print(f"  segiou {convention:17} {taken:9.1f} ms {memory:6.2f} bytes per voxel")
         for peer, (convention, places) in PEERS.items():
             taken, found = seconds(partial(peer, *pair), 3)
             if places:

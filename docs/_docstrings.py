@@ -1,9 +1,8 @@
-"""Checks the docstring of every public name: `python docs/_docstrings.py`.
+"""Check the docstring of every public name: `python docs/_docstrings.py`.
 
-The checks of numpydoc that `[tool.numpydoc_validation]` in pyproject.toml lists, with three
-allowances: what a class describes under Attributes needs no other description as a parameter; one
-line is enough for what takes no argument and returns what that line says; a framework describes the
-methods that it calls.
+Runs the checks listed under `[tool.numpydoc_validation]` in pyproject.toml, with three exceptions:
+attributes of a class need not be described again as parameters; one line is enough for functions
+without arguments; methods that a framework calls are described by the framework.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ CHECKS = set(PROJECT["tool"]["numpydoc_validation"]["checks"])
 
 
 def main() -> int:
-    """Print what is missing; 1 if anything is."""
+    """Print the problems and return 1 if there are any."""
     checked, missing = 0, []
     for path in dict.fromkeys(public_names()):
         checked += 1
@@ -38,7 +37,7 @@ def main() -> int:
 
 
 def public_names() -> Iterator[str]:
-    """Name what `import segiou` gives, what its packages hold, and the members of their classes."""
+    """Yield the names of `import segiou` and of its packages, and the members of their classes."""
     seen: set[int] = set()
     for path, value in _names_of(segiou, "segiou"):
         if id(value) not in seen and _is_ours(value):
@@ -49,7 +48,7 @@ def public_names() -> Iterator[str]:
 
 
 def _names_of(module: ModuleType, path: str) -> Iterator[tuple[str, Any]]:
-    """Give the functions and classes of a module, then those of its own public modules."""
+    """Yield the functions and classes of a module, then those of its public submodules."""
     packages = []
     for name in dir(module):
         value = getattr(module, name)
@@ -68,7 +67,7 @@ def _names_of(module: ModuleType, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _members(owner: type, path: str, seen: set[int]) -> Iterator[str]:
-    """Name the methods and properties that a class of ours defines or inherits, each once."""
+    """Yield the methods and properties that a class defines or inherits from segiou, each once."""
     for base in owner.__mro__:
         if not _is_ours(base):
             continue
@@ -87,12 +86,12 @@ def _is_ours(value: Any) -> bool:
 
 
 def _of_framework(owner: type, name: str) -> bool:
-    """Whether a method takes the place of one that a class of another package describes."""
+    """Whether a method overrides one that a class of a different package describes."""
     return any(name in vars(base) for base in owner.__mro__ if not _is_ours(base))
 
 
 def problems(path: str) -> Iterator[tuple[str, str]]:
-    """Give codes and texts of what is missing in one docstring."""
+    """Yield codes and texts of the problems of one docstring."""
     found = Validator(get_doc_object(Validator._load_obj(path)))
     for code, text in validate(path)["errors"]:
         if code not in CHECKS or (code == "PR01" and _attributes_cover(found)):

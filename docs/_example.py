@@ -1,4 +1,4 @@
-"""Run the example notebook and keep its outputs: `python docs/_example.py`."""
+"""Run the example notebook and save its outputs: `python docs/_example.py`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTEBOOK = Path(__file__).parent / "example.ipynb"
 
 
 def executed(folder: Path) -> Any:
-    """The notebook as a new kernel leaves it, run in a folder."""
+    """Run the notebook in a folder with a new kernel."""
     os.environ.setdefault("JUPYTER_PLATFORM_DIRS", "1")
     os.environ["IPYTHONDIR"] = str(folder / "ipython")
     notebook = nbformat.read(NOTEBOOK, as_version=4)
@@ -24,7 +24,7 @@ def executed(folder: Path) -> Any:
     client.km = client.create_kernel_manager()
     client.km.kernel_spec.argv[0] = sys.executable
     client.execute()
-    # The version of the interpreter is nobody's concern.
+    # Without the version of the interpreter.
     notebook.metadata["language_info"] = {"name": "python"}
     return notebook
 

@@ -1,4 +1,4 @@
-"""Make the pictures of docs/plots.md: `python docs/_pictures.py`, from the fixture of streets."""
+"""Draw the pictures of docs/plots.md from the fixtures: `python docs/_pictures.py`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from segiou import plots
 
 ROOT = Path(__file__).parents[1]
 STREETS = ROOT / "fixtures" / "streets"
-#: Colours of a picture: few are needed, and the file is a third as large.
+#: Number of colours: the files are a third as large as with all.
 COLORS = 64
 
 
 def drawings() -> dict[str, Callable[[], Any]]:
-    """What each picture shows."""
+    """Functions that draw the pictures, by name."""
 
     def scored(model: str) -> segiou.Run:
         labels = STREETS / "labels.toml"
@@ -49,7 +49,7 @@ def drawings() -> dict[str, Callable[[], Any]]:
 
 
 def main() -> None:
-    """Write a picture a kind."""
+    """Write all pictures."""
     from PIL import Image
 
     folder = ROOT / "docs" / "images" / "plots"
