@@ -5,7 +5,8 @@
 
 The images are synthetic: three classes of very different sizes, in 100 %, 90 % and 50 % of the
 images. Difficulty is correlated within an image, and also within its group or along a sequence,
-AR(1). The truth is the score of a very large set of such images. The figures are in docs/intervals.md, and in ``segiou.analysis.bootstrapping.MEASURED_COVERAGE``.
+AR(1). The truth is the score of a very large set of such images. The figures are in
+docs/intervals.md, and in ``segiou.analysis.bootstrapping.MEASURED_COVERAGE``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Add a row to the benchmark history: ``python -m benchmarks.history``.
 
-Times segiou and other tools like `benchmarks.counting`, and scoring a folder compared with the usual
-loop, each on one thread. The shortest processor times are written to docs/benchmarks.json with the
+Times segiou and other tools like `benchmarks.counting`, and scoring a folder compared with the
+usual loop, each on one thread. The shortest processor times are written to docs/benchmarks.json with the
 date, processor, load and versions. The documentation shows the last entry and the history.
 """
 

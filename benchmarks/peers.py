@@ -1,7 +1,7 @@
 """Common ways to count, each following its authors' code, and segiou's.
 
-For all pairs of a task, each returns either the confusion matrix (C, C) or three areas (3, C) of the
-valid pixels: intersection, truth and prediction. `expected` returns both, computed naively.
+For all pairs of a task, each returns either the confusion matrix (C, C) or three areas (3, C) of
+the valid pixels: intersection, truth and prediction. `expected` returns both, computed naively.
 """
 
 from __future__ import annotations
