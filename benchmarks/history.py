@@ -1,8 +1,8 @@
 """Add a row to the benchmark history: ``python -m benchmarks.history``.
 
 Times segiou and other tools like `benchmarks.counting`, and scoring a folder compared with the
-usual loop, each on one thread. The shortest processor times are written to docs/benchmarks.json with the
-date, processor, load and versions. The documentation shows the last entry and the history.
+usual loop, each on one thread. The shortest processor times are written to docs/benchmarks.json
+with the date, processor, load and versions. The documentation shows the last entry and the history.
 """
 
 from __future__ import annotations
