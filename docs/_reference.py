@@ -6,6 +6,7 @@ import argparse
 import inspect
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -153,7 +154,9 @@ def _package_pages(
 
 
 def _first_line(value: Any) -> str:
-    return (inspect.getdoc(value) or "").partition("\n")[0]
+    """Give the first line of a docstring, with names instead of references."""
+    line = (inspect.getdoc(value) or "").partition("\n")[0]
+    return re.sub(r":[a-z:]+:`~?(?:[^`]*\.)?([^`]+)`", r"``\1``", line)
 
 
 def _object_page(module: ModuleType, path: str, name: str, title: str, related: list[str]) -> str:

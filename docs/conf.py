@@ -34,6 +34,10 @@ FRAMEWORKS = (
     *("accelerate", "flax", "ignite", "jax", "keras", "lightning", "mmengine"),
     *("torch", "torchmetrics", "transformers"),
 )
+# References to other packages are not resolved.
+nitpick_ignore_regex = [
+    ("py:.*", rf"({'|'.join((*FRAMEWORKS, 'matplotlib', 'numpy', 'pandas'))})\..*")
+]
 autodoc_mock_imports = [name for name in FRAMEWORKS if find_spec(name) is None]
 numpydoc_show_class_members = False
 

@@ -107,12 +107,11 @@ def test_every_command_stands_in_the_table():
 
 
 def test_exit_codes_are_those_of_the_help():
-    codes = (
-        "0 fine, 1 a score is below a threshold.*, 2 wrong usage, .*"
-        "3 problems with the data or files, 130 interrupted"
+    page, shown = (
+        re.findall(r"(?<=[:,] )\d+(?= [a-z])", " ".join(text.split()).partition("Exit codes")[2])
+        for text in (README, build_parser().format_help())
     )
-    for text in (README, build_parser().format_help()):
-        assert re.search(codes, " ".join(text.split()))
+    assert page[:5] == shown[:5] == ["0", "1", "2", "3", "130"]
 
 
 def test_python_examples_run(tmp_path, monkeypatch):

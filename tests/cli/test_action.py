@@ -112,6 +112,15 @@ def test_the_example_gives_what_the_action_takes():
     assert set(example[True]) == {"pull_request", "push"}
 
 
+def test_the_example_passes_where_nothing_changed(tmp_path, baseline):
+    example = yaml.safe_load((HOME / "example-workflow.yml").read_text(encoding="utf-8"))
+    (step,) = [s for s in example["jobs"]["score"]["steps"] if "segiou" in s.get("uses", "")]
+    masks = GIVEN | {"pred": str(STREETS / "model_b")}
+    inputs = step["with"] | masks | {"baseline": baseline, "fail-under": "mean_iou=0.5"}
+    code, outputs, _ = run_action(tmp_path, **inputs)
+    assert (code, outputs["passed"]) == (0, "true")
+
+
 def test_every_input_reaches_a_step():
     used = re.findall(r"inputs\.([a-z-]+)", (HOME / "action.yml").read_text(encoding="utf-8"))
     assert set(used) == set(ACTION["inputs"])
