@@ -1,7 +1,9 @@
-"""Draw the pictures of docs/plots.md from the fixtures: `python docs/_pictures.py`."""
+"""Draw the pictures of the documentation: `python docs/_pictures.py` (needs Chromium)."""
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -9,6 +11,8 @@ from typing import Any
 
 import segiou
 from segiou import plots
+from segiou.cli.demo import write_demo
+from segiou.report import write_html
 
 ROOT = Path(__file__).parents[1]
 STREETS = ROOT / "fixtures" / "streets"
@@ -48,10 +52,32 @@ def drawings() -> dict[str, Callable[[], Any]]:
     }
 
 
+def screenshots(folder: Path) -> None:
+    """Show the page of the demo in Chromium: its top, and the images with wrong pixels of a class."""
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
+        demo = write_demo(Path(scratch))
+        run = segiou.score_folder(demo.truth, demo.model_b, labels=demo.labels)
+        page = write_html(Path(scratch) / "page.html", run.report(), run=run, images=demo.images)
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
+        for name, scheme, part in (("report", "light", ""), ("viewer", "dark", "#c=pole")):
+            view = browser.new_page(
+                viewport={"width": 1280, "height": 800},
+                color_scheme=scheme,
+                reduced_motion="reduce",
+            )
+            view.goto(Path(page).as_uri() + part)
+            view.wait_for_timeout(1500)
+            view.screenshot(path=folder / f"{name}.png")
+        browser.close()
+
+
 def main() -> None:
     """Write all pictures."""
     from PIL import Image
 
+    screenshots(ROOT / "docs" / "images")
     folder = ROOT / "docs" / "images" / "plots"
     folder.mkdir(exist_ok=True, parents=True)
     for name, draw in drawings().items():

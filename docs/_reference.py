@@ -163,10 +163,7 @@ def _object_page(module: ModuleType, path: str, name: str, title: str, related: 
     """Make the page of one function, class or module, with its neighbours and its guide."""
     lines = [name, "=" * len(name), "", f".. py:currentmodule:: {path}", ""]
     if title == "Modules":
-        lines += [f".. automodule:: {path}.{name}", "   :members:"]
-        # Other modules give it again.
-        lines += [] if name == "images" else ["   :exclude-members: ImageCounts"]
-        lines.append("")
+        lines += _module(path, name)
     else:
         lines += _directive(path, name, getattr(module, name))
     guide = GUIDES.get(path.removeprefix("segiou."))
@@ -175,6 +172,15 @@ def _object_page(module: ModuleType, path: str, name: str, title: str, related: 
     if links:
         lines += [".. seealso::", "", f"   {', '.join(links)}", ""]
     return "\n".join(lines)
+
+
+def _module(path: str, name: str) -> list[str]:
+    """Describe a module; a class that Keras decorates cannot be described without it."""
+    if name == "keras" and find_spec("keras") is None:
+        return ["Install Keras to build this page.", ""]
+    lines = [f".. automodule:: {path}.{name}", "   :members:"]
+    # Other modules give it again.
+    return lines + ([] if name == "images" else ["   :exclude-members: ImageCounts"]) + [""]
 
 
 def _directive(path: str, name: str, value: Any) -> list[str]:

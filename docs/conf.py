@@ -31,13 +31,9 @@ autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"
 # The API pages of the hooks do not need the frameworks.
 FRAMEWORKS = (
-    *("accelerate", "flax", "ignite", "jax", "keras", "lightning", "mmengine"),
+    *("accelerate", "flax", "ignite", "jax", "lightning", "mmengine"),
     *("torch", "torchmetrics", "transformers"),
 )
-# References to other packages are not resolved.
-nitpick_ignore_regex = [
-    ("py:.*", rf"({'|'.join((*FRAMEWORKS, 'matplotlib', 'numpy', 'pandas'))})\..*")
-]
 autodoc_mock_imports = [name for name in FRAMEWORKS if find_spec(name) is None]
 numpydoc_show_class_members = False
 
