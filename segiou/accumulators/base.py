@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from threading import get_ident
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -28,11 +29,12 @@ _STATE_VERSION = 1
 class _Part:
     """The counts of one thread."""
 
-    __slots__ = ("cells", "pairs")
+    __slots__ = ("cells", "lock", "pairs")
 
     def __init__(self, cells: NDArray[np.int64]) -> None:
         self.cells = cells
         self.pairs = 0
+        self.lock = Lock()
 
 
 class Accumulator(ABC):
@@ -42,9 +44,9 @@ class Accumulator(ABC):
     commutative, and any split of the same pairs over any number of
     accumulators, in any order, merges to the same integers.
 
-    Threads may update one accumulator at the same time, and nothing is lost:
-    each counts into a table of its own, and reading sums the tables. What is
-    read while a thread counts can hold a part of its batch.
+    Several threads may update an accumulator at the same time without losing
+    counts. Each thread has its own table, and reading sums the tables. A reader
+    sees every batch either completely or not at all.
     """
 
     _noun: ClassVar[str]
@@ -64,12 +66,12 @@ class Accumulator(ABC):
         """An array of zeros that a thread adds its counts to."""
 
     @abstractmethod
-    def _named(self) -> dict[str, NDArray[np.int64]]:
-        """The counts by name, in a form that is equal where the counts are."""
+    def _named(self, cells: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+        """Counts by name, in a form that is equal for equal counts."""
 
     @abstractmethod
     def _read(self, named: Mapping[str, Any]) -> NDArray[np.int64]:
-        """The array of what :meth:`_named` gives, checked."""
+        """The checked array of a result of :meth:`_named`."""
 
     @classmethod
     def from_options(cls, options: ClassOptions, *own: Any, **named: Any) -> Self:
@@ -109,7 +111,8 @@ class Accumulator(ABC):
     @property
     def pairs(self) -> int:
         """Pairs of arrays counted."""
-        return sum(part.pairs for part in list(self._parts.values()))
+        with self._held() as parts:
+            return sum(part.pairs for part in parts)
 
     def _own(self) -> _Part:
         """The counts of this thread."""
@@ -117,14 +120,27 @@ class Accumulator(ABC):
         thread = get_ident()
         return self._parts.get(thread) or self._parts.setdefault(thread, _Part(self._empty()))
 
+    @contextmanager
+    def _held(self) -> Iterator[list[_Part]]:
+        """The counts of all threads, while none of them adds a batch."""
+        with ExitStack() as stack:
+            parts = list(self._parts.values())  # in the same order for every reader
+            for part in parts:
+                stack.enter_context(part.lock)
+            yield parts
+
+    def _snapshot(self) -> tuple[NDArray[np.int64], int]:
+        """A copy of the counts and the number of pairs at one moment."""
+        with self._held() as parts:
+            total = parts[0].cells.copy() if parts else self._empty()
+            for part in parts[1:]:
+                total = add_exactly(total, part.cells, f"the sum of {self._noun}")
+            return total, sum(part.pairs for part in parts)
+
     @property
     def _cells(self) -> NDArray[np.int64]:
-        """What all threads have counted; only to be read."""
-        cells = [part.cells for part in list(self._parts.values())]
-        total = cells[0] if cells else self._empty()
-        for more in cells[1:]:
-            total = add_exactly(total, more, f"the sum of {self._noun}")
-        return total
+        """A copy of the counts of all threads."""
+        return self._snapshot()[0]
 
     def _add(self, cells: NDArray[np.int64], pairs: int) -> None:
         """Add counts, or none of them where a sum would leave int64."""
@@ -133,8 +149,9 @@ class Accumulator(ABC):
             self._check_sum(cells)
             self._is_crowded = True
         own = self._own()
-        own.cells += cells
-        own.pairs += pairs
+        with own.lock:
+            own.cells += cells
+            own.pairs += pairs
 
     def _check_sum(self, cells: NDArray[np.int64]) -> None:
         """Raise an OverflowError if the sum of these and all earlier counts exceeds int64."""
@@ -174,8 +191,9 @@ class Accumulator(ABC):
             if difference := self._difference(other):
                 msg = f"cannot merge {self._noun}: {difference}"
                 raise ValueError(msg)
-            cells = add_exactly(cells, other._cells, f"the sum of {self._noun}")
-            pairs += other.pairs
+            more, number = other._snapshot()
+            cells = add_exactly(cells, more, f"the sum of {self._noun}")
+            pairs += number
         self._add(cells, pairs)
         return self
 
@@ -218,22 +236,27 @@ class Accumulator(ABC):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, self._kind()):
             return NotImplemented
-        if self.pairs != other.pairs or self._difference(other):
+        (mine, pairs), (theirs, others) = (self._named_snapshot(), other._named_snapshot())
+        if pairs != others or self._difference(other):
             return False
-        mine, theirs = self._named(), other._named()
         return all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
     def __repr__(self) -> str:
         classes = plural(self.num_classes, "class", "classes")
         return f"<{type(self).__name__}: {classes}, {plural(self.pairs, 'pair')}>"
 
+    def _named_snapshot(self) -> tuple[dict[str, NDArray[np.int64]], int]:
+        cells, pairs = self._snapshot()
+        return self._named(cells), pairs
+
     def state_dict(self) -> dict[str, Json]:
         """The counts and options as plain lists, strings and integers."""
+        named, pairs = self._named_snapshot()
         return {
             "state_version": _STATE_VERSION,
             "options": self._classes.to_dict(),
-            **{name: part.tolist() for name, part in self._named().items()},
-            "pairs": self.pairs,
+            **{name: part.tolist() for name, part in named.items()},
+            "pairs": pairs,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> Self:
@@ -280,7 +303,7 @@ class Accumulator(ABC):
             )
             raise ValueError(msg)
         new = cls._of_state(state)
-        _check_names(state, *new._named())
+        _check_names(state, *new._named(new._empty()))
         new._add(new._read(state), check_integer("pairs", state["pairs"], 0))
         return new
 
@@ -319,9 +342,13 @@ class PixelAccumulator(Accumulator):
         """TP, FP, FN and TN per class, each of shape (C,)."""
 
     @property
-    @abstractmethod
     def tally(self) -> ConfusionCounts:
-        """All counts so far."""
+        """All counts so far; a copy."""
+        return self._tally(self._cells)
+
+    @abstractmethod
+    def _tally(self, cells: NDArray[np.int64]) -> ConfusionCounts:
+        """View the counts of a snapshot as confusion counts."""
 
     @staticmethod
     @abstractmethod
@@ -348,10 +375,11 @@ class PixelAccumulator(Accumulator):
             For channels, a :class:`segiou.report.channel_report.ChannelReport`.
         """
         protocol = load_protocol(protocol)
+        cells, pairs = self._snapshot()
         return self._report_kind()(
             class_names=self.class_names,
-            tally=self.tally,
-            pairs=self.pairs,
+            tally=self._tally(cells),
+            pairs=pairs,
             protocol=protocol,
             include=protocol.include_of(self),
             groups=self.options.groups,

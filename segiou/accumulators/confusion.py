@@ -15,7 +15,13 @@ from segiou._support.arguments import check_integer, check_kind, check_number
 from segiou._support.optional import Drawable
 from segiou._support.text import plural
 from segiou.accumulators.base import PixelAccumulator
-from segiou.counting.arrays import as_array, as_valid_mask, is_on_device, not_compiled
+from segiou.counting.arrays import (
+    as_array,
+    as_valid_mask,
+    is_on_device,
+    not_compiled,
+    with_dimensions_of,
+)
 from segiou.counting.counts import ConfusionCounts, Counts, check_counts, check_memory, counts_array
 from segiou.counting.device_counts import Pending, count_on_device, read
 from segiou.counting.encoding import Encoding
@@ -125,11 +131,19 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         check_memory(self.num_classes, _TABLES)
         return self._encoding.empty_table()
 
+    def _collect(self) -> None:
+        """Add the counts that are still on devices."""
+        for tally, pairs in self._pending.collect(self._encoding):
+            self._add(self._of_tally(tally), pairs)
+
+    def _snapshot(self) -> tuple[NDArray[np.int64], int]:
+        self._collect()
+        return super()._snapshot()
+
     @property
-    def _cells(self) -> NDArray[np.int64]:
-        for tally in self._pending.collect(self._encoding):
-            self._add(self._of_tally(tally), 0)
-        return super()._cells
+    def pairs(self) -> int:
+        """Pairs of arrays counted."""
+        return super().pairs + self._pending.pairs
 
     def _of_tally(self, tally: ConfusionCounts) -> NDArray[np.int64]:
         shape = self.num_classes, self.num_classes + 1
@@ -139,8 +153,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         check_memory(self.num_classes, _TABLES)
         return self._encoding.table_of(tally)
 
-    def _named(self) -> dict[str, NDArray[np.int64]]:
-        cells = self._cells
+    def _named(self, cells: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
         return {"table": cells[:-2], "ignored": cells[-2].sum()}
 
     def _read(self, named: Mapping[str, Any]) -> NDArray[np.int64]:
@@ -154,26 +167,31 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
     @property
     def matrix(self) -> NDArray[np.int64]:
         """The (C, C) matrix, rows truth; a copy."""
-        return self._cells[:-2, :-1].copy()
+        return self._cells[:-2, :-1]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return self.matrix if dtype is None else self.matrix.astype(dtype, copy=False)
 
     @property
     def unassigned(self) -> NDArray[np.int64]:
         """Valid pixels of each truth class with an undeclared prediction; a copy."""
-        return self._cells[:-2, -1].copy()
+        return self._cells[:-2, -1]
 
     @property
     def pixels(self) -> int:
         """Pixels seen, ignored ones included."""
         return int(self._cells.sum())
 
-    @property
-    def tally(self) -> ConfusionCounts:
-        """All counts so far; a copy."""
-        return self._encoding.tally(self._cells.copy())
+    def _tally(self, cells: NDArray[np.int64]) -> ConfusionCounts:
+        return self._encoding.tally(cells)
 
     @property
     def counts(self) -> Counts:
         """TP, FP, FN and TN per class, each of shape (C,)."""
+        self._collect()
+        with self._held() as parts:
+            if len(parts) == 1:  # without a copy of the table, which may be large
+                return self._encoding.tally(parts[0].cells).counts
         return self.tally.counts
 
     @not_compiled
@@ -231,13 +249,14 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         encoding = self._encoding if is_decided else self._encoding_for(pred, argmax, threshold)
         if on_device:
             how = {"mask": mask, "argmax": argmax, "threshold": threshold}
-            for tally in self._pending.add(self._encoding, truth, pred, **how):
-                self._add(self._of_tally(tally), 0)
-        else:
-            if encoding is not self._encoding:
-                pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
+            for tally, pairs in self._pending.add(self._encoding, truth, pred, **how):
+                self._add(self._of_tally(tally), pairs)
+            return self
+        if encoding is not self._encoding:
+            pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
+        with own.lock:
             encoding.count_into(own.cells, truth, pred, mask=mask)
-        own.pairs += 1
+            own.pairs += 1
         return self
 
     @not_compiled
@@ -273,6 +292,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
 
     def _decide(self, truth: Any, pred: Any, mask: Any, **how: Any) -> NDArray[Any]:
         """Convert scores to labels; scores may be NaN on ignored pixels."""
+        pred = with_dimensions_of(truth, pred, how["argmax"])
         try:
             return scores_to_labels(pred, **how)
         except NanScoresError:
@@ -337,9 +357,11 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         return Report
 
     def __repr__(self) -> str:
+        cells, pairs = self._snapshot()
         return (
             f"<ConfusionMatrix: {plural(self.num_classes, 'class', 'classes')}, "
-            f"{plural(self.pairs, 'pair')}, {plural(self.pixels, 'pixel')}, {self.ignored} ignored>"
+            f"{plural(pairs, 'pair')}, {plural(int(cells.sum()), 'pixel')}, "
+            f"{int(cells[-2].sum())} ignored>"
         )
 
 
@@ -392,8 +414,8 @@ class ChannelCounts(PixelAccumulator):
     def _empty(self) -> NDArray[np.int64]:
         return np.zeros((len(_ROWS), self.num_classes), dtype=np.int64)
 
-    def _named(self) -> dict[str, NDArray[np.int64]]:
-        return dict(zip(_ROWS, self._cells, strict=True))
+    def _named(self, cells: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+        return dict(zip(_ROWS, cells, strict=True))
 
     def _read(self, named: Mapping[str, Any]) -> NDArray[np.int64]:
         rows = [counts_array(named[name], name) for name in _ROWS]
@@ -402,7 +424,7 @@ class ChannelCounts(PixelAccumulator):
     @property
     def counts(self) -> Counts:
         """TP, FP, FN and TN per channel, each of shape (C,); a copy."""
-        return Counts.trusted(*self._cells[:-1].copy())
+        return Counts.trusted(*self._cells[:-1])
 
     @property
     def ignored(self) -> NDArray[np.int64]:
@@ -414,10 +436,9 @@ class ChannelCounts(PixelAccumulator):
         """Pixels seen, ignored ones included."""
         return int(self._cells[:, 0].sum())
 
-    @property
-    def tally(self) -> ConfusionCounts:
-        """All counts so far, as a matrix of negative and positive per channel, (C, 2, 3)."""
-        tp, fp, fn, tn, ignored = self._cells.copy()
+    def _tally(self, cells: NDArray[np.int64]) -> ConfusionCounts:
+        """A matrix of negative and positive per channel, (C, 2, 3)."""
+        tp, fp, fn, tn, ignored = cells
         none = np.zeros_like(tp)
         table = np.array([[tn, fp, none], [fn, tp, none]])
         return ConfusionCounts.trusted(np.moveaxis(table, -1, 0), ignored)

@@ -93,8 +93,8 @@ class BoundaryAccumulator(Accumulator):
     def _empty(self) -> NDArray[np.int64]:
         return BoundaryCounts.zeros(self.num_classes, self.options).table
 
-    def _named(self) -> dict[str, NDArray[np.int64]]:
-        return {"table": self._cells}
+    def _named(self, cells: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+        return {"table": cells}
 
     def _read(self, named: Mapping[str, Any]) -> NDArray[np.int64]:
         table = counts_array(named["table"], "table")

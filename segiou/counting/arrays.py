@@ -241,13 +241,34 @@ def _from_pil(image: Any, name: str) -> NDArray[Any]:
     return np.asarray(image)
 
 
-def check_same_shape(first: Any, second: Any, names: Sequence[str] = ("truth", "pred")) -> None:
-    """Raise a ValueError if two arrays or tensors have different shapes."""
+def check_same_shape(
+    first: Any,
+    second: Any,
+    names: Sequence[str] = ("truth", "pred"),
+    *,
+    argmax: int | None = None,
+) -> None:
+    """Raise a ValueError if shapes differ, after dropping the axis `argmax` of the second."""
     shapes = tuple(first.shape), tuple(second.shape)
+    if argmax is not None:
+        axis = argmax % len(shapes[1])
+        shapes = shapes[0], shapes[1][:axis] + shapes[1][axis + 1 :]
     if shapes[0] != shapes[1]:
         found = f"{names[0]} has shape {shapes[0]} but {names[1]} has {shapes[1]}"
         msg = f"{found}; shapes must match"
         raise ValueError(msg)
+
+
+def with_dimensions_of(truth: Any, pred: Any, argmax: int | None = None) -> Any:
+    """An xarray `pred` transposed to the order of the truth's dimension names."""
+    wanted, found = getattr(truth, "dims", None), getattr(pred, "dims", None)
+    if not (isinstance(wanted, tuple) and isinstance(found, tuple)):
+        return pred
+    if argmax is not None and -len(found) <= argmax < len(found):
+        at = argmax % len(found)
+        wanted = (*wanted[:at], found[at], *wanted[at:])
+    same = found != wanted and sorted(map(str, found)) == sorted(map(str, wanted))
+    return pred.transpose(*wanted) if same else pred
 
 
 def as_valid_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from segiou._support.optional import fallback, load_part
 from segiou.counting import reference
-from segiou.counting.arrays import as_array, check_mask, check_same_shape, exceeds, values_text
+from segiou.counting.arrays import (
+    as_array,
+    check_mask,
+    check_same_shape,
+    exceeds,
+    values_text,
+    with_dimensions_of,
+)
 from segiou.counting.counts import Counts
 
 #: Number of values that are converted or masked at a time.
@@ -108,6 +115,7 @@ class _Pair:
         if threshold is not None and math.isnan(threshold):
             msg = "threshold must be a number, got NaN"
             raise ValueError(msg)
+        pred = with_dimensions_of(truth, pred)
         t, p = _channel_array(truth, "truth", threshold), _channel_array(pred, "pred", threshold)
         check_same_shape(t, p)
         if not -t.ndim <= axis < t.ndim:

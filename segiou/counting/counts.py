@@ -356,10 +356,10 @@ class ConfusionCounts:
     @property
     def counts(self) -> Counts:
         """Counts of each class against the rest."""
-        tp = np.diagonal(self.matrix, axis1=-2, axis2=-1)
-        fn = self.table.sum(-1) - tp
-        fp = self.matrix.sum(-2) - tp
-        return Counts.trusted(tp, fp, fn, self.valid[..., None] - tp - fp - fn)
+        tp = np.diagonal(self.matrix, axis1=-2, axis2=-1).copy()
+        rows, columns = _margins(self.table)
+        fn, fp = rows - tp, columns[..., :-1] - tp
+        return Counts.trusted(tp, fp, fn, rows.sum(-1, keepdims=True) - tp - fp - fn)
 
     @property
     def valid(self) -> NDArray[np.int64]:
@@ -504,6 +504,18 @@ def counts_of_cells(
     fp = summed(pred, pred < num_classes) - tp
     fn = rows - tp
     return Counts.trusted(tp, fp, fn, rows.sum(1, keepdims=True) - tp - fp - fn)
+
+
+def _margins(table: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sums of the rows and of the columns; a large table is read from memory once."""
+    if table.ndim > 2 or len(table) < 1024:
+        return table.sum(-1), table.sum(-2)
+    rows, columns = np.empty(len(table), np.int64), np.zeros(table.shape[1], np.int64)
+    for start in range(0, len(table), 8):
+        block = table[start : start + 8]
+        rows[start : start + 8] = block.sum(-1)
+        columns += block.sum(-2)
+    return rows, columns
 
 
 def _merged(

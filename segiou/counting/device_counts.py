@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from threading import RLock
 from typing import Any, NamedTuple, cast
@@ -93,6 +93,10 @@ class Operations:
         """Position of the first largest score, and that score or NaN."""
         return self.xp.argmax(scores, axis), self.xp.max(scores, axis)
 
+    def flat(self, values: Any) -> Any:
+        """In one dimension for JAX; XLA may never finish compiling small arrays of more."""
+        return values
+
     def total(self, condition: Any) -> Any:
         """Number of true values, as an array of one."""
         return condition.sum().reshape(1)
@@ -104,6 +108,20 @@ class Operations:
     def join(self, parts: list[Any]) -> Any:
         """Several vectors joined into one."""
         return self.xp.concatenate(parts)
+
+
+def within(labels: NDArray[Any], bits: int) -> NDArray[Any]:
+    """Integers limited to the range of signed integers of 32 bits, if that is the widest type."""
+    if bits == 64 or labels.dtype.kind not in "iu" or labels.dtype.itemsize < 8:
+        return labels
+    lowest = 0 if labels.dtype.kind == "u" else -(1 << 31)
+    return labels.clip(lowest, (1 << 31) - 1).astype(np.int32)
+
+
+def three_dimensions(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
+    """The sizes before, along and after an axis."""
+    axis %= len(shape)
+    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
 class CuPy(Operations):
@@ -131,6 +149,18 @@ class Jax(Operations):
     def widest(self) -> int:
         """64 only if ``jax_enable_x64`` is on."""
         return 64 if sys.modules["jax"].config.jax_enable_x64 else 32
+
+    def from_host(self, array: NDArray[Any]) -> Any:
+        """A NumPy array, copied to the device; JAX would wrap values beyond its widest integer."""
+        return self.xp.asarray(within(array, self.widest))
+
+    def flat(self, values: Any) -> Any:
+        """All values in one dimension."""
+        return values.reshape(-1)
+
+    def argmax(self, scores: Any, axis: int) -> tuple[Any, Any]:
+        """Argmax over three dimensions, for the same reason as :meth:`Operations.flat`."""
+        return super().argmax(scores.reshape(three_dimensions(scores.shape, axis)), 1)
 
     def histogram(self, index: Any, length: int) -> Any:
         """A scatter; ``jnp.bincount`` would wait for the largest index."""
@@ -310,15 +340,17 @@ class CodeTables:
             check_labels(pred, "pred")
         else:
             check_decision(tuple(pred.shape), argmax, threshold)
-            if threshold is None:
-                pred, score = ops.argmax(pred, argmax)
-            else:
-                pred, score = exceeds(pred, threshold), pred
-        check_same_shape(truth, pred)
+        check_same_shape(truth, pred, argmax=argmax)
         if mask is not None:
             mask = _bring(ops, mask, "mask")
             check_mask(mask, tuple(truth.shape))
-        return self._count(truth, pred, mask, score)
+            mask = ops.flat(mask)
+        if argmax is not None:
+            pred, score = ops.argmax(pred, argmax)
+        elif threshold is not None:
+            pred, score = exceeds(pred, threshold), ops.flat(pred)
+        score = None if score is None else ops.flat(score)
+        return self._count(ops.flat(truth), ops.flat(pred), mask, score)
 
     def _count(self, truth: Any, pred: Any, mask: Any, score: Any) -> DeviceCount:
         """Count checked labels; `score` is the largest score of each pixel, if there are scores."""
@@ -425,12 +457,13 @@ class Pending:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._counts: dict[Any, DeviceCount] = {}
+        self.pairs = 0
         self._pixels = 0
         self._lock = RLock()
 
     def add(
         self, encoding: Encoding, truth: Any, pred: Any, **how: Any
-    ) -> Iterator[ConfusionCounts]:
+    ) -> Iterator[tuple[ConfusionCounts, int]]:
         """Count a batch; yields earlier counts that had to be collected to avoid an overflow."""
         count = count_on_device(encoding, truth, pred, tables=self._tables, **how)
         place, pixels = count.operations.place, math.prod(np.shape(truth))
@@ -438,15 +471,19 @@ class Pending:
             if count.operations.limit and self._pixels + pixels > count.operations.limit:
                 yield from self.collect(encoding)
             self._pixels += pixels
+            self.pairs += 1
             before = self._counts.get(place)
             self._counts[place] = count if before is None else before.plus(count)
 
-    def collect(self, encoding: Encoding) -> Iterator[ConfusionCounts]:
-        """Transfer the counts, one vector per device; counts that raise an error stay."""
+    def collect(self, encoding: Encoding) -> Iterator[tuple[ConfusionCounts, int]]:
+        """Transfer counts and pairs, one vector per device; counts that raise an error stay."""
         with self._lock:
             while self._counts:
                 place, count = next(iter(self._counts.items()))
                 tally = read(encoding, count)
                 del self._counts[place]
-                yield tally
+                # All pairs come with the last counts, so that none is counted without the other.
+                pairs = 0 if self._counts else self.pairs
+                self.pairs -= pairs
+                yield tally, pairs
             self._pixels = 0

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice, check_integer
 from segiou._support.optional import fallback, load_part
 from segiou.counting import reference
-from segiou.counting.arrays import as_label_array, as_valid_mask, check_same_shape, values_text
+from segiou.counting.arrays import (
+    as_label_array,
+    as_valid_mask,
+    check_same_shape,
+    values_text,
+    with_dimensions_of,
+)
 from segiou.counting.counts import Cells, ConfusionCounts, SparseConfusionCounts
 from segiou.labels.class_options import ClassOptions, Unassigned
 
@@ -306,6 +312,7 @@ class Encoding:
 
     def _count_few(self, truth: Any, pred: Any, mask: Any) -> ConfusionCounts:
         """Count with time and memory that depend only on the classes that occur."""
+        mask, pred = with_dimensions_of(truth, mask), with_dimensions_of(truth, pred)
         truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
         occurs = self._occurring(truth, self.truth) | self._occurring(pred, self.pred)
         classes = np.flatnonzero(occurs)
@@ -393,6 +400,7 @@ class Encoding:
         except (TypeError, ValueError):
             is_plain = False
         if not is_plain:
+            mask, pred = with_dimensions_of(truth, mask), with_dimensions_of(truth, pred)
             truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
             check_same_shape(truth, pred)
             valid = None if mask is None else as_valid_mask(mask, truth.shape)

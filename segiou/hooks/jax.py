@@ -151,6 +151,12 @@ class PixelCounter:
             If undeclared values or NaN scores were counted, or if the state is
             still spread over devices.
         """
+        if np.ndim(state.batches):
+            msg = (
+                f"the state has a device axis of size {len(state.batches)}; sum it with psum, or "
+                "pass the state of one device, such as jax.tree.map(lambda x: x[0], state)"
+            )
+            raise ValueError(msg)
         sums, maxima = as_int64(state.low, state.high), np.asarray(state.maxima)
         count = read_counts(self._tables.encoding, sums, maxima)
         return ConfusionMatrix.from_options(self.options).add(count, pairs=int(state.batches))

@@ -5,9 +5,18 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import dtype_name
-from segiou.counting.device_counts import NONE_MET, CodeTables, Operations, read_counts
+from segiou.counting.device_counts import (
+    NONE_MET,
+    CodeTables,
+    Operations,
+    read_counts,
+    three_dimensions,
+    within,
+)
 from segiou.counting.encoding import Encoding
 from segiou.hooks._scoring import BASE, Scores, Scoring, as_int64, carry, check_pixels, missing
 from segiou.labels.class_options import ClassOptions
@@ -31,6 +40,8 @@ class _Operations(Operations):
 
     def array(self, data: Any) -> Any:
         """To a tensor of the backend."""
+        if type(data) is np.ndarray:
+            data = within(data, self.widest)
         return ops.convert_to_tensor(data)
 
     @property
@@ -50,6 +61,16 @@ class _Operations(Operations):
         """The largest value, limited to 32 bits."""
         largest = ops.clip(ops.max(values), NONE_MET, (1 << 31) - 1)
         return ops.reshape(ops.cast(largest, "int32"), (1,))
+
+    def flat(self, values: Any) -> Any:
+        """All values in one dimension."""
+        return ops.reshape(values, (-1,))
+
+    def argmax(self, scores: Any, axis: int) -> tuple[Any, Any]:
+        """Argmax over three dimensions on JAX, as :class:`segiou.counting.device_counts.Jax`."""
+        if keras.backend.backend() == "jax":
+            scores, axis = ops.reshape(scores, three_dimensions(scores.shape, axis)), 1
+        return super().argmax(scores, axis)
 
     def total(self, condition: Any) -> Any:
         """A sum of ones."""
@@ -126,7 +147,7 @@ class SegmentationScores(keras.metrics.Metric):
             1 for pixels, or images if the shape is (N,), that count, and 0 for
             others. Other weights make the scores NaN, because pixels are counted.
         """
-        truth, pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
+        truth, pred = self._tables.ops.array(y_true), self._tables.ops.array(y_pred)
         truth, wrong = self._labels(truth, pred)
         truth, pred, decision = self.scoring.read(truth, pred)
         check_pixels(tuple(size or 1 for size in truth.shape))

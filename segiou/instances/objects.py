@@ -274,9 +274,12 @@ class ObjectCounts(Accumulator):
         found, often = np.unique(rows, axis=0, return_counts=True)
         return np.concatenate([found, often[:, None]], axis=1)
 
-    def _named(self) -> dict[str, Ints]:
+    def _named(self, cells: Ints) -> dict[str, Ints]:
+        return {"counts": cells, self._rows_are: self._rows}
+
+    def _named_snapshot(self) -> tuple[dict[str, Ints], int]:
         with LOCK:
-            return {"counts": self._cells.copy(), self._rows_are: self._rows}
+            return super()._named_snapshot()
 
     def _read(self, named: Mapping[str, Any]) -> Ints:
         cells = counts_array(named["counts"], "counts")

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import segiou
-from segiou import ConfusionMatrix
+from segiou import ChannelCounts, ConfusionMatrix
+from segiou.metrics import load_protocol
 
 CLASSES = ["a", "b", "c"]
 
@@ -142,7 +143,7 @@ def test_matrix_is_a_copy():
 
 
 def test_ignoring_a_declared_class_warns_and_drops_its_pixels():
-    with pytest.warns(UserWarning, match="'a'.*use exclude instead of ignore"):
+    with pytest.warns(UserWarning, match="'a'.*exclude"):
         cm = ConfusionMatrix(CLASSES, ignore="a")
     cm.update([0, 1, 1], [1, 0, 1])
     np.testing.assert_array_equal(cm.matrix, [[0, 0, 0], [1, 1, 0], [0, 0, 0]])
@@ -167,7 +168,7 @@ def test_truth_and_prediction_in_two_encodings():
     assert cm.matrix[names.index("road"), names.index("road")] == 1
     assert cm.matrix[names.index("car"), names.index("road")] == 1
     assert cm.ignored == 1
-    with pytest.raises(ValueError, match="must name the same classes"):
+    with pytest.raises(ValueError, match="must have the same class names"):
         ConfusionMatrix("cityscapes", pred_labels="camvid")
 
 
@@ -177,7 +178,7 @@ def test_scores_are_class_indices_whatever_the_file_values():
     scores[0, 0] = scores[13, 1] = 1
     cm.update([7, 26], scores, argmax=0)
     assert cm.pixel_accuracy() == 1.0
-    with pytest.raises(ValueError, match=r"21 channels along axis 0, but there are 19 classes"):
+    with pytest.raises(ValueError, match=r"21 channels along axis 0, expected 19"):
         cm.update([7, 26], np.zeros((21, 2)), argmax=0)
     with pytest.raises(ValueError, match="argmax=3 is out of range"):
         cm.update([7, 26], scores, argmax=3)
@@ -186,14 +187,14 @@ def test_scores_are_class_indices_whatever_the_file_values():
 def test_threshold_decides_between_two_classes():
     cm = ConfusionMatrix(["no", "yes"]).update([0, 1, 1], [0.5, 0.51, 0.2], threshold=0.5)
     np.testing.assert_array_equal(cm.matrix, [[1, 0], [1, 1]])
-    with pytest.raises(ValueError, match="between two classes, but there are 3"):
+    with pytest.raises(ValueError, match="requires two classes, got 3"):
         ConfusionMatrix(3).update([0], [0.2], threshold=0.5)
 
 
 def test_odd_options_are_refused():
-    with pytest.raises(ValueError, match="no class 'x'"):
+    with pytest.raises(ValueError, match="unknown class 'x'"):
         ConfusionMatrix(CLASSES, ignore="x")
-    with pytest.raises(ValueError, match="no class 5, only 0 to 2"):
+    with pytest.raises(ValueError, match="no class 5, expected an index from 0 to 2"):
         ConfusionMatrix(CLASSES, exclude=5)
     with pytest.raises(ValueError, match="'error' or 'count'"):
         ConfusionMatrix(CLASSES, unassigned="maybe")
@@ -215,3 +216,47 @@ def test_what_a_person_sees():
     assert repr(cm).startswith("<ConfusionMatrix: 3 classes, 5 pairs,")
     assert "<table" in cm._repr_html_()
     assert cm.compute().mean_iou == cm.mean_iou() == cm.report().mean_iou
+
+
+def test_as_an_array_it_is_its_matrix():
+    matrix = ConfusionMatrix(2).update([0, 1, 1], [0, 0, 1])
+    assert np.asarray(matrix).tolist() == [[1, 0], [1, 1]]
+    assert np.asarray(matrix, float).dtype == float
+
+
+@pytest.mark.parametrize(("threshold", "label"), [(0.5, 0), (0.25, 1)])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_score_at_the_threshold_is_predicted_by_some_protocols_only(threshold, label, dtype):
+    score = np.full(1, 0.5, dtype)
+    counted = ConfusionMatrix(2).update([1], score, threshold=threshold)
+    assert counted.matrix[1].tolist() == [1 - label, label]
+    smp = load_protocol("smp").threshold(threshold)
+    assert ConfusionMatrix(2).update([1], score, threshold=smp).matrix[1].tolist() == [0, 1]
+    channels = ChannelCounts(1).update([[1]], [score], axis=0, threshold=smp)
+    assert channels.counts.tp.tolist() == [1]
+
+
+class Named:
+    """An array with names of its dimensions, as xarray has them."""
+
+    def __init__(self, data, dims):
+        self.data, self.dims = np.asarray(data), tuple(dims)
+        self.shape = self.data.shape
+
+    def __array__(self, dtype=None, copy=None):
+        return self.data
+
+    def transpose(self, *dims):
+        return Named(self.data.transpose([self.dims.index(name) for name in dims]), dims)
+
+
+def test_dimensions_with_names_are_matched_by_name():
+    truth, pred = np.array([[0, 1], [1, 0]]), np.array([[0, 0], [1, 1]])
+    scores = np.eye(2)[pred]
+    want = ConfusionMatrix(2).update(truth, pred).matrix.tolist()
+    turned = Named(pred.T, ("x", "y"))
+    found = ConfusionMatrix(2).update(Named(truth, ("y", "x")), turned)
+    assert found.matrix.tolist() == want
+    turned = Named(scores.transpose(1, 0, 2), ("x", "y", "class"))
+    found = ConfusionMatrix(2).update(Named(truth, ("y", "x")), turned, argmax=-1)
+    assert found.matrix.tolist() == want

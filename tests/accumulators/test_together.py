@@ -1,7 +1,7 @@
 """What every accumulator keeps: nothing is lost under threads, and no sum leaves 64 bits."""
 
 import sys
-from threading import Barrier, Thread
+from threading import Barrier, Event, Thread
 
 import numpy as np
 import pytest
@@ -247,3 +247,40 @@ def test_images_past_64_bits_are_refused():
         SparseConfusionCounts.summed(2, [columns.summed()])
     one = SparseConfusionCounts.summed(2, [columns.take([0]).summed()])
     assert one.table.tolist() == [[2**62, 0, 0], [0, 0, 1]]
+
+
+def test_a_state_read_while_another_thread_updates_is_of_whole_batches():
+    ones = np.ones((64, 64), np.uint8)
+    counted = [ConfusionMatrix(2), ChannelCounts(2)]
+    updates = [
+        lambda: counted[0].update(ones, ones),
+        lambda: counted[1].update([ones, ones], [ones, ones], axis=0),
+    ]
+    done = Event()
+
+    def work(update):
+        while not done.is_set():
+            update()
+
+    threads = [Thread(target=work, args=(update,)) for update in updates * 2]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(100):
+            matrix, channels = (accumulator.state_dict() for accumulator in counted)
+            assert matrix["table"][1][1] == 64 * 64 * matrix["pairs"]
+            assert channels["tp"] == [64 * 64 * channels["pairs"]] * 2
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_counts_of_very_many_classes_are_sums_of_rows_and_columns():
+    rng = np.random.default_rng(3)
+    truth, pred = rng.integers(0, 1500, (2, 4000))
+    counts = ConfusionMatrix(1500).update(truth, pred).counts
+    np.testing.assert_array_equal(counts.tp, np.bincount(truth[truth == pred], minlength=1500))
+    np.testing.assert_array_equal(counts.truth, np.bincount(truth, minlength=1500))
+    np.testing.assert_array_equal(counts.pred, np.bincount(pred, minlength=1500))
+    assert (counts.total == 4000).all()

@@ -42,7 +42,7 @@ def test_scores_scan_and_masks(jax, counter, streets):
     cm = counter.confusion_matrix(state)
     np.testing.assert_array_equal(cm.matrix, host.matrix)
     assert (cm.ignored, cm.pairs) == (host.ignored, 6)
-    with pytest.raises(ValueError, match="9 channels along axis 1, but there are 10"):
+    with pytest.raises(ValueError, match="9 channels along axis 1, expected 10"):
         counter.update(counter.init(), streets.truth, scores[..., :9].swapaxes(1, 3), argmax=1)
 
 
@@ -100,3 +100,37 @@ def test_psum_over_devices(jax, run_python, streets, tmp_path):
     assert (out["devices"], out["pairs"]) == (3, 3)
     np.testing.assert_array_equal(out["matrix"], streets.matrix)
     assert out["ignored"] == streets.ignored
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((1, 32, 32, 7), -1), ((2, 24, 32, 7), -1), ((2, 32, 32, 2), -1), ((1, 7, 32, 32), 1)],
+)
+def test_small_batches_of_scores_compile(jax, shape, axis):
+    from segiou.hooks.jax import PixelCounter
+
+    counter = PixelCounter(shape[axis], ignore=255)
+    rng = np.random.default_rng(5)
+    scores = rng.random(shape, np.float32)
+    truth = rng.integers(0, shape[axis], scores.argmax(axis).shape)
+    step = jax.jit(lambda *given: counter.update(*given, argmax=axis))
+    found = counter.confusion_matrix(step(counter.init(), truth, scores))
+    want = ConfusionMatrix(shape[axis], ignore=255).update(truth, scores, argmax=axis)
+    np.testing.assert_array_equal(found.matrix, want.matrix)
+
+
+def test_labels_beyond_32_bits_are_undeclared(jax):
+    from segiou.hooks.jax import PixelCounter
+
+    counter = PixelCounter(2, unassigned="count")
+    far, zero = np.array([1 << 33, 0]), np.zeros(2, np.int64)
+    found = counter.confusion_matrix(counter.update(counter.init(), zero, far))
+    assert (found.matrix.tolist(), found.unassigned.tolist()) == ([[1, 0], [0, 0]], [1, 0])
+    with pytest.raises(ValueError, match="neither a class nor ignored"):
+        counter.confusion_matrix(counter.update(counter.init(), far.astype(np.uint64), zero))
+
+
+def test_a_state_of_several_devices_is_named(jax, counter):
+    state = jax.tree.map(lambda x: x[None], counter.init())
+    with pytest.raises(ValueError, match="device axis of size 1"):
+        counter.confusion_matrix(state)
