@@ -41,7 +41,7 @@ def test_names_cannot_leave_their_place():
     ("arguments", "error", "message"),
     [
         (([[0]], None), TypeError, "both truth and pred, or neither"),
-        (([[0]], [[0, 1]]), ValueError, "equal, pixel for pixel"),
+        (([[0]], [[0, 1]]), ValueError, "shapes must match"),
         (([0, 1], [0, 1]), ValueError, r"shape \(H, W\), got shape \(2,\)"),
         (([[0.5]], [[0]]), TypeError, "truth"),
         ((np.arange(64).reshape(8, 8),) * 2, ValueError, "64 values; pass labels="),
