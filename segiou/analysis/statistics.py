@@ -23,9 +23,9 @@ from segiou.analysis.units import (
     unit_sums,
 )
 from segiou.counting.counts import Counts
-from segiou.measures.measure import Score
 from segiou.measures.parts import Parts
 from segiou.measures.registry import measure_keys, measure_of_score, score_names
+from segiou.measures.score import Score
 from segiou.metrics.overall import (
     cohen_kappa,
     frequency_weighted_iou,
@@ -427,6 +427,8 @@ class ScoredParts:
 
     def of_images(self) -> Floats:
         """Per-image score, (N,)."""
+        if self.score.alone is not None:
+            return self.score.alone(self.parts)
         return self.score.of_images(self.parts)[:, 0]
 
     def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:

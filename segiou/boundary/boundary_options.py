@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, get_args
 
@@ -294,6 +294,28 @@ class BoundaryOptions(Measure):
             for name in self.to_dict()
             if (mine := getattr(self, name)) != (theirs := getattr(other, name))
         )
+
+    @classmethod
+    def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> BoundaryOptions | None:
+        """Options from the command line."""
+        from segiou.boundary.surface_choice import asked_boundary
+
+        return asked_boundary(given)
+
+    @classmethod
+    def for_score(cls, name: str) -> BoundaryOptions:
+        """Bands without contours, which take longer."""
+        return cls(contours=())
+
+    def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> Measure | None:
+        """These options for images; the surfaces of volumes."""
+        from segiou.boundary.surface_choice import resolved_boundary
+
+        return resolved_boundary(self, measures, masks, protocol)
+
+    def code(self) -> str:
+        """Python that makes the options again."""
+        return f"BoundaryOptions({', '.join(f'{n}={v!r}' for n, v in self.chosen().items())})"
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""

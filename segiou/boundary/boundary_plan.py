@@ -11,13 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import Json
+from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.boundary_sums import BoundaryCounts, layout
 from segiou.boundary.codes import LabelCodes
 from segiou.boundary.image import count_labels
 from segiou.boundary.measures import boundary_rows
 from segiou.counting.encoding import Encoding
-from segiou.measures.measure import Better, Column, Counted, MaskPair, Plan, Score, ScoreTable
+from segiou.measures.measure import Counted, MaskPair, Plan
 from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.score import Score
+from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats, ratio
 
 _TITLES = {
@@ -36,6 +39,13 @@ _ABOUT = (
 @dataclass(frozen=True)
 class BoundaryPlan(Plan):
     """Plan of the boundary measure."""
+
+    measure: BoundaryOptions
+
+    @property
+    def given_spacing(self) -> tuple[float, ...] | None:
+        """The size of a pixel, if it is not 1."""
+        return None if self.measure.spacing == (1.0, 1.0) else self.measure.spacing
 
     @property
     def layout(self) -> Layout:
@@ -76,16 +86,10 @@ class BoundaryPlan(Plan):
         found = self.counts(parts).band_counts()[:, 0]
         return np.stack([found.tp, found.fp, found.fn], axis=-1)
 
-    def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
-        """No columns per image."""
-        return {}
-
-    def ranks(self) -> dict[str, Better]:
-        """No ranking of images."""
-        return {}
-
     def way(self) -> Mapping[str, Json]:
         """The first width, and whether the image border is a boundary."""
+        if not self.measure.widths:
+            return {}
         border = "" if self.measure.band_border else ", without the image border"
         return {"": f"{self.measure.widths[0]}{border}"}
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou import metrics
-from segiou._support.arguments import check_integer, check_kind, read_spacing
 from segiou._support.files import printable
 from segiou._support.text import Json, did_you_mean, listed, percent
 from segiou.boundary.boundary_options import bin_distances, bin_indices
 from segiou.boundary.codes import LabelCodes, ignored_code
 from segiou.boundary.surface_cases import flat_scores, summarize_surfaces
+from segiou.boundary.surface_choice import surface_words
 from segiou.boundary.surfaces import (
     CONVENTIONS,
     DISTANCES,
@@ -29,19 +29,10 @@ from segiou.boundary.surfaces import (
 )
 from segiou.counting.counts import Counts
 from segiou.counting.encoding import Encoding
-from segiou.labels.class_options import ClassOptions
-from segiou.measures.measure import (
-    Better,
-    Column,
-    Counted,
-    MaskPair,
-    Masks,
-    Measure,
-    Plan,
-    Score,
-    ScoreTable,
-)
+from segiou.measures.measure import Counted, MaskPair, Plan
 from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.score import Score
+from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats, ratio
 
 _STATES = ("absent", "found", "missed", "false_positive")
@@ -51,65 +42,35 @@ _WORDS = {"hausdorff": "HD", "average_surface_distance": "ASSD"}
 
 
 @dataclass(frozen=True)
-class SurfaceMeasure(Measure):
-    """Surface distances of classes and regions."""
-
-    key: ClassVar[str] = "surfaces"
-
-    options: SurfaceOptions = field(default_factory=SurfaceOptions)  # type: ignore[misc, assignment]
-    structures: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    unit: str = "px"
-    spacing: tuple[float, ...] | None = None
-
-    @classmethod
-    def plan_from(cls, data: Mapping[str, Any], classes: ClassOptions) -> SurfacePlan:
-        """The plan that :meth:`SurfacePlan.to_dict` described."""
-        return SurfacePlan.from_dict(data, classes)
-
-    def __str__(self) -> str:
-        return f"measured as {self.options.convention} does"
-
-
-@dataclass(frozen=True)
 class SurfacePlan(Plan):
     """Plan of the surfaces measure."""
 
-    measure: SurfaceMeasure
+    measure: SurfaceOptions
+
+    def __post_init__(self) -> None:
+        usual = CONVENTIONS[self.options.convention].tolerances_of
+        own = self.options.tolerances_of
+        if unknown := own.keys() - self.structures.keys() - usual.keys():
+            name = str(min(unknown, key=str))
+            msg = (
+                f"unknown structure {name!r} in tolerances; choose from "
+                f"{', '.join(self.structures)}{did_you_mean(name, self.structures)}"
+            )
+            raise ValueError(msg)
+        known: dict[Any, Any] = {name: v for name, v in own.items() if name in self.structures}
+        object.__setattr__(self, "measure", replace(self.options, tolerances_of=known))
 
     @property
     def options(self) -> SurfaceOptions:
         """Options of the measurement."""
-        return self.measure.options
+        return self.measure
 
-    @property
+    @cached_property
     def structures(self) -> Mapping[str, tuple[int, ...]]:
-        """Classes and regions that are measured, as class indices."""
-        return self.measure.structures
-
-    @property
-    def unit(self) -> str:
-        """Unit of the distances: ``"mm"``, ``"px"``, or empty if it is that of the spacing."""
-        return self.measure.unit
-
-    @property
-    def spacing(self) -> tuple[float, ...] | None:
-        """Size of a pixel or voxel that overrides the files."""
-        return self.measure.spacing
-
-    @classmethod
-    def of(
-        cls,
-        options: SurfaceOptions,
-        classes: ClassOptions,
-        *,
-        volumes: bool,
-        in_mm: bool = False,
-        spacing: Any = None,
-    ) -> SurfacePlan:
-        """Plan for every included class and group; in volumes, class 0 has no surface."""
-        check_kind("surfaces", options, SurfaceOptions, "True, a convention or SurfaceOptions")
+        """Included classes and groups, as class indices; in volumes, class 0 has no surface."""
+        classes = self.classes
         values = classes.labels.class_values
-        left_out = {c for c, v in enumerate(values) if v == (0,) and volumes}
+        left_out = {c for c, v in enumerate(values) if v == (0,) and self.masks.volumes}
         left_out.update(classes.exclude)
         chosen: dict[str, tuple[int, ...]] = {
             name: (c,) for c, name in enumerate(classes.labels.class_names) if c not in left_out
@@ -117,62 +78,57 @@ class SurfacePlan(Plan):
         # A region of a single class may share its name, as in BraTS.
         for name, members in classes.groups:
             chosen[name if chosen.get(name, members) == members else f"{name} (region)"] = members
-        usual = CONVENTIONS[options.convention]
-        own: dict[int | str, tuple[float, ...]] = {
-            name: v for name, v in options.tolerances_of.items() if name in chosen
-        }
-        if unknown := options.tolerances_of.keys() - chosen - usual.tolerances_of.keys():
-            name = str(min(unknown, key=str))
-            msg = (
-                f"unknown structure {name!r} in tolerances; choose from "
-                f"{', '.join(chosen)}{did_you_mean(name, chosen)}"
-            )
-            raise ValueError(msg)
-        unit = "mm" if in_mm else "px" if spacing is None else ""
-        if spacing is not None:
-            spacing = read_spacing(spacing)
-        elif volumes:
-            spacing = usual.spacing
-        made = SurfaceMeasure(replace(options, tolerances_of=own), chosen, unit, spacing)
-        return cls(made, classes, Masks(spacing=spacing))
+        return chosen
 
-    def difference(self, other: Plan) -> str:
-        """Describe the differences to another plan; empty if there are none."""
-        both: Any = self, other
-        mine, theirs = ({**p.to_dict(), **p.options.to_dict()} for p in both)
-        return "; ".join(
-            f"surface {name} is {mine[name]} here and {theirs[name]} there"
-            for name in mine
-            if name != "options" and mine[name] != theirs[name]
-        )
+    @property
+    def spacing(self) -> tuple[float, ...] | None:
+        """Size of a pixel or voxel that overrides the files."""
+        given = self.options.spacing or self.masks.spacing
+        usual = CONVENTIONS[self.options.convention].spacing if self.masks.volumes else None
+        return given or usual
+
+    @property
+    def given_spacing(self) -> tuple[float, ...] | None:
+        """The spacing, unless it is that of the convention."""
+        usual = CONVENTIONS[self.options.convention].spacing
+        return None if self.spacing == usual else self.spacing
+
+    @property
+    def unit(self) -> str:
+        """Unit of the distances: ``"mm"``, ``"px"``, or empty if it is that of the spacing."""
+        given = self.options.spacing or self.masks.spacing
+        return self.options.unit or self.masks.unit or ("px" if given is None else "")
+
+    def words(self, plans: Sequence[Plan]) -> list[str]:
+        """Command-line arguments for these surfaces."""
+        has_boundary = any(plan.key == "boundary" for plan in plans)
+        return surface_words(self.options, self.unit, has_boundary=has_boundary)
 
     def way(self) -> Mapping[str, Json]:
         """Options that must be equal when models are compared."""
-        plain: Any = self.to_dict()
+        plain: Any = self.described()
         return {**plain.pop("options"), **plain}
 
-    def to_dict(self) -> dict[str, Json]:
-        """Plain values, for JSON; :meth:`from_dict` reads them."""
-        structures = {name: list(members) for name, members in self.structures.items()}
-        spacing = None if self.spacing is None else list(self.spacing)
-        own: dict[str, Any] = {"options": self.options.to_dict(), "structures": structures}
-        own["spacing"] = spacing
-        return {**own, "unit": self.unit}
+    def difference(self, other: Plan) -> str:
+        """Describe the differences to another plan; empty if there are none."""
+        mine, theirs = self.way(), other.way()
+        return "; ".join(
+            f"surface {name} is {mine.get(name)} here and {theirs.get(name)} there"
+            for name in {**mine, **theirs}
+            if mine.get(name) != theirs.get(name)
+        )
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any], classes: ClassOptions) -> SurfacePlan:
-        """A plan from the values of :meth:`to_dict`."""
-        structures = {
-            name: tuple(check_integer("a class", c, 0) for c in members)
-            for name, members in data["structures"].items()
+    def described(self) -> dict[str, Json]:
+        """Options, structures, spacing and unit as plain values."""
+        structures = {name: list(members) for name, members in self.structures.items()}
+        options = {k: v for k, v in self.options.to_dict().items() if k not in ("unit", "spacing")}
+        spacing = None if self.spacing is None else list(self.spacing)
+        return {
+            "options": options,
+            "structures": structures,
+            "spacing": spacing,
+            "unit": self.unit,
         }
-        spacing = None if data["spacing"] is None else read_spacing(data["spacing"])
-        if any(index >= classes.num_classes for part in structures.values() for index in part):
-            msg = f"a structure has a class index of {classes.num_classes} or more"
-            raise ValueError(msg)
-        options = SurfaceOptions.from_dict(data["options"])
-        made = SurfaceMeasure(options, structures, str(data["unit"]), spacing)
-        return cls(made, classes, Masks(spacing=spacing))
 
     @cached_property
     def _fields(self) -> dict[str, slice]:
@@ -304,11 +260,6 @@ class SurfacePlan(Plan):
             for measure in (*["iou"] * (name not in classes), *self._measures(name))
         }
 
-    def ranks(self) -> dict[str, Better]:
-        """Every measure of every structure."""
-        names = self.column_names()
-        return {n: "lower" if n.startswith(DISTANCES) else "higher" for n in names}
-
     @cached_property
     def scores(self) -> Mapping[str, Score]:
         """Mean surface Dice at the first tolerance, and medians of distances over the cases."""
@@ -317,12 +268,16 @@ class SurfacePlan(Plan):
         every = np.ones(len(names), dtype=bool)
         if self.options.tolerances:
             found["surface_dice"] = Score.of_names(
-                "surface_dice", "surface Dice", names, every, self._dice, _mean, bounded=True, **how
+                "surface_dice", "surface Dice", names, every, self._dice, _mean, **how
             )
         for name in self._distances:
             title = f"{_WORDS.get(name, name.replace('hausdorff_', 'HD'))} median"
             numbers = partial(self._binned, name)
-            how |= {"unit": self.unit, "better": "lower"}
+            how |= {
+                "unit": self.unit or "units",
+                "better": "lower",
+                "alone": partial(self._alone, name),
+            }
             found[name] = Score.of_names(name, title, names, every, numbers, _median, **how)
         return found
 
@@ -340,6 +295,13 @@ class SurfacePlan(Plan):
         scores = np.reshape(dice, (-1, len(self.structures)))
         units = np.rint(np.nan_to_num(scores) * 2.0**32).astype(np.int64)
         return np.stack([units, ~np.isnan(scores)], axis=-1)
+
+    def _alone(self, name: str, parts: Parts) -> Floats:
+        """Mean distance of each case; the diagonal where it is infinite."""
+        values = np.atleast_2d(self.values(parts)[name]) if len(parts) else np.zeros((0, 1))
+        diagonals = parts["cases"][..., self._fields["diagonal"].start]
+        finite = np.where(np.isfinite(values), values, diagonals)
+        return np.asarray(finite.mean(-1))
 
     def _binned(self, name: str, parts: Parts) -> NDArray[Any]:
         """One-hot histogram bin of each distance, so that medians follow from sums."""
@@ -409,7 +371,7 @@ class SurfacePlan(Plan):
         data = {
             "surfaces": tuple(summary),
             "surface_cases": tuple(cases),
-            "surface_plan": self.to_dict(),
+            "surface_plan": self.described(),
         }
         lone = tuple(not any(c.values[i] for c in columns[:3]) for i in range(len(summary)))
         return ScoreTable(
@@ -419,7 +381,7 @@ class SurfacePlan(Plan):
             tuple(self.structures),
             tuple(columns),
             (),
-            surface_note(self.to_dict()),
+            surface_note(self.described()),
             "structure",
             lone,
             data=data,

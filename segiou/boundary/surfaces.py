@@ -6,12 +6,20 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
-from typing import Any, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
-from segiou._support.arguments import check_choice, check_number, read_several
+from segiou._support.arguments import (
+    check_choice,
+    check_kind,
+    check_number,
+    read_several,
+    read_spacing,
+)
 from segiou._support.text import Json
 from segiou.boundary.surface_points import Both, Kind, Label, SurfacePair, check_spacing
 from segiou.counting.arrays import as_label_array, check_same_shape
+from segiou.labels.class_options import ClassOptions
+from segiou.measures.measure import Masks, Measure, Plan
 
 #: Value of a measure if a mask is empty: a number, or the diagonal of the volume.
 Filling = float | Literal["diagonal"]
@@ -120,7 +128,7 @@ CONVENTIONS: Final = {
 
 
 @dataclass(frozen=True)
-class SurfaceOptions:
+class SurfaceOptions(Measure):
     """Options of surface distances.
 
     Attributes
@@ -140,6 +148,10 @@ class SurfaceOptions:
     widths : tuple of float
         Widths of the bands of Boundary IoU, in the unit of the spacing; none by
         default.
+    unit : str
+        Unit of the distances, if it is not that of the files.
+    spacing : sequence of float, optional
+        Size of a pixel along each axis, in place of that of the files.
 
     Examples
     --------
@@ -148,12 +160,16 @@ class SurfaceOptions:
     True
     """
 
+    key: ClassVar[str] = "surfaces"
+
     tolerances: tuple[float, ...] = (1.0,)
     percentiles: tuple[float, ...] = (95.0,)
     convention: str = "segiou"
     tolerances_of: Mapping[Label, tuple[float, ...]] = field(default_factory=dict)
     empty: Mapping[str, Fillings] = field(default_factory=dict)
     widths: tuple[float, ...] = ()
+    unit: str = ""
+    spacing: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         check_choice("convention", self.convention, tuple(CONVENTIONS))
@@ -182,6 +198,7 @@ class SurfaceOptions:
             percentiles=percentiles,
             tolerances_of=own,
             widths=_checked_lengths("widths", self.widths),
+            spacing=None if self.spacing is None else read_spacing(self.spacing),
             empty={measure: tuple(values) for measure, values in self.empty.items()},
         )
 
@@ -205,7 +222,8 @@ class SurfaceOptions:
             measure: [v if v == "diagonal" or math.isfinite(v) else str(float(v)) for v in values]
             for measure, values in self.empty.items()
         }
-        return {name: value for name, value in plain.items() if value or name != "widths"}
+        optional = ("widths", "unit", "spacing")
+        return {name: value for name, value in plain.items() if value or name not in optional}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> SurfaceOptions:
@@ -215,6 +233,41 @@ class SurfaceOptions:
             for measure, values in state["empty"].items()
         }
         return cls(**{**state, "tolerances_of": dict(state["tolerances_of"]), "empty": empty})
+
+    @classmethod
+    def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> Measure | None:
+        """Options from the command line."""
+        from segiou.boundary.surface_choice import asked_surfaces
+
+        return asked_surfaces(given)
+
+    @classmethod
+    def from_keyword(cls, choice: SurfaceOptions | str | bool) -> Measure:
+        """Options, or a convention: it takes the tolerances of boundaries."""
+        from segiou.boundary.surface_choice import SurfaceConvention
+
+        if isinstance(choice, Measure):
+            return choice
+        check_kind("surfaces", choice, (str, bool), "True, a convention or SurfaceOptions")
+        return SurfaceConvention("segiou" if choice is True else str(choice))
+
+    def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> SurfaceOptions:
+        """The options with the unit of their distances."""
+        from segiou.boundary.surface_choice import with_units
+
+        return with_units(self, measures, masks)
+
+    def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
+        """The plan for these classes."""
+        from segiou.boundary.surface_plan import SurfacePlan
+
+        return SurfacePlan(self, classes, masks)
+
+    def code(self) -> str:
+        """Python that makes the options again."""
+        from segiou.boundary.surface_choice import surface_code
+
+        return surface_code(self)
 
     def filling(self, measure: str, state: State, diagonal: float) -> float:
         """Value of a measure if a mask is empty, given the diagonal of the volume."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from segiou.cli import console, inputs
-from segiou.measures.measure import Masks
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
@@ -26,11 +25,7 @@ def score(parsed: argparse.Namespace) -> int:
 
     try:
         job = inputs.job_of(parsed.truth, parsed.pred, parsed)
-        # For volumes --boundary measures surfaces.
-        surfaces = job.surfaces or job.boundary
-        inputs.check_report(
-            parsed, job.options, boundary=job.boundary, surfaces=surfaces, plans=_plans(job)
-        )
+        inputs.check_report(parsed, job.options, _plans(job))
         with console.interruptible(kept=bool(parsed.run)) as stop:
             run = inputs.do(job, parsed, "scoring", check=partial(_check_pairs, parsed), stop=stop)
     except DataError as error:
@@ -51,11 +46,10 @@ def score(parsed: argparse.Namespace) -> int:
 
 def _plans(job: Job) -> list[Plan]:
     """The plans of the measures, as far as they are known before reading masks."""
-    found = [m.plan(job.options, Masks()) for m in job.measures]
-    for volumes in (False, True) if job.surfaces else ():
+    found: list[Plan] = []
+    for volumes in (False, True):
         with suppress(ValueError):  # reported during scoring
-            surfaces = job.along(volumes=volumes)[1]
-            return [*found, *([surfaces] if surfaces else [])]
+            found += job.plans(volumes=volumes)
     return found
 
 
@@ -209,12 +203,6 @@ def report(parsed: argparse.Namespace) -> int:
 
     path = parsed.run_file
     run = inputs.run_at(path, f"{path} is a folder, not a run file; to score it, use segiou score")
-    inputs.check_report(
-        parsed,
-        run.options,
-        boundary=run.boundary_options,
-        surfaces=run.surface_plan,
-        plans=run.plans,
-    )
+    inputs.check_report(parsed, run.options, run.plans)
     inputs.check_images(run.ids, parsed)
     return show_run(run, parsed)

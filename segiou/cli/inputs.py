@@ -16,19 +16,18 @@ from segiou._support.optional import import_extra
 from segiou._support.text import csv_name, listed
 from segiou.cli.console import note, progress_bar
 from segiou.cli.options import option_of
-from segiou.cli.thresholds import check_thresholds, read_thresholds
+from segiou.cli.thresholds import Threshold, check_thresholds, read_thresholds
 from segiou.labels.class_options import ClassOptions
-from segiou.measures.registry import measure_keys, measure_of, measure_of_score
+from segiou.measures.registry import asked_measures, fitted, measure_of, measure_of_score
 from segiou.metrics.protocols import load_protocol
 from segiou.report.formats import format_of
 from segiou.runs.run import Run
 from segiou.scoring.folder import score_job
-from segiou.scoring.job import Job, ids_of, measures_of
+from segiou.scoring.job import Job, ids_of
 
 if TYPE_CHECKING:
-    from segiou.boundary.boundary_options import Tolerance
-    from segiou.boundary.surfaces import SurfaceOptions
     from segiou.masks.pairing import Pair
+    from segiou.measures.measure import Measure, Plan
 
 _CLASSES = ("labels", "pred_labels", "ignore", "exclude", "unassigned")
 _PAIRS = (
@@ -53,118 +52,29 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
     given: dict[str, Any] = {n: getattr(parsed, n, None) for n in (*_PAIRS, *_RUNNING)}
     if parsed.ids is not None:
         given["ids"] = ids_of(parsed.ids)
-    measured = _asked_for(parsed, options) if is_score else _needed_for(parsed)
+    spacing = _spacing_of(getattr(parsed, "spacing", None))
+    asked = vars(parsed) | {"spacing": spacing}
+    chosen = asked_measures(asked, options) if is_score else _needed_for(asked.get("metric"))
+    measures = fitted(chosen, parsed.labels, spacing)
     protocol = load_protocol(parsed.protocol or "segiou")
-    return Job(truth=truth, pred=pred, options=options, protocol=protocol, **given, **measured)
+    given |= {"measures": measures, "spacing": spacing}
+    return Job(truth=truth, pred=pred, options=options, protocol=protocol, **given)
 
 
-def _needed_for(parsed: argparse.Namespace) -> dict[str, Any]:
+def _needed_for(metric: Any) -> tuple[Measure, ...]:
     """Measures that the metric of a comparison needs."""
-    metric = getattr(parsed, "metric", None)
     key = measure_of_score(metric)
-    if key == "boundary":
-        from segiou.boundary.boundary_options import BoundaryOptions
-
-        return {"boundary": BoundaryOptions(contours=())}
-    if key == "surfaces":
-        return {"surfaces": "segiou"}
-    if key is not None:
-        return {"measures": measures_of([key], None, parsed.labels)}
-    return {}
+    return () if key is None else (measure_of(key).for_score(metric),)
 
 
-def _asked_for(parsed: argparse.Namespace, classes: ClassOptions) -> dict[str, Any]:
-    """Measures that the options request."""
-    spacing = None
-    if parsed.spacing is not None:
-        try:
-            spacing = tuple(float(part) for part in parsed.spacing.split(","))
-        except ValueError:
-            msg = f"--spacing {parsed.spacing}: expected one number per axis, e.g. 0.5,0.5"
-            raise ValueError(msg) from None
-    asked = (
-        measure_of(k).asked(vars(parsed), classes)
-        for k in measure_keys()
-        if k not in ("surfaces", "boundary") and getattr(parsed, k, None)
-    )
-    measures = measures_of([one for one in asked if one], None, parsed.labels, spacing)
-    if not (parsed.boundary or parsed.boundary_tolerance or parsed.empty):
-        return {"measures": measures, "spacing": spacing, "surfaces": parsed.surface}
-    return {"measures": measures, "spacing": spacing, **_at_boundaries(parsed, spacing)}
-
-
-def _at_boundaries(parsed: argparse.Namespace, spacing: tuple[float, ...] | None) -> dict[str, Any]:
-    """Options of boundaries and surfaces."""
-    from segiou.boundary.boundary_options import BoundaryOptions, Tolerance
-
-    texts = [text for text in (parsed.boundary or "").split(",") if text]
-    # Widths in mm are for volumes, others for images.
-    in_mm = [Tolerance.of(text).value for text in texts if text.endswith("mm")]
-    widths = [text for text in texts if not text.endswith("mm")]
-    of: dict[str, list[Tolerance]] = {"": []}
-    for text in parsed.boundary_tolerance.split(",") if parsed.boundary_tolerance else ():
-        name, _, value = text.rpartition("=")
-        of.setdefault(name.strip(), []).append(Tolerance.of(value))
-    surfaces = parsed.surface
-    if in_mm or of.keys() > {""} or parsed.empty:
-        surfaces = _surfaces(parsed, in_mm, of)
-    every = [tolerance for several in of.values() for tolerance in several]
-    if not texts and not every:
-        return {"surfaces": surfaces}
-    options: dict[str, Any] = {"widths": widths} if widths else {}
-    if in_mm or every:
-        options["tolerances"] = of[""] or [Tolerance(1, every[0].unit if every else "mm")]
-    if not widths and surfaces is not None:
-        # The tolerances belong to the surfaces; no boundary metric is computed.
-        options |= {"widths": (), "trimaps": False, "contours": ()}
-    if spacing is not None and len(spacing) == 2:
-        options["spacing"] = spacing
-    return {"boundary": BoundaryOptions(**options), "surfaces": surfaces}
-
-
-def _surfaces(
-    parsed: argparse.Namespace, widths: list[float], tolerances: dict[str, list[Tolerance]]
-) -> SurfaceOptions:
-    """Surface options: a convention and the options that override it."""
-    from segiou.boundary.boundary_options import BoundaryOptions
-    from segiou.boundary.surfaces import CONVENTIONS, SurfaceOptions
-
-    if len({tolerance.unit for several in tolerances.values() for tolerance in several}) > 1:
-        msg = (
-            f"--boundary-tolerance {parsed.boundary_tolerance}: use the same unit for all "
-            "tolerances"
-        )
-        raise ValueError(msg)
-    convention = parsed.surface or (parsed.protocol if parsed.protocol in CONVENTIONS else "segiou")
-    values = {name: [one.value for one in several] for name, several in tolerances.items()}
-    common = values.pop("")
-    own = common or values or CONVENTIONS[convention].is_challenge
-    if parsed.boundary is not None and not own:
-        common = [tolerance.value for tolerance in BoundaryOptions().tolerances]
-    return SurfaceOptions.of(
-        convention,
-        tolerances=common,
-        tolerances_of=values,
-        empty=dict(rule for text in parsed.empty for rule in _rules(text)),
-        widths=widths,
-    )
-
-
-def _rules(text: str) -> list[tuple[str, tuple[float | str, ...]]]:
-    """The values of measures for empty masks."""
-    from segiou.boundary.surfaces import DISTANCES
-
-    name, _, values = text.partition("=")
+def _spacing_of(text: str | None) -> tuple[float, ...] | None:
+    if text is None:
+        return None
     try:
-        rule = tuple(v if v == "diagonal" else float(v) for v in values.split(","))
+        return tuple(float(part) for part in text.split(","))
     except ValueError:
-        msg = (
-            f"--empty {text}: expected MEASURE=BOTH,TRUTH,PRED, where values are numbers, nan, inf "
-            "or diagonal, e.g. hausdorff_95=nan,diagonal,diagonal"
-        )
+        msg = f"--spacing {text}: expected one number per axis, e.g. 0.5,0.5"
         raise ValueError(msg) from None
-    measure = "hausdorff_percentile" if name.startswith("hausdorff_") else name
-    return [(m, rule) for m in (DISTANCES if name == "distances" else [measure])]
 
 
 def resampling(parsed: argparse.Namespace) -> dict[str, Any]:
@@ -266,19 +176,11 @@ def do(
         return score_job(job, progress=update, stop=stop, on_paired=begin, on_problem=problem)
 
 
-def check_report(
-    parsed: argparse.Namespace,
-    classes: ClassOptions,
-    *,
-    boundary: object,
-    surfaces: object,
-    plans: Sequence[Any] = (),
-) -> None:
+def check_report(parsed: argparse.Namespace, classes: ClassOptions, plans: Sequence[Plan]) -> None:
     """Validate the options of a report against its classes, measures and each other."""
     report_format(parsed)
     _check_needs(parsed)
-    measured = {"boundary": boundary, "surfaces": surfaces, **{p.key: p for p in plans}}
-    check_thresholds(read_thresholds(parsed.fail_under), classes.labels.class_names, measured)
+    check_thresholds(thresholds_of(parsed, plans), classes.labels.class_names, plans)
     load_protocol(parsed.protocol or "segiou")
     if parsed.worst:
         from segiou.runs.tables import check_score_name
@@ -288,6 +190,12 @@ def check_report(
         _check_resampling(parsed)
     if parsed.baseline:
         open_baseline(parsed.baseline)
+
+
+def thresholds_of(parsed: argparse.Namespace, plans: Sequence[Plan]) -> list[Threshold]:
+    """The thresholds of the command line."""
+    under = read_thresholds(parsed.fail_under, plans)
+    return [*under, *read_thresholds(parsed.fail_over, plans, "lower")]
 
 
 def check_findings(parsed: argparse.Namespace) -> None:
@@ -351,7 +259,7 @@ _NEEDS = {
     "spacing": ("boundary", "boundary_tolerance", "surface", "empty", "min_size"),
     "things": ("objects",),
     "min_size": ("objects",),
-    "junit": ("fail_under", "fail_if_worse"),
+    "junit": ("fail_under", "fail_over", "fail_if_worse"),
     "fail_if_worse": ("baseline",),
     **dict.fromkeys(
         ("level", "resamples", "seed", "method"), ("intervals", "group_by", "blocks", "baseline")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from segiou._support.files import Problem, problem_lines, write_whole
 from segiou._support.text import csv_text, encodable, plural
 from segiou.cli import console, inputs
-from segiou.cli.thresholds import Outcome, not_worse, outcomes, read_thresholds, to_junit
+from segiou.cli.thresholds import Outcome, not_worse, outcomes, to_junit
 from segiou.masks.read import RawMask
 from segiou.masks.sources import open_source
 from segiou.report.formats import nnunet_summary, render, to_json, to_markdown
@@ -29,12 +29,13 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
     inputs.note_state(run)
     intervals = None
     if inputs.wants_intervals(parsed):
-        bounded = ["iou", *(n for p in run.plans for n, s in p.scores.items() if s.bounded)]
+        # Of each measure its first score.
+        bounded = ["iou", *(next(iter(plan.scores)) for plan in run.plans if plan.scores)]
         intervals = [_intervals(run, parsed, metric) for metric in bounded]
     report = run.report(
         parsed.protocol, intervals=intervals, worst=parsed.worst or 0, worst_by=parsed.worst_by
     )
-    found = outcomes(report, read_thresholds(parsed.fail_under))
+    found = outcomes(report, inputs.thresholds_of(parsed, run.plans))
     change = None
     if parsed.baseline:
         from segiou.analysis.comparing import compare

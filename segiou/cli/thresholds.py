@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
 from segiou._support.files import printable
-from segiou._support.text import did_you_mean, percent, plural, signed_points
+from segiou._support.text import did_you_mean, plural, signed_points
 from segiou.measures.registry import measure_keys, measure_of, measure_of_score, score_names
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
+    from segiou.measures.measure import Plan
+    from segiou.measures.score import Better
     from segiou.report.report import Report
 
 _SCORES = (
@@ -27,11 +29,13 @@ _CLASS_SCORES = ("iou", "dice", "precision", "recall")
 
 
 class Threshold(NamedTuple):
-    """The minimum of a score, or of a score of one class."""
+    """The minimum of a score or of a score of one class; with ``--fail-over``, the maximum."""
 
     score: str
     class_name: str | None
-    least: float
+    limit: float
+    better: Better = "higher"
+    unit: str = ""
 
     @property
     def of_class(self) -> bool:
@@ -43,42 +47,60 @@ class Threshold(NamedTuple):
         """The name of the score as in the option."""
         return f"{self.score}:{self.class_name}" if self.of_class else self.score
 
+    @property
+    def option(self) -> str:
+        """The option that sets it."""
+        return _OPTIONS[self.better]
 
-def read_thresholds(texts: Sequence[str]) -> list[Threshold]:
+
+#: The option of a threshold, by which values of the score are better.
+_OPTIONS: dict[Better, str] = {"higher": "--fail-under", "lower": "--fail-over"}
+
+
+def read_thresholds(
+    texts: Sequence[str], plans: Sequence[Plan] = (), better: Better = "higher"
+) -> list[Threshold]:
     """Parse ``NAME=VALUE`` texts; ValueError for unknown names and impossible values."""
-    found = []
+    option, found = _OPTIONS[better], []
     for text in texts:
         name, _, value = text.rpartition("=")
         score, colon, class_name = name.strip().partition(":")
         score = "mean_iou" if score == "miou" else score
-        key = measure_of_score(score)
+        key = measure_of_score(score, plans)
         if key is None and score not in (_CLASS_SCORES if colon else _SCORES):
             others = [n for k in measure_keys() for n in score_names(k)]
             known = (*_SCORES, *others, *(f"{score}:CLASS" for score in _CLASS_SCORES))
             hint = did_you_mean(name.strip(), known)
             msg = (
-                f"--fail-under {text!r}: expected NAME=VALUE, where NAME is one of "
+                f"{option} {text!r}: expected NAME=VALUE, where NAME is one of "
                 f"{', '.join(known)}{hint}"
             )
             raise ValueError(msg)
-        of = class_name if colon else None
-        found.append(Threshold(score, of, _least(text, value, is_free=key is not None)))
+        planned = next((plan.scores[score] for plan in plans if score in plan.scores), None)
+        own = "higher" if planned is None and key is None else getattr(planned, "better", better)
+        if own != better:
+            other: Better = "lower" if better == "higher" else "higher"
+            msg = f"{option} {text!r}: {other} values of {score} are better; use {_OPTIONS[other]}"
+            raise ValueError(msg)
+        unit = "" if planned is None else planned.unit
+        limit = _limit(option, text, value, is_free=bool(unit) or planned is None is not key)
+        found.append(Threshold(score, class_name if colon else None, limit, better, unit))
     return found
 
 
-def _least(text: str, value: str, *, is_free: bool) -> float:
+def _limit(option: str, text: str, value: str, *, is_free: bool) -> float:
     try:
-        least = float(value)
+        limit = float(value)
     except ValueError:
-        least = math.nan
-    if math.isnan(least):
-        msg = f"--fail-under {text!r}: {value!r} is not a number"
+        limit = math.nan
+    if math.isnan(limit):
+        msg = f"{option} {text!r}: {value!r} is not a number"
         raise ValueError(msg)
-    if least > 1 and not is_free:
-        hint = f"; for {least:g} %, use {least / 100:g}" if least <= 100 else ""
-        msg = f"--fail-under {text!r}: threshold must be at most 1{hint}"
+    if limit > 1 and not is_free:
+        hint = f"; for {limit:g} %, use {limit / 100:g}" if limit <= 100 else ""
+        msg = f"{option} {text!r}: threshold must be at most 1{hint}"
         raise ValueError(msg)
-    return least
+    return limit
 
 
 #: Options whose names differ from their measure.
@@ -86,21 +108,23 @@ _FLAGS = {"surfaces": "surface"}
 
 
 def check_thresholds(
-    thresholds: Sequence[Threshold], class_names: Sequence[str], measured: Mapping[str, object]
+    thresholds: Sequence[Threshold], class_names: Sequence[str], plans: Sequence[Plan]
 ) -> None:
-    """ValueError for thresholds of scores that a report lacks (None in ``measured``)."""
+    """ValueError for thresholds of scores or classes that a report lacks."""
     for threshold in thresholds:
-        key = measure_of_score(threshold.score)
-        if key is not None and measured.get(key) is None:
-            msg = (
-                f"--fail-under {threshold.name}: {measure_of(key).noun} are not measured; "
-                f"score with --{_FLAGS.get(key, key)}"
-            )
+        start = f"{threshold.option} {threshold.name}"
+        key = measure_of_score(threshold.score, plans)
+        scores = [plan.scores[threshold.score] for plan in plans if threshold.score in plan.scores]
+        if key is not None and not scores:
+            noun = measure_of(key).noun
+            msg = f"{start}: {noun} are not measured; score with --{_FLAGS.get(key, key)}"
             raise ValueError(msg)
+        known = {name: None for score in scores for name in score.names}
+        names = tuple(known) if scores else class_names
         name = threshold.class_name
-        if name is not None and name not in class_names:
-            known = ", ".join(class_names) + did_you_mean(name, class_names)
-            msg = f"--fail-under {threshold.name}: unknown class; classes: {known}"
+        if name is not None and name not in names:
+            hint = did_you_mean(name, names)
+            msg = f"{start}: unknown class; classes: {', '.join(names)}{hint}"
             raise ValueError(msg)
 
 
@@ -109,54 +133,56 @@ class Outcome(NamedTuple):
 
     name: str
     value: float
-    at_least: float
+    limit: float
     text: str
-    better: str = "higher"
+    better: Better = "higher"
 
     @property
     def passed(self) -> bool:
         """Whether the value satisfies the threshold."""
-        if self.better == "lower":
-            return self.value <= self.at_least
-        return self.value >= self.at_least
+        return self.value <= self.limit if self.better == "lower" else self.value >= self.limit
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data; None for undefined values."""
-        value = None if math.isnan(self.value) else self.value
-        return {"name": self.name, "value": value, "at_least": self.at_least, "passed": self.passed}
+        value = self.value if math.isfinite(self.value) else None
+        limit = "at_most" if self.better == "lower" else "at_least"
+        return {"name": self.name, "value": value, limit: self.limit, "passed": self.passed}
 
 
 def outcomes(report: Report, thresholds: Sequence[Threshold]) -> list[Outcome]:
     """Compare the scores of a report with thresholds."""
     rows = dict(zip(report.class_names, report.classes, strict=True))
     found = []
-    for threshold in thresholds:
-        if measure_of_score(threshold.score) is not None:
-            value = report.score(threshold.score, threshold.class_name or "")
-            if report.better(threshold.score) == "lower":
-                text = f"{threshold.name} is {value:.4g}; required: at most {threshold.least:g}"
-                found.append(Outcome(threshold.name, value, threshold.least, text, "lower"))
-                continue
+    for one in thresholds:
+        name = one.class_name
+        if (measured := report.measured_score(one.score, name or "")) is not None:
+            value = measured
         else:
-            name = threshold.class_name
             where: Any = report if name is None else rows[name]
-            value = float(getattr(where, threshold.score))
-        text = _compared(threshold.name, value, threshold.least)
-        found.append(Outcome(threshold.name, value, threshold.least, text))
+            value = float(getattr(where, one.score))
+        text = _compared(one, value)
+        found.append(Outcome(one.name, value, one.limit, text, one.better))
     return found
 
 
-def _compared(name: str, value: float, least: float) -> str:
-    """Describe a score and its minimum, with enough digits to show the difference."""
-    if math.isnan(value):
-        return f"{name} is undefined; required: at least {percent(least)}"
+def _compared(threshold: Threshold, value: float) -> str:
+    """Describe a score and its limit, with enough digits to show the difference."""
+    name, limit, is_lower = threshold.name, threshold.limit, threshold.better == "lower"
     # Kappa is not a percentage.
-    factor, unit = (1, "") if name == "cohen_kappa" else (100, " %")
+    is_plain = threshold.unit or name == "cohen_kappa"
+    factor, unit = (1, f" {threshold.unit}".rstrip()) if is_plain else (100, " %")
+    if math.isnan(value):
+        kept = "at most" if is_lower else "at least"
+        return f"{name} is undefined; required: {kept} {factor * limit:.2f}{unit}"
     for digits in range(2, 16):
-        shown = [f"{factor * number:.{digits}f}{unit}" for number in (value, least)]
-        if value == least or shown[0] != shown[1]:
+        shown = [
+            f"{factor * number:.{digits}f}{unit}".replace("inf", "∞") for number in (value, limit)
+        ]
+        if value == limit or shown[0] != shown[1]:
             break
-    return f"{name} is {shown[0]}, {'at least' if value >= least else 'below'} {shown[1]}"
+    inside, outside = ("at most", "above") if is_lower else ("at least", "below")
+    passed = value <= limit if is_lower else value >= limit
+    return f"{name} is {shown[0]}, {inside if passed else outside} {shown[1]}"
 
 
 def not_worse(found: Comparison) -> Outcome:
@@ -184,7 +210,8 @@ def to_junit(found: Sequence[Outcome], name: str) -> str:
     suites = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(suites, "testsuite", about, name=printable(f"segiou {name}"))
     for outcome in found:
-        title = printable(f"{outcome.name} >= {outcome.at_least}")
+        sign = "<=" if outcome.better == "lower" else ">="
+        title = printable(f"{outcome.name} {sign} {outcome.limit}")
         case = ElementTree.SubElement(suite, "testcase", classname="segiou", name=title)
         if not outcome.passed:
             ElementTree.SubElement(case, "failure", message=printable(outcome.text))

@@ -198,9 +198,11 @@ class SegmentationScores(keras.metrics.Metric):
         known = self._scores_in_graph()
         if self.scoring.only:
             return known[self.scoring.only]
-        keys = score_keys(self.scoring.names, self.scoring.options.labels.class_names)
+        class_names = self.scoring.options.labels.class_names
+        keys = score_keys(self.scoring.names, class_names)
         return {
-            key: known[name] if i is None else known[name][i] for key, (name, i) in keys.items()
+            key: known[name] if row is None else known[name][class_names.index(row)]
+            for key, (name, row) in keys.items()
         }
 
     def _scores_in_graph(self) -> dict[str, Any]:

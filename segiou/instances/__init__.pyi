@@ -1,3 +1,4 @@
+from segiou.instances.lesion_plan import LesionOptions as LesionOptions
 from segiou.instances.lesions import (
     LESION_PROTOCOLS as LESION_PROTOCOLS,
     LesionProtocol as LesionProtocol,

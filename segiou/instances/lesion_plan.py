@@ -1,27 +1,49 @@
-"""The built-in measure of lesions."""
+"""The built-in measure of lesions: counts per case, scores and their table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.instances.lesions import LESION_PROTOCOLS, lesion_scores
+from segiou._support.arguments import check_choice
+from segiou.counting.encoding import Encoding
+from segiou.instances.lesions import LESION_PROTOCOLS, LesionProtocol, lesion_scores
 from segiou.labels.class_options import ClassOptions
-from segiou.measures.measure import MaskPair, Masks, Measure, Plan, Score
+from segiou.measures.measure import Counted, MaskPair, Masks, Measure, Plan
 from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.score import Score
+from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats, ratio
 
+#: Sums of means over the cases are kept in multiples of this, so that they are exact.
 _UNIT = 2.0**-20
+_NUMBERS = ("found", "missed", "false_positive")
 
 
 @dataclass(frozen=True)
-class LesionMeasure(Measure):
-    """Found, missed and false-positive lesions and their overlap, by the rules of a challenge."""
+class LesionOptions(Measure):
+    """Options of lesion-wise scores.
+
+    Attributes
+    ----------
+    protocol : str
+        Rules of a challenge: a key of ``LESION_PROTOCOLS``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such protocol.
+
+    Examples
+    --------
+    >>> LesionOptions("autopet")
+    LesionOptions(protocol='autopet')
+    """
 
     key: ClassVar[str] = "lesions"
     title: ClassVar[str] = "Lesions"
@@ -29,78 +51,158 @@ class LesionMeasure(Measure):
 
     protocol: str = "brats2023-gli"
 
+    def __post_init__(self) -> None:
+        check_choice("protocol", self.protocol, tuple(LESION_PROTOCOLS))
+
     @classmethod
-    def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> LesionMeasure | None:
+    def of(cls, choice: Any) -> LesionOptions:
+        """Options from options, the name of a protocol, or True for BraTS 2023 GLI."""
+        return choice if isinstance(choice, cls) else cls() if choice is True else cls(choice)
+
+    @classmethod
+    def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> LesionOptions | None:
         """Options from the command line."""
         return cls(given["lesions"]) if given.get("lesions") else None
 
     def words(self, labels: Any) -> list[str]:
-        """Command-line arguments that select these options."""
+        """Command-line arguments for these options."""
         return [f"--lesions={self.protocol}"]
 
-    def plan(self, classes: ClassOptions, masks: Masks) -> LesionPlan:
+    def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""
         return LesionPlan(self, classes, masks)
 
 
 @dataclass(frozen=True)
 class LesionPlan(Plan):
-    """Lesions of the regions of a protocol."""
+    """Plan of the lesions measure.
+
+    The regions are those of the protocol, by the values of the masks. Protocols
+    without regions score the groups of the label set, or its classes other than 0.
+    """
+
+    measure: LesionOptions
+
+    @property
+    def protocol(self) -> LesionProtocol:
+        """The protocol by its name."""
+        return LESION_PROTOCOLS[self.measure.protocol]
 
     @cached_property
-    def _regions(self) -> tuple[str, ...]:
-        own = LESION_PROTOCOLS[self.measure.protocol].regions
-        every = (v for several in self.classes.labels.class_values for v in several if v)
-        return tuple(own) if own is not None else tuple(str(v) for v in sorted(every))
+    def regions(self) -> Mapping[str, tuple[int, ...]]:
+        """Mask values of each region."""
+        if self.protocol.regions is not None:
+            return self.protocol.regions
+        values = self.classes.labels.class_values
+        names = self.classes.labels.class_names
+        whole = {n: sum((values[c] for c in members), ()) for n, members in self.classes.groups}
+        kept = [c for c in range(len(names)) if c not in self.classes.exclude]
+        return whole or {names[c]: values[c] for c in kept if values[c] != (0,)}
+
+    @property
+    def unit(self) -> str:
+        """Unit of the distances."""
+        return self.masks.unit or ("px" if self.masks.spacing is None else "units")
 
     @property
     def layout(self) -> Layout:
-        """Found, missed and false-positive lesions; mean Dice and HD95 per case."""
-        number = len(self._regions)
+        """Found, missed and false-positive lesions; mean Dice and HD95 of each case."""
+        number = len(self.regions)
         return {"lesions": Field((number, 3)), "cases": Field((number, 2), rows=True, floats=True)}
 
     def count(self, pair: MaskPair) -> Parts:
         """Score the lesions of a case."""
+        own: Any = self.measure.protocol
+        if self.protocol.regions is None:
+            own = replace(self.protocol, regions=self.regions)
         spacing = self.masks.spacing or pair.spacing
-        found = lesion_scores(
-            pair.truth, pair.pred, spacing=spacing, protocol=self.measure.protocol
-        )
-        none = dict.fromkeys(("tp", "fn", "fp"), 0) | {"dice": np.nan, "hausdorff_95": np.nan}
-        rows: list[Any] = [found.get(name, none) for name in self._regions]
+        found = lesion_scores(*self._values(pair), spacing=spacing, protocol=own)
+        rows: list[Any] = [found[name] for name in self.regions]
         numbers = [[row[name] for name in ("tp", "fn", "fp")] for row in rows]
         cases = [[[row["dice"], row["hausdorff_95"]] for row in rows]]
-        return Parts.of(self.layout, lesions=numbers, cases=cases)
+        shape = len(rows), 3
+        return Parts.of(self.layout, lesions=np.reshape(numbers, shape).astype(int), cases=cases)
+
+    def _values(self, pair: MaskPair) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Truth and prediction in values of the truth; 0 where the truth is ignored."""
+        values = np.array([several[0] for several in self.classes.labels.class_values])
+        plain = self.classes.pred_labels == self.classes.labels and pair.mask is None
+        encoding = Encoding.of_classes(self.classes)
+        ignored = encoding.truth.codes_of(pair.truth) >= self.classes.num_classes
+        if plain and not ignored.any():
+            return pair.truth, pair.pred
+        truth, pred = (np.where(side >= 0, values[side], 0) for side in pair.indices)
+        return truth, pred
+
+    def check(self, parts: Parts) -> None:
+        """Reject impossible rows: one per case, no negative number."""
+        rows = parts["cases"]
+        if parts.owner("cases").tolist() != [*range(len(parts))] or (rows < 0).any():
+            msg = "invalid lesion rows"
+            raise ValueError(msg)
 
     @cached_property
     def scores(self) -> Mapping[str, Score]:
-        """F1 over all lesions, and means over the cases."""
-        names, every = self._regions, np.ones(len(self._regions), bool)
-        unit = "mm" if self.masks.volumes else "px"
+        """F1 over all lesions, and means of Dice and HD95 over the cases."""
+        names, every = tuple(self.regions), np.ones(len(self.regions), bool)
+
+        def score(name: str, title: str, numbers: Any, ratio_of: Any, **more: Any) -> Score:
+            how = {"seen": self._seen, **more}
+            return Score.of_names(name, title, names, every, numbers, ratio_of, **how)
+
+        cases: Any = {"rule": "cases"}
+        far: Any = {"unit": self.unit, "better": "lower", "alone": partial(_alone, at=1)}
         return {
-            "lesion_f1": Score.of_names(
-                "lesion_f1", "lesion F1", names, every, lambda p: p["lesions"], _f1
+            "lesion_f1": score("lesion_f1", "lesion F1", lambda p: p["lesions"], _f1),
+            "lesion_dice": score(
+                "lesion_dice", "lesion Dice", partial(_fixed, at=0), _mean, **cases
             ),
-            "lesion_dice": Score.of_names(
-                "lesion_dice",
-                "lesion Dice",
-                names,
-                every,
-                lambda p: _fixed(p, 0),
-                _mean,
-                rule="cases",
-            ),
-            "lesion_hd95": Score.of_names(
-                "lesion_hd95",
-                "lesion HD95",
-                names,
-                every,
-                lambda p: _fixed(p, 1),
-                _mean,
-                rule="cases",
-                unit=unit,
-                better="lower",
+            "lesion_hd95": score(
+                "lesion_hd95", "lesion HD95", partial(_fixed, at=1), _mean, **cases, **far
             ),
         }
+
+    @staticmethod
+    def _seen(parts: Parts) -> NDArray[np.bool_]:
+        return np.asarray(parts["lesions"][..., :2].any(-1))
+
+    def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
+        """The scores of each case, and its lesions."""
+        found = super().columns(parts)
+        for at, name in enumerate(_NUMBERS):
+            found[f"lesions_{name}"] = parts["lesions"][..., at].sum(-1)
+        return found
+
+    def table(self, found: Counted) -> ScoreTable:
+        """Lesions of each region and the scores."""
+        plain = super().table(found)
+        numbers = found.total["lesions"].sum(0)
+        columns = [
+            Column(
+                f"lesions_{name}",
+                name.replace("_", " "),
+                tuple(numbers[:, at].tolist()),
+                (int(numbers[:, at].sum()),),
+                kind="count",
+                better=None,
+            )
+            for at, name in enumerate(_NUMBERS)
+        ]
+        return ScoreTable(
+            self.key,
+            "Lesions",
+            "Lesions found, missed and false positive, and their overlap and distance by the "
+            "rules of a challenge.",
+            plain.rows,
+            (plain.columns[0], *columns, *plain.columns[1:]),
+            note=(
+                f"lesions: protocol {self.protocol.name} ({self.protocol.description}); F1 over "
+                f"all lesions, Dice and HD95 in {self.unit} are means over "
+                f"{found.images} cases"
+            ),
+            of="region",
+            empty=(*(~numbers.any(1)).tolist(), False),
+        )
 
 
 def _f1(n: NDArray[Any]) -> Floats:
@@ -109,9 +211,15 @@ def _f1(n: NDArray[Any]) -> Floats:
 
 def _fixed(parts: Parts, at: int) -> NDArray[np.int64]:
     values = parts["cases"][..., at]
-    units = np.rint(np.nan_to_num(values) / _UNIT).astype(np.int64)
-    return np.stack([units, np.isfinite(values)], axis=-1)
+    known = np.isfinite(values)
+    units = np.rint(np.where(known, values, 0.0) / _UNIT).astype(np.int64)
+    return np.stack([units, known], axis=-1)
 
 
 def _mean(numbers: NDArray[Any]) -> Floats:
     return ratio(numbers[..., 0] * _UNIT, numbers[..., 1])
+
+
+def _alone(parts: Parts, at: int) -> Floats:
+    values = parts["cases"][..., at]
+    return np.asarray(np.where(np.isfinite(values), values, 0.0).mean(-1))

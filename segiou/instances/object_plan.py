@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
 from typing import Any
@@ -15,17 +15,10 @@ from segiou._support.text import digits, listed, plural
 from segiou.counting.counts import ConfusionCounts
 from segiou.instances.object_files import ObjectOptions
 from segiou.instances.panoptic import IOU_UNIT, PROTOCOLS, PanopticCounts
-from segiou.measures.measure import (
-    Better,
-    Column,
-    Counted,
-    MaskPair,
-    Plan,
-    Score,
-    ScoreTable,
-    score_column,
-)
+from segiou.measures.measure import Counted, ImageColumn, MaskPair, Plan
 from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.score import Score
+from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats, ratio
 
 _NAMED = 8
@@ -94,15 +87,7 @@ class ObjectPlan(Plan):
             "seen": lambda parts: parts["detections"][..., [0, 2]].any(-1),
         }
         return {
-            name: Score.of_classes(
-                name,
-                title,
-                self.classes,
-                self._numbers,
-                _METRICS[name],
-                bounded=name == "pq",
-                **how,
-            )
+            name: Score.of_classes(name, title, self.classes, self._numbers, _METRICS[name], **how)
             for name, title in _TITLES.items()
         }
 
@@ -119,10 +104,19 @@ class ObjectPlan(Plan):
         found = {"objects_found": tp, "objects_false_positive": fp, "objects_missed": fn}
         return {**found, "objects_invented": fp}
 
-    def ranks(self) -> dict[str, Better]:
-        """Numbers of errors; ``objects_invented`` is a former name."""
-        names = "objects_false_positive", "objects_missed", "objects_invented"
-        return dict.fromkeys(names, "lower")
+    @cached_property
+    def image_columns(self) -> tuple[ImageColumn, ...]:
+        """Numbers of errors are better if they are lower."""
+        names = self.columns(Parts.joined(self.layout, []))
+        return tuple(
+            ImageColumn(name, "count", "", None if name == "objects_found" else "lower")
+            for name in names
+        )
+
+    @property
+    def given_spacing(self) -> tuple[float, ...] | None:
+        """The size of a pixel that was passed."""
+        return self.measure.spacing or self.masks.spacing
 
     def table(self, found: Counted) -> ScoreTable:
         """Qualities and numbers per class, and the means of things and stuff."""
@@ -136,10 +130,10 @@ class ObjectPlan(Plan):
         columns = []
         for score in self.scores.values():
             values = np.array([np.nan, *(row[score.name] for row in rows)])
-            column = score_column(score, values, intervals.get(score.name))
+            column = Column.of_score(score, values, intervals.get(score.name))
             limits = column.limits and (*column.limits, *[None] * (len(parts) - 1))
             means = tuple(summary[part][score.name] for part, _ in parts)
-            columns.append(replace(column, means=means, limits=limits))
+            columns.append(column._replace(means=means, limits=limits))
         for name, at in _NUMBERS.items():
             numbers = counts.detections[:, at]
             sums = tuple(int(numbers[of[p] & self.classes.include].sum()) for p, _ in parts)

@@ -1,4 +1,8 @@
-"""What every kind of measure beside the pixels is made of: a measure, its plan, parts, scores."""
+"""The contract of scores that are counted beside the confusion matrix.
+
+A measure has options, plans the counting for known classes and masks, counts
+each image into parts that add up, and derives its scores from them.
+"""
 
 from segiou._support import lazy_face
 

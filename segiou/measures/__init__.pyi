@@ -1,11 +1,13 @@
+from segiou.measures.evaluator import Evaluator as Evaluator
 from segiou.measures.measure import (
-    Column as Column,
     Counted as Counted,
+    ImageColumn as ImageColumn,
     MaskPair as MaskPair,
     Masks as Masks,
     Measure as Measure,
     Plan as Plan,
-    Score as Score,
-    ScoreTable as ScoreTable,
 )
 from segiou.measures.parts import Field as Field, Layout as Layout, Parts as Parts
+from segiou.measures.registry import measure_keys as measure_keys, measure_of as measure_of
+from segiou.measures.score import Score as Score
+from segiou.measures.score_table import Column as Column, ScoreTable as ScoreTable

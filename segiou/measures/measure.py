@@ -1,42 +1,70 @@
-"""The contract of measures: what they count of a pair, which scores follow, how they are shown."""
+"""The contract of measures: options, and a plan that counts images and scores the counts."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import read_spacing
+from segiou._support.arguments import check_choice, check_flag, read_spacing
 from segiou._support.text import Json
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.parts import Layout, Parts
-from segiou.metrics.ratio import Floats, ratio as divided
-
-Better = Literal["higher", "lower"]
+from segiou.measures.score import Better, Score
+from segiou.measures.score_table import Column, Kind, ScoreTable
 
 
 @dataclass(frozen=True)
 class Masks:
-    """What is known of all masks before one is read."""
+    """What is known of all masks before the first is read.
+
+    Attributes
+    ----------
+    volumes : bool
+        Whether they are label volumes.
+    spacing : tuple of float, optional
+        Size of a pixel along each axis that replaces the spacing of the files.
+    unit : {"mm", ""}
+        Unit of the spacing of the files, if it is known.
+    """
 
     volumes: bool = False
     spacing: tuple[float, ...] | None = None
+    unit: str = ""
 
     def __post_init__(self) -> None:
+        check_flag("volumes", self.volumes)
+        check_choice("unit", self.unit, ("", "mm"))
         if self.spacing is not None:
             object.__setattr__(self, "spacing", read_spacing(self.spacing))
 
 
 @dataclass(frozen=True, eq=False)
 class MaskPair:
-    """One truth and prediction as a measure sees them."""
+    """One truth and prediction, as measures count them.
+
+    Attributes
+    ----------
+    truth, pred : ndarray
+        Label values, of one shape; treat them as read-only.
+    classes : ClassOptions
+        The classes, and which values are ignored.
+    ids : (object, object)
+        Object ids of truth and prediction, where the files have any.
+    mask : ndarray of bool, optional
+        Valid pixels; all by default.
+    spacing : sequence of float, optional
+        Size of a pixel along each axis, from the file of the truth.
+    tally : ConfusionCounts, optional
+        The confusion matrix of the pair.
+    """
 
     truth: NDArray[Any]
     pred: NDArray[Any]
@@ -48,7 +76,7 @@ class MaskPair:
 
     @cached_property
     def indices(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Class index of each pixel, -1 where the truth is ignored or nothing is predicted."""
+        """Class index of each pixel of truth and prediction; -1 for no class, and where ignored."""
         encoding, number = Encoding.of_classes(self.classes), self.classes.num_classes
         truth = encoding.truth.codes_of(self.truth).astype(np.int64)
         pred = encoding.pred.codes_of(self.pred).astype(np.int64)
@@ -60,137 +88,22 @@ class MaskPair:
 
 
 @dataclass(frozen=True)
-class Score:
-    """A score of classes (or structures) and their mean, as a function of sums over images."""
-
-    name: str
-    title: str
-    names: tuple[str, ...]
-    sums: Callable[[Parts], NDArray[Any]] = field(repr=False)  # N images → (N, F)
-    evaluate: Callable[[NDArray[Any]], Floats] = field(repr=False)  # (…, F) → (…, 1 + K)
-    seen: Callable[[Parts], NDArray[np.bool_]] | None = field(default=None, repr=False)  # (N, K)
-    unit: str = ""
-    better: Better = "higher"
-    rule: str = ""
-    bounded: bool = False  # whether reports with intervals have one of it
-
-    @classmethod
-    def of_classes(
-        cls,
-        name: str,
-        title: str,
-        classes: ClassOptions,
-        numbers: Callable[[Parts], NDArray[Any]],
-        ratio: Callable[[NDArray[Any]], Floats],
-        *,
-        absent_is_zero: bool = False,
-        **more: Any,
-    ) -> Score:
-        """A ratio of numbers (N, C, f) of each class, and its mean over the included ones."""
-        names, include = classes.labels.class_names, classes.include
-        return cls.of_names(
-            name, title, names, include, numbers, ratio, absent_is_zero=absent_is_zero, **more
-        )
-
-    @classmethod
-    def of_names(
-        cls,
-        name: str,
-        title: str,
-        names: Sequence[str],
-        include: NDArray[np.bool_],
-        numbers: Callable[[Parts], NDArray[Any]],
-        ratio: Callable[[NDArray[Any]], Floats],
-        *,
-        absent_is_zero: bool = False,
-        **more: Any,
-    ) -> Score:
-        """The same of structures."""
-
-        def sums(parts: Parts) -> NDArray[Any]:
-            found = numbers(parts)
-            return found.reshape(len(found), found.shape[1] * found.shape[2])
-
-        def evaluate(flat: NDArray[Any]) -> Floats:
-            each = flat.shape[-1] // max(1, len(include))
-            values = ratio(flat.reshape(*flat.shape[:-1], len(include), each))
-            part = (absent_is_zero | ~np.isnan(values)) & include
-            mean = divided(np.where(part & ~np.isnan(values), values, 0).sum(-1), part.sum(-1))
-            return np.concatenate([mean[..., None], values], axis=-1)
-
-        return cls(name, title, tuple(names), sums, evaluate, **more)
-
-    def values(self, total: Parts) -> Floats:
-        """The mean and each class of all images, (1 + K,)."""
-        return self.evaluate(self.sums(total).sum(0))
-
-    def of_images(self, parts: Parts) -> Floats:
-        """The same of each image, (N, 1 + K)."""
-        return self.evaluate(self.sums(parts))
-
-
-Kind = Literal["ratio", "distance", "count"]
-
-
-@dataclass(frozen=True)
-class Column:
-    """Numbers of a table, one a row, with limits of an interval where there are some."""
-
-    name: str
-    title: str
-    values: tuple[float, ...]
-    means: tuple[float, ...] = ()
-    kind: Kind = "ratio"
-    unit: str = ""
-    better: Better | None = "higher"
-    limits: tuple[tuple[float, float] | None, ...] = ()  # of the rows, then of the means
-    level: float = 0.95
-    digits: int = 2
-    texts: tuple[str, ...] = ()  # of the rows; shown in place of a value unless empty
-
-    def at(self, index: int) -> float:
-        """A value of a row, or behind them of a mean."""
-        return (*self.values, *self.means)[index]
-
-
-@dataclass(frozen=True)
-class ScoreTable:
-    """What a report shows of a measure; each renderer knows this and no measure."""
-
-    key: str
-    title: str
-    about: str
-    rows: tuple[str, ...]
-    columns: tuple[Column, ...]
-    means: tuple[str, ...] = ("mean",)
-    note: str = ""
-    of: str = "class"
-    empty: tuple[bool, ...] = ()  # rows, then means, of which nothing was there
-    scores: Mapping[str, tuple[float, ...]] | None = None  # mean and rows; else the columns
-    data: Mapping[str, Any] | None = None  # entries of JSON, in the place of one of its key
-
-    def to_dict(self) -> dict[str, Json]:
-        """As plain data: a dict a row, and the means."""
-        if self.data is not None:
-            return dict(self.data)
-        lines = [
-            {self.of: name}
-            | {c.name: c.at(i) for c in self.columns}
-            | {
-                f"{c.name}_{end}": ends[k]
-                for c in self.columns
-                if c.limits and (ends := c.limits[i])
-                for k, end in enumerate(("low", "high"))
-            }
-            for i, name in enumerate((*self.rows, *self.means))
-        ]
-        rows, means = lines[: len(self.rows)], lines[len(self.rows) :]
-        return {self.key: {"rows": rows, "means": means, "note": self.note}}
-
-
-@dataclass(frozen=True)
 class Counted:
-    """All that a report knows of a run: the total of a measure, the pixels, intervals by score."""
+    """Everything that a table of a report is made of.
+
+    Attributes
+    ----------
+    total : Parts
+        Parts of all images as one: sums added, rows in the order of the images.
+    tally : ConfusionCounts
+        The confusion matrix of all images.
+    images : int
+        Number of images.
+    intervals : mapping of str to Intervals
+        Confidence intervals by the name of the score.
+    ids : callable
+        Returns the ids of the images.
+    """
 
     total: Parts
     tally: ConfusionCounts
@@ -199,56 +112,207 @@ class Counted:
     ids: Callable[[], Sequence[str]] = tuple
 
 
+class ImageColumn(NamedTuple):
+    """A column that a measure adds to the table of images.
+
+    Attributes
+    ----------
+    name : str
+        Such as ``"hausdorff_95:liver"``.
+    kind : {"ratio", "distance", "count"}
+        How its numbers are written.
+    unit : str
+        Unit of its numbers.
+    better : {"higher", "lower"}, optional
+        Which numbers are better; None if it cannot rank images.
+    """
+
+    name: str
+    kind: Kind = "ratio"
+    unit: str = ""
+    better: Better | None = "higher"
+
+
 @dataclass(frozen=True)
-class Measure:
-    """Options of a kind of measure; every field is one, and is plain data."""
+class Measure(ABC):
+    """A kind of score that is counted beside the confusion matrix.
+
+    Subclasses are frozen dataclasses. Their fields are the options: plain data,
+    validated in ``__post_init__``. A package adds a measure by an entry point of
+    the group ``segiou.measures`` whose name is the key.
+
+    Attributes
+    ----------
+    key : str
+        Name of the measure: ``--KEY``, ``measures=["KEY"]``, the key of its JSON.
+    title : str
+        Heading of its table; the key by default.
+    noun : str
+        What is scored, in the plural; the key by default.
+    options : str
+        Lines of help for the command line, in the format of ``cli/options.txt``.
+    score_names : tuple of str
+        Names of its scores.
+    """
 
     key: ClassVar[str]
     title: ClassVar[str] = ""
-    #: What is measured, as in "boundaries are measured"; the key, by default.
     noun: ClassVar[str] = ""
-    #: Lines as of ``cli/options.txt``, for a measure that does not stand there.
     options: ClassVar[str] = ""
+    score_names: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.noun = cls.noun or getattr(cls, "key", "")
+        if key := getattr(cls, "key", ""):
+            cls.title, cls.noun = cls.title or key, cls.noun or key
 
     @classmethod
     def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> Measure | None:
-        """What a command line asks for: ``--KEY``, and ``--KEY-FIELD`` of each field."""
+        """Read the options of the command line: ``--KEY``, and ``--KEY-FIELD`` for each field.
+
+        Parameters
+        ----------
+        given : mapping
+            The parsed options by name.
+        classes : ClassOptions
+            The classes.
+
+        Returns
+        -------
+        Measure or None
+            None if the command line does not ask for the measure.
+        """
         if not given.get(cls.key):
             return None
-        own = {f: given.get(f"{cls.key}_{f}") for f in cls.__dataclass_fields__}
-        return cls(**{name: value for name, value in own.items() if value is not None})
+        own = {one.name: given.get(f"{cls.key}_{one.name}") for one in fields(cls)}
+        chosen = {name: value for name, value in own.items() if value is not None}
+        return cls(**{name: _as_kind(cls, name, value) for name, value in chosen.items()})
 
     @classmethod
     def of(cls, choice: Any) -> Measure:
-        """Read a caller's choice: options, or True for the usual ones."""
+        """Read the choice of a caller: options, or True for the defaults.
+
+        Parameters
+        ----------
+        choice : Measure or True
+            The choice.
+
+        Returns
+        -------
+        Measure
+        """
         return choice if isinstance(choice, Measure) else cls()
 
+    @classmethod
+    def from_keyword(cls, choice: Any) -> Measure:
+        """Read the choice of a keyword such as ``objects=``; as :meth:`of` by default."""
+        return cls.of(choice)
+
+    @classmethod
+    def for_score(cls, name: str) -> Measure:
+        """The measure as one of its scores needs it; the defaults by default."""
+        return cls.from_keyword(True)
+
     def fitted(self, labels: Any, spacing: Any) -> Measure:
-        """The same for a label set and a spacing that were given."""
+        """The same measure with defaults that a label set and a spacing determine.
+
+        Parameters
+        ----------
+        labels : str, path or LabelSet
+            The label set as it was given.
+        spacing : sequence of float, optional
+            The spacing as it was given.
+
+        Returns
+        -------
+        Measure
+        """
+        return self
+
+    def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> Measure | None:
+        """What is measured once the kind of the masks is known.
+
+        Parameters
+        ----------
+        measures : sequence of Measure
+            All measures that are asked for.
+        masks : Masks
+            The masks.
+        protocol : str
+            Protocol of the run.
+
+        Returns
+        -------
+        Measure or None
+            None if another measure stands for it.
+
+        Raises
+        ------
+        ValueError
+            If the options do not fit such masks.
+        """
         return self
 
     def words(self, labels: Any) -> list[str]:
-        """What asks for it on the command line."""
-        usual = type(self)()
-        chosen = {n: v for n, v in self.to_dict().items() if v != getattr(usual, n)}
-        return [
-            f"--{self.key}",
-            *(f"--{self.key}-{n.replace('_', '-')}={v}" for n, v in chosen.items()),
-        ]
+        """Options of the command line that ask for the measure.
 
+        Parameters
+        ----------
+        labels : LabelSet
+            The label set.
+
+        Returns
+        -------
+        list of str
+        """
+        usual = type(self)()
+        found = [f"--{self.key}"]
+        for name, value in self.to_dict().items():
+            if value != getattr(usual, name):
+                found.append(f"--{self.key}-{name.replace('_', '-')}={value}")
+        return found
+
+    def code(self) -> str:
+        """Python that makes the measure again."""
+        return repr(self)
+
+    @abstractmethod
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
-        """The measure of these classes and masks."""
-        raise NotImplementedError
+        """Plan the counting for known classes and masks.
+
+        Parameters
+        ----------
+        classes : ClassOptions
+            The classes.
+        masks : Masks
+            The masks.
+
+        Returns
+        -------
+        Plan
+
+        Raises
+        ------
+        ValueError
+            If the options do not fit the classes or masks.
+        """
 
     @classmethod
     def plan_from(cls, data: Mapping[str, Any], classes: ClassOptions) -> Plan:
-        """The plan that :meth:`Plan.to_dict` described."""
-        spacing = data["masks"]["spacing"]
-        masks = Masks(bool(data["masks"]["volumes"]), spacing and tuple(spacing))
+        """Read what :meth:`Plan.to_dict` gave.
+
+        Parameters
+        ----------
+        data : mapping
+            Options and masks.
+        classes : ClassOptions
+            The classes.
+
+        Returns
+        -------
+        Plan
+        """
+        masks = Masks(**{name: _tuples(value) for name, value in data["masks"].items()})
         return cls.from_dict(data["options"]).plan(classes, masks)
 
     def to_dict(self) -> dict[str, Json]:
@@ -257,129 +321,204 @@ class Measure:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read what :meth:`to_dict` gave."""
-        return cls(**data)
+        """Read what :meth:`to_dict` gave, or JSON of it.
+
+        Parameters
+        ----------
+        data : mapping
+            Options by name.
+
+        Returns
+        -------
+        Measure
+        """
+        return cls(**{name: _tuples(value) for name, value in data.items()})
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _as_kind(cls: type[Measure], name: str, value: Any) -> Any:
+    """A text of the command line in the kind of the default of an option."""
+    default: Any = next(one.default for one in fields(cls) if one.name == name)
+    is_number = isinstance(default, int | float) and not isinstance(default, bool)
+    if not (is_number and isinstance(value, str)):
+        return value
+    try:
+        return type(default)(value)
+    except ValueError:
+        option = f"--{cls.key}-{name.replace('_', '-')}"
+        msg = f"{option} {value}: must be a number"
+        raise ValueError(msg) from None
 
 
 @dataclass(frozen=True)
 class Plan(ABC):
-    """A measure of known classes and masks: small, so that it can be sent to workers."""
+    """A measure for known classes and masks: it counts images, and scores the counts.
+
+    Plans are sent to workers, so they stay small and can be pickled; what is
+    derived (scores, tables) is made where it is used.
+
+    Attributes
+    ----------
+    measure : Measure
+        The options.
+    classes : ClassOptions
+        The classes.
+    masks : Masks
+        The masks.
+    """
 
     measure: Any
     classes: ClassOptions
     masks: Masks = Masks()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What workers need: not the scores, which are functions."""
+        """Only the attributes: cached scores hold functions."""
         return {"measure": self.measure, "classes": self.classes, "masks": self.masks}
 
     @property
     def key(self) -> str:
-        """The key of its measure."""
+        """Key of the measure."""
         return str(self.measure.key)
 
     @property
     @abstractmethod
     def layout(self) -> Layout:
-        """The arrays of a part."""
+        """The arrays of a part, by name."""
 
     @abstractmethod
     def count(self, pair: MaskPair) -> Parts:
-        """What is counted of one image."""
+        """Count one image.
+
+        Parameters
+        ----------
+        pair : MaskPair
+            Truth and prediction.
+
+        Returns
+        -------
+        Parts
+        """
 
     @property
     @abstractmethod
     def scores(self) -> Mapping[str, Score]:
-        """Its scores by name, the first of which is shown first."""
+        """The scores by name; reports show intervals of the first."""
 
     def table(self, found: Counted) -> ScoreTable:
-        """All scores as a table."""
-        scores, limits = [*self.scores.values()], found.intervals
-        columns = tuple(score_column(s, s.values(found.total), limits.get(s.name)) for s in scores)
-        lone = tuple(bool(np.isnan(v).all()) for v in np.array([c.values for c in columns]).T)
-        title = self.measure.title or self.key
-        note = f"{title}: {', '.join(self.measure.words(self.classes.labels))}"
+        """The table of a report: every score as a column.
+
+        Parameters
+        ----------
+        found : Counted
+            The counts of all images.
+
+        Returns
+        -------
+        ScoreTable
+        """
+        several = [
+            (score, score.values(found.total), found.intervals.get(name))
+            for name, score in self.scores.items()
+        ]
+        columns = tuple(Column.of_score(*one) for one in several)
+        names = several[0][0].names if several else ()
+        values = np.array([column.values for column in columns]).reshape(-1, len(names))
+        options = ", ".join(self.measure.words(self.classes.labels))
         return ScoreTable(
             self.key,
-            title,
-            (self.measure.__doc__ or "").split("\n")[0],
-            scores[0].names,
+            self.measure.title,
+            (self.measure.__doc__ or "").partition("\n")[0],
+            names,
             columns,
-            note=note,
-            empty=(*lone, False),
+            note=f"{self.measure.title}: {options}",
+            of="class" if names == self.classes.labels.class_names else "structure",
+            empty=(*np.isnan(values).all(0).tolist(), False),
         )
 
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
-        """Columns of the table of images."""
+        """Columns of the table of images: every score, its mean and each structure.
+
+        Parameters
+        ----------
+        parts : Parts
+            Parts of N images.
+
+        Returns
+        -------
+        dict of str to ndarray, shape (N,)
+        """
         found: dict[str, NDArray[Any]] = {}
         for score in self.scores.values():
-            values = score.of_images(parts)
-            found |= dict(zip(_column_names(score), values.T, strict=True))
+            found |= zip(score.column_names, score.of_images(parts).T, strict=True)
         return found
 
-    def column_names(self) -> list[str]:
-        """Names of these columns."""
-        return [*self.columns(Parts.joined(self.layout, []))]
+    @cached_property
+    def image_columns(self) -> tuple[ImageColumn, ...]:
+        """What these columns hold: their unit, and which numbers are better."""
+        described = []
+        for name, values in self.columns(Parts.joined(self.layout, [])).items():
+            score = self.scores.get(name.partition(":")[0])
+            if score is not None:
+                kind: Kind = "distance" if score.unit else "ratio"
+                described.append(ImageColumn(name, kind, score.unit, score.better))
+            elif values.dtype.kind in "iu":
+                described.append(ImageColumn(name, "count", "", None))
+            else:
+                described.append(ImageColumn(name))
+        return tuple(described)
 
-    def ranks(self) -> dict[str, Better]:
-        """Columns by which images can be ranked, and which way."""
-        return {n: s.better for s in self.scores.values() for n in _column_names(s)}
+    def words(self, plans: Sequence[Plan]) -> list[str]:
+        """Options of the command line that ask for the plan, in a run of these plans."""
+        words: list[str] = self.measure.words(self.classes.labels)
+        return words
+
+    @property
+    def given_spacing(self) -> tuple[float, ...] | None:
+        """The size of a pixel that was passed and replaces the spacing of the files."""
+        return self.masks.spacing
 
     def check(self, parts: Parts) -> None:  # noqa: B027 - most measures have nothing to check
-        """Refuse what cannot have been counted; raises ValueError."""
+        """Refuse parts that cannot have been counted: run files may be damaged.
+
+        Parameters
+        ----------
+        parts : Parts
+            Parts of N images, of the right layout.
+
+        Raises
+        ------
+        ValueError
+            If they cannot have been counted.
+        """
 
     def way(self) -> Mapping[str, Json]:
-        """What must be alike where models are compared."""
-        return {"": str(self.measure)}
+        """What must be equal for scores to be comparable."""
+        flat: Any = self.to_dict()
+        return {**flat["options"], **flat["masks"]}
 
     def difference(self, other: Plan) -> str:
-        """Say in what other plans differ; empty if they do not."""
-        mine: Any = self.to_dict()
-        theirs: Any = other.to_dict()
-        if mine == theirs:
-            return ""
-        flat = [{**p["options"], **p["masks"]} for p in (mine, theirs)]
+        """Name the options in which two plans of the measure differ; empty if they do not.
+
+        Parameters
+        ----------
+        other : Plan
+            The other plan.
+
+        Returns
+        -------
+        str
+        """
+        mine, theirs = self.way(), other.way()
         return "; ".join(
-            f"{self.key} are scored with {n} {flat[0][n]!r} here and {flat[1][n]!r} there"
-            for n in flat[0]
-            if flat[0][n] != flat[1][n]
+            f"{self.measure.noun} are scored with {name} {mine.get(name)!r} here and "
+            f"{theirs.get(name)!r} there"
+            for name in {**mine, **theirs}
+            if mine.get(name) != theirs.get(name)
         )
 
     def to_dict(self) -> dict[str, Json]:
-        """Plain data for a run file; its classes stand there already."""
+        """Options and masks as plain data; the classes are in the run already."""
         return {"options": self.measure.to_dict(), "masks": asdict(self.masks)}
-
-
-def _column_names(score: Score) -> list[str]:
-    return [score.name, *(f"{score.name}:{name}" for name in score.names)]
-
-
-def score_column(
-    score: Score, values: Floats, found: Any = None, kind: Kind | None = None
-) -> Column:
-    """A column of a score, with an interval where there is one."""
-    limits: tuple[tuple[float, float] | None, ...] = ()
-    if found is not None:
-        by_name = {one.name: (one.low, one.high) for one in found.classes}
-        overall = (found.overall.low, found.overall.high)
-        limits = (*(by_name.get(name) for name in score.names), overall)
-    kind = kind or ("distance" if score.unit else "ratio")
-    mean, *rows = values.tolist()
-    level = 0.95 if found is None else found.level
-    return Column(
-        score.name, score.title, tuple(rows), (mean,), kind, score.unit, score.better, limits, level
-    )
-
-
-__all__ = [
-    "Column",
-    "Layout",
-    "MaskPair",
-    "Masks",
-    "Measure",
-    "Parts",
-    "Plan",
-    "Score",
-    "ScoreTable",
-    "replace",
-]

@@ -1,11 +1,10 @@
-"""What a measure counted of images: arrays by name that add up, and their one form as bytes."""
+"""Counts of images: arrays by name that add up, and their form as bytes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +12,28 @@ from numpy.typing import NDArray
 from segiou._support.text import Json
 from segiou.counting.varints import decode_cells, encode_cells
 
-#: Of one image, more numbers than there can be.
+#: More numbers than one image can have.
 _MOST_NUMBERS = 1 << 40
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One array of a part: of one image ``shape``; rows are put together, others are added."""
+class Field(NamedTuple):
+    """One array of a part.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Shape of the array of an image, or of one row.
+    rows : bool
+        Whether an image has any number of rows, which are concatenated; the
+        arrays of images are added by default.
+    floats : bool
+        Whether the numbers are float64; non-negative integers by default.
+
+    Examples
+    --------
+    >>> Field((3, 4)).size, Field((2,), rows=True, floats=True).dtype
+    (12, dtype('float64'))
+    """
 
     shape: tuple[int, ...]
     rows: bool = False
@@ -27,12 +41,12 @@ class Field:
 
     @property
     def size(self) -> int:
-        """Numbers of an image, or of a row."""
+        """Numbers in the array of an image, or in a row."""
         return math.prod(self.shape)
 
     @property
     def dtype(self) -> np.dtype[np.float64 | np.int64]:
-        """The type of the numbers."""
+        """Type of the numbers."""
         return np.dtype(np.float64 if self.floats else np.int64)
 
 
@@ -40,7 +54,33 @@ Layout = Mapping[str, Field]
 
 
 class Parts:
-    """What was counted of N images: sums (N, …), and rows (M, …) with how many each image has."""
+    r"""What a measure counted of N images.
+
+    Sums have one array per image. Rows, for what does not add up or varies in
+    number, belong to the image that :meth:`owner` names. :attr:`total` is one
+    image of all: sums are added, rows concatenated.
+
+    Parameters
+    ----------
+    layout : mapping of str to Field
+        The arrays.
+    number : int
+        N.
+    arrays : mapping of str to ndarray
+        Sums (N, \*shape) and rows (M, \*shape).
+    sizes : mapping of str to ndarray of int, shape (N,)
+        How many of the rows each image has.
+
+    Examples
+    --------
+    >>> layout = {"hits": Field((2,)), "sizes": Field((), rows=True)}
+    >>> both = Parts.joined(layout, [Parts.of(layout, hits=[1, 0], sizes=[7, 9]),
+    ...                              Parts.of(layout, hits=[2, 5])])
+    >>> both.total["hits"].tolist(), both["sizes"].tolist(), both.owner("sizes").tolist()
+    ([[3, 5]], [7, 9], [0, 0])
+    >>> Parts.unpack(layout, both.pack()) == both
+    True
+    """
 
     __slots__ = ("_arrays", "_sizes", "layout", "number")
 
@@ -54,24 +94,59 @@ class Parts:
 
     @classmethod
     def of(cls, layout: Layout, **arrays: Any) -> Parts:
-        """The part of one image; what is not given is 0, or no rows."""
+        """Make the part of one image; arrays that are left out are 0, or have no rows.
+
+        Parameters
+        ----------
+        layout : mapping of str to Field
+            The arrays.
+        **arrays : array_like
+            Numbers by name.
+
+        Returns
+        -------
+        Parts
+
+        Raises
+        ------
+        TypeError
+            If the layout has no such array, or counts are not integers.
+        ValueError
+            If an array has another shape, or a count is negative.
+        """
+        if unknown := arrays.keys() - layout.keys():
+            msg = f"the layout has no array {min(unknown)!r}; it has {', '.join(layout)}"
+            raise TypeError(msg)
         found, sizes = {}, {}
         for name, field in layout.items():
-            shape = (-1, *field.shape) if field.rows else (1, *field.shape)
-            array = np.asarray(arrays.get(name, np.zeros(0 if field.rows else field.shape)))
-            found[name] = array.astype(field.dtype, copy=False).reshape(shape)
+            given = arrays.get(name)
+            if given is None:
+                given = np.zeros((0 if field.rows else 1, *field.shape), field.dtype)
+            found[name] = _checked(name, field, np.asarray(given))
             if field.rows:
                 sizes[name] = np.array([len(found[name])])
         return cls(layout, 1, found, sizes)
 
     @classmethod
     def joined(cls, layout: Layout, several: Iterable[Parts]) -> Parts:
-        """The images of several parts, one after the other."""
+        """Put the images of several parts one after the other.
+
+        Parameters
+        ----------
+        layout : mapping of str to Field
+            The arrays, if there are no parts.
+        several : iterable of Parts
+            Parts of this layout.
+
+        Returns
+        -------
+        Parts
+        """
         parts = [*several]
         arrays: dict[str, NDArray[Any]] = {}
         for name, field in layout.items():
-            none = np.zeros((0, *field.shape), field.dtype)
-            arrays[name] = np.concatenate([none, *(part[name] for part in parts)])
+            nothing = np.zeros((0, *field.shape), field.dtype)
+            arrays[name] = np.concatenate([nothing, *(part[name] for part in parts)])
         rows = [name for name, field in layout.items() if field.rows]
         none = np.zeros(0, np.int64)
         sizes = {name: np.concatenate([none, *(p._sizes[name] for p in parts)]) for name in rows}
@@ -84,31 +159,50 @@ class Parts:
         return self._arrays[name]
 
     def owner(self, name: str) -> NDArray[np.int64]:
-        """The image of each row, (M,)."""
+        """Index of the image of each row.
+
+        Parameters
+        ----------
+        name : str
+            Name of an array of rows.
+
+        Returns
+        -------
+        ndarray of int64, shape (M,)
+        """
         return np.repeat(np.arange(self.number), self._sizes[name])
 
     def take(self, indices: Any) -> Parts:
-        """Some of the images, in the order of the indices."""
+        """Some of the images, in the order of the indices.
+
+        Parameters
+        ----------
+        indices : array_like of int
+            Positions of the images.
+
+        Returns
+        -------
+        Parts
+        """
+        places = np.asarray(indices, np.int64)
         arrays, sizes = {}, {}
         for name, field in self.layout.items():
-            places = np.asarray(indices, np.int64)
+            chosen = places
             if field.rows:
-                sizes[name] = self._sizes[name][places]
-                starts = (np.cumsum(self._sizes[name]) - self._sizes[name])[places]
-                ends = np.cumsum(sizes[name])
-                within = np.arange(int(sizes[name].sum())) - np.repeat(
-                    ends - sizes[name], sizes[name]
-                )
-                places = np.repeat(starts, sizes[name]) + within
-            arrays[name] = self[name][places]
-        return Parts(self.layout, len(indices), arrays, sizes)
+                counts = self._sizes[name]
+                sizes[name] = counts[places]
+                # Rows of an image lie together: its first, and so many after it.
+                shift = (np.cumsum(counts) - counts)[places] - np.cumsum(sizes[name]) + sizes[name]
+                chosen = np.arange(int(sizes[name].sum())) + np.repeat(shift, sizes[name])
+            arrays[name] = self[name][chosen]
+        return Parts(self.layout, len(places), arrays, sizes)
 
     @property
     def total(self) -> Parts:
-        """All images as one: sums are added, rows are put together."""
+        """All images as one: sums are added, rows concatenated."""
         arrays, sizes = {}, {}
         for name, field in self.layout.items():
-            arrays[name] = self[name] if field.rows else self[name].sum(0, keepdims=True)
+            arrays[name] = self[name] if field.rows else _added(name, field, self[name])
             if field.rows:
                 sizes[name] = self._sizes[name].sum(keepdims=True)
         return Parts(self.layout, 1, arrays, sizes)
@@ -116,97 +210,206 @@ class Parts:
     def __add__(self, other: Parts) -> Parts:
         return Parts.joined(self.layout, [self, other]).total
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Parts):
+            return NotImplemented
+        if self.layout != other.layout or self.number != other.number:
+            return False
+        pairs = [(self[name], other[name]) for name in self.layout]
+        pairs += [(sizes, other._sizes[name]) for name, sizes in self._sizes.items()]
+        return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {self[name].shape}" for name in self.layout)
+        return f"<Parts of {self.number}: {shapes}>"
+
     def summed(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
-        """Sum values of rows (M, …) over each image, (N, …)."""
+        """Sum values of the rows over each image.
+
+        Parameters
+        ----------
+        name : str
+            Name of an array of rows.
+        values : ndarray, shape (M, ...)
+            Values of the rows.
+
+        Returns
+        -------
+        ndarray, shape (N, ...)
+        """
         found = np.zeros((self.number, *values.shape[1:]), values.dtype)
         np.add.at(found, self.owner(name), values)
         return found
 
     def pack(self) -> list[bytes]:
-        """Each image as bytes: of each array how many bytes, and of integers the filled cells."""
+        """Encode each image as bytes, which :meth:`unpack` reads.
+
+        Each array is its number of rows (for rows), its length in bytes, and its
+        numbers: integers as steps and values of the filled cells in LEB128, floats as
+        little-endian float64.
+
+        Returns
+        -------
+        list of bytes
+        """
         packed: list[list[bytes]] = [[] for _ in range(self.number)]
         for name, field in self.layout.items():
-            array = self[name].reshape(-1, field.size)
-            stops = np.cumsum(self._sizes[name] if field.rows else np.ones(self.number, int))
-            images = np.split(array, stops[:-1]) if self.number else []
-            for parts, image in zip(packed, images, strict=True):
+            lengths = self._sizes[name] if field.rows else np.ones(self.number, np.int64)
+            flat = self[name].reshape(int(lengths.sum()), field.size)
+            if field.floats:
+                stops = np.cumsum(lengths).tolist()
+                starts = [0, *stops][: self.number]
+                little = flat.astype("<f8")
+                blobs = [little[a:b].tobytes() for a, b in zip(starts, stops, strict=True)]
+            else:
+                # Numbers of rows begin with 1: none is left out, so bytes bound the rows.
+                blobs = _encoded(flat + field.rows, lengths)
+            for parts, blob, length in zip(packed, blobs, lengths.tolist(), strict=True):
                 if field.rows:
-                    parts.append(_varint(len(image)))
-                flat = image.ravel()
-                if field.floats:
-                    data = flat.astype("<f8").tobytes()
-                else:
-                    cells = np.flatnonzero(flat)
-                    data = encode_cells(np.array([len(cells)]), cells, flat[cells])[0]
-                parts += [_varint(len(data)), data]
+                    parts.append(_varint(length))
+                parts += [_varint(len(blob)), blob]
         return [b"".join(parts) for parts in packed]
 
     @classmethod
     def unpack(cls, layout: Layout, packed: Sequence[bytes], only: str = "") -> Parts:
-        """Read what :meth:`pack` gave, of the arrays whose names begin with ``only``.
+        """Decode what :meth:`pack` gave.
 
-        Raises ValueError where it is not that.
+        Parameters
+        ----------
+        layout : mapping of str to Field
+            The arrays that were packed.
+        packed : sequence of bytes
+            One entry per image.
+        only : str
+            Read only the arrays whose names begin with this, and drop it from the names.
+
+        Returns
+        -------
+        Parts
+
+        Raises
+        ------
+        ValueError
+            If the bytes do not hold such arrays.
         """
         places = [0] * len(packed)
         arrays, sizes = {}, {}
         for name, field in layout.items():
             lengths, blobs = [], []
             for i, data in enumerate(packed):
-                place = places[i]
-                length = 1
+                place, length = places[i], 1
                 if field.rows:
                     length, place = _read_varint(data, place)
                 size, place = _read_varint(data, place)
                 places[i] = place + size
                 if places[i] > len(data) or length * field.size > _MOST_NUMBERS:
-                    msg = f"what was counted of {name} is cut off"
-                    raise ValueError(msg)
+                    raise _cut_off(name)
                 lengths.append(length)
                 blobs.append(data[place : places[i]])
-            if not name.startswith(only):
-                continue
-            counts = np.array(lengths, dtype=np.int64)
-            if field.floats:
-                flat = np.frombuffer(b"".join(blobs), "<f8").astype(np.float64)
-                if any(len(b) != 8 * n * field.size for b, n in zip(blobs, lengths, strict=True)):
-                    msg = f"what was measured of {name} is cut off"
-                    raise ValueError(msg)
-            else:
-                filled, cells, values = decode_cells(blobs, _MOST_NUMBERS)
-                # A row of zeros is none: a short text must not stand for a huge array.
-                if field.rows and (counts > 64 + filled * field.size).any():
-                    msg = f"{name} has rows without numbers"
-                    raise ValueError(msg)
-                room = counts * field.size
-                if (cells >= np.repeat(room, filled)).any():
-                    msg = f"a number of {name} lies outside its rows"
-                    raise ValueError(msg)
-                flat = np.zeros(int(room.sum()), np.int64)
-                flat[np.repeat(np.cumsum(room) - room, filled) + cells] = values
-            arrays[name] = flat.reshape(-1, *field.shape)
-            if field.rows:
-                sizes[name] = counts
+            if name.startswith(only):
+                counts = np.array(lengths, dtype=np.int64)
+                short = name.removeprefix(only)
+                arrays[short] = _decoded(short, field, counts, blobs)
+                if field.rows:
+                    sizes[short] = counts
         if any(place != len(data) for place, data in zip(places, packed, strict=True)):
-            msg = "more was counted than its measures have"
+            msg = "there are more counts than its measures have"
             raise ValueError(msg)
-        kept = {name.removeprefix(only): layout[name] for name in arrays}
-        named = ({n.removeprefix(only): a for n, a in d.items()} for d in (arrays, sizes))
-        return cls(kept, len(packed), *named)
+        kept = {n.removeprefix(only): f for n, f in layout.items() if n.startswith(only)}
+        return cls(kept, len(packed), arrays, sizes)
 
     def to_dict(self) -> dict[str, Json]:
-        """The total as plain lists."""
+        """The total as lists by name."""
         return {name: self.total[name].tolist() for name in self.layout}
 
     @classmethod
     def from_dict(cls, layout: Layout, data: Mapping[str, Any]) -> Parts:
-        """Read what :meth:`to_dict` gave."""
-        one = {n: v if layout[n].rows else v[0] for n, v in data.items()}
-        return cls.of(layout, **one)
+        """Read what :meth:`to_dict` gave.
+
+        Parameters
+        ----------
+        layout : mapping of str to Field
+            The arrays.
+        data : mapping of str to list
+            Lists by name.
+
+        Returns
+        -------
+        Parts
+        """
+        return cls.of(layout, **data)
 
 
 def merged_layout(layouts: Mapping[str, Layout]) -> dict[str, Field]:
     """The arrays of several measures as those of one: ``key/name``."""
     return {f"{key}/{name}": f for key, layout in layouts.items() for name, f in layout.items()}
+
+
+def _checked(name: str, field: Field, array: NDArray[Any]) -> NDArray[Any]:
+    """The numbers of one image, (1, *shape), or its rows, (M, *shape)."""
+    if array.size and array.dtype.kind not in ("biuf" if field.floats else "biu"):
+        msg = f"{name} must hold {'numbers' if field.floats else 'integers'}, not {array.dtype}"
+        raise TypeError(msg)
+    if not field.rows and array.shape == field.shape:
+        array = array[None]
+    if not array.size and field.rows:
+        array = array.reshape(0 if field.size else len(array), *field.shape)
+    if array.shape[1:] != field.shape or (not field.rows and len(array) != 1):
+        rows = "(rows, ...)" if field.rows else "one image"
+        msg = f"{name} must have shape {field.shape} for {rows}, got {array.shape}"
+        raise ValueError(msg)
+    if not field.floats and array.size and int(array.min()) < 0:
+        msg = f"{name} must not be negative: counts add up"
+        raise ValueError(msg)
+    return array.astype(field.dtype, copy=False)
+
+
+def _added(name: str, field: Field, array: NDArray[Any]) -> NDArray[Any]:
+    """The sum of arrays (N, ...) as one, (1, ...)."""
+    if not field.floats and (array.sum(0, dtype=np.float64) >= 2.0**63).any():
+        msg = f"the sum of {name} exceeds 2^63"
+        raise ValueError(msg)
+    return np.asarray(array.sum(0, keepdims=True))
+
+
+def _encoded(flat: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[bytes]:
+    """Filled cells of the images, which have so many rows of a table each."""
+    rows, columns = flat.nonzero()
+    owner = np.repeat(np.arange(len(lengths)), lengths)[rows]
+    first = (np.cumsum(lengths) - lengths)[owner]
+    cells = (rows - first) * flat.shape[1] + columns
+    sizes = np.bincount(owner, minlength=len(lengths))
+    return encode_cells(sizes, cells, flat[rows, columns])
+
+
+def _decoded(
+    name: str, field: Field, lengths: NDArray[np.int64], blobs: list[bytes]
+) -> NDArray[Any]:
+    """The array of so many rows per image; ValueError if the bytes hold something else."""
+    room = lengths * field.size
+    total = int(lengths.sum())
+    if field.floats:
+        if [len(blob) for blob in blobs] != (8 * room).tolist():
+            raise _cut_off(name)
+        if not field.size and total > len(lengths):
+            raise _cut_off(name)
+        flat = np.frombuffer(b"".join(blobs), "<f8").astype(np.float64)
+    else:
+        filled, cells, values = decode_cells(blobs, _MOST_NUMBERS)
+        if field.rows and ((filled != room).any() or (not field.size and total > len(lengths))):
+            raise _cut_off(name)
+        if (cells >= np.repeat(room, filled)).any():
+            msg = f"a number of {name} lies outside its rows"
+            raise ValueError(msg)
+        flat = np.zeros(int(room.sum()), np.int64)
+        flat[np.repeat(np.cumsum(room) - room, filled) + cells] = values - field.rows
+    return flat.reshape(total, *field.shape)
+
+
+def _cut_off(name: str) -> ValueError:
+    return ValueError(f"the counts of {name} are cut off")
 
 
 def _varint(number: int) -> bytes:
@@ -225,5 +428,5 @@ def _read_varint(data: bytes, place: int) -> tuple[int, int]:
         place, shift = place + 1, shift + 7
         if byte < 0x80:
             return number, place
-    msg = "what was measured is cut off"
+    msg = "its counts are cut off"
     raise ValueError(msg)

@@ -1,9 +1,10 @@
-"""Every measure there is, by its key: segiou's own, and those that other packages add."""
+"""The measures by key: segiou's own, and those that other packages add."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
+from re import findall
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import check_kind, read_several
@@ -12,30 +13,50 @@ from segiou._support.text import did_you_mean
 
 if TYPE_CHECKING:
     from segiou.labels.class_options import ClassOptions
-    from segiou.measures.measure import Measure, Plan
+    from segiou.measures.measure import Masks, Measure, Plan
 
 _OWN = {
-    "lesions": ("segiou.instances.lesion_plan", "LesionMeasure"),
     "boundary": ("segiou.boundary.boundary_options", "BoundaryOptions"),
     "objects": ("segiou.instances.object_files", "ObjectOptions"),
-    "surfaces": ("segiou.boundary.surface_plan", "SurfaceMeasure"),
+    "surfaces": ("segiou.boundary.surfaces", "SurfaceOptions"),
+    "lesions": ("segiou.instances.lesion_plan", "LesionOptions"),
 }
-#: Names of the scores of segiou's own, for which no module is loaded.
+#: Names of the scores of segiou's own measures, so that no module is loaded for them.
 _NAMES = {
-    "lesions": ("lesion_f1", "lesion_dice", "lesion_hd95"),
     "boundary": ("boundary_iou",),
     "objects": ("pq", "sq", "rq"),
     "surfaces": ("surface_dice", "hausdorff_95", "hausdorff", "average_surface_distance"),
+    "lesions": ("lesion_f1", "lesion_dice", "lesion_hd95"),
 }
+#: Options of the command line and keys of the JSON report; no measure may have such a key.
+RESERVED = frozenset(
+    findall(
+        r"\w+",
+        """
+        allow_lossy backend baseline blocks boundary_options boundary_tolerance classes cohen_kappa
+        compiled dask detail empty examples exclude extra fail_if_worse fail_over fail_under
+        fine_grained format format_version frequency_weighted_iou gap geometry group_by groups help
+        help_all html ids ignore ignored images intervals junit key labels left_out level majority
+        matrix matrix_cells mean_accuracy mean_dice mean_iou mean_iou_classes method min_size
+        missing name names never_predicted next_steps no_open num_classes on_error output pairs
+        per_image pixel_accuracy pixels plots pred pred_labels pred_suffix problems processes
+        protocol provenance quiet resamples resize_pred reverse rule run seed segiou_version shard
+        skipped sort spacing surface surface_cases surface_plan things thresholds title truth
+        truth_suffix unassigned version workers worst worst_by worst_images
+        """,
+    )
+)
 
 
 def measure_keys() -> tuple[str, ...]:
     """Keys of all measures."""
-    return (*_OWN, *plugin_names("measures"))
+    return (*_OWN, *(name for name in plugin_names("measures") if name not in _OWN))
 
 
 def measure_of(key: str) -> type[Measure]:
-    """The measure of a key; raises ValueError where there is none."""
+    """The measure of a key; raises ValueError if there is none, or if it cannot have the key."""
+    from segiou.measures.measure import Measure
+
     if key in _OWN:
         module, name = _OWN[key]
         own: type[Measure] = getattr(import_module(module), name)
@@ -43,23 +64,62 @@ def measure_of(key: str) -> type[Measure]:
     found: type[Measure] | None = find_plugin("measures", key, type)
     if found is None:
         hint = did_you_mean(key, measure_keys())
-        msg = f"there is no measure {key!r}{hint}; is its package installed?"
+        msg = f"there is no measure {key!r}{hint}; install its package, or choose another"
+        raise ValueError(msg)
+    if not issubclass(found, Measure) or getattr(found, "key", None) != key:
+        msg = f"the entry point {key!r} of segiou.measures must name a Measure with the key {key!r}"
+        raise TypeError(msg)
+    if not key.isidentifier() or key in RESERVED:
+        msg = f"a measure cannot have the key {key!r}; rename it in its package"
         raise ValueError(msg)
     return found
 
 
-def read_measures(given: Any) -> tuple[Measure, ...]:
-    """The measures that a caller chooses: measures, or the keys of usual ones."""
+def read_measures(given: Any, **short: Any) -> tuple[Measure, ...]:
+    """Read the measures that a caller chooses: measures, or keys for their defaults.
+
+    ``short`` are the choices of keywords, such as ``objects=True``.
+    """
     from segiou.measures.measure import Measure
 
     wanted = "measures or their keys, such as 'boundary'"
-    found = []
-    for one in read_several("measures", given, wanted):
-        if isinstance(one, str):
-            one = measure_of(one).of(True)
-        check_kind("each of measures", one, Measure, wanted)
-        found.append(one)
-    return tuple(found)
+    found: dict[str, Measure] = {}
+    asked = {key: choice for key, choice in short.items() if choice not in (None, False)}
+    several = [measure_of(key).from_keyword(choice) for key, choice in asked.items()]
+    for one in (*several, *read_several("measures", given, wanted)):
+        chosen = measure_of(one).from_keyword(True) if isinstance(one, str) else one
+        check_kind("each of measures", chosen, Measure, wanted)
+        if found.setdefault(chosen.key, chosen) != chosen:
+            msg = f"measures has {chosen.key!r} twice; pass one of the two"
+            raise ValueError(msg)
+    return tuple(found.values())
+
+
+def fitted(
+    measures: Iterable[Measure], labels: Any, spacing: Sequence[float] | None
+) -> tuple[Measure, ...]:
+    """The measures with defaults that a label set and a spacing determine."""
+    return tuple(one.fitted(labels, spacing) for one in measures)
+
+
+#: Options of the command line that ask for a measure; the key, by default.
+_ASKING = {"boundary": ("boundary", "boundary_tolerance"), "lesions": ("lesions",)}
+_ASKING["surfaces"] = (*_ASKING["boundary"], "surface", "empty")
+
+
+def asked_measures(given: Mapping[str, Any], classes: ClassOptions) -> tuple[Measure, ...]:
+    """The measures that a command line asks for; only their modules are loaded."""
+    keys = [k for k in measure_keys() if any(given.get(name) for name in _ASKING.get(k, (k,)))]
+    found = (measure_of(key).asked(given, classes) for key in keys)
+    return tuple(one for one in found if one is not None)
+
+
+def plans_of(
+    measures: Sequence[Measure], classes: ClassOptions, masks: Masks, protocol: str = "segiou"
+) -> tuple[Plan, ...]:
+    """Plans of measures once the kind of the masks is known; one may stand for another then."""
+    resolved = (one.resolved(measures, masks, protocol) for one in measures)
+    return tuple(one.plan(classes, masks) for one in resolved if one is not None)
 
 
 def plan_of(key: str, data: Mapping[str, Any], classes: ClassOptions) -> Plan:
@@ -67,12 +127,28 @@ def plan_of(key: str, data: Mapping[str, Any], classes: ClassOptions) -> Plan:
     return measure_of(key).plan_from(data, classes)
 
 
-def measure_of_score(name: Any) -> str | None:
-    """The key of the measure that is found under the name of one of its scores."""
-    found = (key for key in measure_keys() if name in score_names(key))
-    return next(found, None) if isinstance(name, str) else None
+def measure_of_score(name: Any, plans: Iterable[Plan] = ()) -> str | None:
+    """The key of the measure that has a score of this name."""
+    if not isinstance(name, str):
+        return None
+    of_plans = (plan.key for plan in plans if name in plan.scores)
+    known = (key for key in measure_keys() if name in score_names(key))
+    return next(of_plans, None) or next(known, None)
 
 
 def score_names(key: str) -> tuple[str, ...]:
-    """Names of the scores of a measure: its key, unless it says others."""
-    return _NAMES[key] if key in _NAMES else getattr(measure_of(key), "score_names", (key,))
+    """Names of the scores of a measure."""
+    if key in _NAMES:
+        return _NAMES[key]
+    measure = measure_of(key)
+    return measure.score_names or _planned_names(measure)
+
+
+def _planned_names(measure: type[Measure]) -> tuple[str, ...]:
+    from segiou.labels.class_options import ClassOptions
+    from segiou.measures.measure import Masks
+
+    try:
+        return tuple(measure.of(True).plan(ClassOptions.of(2), Masks()).scores)
+    except (TypeError, ValueError):  # it has no defaults, or does not take such masks
+        return (measure.key,)

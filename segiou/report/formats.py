@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
@@ -19,7 +19,7 @@ from segiou._support.files import printable
 from segiou._support.optional import compiled_parts, import_extra
 from segiou._support.text import called, csv_text, did_you_mean, percent, plain, plural
 from segiou.measures.registry import measure_of_score
-from segiou.report.measured import measured_cells, measured_tables
+from segiou.report.measured import measured_cells, measured_tables, structure_cells
 from segiou.report.wording import (
     accuracy_text,
     cell,
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 #: With more classes than this, plain data contain only the non-zero cells of the matrix.
 _DENSE = 2000
+
+#: Keys of segiou's own measures, which are null where nothing was measured.
+_MEASURED = ["boundary", "boundary_options", "surfaces", "surface_cases", "surface_plan", "objects"]
 
 #: Most classes of a comparison in Markdown.
 _CHANGES = 10
@@ -109,11 +112,8 @@ def to_dict(report: Report) -> dict[str, Any]:
         **_matrix_part(report),
         "unassigned": report.unassigned,
         "intervals": None if report.intervals is None else report.intervals.to_dict(),
-        "boundary": report.boundary or None,
-        "boundary_options": report.boundary_options,
-        "surfaces": report.surfaces or None,
-        "surface_cases": report.surface_cases or None,
-        **_named(report, "surface_plan", "objects", "worst_images", "provenance"),
+        **_named(report, "worst_images", "provenance"),
+        **dict.fromkeys(_MEASURED),
         **{key: part for table in report.tables for key, part in table.to_dict().items()},
     }
     defined: dict[str, Any] = plain(data)
@@ -152,20 +152,28 @@ def to_json(
 
 def to_csv(report: Report, rows: Sequence[ClassRow]) -> str:
     """One row per class; undefined ratios are empty cells."""
-    lines = []
-    for row in rows:
-        line = asdict(row)
-        if report.intervals is not None:
-            limits = report.iou_interval(row.name) or (math.nan, math.nan)
-            line |= dict(zip(("iou_low", "iou_high"), limits, strict=True))
-        lines.append(line | measured_cells(report, row.name))
-    return csv_text([list(lines[0]), *(plain(list(line.values())) for line in lines)])
+    lines = [_row_of(report, row) for row in rows]
+    lines += [{"name": name} | cells for name, cells in structure_cells(report).items()]
+    heads = dict.fromkeys(head for line in lines for head in line)
+    cells = (plain([line.get(head, math.nan) for head in heads]) for line in lines)
+    return csv_text([list(heads), *cells])
+
+
+def _row_of(report: Report, row: ClassRow) -> dict[str, Any]:
+    """A class with its interval and the scores of measures."""
+    line = asdict(row)
+    if report.intervals is not None:
+        limits = report.iou_interval(row.name) or (math.nan, math.nan)
+        line |= dict(zip(("iou_low", "iou_high"), limits, strict=True))
+    return line | measured_cells(report, row.name)
 
 
 def to_pandas(report: Report) -> pandas.DataFrame:
     """One row per class, indexed by name."""
     pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
-    table: pandas.DataFrame = pd.DataFrame([asdict(row) for row in report.classes])
+    rows = [_row_of(report, row) for row in report.classes]
+    rows += [{"name": name} | cells for name, cells in structure_cells(report).items()]
+    table: pandas.DataFrame = pd.DataFrame(rows)
     return table.set_index("name")
 
 
@@ -243,15 +251,12 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
-def check_scores(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Check the names of scores."""
+def check_scores(names: str | Sequence[str], measured: Iterable[str] = ()) -> tuple[str, ...]:
+    """Check the names of scores; ``measured`` are those of measures."""
     several = (names,) if isinstance(names, str) else tuple(names)
-    if unknown := [
-        name
-        for name in several
-        if name not in SCALARS + PER_CLASS and measure_of_score(name) is None
-    ]:
-        known = SCALARS + PER_CLASS
+    known = (*SCALARS, *PER_CLASS, *measured)
+    unknown = [name for name in several if name not in known and measure_of_score(name) is None]
+    if unknown:
         hint = did_you_mean(unknown[0], known)
         msg = f"unknown score {unknown[0]!r}; choose from {', '.join(known)}{hint}"
         raise ValueError(msg)
@@ -259,22 +264,32 @@ def check_scores(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def score_keys(
-    names: Sequence[str], class_names: Sequence[str], separator: str = "/"
-) -> dict[str, tuple[str, int | None]]:
-    """Score and class index of each key; the index is None for scores of the data set."""
-    parts: dict[str, int] = {}
-    for i, name in enumerate(class_names):
-        # Letters, digits and underscores, distinct per class.
-        plain_name = re.sub(r"\W+", "_", name)[:_LONGEST].strip("_") or f"class_{i}"
-        numbered = (plain_name if n == 1 else f"{plain_name}_{n}" for n in count(1))
-        parts[next(part for part in numbered if part not in parts)] = i
-    found: dict[str, tuple[str, int | None]] = {}
+    names: Sequence[str],
+    class_names: Sequence[str],
+    separator: str = "/",
+    rows: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> dict[str, tuple[str, str | None]]:
+    """Score and class under each key, None for a number of the data set.
+
+    ``rows`` are the classes or structures of scores that have a mean beside them.
+    """
+    found: dict[str, tuple[str, str | None]] = {}
     for name in names:
         if name not in PER_CLASS:
             found[name] = (name, None)
-        else:
-            found |= {f"{name}{separator}{part}": (name, i) for part, i in parts.items()}
+        of = class_names if name in PER_CLASS else rows.get(name, ())
+        found |= {f"{name}{separator}{part}": (name, row) for part, row in _key_parts(of).items()}
     return found
+
+
+def _key_parts(names: Sequence[str]) -> dict[str, str]:
+    """Names by letters, digits and underscores, different for each."""
+    parts: dict[str, str] = {}
+    for i, name in enumerate(names):
+        plain_name = re.sub(r"\W+", "_", name)[:_LONGEST].strip("_") or f"class_{i}"
+        numbered = (plain_name if n == 1 else f"{plain_name}_{n}" for n in count(1))
+        parts[next(part for part in numbered if part not in parts)] = name
+    return parts
 
 
 def nnunet_summary(run: Run) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 
 from segiou._support.files import printable
 from segiou._support.text import called, did_you_mean
-from segiou.measures.measure import Column, Counted, ScoreTable
+from segiou.measures.measure import Counted
+from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats
 from segiou.report.wording import cell, range_text
 
@@ -21,20 +22,15 @@ if TYPE_CHECKING:
 
 
 def measured_parts(run: Run, intervals: Mapping[str, Intervals]) -> dict[str, Any]:
-    """The score tables of a run's measures; intervals by metric."""
-    return {
-        **_tables(run, intervals),
-    }
-
-
-def _tables(run: Run, intervals: Mapping[str, Intervals]) -> dict[str, Any]:
+    """Tables of a run's measures and the scales of their scores; intervals by score."""
     tables = tuple(
         plan.table(
             Counted(run.measured[plan.key], run._tally, len(run), intervals, lambda: run.ids)
         )
         for plan in run.plans
     )
-    return {"tables": tables}
+    scores = (score for plan in run.plans for score in plan.scores.values())
+    return {"tables": tables, "scales": {one.name: (one.unit, one.better) for one in scores}}
 
 
 def first_distance(names: Iterable[str]) -> str:
@@ -81,17 +77,29 @@ def texts_of_cases(report: Report) -> dict[str, str]:
 
 
 def measured_cells(report: Report, class_name: str) -> dict[str, Any]:
-    """Columns of a class; infinite distances are written as inf."""
+    """Scores of a class by column; infinite distances are ``inf``."""
     cells: dict[str, Any] = {}
     for table in report.tables:
-        at = table.rows.index(class_name) if class_name in table.rows else None
-        for column in table.columns:
-            value = math.nan if at is None else column.at(at)
-            cells[column.name] = "inf" if math.isinf(value) else value
-            if at is not None and column.limits:
-                ends = column.limits[at] or (math.nan, math.nan)
-                cells |= {f"{column.name}_low": ends[0], f"{column.name}_high": ends[1]}
+        if class_name in table.rows:
+            cells |= _cells_of(table, table.rows.index(class_name))
+        elif any(name in table.rows for name in report.class_names):
+            cells |= dict.fromkeys((column.name for column in table.columns), math.nan)
     return cells
+
+
+def structure_cells(report: Report) -> dict[str, dict[str, Any]]:
+    """The same of structures that are not classes, such as regions."""
+    found: dict[str, dict[str, Any]] = {}
+    for table in report.tables:
+        for at, name in enumerate(table.rows):
+            if name not in report.class_names:
+                found.setdefault(name, {}).update(_cells_of(table, at))
+    return found
+
+
+def _cells_of(table: ScoreTable, at: int) -> dict[str, Any]:
+    cells = (cell for column in table.columns for cell in column.cells(at))
+    return {name: "inf" if math.isinf(value) else value for name, value in cells}
 
 
 class MeasuredTable(NamedTuple):
@@ -125,7 +133,7 @@ def _text_table(table: ScoreTable) -> MeasuredTable:
         columns.append([_shown(table, column, i) for i in places])
         if column.limits:
             heads.append(f"{100 * column.level:g} % interval")
-            columns.append([range_text(limits) for limits in column.limits])
+            columns.append([_range(column, limits) for limits in column.limits])
     names = [*map(printable, table.rows), *table.means]
     lines = [*zip(names, *columns, strict=True)]
     rows, means = lines[: len(table.rows)], lines[len(table.rows) :]
@@ -142,6 +150,12 @@ def _shown(table: ScoreTable, column: Column, at: int) -> str:
     if at > len(table.rows):  # of how many classes a mean is
         return cell(value) if isinstance(value, float) else str(value)
     return _distance(value, column.digits) if column.kind == "distance" else cell(value)
+
+
+def _range(column: Column, limits: tuple[float, float] | None) -> str:
+    if column.kind != "distance" or limits is None or math.isnan(limits[0]):
+        return range_text(limits)
+    return " to ".join(_distance(end, column.digits) for end in limits)
 
 
 def _distance(value: float, digits: int = 2) -> str:

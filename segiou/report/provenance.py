@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,11 +15,12 @@ from segiou.report.page import bootstrap_text
 from segiou.report.wording import ignored_text
 
 if TYPE_CHECKING:
-    from segiou.boundary.surfaces import SurfaceOptions
     from segiou.report.report import Report
     from segiou.runs.run import Run
 
 _SKIPPED_SHOWN = 50
+#: Measures that score_folder has keywords for.
+_KEYWORDS = ("boundary", "objects", "surfaces")
 
 
 def making(
@@ -100,9 +100,8 @@ def _options(run: Run, report: Report, page: dict[str, Any]) -> list[str]:
             values = [class_word(v, run.class_names.index(v)) for v in values]
         option = f"--{name.replace('_', '-')}"
         words += [option if v is True else f"{option}={v}" for v in values]
-    words += _surface_words(run)
-    for plan in (p for p in run.plans if p.key != "surfaces"):
-        words += plan.measure.words(run.labels)
+    for plan in run.plans:
+        words += plan.words(run.plans)
     if (spacing := _given_spacing(run)) is not None:
         words.append(f"--spacing={','.join(map(digits, spacing))}")
     if report.intervals is not None:
@@ -111,35 +110,10 @@ def _options(run: Run, report: Report, page: dict[str, Any]) -> list[str]:
     return [*words, *(f"--{name}={value}" for name, value in named.items())]
 
 
-def _surface_words(run: Run) -> list[str]:
-    plan = run.surface_plan
-    if plan is None:
-        return []
-    options, unit = plan.options, plan.unit.removesuffix("px")
-    words = [f"--surface={options.convention}"]
-    if options.widths:
-        words.append(f"--boundary={','.join(f'{digits(width)}mm' for width in options.widths)}")
-    if run.boundary_options is None:
-        of = {"": options.tolerances} | {f"{n}=": own for n, own in options.tolerances_of.items()}
-        limits = [f"{name}{digits(limit)}{unit}" for name, own in of.items() for limit in own]
-        words.append(f"--boundary-tolerance={','.join(limits)}")
-    for measure, values in options.empty.items():
-        words.append(f"--empty={measure}={','.join(map(str, values))}")
-    return words
-
-
 def _given_spacing(run: Run) -> tuple[float, ...] | None:
-    """The spacing that overrides the files, if any."""
-    from segiou.boundary.surfaces import CONVENTIONS
-
-    plan, boundary = run.surface_plan, run.boundary_options
-    for one in (p for p in run.plans if p.key not in ("surfaces", "boundary")):
-        own: tuple[float, ...] | None = getattr(one.measure, "spacing", None)
-        if own is not None:
-            return own
-    if plan is not None and plan.spacing != CONVENTIONS[plan.options.convention].spacing:
-        return plan.spacing
-    return None if boundary is None or boundary.spacing == (1.0, 1.0) else boundary.spacing
+    """The size of a pixel that was passed and replaces the spacing of the files."""
+    found = (plan.given_spacing for plan in run.plans)
+    return next((spacing for spacing in found if spacing is not None), None)
 
 
 def _interval_options(report: Report) -> dict[str, Any]:
@@ -160,20 +134,18 @@ def _python(masks: list[str], run: Run, report: Report, html: str, **page: Any) 
     }
     imports = ["import segiou"]
     lines = [*map(repr, masks), *_keywords(arguments)]
-    if run.boundary_options is not None:
-        imports.append("from segiou.boundary import BoundaryOptions")
-        chosen = ", ".join(_keywords(run.boundary_options.chosen()))
-        lines.append(f"boundary=BoundaryOptions({chosen})")
-    if (plan := run.surface_plan) is not None:
-        imports.append("from segiou.boundary import SurfaceOptions")
-        lines.append(f"surfaces=SurfaceOptions({_surface_arguments(plan.options)})")
-    for one in (p for p in run.plans if p.key not in ("surfaces", "boundary")):
-        kind = type(one.measure)
-        imports.append(
-            f"from {kind.__module__.rpartition('.')[0] or kind.__module__} import {kind.__name__}"
-        )
-        is_known = one.key == "objects"
-        lines.append(f"objects={one.measure!r}" if is_known else f"measures=[{one.measure!r}]")
+    others = []
+    for plan in run.plans:
+        kind, code = type(plan.measure), plan.measure.code()
+        home = kind.__module__
+        home = home.rpartition(".")[0] if home.startswith("segiou.") else home
+        imports.append(f"from {home} import {kind.__name__}")
+        if plan.key in _KEYWORDS:
+            lines.append(f"{plan.key}={code}")
+        else:
+            others.append(code)
+    if others:
+        lines.append(f"measures=[{', '.join(others)}]")
     if (spacing := _given_spacing(run)) is not None:
         lines.append(f"spacing={spacing!r}")
     imports.append("from segiou.report import write_html")
@@ -187,17 +159,6 @@ def _python(masks: list[str], run: Run, report: Report, html: str, **page: Any) 
         *(f"    {line}," for line in lines),
         *(")", *made, "print(report)", f"write_html({html!r}, report, {shown})"),
     ]
-
-
-def _surface_arguments(options: SurfaceOptions) -> str:
-    """Arguments that reproduce the options, without defaults."""
-    # NaN and infinity have no literals.
-    rules = re.sub(r"\b(nan|inf)\b", r'float("\1")', repr(dict(options.empty)))
-    parts = [repr(options.tolerances), f"convention={options.convention!r}"]
-    parts += [f"tolerances_of={dict(options.tolerances_of)!r}"] if options.tolerances_of else []
-    parts += [f"empty={rules}"] if options.empty else []
-    parts += [f"widths={options.widths!r}"] if options.widths else []
-    return ", ".join(parts)
 
 
 def _keywords(arguments: Mapping[str, Any]) -> list[str]:

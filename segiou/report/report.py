@@ -23,8 +23,7 @@ from segiou.analysis.bootstrapping import Intervals, bootstrap
 from segiou.analysis.steps import NextStep, next_steps, steps_with_images
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import BACKEND
-from segiou.measures.measure import ScoreTable
-from segiou.measures.registry import measure_of_score
+from segiou.measures.score_table import ScoreTable
 from segiou.metrics.per_image import ImageLevelMeans, image_level_means
 from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats, ratio
@@ -150,6 +149,8 @@ class Report(Drawable):
         What was measured, as ``SurfacePlan.to_dict``.
     tables : tuple of ScoreTable
         What other measures found.
+    scales : mapping of str to (str, str)
+        Unit of each score of the measures, and which values are better.
     worst_images : WorstImages, optional
         Images with the lowest scores, to be listed too.
     left_out : int
@@ -171,6 +172,7 @@ class Report(Drawable):
     provenance: dict[str, Any] = field(default_factory=dict)
     intervals: Intervals | None = None
     tables: tuple[ScoreTable, ...] = ()
+    scales: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     worst_images: WorstImages | None = None
     left_out: int = 0
     ids: tuple[str, ...] = ()
@@ -399,33 +401,41 @@ class Report(Drawable):
         -------
         float
         """
-        for table in self.tables:
-            if table.scores is not None and name in table.scores:
-                at = 0 if not row else 1 + table.rows.index(row)
-                return float(table.scores[name][at])
-            places = {n: i for i, n in enumerate(table.rows)} | {"": len(table.rows)}
-            for column in table.columns:
-                if column.name == name and row in places:
-                    return float(column.at(places[row]))
-        return float("nan")
+        found = self.measured_score(name, row)
+        return float("nan") if found is None else found
+
+    def measured_score(self, name: str, row: str = "") -> float | None:
+        """As :meth:`score`, but None if no measure has the score or the row.
+
+        Parameters
+        ----------
+        name, row : str
+            As of :meth:`score`.
+
+        Returns
+        -------
+        float or None
+        """
+        found = (table.score(name, row) for table in self.tables)
+        return next((value for value in found if value is not None), None)
 
     def score_unit(self, name: str) -> str:
-        """Unit of a score of a measure, such as ``"mm"``; empty for a ratio.
+        """Unit of a score, or of a column of images such as ``hausdorff_95:liver``.
 
         Parameters
         ----------
         name : str
-            Name of the score, or of a column of the table of images.
+            Name of the score.
 
         Returns
         -------
         str
+            Empty for ratios.
         """
-        columns = (c for t in self.tables for c in t.columns)
-        return next((c.unit for c in columns if c.name == name.partition(":")[0]), "")
+        return self.scales.get(name.partition(":")[0], ("", "higher"))[0]
 
     def better(self, name: str) -> str:
-        """Which values of a score are better, higher or lower ones.
+        """Which values of a score are better, ``"higher"`` or ``"lower"``.
 
         Parameters
         ----------
@@ -436,8 +446,7 @@ class Report(Drawable):
         -------
         str
         """
-        columns = (c for t in self.tables for c in t.columns if c.name.partition(":")[0] == name)
-        return next((c.better for c in columns if c.better), "higher")
+        return self.scales.get(name.partition(":")[0], ("", "higher"))[1]
 
     @property
     def pq(self) -> float:
@@ -571,7 +580,8 @@ class Report(Drawable):
         names : str or sequence of str
             ``"mean_iou"``, ``"mean_dice"``, ``"mean_accuracy"``,
             ``"pixel_accuracy"``, ``"frequency_weighted_iou"``; and for each class
-            ``"iou"``, ``"dice"``, ``"precision"``, ``"recall"``.
+            ``"iou"``, ``"dice"``, ``"precision"``, ``"recall"``. A score of a
+            measure, such as ``"pq"``, has its mean and every class or structure.
         separator : str
             Between a score and its class.
 
@@ -596,13 +606,23 @@ class Report(Drawable):
         """
         check_kind("prefix", prefix, str, "text, such as 'val/'")
         check_kind("separator", separator, str, "text, such as '/'")
-        keys = formats.score_keys(formats.check_scores(names), self.class_names, separator)
-        return {f"{prefix}{key}": self._number(name, i) for key, (name, i) in keys.items()}
+        chosen = formats.check_scores(names, self.scales)
+        rows = {
+            name: table.rows
+            for table in self.tables
+            for name in chosen
+            if table.score(name) is not None
+        }
+        keys = formats.score_keys(chosen, self.class_names, separator, rows)
+        return {f"{prefix}{key}": self._number(*where) for key, where in keys.items()}
 
-    def _number(self, name: str, index: int | None) -> float:
-        if measure_of_score(name) is not None:
-            return self.score(name, "" if index is None else self.class_names[index])
-        return float(getattr(self if index is None else self.classes[index], name))
+    def _number(self, name: str, row: str | None) -> float:
+        if (found := self.measured_score(name, "" if row is None else row)) is not None:
+            return found
+        where: Any = self
+        if row is not None:
+            where = next(one for one in self.classes if one.name == row)
+        return float(getattr(where, name, float("nan")))
 
     def to_dict(self) -> dict[str, Json]:
         """Plain data: names as attributes, None for undefined, counts as integers."""

@@ -18,8 +18,7 @@ from segiou._support.optional import import_extra
 from segiou._support.text import csv_text, did_you_mean, encodable
 from segiou.counting.counts import Counts
 from segiou.labels.class_options import ClassOptions
-from segiou.measures.measure import Plan
-from segiou.measures.parts import Parts
+from segiou.measures.measure import ImageColumn, Plan
 from segiou.metrics.per_image import false_positive_classes, image_influence, image_means
 from segiou.metrics.ratio import Floats
 from segiou.runs.image_counts import Columns, unpack_parts
@@ -38,12 +37,17 @@ def check_score_name(by: str, options: ClassOptions, plans: Sequence[Plan] = ())
     """Raise ValueError, with a list of scores, unless it is a per-image score."""
     check_kind("by", by, str, "the name of a score")
     known = [*_SCORES, *(f"iou:{name}" for name in options.labels.class_names)]
-    known += [name for plan in plans for name in plan.ranks()]
+    known += dict.fromkeys(column.name for column in _ranking(plans))
     if by not in known:
         hint = did_you_mean(by, known)
         hint = "; to score objects, use --objects" if by.startswith("objects_") else hint
         msg = f"unknown score {by!r}; choose from {', '.join(known)}{hint}"
         raise ValueError(msg)
+
+
+def _ranking(plans: Sequence[Plan]) -> list[ImageColumn]:
+    """Columns of measures that can rank images."""
+    return [column for plan in plans for column in plan.image_columns if column.better]
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +120,9 @@ class RunTable:
         """A function from N images to scores (N,), where lower is worse; and the sign."""
         check_score_name(by, self.run.options, self.run.plans)
         for plan in self.run.plans:
-            if by in plan.ranks():
-                sign = 1 if plan.ranks()[by] == "higher" else -1
+            better = {column.name: column.better for column in plan.image_columns}.get(by)
+            if better is not None:
+                sign = 1 if better == "higher" else -1
                 return partial(self._measured, plan, by, sign), sign
         score = self._scores()[by]
         return lambda block: score(block.counts(self.run.options.num_classes)), 1
@@ -145,8 +150,8 @@ class RunTable:
         pa, parquet = import_extra("pyarrow", *need), import_extra("pyarrow.parquet", *need)
         kinds = dict.fromkeys(("id", "truth", "pred"), pa.string())
         integers = ["pixels", "ignored", "false_positive_classes"]
-        none = [p.columns(Parts.joined(p.layout, [])) for p in self.run.plans]
-        integers += [n for found in none for n, a in found.items() if a.dtype.kind == "i"]
+        columns = (column for plan in self.run.plans for column in plan.image_columns)
+        integers += [column.name for column in columns if column.kind == "count"]
         kinds |= dict.fromkeys(integers, pa.int64())
         schema = pa.schema((name, kinds.get(name, pa.float64())) for name in self.names())
         with replacing(path) as draft, parquet.ParquetWriter(draft, schema) as writer:

@@ -19,7 +19,7 @@ from segiou.labels.label_set import labelset_names
 from segiou.masks.pairing import Pair, Pairing
 from segiou.masks.read import VOLUME_SUFFIXES, MaskError
 from segiou.masks.sources import LocalFolder
-from segiou.measures.measure import Masks
+from segiou.measures.registry import fitted, read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header, Shard
 from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
@@ -30,7 +30,6 @@ from segiou.scoring.job import (
     Job,
     ScoringInterrupted,
     ids_of,
-    measures_of,
     pair_sources,
     pairing_problems,
 )
@@ -184,10 +183,7 @@ def score_folder(
         labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
     )
     options.warn_of_ignored_classes(stacklevel=3)
-    if boundary is not None:
-        from segiou.boundary.boundary_options import BoundaryOptions
-
-        boundary = BoundaryOptions.of(boundary)
+    short = {"boundary": boundary, "objects": objects, "surfaces": surfaces}
     job = Job(
         truth=truth,
         pred=pred,
@@ -203,9 +199,7 @@ def score_folder(
         allow_lossy=allow_lossy,
         resize_pred=resize_pred,
         geometry=geometry,
-        boundary=boundary,
-        measures=measures_of(measures, objects, labels, spacing),
-        surfaces="segiou" if surfaces is True else surfaces or None,
+        measures=fitted(read_measures(measures, **short), labels, spacing),
         spacing=spacing,
         run=run,
         shard=shard,
@@ -391,8 +385,6 @@ def _header(job: Job, pairing: Pairing, expected: int) -> Header:
     roots = [source.root for source in job.sources]
     shards = () if job.shard is None else (Shard(*job.shard, len(pairing.pairs)),)
     volumes = any(pair.truth.lower().endswith(VOLUME_SUFFIXES) for pair in pairing.pairs)
-    boundary, surfaces = job.along(volumes=volumes)
-    spacing: Any = job.spacing
     reading: dict[str, Any] = {"allow_lossy": job.allow_lossy, "resize_pred": job.resize_pred}
     unusual = {name: how for name, how in reading.items() if how}
     if job.geometry != "check":
@@ -408,11 +400,7 @@ def _header(job: Job, pairing: Pairing, expected: int) -> Header:
             **({"masks": "volumes"} if volumes else {}),
             **unusual,
         },
-        plans=(
-            *([boundary.plan(job.options, Masks())] if boundary else []),
-            *(m.plan(job.options, Masks(volumes, spacing)) for m in job.measures),
-            *([surfaces] if surfaces else []),
-        ),
+        plans=job.plans(volumes=volumes),
         shards=shards,
     )
     if job.run is None:

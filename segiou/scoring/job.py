@@ -32,14 +32,13 @@ from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.pairing import IS_A_FILE, Pair, Pairing, listed_files, pair_folders, split_ending
 from segiou.masks.sources import LocalFolder, RemoteFolder, Source, open_source
+from segiou.measures.measure import Masks
+from segiou.measures.registry import plans_of
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.scoring.pair import Geometry
 
 if TYPE_CHECKING:
-    from segiou.boundary.boundary_options import BoundaryOptions, Tolerance
-    from segiou.boundary.surface_plan import SurfacePlan
-    from segiou.boundary.surfaces import SurfaceOptions
-    from segiou.measures.measure import Measure
+    from segiou.measures.measure import Measure, Plan
 
 Unpaired = Literal["error", "skip"]
 #: A line with two words, the second of which is a flag or a file.
@@ -103,7 +102,7 @@ class Job:
         The classes and ignored values.
     protocol : Protocol, optional
         The averaging protocol.
-    on_error, allow_lossy, resize_pred, geometry, spacing, boundary, measures, surfaces
+    on_error, allow_lossy, resize_pred, geometry, spacing, measures
         How pairs are read and measured, as in :func:`segiou.score_folder`.
     run, workers, processes, dask, storage_options, name
         The run file and the workers, as in :func:`segiou.score_folder`.
@@ -130,9 +129,7 @@ class Job:
     allow_lossy: bool = False
     resize_pred: Literal["nearest"] | None = None
     geometry: Geometry = "check"
-    boundary: BoundaryOptions | None = None
     measures: tuple[Measure, ...] = ()
-    surfaces: SurfaceOptions | str | None = None
     spacing: Sequence[float] | None = None
     run: str | Path | None = None
     shard: tuple[int, int] | None = None
@@ -173,73 +170,11 @@ class Job:
         """The name of the run: by default the last part of the predictions' path."""
         return self.name or encodable(Path(str(self.pred)).name or str(self.pred))
 
-    def along(self, *, volumes: bool) -> tuple[BoundaryOptions | None, SurfacePlan | None]:
-        """Return the boundary options and the surface plan of this job.
-
-        For volumes only surfaces are measured. A convention given by name takes the tolerances
-        of ``boundary``: in mm for volumes, in pixels or units of the spacing for images. The
-        default for volumes is the protocol's convention, if it has one.
-
-        Parameters
-        ----------
-        volumes : bool
-            Whether the masks are volumes.
-
-        Returns
-        -------
-        tuple of BoundaryOptions or None and SurfacePlan or None
-
-        Raises
-        ------
-        ValueError
-            If a tolerance does not suit the masks, or widths are given for volumes.
-        """
-        if self.boundary is None and self.surfaces is None:
-            return None, None
-        from segiou.boundary.boundary_options import BoundaryOptions
-        from segiou.boundary.surface_plan import SurfacePlan
-
-        usual, spacing = BoundaryOptions(), self.spacing
-        boundary = self.boundary or BoundaryOptions((), tolerances=(), contours=())
-        if volumes and boundary.widths not in ((), usual.widths):
-            msg = (
-                f"widths {', '.join(map(str, boundary.widths))}: Boundary IoU of volumes needs "
-                "widths in mm: --boundary=2mm (Python: surfaces=SurfaceOptions(widths=...))"
-            )
-            raise ValueError(msg)
-        if spacing is None and boundary.spacing != usual.spacing:
-            spacing = boundary.spacing
-        in_mm = volumes or any(tolerance.unit == "mm" for tolerance in boundary.tolerances)
-        if in_mm and spacing is None and not volumes:
-            msg = "tolerances in mm require the pixel size in mm: spacing=(H, W) (--spacing H,W)"
-            raise ValueError(msg)
-        plan = None
-        if volumes or self.surfaces is not None:
-            options = self._surface_options(boundary.tolerances, usual.tolerances)
-            how: Any = {"volumes": volumes, "in_mm": in_mm, "spacing": spacing}
-            plan = SurfacePlan.of(options, self.options, **how)
-        is_measured = not volumes and (boundary.widths or boundary.contours)
-        return boundary if is_measured else None, plan
-
-    def _surface_options(
-        self, tolerances: tuple[Tolerance, ...], usual: tuple[Tolerance, ...]
-    ) -> SurfaceOptions:
-        """The surface options given, or a convention with the tolerances of ``boundary``."""
-        from segiou.boundary.surfaces import CONVENTIONS, SurfaceOptions
-
-        if self.surfaces is not None and not isinstance(self.surfaces, str):
-            return self.surfaces
-        own = self.protocol.name
-        name = self.surfaces or (own if own in CONVENTIONS else "segiou")
-        if shares := [str(t) for t in tolerances if t.unit == "diagonal"]:
-            msg = (
-                f"tolerance {shares[0]}: surface tolerances cannot be relative to the diagonal; "
-                "use pixels, or mm such as '2mm'"
-            )
-            raise ValueError(msg)
-        is_challenge = name in CONVENTIONS and CONVENTIONS[name].is_challenge
-        given = () if is_challenge and tolerances == usual else tolerances
-        return SurfaceOptions.of(name, tolerances=tuple(tolerance.value for tolerance in given))
+    def plans(self, *, volumes: bool) -> tuple[Plan, ...]:
+        """Plans of the measures for such masks; ValueError if one does not fit them."""
+        spacing: Any = self.spacing
+        masks = Masks(volumes, spacing, "mm" if volumes else "")
+        return plans_of(self.measures, self.options, masks, self.protocol.name)
 
     @cached_property
     def sources(self) -> tuple[Source, Source]:
@@ -282,18 +217,6 @@ def _absolute(source: Source) -> Source:
     # All attributes of other sources are paths.
     paths = {name: str(Path(path).absolute()) for name, path in vars(source).items()}
     return type(source)(**paths)
-
-
-def measures_of(
-    measures: Iterable[Measure | str], objects: Any, labels: Any, spacing: Any = None
-) -> tuple[Measure, ...]:
-    """Resolve measures given by key or as objects; loads only the modules that they need."""
-    from segiou.measures.registry import measure_of, read_measures
-
-    several = [*read_measures(measures)]
-    if objects not in (None, False):
-        several.append(measure_of("objects").of(objects))
-    return tuple(one.fitted(labels, spacing) for one in several)
 
 
 def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing:

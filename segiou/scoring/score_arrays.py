@@ -11,7 +11,6 @@ import numpy as np
 
 from segiou._support.arguments import check_kind, check_several, read_several
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.counting.arrays import to_host
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding, count_windows
@@ -19,16 +18,18 @@ from segiou.counting.scores import scores_to_labels
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.windows import is_chunked
 from segiou.measures.measure import Masks
+from segiou.measures.registry import fitted, plans_of, read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
 from segiou.runs.image_counts import NO_FILES, Columns, ImageCount
 from segiou.runs.run import Run
-from segiou.scoring.job import measures_of
 from segiou.scoring.pair import PairScorer
 
 if TYPE_CHECKING:
+    from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.surfaces import SurfaceOptions
     from segiou.instances.object_files import ObjectOptions
+    from segiou.measures.measure import Measure
 
 _END = object()
 
@@ -106,14 +107,8 @@ def score(
     check_kind("name", name, str, "text")
     if ids is not None:
         check_several("ids", ids, "one id per image")
-    along = BoundaryOptions.of(boundary)
-    chosen = measures_of([*([along] if along else []), *measures], objects, labels, spacing)
-    header = Header(
-        classes,
-        load_protocol(protocol),
-        name,
-        plans=tuple(m.plan(classes, Masks()) for m in chosen),
-    )
+    short = {"boundary": boundary, "objects": objects, "surfaces": surfaces}
+    chosen = fitted(read_measures(measures, **short), labels, spacing)
     named = (getattr(measure, "source", "components") for measure in chosen)
     if sources := [source for source in named if source != "components"]:
         msg = (
@@ -121,7 +116,8 @@ def score(
             "(objects=True), files (score_folder), or ids (segiou.instances.PanopticCounts)"
         )
         raise ValueError(msg)
-    scorer = PairScorer(header)
+    header = Header(classes, load_protocol(protocol), name)
+    scorer: PairScorer | None = None
     decided: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
     first_values = {entry.name: entry.values[0] for entry in classes.pred_labels.classes}
     values = np.array([first_values[name] for name in classes.labels.class_names])
@@ -133,23 +129,26 @@ def score(
             else:
                 counted = matrix.count(t, p, mask=m, **decided)
             beside: bytes | None = None
-            if surfaces or header.counts_more:
+            if chosen:
                 pixels = np.asarray(to_host(t)), np.asarray(to_host(p))
                 if not argmax is threshold is None:
                     pixels = pixels[0], values.take(scores_to_labels(pixels[1], **decided))
-                if surfaces and scorer.header.plan("surfaces") is None:
-                    from segiou.boundary.surface_plan import SurfacePlan
-                    from segiou.boundary.surfaces import SurfaceOptions
-
-                    how: Any = {"volumes": pixels[0].ndim == 3, "spacing": spacing}
-                    plan = SurfacePlan.of(SurfaceOptions.of(surfaces), classes, **how)
-                    scorer = PairScorer(replace(header, plans=(*header.plans, plan)))
+                if scorer is None:
+                    scorer = PairScorer(_planned(header, chosen, pixels[0].ndim == 3, spacing))
                 beside = scorer.measured(*pixels, mask=m, tally=counted)
         except (ValueError, TypeError) as error:
             error.add_note(f"in image {image!r}")
             raise
         images.append(ImageCount.of(image, counted, NO_FILES, beside))
+    if scorer is None:
+        scorer = PairScorer(_planned(header, chosen, False, spacing))
     return Run(scorer.header, Columns.of(images).by_id())
+
+
+def _planned(header: Header, measures: Sequence[Measure], volumes: bool, spacing: Any) -> Header:
+    """The header with what is counted beside the pixels."""
+    masks = Masks(volumes, spacing)
+    return replace(header, plans=plans_of(measures, header.options, masks, header.protocol.name))
 
 
 def _together(

@@ -1,0 +1,209 @@
+"""A score of classes or structures as a function of sums over images."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_choice, check_kind
+from segiou._support.text import percent
+from segiou.labels.class_options import ClassOptions
+from segiou.measures.parts import Parts
+from segiou.metrics.ratio import Floats, ratio as divided
+
+Better = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score of each class or structure, and their mean.
+
+    The score is a function of sums over images, so that merging, resampling and
+    leaving images out are additions. :meth:`of_classes` and :meth:`of_names`
+    make the usual kind: one ratio per class and their mean.
+
+    Attributes
+    ----------
+    name : str
+        Name of the score, as ``--metric`` and ``--fail-under`` take it.
+    title : str
+        Name of the score in tables.
+    names : tuple of str
+        The K classes or structures.
+    sums : callable
+        Parts of N images → (N, F) numbers that add up.
+    evaluate : callable
+        (..., F) sums → (..., 1 + K) values, the mean first; NaN where undefined.
+    seen : callable, optional
+        Parts of N images → (N, K) bool: whether the truth contains the structure.
+    unit : str
+        Unit of the values, such as ``"mm"``; empty for ratios.
+    better : {"higher", "lower"}
+        Which values are better.
+    alone : callable, optional
+        Parts of N images → (N,) finite values, for scores that may be infinite.
+    rule : str
+        How the mean is made, in a word; empty for the mean of the classes.
+
+    Examples
+    --------
+    >>> score = Score("hd", "HD", ("liver",), lambda parts: parts["far"], lambda sums: sums,
+    ...               unit="mm", better="lower")
+    >>> score.shown(1.526), score.shown(float("inf"))
+    ('1.53 mm', '∞ mm')
+    """
+
+    name: str
+    title: str
+    names: tuple[str, ...]
+    sums: Callable[[Parts], NDArray[Any]] = field(repr=False)
+    evaluate: Callable[[NDArray[Any]], Floats] = field(repr=False)
+    seen: Callable[[Parts], NDArray[np.bool_]] | None = field(default=None, repr=False)
+    unit: str = ""
+    better: Better = "higher"
+    alone: Callable[[Parts], Floats] | None = field(default=None, repr=False)
+    rule: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("name", "title", "unit", "rule"):
+            check_kind(f"the {name} of a score", getattr(self, name), str, "text")
+        check_choice("better", self.better, ("higher", "lower"))
+        object.__setattr__(self, "names", tuple(map(str, self.names)))
+
+    @classmethod
+    def of_classes(
+        cls,
+        name: str,
+        title: str,
+        classes: ClassOptions,
+        numbers: Callable[[Parts], NDArray[Any]],
+        ratio: Callable[[NDArray[Any]], Floats],
+        *,
+        absent_is_zero: bool = False,
+        **more: Any,
+    ) -> Score:
+        """Make a score of every class and the mean over the included classes.
+
+        Parameters
+        ----------
+        name, title : str
+            As of the score.
+        classes : ClassOptions
+            The C classes.
+        numbers : callable
+            Parts of N images → (N, C, f) numbers that add up.
+        ratio : callable
+            (..., C, f) sums → (..., C) values; NaN where undefined.
+        absent_is_zero : bool
+            Whether undefined classes count 0 in the mean; left out by default.
+        **more
+            Other attributes of the score.
+
+        Returns
+        -------
+        Score
+        """
+        names, include = classes.labels.class_names, classes.include
+        more["absent_is_zero"] = absent_is_zero
+        return cls.of_names(name, title, names, include, numbers, ratio, **more)
+
+    @classmethod
+    def of_names(
+        cls,
+        name: str,
+        title: str,
+        names: Sequence[str],
+        include: NDArray[np.bool_] | Sequence[bool],
+        numbers: Callable[[Parts], NDArray[Any]],
+        ratio: Callable[[NDArray[Any]], Floats],
+        *,
+        absent_is_zero: bool = False,
+        **more: Any,
+    ) -> Score:
+        """Make a score of structures that need not be classes.
+
+        Parameters
+        ----------
+        name, title : str
+            As of the score.
+        names : sequence of str
+            The K structures.
+        include : array_like of bool, shape (K,)
+            Which of them the mean covers.
+        numbers, ratio, absent_is_zero, **more
+            As of :meth:`of_classes`.
+
+        Returns
+        -------
+        Score
+        """
+        taken = np.asarray(include, dtype=bool)
+
+        def sums(parts: Parts) -> NDArray[Any]:
+            found = np.asarray(numbers(parts))
+            return found.reshape(len(found), math.prod(found.shape[1:]))
+
+        def evaluate(flat: NDArray[Any]) -> Floats:
+            each = flat.shape[-1] // max(1, len(taken))
+            values = ratio(flat.reshape(*flat.shape[:-1], len(taken), each))
+            known = ~np.isnan(values) & taken
+            total = np.where(known, values, 0.0).sum(-1)
+            mean = divided(total, taken.sum() if absent_is_zero else known.sum(-1))
+            return np.concatenate([mean[..., None], values], axis=-1)
+
+        return cls(name, title, tuple(names), sums, evaluate, **more)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of its columns in tables of images: the mean, then ``NAME:STRUCTURE``."""
+        return (self.name, *(f"{self.name}:{name}" for name in self.names))
+
+    def values(self, total: Parts) -> Floats:
+        """Evaluate all images together.
+
+        Parameters
+        ----------
+        total : Parts
+            Parts of one or more images.
+
+        Returns
+        -------
+        ndarray of float64, shape (1 + K,)
+            The mean, then each structure.
+        """
+        return self.evaluate(self.sums(total).sum(0))
+
+    def of_images(self, parts: Parts) -> Floats:
+        """Evaluate each image.
+
+        Parameters
+        ----------
+        parts : Parts
+            Parts of N images.
+
+        Returns
+        -------
+        ndarray of float64, shape (N, 1 + K)
+        """
+        return self.evaluate(self.sums(parts))
+
+    def shown(self, value: float) -> str:
+        """Write a value for people: a ratio in per cent, anything else in its unit.
+
+        Parameters
+        ----------
+        value : float
+            A value of the score.
+
+        Returns
+        -------
+        str
+        """
+        if not self.unit or math.isnan(value):
+            return percent(value, "–")
+        return f"{'∞' if math.isinf(value) else f'{value:.2f}'} {self.unit}"

@@ -1,0 +1,184 @@
+"""The scores of a measure as a table that every format of a report renders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from segiou._support.text import Json
+from segiou.measures.score import Better, Score
+from segiou.metrics.ratio import Floats
+
+Kind = Literal["ratio", "distance", "count"]
+Limits = tuple[tuple[float, float] | None, ...]
+
+
+class Column(NamedTuple):
+    """A column of a table: one number per row, then one per mean row.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column for other programs.
+    title : str
+        Heading for people; tables of text leave out columns without one.
+    values, means : tuple of float
+        Numbers of the rows and of the mean rows.
+    kind : {"ratio", "distance", "count"}
+        How the numbers are written: per cent, in their unit, as integers.
+    unit : str
+        Unit of the numbers.
+    better : {"higher", "lower"}, optional
+        Which numbers are better; None if neither is.
+    limits : tuple of (float, float) or None
+        Interval limits of the rows, then of the mean rows; empty without intervals.
+    level : float
+        Level of the intervals.
+    digits : int
+        Decimal places of distances.
+    texts : tuple of str
+        Of the rows; shown in place of a number unless empty.
+    """
+
+    name: str
+    title: str
+    values: tuple[float, ...]
+    means: tuple[float, ...] = ()
+    kind: Kind = "ratio"
+    unit: str = ""
+    better: Better | None = "higher"
+    limits: Limits = ()
+    level: float = 0.95
+    digits: int = 2
+    texts: tuple[str, ...] = ()
+
+    @classmethod
+    def of_score(cls, score: Score, values: Floats, intervals: Any = None) -> Column:
+        """Make the column of a score from its mean and rows, with intervals if there are any."""
+        limits: Limits = ()
+        if intervals is not None:
+            by_name = {one.name: (one.low, one.high) for one in intervals.classes}
+            overall = (intervals.overall.low, intervals.overall.high)
+            limits = (*(by_name.get(name) for name in score.names), overall)
+        mean, *rows = values.tolist()
+        column = cls(score.name, score.title, tuple(rows), (mean,), limits=limits)
+        if intervals is not None:
+            column = column._replace(level=intervals.level)
+        kind: Kind = "distance" if score.unit else "ratio"
+        return column._replace(kind=kind, unit=score.unit, better=score.better)
+
+    def at(self, index: int) -> float:
+        """The number of a row, or after the rows of a mean row.
+
+        Parameters
+        ----------
+        index : int
+            Index of the row.
+
+        Returns
+        -------
+        float
+        """
+        return (*self.values, *self.means)[index]
+
+    def cells(self, index: int) -> Iterator[tuple[str, float]]:
+        """Name and number of a row, and the limits of its interval as ``NAME_low``, ``NAME_high``.
+
+        Parameters
+        ----------
+        index : int
+            Index of the row.
+
+        Yields
+        ------
+        tuple of str and float
+        """
+        yield self.name, self.at(index)
+        if self.limits and (ends := self.limits[index]) is not None:
+            yield from ((f"{self.name}_low", ends[0]), (f"{self.name}_high", ends[1]))
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """The scores of a measure in a report.
+
+    Attributes
+    ----------
+    key : str
+        Key of the measure.
+    title, about, note : str
+        Heading, explanation and footnote for people.
+    rows : tuple of str
+        Classes or structures.
+    columns : tuple of Column
+        Their numbers.
+    means : tuple of str
+        Names of the mean rows.
+    of : str
+        What a row is: ``"class"``, ``"structure"``.
+    empty : tuple of bool
+        For the rows, then the mean rows: whether nothing was there to score.
+    scores : mapping of str to tuple of float, optional
+        The mean and the rows of each score; by default those of the columns.
+    data : mapping, optional
+        Entries of the JSON report; by default one entry under the key.
+    """
+
+    key: str
+    title: str
+    about: str
+    rows: tuple[str, ...]
+    columns: tuple[Column, ...]
+    means: tuple[str, ...] = ("mean",)
+    note: str = ""
+    of: str = "class"
+    empty: tuple[bool, ...] = ()
+    scores: Mapping[str, tuple[float, ...]] | None = None
+    data: Mapping[str, Any] | None = None
+
+    def score(self, name: str, row: str = "") -> float | None:
+        """The mean of a score, or its value of a row.
+
+        Parameters
+        ----------
+        name : str
+            Name of the score.
+        row : str
+            A class or structure; the mean by default.
+
+        Returns
+        -------
+        float or None
+            None if the table does not have the score or the row.
+        """
+        if row and row not in self.rows:
+            return None
+        at = self.rows.index(row) if row else len(self.rows)
+        if self.scores is not None and name in self.scores:
+            return float(self.scores[name][at + 1 if row else 0])
+        column = next((c for c in self.columns if c.name == name), None)
+        if column is None or at >= len(self.rows) + len(column.means):
+            return None
+        return float(column.at(at))
+
+    def to_dict(self) -> dict[str, Json]:
+        """Entries of the JSON report."""
+        if self.data is not None:
+            return dict(self.data)
+        lines = [
+            {self.of: name} | dict(cell for column in self.columns for cell in column.cells(i))
+            for i, name in enumerate((*self.rows, *self.means))
+        ]
+        rows: list[Any] = lines[: len(self.rows)]
+        means: list[Any] = lines[len(self.rows) :]
+        units: Any = {column.name: column.unit for column in self.columns if column.unit}
+        return {
+            self.key: {
+                "title": self.title,
+                "rows": rows,
+                "means": means,
+                "units": units,
+                "note": self.note,
+            }
+        }
