@@ -49,6 +49,7 @@ UPWARD = {
     ("analysis/comparison.py", "Comparison.to_text", "report"),
     ("runs/run.py", "Run.report", "report"),
     ("runs/run.py", "", "report"),
+    ("scoring/evaluator.py", "", "report"),
     ("scoring/inspection.py", "Inspection.to_text", "report"),
 }
 

@@ -378,7 +378,7 @@ class SurfacePlan(Plan):
             "surfaces",
             "Surface distances",
             about,
-            tuple(self.structures),
+            tuple(self.structures) if summary else (),
             tuple(columns),
             (),
             surface_note(self.described()),
@@ -403,6 +403,8 @@ class SurfacePlan(Plan):
 
     def _exact(self, summary: Any) -> dict[str, tuple[float, ...]]:
         """The scores over the cases, computed without bins."""
+        if not summary:
+            return dict.fromkeys(self.scores, (math.nan,))
         found = {}
         for name in self.scores:
             key = name if name in summary[0] else f"{name}_{self.options.tolerances[0]:g}"

@@ -1,4 +1,3 @@
-from segiou.measures.evaluator import Evaluator as Evaluator
 from segiou.measures.measure import (
     Counted as Counted,
     ImageColumn as ImageColumn,
@@ -11,3 +10,4 @@ from segiou.measures.parts import Field as Field, Layout as Layout, Parts as Par
 from segiou.measures.registry import measure_keys as measure_keys, measure_of as measure_of
 from segiou.measures.score import Score as Score
 from segiou.measures.score_table import Column as Column, ScoreTable as ScoreTable
+from segiou.scoring.evaluator import Evaluator as Evaluator

@@ -409,7 +409,7 @@ def _decoded(
 
 
 def _cut_off(name: str) -> ValueError:
-    return ValueError(f"the counts of {name} are cut off")
+    return ValueError(f"{name} is cut off")
 
 
 def _varint(number: int) -> bytes:
@@ -428,5 +428,5 @@ def _read_varint(data: bytes, place: int) -> tuple[int, int]:
         place, shift = place + 1, shift + 7
         if byte < 0x80:
             return number, place
-    msg = "its counts are cut off"
+    msg = "a number of its counts is cut off"
     raise ValueError(msg)

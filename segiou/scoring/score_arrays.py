@@ -103,55 +103,83 @@ def score(
     """
     classes = ClassOptions.of(labels, **options)
     classes.warn_of_ignored_classes(stacklevel=2)
-    matrix = ConfusionMatrix.from_options(classes)
     check_kind("name", name, str, "text")
     if ids is not None:
         check_several("ids", ids, "one id per image")
     short = {"boundary": boundary, "objects": objects, "surfaces": surfaces}
     chosen = fitted(read_measures(measures, **short), labels, spacing)
-    named = (getattr(measure, "source", "components") for measure in chosen)
-    if sources := [source for source in named if source != "components"]:
-        msg = (
-            f"arrays have no {sources[0]!r} object ids; score connected components "
-            "(objects=True), files (score_folder), or ids (segiou.instances.PanopticCounts)"
-        )
-        raise ValueError(msg)
-    header = Header(classes, load_protocol(protocol), name)
-    scorer: PairScorer | None = None
+    scorer = ArrayScorer(Header(classes, load_protocol(protocol), name), chosen, spacing)
     decided: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
-    first_values = {entry.name: entry.values[0] for entry in classes.pred_labels.classes}
-    values = np.array([first_values[name] for name in classes.labels.class_names])
-    images = []
-    for image, t, p, m in _together(truth, pred, mask, ids):
-        try:
-            if m is argmax is threshold is None and (is_chunked(t) or is_chunked(p)):
-                counted: ConfusionCounts = count_windows(Encoding.of_classes(classes), t, p)
-            else:
-                counted = matrix.count(t, p, mask=m, **decided)
-            beside: bytes | None = None
-            if chosen:
-                pixels = np.asarray(to_host(t)), np.asarray(to_host(p))
-                if not argmax is threshold is None:
-                    pixels = pixels[0], values.take(scores_to_labels(pixels[1], **decided))
-                if scorer is None:
-                    scorer = PairScorer(_planned(header, chosen, pixels[0].ndim == 3, spacing))
-                beside = scorer.measured(*pixels, mask=m, tally=counted)
-        except (ValueError, TypeError) as error:
-            error.add_note(f"in image {image!r}")
-            raise
-        images.append(ImageCount.of(image, counted, NO_FILES, beside))
-    if scorer is None:
-        scorer = PairScorer(_planned(header, chosen, False, spacing))
+    images = [scorer.count(*each, **decided) for each in each_image(truth, pred, mask, ids)]
     return Run(scorer.header, Columns.of(images).by_id())
 
 
-def _planned(header: Header, measures: Sequence[Measure], volumes: bool, spacing: Any) -> Header:
-    """The header with what is counted beside the pixels."""
-    masks = Masks(volumes, spacing)
-    return replace(header, plans=plans_of(measures, header.options, masks, header.protocol.name))
+class ArrayScorer:
+    """Counts images that are arrays; the first shows whether they are volumes."""
+
+    def __init__(self, header: Header, measures: Sequence[Measure], spacing: Any = None) -> None:
+        sources = (getattr(measure, "source", "components") for measure in measures)
+        if others := [source for source in sources if source != "components"]:
+            msg = (
+                f"arrays have no {others[0]!r} object ids; score connected components "
+                "(objects=True), files (score_folder), or ids (segiou.instances.PanopticCounts)"
+            )
+            raise ValueError(msg)
+        self._empty, self._measures, self._spacing = header, measures, spacing
+        self._matrix = ConfusionMatrix.from_options(header.options)
+        values = {entry.name: entry.values[0] for entry in header.options.pred_labels.classes}
+        self._values = np.array([values[name] for name in header.options.labels.class_names])
+        self._scorer: PairScorer | None = None
+
+    @property
+    def header(self) -> Header:
+        """What the images are counted for; before the first, it is taken for no volume."""
+        return self._planned(volumes=False).header
+
+    def go_on(self, header: Header) -> None:
+        """Count further images for a header that others were counted for."""
+        self._scorer = PairScorer(header)
+
+    def _planned(self, *, volumes: bool) -> PairScorer:
+        if self._scorer is None:
+            masks, options = Masks(volumes, self._spacing), self._empty.options
+            plans = plans_of(self._measures, options, masks, self._empty.protocol.name)
+            return PairScorer(replace(self._empty, plans=plans))
+        return self._scorer
+
+    def count(
+        self,
+        image: str,
+        truth: Any,
+        pred: Any,
+        mask: Any = None,
+        *,
+        argmax: int | None = None,
+        threshold: float | None = None,
+        spacing: Sequence[float] | None = None,
+    ) -> ImageCount:
+        """Count an image; a spacing is that of its file."""
+        how: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
+        try:
+            if mask is argmax is threshold is None and (is_chunked(truth) or is_chunked(pred)):
+                encoding = Encoding.of_classes(self._empty.options)
+                counted: ConfusionCounts = count_windows(encoding, truth, pred)
+            else:
+                counted = self._matrix.count(truth, pred, mask=mask, **how)
+            beside: bytes | None = None
+            if self._measures:
+                pixels = np.asarray(to_host(truth)), np.asarray(to_host(pred))
+                if not argmax is threshold is None:
+                    pixels = pixels[0], self._values.take(scores_to_labels(pixels[1], **how))
+                scorer = self._scorer = self._planned(volumes=pixels[0].ndim == 3)
+                beside = scorer.measured(*pixels, mask=mask, spacing=spacing, tally=counted)
+        except (ValueError, TypeError) as error:
+            error.add_note(f"in image {image!r}")
+            raise
+        return ImageCount.of(image, counted, NO_FILES, beside)
 
 
-def _together(
+def each_image(
     truth: Any, pred: Any, mask: Any, ids: Iterable[Any] | None
 ) -> Iterator[tuple[str, Any, Any, Any]]:
     """Id, truth, prediction and mask of each image."""

@@ -220,20 +220,21 @@ def test_rows_of_another_length_are_refused(folder, damage):
         packed = damage(packed)
         values = (packed, checksum("b", packed))
         file.execute("UPDATE image SET measured = ?, measured_crc = ? WHERE id = 'b'", values)
-    with pytest.raises(RunFileError, match=r"is cut off|more was counted"):
+    with pytest.raises(RunFileError, match=r"is cut off|more counts"):
         _ = segiou.Run.open(path).surfaces
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda plan: {**plan, "structures": []},
-        lambda plan: {**plan, "structures": {"a": [3]}},
-        lambda plan: {**plan, "structures": {"a": ["0"]}},
-        lambda plan: {**plan, "structures": {"a": 0}},
-        lambda plan: {**plan, "spacing": [1]},
+        lambda plan: {**plan, "masks": {**plan["masks"], "spacing": [1]}},
+        lambda plan: {**plan, "masks": {**plan["masks"], "volumes": "yes"}},
+        lambda plan: {**plan, "masks": {**plan["masks"], "unit": "miles"}},
+        lambda plan: {**plan, "masks": None},
         lambda plan: {**plan, "options": {**plan["options"], "convention": "mine"}},
         lambda plan: {**plan, "options": {**plan["options"], "tolerances": ["x"]}},
+        lambda plan: {**plan, "options": {**plan["options"], "more": 1}},
+        lambda plan: {"options": plan["options"]},
         lambda plan: [plan],
     ],
 )
@@ -303,7 +304,9 @@ def test_boundary_alone_measures_the_surfaces_of_volumes(folder):
     assert (options.convention, options.tolerances) == ("segiou", (1.0, 2.0, 4.0))
     with pytest.raises(ValueError, match="2%: surface tolerances cannot be relative"):
         scored(folder, boundary=BoundaryOptions(tolerances="2%"))
-    with pytest.raises(ValueError, match="widths 1%, 3: Boundary IoU of volumes has widths in mm"):
+    with pytest.raises(
+        ValueError, match="widths 1%, 3: Boundary IoU of volumes needs"
+    ):
         scored(folder, boundary=BoundaryOptions(widths=["1%", 3]))
 
 
