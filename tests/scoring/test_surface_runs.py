@@ -304,9 +304,7 @@ def test_boundary_alone_measures_the_surfaces_of_volumes(folder):
     assert (options.convention, options.tolerances) == ("segiou", (1.0, 2.0, 4.0))
     with pytest.raises(ValueError, match="2%: surface tolerances cannot be relative"):
         scored(folder, boundary=BoundaryOptions(tolerances="2%"))
-    with pytest.raises(
-        ValueError, match="widths 1%, 3: Boundary IoU of volumes needs"
-    ):
+    with pytest.raises(ValueError, match="widths 1%, 3: Boundary IoU of volumes needs"):
         scored(folder, boundary=BoundaryOptions(widths=["1%", 3]))
 
 
