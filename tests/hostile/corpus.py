@@ -57,6 +57,21 @@ def saved(image: Image.Image, kind: str, **options: object) -> bytes:
     return out.getvalue()
 
 
+def interlaced(values: np.ndarray) -> bytes:
+    """A grey PNG in seven passes."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        checksum = struct.pack(">I", zlib.crc32(name + data))
+        return struct.pack(">I", len(data)) + name + data + checksum
+
+    starts = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2))
+    passes = [values[y::down, x::across] for x, y, across, down in (*starts, (0, 1, 1, 2))]
+    rows = b"".join(b"\0" + row.tobytes() for part in passes for row in part)
+    header = struct.pack(">IIBBBBB", values.shape[1], values.shape[0], 8, 0, 0, 0, 1)
+    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
 def sound_files() -> list[Sound]:
     """Small masks in every format that is read."""
     values = labels()
@@ -65,6 +80,7 @@ def sound_files() -> list[Sound]:
     palette.putpalette([i for k in range(256) for i in (k, 255 - k, k // 2)])
     wide = Image.fromarray(values.astype(np.uint16))
     bits = Image.fromarray(values > 1)
+    text = b"P2 36 21 4\n" + b"\n".join(b" ".join(b"%d" % v for v in row) for row in values)
     files = [
         ("grey.png", saved(grey, "PNG"), values, True),
         ("palette.png", saved(palette, "PNG"), values, True),
@@ -72,6 +88,10 @@ def sound_files() -> list[Sound]:
         ("bits.png", saved(bits, "PNG"), (values > 1).astype(np.uint8), True),
         ("grey.bmp", saved(grey, "BMP"), values, False),
         ("grey.pgm", saved(grey, "PPM"), values, False),
+        ("dark.pgm", b"P5\n# labels\n36 21\n7\n" + values.tobytes(), values, False),
+        ("wide.pgm", b"P5 36 21 999\n" + values.astype(">u2").tobytes(), values, False),
+        ("text.pgm", text, values, False),
+        ("passes.png", interlaced(values), values, True),
     ]
     for name, options in (
         ("open.tif", {}),
