@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from importlib import import_module
 from typing import Any, NamedTuple
 
 _NODATA, _SCALE, _TIE_POINTS, _TRANSFORM, _KEYS = 42113, 33550, 33922, 34264, 34735
@@ -70,9 +71,12 @@ class Raster(NamedTuple):
 
     def _other_place(self, pred: Raster, shape: tuple[int, ...]) -> str:
         """How a custom coordinate system differs; empty if both place the corners alike."""
-        named = f"coordinate system {pred.crs}, but its truth has {self.crs}"
+        named = " but its truth has ".join(
+            "a custom coordinate system" if one.keys else f"coordinate system {one.crs}"
+            for one in (pred, self)
+        )
         try:
-            from rasterio.warp import transform
+            transform: Any = import_module("rasterio.warp").transform
         except ImportError:
             return f"{named}, and comparing them needs pip install 'segiou[geo]'"
         affine = self.affine or (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
@@ -90,11 +94,11 @@ class Raster(NamedTuple):
 
 def _system(raster: Raster) -> Any:
     """The coordinate system of a raster, parsed by GDAL."""
-    import rasterio
     import tifffile
 
     if not raster.keys:
         return raster.crs
+    rasterio: Any = import_module("rasterio")
     file = io.BytesIO()
     tags = [(code, kind, len(value), value, True) for code, kind, value in raster.keys]
     tags.append((_SCALE, "d", 3, (1.0, 1.0, 0.0), True))

@@ -207,7 +207,7 @@ def _check_low_bytes(data: bytes, mask: RawMask, path: str | Path) -> None:
     with Image.open(io.BytesIO(data)) as image:
         # In the other byte order, the low bytes become the high ones.
         (kind, box, offset, mode), *_ = image.tile
-        image.tile = [type(image.tile[0])(kind, box, offset, mode.replace("16B", "16L"))]
+        image.tile = [type(image.tile[0])(kind, box, offset, str(mode).replace("16B", "16L"))]
         low = np.asarray(image)[..., :3]
     if not np.array_equal(low, mask.values):
         raise MaskError(path, "has 16 bits per channel; save colours with 8 bits")

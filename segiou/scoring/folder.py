@@ -297,7 +297,7 @@ def _score_into(
     nodata: int | None,
 ) -> list[Problem]:
     """Score the pairs in ``todo``; returns their problems."""
-    how = job.allow_lossy, job.resize_pred, job.geometry, nodata
+    how: Any = (job.allow_lossy, job.resize_pred, job.geometry, nodata)
     scorer = PairScorer(header, *job.sources, *how)
     skipped: list[Problem] = []
     done = len(pairs) - len(todo)
