@@ -54,6 +54,7 @@ def drawings() -> dict[str, Callable[[], Any]]:
 
 def screenshots(folder: Path) -> None:
     """Show the page of the demo in Chromium: its top, and the images with wrong pixels of a class."""
+    from PIL import Image
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
@@ -69,7 +70,8 @@ def screenshots(folder: Path) -> None:
             )
             view.goto(Path(page).as_uri() + part)
             view.wait_for_timeout(1500)
-            view.screenshot(path=folder / f"{name}.png")
+            picture = Image.open(BytesIO(view.screenshot())).convert("RGB").quantize(4 * COLORS)
+            picture.save(folder / f"{name}.png", optimize=True)
         browser.close()
 
 

@@ -175,9 +175,9 @@ def _object_page(module: ModuleType, path: str, name: str, title: str, related: 
 
 
 def _module(path: str, name: str) -> list[str]:
-    """Describe a module; a class that Keras decorates cannot be described without it."""
-    if name == "keras" and find_spec("keras") is None:
-        return ["Install Keras to build this page.", ""]
+    """Describe a module; a class that a framework decorates cannot be described without it."""
+    if name in ("keras", "mmengine") and find_spec(name) is None:
+        return [f"Install {name} to build this page.", ""]
     lines = [f".. automodule:: {path}.{name}", "   :members:"]
     # Other modules give it again.
     return lines + ([] if name == "images" else ["   :exclude-members: ImageCounts"]) + [""]

@@ -23,7 +23,7 @@ extensions = [
     "sphinx_copybutton",
 ]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "_static"]
+exclude_patterns = ["_build", "_static", "jupyter_execute"]
 # Examples contain "…" for omitted code.
 suppress_warnings = ["mystnb.unknown_mime_type", "misc.highlighting_failure"]
 
@@ -31,7 +31,7 @@ autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"
 # The API pages of the hooks do not need the frameworks.
 FRAMEWORKS = (
-    *("accelerate", "flax", "ignite", "jax", "lightning", "mmengine"),
+    *("accelerate", "flax", "ignite", "jax", "lightning"),
     *("torch", "torchmetrics", "transformers"),
 )
 autodoc_mock_imports = [name for name in FRAMEWORKS if find_spec(name) is None]
