@@ -27,7 +27,8 @@ def demo(parsed: argparse.Namespace) -> int:
     truth, model_a, model_b = folders.truth, folders.model_a, folders.model_b
     labels = ("--labels", folders.labels)
     folder = harmless(parsed.dir)
-    write(f"Wrote synthetic street scenes and two models' predictions to {folder}/\n")
+    about = f"Wrote synthetic street scenes and two models' predictions to {folder}/"
+    write(f"{wrapped(about, stdout_width())}\n")
     for pred in (model_a, model_b):
         write("\n")
         _show_command("score", truth, pred, *labels)

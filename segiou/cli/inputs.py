@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from segiou._support.arguments import check_integer
 from segiou._support.files import is_device, read_rows
 from segiou._support.optional import import_extra
-from segiou._support.text import csv_name, listed
+from segiou._support.text import csv_name, listed, plural
 from segiou.cli.console import note, progress_bar
 from segiou.cli.options import option_of
 from segiou.cli.thresholds import Threshold, check_thresholds, read_thresholds
@@ -209,7 +209,8 @@ def check_findings(parsed: argparse.Namespace) -> None:
     _check_resampling(parsed)
     names = parsed.names.split(",") if parsed.names else []
     if names and len(names) != len(parsed.model):
-        msg = f"--names {parsed.names}: got {len(names)} names for {len(parsed.model)} models"
+        given = plural(len(names), "name")
+        msg = f"--names {parsed.names}: got {given} for {len(parsed.model)} models"
         raise ValueError(msg)
     if len(set(names)) < len(names):
         msg = f"--names {parsed.names}: names must be unique"

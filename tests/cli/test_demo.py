@@ -160,7 +160,7 @@ def test_replaces_an_earlier_demo_and_leaves_other_files(tmp_path):
 @pytest.mark.parametrize("name", ["thesis.docx", "labels.toml"])
 def test_refuses_a_folder_with_other_things(tmp_path, name):
     (tmp_path / name).write_text('name = "mine"\n')
-    with pytest.raises(FileExistsError, match=r"not empty.*name a new or empty folder"):
+    with pytest.raises(FileExistsError, match=r"not empty.*choose a new or empty folder"):
         write_demo(tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == [name]
 

@@ -96,7 +96,7 @@ def test_thresholds_and_intervals(coco, tmp_path, capsys):
     assert main([*plain, "--fail-under", "pq=0.5"]) == 2
     assert "objects are not measured; score with --objects" in capsys.readouterr().err
     assert main([*plain, "--worst", "1", "--worst-by", "objects_missed"]) == 2
-    assert "score objects too: --objects" in capsys.readouterr().err
+    assert "to score objects, use --objects" in capsys.readouterr().err
     assert main([*plain, "--objects", "--things", "99"]) == 2
     assert "things: no class 99" in capsys.readouterr().err
     with pytest.raises(SystemExit):
@@ -201,4 +201,4 @@ def test_a_least_size_in_mm_of_images_needs_a_spacing(capsys):
     assert in_mm["classes"] == pixels["classes"]
     assert in_mm["options"]["spacing"] == [0.5, 0.5]
     assert main([*command[:-1], "small"]) == 2
-    assert "min_size is 'small'; give pixels, such as 50" in capsys.readouterr().err
+    assert "invalid min_size 'small'" in capsys.readouterr().err

@@ -29,12 +29,12 @@ def many(tmp_path):
 def test_equal_problems_are_told_together(many, capsys):
     assert main(many) == 3
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "segiou: 30 problems:"
-    assert lines[1].startswith("  30 files: has undeclared values: 9; add them")
-    assert lines[1].endswith("--ignore 9")
-    assert lines[2].endswith("truth/00.png [9: 1 px]")
-    assert lines[5] == "    and 27 more"
-    assert len(lines) == 7
+    assert lines[0].startswith("segiou: 30 files in ")
+    assert "truth have undeclared values: 9; add them" in lines[0]
+    assert lines[0].endswith("--ignore 9")
+    assert lines[1] == "  00.png, 01.png, 02.png and 27 more"
+    assert lines[2].startswith("Full list: --problems FILE")
+    assert len(lines) == 3
 
 
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
@@ -50,11 +50,31 @@ def test_all_of_them_go_into_a_file(many, capsys, tmp_path, on_error):
 def test_left_out_pairs_are_told_together_from_a_run_file_too(many, capsys, tmp_path):
     run = str(tmp_path / "r.sqlite")
     assert main([*many, "--on-error", "skip", "--run", run]) == 3
-    said = capsys.readouterr().err
-    assert len(said.splitlines()) == 5
-    assert "skipped: 30 files: has undeclared values: 9;" in said
+    *said, written = capsys.readouterr().err.splitlines()
+    assert said[0] == "segiou: skipped:"
+    assert "truth have undeclared values: 9;" in said[1]
+    assert written == f"segiou: wrote {run}"
     main(["report", run])
-    assert capsys.readouterr().err == said
+    # Values are stored as text only.
+    assert capsys.readouterr().err.splitlines() == said
+
+
+def test_json_lists_skipped_pairs_even_if_quiet(many, capsys):
+    assert main([*many, "--on-error", "skip", "--format", "json", "--quiet"]) == 3
+    out, err = capsys.readouterr()
+    found = json.loads(out)["problems"]
+    assert [Path(problem["file"]).name for problem in found] == [f"{i:02}.png" for i in range(30)]
+    assert all("undeclared values: 9" in problem["problem"] for problem in found)
+    assert err == ""
+
+
+def test_written_files_are_named_unless_quiet(many, capsys, tmp_path):
+    page, table = tmp_path / "report.html", tmp_path / "table.csv"
+    command = [*many, "--ignore", "9", "--html", str(page), "--output", str(table)]
+    assert main([*command, "-q"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(command) == 0
+    assert capsys.readouterr().err == f"segiou: wrote {table} and {page}\n"
 
 
 def test_a_file_without_problems_says_so(capsys, tmp_path):
@@ -72,8 +92,8 @@ def test_names_cannot_break_lines_or_move_the_cursor(capsys, tmp_path):
     command = ["score", str(tmp_path / "truth"), str(tmp_path / "pred"), "--labels", "2"]
     assert main(command) == 3
     said = capsys.readouterr().err
-    assert len(said.splitlines()) == 2
-    assert r"truth/a\nb\x1b[2J.png: has values" in said
+    assert len(said.splitlines()) == 1
+    assert r"truth/a\nb\x1b[2J.png: has undeclared values" in said
     assert main([*command, "--ignore", "9", "--worst", "1"]) == 0
     shown = capsys.readouterr().out
     assert r"a\nb\x1b[2J " in shown
@@ -136,7 +156,7 @@ def test_a_part_without_pairs_is_empty_and_merges(capsys, tmp_path):
         assert main([*command, *shard, "--output", str(tmp_path / "r.json")]) == 0
         pairs = json.loads((tmp_path / "r.json").read_text())["pairs"]
         said = capsys.readouterr().err
-        assert (f"part {part} of 8 holds none of the few pairs" in said) == (pairs == 0)
+        assert (f"part {part} of 8 has no pairs" in said) == (pairs == 0)
         empty += pairs == 0
     assert empty >= 2
     merged = str(tmp_path / "all.sqlite")

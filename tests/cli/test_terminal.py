@@ -141,7 +141,7 @@ def test_progress_says_how_fast_how_long_still_and_how_many_problems():
 
     assert shown() == "12 of 174 pairs"
     assert shown(total=None, completed=0) == "0 of ? pairs"
-    assert shown(speed=35.4, time_remaining=5.0) == "12 of 174 pairs, 35 a second, 5 s left"
+    assert shown(speed=35.4, time_remaining=5.0) == "12 of 174 pairs, 35 per second, 5 s left"
     assert shown(speed=1.26, time_remaining=128) == (
         "12 of 174 pairs, 1.3 a second, 2 min 8 s left"
     )
@@ -200,7 +200,7 @@ def test_output_has_the_same_letter_everywhere(inside, command, value):
 
 def test_help_keeps_the_capitals_of_names(inside):
     assert "print one as TOML." in inside("labelsets", "--help").stdout
-    assert "to try IoU on" in inside("explore", "--help").stdout
+    assert "interactive page about IoU" in inside("explore", "--help").stdout
 
 
 def test_an_infinite_distance_is_said_in_ascii_and_in_its_column():
@@ -270,7 +270,7 @@ def test_a_closed_stdout_is_said(command):
 
 def test_stdout_may_be_closed_where_nothing_is_written_to_it(tmp_path):
     done = in_shell(f"{shlex.join(SCORE)} --output {tmp_path}/r.json >&-")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, f"segiou: wrote {tmp_path}/r.json\n")
     assert json.loads((tmp_path / "r.json").read_text())["pairs"] == 6
 
 

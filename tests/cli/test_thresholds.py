@@ -28,13 +28,13 @@ from segiou.runs.run import Run
         ("dice:pole=0.99", 1, "threshold failed: dice:pole is 64.95 %, below 99"),
         ("recall:sky=0.5", 0, ""),
         ("precision:sky=1", 1, "threshold failed: precision:sky is 96.88 %, below 100"),
-        ("speed=3", 2, "write NAME=VALUE with a name of miou"),
-        ("miou=70", 2, "no score is above 1; for 70 % write 0.7"),
+        ("speed=3", 2, "expected NAME=VALUE, where NAME is one of mean_iou"),
+        ("miou=70", 2, "threshold must be at most 1; for 70 %, use 0.7"),
         ("boundary_iou=0.5", 2, "boundaries are not measured; score with --boundary"),
         ("surface_dice=0.5", 2, "surfaces are not measured; score with --surface"),
         ("miou=nan", 2, "'nan' is not a number"),
         ("miou=high", 2, "'high' is not a number"),
-        ("iou:unicorn=0", 2, "no such class"),
+        ("iou:unicorn=0", 2, "unknown class"),
     ],
 )
 def test_thresholds(inside, threshold, code, said):

@@ -71,8 +71,8 @@ def test_missing_pairs_are_named_left_out_and_come_back(score, tmp_path, reads):
     run = score(run=tmp_path / "r.sqlite")
     assert len(run) == 11
     assert [str(p) for p in run.skipped] == [
-        f"{tmp_path}/truth/scene2/05.png: was scored before and is missing now; "
-        "it is not in the totals"
+        f"{tmp_path}/truth/scene2/05.png: was scored earlier but is now missing; "
+        "excluded from the totals"
     ]
     assert run.total() == score().total()
     for side in ("truth", "pred"):
@@ -188,7 +188,7 @@ def test_a_missing_shard_is_an_error_unless_it_is_accepted(score, tmp_path, caps
     )
     assert not (tmp_path / "m.sqlite").exists()
     assert main([*merge, "--partial"]) == 0
-    assert "it is not complete: part 2 of 3 is missing" in capsys.readouterr().err
+    assert "incomplete: part 2 of 3 is missing" in capsys.readouterr().err
     assert main(["report", str(tmp_path / "m.sqlite")]) == 0
     found = capsys.readouterr()
     assert "not complete: part 2 of 3 is missing (12 pairs in all)" in " ".join(found.out.split())

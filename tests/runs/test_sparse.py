@@ -47,7 +47,7 @@ def test_decoding_undoes_encoding(case):
     ("blob", "text"),
     [
         (b"\x01", "a count has no cell"),
-        (b"\x01\x80", "cut off"),
+        (b"\x01\x80", "truncated"),
         (b"\x00\x05", "outside the table"),
         (b"\x07\x05", "outside the table"),
         (b"\x04\x05\x03\x05", "outside the table"),
