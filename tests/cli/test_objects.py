@@ -101,7 +101,7 @@ def test_thresholds_and_intervals(coco, tmp_path, capsys):
     assert "things: no class 99" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["score", "--objects", *plain[1:]])
-    assert "/truth' invalid choice components, coco, cityscapes, kitti" in capsys.readouterr().err
+    assert "/truth'; choose from components, coco, cityscapes, kitti" in capsys.readouterr().err
     assert main([*plain, "--things", "car"]) == 2
     assert "--things has no effect without --objects" in capsys.readouterr().err
 

@@ -99,7 +99,7 @@ def test_images_that_are_no_folder(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--output", "r.xyz"], "the ending '.xyz' means no format"),
+        (["--output", "r.xyz"], "unknown extension '.xyz'"),
         (["--protocol", "mine"], "unknown protocol 'mine'"),
         (["--protocol", "detectron"], "did you mean detectron2?"),
         (["--exclude", "buildng"], "did you mean building?"),
@@ -131,7 +131,7 @@ def test_images_that_are_no_folder(capsys, tmp_path):
         (["--intervals", "--seed", "-1"], "--seed: expected an integer ≥ 0, got '-1'"),
         (["--group-by", "("], "'(' is not a regular expression"),
         (["--group-by", "no.csv:drive"], "--group-by no.csv:drive: no.csv: does not exist"),
-        (["--group-by", "none", "--blocks", "3"], "leave one of them out"),
+        (["--group-by", "none", "--blocks", "3"], "pass only one of them"),
         (["--ignore", "1" + 20 * "0"], "is not a valid mask value"),
         (["--exclude", "unicorn"], "unknown class 'unicorn'"),
     ],
@@ -143,7 +143,7 @@ def test_options_of_a_report(capsys, options, said):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([*COMPARE, "--metric", "beauty"], "no metric 'beauty'; there are iou, dice"),
+        ([*COMPARE, "--metric", "beauty"], "unknown metric 'beauty'; choose from iou, dice"),
         ([*COMPARE, "--metric", "dise"], "did you mean dice?"),
         ([*COMPARE, "--names", "one"], "got 1 name for 2 models"),
         ([*COMPARE, "--names", "one,one"], "names must be unique"),
@@ -215,7 +215,7 @@ def broken_pairs(root: Path, *names: str) -> list[str]:
 
 def test_intervals_over_one_image(capsys, tmp_path):
     said = refused(capsys, [*broken_pairs(tmp_path, "a"), "--intervals"])
-    assert "there is 1 image to resample and at least 2 are needed" in said
+    assert "there is 1 image to resample" in said
     assert "drop --intervals, --group-by and --blocks, or score more images" in said
 
 
@@ -309,7 +309,7 @@ def test_a_file_against_a_folder(capsys, tmp_path):
     assert "is a file, not a folder; pass two folders or two files" in capsys.readouterr().err
     assert main(["score", str(tmp_path / "a.png"), "no.png", "--labels", "2"]) == 3
     said = capsys.readouterr().err
-    assert said == "segiou: 1 problem:\n  no.png: does not exist\n"
+    assert said == "segiou: no.png: does not exist\n"
 
 
 def test_swapped_folders_are_asked_about(capsys, tmp_path):

@@ -143,7 +143,7 @@ def test_progress_says_how_fast_how_long_still_and_how_many_problems():
     assert shown(total=None, completed=0) == "0 of ? pairs"
     assert shown(speed=35.4, time_remaining=5.0) == "12 of 174 pairs, 35 per second, 5 s left"
     assert shown(speed=1.26, time_remaining=128) == (
-        "12 of 174 pairs, 1.3 a second, 2 min 8 s left"
+        "12 of 174 pairs, 1.3 per second, 2 min 8 s left"
     )
     assert shown(time_remaining=7500).endswith(", 2 h 5 min left")
     assert shown(fields={"problems": 1}).endswith(", 1 problem")
