@@ -146,7 +146,7 @@ def test_ignoring_a_class_is_warned_about(inside):
     truth, options = str(STREETS / "truth"), [*LABELS, "--ignore", "sky"]
     for command in (["explain", truth, MODELS[0]], ["compare", *MODELS, "--truth", truth]):
         done = inside(*command, *options)
-        assert done.stderr.startswith("segiou: ignored values belong to the declared class 'sky'")
+        assert done.stderr.startswith("segiou: ignore includes values of the declared class 'sky'")
         assert len(done.stderr.splitlines()) == 1
         assert inside(*command, *options, "--quiet").stderr == ""
 
