@@ -1,7 +1,7 @@
 """Entry point of the command, for the console script and ``python -m segiou``."""
 
 # The module signal imports enum, during which Ctrl-C would end in a traceback.
-import _signal
+import _signal  # type: ignore[import-not-found]
 import os
 import sys
 
