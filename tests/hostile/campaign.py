@@ -20,6 +20,8 @@ import tempfile
 import time
 import warnings
 from collections import Counter
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +96,8 @@ def main() -> int:
     # Room for the threads that libraries start; what a file makes us take comes on top.
     resource.setrlimit(resource.RLIMIT_AS, (MEGABYTES << 20, MEGABYTES << 20))
     warnings.simplefilter("error")
+    with suppress(ImportError):
+        import_module("rasterio")  # here, or the first TIFF for GDAL would be slow
     outcomes: Counter[str] = Counter()
     wrong: list[str] = []
     slowest = 0.0

@@ -143,7 +143,7 @@ def test_loops_of_links_end(tmp_path):
         save(tmp_path / side / "a.png")
         (tmp_path / side / "again").symlink_to(tmp_path / side)
         (tmp_path / side / "loop.png").symlink_to(tmp_path / side / "loop.png")
-    with pytest.raises(DataError, match=r"loop\.png: cannot be read: Too many levels of symbolic"):
+    with pytest.raises(DataError, match="cannot be read: Too many levels of symbolic"):
         segiou.score_folder(tmp_path / "t", tmp_path / "p", labels=2)
     run = segiou.score_folder(tmp_path / "t", tmp_path / "p", labels=2, on_error="skip")
     assert run.ids == ("a",)
