@@ -18,6 +18,7 @@ from segiou.counting.counts import ConfusionCounts
 from segiou.labels.label_set import LabelSet, hex_color
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats, ratio
+from segiou.report.case_tables import CaseTable, case_tables
 from segiou.report.image_table import EXAMPLES, ImageTable, choose, image_table
 from segiou.report.measured import first_distance, measured_tables, texts_of_cases
 from segiou.report.page import assemble, bootstrap_text, class_colors, count, plural
@@ -143,6 +144,7 @@ def render_report(
         **_confusions(report),
         "measured": measured_tables(report),
         **_distance_boxes(report),
+        "cases": _cases(report, run),
         "spread": distribution(report),
     }
     return render_page(
@@ -323,6 +325,13 @@ def histogram(values: Floats, number: int, low: float, high: float) -> dict[str,
     edges[-1] = np.nextafter(edges[-1], np.inf)
     bins = zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
     return {"bins": tuple(bins), "most": int(counts.max())}
+
+
+def _cases(report: Report, run: Run | None) -> dict[str, list[CaseTable]]:
+    """Tables of images by structure for each table of a measure."""
+    plans = () if run is None else run.plans
+    both = zip(report.tables, plans, strict=False)
+    return {table.key: case_tables(run, plan) for table, plan in both if run is not None}
 
 
 def _confusions(report: Report) -> dict[str, Any]:

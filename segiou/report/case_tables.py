@@ -1,0 +1,92 @@
+"""Tables of images by structure: the scores of a measure in each image, for pages."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from segiou._support.files import printable
+from segiou.report.image_table import LISTED
+from segiou.report.wording import cell
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from segiou.measures.measure import ImageColumn, Plan
+    from segiou.runs.run import Run
+
+#: Images of a table, and cells of all tables of a measure, at most.
+_ROWS, _CELLS = 500, 20_000
+
+
+class CaseTable(NamedTuple):
+    """One score of a measure in every image."""
+
+    key: str
+    title: str
+    heads: tuple[str, ...]
+    first: str
+    rows: list[tuple[str, list[tuple[str, str]]]]
+    """The id of each image, and for each column a value to sort by and its text."""
+    left: int
+
+
+def case_tables(run: Run, plan: Plan) -> list[CaseTable]:
+    """A table per score, the worst images first; none for very many images."""
+    if len(run) > LISTED:
+        return []
+    parts = run.parts(plan.key)
+    values = plan.columns(parts)
+    groups: dict[str, list[ImageColumn]] = {}
+    for column in plan.image_columns:
+        groups.setdefault(column.name.partition(":")[0], []).append(column)
+    titles = {name: score.title for name, score in plan.scores.items()}
+    most = max(1, min(_ROWS, _CELLS // max(1, len(values))))
+    return [
+        _table(run.ids, plan, name, titles.get(name, name), columns, values, most)
+        for name, columns in groups.items()
+        if any(":" in column.name for column in columns)
+    ]
+
+
+def _table(
+    ids: tuple[str, ...],
+    plan: Plan,
+    name: str,
+    title: str,
+    columns: list[ImageColumn],
+    values: dict[str, NDArray[Any]],
+    most: int,
+) -> CaseTable:
+    lower = columns[0].better == "lower"
+    worst = [_worst([values[c.name][i] for c in columns], lower=lower) for i in range(len(ids))]
+    order = sorted(range(len(ids)), key=lambda i: worst[i])[:most]
+    rows = [(ids[i], [_cell(c, values[c.name][i]) for c in columns]) for i in order]
+    unit = f", {columns[0].unit}" if columns[0].unit else ""
+    return CaseTable(
+        f"{plan.key}-{name}",
+        f"{title.removesuffix(' median')}{unit}",
+        tuple(printable(c.name.partition(":")[2] or "mean") for c in columns),
+        "descending" if lower else "ascending",
+        rows,
+        len(ids) - len(order),
+    )
+
+
+def _worst(values: list[np.floating[Any]], *, lower: bool) -> tuple[bool, float]:
+    """What puts the worst images first, and those without a score last."""
+    known = [float(value) for value in values if not math.isnan(value)]
+    if not known:
+        return True, 0.0
+    return False, -max(known) if lower else min(known)
+
+
+def _cell(column: ImageColumn, value: Any) -> tuple[str, str]:
+    number = float(value)
+    if math.isnan(number):
+        return "nan", "–"
+    if column.kind == "count":
+        return str(int(number)), str(int(number))
+    text = "∞" if math.isinf(number) else f"{number:.2f}"
+    return repr(number), text if column.kind == "distance" else cell(number)
