@@ -55,11 +55,15 @@ static int read_axes(Scores *scores, const Py_buffer *view, const Py_buffer *lab
                      MAX_CLASSES);
         return -1;
     }
-    int ndim = view->ndim - 1, fits = ndim == labels->ndim && labels->itemsize == 1;
+    int ndim = view->ndim - 1, fits = ndim == labels->ndim;
+    scores->is_wide = view->shape[0] > 256;
+    fits = fits && labels->itemsize == 1 + scores->is_wide;
+    fits = fits && (!scores->is_wide || view->itemsize > 1);
     for (int axis = 0; fits && axis < ndim; axis++)
         fits = view->shape[1 + axis] == labels->shape[axis];
     if (!fits || ndim > MAX_AXES) {
-        PyErr_SetString(PyExc_ValueError, "labels must be bytes, one for each pixel of the scores");
+        PyErr_SetString(PyExc_ValueError, "labels must have one byte per pixel, or two for more "
+                                          "than 256 classes");
         return -1;
     }
     scores->data = view->buf;

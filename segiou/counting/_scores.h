@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MAX_CLASSES 256 /* labels are bytes */
+#define MAX_CLASSES 65536 /* labels are bytes, or 16 bits for more than 256 classes */
 #define BLOCK 1024      /* pixels that are compared at once: their best scores stay in cache */
 #define CHUNK 128       /* of them, for which is fetched ahead at once */
 #define CACHE_LINE 64
@@ -40,7 +40,7 @@ typedef struct {
  * whose classes are contiguous, and as many as FEWEST_BYTES_OF_ROW. The stride is from plane to
  * plane, or from pixel to pixel. Returns whether a score is NaN; then the labels mean nothing. */
 typedef int (*Argmax)(const char *first, ptrdiff_t stride, size_t classes, size_t n, Key key,
-                      uint8_t *labels);
+                      void *labels, int is_wide);
 #define FEWEST_BYTES_OF_ROW 192
 
 /* Whether each score is above a threshold, given as its bits. */
@@ -72,12 +72,12 @@ typedef struct {
     Axes axes; /* of the pixels */
     size_t classes;
     ptrdiff_t class_stride;
-    int has_threshold;
+    int has_threshold, is_wide; /* is_wide: labels of 16 bits */
     uint64_t threshold;
 } Scores;
 
 /* Labels of all pixels, contiguous in the order of the axes; the axes may be merged. Returns
  * whether a score is NaN, and then stops early, or -1 where memory ran out. */
-int decide_all(const ScoreLoops *loops, Scores *scores, uint8_t *labels);
+int decide_all(const ScoreLoops *loops, Scores *scores, char *labels);
 
 #endif

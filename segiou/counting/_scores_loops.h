@@ -73,7 +73,7 @@ TARGET static inline void NAME(take_planes)(const char *four, ptrdiff_t stride, 
 
 TARGET static inline int NAME(argmax_of_keys)(const char *first, ptrdiff_t stride,
                                               size_t classes, size_t n, int is_float,
-                                              UINT constant, uint8_t *restrict labels)
+                                              UINT constant, void *restrict labels, int is_wide)
 {
     INT best[BLOCK], worst = 0, infinity = NAME(key)((INT)constant, is_float, constant);
     UINT wide[BLOCK];
@@ -89,20 +89,27 @@ TARGET static inline int NAME(argmax_of_keys)(const char *first, ptrdiff_t strid
     for (; k < classes; k += 4)
         NAME(take_planes)(first + (ptrdiff_t)k * stride, stride, (UINT)k, n, best, wide, is_float,
                           constant);
-    for (size_t i = 0; i < n; i++) {
-        labels[i] = (uint8_t)wide[i];
+    for (size_t i = 0; i < n; i++)
         worst |= best[i] > infinity;
-    }
+    uint8_t *bytes = labels;
+    uint16_t *words = labels;
+    if (is_wide)
+        for (size_t i = 0; i < n; i++)
+            words[i] = (uint16_t)wide[i];
+    else
+        for (size_t i = 0; i < n; i++)
+            bytes[i] = (uint8_t)wide[i];
     return is_float && worst;
 }
 
 /* Compiled once for floats and once for integers. */
 TARGET static int NAME(argmax)(const char *first, ptrdiff_t stride, size_t classes, size_t n,
-                               Key key, uint8_t *labels)
+                               Key key, void *labels, int is_wide)
 {
     UINT constant = (UINT)key.constant;
-    return key.is_float ? NAME(argmax_of_keys)(first, stride, classes, n, 1, constant, labels)
-                        : NAME(argmax_of_keys)(first, stride, classes, n, 0, constant, labels);
+    if (key.is_float)
+        return NAME(argmax_of_keys)(first, stride, classes, n, 1, constant, labels, is_wide);
+    return NAME(argmax_of_keys)(first, stride, classes, n, 0, constant, labels, is_wide);
 }
 
 #if WIDTH > 8
@@ -246,7 +253,7 @@ TARGET static inline UINT NAME(first_of_row)(INT *best, UINT *at)
 
 TARGET static inline int NAME(rows_of_keys)(const char *scores, ptrdiff_t pixel_stride,
                                             size_t classes, size_t n, int is_float, UINT constant,
-                                            uint8_t *restrict labels)
+                                            void *restrict labels, int is_wide)
 {
     INT worst = 0, infinity = NAME(key)((INT)constant, is_float, constant), bests[ROW];
     UINT ats[ROW];
@@ -267,7 +274,11 @@ TARGET static inline int NAME(rows_of_keys)(const char *scores, ptrdiff_t pixel_
         }
         memcpy(bests, &best, sizeof bests);
         memcpy(ats, &at, sizeof ats);
-        labels[i] = (uint8_t)NAME(first_of_row)(bests, ats);
+        UINT label = NAME(first_of_row)(bests, ats);
+        if (is_wide)
+            ((uint16_t *)labels)[i] = (uint16_t)label;
+        else
+            ((uint8_t *)labels)[i] = (uint8_t)label;
         worst |= bests[0] > infinity;
     }
     return is_float && worst;
@@ -275,11 +286,12 @@ TARGET static inline int NAME(rows_of_keys)(const char *scores, ptrdiff_t pixel_
 #undef ROW
 
 TARGET static int NAME(argmax_rows)(const char *first, ptrdiff_t stride, size_t classes, size_t n,
-                                    Key key, uint8_t *labels)
+                                    Key key, void *labels, int is_wide)
 {
     UINT constant = (UINT)key.constant;
-    return key.is_float ? NAME(rows_of_keys)(first, stride, classes, n, 1, constant, labels)
-                        : NAME(rows_of_keys)(first, stride, classes, n, 0, constant, labels);
+    if (key.is_float)
+        return NAME(rows_of_keys)(first, stride, classes, n, 1, constant, labels, is_wide);
+    return NAME(rows_of_keys)(first, stride, classes, n, 0, constant, labels, is_wide);
 }
 #endif
 

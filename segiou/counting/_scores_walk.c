@@ -36,7 +36,7 @@ static int is_aligned(const Scores *scores)
     return all % (uintptr_t)size_of(scores) == 0;
 }
 
-static int decide_block(const Work *work, const char *from, size_t n, uint8_t *labels)
+static int decide_block(const Work *work, const char *from, size_t n, char *labels)
 {
     const Scores *scores = work->scores;
     const ScoreLoops *loops = work->loops;
@@ -44,7 +44,7 @@ static int decide_block(const Work *work, const char *from, size_t n, uint8_t *l
     ptrdiff_t stride = scores->class_stride;
     if (work->layout == ROWS)
         return loops->argmax_rows[width](from, pixel_stride(scores), scores->classes, n,
-                                         scores->key, labels);
+                                         scores->key, labels, scores->is_wide);
     if (work->layout == BUFFERED) {
         loops->transpose[width](from, pixel_stride(scores), stride, scores->classes, n,
                                 work->planes, work->room);
@@ -52,11 +52,13 @@ static int decide_block(const Work *work, const char *from, size_t n, uint8_t *l
         stride = (ptrdiff_t)work->room * size_of(scores);
     }
     if (scores->has_threshold)
-        return loops->above[width](from, n, scores->key.constant, scores->threshold, labels);
-    return loops->argmax[width](from, stride, scores->classes, n, scores->key, labels);
+        return loops->above[width](from, n, scores->key.constant, scores->threshold,
+                                   (uint8_t *)labels);
+    return loops->argmax[width](from, stride, scores->classes, n, scores->key, labels,
+                                scores->is_wide);
 }
 
-static int decide_rows(const Work *work, uint8_t *labels)
+static int decide_rows(const Work *work, char *labels)
 {
     const Axes *axes = &work->scores->axes;
     const char *row = work->scores->data;
@@ -67,14 +69,14 @@ static int decide_rows(const Work *work, uint8_t *labels)
             size_t n = length - done < work->pixels ? length - done : work->pixels;
             if (decide_block(work, row + (ptrdiff_t)done * stride, n, labels))
                 return 1;
-            labels += n;
+            labels += n << work->scores->is_wide;
             done += n;
         }
     } while (next_row(axes, index, &row));
     return 0;
 }
 
-static int decide_buffered(Work *work, uint8_t *labels)
+static int decide_buffered(Work *work, char *labels)
 {
     size_t size = (size_t)size_of(work->scores), of_pixel = work->scores->classes * size;
     while (work->pixels > FEWEST_PIXELS && work->pixels * of_pixel > BUFFER)
@@ -90,7 +92,7 @@ static int decide_buffered(Work *work, uint8_t *labels)
     return has_nan;
 }
 
-int decide_all(const ScoreLoops *loops, Scores *scores, uint8_t *labels)
+int decide_all(const ScoreLoops *loops, Scores *scores, char *labels)
 {
     if (is_empty(&scores->axes))
         return 0;

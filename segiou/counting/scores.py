@@ -110,15 +110,22 @@ def _decided(planes: NDArray[Any], threshold: float | None) -> tuple[NDArray[Any
         if isinstance(threshold, AtLeast):
             limit = _below(limit, planes.dtype)
         bits = int(limit.view(f"u{limit.itemsize}")) >> (16 if kind == "bfloat16" else 0)
-    dtype = np.bool_ if limit is not None else np.uint8 if len(planes) <= 256 else np.intp
+    dtype = np.bool_ if limit is not None else _label_type(planes)
     walked, labels, found = _laid_out(planes, dtype)
     is_known = kind is not None and (limit is None or kind not in ("int", "uint"))
-    if _compiled is not None and is_known and labels.itemsize == 1:
+    if _compiled is not None and is_known and labels.itemsize <= 2:
         unsigned = walked.view(f"u{walked.itemsize}")
         if _compiled.decide_into(unsigned, kind, bits, labels):
             return found, 0
     # The compiled routine does not know the dtype, or there are NaNs to count.
     return found, reference.decide_into(walked, limit, labels)
+
+
+def _label_type(planes: NDArray[Any]) -> Any:
+    """The smallest type for labels that the compiled routines can write; else intp."""
+    if len(planes) <= 256:
+        return np.uint8
+    return np.uint16 if len(planes) <= 1 << 16 and planes.itemsize > 1 else np.intp
 
 
 def _laid_out(planes: NDArray[Any], dtype: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

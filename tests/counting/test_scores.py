@@ -222,7 +222,7 @@ def test_many_classes_take_wider_labels(decided):
     given_scores = np.zeros((300, 2, 3), np.float32)
     given_scores[299, 1, 2] = 1
     found = decided(given_scores, argmax=0)
-    assert found.dtype == np.intp
+    assert found.dtype == np.uint16
     assert found.tolist() == [[0, 0, 0], [0, 0, 299]]
 
 
@@ -258,12 +258,12 @@ REFUSED = [
     (np.zeros((2, 3), "u2"), "float32", np.zeros(3, "u1"), TypeError, "2 bytes are not 'float32'"),
     (np.zeros((2, 3), "u2"), "half", np.zeros(3, "u1"), TypeError, "2 bytes are not 'half'"),
     (np.zeros((2, 3), "c16"), "uint", np.zeros(3, "u1"), TypeError, "16 bytes are not 'uint'"),
-    (np.zeros((0, 3), "u2"), "uint", np.zeros(3, "u1"), ValueError, "1 to 256 classes"),
-    (np.zeros((257, 3), "u2"), "uint", np.zeros(3, "u1"), ValueError, "1 to 256 classes"),
-    (np.array(3, "u2"), "uint", np.zeros(3, "u1"), ValueError, "1 to 256 classes"),
-    (np.zeros((2, 3), "u2"), "uint", np.zeros(4, "u1"), ValueError, "one for each pixel"),
-    (np.zeros((2, 3), "u2"), "uint", np.zeros((3, 1), "u1"), ValueError, "one for each pixel"),
-    (np.zeros((2, 3), "u2"), "uint", np.zeros(3, "u2"), ValueError, "labels must be bytes"),
+    (np.zeros((0, 3), "u2"), "uint", np.zeros(3, "u1"), ValueError, "1 to 65536 classes"),
+    (np.zeros((257, 3), "u2"), "uint", np.zeros(3, "u1"), ValueError, "two for more than 256"),
+    (np.array(3, "u2"), "uint", np.zeros(3, "u1"), ValueError, "1 to 65536 classes"),
+    (np.zeros((2, 3), "u2"), "uint", np.zeros(4, "u1"), ValueError, "one byte per pixel"),
+    (np.zeros((2, 3), "u2"), "uint", np.zeros((3, 1), "u1"), ValueError, "one byte per pixel"),
+    (np.zeros((2, 3), "u2"), "uint", np.zeros(3, "u2"), ValueError, "labels must have one byte"),
     (np.zeros((2, 3), "u2"), "uint", np.zeros(6, "u1")[::2], (ValueError, BufferError), "contig"),
     ([[1, 2, 3]], "uint", np.zeros(3, "u1"), TypeError, "bytes-like object"),
 ]
@@ -285,9 +285,20 @@ def test_the_compiled_routine_refuses_odd_thresholds():
         above("float16", 0.5, np.zeros(3, bool))
     with pytest.raises(OverflowError):
         above("float16", -1, np.zeros(3, bool))
-    with pytest.raises(ValueError, match="one for each pixel"):
+    with pytest.raises(ValueError, match="one byte per pixel"):
         above("float16", 1, np.zeros(2, bool))
     read_only = np.zeros(3, bool)
     read_only.flags.writeable = False
     with pytest.raises((ValueError, BufferError), match=r"read-only|writ"):
         above("float16", 1, read_only)
+
+
+@pytest.mark.parametrize("classes", [256, 257, 1000])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float16", "float32", "float64"])
+def test_more_classes_than_bytes_hold(decided, classes, dtype):
+    scores = np.random.default_rng(classes).integers(-99, 99, (classes, 5, 33)).astype(dtype)
+    want = scores.argmax(0)
+    np.testing.assert_array_equal(decided(scores, argmax=0), want)
+    last = np.ascontiguousarray(np.moveaxis(scores, 0, -1))
+    np.testing.assert_array_equal(decided(last, argmax=-1), want)
+    np.testing.assert_array_equal(decided(last[::2, ::-3], argmax=-1), want[::2, ::-3])
