@@ -221,7 +221,8 @@ def _lines_of(found: Sequence[Problem], advice: bool) -> list[str]:
     text = text if advice else _cause(text)
     folder, names = _common_folder([problem.where for problem in found])
     verb, _, rest = text.partition(" ")
-    told = f" {_VERBS.get(verb, verb)} {rest}" if verb in (*_VERBS, "cannot") else f": {text}"
+    has_plural = verb in (*_VERBS, "cannot") and not rest.startswith(("a ", "an "))
+    told = f" {_VERBS.get(verb, verb)} {rest}" if has_plural else f": {text}"
     if len(found) <= _EACH:
         listed = [f"{name}{p.parts[1]}" for name, p in zip(names, found, strict=True)]
         if listed == names:

@@ -82,8 +82,8 @@ def forked(wanted: int, arguments: list[str]) -> tuple[int, int, str]:
 def sweep(number: int, arguments: list[str]) -> None:
     sites, code, error = forked(0, arguments)
     assert code == 0, error
-    # Denser at the start, where modules are imported.
-    wanted = sorted({max(1, int(sites * (i / number) ** 2)) for i in range(1, number)})
+    # Denser at the start, where modules are imported; the first calls install the handler.
+    wanted = sorted({max(5, int(sites * (i / number) ** 2)) for i in range(1, number)})
     found = [(site, *forked(site, arguments)[1:]) for site in wanted]
     json.dump({"sites": sites, "found": found}, sys.stdout)
 

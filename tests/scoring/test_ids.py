@@ -41,7 +41,7 @@ def test_a_column_of_a_table(tmp_path):
     assert ids_of(f"{path}:image") == ("a", "b")
     with pytest.raises(ValueError, match="has no column 'x'; columns: image, fold"):
         ids_of(f"{path}:x")
-    with pytest.raises(ValueError, match="first line is image,fold; name the column of the ids: "):
+    with pytest.raises(ValueError, match="name the id column: "):
         ids_of(path)
     path.write_text("a\nb\n")
     assert ids_of(path) == ("a", "b")

@@ -220,7 +220,7 @@ def also(**values):
     [
         (set_first(area=3), "segment 1 has 2 pixels, but its annotation has area 3; regenerate"),
         (set_first(area="2"), "segment 1 has 2 pixels, but its annotation has area '2'"),
-        (set_first(id="1"), "entry 0: its 'id' must be int, not '1'"),
+        (set_first(id="1"), "requires COCO annotations"),
         (set_first(id=7), "segment ids missing from its annotation: 1"),
         (also(id=7, category_id=1), "does not contain segment ids of its annotation: 7"),
         (also(id=0, category_id=1), "does not contain segment ids of its annotation: 0"),
@@ -246,7 +246,7 @@ def test_without_annotations(coco, tmp_path):
     with pytest.raises(ValueError, match="arrays have no 'coco' object ids"):
         segiou.score([[0, 1]], [[0, 1]], labels=2, objects="coco")
     for source, problem in (
-        ("kitti", "is a PNG with one channel; --objects kitti expects a .label file"),
+        ("kitti", "PNG with one channel; --objects kitti expects a .label file"),
         ("coco", "needs COCO's annotations"),
     ):
         with pytest.raises(DataError, match=problem):
@@ -414,7 +414,7 @@ def test_a_least_size_in_mm_is_kept_and_compared(scans):
     other = "min_size '4.5mm3' here and 4.5 there"
     with pytest.raises(ValueError, match=other):
         whole.merge(scored_scans(scans, 4.5))
-    with pytest.raises(ValueError, match=r"objects are measured by .*4\.5mm3"):
+    with pytest.raises(ValueError, match=r"objects were measured .*4\.5mm3"):
         segiou.compare(whole, scored_scans(scans, 4.5), metric="pq")
     with pytest.raises(ValueError, match=r"min_size '5mm3'"):
         scored_scans(scans, "5mm3", run=path)
@@ -435,7 +435,7 @@ def test_images_have_a_least_size_in_mm_by_their_spacing():
         segiou.score([image], [image], spacing=(0.5, 0), **options)
     options["objects"] = ObjectOptions(min_size="2mm3")
     with pytest.raises(
-        ValueError, match=r"min_size=2mm3 needs masks of 3 axes .* here are 2 axes, spacing"
+        ValueError, match=r"min_size=2mm3 requires masks with 3 axes .* got 2 axes and spacing"
     ):
         segiou.score([image], [image], spacing=(1, 1), **options)
 
@@ -547,9 +547,7 @@ def test_class_maps_in_the_place_of_instance_ids_are_recognised(tmp_path):
             cityscapes_pair(tmp_path / name, truth, plain)
     (tmp_path / "truth").mkdir()
     report = cityscapes_pair(tmp_path / "truth", plain, ids).report()
-    assert "the truth has car, and no object of them: are its files class maps?" in " ".join(
-        str(report).split()
-    )
+    assert "are these class" in " ".join(str(report).split())
     (tmp_path / "none").mkdir()
     assert "class maps" not in str(cityscapes_pair(tmp_path / "none", ids, ids).report())
     with pytest.raises(DataError, match="Cityscapes instanceIds, use objects='cityscapes'"):
@@ -575,7 +573,7 @@ def test_the_points_of_semantickitti(tmp_path):
     plain = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels)
     assert plain.total() == run.total() and plain.objects is None
     (tmp_path / "pred" / "000000.label").write_bytes(b"12345")
-    with pytest.raises(DataError, match="5 bytes are no whole number of points"):
+    with pytest.raises(DataError, match="5 bytes is not a multiple of 4"):
         segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels)
 
 
@@ -608,7 +606,7 @@ def test_values_of_one_class_of_semantickitti_are_different_objects(tmp_path):
 
 def test_what_is_not_measured_is_said(coco):
     run = segiou.score([[0, 1]], [[0, 1]], labels=2)
-    with pytest.raises(ValueError, match=r"no object counts; score it again with objects=True"):
+    with pytest.raises(ValueError, match=r"no object counts; rescore with objects=True"):
         run.intervals("pq")
     other = coco_run(coco, "model_b")
     alike = segiou.score_folder(

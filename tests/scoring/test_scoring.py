@@ -166,7 +166,7 @@ def test_all_problems_of_a_folder_are_listed():
     text = str(caught.value)
     for part in (
         "has the same key as other",
-        "choose an ending: pred_suffix='.npy' (--pred-suffix .npy)",
+        "pred_suffix='.npy' (--pred-suffix .npy)",
         "['one': ",
         "two.png: has no prediction",
         "four.png: has no truth",

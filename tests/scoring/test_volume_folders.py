@@ -87,7 +87,7 @@ def test_axes_are_exchanged_where_asked(cases):
     options = {"labels": 3, "geometry": "reorient", "run": folder / "run"}
     run = segiou.score_folder(folder / "truth", folder / "pred", **options)
     np.testing.assert_array_equal(run.total().matrix, table)
-    assert "pairs, axes of predictions exchanged where they differ" in str(run.report())
+    assert "pairs, prediction axes reoriented" in str(run.report())
     page = write_html(folder / "page.html", run.report(), run=run).read_text()
     assert "--geometry=reorient" in page and "geometry=&#39;reorient&#39;" in page
     with pytest.raises(ValueError, match="geometry"):
@@ -131,7 +131,7 @@ def test_large_volumes_score_as_small_ones(tmp_path, all_big):
     )
     save(tmp_path / "turned" / "a.nii", pred, np.diag([2.0, 2, 2, 1]))
     one["geometry"] = "reorient"
-    with pytest.raises(DataError, match="is too large to exchange its axes"):
+    with pytest.raises(DataError, match="is too large to be reoriented"):
         segiou.score_folder(a, tmp_path / "turned" / "a.nii", **one)
 
 
@@ -173,7 +173,7 @@ def test_inspect_says_where_voxels_are_and_which_pairs_disagree(tmp_path, capsys
     truth = " ".join(found.to_text(width=300).split())
     assert f"suspicious: 1 file has a single value: {FIXTURE / 'truth'}" in truth
     turned = inspect_folder(FIXTURE / "model_a", pred=FIXTURE / "truth").to_text(width=300)
-    assert "suspicious in the predictions: 1 file has one value" in " ".join(turned.split())
+    assert "suspicious in the predictions: 1 file has a single value" in " ".join(turned.split())
     values = np.zeros((4, 4, 4), np.uint8)
     thick = AFFINE * np.array([1, 1, 1.5, 1])
     for name, affine in {"same": AFFINE, "thick": thick, "turned": np.eye(4)}.items():
