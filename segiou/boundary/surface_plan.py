@@ -29,7 +29,7 @@ from segiou.boundary.surfaces import (
 )
 from segiou.counting.counts import Counts
 from segiou.counting.encoding import Encoding
-from segiou.measures.measure import Counted, MaskPair, Plan
+from segiou.measures.measure import Counted, ImageColumn, MaskPair, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable
@@ -259,6 +259,21 @@ class SurfacePlan(Plan):
             for i, name in enumerate(self.structures)
             for measure in (*["iou"] * (name not in classes), *self._measures(name))
         }
+
+    @cached_property
+    def image_columns(self) -> tuple[ImageColumn, ...]:
+        """Columns with titles: distances, and shares at each tolerance or width."""
+        titles = {"dice": "Dice", "iou": "IoU"}
+        named = {"surface_dice": "surface Dice", "boundary_iou": "Boundary IoU"}
+        found = []
+        for column in super().image_columns:
+            name = column.name.partition(":")[0]
+            start, _, length = name.rpartition("_")
+            title = titles.get(name) or column.title.removesuffix(" median")
+            if start in named:
+                title = f"{named[start]} {length} {self.unit}".rstrip()
+            found.append(column._replace(title=title))
+        return tuple(found)
 
     @cached_property
     def scores(self) -> Mapping[str, Score]:

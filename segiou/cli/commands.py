@@ -181,6 +181,22 @@ def labelsets(parsed: argparse.Namespace) -> int:
     return 0
 
 
+def measures(parsed: argparse.Namespace) -> int:
+    """List the measures with their scores and options."""
+    from segiou.cli.output import write_findings
+    from segiou.measures.listing import listed_measures
+    from segiou.report.findings_text import render_measures
+
+    inputs.check_findings(parsed)
+    found = listed_measures()
+    write_findings(
+        lambda: {"measures": [one.to_dict() for one in found]},
+        partial(render_measures, found),
+        parsed,
+    )
+    return 0
+
+
 def merge(parsed: argparse.Namespace) -> int:
     """Merge run files into one."""
     from segiou._support.text import plural

@@ -99,18 +99,18 @@ class ObjectPlan(Plan):
         return np.concatenate([parts["detections"], units[..., None]], axis=2)
 
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
-        """Objects of each image; ``objects_invented`` is a former name."""
+        """Scores and objects of each image; ``objects_invented`` is a former name."""
         tp, fp, fn = parts["detections"].sum(1).T
         found = {"objects_found": tp, "objects_false_positive": fp, "objects_missed": fn}
-        return {**found, "objects_invented": fp}
+        return {**found, "objects_invented": fp, **super().columns(parts)}
 
     @cached_property
     def image_columns(self) -> tuple[ImageColumn, ...]:
         """Numbers of errors are better if they are lower."""
-        names = self.columns(Parts.joined(self.layout, []))
+        lower = ("objects_false_positive", "objects_missed", "objects_invented")
         return tuple(
-            ImageColumn(name, "count", "", None if name == "objects_found" else "lower")
-            for name in names
+            column._replace(better="lower") if column.name in lower else column
+            for column in super().image_columns
         )
 
     @property

@@ -125,12 +125,15 @@ class ImageColumn(NamedTuple):
         Unit of its numbers.
     better : {"higher", "lower"}, optional
         Which numbers are better; None if it cannot rank images.
+    title : str
+        Name of the score for people.
     """
 
     name: str
     kind: Kind = "ratio"
     unit: str = ""
     better: Better | None = "higher"
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -463,7 +466,8 @@ class Plan(ABC):
             score = self.scores.get(name.partition(":")[0])
             if score is not None:
                 kind: Kind = "distance" if score.unit else "ratio"
-                described.append(ImageColumn(name, kind, score.unit, score.better))
+                column = ImageColumn(name, kind, score.unit, score.better, score.title)
+                described.append(column)
             elif values.dtype.kind in "iu":
                 described.append(ImageColumn(name, "count", "", None))
             else:

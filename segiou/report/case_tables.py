@@ -41,10 +41,9 @@ def case_tables(run: Run, plan: Plan) -> list[CaseTable]:
     groups: dict[str, list[ImageColumn]] = {}
     for column in plan.image_columns:
         groups.setdefault(column.name.partition(":")[0], []).append(column)
-    titles = {name: score.title for name, score in plan.scores.items()}
     most = max(1, min(_ROWS, _CELLS // max(1, len(values))))
     return [
-        _table(run.ids, plan, name, titles.get(name, name), columns, values, most)
+        _table(run.ids, f"{plan.key}-{name}", columns, values, most)
         for name, columns in groups.items()
         if any(":" in column.name for column in columns)
     ]
@@ -52,21 +51,20 @@ def case_tables(run: Run, plan: Plan) -> list[CaseTable]:
 
 def _table(
     ids: tuple[str, ...],
-    plan: Plan,
-    name: str,
-    title: str,
+    key: str,
     columns: list[ImageColumn],
     values: dict[str, NDArray[Any]],
     most: int,
 ) -> CaseTable:
     lower = columns[0].better == "lower"
-    worst = [_worst([values[c.name][i] for c in columns], lower=lower) for i in range(len(ids))]
+    means = [c for c in columns if ":" not in c.name] or columns
+    worst = [_worst([values[c.name][i] for c in means], lower=lower) for i in range(len(ids))]
     order = sorted(range(len(ids)), key=lambda i: worst[i])[:most]
     rows = [(ids[i], [_cell(c, values[c.name][i]) for c in columns]) for i in order]
     unit = f", {columns[0].unit}" if columns[0].unit else ""
     return CaseTable(
-        f"{plan.key}-{name}",
-        f"{title.removesuffix(' median')}{unit}",
+        key,
+        f"{columns[0].title or columns[0].name.partition(':')[0]}{unit}",
         tuple(printable(c.name.partition(":")[2] or "mean") for c in columns),
         "descending" if lower else "ascending",
         rows,
@@ -79,7 +77,8 @@ def _worst(values: list[np.floating[Any]], *, lower: bool) -> tuple[bool, float]
     known = [float(value) for value in values if not math.isnan(value)]
     if not known:
         return True, 0.0
-    return False, -max(known) if lower else min(known)
+    mean = sum(known) / len(known)
+    return False, -mean if lower else mean
 
 
 def _cell(column: ImageColumn, value: Any) -> tuple[str, str]:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from segiou.analysis.imbalance import ClassBalance, Imbalance
     from segiou.analysis.steps import NextStep
     from segiou.labels.label_set import LabelSet
+    from segiou.measures.listing import ListedMeasure
     from segiou.scoring.inspection import Inspection
 
 
@@ -233,6 +234,26 @@ def render_labelsets(sets: Sequence[LabelSet], width: int, *, color: bool) -> st
     show(console, columns)
     hint = "To customise a set: segiou labelsets NAME > FILE.toml, edit it, then --labels FILE.toml"
     say(console, hint, "dim")
+    return text_of(console)
+
+
+def render_measures(found: Sequence[ListedMeasure], width: int, *, color: bool) -> str:
+    """Render a list of measures: a line about each, its scores and its options."""
+    console = console_of(width, color=color)
+    for one in found:
+        head(console, one.key)
+        say(console, one.about)
+        columns = [
+            Column("score", [score.name for score in one.scores], 9, is_text=True),
+            Column("title", [score.title for score in one.scores], 4, is_text=True),
+            Column("unit", [score.unit or "ratio" for score in one.scores], 5, is_text=True),
+            Column("better", [score.better for score in one.scores], 7, is_text=True),
+        ]
+        show(console, columns)
+        options = ", ".join(f"{name}={value}" for name, value in one.options.items())
+        say(console, f"options: {options}" if options else "no options", "dim")
+        console.print()
+    say(console, "To measure one: segiou score … --KEY, or measures=[KEY] in Python", "dim")
     return text_of(console)
 
 

@@ -1,0 +1,59 @@
+"""The measures that are installed, with their scores and options."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from segiou._support.text import Json
+from segiou.labels.class_options import ClassOptions
+from segiou.measures.measure import Masks
+from segiou.measures.registry import measure_keys, measure_of, plans_of
+from segiou.measures.score import Better
+
+
+@dataclass(frozen=True)
+class ListedScore:
+    """A score: its name, title, unit, and which values are better."""
+
+    name: str
+    title: str
+    unit: str
+    better: Better
+
+
+@dataclass(frozen=True)
+class ListedMeasure:
+    """A measure: its key, one line about it, its scores, and its options with defaults."""
+
+    key: str
+    about: str
+    scores: tuple[ListedScore, ...]
+    options: dict[str, str]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values."""
+        return asdict(self)
+
+
+def listed_measures() -> list[ListedMeasure]:
+    """Every measure with its defaults, segiou's own first."""
+    return [_listed(key) for key in measure_keys()]
+
+
+def _listed(key: str) -> ListedMeasure:
+    kind = measure_of(key)
+    usual: Any = kind.of(True)
+    plans = plans_of([usual], ClassOptions.of(2), Masks())
+    scores = [score for plan in plans for score in plan.scores.values()]
+    return ListedMeasure(
+        key,
+        (kind.__doc__ or "").partition("\n")[0],
+        tuple(ListedScore(s.name, s.title, s.unit, s.better) for s in scores),
+        {one.name: _text(getattr(usual, one.name)) for one in fields(usual)},
+    )
+
+
+def _text(value: Any) -> str:
+    several = isinstance(value, (tuple, list))
+    return ", ".join(map(str, value)) or "none" if several else str(value)
