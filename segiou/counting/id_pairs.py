@@ -94,9 +94,9 @@ def _count_runs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
     if found is True:
         keys, pixels = _sorted_pairs(truth, pred)
     else:
-        keys, pixels = np.frombuffer(found, dtype=np.uint64).reshape(-1, 2).T
-        order = np.argsort(keys)
-        keys, pixels = keys[order], pixels[order].astype(np.int64)
+        pairs = np.frombuffer(found, dtype=np.uint64).reshape(-1, 2)
+        pairs = pairs[np.argsort(pairs[:, 0])]
+        keys, pixels = pairs[:, 0], pairs[:, 1].astype(np.int64)
     return _from_bits(keys >> np.uint64(32), truth.dtype), _from_bits(keys, pred.dtype), pixels
 
 

@@ -226,8 +226,9 @@ class PanopticCounts(ObjectCounts):
         first = pack_ids(*truth, ("truth_classes", "truth_ids"))
         second = pack_ids(*pred, ("pred_classes", "pred_ids"))
         in_truth, in_pred, pixels = count_id_pairs(first, second)
-        sides = (self._segments(k, c, split_stuff) for k, c in enumerate((in_truth, in_pred)))
-        return self._match(*sides, pixels, crowd)
+        in_truth = self._segments(0, in_truth, split_stuff)
+        in_pred = self._segments(1, in_pred, split_stuff)
+        return self._match(in_truth, in_pred, pixels, crowd)
 
     def _segments(self, side: int, codes: NDArray[Any], split_stuff: bool = False) -> Ints:
         """Packed class index and id of each segment; void, and a stuff class, is one segment."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import write_whole
-from segiou._support.text import short_count
+from segiou._support.text import count, short_count
 from segiou.analysis.steps import confusion_gains
 from segiou.counting.counts import ConfusionCounts
 from segiou.labels.label_set import LabelSet, hex_color
@@ -21,7 +21,7 @@ from segiou.metrics.ratio import Floats, ratio
 from segiou.report.case_tables import CaseTable, case_tables
 from segiou.report.image_table import EXAMPLES, ImageTable, choose, image_table
 from segiou.report.measured import first_distance, measured_tables, texts_of_cases
-from segiou.report.page import assemble, bootstrap_text, class_colors, count, plural
+from segiou.report.page import assemble, bootstrap_text, class_colors, plural
 from segiou.report.pictures import Reader, grey_png, match_images
 from segiou.report.provenance import making
 from segiou.report.report import Report

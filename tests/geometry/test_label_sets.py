@@ -88,7 +88,7 @@ def test_bad_indicators():
         count_indicators(np.zeros((1, 1, 1), bool), np.zeros((1, 1, 1), bool))
     with pytest.raises(ValueError, match="expected 2 class names"):
         count_indicators([[0, 1]], [[0, 1]], class_names=["a"])
-    with pytest.raises(ValueError, match="given twice: a"):
+    with pytest.raises(ValueError, match="duplicates: a"):
         count_indicators([[0, 1]], [[0, 1]], class_names=["a", "a"])
 
 
