@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
 from typing import Any
@@ -15,6 +15,7 @@ from segiou._support.text import digits, listed, plural
 from segiou.counting.counts import ConfusionCounts
 from segiou.instances.object_files import ObjectOptions
 from segiou.instances.panoptic import IOU_UNIT, PROTOCOLS, PanopticCounts
+from segiou.labels.class_options import ClassOptions
 from segiou.measures.measure import Counted, ImageColumn, MaskPair, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
@@ -43,6 +44,16 @@ class ObjectPlan(Plan):
 
     measure: ObjectOptions
 
+    @cached_property
+    def _scored(self) -> ClassOptions:
+        """The classes; the background of volumes has no objects."""
+        values = self.classes.labels.class_values
+        is_volume = self.masks.volumes and self.measure.source == "components"
+        lone = [c for c, own in enumerate(values) if own == (0,) and is_volume]
+        if len(lone) == len(values):
+            return self.classes
+        return replace(self.classes, exclude=tuple({*self.classes.exclude, *lone}))
+
     @property
     def layout(self) -> Layout:
         """TP, FP and FN per class; and class, intersection and union of each match."""
@@ -52,7 +63,7 @@ class ObjectPlan(Plan):
     def count(self, pair: MaskPair) -> Parts:
         """Match the objects of a pair."""
         sides = pair.ids[0] or pair.truth, pair.ids[1] or pair.pred
-        nothing = self.measure.empty(self.classes)
+        nothing = self.measure.empty(self._scored)
         found = self.measure.count(nothing, *sides, pair.mask, pair.spacing)
         overlaps = np.repeat(found.overlaps[:, :3], found.overlaps[:, 3], axis=0)
         return Parts.of(self.layout, detections=found.detections, overlaps=overlaps)
@@ -75,7 +86,7 @@ class ObjectPlan(Plan):
         rows, often = np.unique(total["overlaps"], axis=0, return_counts=True)
         new: dict[str, Any] = {"counts": total["detections"][0], "pairs": pairs}
         new["overlaps"] = np.concatenate([rows, often[:, None]], axis=1)
-        empty = self.measure.empty(self.classes)
+        empty = self.measure.empty(self._scored)
         return empty.load_state_dict({**empty.state_dict(), **new})
 
     @cached_property
@@ -136,7 +147,7 @@ class ObjectPlan(Plan):
             columns.append(column._replace(means=means, limits=limits))
         for name, at in _NUMBERS.items():
             numbers = counts.detections[:, at]
-            sums = tuple(int(numbers[of[p] & self.classes.include].sum()) for p, _ in parts)
+            sums = tuple(int(numbers[of[p] & self._scored.include].sum()) for p, _ in parts)
             column = Column(
                 f"objects_{name}",
                 name.replace("_", " "),
@@ -164,7 +175,7 @@ class ObjectPlan(Plan):
             "PQ = SQ (mean IoU of found objects) × RQ (F1 score of objects)."
         )
         data = {"objects": {**summary, "options": self.measure.to_dict()}}
-        return ScoreTable(
+        table = ScoreTable(
             "objects",
             "Objects",
             about,
@@ -176,6 +187,13 @@ class ObjectPlan(Plan):
             tuple(map(bool, lone)),
             data=data,
         )
+        # Things come before stuff; the background of volumes is left out.
+        shown = [c for c in range(len(names)) if c not in self._background]
+        return table.taken(sorted(shown, key=lambda c: not counts.things[c]))
+
+    @property
+    def _background(self) -> set[int]:
+        return {*self._scored.exclude} - {*self.classes.exclude}
 
     def _note(
         self, counts: PanopticCounts, summary: Mapping[str, Any], tally: ConfusionCounts

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from segiou._support.text import Json
@@ -136,6 +136,29 @@ class ScoreTable:
     empty: tuple[bool, ...] = ()
     scores: Mapping[str, tuple[float, ...]] | None = None
     data: Mapping[str, Any] | None = None
+
+    def taken(self, rows: Sequence[int]) -> ScoreTable:
+        """The table with some of its rows, in this order.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            Indices of the rows.
+
+        Returns
+        -------
+        ScoreTable
+        """
+        number = len(self.rows)
+
+        def of(values: tuple[Any, ...]) -> tuple[Any, ...]:
+            return (*(values[i] for i in rows), *values[number:]) if values else ()
+
+        columns = (
+            c._replace(values=of(c.values), limits=of(c.limits), texts=of(c.texts))
+            for c in self.columns
+        )
+        return replace(self, rows=of(self.rows), columns=tuple(columns), empty=of(self.empty))
 
     def score(self, name: str, row: str = "") -> float | None:
         """The mean of a score, or its value of a row.

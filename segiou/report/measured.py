@@ -13,6 +13,7 @@ from segiou._support.text import called, did_you_mean
 from segiou.measures.measure import Counted
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats
+from segiou.report.case_means import tables_of_volumes
 from segiou.report.wording import cell, range_text
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def measured_parts(run: Run, intervals: Mapping[str, Intervals]) -> dict[str, An
         for plan in run.plans
     )
     scores = (score for plan in run.plans for score in plan.scores.values())
+    tables = (*tables_of_volumes(run, run.provenance), *tables)
     return {"tables": tables, "scales": {one.name: (one.unit, one.better) for one in scores}}
 
 

@@ -329,9 +329,12 @@ def histogram(values: Floats, number: int, low: float, high: float) -> dict[str,
 
 def _cases(report: Report, run: Run | None) -> dict[str, list[CaseTable]]:
     """Tables of images by structure for each table of a measure."""
-    plans = () if run is None else run.plans
-    both = zip(report.tables, plans, strict=False)
-    return {table.key: case_tables(run, plan) for table, plan in both if run is not None}
+    if run is None:
+        return {}
+    # Tables of measures come last, in the order of their plans.
+    tables = report.tables[len(report.tables) - len(run.plans) :]
+    both = zip(tables, run.plans, strict=True)
+    return {table.key: case_tables(run, plan) for table, plan in both}
 
 
 def _confusions(report: Report) -> dict[str, Any]:

@@ -346,7 +346,7 @@ def test_command_and_python_measure_boundaries_again(folders, options, monkeypat
     parsed = parse(words[1:])
     assert (parsed.intervals, parsed.resamples, parsed.seed) == (True, 20, 3)
     parsed.labels = 4
-    again = job_of(parsed.truth, parsed.pred, parsed).boundary
+    (again,) = job_of(parsed.truth, parsed.pred, parsed).measures
     wanted = BoundaryOptions() if options is True else options
     assert (again.widths, again.tolerances) == (wanted.widths, wanted.tolerances)
     monkeypatch.chdir(folders)
