@@ -1,0 +1,149 @@
+"""What holds for every measure: segiou's own, and those of other packages."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+
+import numpy as np
+import pytest
+
+import segiou
+from segiou.labels.class_options import ClassOptions
+from segiou.measures import MaskPair, Masks, Parts
+from segiou.measures.registry import measure_of, plan_of, plans_of
+from segiou.runs import Header
+
+KEYS = ("boundary", "objects", "surfaces", "lesions", "cldice", "offsets")
+CLASSES = ClassOptions.of(4, ignore=255)
+RNG = np.random.default_rng(5)
+
+
+def masks(number):
+    truth = np.zeros((number, 14, 16), np.uint8)
+    for image in truth:
+        row, column = RNG.integers(1, 6, 2)
+        image[row : row + 5, column : column + 6] = 1
+        image[10:13, 2:9] = RNG.integers(2, 4)
+    pred = np.roll(truth, 1, axis=1)
+    truth[:, 0, 0] = 255
+    return truth, pred
+
+
+@pytest.fixture(params=KEYS)
+def plan(request, plugins):
+    measure = measure_of(request.param).of(True)
+    (planned,) = plans_of([measure], CLASSES, Masks())
+    return planned
+
+
+def counted(plan, truth, pred):
+    tally = segiou.ConfusionMatrix.from_options(CLASSES).count(truth, pred)
+    return plan.count(MaskPair(truth, pred, CLASSES, tally=tally))
+
+
+@pytest.fixture
+def parts(plan):
+    return [counted(plan, t, p) for t, p in zip(*masks(5), strict=True)]
+
+
+def test_parts_add_up_in_any_order(plan, parts):
+    joined = Parts.joined(plan.layout, parts)
+    assert len(joined) == 5
+    assert (
+        joined.total
+        == Parts.joined(plan.layout, [joined.take([0, 1]), joined.take([2, 3, 4])]).total
+    )
+    assert (parts[0] + parts[1]) + parts[2] == parts[0] + (parts[1] + parts[2])
+    nothing = Parts.joined(plan.layout, [])
+    assert (nothing + parts[0]) == parts[0].total
+    for score in plan.scores.values():
+        backwards = joined.take([4, 3, 2, 1, 0])
+        np.testing.assert_allclose(score.values(joined), score.values(backwards))
+
+
+def test_parts_are_bytes_and_lists(plan, parts):
+    joined = Parts.joined(plan.layout, parts)
+    assert Parts.unpack(plan.layout, joined.pack()) == joined
+    for part in parts:
+        assert Parts.from_dict(plan.layout, part.to_dict()) == part
+        plan.check(part)
+
+
+def test_damaged_bytes_are_refused_or_read_without_harm(plan, parts):
+    (packed,) = parts[0].pack()
+    chance = random.Random(3)
+    for _ in range(200):
+        data = bytearray(packed)
+        for _ in range(chance.randint(1, 3)):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        data = data[: chance.randint(0, len(data))] if chance.random() < 0.3 else data
+        try:
+            found = Parts.unpack(plan.layout, [bytes(data)])
+            plan.check(found)
+        except ValueError:
+            continue
+        assert len(found) == 1
+    for cut in range(len(packed)):
+        with pytest.raises(ValueError, match=r"cut off|no cell|has no|invalid|lies outside"):
+            Parts.unpack(plan.layout, [packed[:cut]])
+
+
+def test_plans_are_sent_and_kept(plan, parts):
+    _ = plan.scores, plan.image_columns
+    sent = pickle.loads(pickle.dumps(plan))
+    assert sent == plan
+    kept = json.loads(json.dumps(plan.to_dict()))
+    again = plan_of(plan.key, kept, CLASSES)
+    assert again.layout == plan.layout
+    assert plan.difference(again) == ""
+    header = Header(CLASSES, plans=(plan,))
+    assert Header.from_dict(json.loads(json.dumps(header.to_dict()))).plans[0].layout == plan.layout
+
+
+def test_images_without_anything(plan):
+    empty = np.zeros((14, 16), np.uint8)
+    for truth in (empty, np.full_like(empty, 255)):
+        part = counted(plan, truth, empty)
+        plan.check(part)
+        for score in plan.scores.values():
+            assert score.values(part).shape == (1 + len(score.names),)
+
+
+def test_columns_are_those_that_are_described(plan, parts):
+    columns = plan.columns(Parts.joined(plan.layout, parts))
+    assert [*columns] == [column.name for column in plan.image_columns]
+    assert {len(values) for values in columns.values()} == {5}
+
+
+def test_scores_say_what_they_are(plan, parts):
+    joined = Parts.joined(plan.layout, parts)
+    assert plan.scores
+    for name, score in plan.scores.items():
+        assert score.name == name
+        assert score.of_images(joined).shape == (5, 1 + len(score.names))
+        assert "%" in score.shown(0.5) or score.unit in score.shown(0.5)
+        if score.seen is not None:
+            assert score.seen(joined).shape == (5, len(score.names))
+        if score.alone is not None:
+            assert np.isfinite(score.alone(joined)).all()
+
+
+def test_every_output(plan, plugins):
+    run = segiou.score(*masks(4), labels=4, ignore=255, measures=[plan.measure])
+    report = run.report()
+    table = report.tables[0]
+    assert set(table.rows) <= {row for s in plan.scores.values() for row in s.names}
+    for name, score in plan.scores.items():
+        # Medians of tables are exact; those of sums have steps of a 64th.
+        mean = score.values(run.parts(plan.key))[0]
+        assert report.score(name) == pytest.approx(mean, rel=1 / 64, nan_ok=True)
+        assert report.better(name) == score.better
+        assert name in report.scores(names=[name])
+        assert run.intervals(name, groups="none").overall.name.endswith(score.title)
+    for text in (str(report), report.to_markdown(), report.to_html(run=run), report._repr_html_()):
+        assert table.note.split(";")[0].split(":")[1].strip()[:12] in " ".join(text.split())
+    assert report.to_csv()
+    assert json.loads(report.to_json())
+    assert {column.name for column in plan.image_columns} <= run.rows()[0].keys()
