@@ -1,51 +1,87 @@
-"""Coverage of 95 % intervals of mean IoU, and false-positive rates of the comparison.
+"""How often 95 % intervals contain the true mean IoU, and tests of equal models reject.
 
-    python -m benchmarks.coverage                   # a few minutes on two cores
-    python -m benchmarks.coverage --samples 300     # a quick estimate
+    python -m benchmarks.coverage                   # 1000 samples per cell: minutes on two cores
+    python -m benchmarks.coverage --samples 200     # a look
+    python -m benchmarks.coverage groups sequences  # some of the tables
 
-The images are synthetic: three classes of very different sizes, in 100 %, 90 % and 50 % of the
-images. Difficulty is correlated within an image, and also within its group or along a sequence,
-AR(1). The truth is the score of a very large set of such images. The figures are in
-docs/intervals.md, and in ``segiou.analysis.bootstrapping.MEASURED_COVERAGE``.
+The images are simulated: classes of log-normal sizes that occur in a fixed share of the images. An
+image's difficulty is shared by its classes, within its group, or along its sequence (AR(1)). The
+truth is the score of a very large set of such images. Every cell has a seed of its own. The figures
+are in docs/intervals.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from segiou.analysis.bootstrapping import limits_of, resampled
 from segiou.analysis.comparing import permutation_test
-from segiou.analysis.dependence import Blocks, Sequences, dependence_of
-from segiou.analysis.statistics import image_scores, statistic
+from segiou.analysis.dependence import design_of
+from segiou.analysis.jackknife import jackknife
+from segiou.analysis.statistics import scored_images, statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import mean_iou
 
-PRESENCE = (1.0, 0.9, 0.5)
-RESAMPLES = 1000
-METHODS = ("percentile", "bca")
+#: Share of the images in which each class occurs.
+PRESENCE = {
+    "common": np.array([1.0, 0.9, 0.5]),
+    "skew": np.geomspace(1, 0.04, 11),
+    "skew19": np.geomspace(1, 0.08, 19),
+}
 GROUP, SHARED = 10, 0.8
+RESAMPLES = 1000
+_MANY = 300_000
+CAMVID = Path(__file__).resolve().parents[2] / "shared" / "data" / "camvid"
 
 
-def images(difficulty: np.ndarray, rng: np.random.Generator) -> Counts:
-    """Counts (N, C) of images with standard normal difficulties."""
-    number, classes = len(difficulty), len(PRESENCE)
-    there = rng.random((number, classes)) < PRESENCE
-    size = np.rint(1000 * rng.lognormal(0, 0.7, (number, classes))).astype(np.int64) * there
-    ease = difficulty[:, None] * 0.6 + rng.normal(0, 0.5, (number, classes)) + 1.0
+class Truths(NamedTuple):
+    """What does not depend on a model: pixels of each class, and the difficulty of each image."""
+
+    size: np.ndarray
+    difficulty: np.ndarray
+
+
+def truths(design: str, difficulty: np.ndarray, rng: np.random.Generator) -> Truths:
+    """Draw the truth of as many images as there are difficulties."""
+    presence = PRESENCE[design]
+    there = rng.random((len(difficulty), len(presence))) < presence
+    size = np.rint(1000 * rng.lognormal(0, 0.7, there.shape)).astype(np.int64) * there
+    return Truths(size, difficulty)
+
+
+def predicted(
+    truth: Truths, rng: np.random.Generator, *, noise: float = 0.5, failures: float = 0.0
+) -> Counts:
+    """Counts (N, C) of a model; it misses everything on a share of the images, ``failures``."""
+    size = truth.size
+    ease = truth.difficulty[:, None] * 0.6 + rng.normal(0, noise, size.shape) + 1.0
+    ease = np.where(rng.random((len(size), 1)) < failures, -3.0, ease)
     hit = rng.binomial(size, 1 / (1 + np.exp(-ease)))
-    # Half of the missed pixels are predicted as the first class, the rest as the next.
+    # Half of the missed pixels are predicted as the largest class of the image, half as the next.
     missed = size - hit
     half = missed // 2
-    tp, fp = hit.copy(), np.roll(missed - half, 1, axis=1)
-    tp[:, 0] += half[:, 0]
-    fp[:, 0] += half[:, 1:].sum(1)
-    return Counts(tp, fp, size - tp, size.sum(1, keepdims=True) - size - fp)
+    tp, fp = hit.copy(), np.zeros_like(hit)
+    largest = np.argmax(size, 1)
+    rows = np.arange(len(size))
+    own = half[rows, largest]
+    fp[rows, largest] += half.sum(1) - own
+    tp[rows, largest] += own
+    after = np.argmax(np.where(np.arange(size.shape[1]) == largest[:, None], -1, size), 1)
+    rest = missed - half
+    back = rest[rows, after]
+    fp[rows, after] += rest.sum(1) - back
+    tp[rows, after] += back
+    fn = size - tp
+    return Counts(tp, fp, fn, size.sum(1, keepdims=True) - size - fp)
 
 
 def independent(number: int, rng: np.random.Generator) -> np.ndarray:
@@ -59,125 +95,180 @@ def grouped(number: int, rng: np.random.Generator) -> np.ndarray:
     return np.sqrt(SHARED) * shared + np.sqrt(1 - SHARED) * rng.normal(size=number)
 
 
-def serial(correlation: float) -> Callable[[int, np.random.Generator], np.ndarray]:
-    """Difficulties along one sequence, AR(1)."""
+def serial(correlation: float, length: int = 0) -> Callable[[int, np.random.Generator], np.ndarray]:
+    """Difficulties along sequences of a length, AR(1); along one by default."""
 
     def difficulties(number: int, rng: np.random.Generator) -> np.ndarray:
-        found = np.empty(number)
-        found[0] = rng.normal()
-        steps = np.sqrt(1 - correlation**2) * rng.normal(size=number)
+        found = rng.normal(size=number)
         for t in range(1, number):
-            found[t] = correlation * found[t - 1] + steps[t]
+            if not length or t % length:
+                found[t] = correlation * found[t - 1] + np.sqrt(1 - correlation**2) * found[t]
         return found
 
     return difficulties
 
 
-def in_order(number: int) -> Sequences:
-    """All images as one sequence."""
-    return Sequences(("",), (np.arange(number),))
+@cache
+def true_score(design: str) -> float:
+    """Mean IoU of a very large set of images."""
+    rng = np.random.default_rng(1)
+    return float(mean_iou(predicted(truths(design, rng.normal(size=_MANY), rng), rng).summed()))
 
 
-def intervals(counts: Counts, how: str, seed: int) -> list[tuple[float, float]]:
-    """Percentile and BCa interval of mean IoU, from resampled images, groups, or blocks."""
-    number = len(counts.tp)
-    drawn = score = statistic(counts, units=units_of(number))
-    blocks = None
-    if how == "groups":
-        groups = (np.arange(number) // GROUP).tolist()
-        drawn = score = statistic(counts, units=units_of(number, groups))
-    if how == "blocks":
-        length = dependence_of(image_scores(counts, "iou"), in_order(number)).block_length
-        blocks = Blocks(in_order(number), length)
-        score = statistic(counts, units=blocks.units(drawn.units.names))
-    (values,) = resampled((drawn,), RESAMPLES, seed, blocks)
-    without = {"percentile": None, "bca": score.left_out[:, 0]}
-    return [limits_of(values[:, 0], 0.95, score.values[0], without[method]) for method in METHODS]
+def contains(limits: tuple[float, float], truth: float) -> float:
+    """1 if an interval contains the truth; NaN if there is no interval."""
+    return math.nan if math.isnan(limits[0]) else float(limits[0] <= truth <= limits[1])
+
+
+def intervals(design: str, number: int, rng: np.random.Generator) -> list[float]:
+    """Independent images: jackknife-t and percentile bootstrap."""
+    counts = predicted(truths(design, independent(number, rng), rng), rng)
+    return both(counts, None, true_score(design))
+
+
+def groups(design: str, number: int, rng: np.random.Generator) -> list[float]:
+    """Groups of ten images as units: jackknife-t and percentile bootstrap."""
+    counts = predicted(truths(design, grouped(number * GROUP, rng), rng), rng)
+    return both(counts, np.repeat(np.arange(number), GROUP).tolist(), true_score(design))
+
+
+def both(counts: Counts, given: list[int] | None, truth: float) -> list[float]:
+    """Whether either kind of interval over units contains the truth."""
+    prepared = statistic(counts, units=units_of(len(counts.tp), given))
+    found = jackknife(prepared)
+    (values,) = resampled((prepared,), RESAMPLES, 0)
+    drawn = limits_of(values[:, 0], 0.95)
+    return [contains((found.low[0], found.high[0]), truth), contains(drawn, truth)]
+
+
+def sequences(design: str, number: int, rng: np.random.Generator, r: float, length: int) -> list:
+    """Sequences found in the names, by the rule of the package and as independent images."""
+    counts = predicted(truths(design, serial(r, length)(number, rng), rng), rng)
+    ids = [f"drive{i // (length or number)}_{i:05d}" for i in range(number)]
+    design_found = design_of([scored_images(counts, "iou", None, ids)], None, None)
+    truth, found = true_score(design), []
+    for units in (design_found.units, units_of(number)):
+        limits = jackknife(statistic(counts, units=units))
+        found.append(contains((limits.low[0], limits.high[0]), truth))
+    return found
+
+
+def alarms(
+    design: str, number: int, rng: np.random.Generator, failures: float, noise: float
+) -> list[float]:
+    """Two models of the same expected score: the interval of the difference excludes 0; p ≤ .05.
+
+    With ``noise``, one of the models varies more, and the truth is the difference of the two.
+    """
+    truth = truths(design, independent(number, rng), rng)
+    pair = [predicted(truth, rng, failures=failures, noise=n) for n in (0.5, noise)]
+    a, b = (statistic(counts, units=units_of(number)) for counts in pair)
+    limits = jackknife(b, a)
+    target = 0.0 if noise == 0.5 else true_difference(design, noise)
+    p = permutation_test(a, b, 999, 0).p[0]
+    return [1 - contains((limits.low[0], limits.high[0]), target), float(p <= 0.05)]
 
 
 @cache
-def true_score() -> float:
-    """Mean IoU of a very large set of images."""
-    rng = np.random.default_rng(1)
-    return float(mean_iou(images(rng.normal(size=400_000), rng).summed()))
+def true_difference(design: str, noise: float) -> float:
+    """Difference of the scores of two models on a very large set of images."""
+    rng = np.random.default_rng(2)
+    truth = truths(design, rng.normal(size=_MANY), rng)
+    first, second = (mean_iou(predicted(truth, rng, noise=n).summed()) for n in (0.5, noise))
+    return float(second - first)
 
 
-def covered(design: str, number: int, how: str, samples: int) -> list[float]:
-    """Share of samples whose interval contains the truth, for both methods."""
-    difficulty, truth = DESIGNS[design], true_score()
-    rng = np.random.default_rng([number, *design.encode()])
-    inside = np.zeros(len(METHODS))
-    for sample in range(samples):
-        found = np.array(intervals(images(difficulty(number, rng), rng), how, sample))
-        inside += (found[:, 0] <= truth) & (truth <= found[:, 1])
-    return (inside / samples).tolist()
+@cache
+def camvid(model: str) -> Counts:
+    """Counts of each frame of the CamVid masks beside the checkout."""
+    from segiou import score_folder
+
+    return score_folder(CAMVID / "truth", CAMVID / model, labels="camvid").counts
 
 
-def alarms(design: str, number: int, how: str, samples: int) -> list[float]:
-    """Share of samples with p at most .05 for two models that differ only by chance."""
-    difficulty = DESIGNS[design]
-    rng = np.random.default_rng([number, 7, *design.encode()])
-    found = 0
-    for sample in range(samples):
-        # Both models share the truth; their difficulties are separate and autocorrelated.
-        seed = int(rng.integers(2**31))
-        # The truth is sampled first, so it is the same for the same seed.
-        a, b = (images(difficulty(number, rng), np.random.default_rng(seed)) for _ in range(2))
-        units = units_of(number)
-        if how == "blocks":
-            differences = image_scores(b, "iou") - image_scores(a, "iou")
-            length = dependence_of(differences, in_order(number)).block_length
-            units = Blocks(in_order(number), length).units(units.names)
-        pair = [statistic(counts, units=units) for counts in (a, b)]
-        found += permutation_test(*pair, 399, sample).p[0] <= 0.05
-    return [found / samples]
+def frames(model: str, number: int, rng: np.random.Generator) -> list[float]:
+    """CamVid frames drawn at random: the interval contains the score of all frames."""
+    counts = camvid(model)
+    drawn = counts[rng.integers(0, len(counts.tp), number)]
+    return both(drawn, None, float(mean_iou(counts.summed())))
 
 
-DESIGNS: dict[str, Callable[[int, np.random.Generator], np.ndarray]] = {
-    "independent": independent,
-    "groups of 10": grouped,
-    "AR(.3)": serial(0.3),
-    "AR(.6)": serial(0.6),
-    "AR(.9)": serial(0.9),
-}
-SERIAL = [name for name in DESIGNS if name.startswith("AR")]
+def frame_pairs(model: str, number: int, rng: np.random.Generator) -> list[float]:
+    """The same of the difference of the two models."""
+    a, b = camvid("small"), camvid(model)
+    drawn = rng.integers(0, len(a.tp), number)
+    pair = [statistic(counts[drawn], units=units_of(number)) for counts in (a, b)]
+    limits = jackknife(pair[1], pair[0])
+    truth = float(mean_iou(b.summed()) - mean_iou(a.summed()))
+    return [contains((limits.low[0], limits.high[0]), truth)]
 
 
-def questions() -> Iterator[tuple[str, str, int, str]]:
-    """Measurements: (interval or test, design, images, resampling unit)."""
-    for number in (10, 20, 50, 100, 200):
-        yield "interval", "independent", number, "images"
-    for number in (100, 200, 400, 800):
-        for how in ("images", "groups"):
-            yield "interval", "groups of 10", number, how
-    for design in SERIAL:
-        for number in (60, 200, 600):
-            for how in ("images", "blocks"):
-                yield "interval", design, number, how
-    for design in ("independent", *SERIAL):
-        for number in (60, 200):
-            for how in ("images", "blocks"):
-                yield "test", design, number, how
+def thresholds(design: str, number: int, rng: np.random.Generator, points: float) -> list[float]:
+    """A model whose score is ``points`` above the threshold: passed, failed by one-sided bounds."""
+    counts = predicted(truths(design, independent(number, rng), rng), rng)
+    found = jackknife(statistic(counts, units=units_of(number)), sides=1)
+    least = true_score(design) - points / 100
+    return [float(found.low[0] >= least), float(found.high[0] < least)]
 
 
-def answer(question: tuple[str, str, int, str, int]) -> list[float]:
-    """Run one measurement."""
-    what, *options = question
-    return (covered if what == "interval" else alarms)(*options)
+class Cell(NamedTuple):
+    """One simulated situation."""
+
+    table: str
+    measure: Callable[..., list[float]]
+    design: str
+    number: int
+    options: tuple[float, ...] = ()
+
+
+def cells() -> Iterator[Cell]:
+    """All situations, table by table."""
+    for design in PRESENCE:
+        for number in (5, 10, 20, 50, 100, 200):
+            yield Cell("images", intervals, design, number)
+    for design in ("common", "skew"):
+        for number in (3, 4, 5, 6, 8, 10, 20):
+            yield Cell("groups", groups, design, number)
+        for r in (0.0, 0.3, 0.6, 0.9):
+            for number in (50, 100, 200, 500):
+                yield Cell("sequences", sequences, design, number, (r, 0))
+            for number in (80, 200):
+                yield Cell("sequences", sequences, design, number, (r, 10))
+        for failures, noise in ((0.0, 0.5), (0.05, 0.5), (0.0, 1.0)):
+            for number in (5, 6, 8, 10, 20, 50):
+                yield Cell("differences", alarms, design, number, (failures, noise))
+        for points in (0.0, 5.0, -5.0):
+            for number in (10, 20, 50, 200):
+                yield Cell("thresholds", thresholds, design, number, (points,))
+    if CAMVID.is_dir():
+        for number in (10, 20, 40):
+            for model in ("base", "small"):
+                yield Cell("camvid", frames, model, number)
+            yield Cell("camvid", frame_pairs, "base", number)
+
+
+def measured(cell: Cell, samples: int) -> np.ndarray:
+    """Shares over the samples of a cell, and how many samples had an interval."""
+    rng = np.random.default_rng([cell.number, *repr(cell[2:]).encode()])
+    found = [cell.measure(cell.design, cell.number, rng, *cell.options) for _ in range(samples)]
+    return np.nanmean(found, 0)
 
 
 def main() -> None:
-    """Print a line per measurement: percentile and BCa coverage, or the false-positive rate."""
+    """Print a line for each cell."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tables", nargs="*", help="tables to measure; all by default")
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--workers", type=int, default=2)
     parsed = parser.parse_args()
-    asked = list(questions())
+    chosen = [cell for cell in cells() if not parsed.tables or cell.table in parsed.tables]
     with ProcessPoolExecutor(parsed.workers) as pool:
-        found = pool.map(answer, [(*question, parsed.samples) for question in asked])
-        for (what, design, number, how), shares in zip(asked, found, strict=True):
+        found = pool.map(measured, chosen, [parsed.samples] * len(chosen))
+        for cell, shares in zip(chosen, found, strict=True):
             shown = "  ".join(f"{100 * share:5.1f} %" for share in shares)
-            print(f"{what:8}  {design:12}  {number:4} images, by {how:7}  {shown}", flush=True)
+            options = " ".join(f"{option:g}" for option in cell.options)
+            what = f"{cell.table} ({cell.measure.__name__})"
+            print(f"{what:26} {cell.design:7} {cell.number:4}  {options:8} {shown}", flush=True)
 
 
 if __name__ == "__main__":

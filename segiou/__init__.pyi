@@ -20,9 +20,12 @@ from segiou.accumulators.confusion import (
     ChannelCounts as ChannelCounts,
     ConfusionMatrix as ConfusionMatrix,
 )
-from segiou.analysis.bootstrapping import bootstrap as bootstrap
 from segiou.analysis.comparing import compare as compare
 from segiou.analysis.imbalance import explain as explain
+from segiou.analysis.intervals import (
+    bootstrap as bootstrap,
+    confidence_intervals as confidence_intervals,
+)
 from segiou.counting.counts import Counts as Counts
 from segiou.labels.label_set import LabelSet as LabelSet, load_labels as load_labels
 from segiou.masks.read import MaskError as MaskError, read_mask as read_mask

@@ -9,13 +9,6 @@ from segiou.analysis.baselines import (
     random_iou as random_iou,
     skill_score as skill_score,
 )
-from segiou.analysis.bootstrapping import (
-    Influence as Influence,
-    Interval as Interval,
-    Intervals as Intervals,
-    bootstrap as bootstrap,
-    influence as influence,
-)
 from segiou.analysis.comparing import (
     DifferentImagesError as DifferentImagesError,
     compare as compare,
@@ -38,6 +31,18 @@ from segiou.analysis.imbalance import (
     ImbalanceDifference as ImbalanceDifference,
     explain as explain,
     explain_difference as explain_difference,
+)
+from segiou.analysis.intervals import (
+    Interval as Interval,
+    Intervals as Intervals,
+    bootstrap as bootstrap,
+    confidence_intervals as confidence_intervals,
+)
+from segiou.analysis.jackknife import (
+    Influence as Influence,
+    Limits as Limits,
+    influence as influence,
+    jackknife as jackknife,
 )
 from segiou.analysis.statistics import (
     OVERALL_METRICS as OVERALL_METRICS,

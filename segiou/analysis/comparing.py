@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import combinations, pairwise
-from statistics import NormalDist
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, read_several
-from segiou.analysis.bootstrapping import (
-    Influence,
-    Method,
-    batches,
-    check_method,
-    intervals_of,
-    limits_of,
-    resampled,
-)
+from segiou.analysis.bootstrapping import batches, bootstrap_limits, resampled
 from segiou.analysis.comparison import (
     Comparison,
     Difference,
@@ -32,6 +26,9 @@ from segiou.analysis.comparison import (
 )
 from segiou.analysis.dependence import BlockLength, design_of
 from segiou.analysis.imbalance import explain_difference
+from segiou.analysis.intervals import Method, check_method, of_design
+from segiou.analysis.jackknife import Influence, Limits, jackknife, student
+from segiou.analysis.recipes import across_runs, crossed
 from segiou.analysis.statistics import (
     Aggregate,
     ScoredImages,
@@ -47,10 +44,8 @@ from segiou.metrics.ratio import Floats, ratio
 
 # Differences closer than this are equal except for rounding.
 _TIE = 1e-12
-_NORMAL = NormalDist()
-#: Power is simulated for these multiples of a first guess, within these limits.
-_STEPS = (0.25, 0.5, 0.71, 1.0, 1.41, 2.0, 4.0)
-_LEAST, _MOST = 5, 1_000_000
+#: Most units that a power estimate names.
+_MOST_UNITS = 10_000_000
 
 
 class DifferentImagesError(ValueError):
@@ -74,9 +69,7 @@ class DifferentImagesError(ValueError):
 
 
 def compare(
-    run_a: HasRunCounts,
-    run_b: HasRunCounts,
-    *more: HasRunCounts,
+    *runs: HasRunCounts | Mapping[str, Sequence[HasRunCounts]],
     metric: Metric = "iou",
     aggregate: Aggregate | None = None,
     protocol: Protocol | str | None = None,
@@ -86,23 +79,28 @@ def compare(
     permutations: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
-    method: Method = "percentile",
+    method: Method = "jackknife",
+    detect: float | None = None,
     names: Sequence[str] | None = None,
     influential: int = 5,
 ) -> Comparison:
     """Compare two or more models on the same images.
 
     Each pair gets the difference (second minus first) of the score and of every
-    class with a paired bootstrap interval
-    (:func:`segiou.analysis.bootstrapping.bootstrap`), a paired permutation p
+    class with a paired interval
+    (:func:`segiou.analysis.jackknife.jackknife`), a paired permutation p
     (:func:`permutation_test`) and Holm's adjustment over the classes
-    (:func:`holm_adjust`), the most influential images, and a power estimate
-    (:func:`power`). More than two models are also ranked.
+    (:func:`holm_adjust`), the most influential images, and the difference that
+    these images can detect (:func:`power`). More than two models are also
+    ranked.
 
     Parameters
     ----------
-    run_a, run_b, *more : Run
-        On the same images, in any order.
+    *runs : Run, or mapping of str to sequence of Run
+        Two or more runs on the same images, in any order. Or one mapping from
+        the name of a training recipe to the runs of several trainings, whose
+        mean is compared; the interval then covers retraining
+        (:func:`segiou.analysis.recipes.crossed`).
     metric, aggregate
         See :func:`segiou.analysis.statistics.statistic`; or a score of a measure,
         such as ``"boundary_iou"`` or ``"surface_dice"``. Larger values of a
@@ -111,18 +109,23 @@ def compare(
         Protocol of the mean; by default, that of the runs.
     groups : str, mapping, callable or sequence, optional
         Groups of dependent images: a regular expression for their ids, a
-        mapping or function from id to group, or the groups in the order of
-        ``run_a.ids``. ``"none"`` declares the images independent.
+        mapping or function from id to group, or the groups in the order of the
+        ids of the first run. ``"none"`` declares the images independent.
     blocks : "auto" or float, optional
-        Resample and permute blocks of neighbouring images along each sequence,
-        see :func:`segiou.analysis.bootstrapping.bootstrap`; ``"auto"`` estimates
-        the length from the per-image differences between the models.
+        Divide each sequence into batches of neighbouring images, see
+        :func:`segiou.analysis.intervals.confidence_intervals`; ``"auto"`` uses
+        the per-image differences between the models.
     resamples, permutations, seed : int
-        Number of resamples; number of permutations; seed of the random numbers.
+        Number of resamples of a bootstrap or a ranking; most permutations; seed
+        of the random numbers.
     level : float
         Level of the intervals; 1 − level is the significance level of p.
-    method : {"percentile", "bca"}
-        Percentiles of the resamples, or corrected for bias and skew (BCa).
+    method : {"jackknife", "percentile", "bca"}
+        Jackknife-t, or a bootstrap: percentiles of the resamples, or corrected
+        for bias and skew (BCa).
+    detect : float, optional
+        True difference in score whose power and sample size to estimate, such
+        as 0.01 for 1 point.
     names : sequence of str, optional
         Names of the models; by default, those of the runs.
     influential : int
@@ -155,97 +158,196 @@ def compare(
     >>> round(pair.overall.delta, 4), pair.overall.p, pair.exact
     (0.5048, 0.125, True)
     """
-    runs = (run_a, run_b, *more)
-    for run in runs:
-        if not (hasattr(run, "counts") and hasattr(run, "ids")):
-            hint = "; open a run file with segiou.Run.open" if isinstance(run, str) else ""
-            msg = f"compare expects runs, got {type(run).__name__}{hint}"
-            raise TypeError(msg)
+    recipes, runs = _recipes(runs)
     check_integer("resamples", resamples, 2)
     check_integer("permutations", permutations, 1)
     check_integer("seed", seed, 0)
     check_integer("influential", influential, 0)
     check_method(method, level)
-    called = _names(runs, names)
-    pixels = _same_images(runs, called, protocol, metric)
+    each = _names(runs, names if recipes is None else None)
+    pixels = _same_images(runs, each, protocol, metric)
     images: list[Any] = list(pixels)
     if (key := measure_of_score(metric)) is not None:
-        images = [scored_parts(*each, key) for each in zip(pixels, runs, called, strict=True)]
-        _check_plans(runs, called, key)
+        images = [scored_parts(*one, key) for one in zip(pixels, runs, each, strict=True)]
+        _check_plans(runs, each, key)
         images = [
             _ordered(one, run.ids, runs[0].ids) for one, run in zip(images, runs, strict=True)
         ]
+    models = recipes or {name: slice(i, i + 1) for i, name in enumerate(each)}
     design = design_of(images, groups, blocks)
-    scores = [one.over(design.units, aggregate) for one in images]
-    alone = scores
+    trained = [
+        [one.over(design.units, aggregate) for one in images[own]] for own in models.values()
+    ]
+    alone = trained
     if design.units is not design.images:
-        alone = [one.over(design.images, aggregate) for one in images]
-    values = resampled(alone if design.blocks else scores, resamples, seed, design.blocks)
-    of_models = called, pixels, scores, alone, values, images[0].include
-    compared = _Compared(*of_models, level, method, seed, influential)
-    pairs = list(combinations(range(len(runs)), 2))
-    permuted = [permutation_test(scores[i], scores[j], permutations, seed) for i, j in pairs]
-    adjusted = holm_adjust(np.array([found.p[0] for found in permuted]))
-    return Comparison(
-        metric=scores[0].metric,
-        aggregate=scores[0].aggregate,
-        protocol=scores[0].protocol,
-        names=called,
-        images=len(design.images),
-        unit=design.units.kind,
-        units=len(design.units),
+        alone = [[one.over(design.images, aggregate) for one in images[o]] for o in models.values()]
+    compared = _Compared(
+        names=tuple(models),
+        pixels=[_pooled(pixels[own]) for own in models.values()],
+        runs=trained,
+        scores=[across_runs(own) for own in trained],
+        alone=[across_runs(own) for own in alone],
+        include=images[0].include,
         level=level,
         method=method,
+        detect=detect,
         resamples=resamples,
+        permutations=permutations,
         seed=seed,
-        ranking=compared.ranking(),
-        pairs=tuple(map(compared.pair, pairs, permuted, adjusted)),
-        dependence=design.dependence,
-        block_length=design.block_length,
-        better=scores[0].better,
-        score_unit=scores[0].score_unit,
+        influential=influential,
     )
+    return compared.comparison(of_design(design, blocks), len(design.images))
 
 
-class _Compared(NamedTuple):
+def _recipes(
+    runs: Sequence[Any],
+) -> tuple[dict[str, slice] | None, tuple[HasRunCounts, ...]]:
+    """Runs in one sequence, and the place of those of each recipe if there are recipes."""
+    found: dict[str, slice] | None = None
+    if len(runs) == 1 and isinstance(runs[0], Mapping):
+        found, several = {}, []
+        for name, own in runs[0].items():
+            several += read_several(f"runs of {name}", own, "a sequence of runs")
+            found[str(name)] = slice(sum(s.stop - s.start for s in found.values()), len(several))
+        runs = several
+        if empty := [name for name, own in found.items() if own.start == own.stop]:
+            msg = f"recipe {empty[0]!r} has no runs"
+            raise ValueError(msg)
+    if len(runs if found is None else found) < 2:
+        msg = "compare expects at least two runs, or a mapping of two recipes to their runs"
+        raise TypeError(msg)
+    for run in runs:
+        if not (hasattr(run, "counts") and hasattr(run, "ids")):
+            hint = "; open a run file with segiou.Run.open" if isinstance(run, str) else ""
+            msg = f"compare expects runs, got {type(run).__name__}{hint}"
+            raise TypeError(msg)
+    return found, tuple(runs)
+
+
+def _pooled(images: Sequence[ScoredImages[Counts]]) -> ScoredImages[Counts]:
+    """Counts of all runs of a recipe together."""
+    first, *others = images
+    for one in others:
+        first = replace(first, counts=first.counts + one.counts)
+    return first
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Compared:
     """Models on the same images, compared in pairs."""
 
     names: tuple[str, ...]
     pixels: list[ScoredImages[Counts]]
+    runs: list[list[Statistic]]
+    """Scores of each training run."""
     scores: list[Statistic]
+    """Scores of each model: of its run, or the mean of several."""
     alone: list[Statistic]
     """Scores over single images."""
-    values: list[Floats]
-    """Scores of the resamples, (B, 1 + C)."""
     include: NDArray[np.bool_]
     level: float
     method: Method
+    detect: float | None
+    resamples: int
+    permutations: int
     seed: int
     influential: int
 
+    def comparison(self, units: dict[str, Any], images: int) -> Comparison:
+        """All pairs and the ranking."""
+        first, pairs = self.scores[0], [*combinations(range(len(self.names)), 2)]
+        permuted = [
+            permutation_test(self.scores[i], self.scores[j], self.permutations, self.seed)
+            for i, j in pairs
+        ]
+        compared = [self.limits(i, j) for i, j in pairs]
+        ps = [
+            found.p if own is None else own
+            for found, (_, own) in zip(permuted, compared, strict=True)
+        ]
+        adjusted = holm_adjust(np.array([p[0] for p in ps]))
+        is_random = self.draws or not all(found.exact for found in permuted)
+        several = any(len(own) > 1 for own in self.runs)
+        return Comparison(
+            metric=first.metric,
+            aggregate=first.aggregate,
+            protocol=first.protocol,
+            names=self.names,
+            images=images,
+            level=self.level,
+            method=self.method,
+            resamples=self.resamples if self.draws else None,
+            seed=self.seed if is_random else None,
+            ranking=self.ranking(),
+            pairs=tuple(
+                self.pair(pair, limits, found, p, p_holm)
+                for pair, (limits, _), found, p, p_holm in zip(
+                    pairs, compared, permuted, ps, adjusted, strict=True
+                )
+            ),
+            better=first.better,
+            score_unit=first.score_unit,
+            run_scores=tuple(
+                tuple(float(run.values[0]) for run in own) for own in self.runs if several
+            ),
+            **units,
+        )
+
+    @property
+    def draws(self) -> bool:
+        """Whether anything is resampled: for intervals, or to rank."""
+        return self.method != "jackknife" or len(self.names) > 2
+
+    @cached_property
+    def resampled(self) -> list[Floats]:
+        """Scores of the resamples, (B, 1 + C)."""
+        return resampled(self.scores, self.resamples, self.seed)
+
     def ranking(self) -> tuple[ModelRank, ...]:
         """Models by score, with the share of resamples in which each ranks first."""
-        resamples = np.stack([values[:, 0] for values in self.values])
-        resamples = resamples[:, ~np.isnan(resamples).any(0)]
         sign = 1 if self.scores[0].better == "higher" else -1
-        top = sign * resamples == (sign * resamples).max(0, initial=-np.inf)
-        best = ratio((top / np.maximum(top.sum(0), 1)).sum(1), resamples.shape[1])
+        best = np.full(len(self.names), np.nan)
+        if self.draws and not self.scores[0].units.too_few:
+            drawn = sign * np.stack([values[:, 0] for values in self.resampled])
+            drawn = drawn[:, ~np.isnan(drawn).any(0)]
+            top = drawn == drawn.max(0, initial=-np.inf)
+            best = ratio((top / np.maximum(top.sum(0), 1)).sum(1), drawn.shape[1])
         found = []
-        for name, score, values, share in zip(
-            self.names, self.scores, self.values, best.tolist(), strict=True
-        ):
-            ends = *limits_of(values[:, 0], self.level), share
-            if score.units.few_groups:
-                ends = (float("nan"),) * 3
-            found.append(ModelRank(name, float(score.values[0]), *ends))
+        for place, (name, score) in enumerate(zip(self.names, self.scores, strict=True)):
+            limits = self.own_limits(place)
+            ends = float(limits.low[0]), float(limits.high[0])
+            if score.units.too_few:
+                ends = (float("nan"),) * 2
+            found.append(ModelRank(name, float(score.values[0]), *ends, float(best[place])))
         return tuple(sorted(found, key=lambda r: (np.isnan(r.value), -sign * r.value)))
 
-    def pair(self, pair: tuple[int, int], permuted: Permuted, p_holm: float) -> PairComparison:
+    def own_limits(self, i: int) -> Limits:
+        """Intervals of a model's own scores."""
+        score = self.scores[i]
+        if self.method == "jackknife":
+            return jackknife(score, level=self.level)
+        without = score.left_out if self.method == "bca" else None
+        return bootstrap_limits(self.resampled[i], score.values, without, self.level)
+
+    def limits(self, i: int, j: int) -> tuple[Limits, Floats | None]:
+        """Intervals of the differences; p as well if there are several training runs."""
+        a, b = self.scores[i], self.scores[j]
+        if len(self.runs[i]) > 1 or len(self.runs[j]) > 1:
+            return crossed(self.runs[i], self.runs[j], level=self.level)
+        if self.method == "jackknife":
+            return jackknife(b, a, level=self.level), None
+        without = b.left_out - a.left_out if self.method == "bca" else None
+        values = self.resampled[j] - self.resampled[i]
+        return bootstrap_limits(values, b.values - a.values, without, self.level), None
+
+    def pair(
+        self, pair: tuple[int, int], limits: Limits, permuted: Permuted, p: Floats, p_holm: float
+    ) -> PairComparison:
         """Compare two models, given Holm's adjustment over the pairs."""
         i, j = pair
         a, b, names = self.scores[i], self.scores[j], (self.names[i], self.names[j])
-        adjusted = np.concatenate([[p_holm], holm_adjust(permuted.p[1:])])
-        overall, *classes = self.differences(i, j, permuted.p, adjusted)
+        adjusted = np.concatenate([[p_holm], holm_adjust(p[1:])])
+        overall, *classes = self.differences(i, j, limits, p, adjusted)
         alone = self.alone[i], self.alone[j]
         sides = [*self.influential_images(*alone)]  # those that raise the difference first
         favours_b, favours_a = sides if a.better == "higher" else sides[::-1]
@@ -261,7 +363,7 @@ class _Compared(NamedTuple):
             exact=permuted.exact,
             favours_a=favours_a,
             favours_b=favours_b,
-            power=power(a, b, level=self.level, seed=self.seed),
+            power=power(a, limits, level=self.level, detect=self.detect),
             defined_for_one=tuple(a.names[1 + c] for c in np.flatnonzero(for_one).tolist()),
             imbalance=explain_difference(
                 pixels.counts,
@@ -274,19 +376,22 @@ class _Compared(NamedTuple):
             images_differing=int(np.count_nonzero(unequal)),
         )
 
-    def differences(self, i: int, j: int, p: Floats, adjusted: Floats) -> Iterator[Difference]:
+    def differences(
+        self, i: int, j: int, limits: Limits, p: Floats, adjusted: Floats
+    ) -> Iterator[Difference]:
         """Differences of the score and of every class."""
         a, b = self.scores[i], self.scores[j]
-        resampled, points = self.values[j] - self.values[i], b.values - a.values
-        without = b.left_out - a.left_out if self.method == "bca" else None
-        intervals = intervals_of(a, resampled, points, without, self.level)
-        columns = (column.tolist() for column in (a.values, b.values, p, adjusted))
-        for found, own_a, own_b, own_p, p_holm in zip(intervals, *columns, strict=True):
-            delta = found.value, found.low, found.high, found.standard_error
-            ps = own_p, p_holm
-            yield Difference(
-                found.name, own_a, own_b, *delta, *ps, found.units, found.undefined_share
-            )
+        nowhere = np.full(len(a.names), np.nan)
+        ends = (nowhere, nowhere) if a.units.too_few else (limits.low, limits.high)
+        shares = nowhere
+        if self.method != "jackknife":
+            shares = np.isnan(self.resampled[j] - self.resampled[i]).mean(0)
+        columns = (
+            *(a.values, b.values, b.values - a.values, *ends, limits.standard_error),
+            *(p, adjusted, a.seen, shares, limits.freedom),
+        )
+        for row in zip(a.names, *(column.tolist() for column in columns), strict=True):
+            yield Difference(*row)
 
     def influential_images(
         self, a: Statistic, b: Statistic
@@ -513,86 +618,59 @@ def holm_adjust(p: Floats) -> Floats:
 
 
 def power(
-    a: Statistic,
-    b: Statistic,
+    score: Statistic,
+    limits: Limits,
     *,
     level: float = 0.95,
     target: float = 0.8,
-    simulations: int = 1000,
-    seed: int = 0,
+    detect: float | None = None,
 ) -> Power:
-    """Power of the same comparison with other numbers of units, by simulation.
+    """Difference that a comparison can detect, and the units it takes to detect another.
 
-    An experiment resamples n units and computes the difference Δ* of the
-    scores. It detects the difference if Δ* has the sign of the observed Δ and
-    the interval Δ* ± t s*/√n excludes 0; s* is the standard deviation of the
-    jackknife values u_i = (U − 1)(Δ − Δ₍ᵢ₎) of the resampled units and t the
-    quantile of Student's distribution with n − 1 degrees of freedom. Power is
-    the share of such experiments, interpolated in log n.
+    A true difference δ is detected if its interval excludes 0, which has the
+    probability T_ν(δ / s − t) for the standard error s of the observed
+    difference, ν degrees of freedom and Student's t at the level. s is
+    proportional to 1/√units. The observed difference itself is not used:
+    power at the observed difference only restates p (J. Hoenig and D. Heisey,
+    Am. Stat. 55 (2001), 19-24).
 
     Parameters
     ----------
-    a, b : Statistic
-        The same score over the same units.
+    score : Statistic
+        The score of one of the models, for its units.
+    limits : Limits
+        Of the difference, from :func:`segiou.analysis.jackknife.jackknife`.
     level, target : float
         Level of the intervals, e.g. 0.95; target power, e.g. 0.8.
-    simulations, seed : int
-        Number of simulated experiments; seed of the random numbers.
+    detect : float, optional
+        A true difference to ask about.
 
     Returns
     -------
     Power
-
-    Notes
-    -----
-    The observed difference is taken as the true one, so the result is an order
-    of magnitude. A difference that is large by chance needs more units.
     """
-    units = len(a.units)
-    difference = float(b.values[0] - a.values[0])
-    effects = (units - 1) * (difference - (b.left_out[:, 0] - a.left_out[:, 0]))
-    rng = np.random.default_rng([seed, 2])
+    units = len(score.units)
+    error, freedom = float(limits.standard_error[0]), float(limits.freedom[0])
+    if math.isnan(freedom):  # of a bootstrap
+        freedom = units - 1.0
+    found = Power(score.units.kind, units, level, target, _reach(error, freedom, level, target))
+    if detect is None or not error > 0 or math.isnan(found.detectable):
+        return found
+    from scipy.special import stdtr  # type: ignore[import-untyped, unused-ignore]
 
-    def seen(number: int) -> float:
-        """Share of experiments with ``number`` units that detect the difference."""
-        # Imported here because it takes tens of milliseconds.
-        from scipy.special import stdtrit  # type: ignore[import-untyped, unused-ignore]
+    def reach(number: int) -> float:
+        share = number / units
+        return _reach(error / math.sqrt(share), max(freedom * share, 1.0), level, target)
 
-        weights = rng.multinomial(number, np.full(units, 1 / units), simulations)
-        of_a, of_b = (
-            one.evaluate(weighted(weights, one.sums.astype(np.float64)))[:, 0] for one in (a, b)
-        )
-        drawn = weights @ effects / number
-        spread = np.maximum(weights @ effects**2 / number - drawn**2, 0.0)
-        freedom = max(number - 1, 1)
-        reach = float(stdtrit(freedom, (1 + level) / 2)) * np.sqrt(spread / freedom)
-        return float(((of_b - of_a) * np.sign(difference) > reach).mean())
-
-    grid: tuple[tuple[int, float], ...] = ()
-    if difference != 0 and np.isfinite([difference, *effects]).all():
-        # Around the number for which the normal approximation has 80 % power.
-        quantiles = _NORMAL.inv_cdf((1 + level) / 2) + _NORMAL.inv_cdf(0.8)
-        guess = (quantiles * float(effects.std()) / difference) ** 2
-        numbers = {units, *(round(min(max(guess * step, _LEAST), _MOST)) for step in _STEPS)}
-        grid = tuple((number, seen(number)) for number in sorted(numbers))
-    return Power(
-        unit=a.units.kind,
-        difference=difference,
-        level=level,
-        target=target,
-        units=units,
-        now=dict(grid).get(units, float("nan")),
-        needed=_reached(grid, target),
-        grid=grid,
-        simulations=simulations,
+    size = abs(detect)
+    now = float(stdtr(freedom, size / error - student(freedom, (1 - level) / 2)))
+    numbers = range(2, _MOST_UNITS)
+    needed = bisect_left(numbers, True, key=lambda number: reach(number) <= size)
+    return replace(
+        found, difference=size, now=now, needed=numbers[needed] if needed < len(numbers) else None
     )
 
 
-def _reached(grid: tuple[tuple[int, float], ...], target: float) -> int | None:
-    """Smallest number of units with the target power, interpolated in log n."""
-    if grid and grid[0][1] >= target:
-        return grid[0][0]
-    for (n0, p0), (n1, p1) in pairwise(grid):
-        if p1 >= target:
-            return int(np.ceil(n0 * (n1 / n0) ** ((target - p0) / (p1 - p0))))
-    return None
+def _reach(error: float, freedom: float, level: float, target: float) -> float:
+    """The true difference that is detected with the target power."""
+    return (student(freedom, (1 - level) / 2) + student(freedom, 1 - target)) * error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,9 @@ from segiou._support.arguments import check_integer
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.analysis import comparison_text
-from segiou.analysis.bootstrapping import Method, OverUnits
-from segiou.analysis.dependence import Dependence
+from segiou.analysis.dependence import Caution, Dependence
 from segiou.analysis.imbalance import ImbalanceDifference
+from segiou.analysis.intervals import Method, OverUnits
 from segiou.analysis.units import FEW_UNITS
 
 
@@ -32,7 +33,8 @@ class Difference:
         Limits of the paired bootstrap interval of delta; NaN for fewer than
         ten groups.
     standard_error : float
-        Standard deviation of delta over the resamples.
+        Jackknife standard error of delta, or its standard deviation over the
+        resamples.
     p : float
         p-value of the paired permutation test.
     p_holm : float
@@ -41,7 +43,10 @@ class Difference:
     units : int
         Units whose truth contains the class; for the score, all units.
     undefined_share : float
-        Share of the resamples in which delta was undefined.
+        Share of the resamples in which delta was undefined; NaN if nothing was
+        resampled.
+    freedom : float
+        Degrees of freedom of the interval; NaN for the bootstrap.
     """
 
     name: str
@@ -54,7 +59,8 @@ class Difference:
     p: float
     p_holm: float
     units: int
-    undefined_share: float
+    undefined_share: float = math.nan
+    freedom: float = math.nan
 
     @property
     def few(self) -> bool:
@@ -97,39 +103,35 @@ class InfluentialImage:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """Power to detect the observed difference with other sample sizes.
+    """Differences and sample sizes that a comparison can detect.
 
     Attributes
     ----------
-    unit : {"image", "group"}
-    difference : float
-        The observed difference, taken as the true one.
+    unit : {"image", "group", "sequence", "batch"}
+    units : int
+        Units of the runs.
     level : float
         Level of the intervals that must exclude 0.
     target : float
         Target power.
-    units : int
-        Units of the run.
+    detectable : float
+        Smallest true difference that these units detect with the target power.
+    difference : float
+        The true difference that was asked about; NaN if none was.
     now : float
-        Power with that number of units.
+        Power to detect it with these units.
     needed : int or None
-        Units needed for the target power; None if a million are not enough or
-        the difference is 0 or undefined. 5 means 5 or fewer.
-    grid : tuple of (int, float)
-        Numbers of units and their power.
-    simulations : int
-        Simulated experiments per number of units.
+        Units needed to detect it with the target power.
     """
 
     unit: str
-    difference: float
+    units: int
     level: float
     target: float
-    units: int
-    now: float
-    needed: int | None
-    grid: tuple[tuple[int, float], ...]
-    simulations: int
+    detectable: float
+    difference: float = float("nan")
+    now: float = float("nan")
+    needed: int | None = None
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None where undefined."""
@@ -204,7 +206,7 @@ class ModelRank:
     name : str
     value : float
     low, high : float
-        Bootstrap interval of the score. Intervals of two models may overlap
+        Interval of the score. Intervals of two models may overlap
         although their difference is significant, because they share images.
     best : float
         Share of the resamples in which the model ranks first; ties are split
@@ -229,13 +231,14 @@ class Comparison(OverUnits, Drawable):
     names : tuple of str
         Names of the models, in the given order.
     images : int
-    unit : {"image", "group", "block"}
-        What was resampled and permuted.
+    unit : {"image", "group", "sequence", "batch"}
+        What was left out or resampled, and permuted.
     units : int
         Number of units.
     level : float
-    method : {"percentile", "bca"}
-    resamples, seed : int
+    method : {"jackknife", "percentile", "bca"}
+    resamples, seed : int or None
+        None where nothing is random.
     ranking : tuple of ModelRank
         Best score first.
     pairs : tuple of PairComparison
@@ -245,11 +248,15 @@ class Comparison(OverUnits, Drawable):
         the models (the pair with the largest design effect). None if groups
         were passed or the images were declared independent.
     block_length : float or None
-        Mean length of the resampled blocks, if any.
+        Mean number of images per batch, if batches were asked for.
     better : {"higher", "lower"}
         Which values of the score are better.
     score_unit : str
         Unit of the score, such as ``"mm"``; empty for a ratio.
+    independence : str
+        Why images are treated as independent, if they are.
+    run_scores : tuple of tuple of float
+        Scores of the training runs of each model; empty if each has one run.
     """
 
     _plot_kind = "comparison_forest"
@@ -263,14 +270,17 @@ class Comparison(OverUnits, Drawable):
     units: int
     level: float
     method: Method
-    resamples: int
-    seed: int
+    resamples: int | None
+    seed: int | None
     ranking: tuple[ModelRank, ...]
     pairs: tuple[PairComparison, ...]
     dependence: Dependence | None = None
     block_length: float | None = None
     better: str = "higher"
     score_unit: str = ""
+    independence: str = ""
+    limit: Caution | None = None
+    run_scores: tuple[tuple[float, ...], ...] = ()
 
     closing_sentences = RenamedAttribute("limitations")
 
@@ -324,6 +334,7 @@ class Comparison(OverUnits, Drawable):
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None where undefined."""
         found: dict[str, Any] = text.plain(self)
+        del found["limit"]
         for i, (own, pair) in enumerate(zip(self.pairs, found["pairs"], strict=True)):
             pair["imbalance"] = own.imbalance.to_dict()
             for row in (pair["overall"], *pair["classes"]):

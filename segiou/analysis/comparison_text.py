@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from segiou._support import text
 from segiou.analysis.dependence import Caution
-from segiou.analysis.units import FEW_UNITS
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison, PairComparison
@@ -30,8 +29,13 @@ def caution(found: Comparison, pair: PairComparison) -> Caution | None:
     """The first caution that changes how to read the evidence, if any."""
     if not pair.overall.delta or math.isnan(pair.overall.delta):
         return None
-    if found.few_groups or not pair.defined_for_one:
-        return found.unit_caution(p=True)
+    if found.limit is not None and (found.too_few or not pair.defined_for_one):
+        return found.limit
+    if lone := [n for n, own in zip(found.names, found.run_scores, strict=False) if len(own) == 1]:
+        shared = "takes its variance between trainings from the other"
+        return Caution(f"{lone[0]} has only one training run and {shared}")
+    if not pair.defined_for_one:
+        return None
     names = text.classes(pair.defined_for_one)
     has = "has" if len(pair.defined_for_one) == 1 else "have"
     means = "so the two means cover different classes"
@@ -56,13 +60,14 @@ def method(found: Comparison, pair: PairComparison, *, options: bool = True) -> 
 
 def limitations(found: Comparison, *, options: bool = True) -> list[str]:
     """Independence and scope."""
-    said = found.dependence.sentences() if found.dependence else []
-    if not said:
-        said = [f"{found.unit}s are assumed to be independent."]
-    elif found.unsafe and options:
+    said = found.units_sentences() or [
+        f"{text.capital(found.unit)}s are assumed to be independent."
+    ]
+    if found.unit in ("sequence", "batch") and options:
         said.append("If the images are independent, use --group-by none.")
     first, *others = said
-    return [" ".join([f"Independence: {first[:1].lower()}{first[1:]}", *others]), _scope(found)]
+    start = first if first.startswith("File") else f"{first[:1].lower()}{first[1:]}"
+    return [" ".join([f"Independence: {start}", *others]), _scope(found)]
 
 
 def verdict(found: Comparison, pair: PairComparison) -> str:
@@ -84,7 +89,7 @@ def _outcome(found: Comparison, pair: PairComparison) -> str:
         return f"{names} are identical: {score.name} {show(score.a)}."
     if not score.delta:
         return f"{names} have the same {score.name}: {show(score.a)}."
-    if _least_p(found) >= 1 - found.level or found.few_groups:
+    if found.too_few:
         return f"Not enough {found.unit}s to compare {names}: {values}."
     rises = (score.delta > 0) == (found.better == "higher")
     first, second = (pair.b, pair.a) if rises else (pair.a, pair.b)
@@ -110,8 +115,8 @@ def _outcomes(found: Comparison, pair: PairComparison) -> tuple[bool, bool]:
 
 
 def _least_p(found: Comparison) -> float:
-    """The smallest p that a permutation test over so few units can give."""
-    return 2.0 ** (1 - found.units)
+    """The smallest p that the test can give over so few units."""
+    return 0.0 if found.run_scores else 2.0 ** (1 - found.units)
 
 
 def evidence(found: Comparison, pair: PairComparison) -> str:
@@ -130,7 +135,9 @@ def evidence(found: Comparison, pair: PairComparison) -> str:
         ends = [text.shown_change(x, found.score_unit) for x in (score.low, score.high)]
         interval = f"{100 * found.level:g} % interval {ends[0]} to {ends[1]}"
     p = text.p_text(score.p_holm)
-    about = [found.resampled.partition(",")[0]]
+    about = [found.units_text]
+    if found.run_scores:
+        about.append(f"{' and '.join(str(len(own)) for own in found.run_scores)} training runs")
     if len(found.pairs) > 1:
         about.append("Holm-adjusted")
     if (least := _least_p(found)) >= 1 - found.level:
@@ -141,52 +148,61 @@ def evidence(found: Comparison, pair: PairComparison) -> str:
         f"p {'< ' if p.startswith('<') else '= '}{p.removeprefix('<')} ({'; '.join(about)})."
     )
     outside, unlikely = _outcomes(found, pair)
-    disagree = outside != unlikely and least < 1 - found.level and not found.few_groups
-    return f"{line} The interval and the test disagree." if disagree else line
+    if outside == unlikely or found.too_few:
+        return line
+    if least >= 1 - found.level:
+        return f"{line} So few {found.unit}s cannot give a smaller p."
+    return f"{line} The interval and the test disagree."
 
 
 def _test(found: Comparison, pair: PairComparison) -> str:
+    kind = {"jackknife": "paired jackknife-t interval"}.get(found.method)
+    if kind is None:
+        name = "bootstrap" if found.method == "percentile" else "BCa bootstrap"
+        kind = f"paired {name} interval ({text.count(found.resamples or 0)} resamples)"
     number = f"{text.count(pair.permutations)} permutations"
     test = f"paired permutation test ({f'exact, {number}' if pair.exact else number})"
-    if not found.few_groups:
-        kind = "paired bootstrap" if found.method == "percentile" else "paired BCa bootstrap"
-        test = f"{kind} ({text.count(found.resamples)} resamples) and {test}"
+    if found.run_scores:
+        kind, test = "interval and t test with images and training runs crossed", ""
+    kinds = " and ".join(filter(None, ([] if found.too_few else [kind]) + [test]))
+    seed = "" if found.seed is None or found.run_scores else f", seed {found.seed}"
     adjusted = "; class p-values Holm-adjusted" if pair.classes else ""
-    return f"Test: {test} over {found.unit}s, seed {found.seed}{adjusted}."
+    return f"Test: {kinds} over {found.units_text}{seed}{adjusted}."
 
 
 def _power(found: Comparison, pair: PairComparison) -> list[str]:
-    """How many units would detect the difference; nothing without a difference."""
-    power = pair.power
-    if not pair.overall.delta or math.isnan(pair.overall.delta) or found.units < FEW_UNITS:
+    """The difference that the units can detect, and those that another one needs."""
+    power, unit = pair.power, f"{pair.power.unit}{'e' if pair.power.unit == 'batch' else ''}s"
+    if found.too_few or not power.detectable > 0:
         return []
     of = f"Power ({pair.b} vs {pair.a})" if len(found.pairs) > 1 else "Power"
-    if math.isnan(power.now):
-        return [f"{of}: the sample size for this difference cannot be estimated from this run."]
-    unit, target = f"{power.unit}s", "with 80 % power"
-    now = f"with {power.units}, power is {text.roughly(power.now)}"
-    independent = " (assuming independence)" if found.unsafe else ""
+    size = partial(_size, found=found)
+    least = f"these {power.units} {unit} detect a true difference of {size(power.detectable)}"
+    said = f"{of}: {least} with {100 * power.target:g} % power"
+    if math.isnan(power.difference):
+        return [f"{said}."]
+    asked = f"{size(power.difference)} with {text.roughly(power.now)} power"
     if power.needed is None:
-        most = text.count(power.grid[-1][0])
-        small = f"even {most} {unit} would not detect a difference this small {target}"
-        return [f"{of}: {small}{independent}; {now}."]
-    number = f"about {text.count(power.needed)} {unit}"
-    if power.needed > power.units:
-        takes = f"detecting a difference this small {target} takes {number}"
-        return [f"{of}: {takes}{independent}; {now}."]
-    fewer = " or fewer" if power.needed == power.grid[0][0] else ""
-    enough = f"{number}{fewer} are enough to detect this difference {target}"
-    return [f"{of}: {enough}{independent}; {now}."]
+        return [f"{said}, and {asked}; no number of {unit} up to ten million is enough."]
+    needs = f"{100 * power.target:g} % power takes about {text.count(power.needed)} {unit}"
+    return [f"{said}, and {asked}; {needs}."]
+
+
+def _size(value: float, found: Comparison) -> str:
+    return text.change(value, found.score_unit).lstrip("+")
 
 
 def _scope(found: Comparison) -> str:
-    others, sequences = f"similar {found.unit}s", ""
-    if found.dependence is not None:
-        if found.block_length is not None:
-            others = f"other parts of {found.dependence.where}"
-        elif found.dependence.few_sequences:
-            others = f"other images of {found.dependence.where}"
-        if not others.startswith("similar"):
-            sequences = "other sequences, "
-    rest = text.capital(f"{sequences}other kinds of images and retraining are not covered.")
+    others = {
+        "group": "similar images of other groups",
+        "sequence": "similar images of other sequences",
+        "batch": "other parts of these sequences",
+    }.get(found.unit, "similar images")
+    if found.unit == "batch" and found.dependence and len(found.dependence.sequences) == 1:
+        others = "other parts of this sequence"
+    if found.run_scores:
+        return (
+            f"Scope: {others}, with these training recipes. Other kinds of images are not covered."
+        )
+    rest = "Other kinds of images and retraining are not covered."
     return f"Scope: {others}, with these trained models. {rest}"

@@ -1,31 +1,24 @@
-"""Dependence between images, inferred from names and scores, and the units it implies."""
+"""Images that are not independent, by their names and scores, and the units to take then."""
 
 from __future__ import annotations
 
 import math
-import re
-import shlex
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import combinations
-from os.path import commonprefix
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou._support.arguments import check_number, refuse_kind
 from segiou._support.files import printable
-from segiou._support.text import Json, listed, plain, roughly, see
-from segiou.analysis.statistics import ScoredImages
+from segiou._support.text import Json, listed, percent, plain, see
+from segiou.analysis.sequences import Members, Sequences, sequences_in_names, sequences_of
+from segiou.analysis.statistics import ScoredImages, ScoredParts
 from segiou.analysis.units import (
-    FEW_UNITS,
     INDEPENDENT,
     Groups,
     Units,
-    group_by_pattern,
     groups_of,
     one_per_image,
     units_of,
@@ -34,53 +27,45 @@ from segiou.metrics.ratio import Floats
 
 #: Lags whose correlations are reported.
 _LAGS = 5
-#: A correlation is significant from this many standard errors above 0 on.
-_SURE = 1.96
-#: A smaller variance is due to rounding.
+#: A correlation this many standard errors above 0 is reported as one.
+_CORRELATED = 1.96
+#: Names with irregular numbers are taken for sequences only from this many standard errors on.
+_CERTAIN = 2.58
+#: A variance below this is of rounding.
 _ROUNDING = 1e-24
-#: Simple expressions for the groups, tried before the general one.
-_PLAIN_PATTERNS = (r"^[^_]+", r"^[^/]+", r"^[^-]+")
+#: Images of one or two sequences from which on they are divided into batches.
+_LEAST_IN_BATCHES = 40
+#: Fewer images of one or two sequences are too few to judge their dependence well.
+_LEAST_IN_ONE = 100
+_SO_INDEPENDENT = "so the images are treated as independent"
+#: Fewer and more batches than these are not made.
+_BATCHES = (4, 20)
 
-Members = tuple[NDArray[np.intp], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Sequences:
-    """Sequences of images, ordered by the numbers in their names."""
-
-    names: tuple[str, ...]
-    members: Members
-    """Indices of the images of each sequence, in order."""
-    pattern: str = ""
-    """The regular expression that finds the name of the sequence in an id."""
-
-    @property
-    def images(self) -> int:
-        """Number of images."""
-        return sum(len(own) for own in self.members)
+#: Images per batch, or ``"auto"``: by the correlation of neighbouring scores.
+BlockLength = float | Literal["auto"]
 
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """Dependence between images, estimated from names and scores.
+    """Correlation of the scores of neighbouring images.
 
     Attributes
     ----------
     sequences : mapping of str to int
-        Name of each sequence, and how many images it has.
+        Name of each sequence and its number of images.
     pattern : str
-        Regular expression that finds the name of the sequence in an id; empty
-        if the sequences were not found in the ids.
+        The regular expression that finds the name of the sequence in an id;
+        empty if the sequences were not found in the ids.
     correlations : tuple of float
-        Autocorrelation of the scores at lags 1, 2, … within sequences.
+        Of the scores of images that are 1, 2, … places apart in a sequence.
     design_effect : float
-        Variance of a mean over the images relative to independent images:
-        1 + 2 Σ ρ_k.
+        Variance of a mean over the images, relative to that over independent
+        ones: 1 + 2 Σ ρ_k.
     block_length : float
-        Expected block length of a stationary bootstrap along the sequences
-        (D. Politis and H. White, 2004).
+        Images after which the correlation is gone, by D. Politis and H. White
+        (2004).
     correlated : bool
-        Whether neighbouring scores are significantly correlated.
+        Whether neighbours are significantly correlated.
     """
 
     sequences: dict[str, int]
@@ -96,44 +81,14 @@ class Dependence:
         return sum(self.sequences.values())
 
     @property
-    def few_sequences(self) -> bool:
-        """Whether there are several sequences, but too few to generalise to others."""
-        return 1 < len(self.sequences) < FEW_UNITS
-
-    @property
     def effective_images(self) -> float:
-        """Effective sample size."""
+        """Effective sample size: independent images that carry as much information."""
         return self.images / max(self.design_effect, 1.0)
-
-    @property
-    def noteworthy(self) -> bool:
-        """Whether intervals and p that assume independent images need a caution."""
-        return self.correlated or (self.few_sequences and self.images >= FEW_UNITS)
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None where undefined."""
         found: dict[str, Any] = plain(self)
         return found | {"images": self.images, "effective_images": self.effective_images}
-
-    @property
-    def where(self) -> str:
-        """The sequences in words."""
-        number = len(self.sequences)
-        return "this sequence" if number == 1 else f"these {number} sequences"
-
-    def caution(self, *, p: bool) -> Caution:
-        """What it does to intervals (and to p) over images, and the option that accounts for it."""
-        number = f"only {len(self.sequences)} sequences"
-        if not self.correlated:
-            nothing = f"{number}, so the result does not generalise to other sequences"
-            return Caution(nothing)
-        causes = "neighbouring images are correlated"
-        if self.few_sequences:
-            causes = f"{number} and correlated neighbouring images"
-        wider = math.sqrt(max(self.design_effect, 1.0))
-        factor = f"about {wider:.1f} times" if wider >= 1.05 else "slightly"
-        effect = f"the interval is {factor} too narrow{' and p too small' if p else ''}"
-        return Caution(f"{causes}, so {effect}", self._option())
 
     def sentences(self) -> list[str]:
         """Where the images come from, and how strongly neighbours are correlated."""
@@ -147,19 +102,12 @@ class Dependence:
             scores = "Neighbouring scores"
         if not self.correlated:
             return [*said, f"{scores} are not significantly correlated."]
-        covered = roughly(math.erf(_SURE / math.sqrt(max(self.design_effect, 1.0)) / math.sqrt(2)))
         return [
             *said,
             f"{scores} have correlation {self.correlations[0]:.2f} (design effect "
             f"{self.design_effect:.2f}), so {self.images} images carry as much information as "
-            f"about {self.effective_images:.0f} independent ones, and a 95 % interval contains "
-            f"the true value in {covered} of cases.",
+            f"about {self.effective_images:.0f} independent ones.",
         ]
-
-    def _option(self) -> str:
-        if len(self.sequences) < FEW_UNITS:
-            return "--blocks auto"
-        return f"--group-by {shlex.quote(self.pattern)}"
 
 
 class Caution(NamedTuple):
@@ -175,57 +123,11 @@ class Caution(NamedTuple):
         return f"{printable(self.text)}.{use} {see('intervals')}"
 
 
-@lru_cache(maxsize=1)  # the same images are asked again for every metric
-def sequences_in_names(ids: tuple[str, ...]) -> Sequences | None:
-    """Sequences suggested by the names (a common prefix, then numbers), if any."""
-    # The last number is tried as the position in a sequence, then the last two, and so on, until
-    # sequences have two images on average. All names end with this text, from its first non-digit:
-    same = commonprefix([id[::-1] for id in ids])  # noqa: RUF071  (texts, no paths)
-    ending = same[::-1].lstrip("0123456789")
-    start = "(?s)^(.*?)" if any("\n" in id for id in ids) else "^(.*?)"
-    for numbers in (1, 2, 3):
-        place = r"\d+" + r"\D+\d+" * (numbers - 1)
-        pattern = rf"{start}{place}\D*{re.escape(ending)}$"
-        try:
-            names = group_by_pattern(ids, pattern)
-        except ValueError:
-            return None
-        if len(ids) >= 2 * len(set(names)):
-            return _plainest(ids, names) or sequences_of(ids, names, pattern)
-    return None
-
-
-def sequences_of(ids: Sequence[str], names: Sequence[Any], pattern: str = "") -> Sequences:
-    """Sequences with given names, each sorted by the numbers in its ids."""
-    members: dict[Any, list[int]] = {}
-    for i, name in enumerate(names):
-        members.setdefault(name, []).append(i)
-
-    def order(i: int) -> list[tuple[int, str]]:
-        """Sort key of an id: numbers by value."""
-        parts = re.split(r"(\d+)", ids[i])
-        return [(int(part), "") if k % 2 else (-1, part) for k, part in enumerate(parts)]
-
-    ordered = (np.array(sorted(own, key=order), dtype=np.intp) for own in members.values())
-    return Sequences(tuple(map(str, members)), tuple(ordered), pattern)
-
-
-def _plainest(ids: Sequence[str], names: Sequence[str]) -> Sequences | None:
-    """The same sequences found by a simple expression, if there is one."""
-    for pattern in _PLAIN_PATTERNS:
-        with suppress(ValueError):
-            found = group_by_pattern(ids, pattern)
-            if len(set(zip(found, names, strict=True))) == len(set(found)) == len(set(names)):
-                return sequences_of(ids, found, pattern)
-    return None
-
-
 def dependence_of(values: Floats, sequences: Sequences) -> Dependence:
-    """Dependence estimated from per-image scores (N,), which may contain NaN."""
+    """Correlation of neighbours by a score of each image, (N,); it may be undefined for some."""
     defined, number = int((~np.isnan(values)).sum()), sequences.images
     centre = float(np.nanmean(values)) if defined else 0.0
     correlations = _autocorrelations(values, sequences.members, centre)
-    pairs = max(number - len(sequences.members), 1)
     return Dependence(
         sequences={
             name: len(own) for name, own in zip(sequences.names, sequences.members, strict=True)
@@ -234,12 +136,20 @@ def dependence_of(values: Floats, sequences: Sequences) -> Dependence:
         correlations=tuple(correlations[:_LAGS].tolist()),
         design_effect=max(0.0, 1 + 2 * float(_windowed(correlations, number).sum())),
         block_length=_block_length(_autocorrelations(values, sequences.members), number),
-        correlated=defined >= FEW_UNITS and bool(correlations[0] > _SURE / math.sqrt(pairs)),
+        correlated=defined > 2 and bool(correlations[0] > _CORRELATED * _error(sequences)),
     )
 
 
+def _error(sequences: Sequences) -> float:
+    """Standard error of a correlation of neighbours that are independent."""
+    return 1 / math.sqrt(max(sequences.images - len(sequences), 1))
+
+
 def _autocorrelations(values: Floats, members: Members, centre: float | None = None) -> Floats:
-    """Autocorrelations about a centre or each sequence's mean; 0 if only rounding varies."""
+    """Correlations ρ_1, ρ_2, … along sequences, about a centre or about the mean of each sequence.
+
+    They are 0 where nothing varies but for rounding.
+    """
     number = sum(map(len, members))
     total = np.zeros(math.ceil(math.sqrt(number)) + _negligible(number) + 1)
     for own in members:
@@ -254,12 +164,12 @@ def _autocorrelations(values: Floats, members: Members, centre: float | None = N
 
 
 def _negligible(number: int) -> int:
-    """Number of consecutive negligible correlations after which all later ones are ignored."""
+    """How many correlations in a row must be negligible for all later ones to be."""
     return max(5, int(math.log10(number)))
 
 
 def _windowed(correlations: Floats, number: int) -> Floats:
-    """Correlations ρ_1, ρ_2, … tapered by the flat-top window of Politis and White."""
+    """Correlations ρ_1, ρ_2, … under the flat-top window of Politis and White."""
     run, most = _negligible(number), len(correlations)
     small = np.abs(correlations) < 2 * math.sqrt(math.log10(number) / number)
     starts = (k for k in range(most - run) if small[k : k + run].all())
@@ -269,9 +179,11 @@ def _windowed(correlations: Floats, number: int) -> Floats:
 
 
 def _block_length(correlations: Floats, number: int) -> float:
-    """Block length of Politis and White; 1 without positive correlation."""
-    # D. N. Politis and H. White, Econometric Reviews 23 (2004), 53-70, as corrected by A. Patton,
-    # D. Politis and H. White, Econometric Reviews 28 (2009), 372-375.
+    """Block length of D. N. Politis and H. White, Econometric Reviews 23 (2004), 53-70.
+
+    As corrected by A. Patton, D. Politis and H. White, Econometric Reviews 28 (2009), 372-375.
+    It is 1 for images whose scores are uncorrelated or negatively correlated.
+    """
     windowed = _windowed(correlations, number)
     effect = 1 + 2 * float(windowed.sum())
     if effect <= 1:
@@ -282,118 +194,176 @@ def _block_length(correlations: Floats, number: int) -> float:
     return float(min(max(length, 1.0), longest))
 
 
-#: Mean block length, or ``"auto"``: estimated from the correlation of neighbouring scores.
-BlockLength = float | Literal["auto"]
-#: Draws image weights (B, N) for B resamples.
-Draw = Callable[[int], NDArray[np.int64]]
-
-
-@dataclass(frozen=True, eq=False)
-class Blocks:
-    """Blocks of neighbouring images with a given mean length."""
-
-    sequences: Sequences
-    length: float
-
-    def units(self, ids: Sequence[str]) -> Units:
-        """Blocks of equal length for permutation; the last of a sequence may be shorter."""
-        size = max(1, round(self.length))
-        index = np.empty(self.sequences.images, np.intp)
-        names: list[str] = []
-        for own in self.sequences.members:
-            for start in range(0, len(own), size):
-                part = own[start : start + size]
-                index[part] = len(names)
-                names.append(f"{ids[part[0]]} to {ids[part[-1]]}")
-        return Units("block", tuple(names), index)
-
-    def draw(self, seed: int) -> Draw:
-        """Draw weights by the stationary bootstrap within each sequence."""
-        # D. N. Politis and J. P. Romano, J. Amer. Statist. Assoc. 89 (1994), 1303-1313: start at a
-        # random place, continue to the next (circularly), restart with probability 1 / length.
-        # Separate streams for starts and restarts make the numbers independent of batch sizes.
-        places, ends = (np.random.default_rng([seed, stream]) for stream in (3, 4))
-        order = np.concatenate(self.sequences.members)
-        sizes = np.array([len(own) for own in self.sequences.members])
-        first = np.repeat(np.cumsum(sizes) - sizes, sizes)
-        size = np.repeat(sizes, sizes)
-        number = len(order)
-        place = np.arange(number)
-
-        def weights(resamples: int) -> NDArray[np.int64]:
-            start = (places.random((resamples, number)) * size).astype(np.intp)
-            new = (ends.random((resamples, number)) * self.length < 1) | (place == first)
-            last = np.maximum.accumulate(np.where(new, place, 0), axis=1)
-            drawn = np.take_along_axis(start, last, axis=1) + place - last
-            return times_drawn(order[first + drawn % size], number)
-
-        return weights
-
-
-def independent_draw(seed: int, units: int) -> Draw:
-    """Multinomial(U, 1/U) weights (B, U)."""
-    rng = np.random.default_rng(seed)
-    return lambda resamples: times_drawn(rng.integers(0, units, (resamples, units)), units)
-
-
-def times_drawn(drawn: NDArray[np.intp], units: int) -> NDArray[np.int64]:
-    """Count each unit in each row, (B, U); modifies the array."""
-    drawn += np.arange(len(drawn))[:, None] * units
-    found = np.bincount(drawn.ravel(), minlength=len(drawn) * units)
-    return found.reshape(len(drawn), units)
-
-
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The resampling units of a test set and their dependence."""
+    """The units of a test set: images, groups, sequences, or batches along sequences.
+
+    ``dependence`` is None if groups are given, the images are declared independent, or their
+    names show no order.
+    """
 
     units: Units
-    """Permuted and left out; also resampled unless there are blocks."""
     images: Units
-    """Resampled if there are blocks."""
-    blocks: Blocks | None = None
     dependence: Dependence | None = None
+    independence: str = ""
+    """Why images are treated as independent, if they are."""
 
     @property
-    def block_length(self) -> float | None:
-        """Mean block length, if there are blocks."""
-        return None if self.blocks is None else self.blocks.length
+    def caution(self) -> Caution | None:
+        """The first caution about the units that applies."""
+        kind, number = self.units.kind, len(self.units)
+        if self.units.too_few:
+            return Caution(f"an interval needs at least 3 {kind}s, and there are {number}")
+        if kind in ("group", "sequence") and (largest := self._unequal()):
+            return Caution(
+                f"the largest {kind} has {percent(largest)} of the images, so the interval is "
+                "probably too narrow"
+            )
+        if self.dependence is None or kind == "sequence":
+            return None
+        number = len(self.dependence.sequences)
+        of = "one sequence" if number == 1 else f"{number} sequences"
+        images = self.dependence.images
+        if kind == "image":
+            return Caution(
+                f"dependence cannot be judged from {images} images of {of}",
+                "--group-by none",
+                " if the images are independent",
+            )
+        if kind == "batch" and images < _LEAST_IN_ONE:
+            return Caution(f"only {images} images of {of}, so the interval is a rough guide")
+        return None
+
+    def _unequal(self) -> float:
+        """Share of the largest unit if the sizes are too unequal, else 0."""
+        sizes = np.bincount(self.units.index, minlength=len(self.units))
+        kish = sizes.sum() ** 2 / (sizes**2).sum()
+        largest = float(sizes.max() / sizes.sum())
+        return largest if largest > 0.5 or kish < len(sizes) / 2 else 0.0
 
 
 def design_of(
-    scored: Sequence[ScoredImages[Any]], groups: Groups | None, blocks: BlockLength | None
+    scored: Sequence[ScoredImages[Any] | ScoredParts],
+    groups: Groups | None,
+    blocks: BlockLength | None,
 ) -> Design:
-    """Units and dependence, from the scores of one model or the differences between several."""
-    ids, num_images = scored[0].ids, scored[0].num_images
+    """Find the units by names and scores of one or more models; of several, by their differences.
+
+    Given groups are units. So are three or more sequences in the names; one or two are divided
+    into batches of neighbours (R. Ibragimov and U. Müller, J. Bus. Econ. Statist. 28 (2010)).
+    """
+    ids, number = scored[0].ids, scored[0].num_images
     check_blocks(groups, blocks)
     independent = isinstance(groups, str) and groups == INDEPENDENT
     if isinstance(groups, str) and ids is None and not independent:
-        raise refuse_kind("groups", groups, "a sequence, because the images have no ids")
-    found = one_per_image("group", groups_of(ids or (), groups), num_images)
-    images = units_of(num_images, None, ids)
-    unknown = found is not None or independent or ids is None or num_images < FEW_UNITS
-    if blocks is None and unknown:
-        return Design(units_of(num_images, found, ids), images)
-    if found is not None:
-        sequences: Sequences | None = sequences_of(images.names, found)
+        raise refuse_kind("groups", groups, "a sequence where images have no ids to search")
+    given = one_per_image("group", groups_of(ids or (), groups), number)
+    images = units_of(number, None, ids)
+    if independent:
+        return Design(images, images, None, "The images were declared independent.")
+    if blocks is None and (given is not None or ids is None):
+        return Design(units_of(number, given, ids), images)
+    if given is not None:
+        candidates: tuple[Sequences, ...] = (sequences_of(images.names, given),)
     else:
-        sequences = None if ids is None else sequences_in_names(images.names)
-    if blocks is None and sequences is None:
-        return Design(images, images)
-    sequences = sequences or Sequences(("",), (np.arange(num_images),))
+        candidates = sequences_in_names(images.names) if ids is not None else ()
+        if blocks is not None:
+            candidates += (Sequences(("",), (np.arange(number),)),)
+    if not candidates:
+        return Design(images, images, None, f"File names show no order, {_SO_INDEPENDENT}.")
+    return _along(scored, images, candidates, blocks)
+
+
+def _along(
+    scored: Sequence[ScoredImages[Any] | ScoredParts],
+    images: Units,
+    candidates: Sequence[Sequences],
+    blocks: BlockLength | None,
+) -> Design:
+    """The units along the first sequences that are given, regular, or supported by the scores."""
     scores = [one.of_images() for one in scored]
-    differences = [b - a for a, b in combinations(scores, 2)]
-    each = [dependence_of(values, sequences) for values in differences or scores]
+    series = [b - a for a, b in combinations(scores, 2)] or scores
+    accepted = (s for s in candidates if not s.pattern or s.is_regular or _supported(series, s))
+    sequences = next(accepted, None)
+    if sequences is None:
+        unrelated = "Scores are unrelated to the order of the file names"
+        return Design(images, images, None, f"{unrelated}, {_SO_INDEPENDENT}.")
+    each = [dependence_of(values, sequences) for values in series]
     strongest = max(each, key=lambda found: found.design_effect)
-    if blocks is None:
-        return Design(images, images, None, strongest)
-    longest = max(found.block_length for found in each)
-    chosen = Blocks(sequences, longest if blocks == "auto" else float(blocks))
-    return Design(chosen.units(images.names), images, chosen, strongest)
+    if blocks is None and len(sequences) > 2:
+        return Design(_whole(sequences), images, strongest)
+    if blocks is None and sequences.images < _LEAST_IN_BATCHES:
+        return Design(images, images, strongest)
+    if blocks is None or blocks == "auto":
+        numbers = _batches(sequences, max(found.block_length for found in each))
+    else:
+        numbers = [max(1, round(len(own) / blocks)) for own in sequences.members]
+    return Design(_divided(sequences, numbers, images.names), images, strongest)
+
+
+def _supported(series: Sequence[Floats], sequences: Sequences) -> bool:
+    """Whether scores vary along or between sequences by more than chance."""
+    return any(
+        dependence_of(values, sequences).correlations[0] > _CERTAIN * _error(sequences)
+        or _between(values, sequences) > _CERTAIN
+        for values in series
+    )
+
+
+def _between(values: Floats, sequences: Sequences) -> float:
+    """How far means of sequences vary, as a standard normal deviate of the F test."""
+    from scipy.special import fdtrc, ndtri  # type: ignore[import-untyped, unused-ignore]
+
+    own = [values[m][~np.isnan(values[m])] for m in sequences.members]
+    own = [part for part in own if len(part)]
+    number = sum(map(len, own))
+    groups, rest = len(own) - 1, number - len(own)
+    if groups < 1 or rest < 1:
+        return 0.0
+    centre = np.concatenate(own).mean()
+    between = sum(len(part) * (part.mean() - centre) ** 2 for part in own) / groups
+    within = sum(((part - part.mean()) ** 2).sum() for part in own) / rest
+    if within < _ROUNDING:
+        return math.inf if between >= _ROUNDING else 0.0
+    return float(-ndtri(fdtrc(groups, rest, between / within)))
+
+
+def _whole(sequences: Sequences) -> Units:
+    """Each sequence as a unit."""
+    index = np.empty(sequences.images, np.intp)
+    for place, own in enumerate(sequences.members):
+        index[own] = place
+    return Units("sequence", sequences.names, index)
+
+
+def _batches(sequences: Sequences, length: float) -> list[int]:
+    """Numbers of batches in each sequence: as many as are nearly independent, 4 to 20 in all."""
+    least, most = _BATCHES
+    number = sequences.images
+    total = min(max(int(number / (4 * length)), least, 2 * len(sequences)), most)
+    total = max(total, len(sequences))
+    exact = [total * len(own) / number for own in sequences.members]
+    found = [max(1, math.floor(share)) for share in exact]
+    # What is left goes to the largest remainders.
+    for i in sorted(range(len(exact)), key=lambda i: found[i] - exact[i]):
+        if sum(found) < total:
+            found[i] += 1
+    return found
+
+
+def _divided(sequences: Sequences, numbers: Sequence[int], ids: Sequence[str]) -> Units:
+    """Batches of neighbours of nearly equal length within each sequence."""
+    index = np.empty(sequences.images, np.intp)
+    names: list[str] = []
+    for own, number in zip(sequences.members, numbers, strict=True):
+        for part in np.array_split(own, min(number, len(own))):
+            index[part] = len(names)
+            names.append(f"{ids[part[0]]} to {ids[part[-1]]}")
+    return Units("batch", tuple(names), index)
 
 
 def check_blocks(groups: Groups | None, blocks: BlockLength | None) -> None:
-    """Reject an invalid block length, and blocks of images declared independent."""
+    """Refuse a block length that is no number, and blocks of images declared independent."""
     if blocks is None:
         return
     if blocks != "auto":
@@ -402,5 +372,5 @@ def check_blocks(groups: Groups | None, blocks: BlockLength | None) -> None:
             raise ValueError(msg)
         check_number("blocks", blocks, 1)
     if isinstance(groups, str) and groups == INDEPENDENT:
-        msg = "groups='none' (independent images) contradicts blocks; pass only one of them"
+        msg = "groups='none' declares the images independent, but blocks assume dependence; pass only one"
         raise ValueError(msg)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, Literal, TypeVar, get_args
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,11 @@ _LABELS = {
     "dice": "Dice",
     "frequency_weighted_iou": "frequency-weighted IoU",
 }
+#: Metrics whose intervals are symmetric elsewhere than on the logit.
+_SCALES = {
+    **dict.fromkeys(("pixel_accuracy", "frequency_weighted_iou"), "logit"),
+    **dict.fromkeys(("cohen_kappa", "matthews_correlation"), "fisher"),
+}
 _EXACT = 2**53
 _IN_TRUTH: dict[str, Any] = {"unit": "image", "over": "truth", "absent": "skip"}
 #: Changes that an aggregate makes to a protocol.
@@ -82,7 +87,11 @@ class Statistic:
         (..., F) sums → (..., 1 + C) values, or (..., 1) for a metric without
         per-class values.
     seen : ndarray of int, shape (1 + C,) or (1,)
-        Units whose truth contains the class; for the score, all units.
+        Units whose truth contains the class; for the score, those with a value.
+    scale : {"logit", "fisher", "log", "identity"}
+        Scale on which intervals of the values are symmetric.
+    weights : ndarray of float, shape (C,), or None
+        Weight of each class in the score, if it is a mean of classes.
     better : {"higher", "lower"}
         Which values of the score are better.
     score_unit : str
@@ -97,6 +106,8 @@ class Statistic:
     sums: Any
     evaluate: Callable[[NDArray[Any]], Floats]
     seen: NDArray[np.int64]
+    scale: str = "identity"
+    weights: Floats | None = None
     better: str = "higher"
     score_unit: str = ""
 
@@ -108,8 +119,12 @@ class Statistic:
     @property
     def left_out(self) -> Floats:
         """Leave-one-out values, shape (U, 1 + C)."""
+        return np.concatenate([*self.left_out_parts()])
+
+    def left_out_parts(self) -> Iterator[Floats]:
+        """Leave-one-out values of some units at a time."""
         whole = self.sums.sum(0)
-        return np.concatenate([self.evaluate(whole - part) for part in row_parts(self.sums)])
+        return (self.evaluate(whole - part) for part in row_parts(self.sums))
 
     @property
     def alone(self) -> Floats:
@@ -223,22 +238,28 @@ class ScoredImages(Generic[C]):
         if per_class:
             averaged = replace(self.protocol, **_AGGREGATES[aggregate]).of_metric(function)
             taken = included(self.include, len(classes))
-            rows, evaluate = _class_sums(function, averaged, taken, aggregate)
+            adding = _class_sums(function, averaged, taken, aggregate)
             name, protocol = f"mean {name}", averaged.name
             unit = averaged.unit if averaged.needs_images else unit
         else:
-            rows, evaluate = _overall_sums(metric, function, aggregate)
+            adding = _overall_sums(metric, function, aggregate)
             classes = ()
-        with_class = unit_sums(units, (part.truth > 0 for part in counts.parts())).sum(0)
+        present = unit_sums(units, (part.truth > 0 for part in counts.parts())) > 0
+        seen = np.concatenate([[len(units)], present.sum(0)[: len(classes)]])
+        sums = unit_sums(units, map(adding.rows, counts.parts()))
+        if adding.divided:  # numerators, then denominators; the score's are first
+            seen[0] = (sums[:, [sums.shape[1] // 2]] > 0).sum()
         return Statistic(
             metric=metric,
             aggregate=aggregate or unit,
             protocol=protocol,
             names=(name, *classes),
             units=units,
-            sums=unit_sums(units, map(rows, counts.parts())),
-            evaluate=evaluate,
-            seen=np.concatenate([[len(units)], with_class[: len(classes)]]),
+            sums=sums,
+            evaluate=adding.evaluate,
+            seen=seen,
+            scale=_SCALES.get(metric, "logit" if metric in METRICS else "identity"),
+            weights=adding.weights(sums.sum(0)),
         )
 
 
@@ -281,8 +302,15 @@ def _resolved(metric: Metric, counts: CountParts) -> tuple[str, Callable[[Counts
     return name, known[name], name in METRICS
 
 
-#: Functions from per-image counts to summable rows, and from their sums to values.
-Sums = tuple[Callable[[Counts], NDArray[Any]], Callable[[NDArray[Any]], Floats]]
+class Sums(NamedTuple):
+    """Functions from per-image counts to summable rows, and from their sums to values."""
+
+    rows: Callable[[Counts], NDArray[Any]]
+    evaluate: Callable[[NDArray[Any]], Floats]
+    weights: Callable[[NDArray[Any]], Floats | None] = lambda sums: None
+    """Weight of each class in the score, if it is a mean of classes."""
+    divided: bool = False
+    """Whether the rows are numerators, then denominators, of means over images."""
 
 
 def _overall_sums(
@@ -293,13 +321,13 @@ def _overall_sums(
         msg = f"{metric} has no per-class values; aggregate must be 'D' or 'I'"
         raise ValueError(msg)
     if aggregate != "I":
-        return _packed, lambda sums: function(_unpacked(sums))[..., None]
+        return Sums(_packed, lambda sums: function(_unpacked(sums))[..., None])
 
     def of_images(counts: Counts) -> Floats:
         values = function(counts)[:, None]
         return np.concatenate([np.nan_to_num(values), ~np.isnan(values)], axis=-1)
 
-    return of_images, _ratios
+    return Sums(of_images, _ratios, divided=True)
 
 
 def _class_sums(
@@ -331,9 +359,21 @@ def _class_sums(
         score = protocol.mean_of_classes(classes, taken)
         return np.concatenate([score[..., None], classes], axis=-1)
 
+    def in_data_set(sums: NDArray[Any]) -> Floats:
+        found = _unpacked(sums)
+        values = function(found)
+        part = protocol.values_taken(values, found.truth > 0, taken)[1]
+        return ratio(part & ~np.isnan(values), part.sum())
+
+    def in_classes(sums: NDArray[Any]) -> Floats:
+        there = taken & ~np.isnan(_ratios(sums)[1:])
+        return ratio(there, there.sum())
+
     if not protocol.needs_images:
-        return _packed, of_data_set
-    return of_images, of_classes if aggregate == "C" or protocol.unit == "class" else _ratios
+        return Sums(_packed, of_data_set, in_data_set)
+    if aggregate == "C" or protocol.unit == "class":
+        return Sums(of_images, of_classes, in_classes)
+    return Sums(of_images, _ratios, divided=True)
 
 
 def _packed(counts: Counts) -> NDArray[np.int64]:
@@ -443,18 +483,40 @@ class ScoredParts:
         if score.seen is not None:
             seen = score.seen(parts)
         in_units = (units.sums(seen.astype(np.int64)) > 0).sum(0)
+        sums = units.sums(sums)
+        values = evaluate(sums.sum(0))
         return Statistic(
             metric=score.name,
             aggregate=aggregate or ("class" if score.rule == "cases" else "D"),
             protocol=score.rule,
             names=(f"mean {score.title}", *score.names),
             units=units,
-            sums=units.sums(sums),
+            sums=sums,
             evaluate=evaluate,
             seen=np.concatenate([[len(units)], in_units]),
+            scale=_scale_of(score, values),
+            weights=_weights_of(values),
             better=score.better,
             score_unit=score.unit,
         )
+
+
+def _scale_of(score: Score, values: Floats) -> str:
+    """Where intervals are symmetric: distances on the logarithm, shares on the logit."""
+    if score.unit:
+        return "log" if (values[~np.isnan(values)] > 0).all() else "identity"
+    inside = (values >= 0) & (values <= 1)
+    return "logit" if (inside | np.isnan(values)).all() else "identity"
+
+
+def _weights_of(values: Floats) -> Floats | None:
+    """Weights of the classes if the score is their mean, undefined ones left out or counted 0."""
+    there = np.isfinite(values[1:])
+    total = float(values[1:][there].sum())
+    for number in {int(there.sum()), len(there)} - {0}:
+        if abs(total / number - values[0]) <= 1e-9 * abs(values[0]):
+            return there / number
+    return None
 
 
 def _mean_of_ratios(sums: NDArray[Any]) -> Floats:

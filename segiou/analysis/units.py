@@ -29,11 +29,11 @@ Groups = str | Mapping[str, Hashable] | Callable[[str], Hashable] | Sequence[Has
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Assignment of images to resampling units.
+    """Assignment of images to units, which are left out, resampled and permuted.
 
     Attributes
     ----------
-    kind : {"image", "group", "block"}
+    kind : {"image", "group", "sequence", "batch"}
     names : tuple of str
         One per unit.
     index : ndarray of int, shape (N,)
@@ -46,16 +46,16 @@ class Units:
 
     def __post_init__(self) -> None:
         if len(self) < 2:
-            msg = f"there is {len(self)} {self.kind} to resample; at least 2 are needed"
+            msg = f"expected at least 2 {self.kind}s, got {len(self)}"
             raise ValueError(msg)
 
     def __len__(self) -> int:
         return len(self.names)
 
     @property
-    def few_groups(self) -> bool:
-        """Whether these are groups, but too few to generalise to others."""
-        return self.kind == "group" and len(self) < FEW_UNITS
+    def too_few(self) -> bool:
+        """Whether these are groups or sequences, but too few to generalise to others."""
+        return self.kind in ("group", "sequence") and len(self) < 3
 
     def sums(self, per_image: NDArray[Any]) -> NDArray[Any]:
         """Sum the rows (N, F) of the images in each unit, (U, F).

@@ -294,8 +294,8 @@ _MOST_RESAMPLES = 10_000_000
 
 
 def _check_resampling(parsed: argparse.Namespace) -> None:
-    from segiou.analysis.bootstrapping import check_method
     from segiou.analysis.dependence import check_blocks
+    from segiou.analysis.intervals import check_method
     from segiou.analysis.units import group_by_pattern
 
     check_integer("--resamples", parsed.resamples, 2)

@@ -18,8 +18,8 @@ from segiou.report.report import Report
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
-    from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.comparison import Comparison
+    from segiou.analysis.intervals import Intervals
 
 
 def show_run(run: Run, parsed: argparse.Namespace) -> int:

@@ -30,7 +30,7 @@ from segiou.report.measured import first_distance
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from segiou.analysis.bootstrapping import Intervals
+    from segiou.analysis.intervals import Intervals
     from segiou.counting.counts import Counts
     from segiou.report.report import ClassRow, Report
 

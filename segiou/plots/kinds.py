@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.comparison import Comparison
+    from segiou.analysis.intervals import Intervals
     from segiou.report.report import Report
 
 #: File extensions, with metadata removed so that files are reproducible.

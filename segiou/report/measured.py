@@ -17,7 +17,7 @@ from segiou.report.case_means import tables_of_volumes
 from segiou.report.wording import cell, range_text
 
 if TYPE_CHECKING:
-    from segiou.analysis.bootstrapping import Intervals
+    from segiou.analysis.intervals import Intervals
     from segiou.report.report import Report
     from segiou.runs.run import Run
 

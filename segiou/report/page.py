@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.steps import NextStep
 
 
@@ -99,14 +98,6 @@ def _invented(step: int) -> Color:
     lightness = (0.48, 0.64, 0.34)[step % 3]
     red, green, blue = colorsys.hls_to_rgb((0.58 + step * _GOLDEN) % 1.0, lightness, 0.52)
     return (round(255 * red), round(255 * green), round(255 * blue))
-
-
-def bootstrap_text(found: Intervals, what: str) -> str:
-    """Level, method, unit and seed of intervals."""
-    return (
-        f"{100 * found.level:g} % {what} over {found.resampled}, "
-        f"{count(found.resamples)} resamples, seed {found.seed}"
-    )
 
 
 #: The files of a page; the explorer's theme is the theme of all pages.

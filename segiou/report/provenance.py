@@ -11,7 +11,6 @@ from segiou._support.text import digits
 from segiou.labels.class_options import class_word
 from segiou.labels.label_set import LabelSet, load_labels
 from segiou.report.image_table import EXAMPLES
-from segiou.report.page import bootstrap_text
 from segiou.report.wording import ignored_text
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def making(
     return {
         "report": report,
         "run": run,
-        "intervals": found and bootstrap_text(found, f"{found.method} bootstrap"),
+        "intervals": found and found.method_text("interval"),
         "ignored": ignored_text(report),
         "skipped": list(map(str, problems[:_SKIPPED_SHOWN])),
         "skipped_more": max(0, len(problems) - _SKIPPED_SHOWN),
@@ -120,8 +119,8 @@ def _interval_options(report: Report) -> dict[str, Any]:
     found = report.intervals
     if found is None:
         return {}
-    usual = {"level": 0.95, "resamples": 10_000, "seed": 0, "method": "percentile"}
-    own = {name: getattr(found, name) for name in usual}
+    usual = {"level": 0.95, "resamples": 10_000, "seed": 0, "method": "jackknife"}
+    own = {name: getattr(found, name) for name in usual if getattr(found, name) is not None}
     chosen = {name: value for name, value in own.items() if value != usual[name]}
     return chosen if found.block_length is None else chosen | {"blocks": found.block_length}
 

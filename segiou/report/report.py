@@ -19,7 +19,7 @@ from segiou._support.files import write_whole
 from segiou._support.optional import Drawable
 from segiou._support.text import Json, percent, plural
 from segiou.analysis.baselines import majority_class, majority_counts
-from segiou.analysis.bootstrapping import Intervals, bootstrap
+from segiou.analysis.intervals import Intervals, confidence_intervals
 from segiou.analysis.steps import NextStep, next_steps, steps_with_images
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import BACKEND
@@ -44,11 +44,8 @@ Format = Literal["table", "json", "csv", "markdown", "html"]
 
 #: Of fewer images an interval would say nothing.
 _FEWEST_IMAGES = 3
-#: Intervals of more classes, or of more counts of an image and a class, are made only if asked for.
-_MOST_CLASSES, _MOST_COUNTS = 1_000, 2_000_000
-#: Their resamples, at least and at most, and the counts that all resamples may draw: what takes
-#: some tenths of a second. Dividing costs as much as drawing a hundred images.
-_RESAMPLES, _RESAMPLED, _DIVIDING = (1_000, 10_000), 500_000_000, 100
+#: Intervals of more counts of an image and a class take over a second, so only if asked for.
+_MOST_COUNTS = 10_000_000
 
 
 #: What predicting one class everywhere scores.
@@ -509,11 +506,11 @@ class Report(Drawable):
             return self.intervals
         images, classes = self.per_image.tp.shape
         few = images < _FEWEST_IMAGES
-        many = classes > _MOST_CLASSES or images * classes > _MOST_COUNTS
+        many = images * classes > _MOST_COUNTS
         return None if few or many else self.default_intervals("iou")
 
     def default_intervals(self, metric: str) -> Intervals:
-        """Intervals over images, with fewer resamples for large data.
+        """Jackknife-t intervals of a metric over the images.
 
         Parameters
         ----------
@@ -524,9 +521,7 @@ class Report(Drawable):
         -------
         Intervals
         """
-        fewest, most = _RESAMPLES
-        affordable = _RESAMPLED // (len(self.class_names) * (self.pairs + _DIVIDING))
-        return bootstrap(self, metric, resamples=min(max(affordable, fewest), most))
+        return confidence_intervals(self, metric)
 
     interval_of = RenamedAttribute("iou_interval")
 

@@ -21,7 +21,7 @@ from segiou.metrics.ratio import Floats, ratio
 from segiou.report.case_tables import CaseTable, case_tables
 from segiou.report.image_table import EXAMPLES, ImageTable, choose, image_table
 from segiou.report.measured import first_distance, measured_tables, texts_of_cases
-from segiou.report.page import assemble, bootstrap_text, class_colors, plural
+from segiou.report.page import assemble, class_colors, plural
 from segiou.report.pictures import Reader, grey_png, match_images
 from segiou.report.provenance import making
 from segiou.report.report import Report
@@ -36,9 +36,9 @@ from segiou.report.wording import (
 )
 
 if TYPE_CHECKING:
-    from segiou.analysis.bootstrapping import Interval, Intervals
     from segiou.analysis.comparison import Comparison
     from segiou.analysis.imbalance import Imbalance
+    from segiou.analysis.intervals import Interval, Intervals
     from segiou.runs.run import Run
 
 _BINS = 20
@@ -130,7 +130,6 @@ def render_report(
     cautions = [] if of_iou is None else of_iou.cautions()
     context = {
         "advice": [text for text in cautions if "--" in text],
-        "cautions": [] if of_iou is None else page_cautions(of_iou),
         "heading": short_name(report.title) or "Segmentation",
         "groups": [(row, [report.class_names[i] for i in members]) for row, (_, members) in groups],
         "bounds": _bounds(drawn, of_iou),
@@ -270,13 +269,11 @@ def _intervals(report: Report) -> list[Intervals]:
 def _bounds(drawn: Sequence[Intervals], of_iou: Intervals | None) -> dict[str, Any]:
     """Lower and upper ends of scores and of classes' IoU, and what is said of them."""
     classes = () if of_iou is None else of_iou.classes
-    unsure = [c for c in classes if of_iou and c.few and 0 < c.units < of_iou.units]
     return {
         "level": f"{100 * drawn[0].level:g}\N{NO-BREAK SPACE}%" if drawn else "",
-        "about": bootstrap_text(drawn[0], "bootstrap intervals") if drawn else "",
+        "about": drawn[0].method_text() if drawn else "",
         "overall": _ends((_OVERALL.get(i.metric, i.metric), i.overall) for i in drawn),
         "classes": _ends((c.name, c) for c in classes),
-        "unsure": {c.name: plural(c.units, of_iou.unit) for c in unsure} if of_iou else {},
     }
 
 

@@ -23,8 +23,8 @@ from segiou._support.text import (
 )
 
 if TYPE_CHECKING:
-    from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.comparison import Comparison, Difference, InfluentialImage, PairComparison
+    from segiou.analysis.intervals import Intervals
     from segiou.analysis.steps import NextStep
     from segiou.report.report import Report
 
@@ -91,7 +91,9 @@ def significant_text(found: Comparison, pair: PairComparison) -> str:
 
 def best_note(found: Comparison) -> str:
     """Explain the column P(best) of a ranking."""
-    return f"P(best): share of {count(found.resamples)} resamples in which the model ranks first."
+    return (
+        f"P(best): share of {count(found.resamples or 0)} resamples in which the model ranks first."
+    )
 
 
 def influences(pair: PairComparison) -> list[tuple[InfluentialImage, str]]:
@@ -103,9 +105,9 @@ def influences(pair: PairComparison) -> list[tuple[InfluentialImage, str]]:
 def interval_text(found: Intervals) -> str:
     """The interval of the mean and what was resampled."""
     if math.isnan(found.overall.low):
-        return f"no interval, {found.resampled}"
+        return f"no interval, {found.units_text}"
     limits = range_text((found.overall.low, found.overall.high))
-    return f"{100 * found.level:g} % interval {limits}, {found.resampled}"
+    return f"{100 * found.level:g} % interval {limits}, {found.units_text}"
 
 
 def page_cautions(found: Intervals) -> list[str]:

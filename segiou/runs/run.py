@@ -36,7 +36,7 @@ from segiou.runs.image_counts import (
 if TYPE_CHECKING:
     import pandas
 
-    from segiou.analysis.bootstrapping import Intervals
+    from segiou.analysis.intervals import Intervals
     from segiou.analysis.units import Groups, Metric
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.boundary_sums import BoundaryCounts
@@ -431,7 +431,7 @@ class Run(Drawable):
         protocol: Protocol | str | None = None,
         **options: Any,
     ) -> Intervals:
-        """Bootstrap intervals of a score and of each class.
+        """Intervals of a score and of each class.
 
         Parameters
         ----------
@@ -443,16 +443,16 @@ class Run(Drawable):
         protocol : Protocol or str, optional
             The run's own by default.
         **options
-            Other options of :func:`segiou.bootstrap`: resamples, seed, level,
-            method, aggregate, blocks.
+            Others of :func:`segiou.confidence_intervals`: level, blocks, aggregate,
+            method, resamples, seed.
 
         Returns
         -------
         Intervals
         """
-        from segiou.analysis.bootstrapping import bootstrap
+        from segiou.analysis.intervals import confidence_intervals
 
-        return bootstrap(self, metric, groups=groups, protocol=protocol, **options)
+        return confidence_intervals(self, metric, groups=groups, protocol=protocol, **options)
 
     def report(
         self,

@@ -1,0 +1,383 @@
+"""Leave one unit out: its influence on a score, and jackknife-t intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support import text
+from segiou._support.text import Json
+from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic
+from segiou.analysis.units import CountParts, Metric, units_of
+from segiou.counting.counts import Counts
+from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.metrics.ratio import Floats
+
+#: Least degrees of freedom of a mean of classes: t(1) is 12.7 standard errors wide.
+LEAST_FREEDOM = 2.0
+#: A standard error below this is rounding.
+_ROUNDING = 1e-12
+#: Numbers of left-out values that are kept between the two passes; more are computed twice.
+_KEPT = 1 << 22
+
+
+class Scale(NamedTuple):
+    """Where an interval is symmetric: a monotone function, its inverse and slope, and bounds."""
+
+    forward: Callable[[Floats], Floats]
+    inverse: Callable[[Floats], Floats]
+    slope: Callable[[Floats], Floats]
+    least: float
+    most: float
+
+
+def _logit(x: Floats) -> Floats:
+    return np.log(x) - np.log1p(-x)
+
+
+def _expit(z: Floats) -> Floats:
+    return 1 / (1 + np.exp(-z))
+
+
+SCALES = {
+    "identity": Scale(lambda x: x, lambda z: z, np.ones_like, -np.inf, np.inf),
+    "logit": Scale(_logit, _expit, lambda x: 1 / (x * (1 - x)), 0.0, 1.0),
+    "fisher": Scale(np.arctanh, np.tanh, lambda x: 1 / (1 - x * x), -1.0, 1.0),
+    "log": Scale(np.log, np.exp, lambda x: 1 / x, 0.0, np.inf),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Intervals of a score and its classes, each array (1 + C,); NaN where undefined.
+
+    Attributes
+    ----------
+    values : ndarray of float
+        On the data itself; of two models, the second minus the first.
+    low, high : ndarray of float
+        Ends of the intervals.
+    standard_error : ndarray of float
+        Jackknife standard errors.
+    freedom : ndarray of float
+        Degrees of freedom of Student's t.
+    """
+
+    values: Floats
+    low: Floats
+    high: Floats
+    standard_error: Floats
+    freedom: Floats
+
+
+def jackknife(
+    of: Statistic, minus: Statistic | None = None, *, level: float = 0.95, sides: int = 2
+) -> Limits:
+    """Jackknife-t intervals of a score and its classes, or of their differences.
+
+    Every unit is left out in turn. Of a class, V_c = Σ_i (v_c − v_c(i))² has k_c − 1 degrees
+    of freedom for k_c units whose truth has the class, and its limits are symmetric on the
+    score's scale (the logit of a ratio), by the delta method. A mean of classes has Satterthwaite
+    degrees of freedom, (Σ V_c)² / Σ V_c²/(k_c − 1), and unequal arms: each class contributes
+    what its own limits are away from its value, so the interval keeps the correlation of the
+    classes (MOVER on jackknife influences). At a bound of the scale the limit is that of as many
+    hits or misses in a row. Differences of classes stay on the identity scale.
+
+    Parameters
+    ----------
+    of : Statistic
+        The score over its units.
+    minus : Statistic, optional
+        The same score of another model over the same units, to be subtracted.
+    level : float
+        Between 0 and 1.
+    sides : {1, 2}
+        With 1, each limit is a one-sided bound at the level.
+
+    Returns
+    -------
+    Limits
+
+    References
+    ----------
+    J. W. Tukey, Ann. Math. Statist. 29 (1958), 614; F. E. Satterthwaite, Biometrics Bulletin 2
+    (1946), 110-114; G. Y. Zou and A. Donner, Statist. Med. 27 (2008), 1693-1702 (MOVER);
+    J. A. Hanley and A. Lippman-Hand, JAMA 249 (1983), 1743-1745 (limits at a bound).
+    """
+    models = [_Model.of(one, flip) for flip, one in enumerate((of, minus)) if one is not None]
+    units, tail = len(of.units), (1 - level) / sides
+    spread = _Spread.of(models, units)
+    values = of.values if minus is None else of.values - minus.values
+    seen = of.seen if minus is None else np.minimum(of.seen, minus.seen)
+    freedom = _freedom(models, spread.variance, seen)
+    t = np.asarray(student(freedom, tail))
+    down, up = _reach_of_score(models, spread, t[0], units)
+    low, high = np.append(down, t[1:]), np.append(up, t[1:])
+    error = np.sqrt(np.append(spread.score * (units - 1) / units, spread.variance))
+    error[1:][seen[1:] < 2] = np.nan
+    if minus is None:
+        less, more = models[0].arms(error[1:], t[1:])
+        low[1:] *= less
+        high[1:] *= more
+    low[1:], high[1:] = low[1:] * error[1:], high[1:] * error[1:]
+    limits = np.stack([values - low, values + high])
+    scale = models[0].scale
+    room = scale.most - scale.least
+    least, most = (scale.least, scale.most) if minus is None else (-room, room)
+    limits = np.clip(limits, least, most)
+    if minus is None and np.isfinite(room):
+        away = room * (1 - tail ** (1 / np.maximum(seen, 1)))
+        limits[1] = np.where(values == scale.least, scale.least + away, limits[1])
+        limits[0] = np.where(values == scale.most, scale.most - away, limits[0])
+    # No interval at all rather than one of no width: units that agree show no spread.
+    limits[:, ~np.isfinite(error) | (limits[0] == limits[1])] = np.nan
+    return Limits(values, limits[0], limits[1], error, freedom)
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """A score's values, its scale, and the weight of each class in the score, (C,)."""
+
+    statistic: Statistic
+    values: Floats
+    scale: Scale
+    weights: Floats | None
+    flip: bool
+    """Whether it is subtracted."""
+
+    @classmethod
+    def of(cls, statistic: Statistic, flip: int) -> _Model:
+        values = statistic.values
+        return cls(statistic, values, SCALES[statistic.scale], statistic.weights, bool(flip))
+
+    def steps(self) -> Iterator[Floats]:
+        """What each unit adds to each value, (n, 1 + C); a class's only unit adds nothing to it."""
+        for without in self.statistic.left_out_parts():
+            step = self.values - without
+            step[:, 1:][np.isnan(step[:, 1:])] = 0
+            yield step
+
+    def arms(self, errors: Floats, t: Any, score: bool = False) -> tuple[Floats, Floats]:
+        """Distances of the limits on the score's scale, in units of t standard errors."""
+        values = self.values[:1] if score else self.values[1:]
+        with np.errstate(all="ignore"):
+            reach = t * errors
+            centre, move = self.scale.forward(values), reach * self.scale.slope(values)
+            low = (values - self.scale.inverse(centre - move)) / reach
+            high = (self.scale.inverse(centre + move) - values) / reach
+        fine = np.isfinite(low) & np.isfinite(high) & (errors > _ROUNDING)
+        return np.where(fine, low, 1.0), np.where(fine, high, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Spread:
+    """Sums of squares over the units, and what each unit adds to the values of each model."""
+
+    score: float
+    """Of the score, or of the difference of the scores."""
+    variance: Floats
+    """Of each class, or of the difference of each class, (C,)."""
+    own: list[Floats]
+    """Of each value of each model by itself, (1 + C,)."""
+    steps: Callable[[], Iterator[list[Floats]]]
+
+    @classmethod
+    def of(cls, models: list[_Model], units: int) -> _Spread:
+        def steps() -> Iterator[list[Floats]]:
+            for parts in zip(*(model.steps() for model in models), strict=True):
+                yield list(parts)
+
+        if units * len(models) * len(models[0].values) <= _KEPT:
+            kept = [*steps()]
+            steps = lambda: iter(kept)  # noqa: E731
+        joint = np.zeros(len(models[0].values))
+        own = [np.zeros(len(joint)) for _ in models]
+        for parts in steps():
+            both = parts[0] - parts[1] if len(parts) > 1 else parts[0]
+            joint += _squares(both)
+            for total, part in zip(own, parts, strict=True):
+                total += _squares(part)
+        return cls(float(joint[0]), joint[1:], own, steps)
+
+
+def _squares(part: Floats) -> Floats:
+    return np.asarray(np.einsum("ij,ij->j", part, part))
+
+
+def _reach_of_score(
+    models: list[_Model], spread: _Spread, t: float, units: int
+) -> tuple[float, float]:
+    """How far the limits of the score are below and above its value."""
+    # The difference's lower limit is the lower of the second model and the upper of the first.
+    moves = []
+    for model, own in zip(models, spread.own, strict=True):
+        errors = np.sqrt(own)
+        if model.weights is None:
+            low, high = model.arms(errors[:1], t, score=True)
+            found = low[0], high[0]
+        else:
+            found = tuple(model.weights * (arm - 1) for arm in model.arms(errors[1:], t))
+        moves.append(found[::-1] if model.flip else found)
+    total = np.zeros(2)
+    for parts in spread.steps():
+        for side in (0, 1):
+            moved = sum(
+                (-1 if model.flip else 1) * _moved(model, part, move[side])
+                for model, part, move in zip(models, parts, moves, strict=True)
+            )
+            total[side] += moved @ moved
+    down, up = t * np.sqrt(total * (units - 1) / units)
+    return float(down), float(up)
+
+
+def _moved(model: _Model, step: Floats, move: Any) -> NDArray[Any]:
+    """What each unit adds to the score, stretched by the arms of its parts, (n,)."""
+    if model.weights is None:
+        return np.asarray(step[:, 0] * move)
+    return np.asarray(step[:, 0] + step[:, 1:] @ move)
+
+
+def _freedom(models: list[_Model], variance: Floats, seen: NDArray[np.int64]) -> Floats:
+    """Degrees of freedom of the score and its classes."""
+    freedom = seen - 1.0
+    taken = [model.weights > 0 for model in models if model.weights is not None]
+    if not taken:
+        return freedom
+    use = np.logical_or.reduce(taken) & (freedom[1:] > 0) & (variance > 0)
+    if use.any():
+        v = variance[use] / variance[use].max()
+        found = v.sum() ** 2 / (v**2 / freedom[1:][use]).sum()
+        freedom[0] = min(max(float(found), LEAST_FREEDOM), freedom[0])
+    return freedom
+
+
+def student(freedom: Any, tail: float) -> Any:
+    """Quantile of Student's t with the tail above it; NaN without degrees of freedom."""
+    # Inside, because it loads in tens of milliseconds.
+    from scipy.special import stdtrit  # type: ignore[import-untyped, unused-ignore]
+
+    return stdtrit(np.where(np.asarray(freedom) > 0, freedom, np.nan), 1 - tail)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Influence:
+    """Leave-one-out scores for each unit.
+
+    Attributes
+    ----------
+    metric : str
+    unit : {"image", "group"}
+    names : tuple of str
+        The units.
+    columns : tuple of str
+        The score, then the classes.
+    values : ndarray of float, shape (1 + C,)
+        With all units.
+    left_out : ndarray of float, shape (U, 1 + C)
+        Without each unit.
+    """
+
+    metric: str
+    unit: str
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: Floats
+    left_out: Floats
+
+    @property
+    def effect(self) -> Floats:
+        """Change of each value when the unit is included, (U, 1 + C)."""
+        return self.values - self.left_out
+
+    @property
+    def standard_error(self) -> Floats:
+        """Jackknife standard error of each value, √((U − 1)/U Σ (θ₍ᵢ₎ − θ̄)²), (1 + C,)."""
+        number = len(self.names)
+        spread = ((self.left_out - self.left_out.mean(0)) ** 2).sum(0)
+        return np.asarray(np.sqrt((number - 1) / number * spread))
+
+    def strongest(self, count: int = 5, column: int = 0) -> tuple[list[int], list[int]]:
+        """Units that raise a value most and units that lower it most.
+
+        Parameters
+        ----------
+        count : int, default 5
+            Number of units of either kind.
+        column : int, default 0
+            Index of the value, one of :attr:`columns`.
+
+        Returns
+        -------
+        raising : list of int
+            Indices into :attr:`names`, strongest first.
+        lowering : list of int
+            Likewise.
+        """
+        effect = self.effect[:, column]
+        order = np.argsort(effect, kind="stable")
+        order = order[~np.isnan(effect[order])]
+        lowering = [int(i) for i in order[:count] if effect[i] < 0]
+        raising = [int(i) for i in order[::-1][:count] if effect[i] > 0]
+        return raising, lowering
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values, unrounded; None where undefined."""
+        found: dict[str, Any] = text.plain(self)
+        return found | {"effect": text.plain(self.effect)}
+
+
+def influence(
+    counts: Counts,
+    metric: Metric = "iou",
+    *,
+    ids: Sequence[str] | None = None,
+    groups: Sequence[Hashable] | None = None,
+    class_names: Sequence[str] | None = None,
+    include: Any = None,
+    protocol: Protocol | str = "segiou",
+    aggregate: Aggregate | None = None,
+) -> Influence:
+    """Jackknife: leave-one-out scores for each image or group.
+
+    Computed in one pass: the counts without a unit are the total minus its own.
+
+    Parameters
+    ----------
+    counts : Counts of shape (N, C)
+        Counts per class, (..., C).
+    metric, groups, class_names, include, protocol, aggregate
+        As for :func:`segiou.analysis.intervals.confidence_intervals`.
+    ids : sequence of str, length N, optional
+        Names of the images.
+
+    Returns
+    -------
+    Influence
+
+    References
+    ----------
+    B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993),
+    chapter 11.
+
+    Examples
+    --------
+    >>> counts = Counts(tp=[[9], [1]], fp=[[0], [5]], fn=[[1], [4]], tn=[[0], [0]])
+    >>> found = influence(counts, ids=["clear", "fog"])
+    >>> found.values, found.left_out[:, 0], found.strongest(1)
+    (array([0.5, 0.5]), array([0.1, 0.9]), ([0], [1]))
+    """
+    protocol, parts = load_protocol(protocol), CountParts.of(counts)
+    images = ScoredImages(parts, metric, None, class_names, include, protocol)
+    prepared = images.over(units_of(parts.num_images, groups, ids), aggregate)
+    return Influence(
+        prepared.metric,
+        prepared.units.kind,
+        prepared.units.names,
+        prepared.names,
+        prepared.values,
+        prepared.left_out,
+    )

@@ -1,0 +1,111 @@
+"""Sequences of images, such as frames of a video, as the names of the images show them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from os.path import commonprefix
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.analysis.units import group_by_pattern
+
+#: Simple patterns that are preferred to the general one if they find the same sequences.
+_PLAIN_PATTERNS = (r"^[^_]+", r"^[^/]+", r"^[^-]+")
+
+Members = tuple[NDArray[np.intp], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Images in order, by the numbers in their names."""
+
+    names: tuple[str, ...]
+    members: Members
+    """Indices of the images of each sequence, in order."""
+    pattern: str = ""
+    """The regular expression that finds the name of the sequence in an id."""
+    steps: tuple[int, ...] = ()
+    """Differences between the numbers of neighbours, of all sequences."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def images(self) -> int:
+        """Number of images."""
+        return sum(len(own) for own in self.members)
+
+    @cached_property
+    def is_regular(self) -> bool:
+        """Whether most neighbours are the same number of frames apart, as frames of a video are."""
+        if not self.steps:
+            return False
+        counts = np.unique(self.steps, return_counts=True)[1]
+        return bool(2 * counts.max() > len(self.steps))
+
+
+@lru_cache(maxsize=1)  # each metric asks for the same images again
+def sequences_in_names(ids: tuple[str, ...]) -> tuple[Sequences, ...]:
+    """Sequences that the names allow, the finest first: a common beginning, then numbers.
+
+    The last number of a name is taken as the place in a sequence, then the last two, and so on.
+    Groupings in which most sequences are a single image are left out.
+    """
+    # The text that all names end with, from its first character that is no digit.
+    same = commonprefix([id[::-1] for id in ids])  # noqa: RUF071  (texts, no paths)
+    ending = same[::-1].lstrip("0123456789")
+    start = "(?s)^(.*?)" if any("\n" in id for id in ids) else "^(.*?)"
+    found: list[Sequences] = []
+    for numbers in (1, 2, 3):
+        place = r"\d+" + r"\D+\d+" * (numbers - 1)
+        pattern = rf"{start}{place}\D*{re.escape(ending)}$"
+        try:
+            names = group_by_pattern(ids, pattern)
+        except ValueError:
+            break
+        sizes = np.unique(names, return_counts=True)[1]
+        if 2 * (sizes == 1).sum() <= len(sizes) and len(ids) >= 2 * len(sizes):
+            found.append(_plainest(ids, names) or sequences_of(ids, names, pattern))
+    return tuple(found)
+
+
+def sequences_of(ids: Sequence[str], names: Sequence[Any], pattern: str = "") -> Sequences:
+    """Sequences of given names, each in the order of the numbers in its ids."""
+    members: dict[Any, list[int]] = {}
+    for i, name in enumerate(names):
+        members.setdefault(name, []).append(i)
+
+    def order(i: int) -> list[tuple[int, str]]:
+        """Sort key of an id: texts as they are, numbers by value."""
+        parts = re.split(r"(\d+)", ids[i])
+        return [(int(part), "") if k % 2 else (-1, part) for k, part in enumerate(parts)]
+
+    ordered = [sorted(own, key=order) for own in members.values()]
+    steps = tuple(step for own in ordered for step in _steps([ids[i] for i in own]))
+    arrays = tuple(np.array(own, dtype=np.intp) for own in ordered)
+    return Sequences(tuple(map(str, members)), arrays, pattern, steps)
+
+
+def _steps(ids: Sequence[str]) -> Iterator[int]:
+    """Differences between the last numbers of neighbours."""
+    numbers = [re.findall(r"\d+", id) for id in ids]
+    for before, after in pairwise(numbers):
+        if before and after and (step := int(after[-1]) - int(before[-1])):
+            yield step
+
+
+def _plainest(ids: Sequence[str], names: Sequence[str]) -> Sequences | None:
+    """The same sequences by a simple expression, if there is one."""
+    for pattern in _PLAIN_PATTERNS:
+        with suppress(ValueError):
+            found = group_by_pattern(ids, pattern)
+            if len(set(zip(found, names, strict=True))) == len(set(found)) == len(set(names)):
+                return sequences_of(ids, found, pattern)
+    return None
