@@ -372,5 +372,5 @@ def check_blocks(groups: Groups | None, blocks: BlockLength | None) -> None:
             raise ValueError(msg)
         check_number("blocks", blocks, 1)
     if isinstance(groups, str) and groups == INDEPENDENT:
-        msg = "groups='none' declares the images independent, but blocks assume dependence; pass only one"
+        msg = "groups='none' (independent images) contradicts blocks; pass only one of them"
         raise ValueError(msg)

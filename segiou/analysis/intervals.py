@@ -29,6 +29,8 @@ METHOD_WORDS = {
     "percentile": "percentile bootstrap",
     "bca": "BCa bootstrap",
 }
+#: One object, so that equal intervals compare equal.
+_NAN = float("nan")
 #: With fewer images, classes that occur in predictions only lower a mean noticeably.
 _BIASED_BELOW = 100
 
@@ -397,7 +399,7 @@ def bootstrap(
 
     Examples
     --------
-    >>> counts = Counts(tp=[[9], [6], [7]], fp=[[0], [1], [1]], fn=[[1], [4], [3]], tn=[[0], [0], [0]])
+    >>> counts = Counts([[9], [6], [7]], [[0], [1], [1]], [[1], [4], [3]], [[0], [0], [0]])
     >>> found = bootstrap(counts, resamples=1000)
     >>> found.method, found.resamples, found.seed
     ('percentile', 1000, 0)
@@ -435,7 +437,7 @@ def interval_rows(
     columns = (values, low, high, limits.standard_error, prepared.seen, limits.freedom)
     shares = nowhere if shares is None else shares
     rows = zip(prepared.names, *(np.asarray(c).tolist() for c in (*columns, shares)), strict=True)
-    return (Interval(*row) for row in rows)
+    return (Interval(*(_NAN if number != number else number for number in row)) for row in rows)
 
 
 def _left_out(prepared: Statistic, level: float) -> Iterator[Interval]:

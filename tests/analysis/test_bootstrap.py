@@ -7,13 +7,8 @@ from scipy import stats
 
 from segiou import score
 from segiou.analysis import bootstrapping
-from segiou.analysis.bootstrapping import (
-    batches,
-    bootstrap,
-    independent_draw,
-    limits_of,
-    resampled,
-)
+from segiou.analysis.bootstrapping import batches, limits_of, resampled, times_drawn
+from segiou.analysis.intervals import bootstrap
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import ConfusionCounts, Counts
@@ -102,7 +97,7 @@ def test_seed_decides():
 
 
 def test_weights_are_multinomial():
-    weights = independent_draw(0, 5)(20_000)
+    weights = times_drawn(np.random.default_rng(0).integers(0, 5, (20_000, 5)), 5)
     assert (weights.sum(1) == 5).all()
     expected = [stats.binom(5, 0.2).pmf(k) for k in range(6)]
     shares = np.bincount(weights[:, 0], minlength=6) / 20_000

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from segiou import analysis, score
-from segiou.analysis.bootstrapping import bootstrap
 from segiou.analysis.comparing import DifferentImagesError, compare
+from segiou.analysis.intervals import bootstrap
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean_iou
 from segiou.metrics.per_class import iou

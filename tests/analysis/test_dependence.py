@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from segiou import compare, score
-from segiou.analysis.bootstrapping import bootstrap
 from segiou.analysis.comparing import permutation_test
 from segiou.analysis.dependence import (
     Blocks,
@@ -16,6 +15,7 @@ from segiou.analysis.dependence import (
     design_of,
     sequences_in_names,
 )
+from segiou.analysis.intervals import bootstrap
 from segiou.analysis.statistics import image_scores, scored_images, statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import ConfusionCounts, Counts

@@ -5,8 +5,9 @@ import pytest
 
 from segiou import compare, score
 from segiou.analysis import units
-from segiou.analysis.bootstrapping import bootstrap, influence
 from segiou.analysis.comparing import permutation_test, power
+from segiou.analysis.intervals import bootstrap
+from segiou.analysis.jackknife import influence
 from segiou.analysis.statistics import image_scores, statistic
 from segiou.analysis.units import CountParts, units_of, weighted
 from segiou.counting.counts import Counts

@@ -11,7 +11,7 @@ import segiou
 from segiou import plots
 from segiou.accumulators.confusion import ChannelCounts
 from segiou.analysis.baselines import prevalence_curve as curve_of
-from segiou.analysis.bootstrapping import bootstrap
+from segiou.analysis.intervals import bootstrap
 from segiou.analysis.comparing import compare
 from segiou.boundary import SurfaceOptions
 
