@@ -315,10 +315,11 @@ class _Compared:
         found = []
         for place, (name, score) in enumerate(zip(self.names, self.scores, strict=True)):
             limits = self.own_limits(place)
-            ends = float(limits.low[0]), float(limits.high[0])
+            ends = [limits.low[0], limits.high[0], best[place]]
             if score.units.too_few:
-                ends = (float("nan"),) * 2
-            found.append(ModelRank(name, float(score.values[0]), *ends, float(best[place])))
+                ends = [math.nan] * 3
+            numbers = (math.nan if x != x else float(x) for x in (score.values[0], *ends))
+            found.append(ModelRank(name, *numbers))
         return tuple(sorted(found, key=lambda r: (np.isnan(r.value), -sign * r.value)))
 
     def own_limits(self, i: int) -> Limits:
@@ -351,7 +352,6 @@ class _Compared:
         alone = self.alone[i], self.alone[j]
         sides = [*self.influential_images(*alone)]  # those that raise the difference first
         favours_b, favours_a = sides if a.better == "higher" else sides[::-1]
-        unequal = np.asarray((alone[0].sums != alone[1].sums).sum(1))
         undefined = np.isnan([a.values[1:], b.values[1:]])
         for_one = (undefined[0] != undefined[1]) & self.include[: undefined.shape[1]]
         pixels = self.pixels[i]
@@ -373,7 +373,7 @@ class _Compared:
                 include=pixels.include,
                 protocol=pixels.protocol,
             ),
-            images_differing=int(np.count_nonzero(unequal)),
+            images_differing=self.images_differing(i, j),
         )
 
     def differences(
@@ -391,7 +391,14 @@ class _Compared:
             *(p, adjusted, a.seen, shares, limits.freedom),
         )
         for row in zip(a.names, *(column.tolist() for column in columns), strict=True):
-            yield Difference(*row)
+            yield Difference(*(math.nan if number != number else number for number in row))
+
+    def images_differing(self, i: int, j: int) -> int:
+        """Images on which the counts of two models differ."""
+        a, b = self.alone[i].sums, self.alone[j].sums
+        if a.shape != b.shape:  # of different numbers of runs
+            return int(a.shape[0])
+        return int(np.count_nonzero(np.asarray((a != b).sum(1))))
 
     def influential_images(
         self, a: Statistic, b: Statistic

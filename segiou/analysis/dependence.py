@@ -16,6 +16,7 @@ from segiou._support.text import Json, listed, percent, plain, see
 from segiou.analysis.sequences import Members, Sequences, sequences_in_names, sequences_of
 from segiou.analysis.statistics import ScoredImages, ScoredParts
 from segiou.analysis.units import (
+    FEW_UNITS,
     INDEPENDENT,
     Groups,
     Units,
@@ -261,7 +262,8 @@ def design_of(
     images = units_of(number, None, ids)
     if independent:
         return Design(images, images, None, "The images were declared independent.")
-    if blocks is None and (given is not None or ids is None):
+    unknown = ids is None or number < FEW_UNITS
+    if blocks is None and (given is not None or unknown):
         return Design(units_of(number, given, ids), images)
     if given is not None:
         candidates: tuple[Sequences, ...] = (sequences_of(images.names, given),)

@@ -134,7 +134,8 @@ def jackknife(
         limits[1] = np.where(values == scale.least, scale.least + away, limits[1])
         limits[0] = np.where(values == scale.most, scale.most - away, limits[0])
     # No interval at all rather than one of no width: units that agree show no spread.
-    limits[:, ~np.isfinite(error) | (limits[0] == limits[1])] = np.nan
+    equal = (limits[0] == limits[1]) | ((error == 0) & (minus is not None))
+    limits[:, ~np.isfinite(error) | equal] = np.nan
     return Limits(values, limits[0], limits[1], error, freedom)
 
 

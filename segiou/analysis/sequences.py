@@ -88,7 +88,9 @@ def sequences_of(ids: Sequence[str], names: Sequence[Any], pattern: str = "") ->
         return [(int(part), "") if k % 2 else (-1, part) for k, part in enumerate(parts)]
 
     ordered = [sorted(own, key=order) for own in members.values()]
-    steps = tuple(step for own in ordered for step in _steps([ids[i] for i in own]))
+    # Positions, which arrays without names have, are no evidence of a sequence.
+    positions = all(id == str(place) for place, id in enumerate(ids))
+    steps = tuple(s for own in ordered for s in _steps([ids[i] for i in own]) if not positions)
     arrays = tuple(np.array(own, dtype=np.intp) for own in ordered)
     return Sequences(tuple(map(str, members)), arrays, pattern, steps)
 

@@ -27,6 +27,11 @@ FEW_UNITS = 10
 Groups = str | Mapping[str, Hashable] | Callable[[str], Hashable] | Sequence[Hashable]
 
 
+def plural_of(kind: str) -> str:
+    """The plural of a kind of units."""
+    return "batches" if kind == "batch" else f"{kind}s"
+
+
 @dataclass(frozen=True, eq=False)
 class Units:
     """Assignment of images to units, which are left out, resampled and permuted.
@@ -46,7 +51,7 @@ class Units:
 
     def __post_init__(self) -> None:
         if len(self) < 2:
-            msg = f"expected at least 2 {self.kind}s, got {len(self)}"
+            msg = f"expected at least 2 {plural_of(self.kind)}, got {len(self)}"
             raise ValueError(msg)
 
     def __len__(self) -> int:

@@ -7,15 +7,9 @@ import pytest
 
 from segiou import compare, score
 from segiou.analysis.comparing import permutation_test
-from segiou.analysis.dependence import (
-    Blocks,
-    Dependence,
-    Sequences,
-    dependence_of,
-    design_of,
-    sequences_in_names,
-)
-from segiou.analysis.intervals import bootstrap
+from segiou.analysis.dependence import Dependence, dependence_of, design_of
+from segiou.analysis.intervals import confidence_intervals
+from segiou.analysis.sequences import Sequences, sequences_in_names
 from segiou.analysis.statistics import image_scores, scored_images, statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import ConfusionCounts, Counts
@@ -67,7 +61,7 @@ def frames(number=60, seed=0, correlation=0.9, shift=0):
     ],
 )  # fmt: skip
 def test_sequences_are_found_in_names(ids, names, members, pattern):
-    found = sequences_in_names(tuple(ids))
+    found = sequences_in_names(tuple(ids))[0]
     assert found.names == names
     assert [own.tolist() for own in found.members] == members
     assert pattern in (None, found.pattern)
@@ -75,7 +69,7 @@ def test_sequences_are_found_in_names(ids, names, members, pattern):
 
 @pytest.mark.parametrize("ids", [["cat", "dog", "cow"], ["a", "b1", "b2"]])
 def test_names_without_numbers_show_no_sequences(ids):
-    assert sequences_in_names(tuple(ids)) is None
+    assert sequences_in_names(tuple(ids)) == ()
 
 
 # What arch 8.0.0 gives: optimal_block_length(serial(ρ, n)).
@@ -116,7 +110,7 @@ def test_design_effect_of_what_goes_together_and_of_what_does_not():
     assert long.design_effect == pytest.approx(4, rel=0.2)  # (1 + ρ) / (1 − ρ)
     assert long.effective_images == pytest.approx(5000, rel=0.2)
     chance = dependence_of(serial(0, 2000), one_sequence(2000))
-    assert not chance.noteworthy
+    assert not chance.correlated
     assert chance.design_effect == pytest.approx(1, abs=0.2)
     against = dependence_of(serial(-0.6, 500), one_sequence(500))
     assert (against.block_length, against.correlated) == (1.0, False)
@@ -137,69 +131,115 @@ def test_image_scores_are_means_over_the_classes_in_the_truth():
     assert image_scores(counts, "pixel_accuracy") == pytest.approx([6 / 8, 4 / 6])
 
 
-# -- blocks ----------------------------------------------------------------------------------
+# -- units -----------------------------------------------------------------------------------
 
 
-def test_stationary_bootstrap_draws_runs_of_the_mean_length_within_sequences():
-    sequences = Sequences(("a", "b"), (np.arange(40)[::-1], np.arange(40, 1040)))
-    weights = Blocks(sequences, 5.0).draw(0)(1000)
-    assert weights.shape == (1000, 1040)
-    assert (weights[:, :40].sum(1) == 40).all()
-    assert (weights[:, 40:].sum(1) == 1000).all()
-    assert weights.mean(0) == pytest.approx(np.ones(1040), abs=0.4)
-    # Neighbours are drawn together: the chance that a run goes on is 1 − 1/L.
-    deviations = weights[:, 40:] - 1.0
-    along = (deviations[:, 1:] * deviations[:, :-1]).mean() / (deviations**2).mean()
-    assert along == pytest.approx(1 - 1 / 5, abs=0.01)
-    # Images of different sequences are not.
-    across = (weights[:, 39] - 1.0) * (weights[:, 40] - 1.0)
-    assert abs(across.mean()) < 5 * across.std() / np.sqrt(1000)
+def named(number, *prefixes):
+    return [f"{p}_{i:03d}" for p in prefixes for i in range(number)]
 
 
-def test_blocks_of_one_image_are_images():
-    weights = Blocks(one_sequence(5), 1.0).draw(0)(20_000)
-    assert weights.var(0) == pytest.approx(np.full(5, 5 * 0.2 * 0.8), rel=0.05)
+def units_along(counts, ids, **options):
+    options = {"groups": None, "blocks": None} | options
+    return design_of([scored_images(counts, "iou", None, ids)], **options)
 
 
-def test_batches_do_not_change_blocks():
-    whole = Blocks(one_sequence(30), 4.0).draw(3)(10)
-    draw = Blocks(one_sequence(30), 4.0).draw(3)
-    assert np.array_equal(np.concatenate([draw(3), draw(7)]), whole)
+def test_three_sequences_in_the_names_are_the_units():
+    found = units_along(frames(60, correlation=0), named(20, "one", "two", "three")).units
+    assert (found.kind, found.names) == ("sequence", ("one", "two", "three"))
+    assert found.index.tolist() == [0] * 20 + [1] * 20 + [2] * 20
 
 
-def test_blocks_that_are_swapped_are_stretches():
-    sequences = Sequences(("a", "b"), (np.array([2, 0, 1]), np.array([3, 4])))
-    units = Blocks(sequences, 2.0).units(list("vwxyz"))
-    assert (units.kind, units.names) == ("block", ("x to v", "w to w", "y to z"))
-    assert units.index.tolist() == [0, 1, 0, 2, 2]
+def test_two_sequences_are_divided_in_proportion_to_their_images():
+    ids = [*named(60, "one"), *named(20, "two")]
+    design = units_along(frames(80, correlation=0), ids)
+    sizes = np.bincount(design.units.index)
+    assert design.units.kind == "batch" and sizes.sum() == 80
+    (of_two,) = (i for i, end in enumerate(np.cumsum(sizes), 1) if end == 60)
+    assert of_two == 3 * (len(sizes) - of_two)
+    assert np.ptp(sizes) <= 1
+    assert design.units.names[0].startswith("one_000 to one_00")
 
 
-def test_flips_of_blocks_are_all_looked_at_where_they_are_few():
-    a, b = frames(12, seed=1), frames(12, seed=2, shift=0.3)
-    units = Blocks(one_sequence(12), 4.0).units([str(i) for i in range(12)])
-    found = permutation_test(*(statistic(c, units=units) for c in (a, b)), 100, 0)
-    assert (found.permutations, found.exact) == (8, True)
-    assert found.p[0] * 8 == pytest.approx(round(found.p[0] * 8))
+def test_correlated_images_are_divided_into_fewer_and_longer_batches():
+    numbers = [
+        len(units_along(frames(400, correlation=r), named(400, "frame")).units) for r in (0, 0.95)
+    ]
+    assert 4 <= numbers[1] < numbers[0] <= 20
 
 
-def test_interval_over_blocks_is_wider_where_neighbours_score_alike():
-    counts = frames(200)
-    images, blocks = (bootstrap(counts, blocks=b, resamples=2000) for b in (None, "auto"))
-    assert (blocks.unit, images.unit) == ("block", "image")
-    assert blocks.block_length > 3
-    assert blocks.overall.value == images.overall.value
-    ratio = blocks.overall.standard_error / images.overall.standard_error
-    assert ratio == pytest.approx(np.sqrt(blocks.dependence.design_effect), rel=0.35)
-    given = bootstrap(counts, blocks=8, resamples=500)
-    assert (given.block_length, given.units) == (8.0, 25)
-    assert given.resampled == "25 blocks of images, 8.0 images on average"
-
-
-def test_blocks_within_groups():
+def test_a_given_length_makes_batches_of_it_within_groups():
     counts = frames(40)
-    found = bootstrap(counts, groups=[0] * 15 + [1] * 25, blocks=5, resamples=200)
-    assert (found.unit, found.units, found.dependence.sequences) == ("block", 8, {"0": 15, "1": 25})
-    assert bootstrap(counts, blocks=5, resamples=50, method="bca").overall.low > 0
+    found = confidence_intervals(counts, groups=[0] * 15 + [1] * 25, blocks=5)
+    assert (found.unit, found.units, found.block_length) == ("batch", 8, 5.0)
+    assert found.dependence.sequences == {"0": 15, "1": 25}
+    assert found.units_text == "8 batches of neighbouring images"
+
+
+def voc_names(per_year):
+    rng = np.random.default_rng(0)
+    years = (sorted(rng.choice(9999, per_year, replace=False).tolist()) for _ in range(5))
+    return [f"{2007 + i}_{number:06d}" for i, own in enumerate(years) for number in own]
+
+
+def test_irregular_numbers_are_sequences_only_if_the_scores_agree():
+    # The years of PASCAL VOC are no videos, unless images of a year score alike.
+    ids = voc_names(40)
+    alone = units_along(frames(200, correlation=0), ids)
+    assert (alone.units.kind, alone.dependence) == ("image", None)
+    assert alone.independence.startswith("Scores are unrelated to the order")
+    alike = units_along(frames(200, correlation=0.97), ids)
+    assert (alike.units.kind, len(alike.units)) == ("sequence", 5)
+
+
+def test_cityscapes_is_grouped_by_city():
+    rng = np.random.default_rng(0)
+    frankfurt = [f"frankfurt_{s:06d}_{n:06d}" for s in (0, 1) for n in rng.integers(0, 9**5, 40)]
+    single = [f"{city}_{s:06d}_000019" for city in ("lindau", "munster") for s in range(60)]
+    found = sequences_in_names((*frankfurt, *single))
+    assert found[0].names == ("frankfurt", "lindau", "munster")
+    assert [len(own) for own in found[0].members] == [80, 60, 60]
+
+
+@pytest.mark.parametrize("name", ["{0:08x}-{1:08x}", "cju{0:x}k", "image {0:x}"])
+def test_random_names_show_no_order(name):
+    rng = np.random.default_rng(0)
+    ids = [name.format(*rng.integers(2**28, 2**31, 2).tolist()) for _ in range(60)]
+    found = confidence_intervals(frames(60, correlation=0), ids=ids)
+    assert (found.unit, found.caution()) == ("image", None)
+    assert found.interval_method()[1].endswith("so the images are treated as independent.")
+
+
+def test_positions_are_no_names():
+    found = units_along(frames(60, correlation=0), [str(i) for i in range(60)])
+    assert found.units.kind == "image"
+
+
+def test_few_images_of_a_sequence_cannot_be_judged():
+    found = confidence_intervals(frames(30), ids=named(30, "frame"))
+    assert (found.unit, found.dependence.sequences) == ("image", {"frame": 30})
+    caution = str(found.caution())
+    assert caution.startswith("dependence cannot be judged from 30 images of one sequence. Use")
+    assert "--group-by none" in caution
+    rough = confidence_intervals(frames(60), ids=named(60, "frame"))
+    assert rough.caution().text.startswith("only 60 images of one sequence")
+    assert confidence_intervals(frames(120), ids=named(120, "frame")).caution() is None
+
+
+def test_unequal_groups_are_a_caution():
+    counts = frames(40)
+    half = confidence_intervals(counts, groups=[0] * 22 + [1 + i % 6 for i in range(18)])
+    assert half.caution().text.startswith("the largest group has 55.00 % of the images")
+    assert confidence_intervals(counts, groups=[i % 8 for i in range(40)]).caution() is None
+
+
+def test_two_groups_have_no_interval():
+    counts = frames(40)
+    few = confidence_intervals(counts, groups=[i % 2 for i in range(40)])
+    assert np.isnan([few.overall.low, few.overall.high]).all()
+    assert few.sentences()[0].endswith("on 2 groups (no interval).")
+    assert "at least 3 groups" in few.sentences()[1]
+    three = confidence_intervals(counts, groups=[i % 3 for i in range(40)])
+    assert three.overall.low < three.overall.value < three.overall.high
 
 
 @pytest.mark.parametrize(
@@ -209,7 +249,7 @@ def test_blocks_within_groups():
         ({"blocks": "long"}, ValueError, "blocks must be 'auto' or a number"),
         ({"blocks": True}, TypeError, "blocks must be a number"),
         ({"blocks": 4, "groups": "none"}, ValueError, "pass only one of them"),
-        ({"blocks": 99}, ValueError, "1 block to resample"),
+        ({"blocks": 99}, ValueError, "at least 2 batches, got 1"),
         ({"blocks": 4, "groups": ["a"]}, ValueError, "40 images, 1 groups"),
         ({"ids": range(40)}, TypeError, "an id must be text, not int"),
         ({"ids": ["a"]}, ValueError, "40 images, 1 ids"),
@@ -217,81 +257,21 @@ def test_blocks_within_groups():
 )
 def test_refusals(options, error, message):
     with pytest.raises(error, match=message):
-        bootstrap(frames(40), resamples=10, **options)
-
-
-# -- what is said ----------------------------------------------------------------------------
-
-
-def named(number, *prefixes):
-    return [f"{p}_{i:03d}" for p in prefixes for i in range(number)]
-
-
-def test_frames_of_two_drives_are_no_sample_of_drives():
-    counts, ids = frames(40, correlation=0), named(20, "one", "two")
-    found = bootstrap(counts, ids=ids, resamples=200)
-    assert found.unsafe
-    assert str(found.caution()) == (
-        "only 2 sequences, so the result does not generalise to other sequences. "
-        "See docs/intervals.md."
-    )
-    assert "File names suggest 2 sequences (one 20, two 20)." in found.interval_method()
-
-
-def test_correlated_neighbours_are_found_in_one_sequence():
-    found = bootstrap(frames(100), ids=named(100, "frame"), resamples=200)
-    wider = np.sqrt(found.dependence.design_effect)
-    said = str(found.caution())
-    assert said.startswith("neighbouring images are correlated, so the interval is about ")
-    assert f"about {wider:.1f} times too narrow. Use --blocks auto." in said
-    assert "too narrow and p too small" in str(found.dependence.caution(p=True))
-    (line,) = found.dependence.sentences()
-    assert f"correlation {found.dependence.correlations[0]:.2f}" in line
-    assert f"(design effect {found.dependence.design_effect:.2f})" in line
-    chance = bootstrap(frames(100, correlation=0), ids=named(100, "frame"), resamples=200)
-    assert (chance.unsafe, chance.dependence.noteworthy) == (False, False)
-    assert "independent" not in " ".join(chance.sentences())
-
-
-def test_many_sequences_are_to_be_resampled_whole():
-    rng = np.random.default_rng(0)
-    ease = np.repeat(rng.normal(size=20), 5)
-    hit = rng.binomial(1000, 1 / (1 + np.exp(-ease)))
-    counts = Counts(*(x[:, None] for x in (hit, 0 * hit, 1000 - hit, 0 * hit)))
-    ids = [f"p{patient:02d}/{slice}" for patient in range(20) for slice in range(5)]
-    found = bootstrap(counts, ids=ids, resamples=100)
-    assert "Use --group-by '^[^/]+'." in str(found.caution())
-    grouped = bootstrap(counts, ids=ids, groups=found.dependence.pattern, resamples=100)
-    assert (grouped.units, grouped.unsafe, grouped.dependence) == (20, False, None)
-    assert grouped.overall.standard_error > 1.5 * found.overall.standard_error
+        confidence_intervals(frames(40), **options)
 
 
 def test_names_are_printed_on_their_line():
-    found = bootstrap(frames(40), ids=named(20, "a\x1b[2J\n", "b"), resamples=50)
+    found = confidence_intervals(frames(40), ids=named(20, "a\x1b[2J\n", "b"))
     assert r"a\x1b[2J\n 20" in " ".join(found.interval_method())
     assert all(said.isprintable() for said in found.sentences())
 
 
-@pytest.mark.parametrize(
-    "options", [{"groups": "none"}, {"groups": [i % 12 for i in range(40)]}, {"blocks": "auto"}]
-)
-def test_what_settles_it_silences_the_note(options):
-    found = bootstrap(frames(40), ids=named(20, "a", "b"), resamples=100, **options)
-    assert not found.unsafe
-
-
-def test_independent_images_give_the_numbers_of_today():
-    counts, ids = frames(40), named(20, "a", "b")
-    plain, stated, named_ones = (
-        bootstrap(counts, resamples=200, **o) for o in ({}, {"groups": "none"}, {"ids": ids})
-    )
-    assert plain == stated
-    assert (plain.overall, plain.classes) == (named_ones.overall, named_ones.classes)
-
-
 def test_json_has_the_figures():
-    found = bootstrap(frames(40), ids=named(20, "a", "b"), resamples=100)
-    told = json.loads(json.dumps(found.to_dict(), allow_nan=False))["dependence"]
+    found = confidence_intervals(frames(40), ids=named(20, "a", "b"))
+    told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert (told["method"], told["resamples"], told["seed"]) == ("jackknife", None, None)
+    assert told["overall"]["freedom"] > 0 and told["overall"]["vanished"] is None
+    told = told["dependence"]
     assert told["sequences"] == {"a": 20, "b": 20}
     assert (told["images"], told["pattern"]) == (40, "^[^_]+")
     assert told["effective_images"] == pytest.approx(40 / max(1, told["design_effect"]))
@@ -299,15 +279,7 @@ def test_json_has_the_figures():
     assert found.to_dict()["cautions"] == found.cautions()
 
 
-def test_a_handful_of_groups_has_no_interval():
-    counts = frames(40)
-    few = bootstrap(counts, groups=[i % 9 for i in range(40)], resamples=100)
-    assert np.isnan([few.overall.low, few.overall.high, few.overall.standard_error]).all()
-    assert few.overall.value == bootstrap(counts, resamples=100).overall.value
-    assert few.sentences()[0].endswith("on 9 groups (no interval).")
-    assert "at least 10 groups" in few.sentences()[1]
-    ten = bootstrap(counts, groups=[i % 10 for i in range(40)], resamples=100)
-    assert ten.overall.low < ten.overall.value < ten.overall.high
+# -- comparisons -----------------------------------------------------------------------------
 
 
 def two_runs(ids):
@@ -318,26 +290,25 @@ def two_runs(ids):
     return [score(list(truth), list(p), labels=2, ids=ids) for p in preds]
 
 
-def test_comparison_says_what_it_takes_for_independent():
+def test_comparison_reports_its_units():
     runs = two_runs(named(15, "one", "two"))
-    few = {"resamples": 200, "permutations": 2000, "names": ("a", "b")}
+    few = {"permutations": 2000, "names": ("a", "b")}
     plain = compare(*runs, **few)
-    assert "only 2 sequences" in plain.pair_sentences(plain.pairs[0])[2]
+    assert "cannot be judged from 30 images of 2" in plain.pair_sentences(plain.pairs[0])[2]
     said = " ".join(plain.sentences())
     assert "2 sequences (one 15, two 15)" in said
-    assert "(assuming independence)" in said and "--group-by none" in said
     assert plain.to_dict()["dependence"]["sequences"] == {"one": 15, "two": 15}
 
     stated = compare(*runs, groups="none", **few)
-    assert "Independence: images are assumed to be independent." in stated.sentences()
+    assert "Independence: the images were declared independent." in stated.sentences()
     assert (stated.pairs, stated.dependence) == (plain.pairs, None)
 
     blocks = compare(*runs, blocks=3, **few)
-    assert (blocks.unit, blocks.units, blocks.pairs[0].exact) == ("block", 10, True)
+    assert (blocks.unit, blocks.units, blocks.pairs[0].exact) == ("batch", 10, True)
     assert blocks.pairs[0].permutations == 2**10
     said = " ".join(blocks.sentences())
-    assert "b scores higher than a" in said and "(10 blocks of images)" in said
-    assert "Scope: other parts of these 2 sequences" in said
+    assert "b scores higher than a" in said and "(10 batches of neighbouring images)" in said
+    assert "Scope: other parts of these sequences" in said
 
     groups = compare(*runs, groups="^[^_]+", **few)
     assert groups.pairs[0].overall.p == 0.5
@@ -345,24 +316,32 @@ def test_comparison_says_what_it_takes_for_independent():
     assert "no interval, p = 0.50" in groups.pair_sentences(groups.pairs[0])[1]
 
 
+def test_permutations_of_batches_are_all_looked_at_if_they_are_few():
+    a, b = frames(12, seed=1), frames(12, seed=2, shift=0.3)
+    units = units_along(a, None, blocks=4).units
+    found = permutation_test(*(statistic(c, units=units) for c in (a, b)), 100, 0)
+    assert (found.permutations, found.exact) == (8, True)
+    assert found.p[0] * 8 == pytest.approx(round(found.p[0] * 8))
+
+
 def test_camvid_frames_are_of_two_drives(camvid_tables):
     counts = ConfusionCounts(camvid_tables["base"]).counts
-    found = bootstrap(counts, ids=camvid_tables["ids"], resamples=200)
+    found = confidence_intervals(counts, ids=camvid_tables["ids"])
     assert found.dependence.sequences == {"0001TP": 16, "Seq05VD": 43}
-    assert found.unsafe
-    drives = bootstrap(counts, ids=camvid_tables["ids"], groups="^[^_]+", resamples=200)
+    assert found.unit == "batch"
+    assert found.overall.low < 0.4679 < found.overall.high
+    drives = confidence_intervals(counts, ids=camvid_tables["ids"], groups="^[^_]+")
     assert np.isnan(drives.overall.low)
-    blocks = bootstrap(counts, ids=camvid_tables["ids"], blocks="auto", resamples=200)
-    assert blocks.overall.low < 0.4679 < blocks.overall.high
 
 
-def test_design_of_bare_counts_knows_nothing_of_names():
+def test_bare_counts_have_no_names():
     found = design_of([scored_images(frames(12), "iou", None)], None, None)
-    assert (found.units.kind, found.blocks, found.dependence) == ("image", None, None)
+    assert (found.units.kind, found.dependence) == ("image", None)
     images = scored_images(frames(12), "iou", None, named(6, "a", "b"))
     assert isinstance(design_of([images], None, None).dependence, Dependence)
 
 
-def test_few_images_say_nothing_of_dependence():
-    assert bootstrap(frames(9), ids=named(3, "a", "b", "c"), resamples=20).dependence is None
-    assert units_of(3).few_groups is False
+def test_ten_images_are_the_fewest_whose_names_are_read():
+    found = confidence_intervals(frames(9), ids=named(3, "a", "b", "c"))
+    assert (found.dependence, found.unit) == (None, "image")
+    assert units_of(3).too_few is False

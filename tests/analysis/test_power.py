@@ -1,9 +1,9 @@
-from itertools import pairwise
-
 import numpy as np
 import pytest
+from scipy import stats
 
 from segiou.analysis.comparing import permutation_test, power
+from segiou.analysis.jackknife import jackknife
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import Counts
@@ -28,70 +28,65 @@ def recalls(right, step):
     )
 
 
+def power_of(a, b, **options):
+    return power(a, jackknife(b, a), **options)
+
+
 def test_needed_is_what_the_paired_t_test_needs():
     # Recall over images of equal size is a plain mean: n = (1.96 + 0.84)² σ²/δ² = 31.4, and
     # two more for Student's instead of the normal distribution.
-    a, b = single(200, shift=0.02, spread=0.04)
-    found = power(a, b, simulations=4000)
-    assert found.difference == pytest.approx(0.02, abs=2e-4)
+    a, b = single(200, shift=0.05, spread=0.04)
+    found = power_of(a, b, detect=0.02)
     sigma = float(np.std((b.sums - a.sums)[:, 0] / 1000))
-    assert found.needed == pytest.approx(7.85 * (sigma / found.difference) ** 2 + 2, rel=0.12)
+    assert found.needed == pytest.approx(7.85 * (sigma / 0.02) ** 2 + 2, abs=1)
     assert found.now > 0.999
 
 
-def test_power_grows_and_a_smaller_difference_needs_more():
-    wide, narrow = (power(*single(100, shift, 0.05)) for shift in (0.03, 0.015))
-    assert narrow.needed > 3 * wide.needed
-    shares = [share for _, share in wide.grid]
-    assert all(later > earlier - 0.04 for earlier, later in pairwise(shares))
-    assert shares[0] < 0.5 < 0.95 < shares[-1]
+def test_power_is_that_of_the_noncentral_t_test():
+    a, b = single(25, shift=0.0, spread=0.05)
+    error = float(np.std((b.sums - a.sums)[:, 0] / 1000, ddof=1)) / 5
+    t = stats.t.ppf(0.975, 24)
+    for detect in (0.01, 0.03, 0.05):
+        exact = stats.nct.sf(t, 24, detect / error)
+        assert power_of(a, b, detect=detect).now == pytest.approx(exact, abs=0.03)
 
 
 def test_power_is_that_of_the_permutation_test():
-    # The linearised interval stands in for the permutation test, which would cost much more.
-    a, b = single(40, shift=0.015, spread=0.05, seed=2)
+    a, b = single(40, shift=0.03, spread=0.05, seed=2)
     rng = np.random.default_rng(0)
-    number, seen, repeats = 25, 0, 300
+    seen, repeats = 0, 300
     for _ in range(repeats):
-        drawn = rng.integers(0, 40, number)
+        drawn = rng.integers(0, 40, 40)
         parts = [
             statistic(Counts(s.sums[drawn, :1], s.sums[drawn, 1:2], s.sums[drawn, 2:3],
-                             s.sums[drawn, 3:]), "recall", units=units_of(number))
+                             s.sums[drawn, 3:]), "recall", units=units_of(40))
             for s in (a, b)
         ]  # fmt: skip
         p = permutation_test(*parts, 199, seed=int(rng.integers(1 << 30))).p[0]
         seen += p < 0.05 and parts[1].values[0] > parts[0].values[0]
-    grid = dict(power(a, b, simulations=4000).grid)
-    near = np.interp(np.log(number), np.log(list(grid)), list(grid.values()))
-    assert seen / repeats == pytest.approx(near, abs=0.1)
+    assert seen / repeats == pytest.approx(power_of(a, b, detect=0.03).now, abs=0.1)
 
 
-def test_either_model_may_be_ahead():
+def test_the_detectable_difference_is_detected_with_the_target_power():
     a, b = single(50, 0.02, 0.05)
-    forth, back = power(a, b), power(b, a)
-    assert (forth.needed, forth.grid) == (back.needed, back.grid)
-    assert forth.difference == -back.difference
+    found = power_of(a, b, target=0.9)
+    assert power_of(a, b, detect=found.detectable, target=0.9).now == pytest.approx(0.9, abs=1e-9)
+    assert power_of(a, b, detect=found.detectable, target=0.9).needed == 50
+    assert power_of(b, a).detectable == pytest.approx(power_of(a, b).detectable)
 
 
-def test_no_difference_no_number():
-    a, _ = single(20, 0.0, 0.05)
-    found = power(a, a)
-    assert (found.needed, found.grid) == (None, ())
-    assert np.isnan(found.now)
-    assert found.to_dict()["now"] is None
+def test_the_observed_difference_does_not_matter():
+    near, far = (power_of(*single(30, shift, 0.05), detect=0.01) for shift in (0.0, 0.2))
+    assert near.now == pytest.approx(far.now, abs=0.01)
+
+
+def test_without_a_question_or_spread_there_is_no_answer():
+    a, b = single(30, 0.02, 0.05)
+    asked_nothing = power_of(a, b)
+    assert (asked_nothing.needed, asked_nothing.to_dict()["now"]) == (None, None)
+    assert power_of(a, a, detect=0.01).detectable == 0.0
 
 
 def test_a_difference_far_too_small_is_out_of_reach():
-    # ±100 pixels in turn and 1 pixel more: 1e-5 of recall with a spread of 0.1.
-    step = np.tile([100, -100], 50)
-    step[0] += 1
-    a, b = recalls(np.full(100, 500), step)
-    found = power(a, b, simulations=50)
-    assert found.difference == pytest.approx(1e-5)
-    assert found.needed is None
-    assert found.grid[-1][0] == 1_000_000
-
-
-def test_the_same_step_on_every_image_is_seen_at_once():
-    a, b = single(30, 0.02, 0.0)
-    assert power(a, b).needed == 5
+    a, b = recalls(np.full(100, 500), np.tile([100, -100], 50))
+    assert power_of(a, b, detect=1e-5).needed is None

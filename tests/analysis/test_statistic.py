@@ -131,9 +131,9 @@ def test_counts_must_fit_the_units():
 def test_units_refuse():
     with pytest.raises(ValueError, match="3 images, 2 groups"):
         units_of(3, ["a", "b"])
-    with pytest.raises(ValueError, match="1 group to resample; at least 2"):
+    with pytest.raises(ValueError, match="at least 2 groups, got 1"):
         units_of(3, ["a", "a", "a"])
-    with pytest.raises(ValueError, match="1 image to resample"):
+    with pytest.raises(ValueError, match="at least 2 images, got 1"):
         units_of(1)
 
 

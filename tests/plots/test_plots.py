@@ -11,8 +11,8 @@ import segiou
 from segiou import plots
 from segiou.accumulators.confusion import ChannelCounts
 from segiou.analysis.baselines import prevalence_curve as curve_of
-from segiou.analysis.intervals import bootstrap
 from segiou.analysis.comparing import compare
+from segiou.analysis.intervals import bootstrap
 from segiou.boundary import SurfaceOptions
 
 pytest.importorskip("matplotlib")

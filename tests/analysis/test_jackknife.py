@@ -1,0 +1,220 @@
+"""Jackknife-t intervals: by hand, at the bounds, over groups, and with several training runs."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import expit, logit
+
+from segiou import compare, score
+from segiou.analysis.intervals import confidence_intervals
+from segiou.analysis.jackknife import jackknife
+from segiou.analysis.recipes import across_runs, crossed
+from segiou.analysis.statistics import statistic
+from segiou.analysis.units import units_of
+from segiou.counting.counts import Counts
+
+
+def recalls(hits, pixels):
+    """One class: true positives and false negatives of each image."""
+    hits, pixels = np.array(hits)[:, None], np.array(pixels)[:, None]
+    return Counts(hits, 0 * hits, pixels - hits, 0 * hits)
+
+
+def some_counts(images=20, seed=0, lift=0.0):
+    rng = np.random.default_rng(seed)
+    size = rng.integers(50, 200, (images, 3)) * (rng.random((images, 3)) < (1, 0.8, 0.4))
+    hit = rng.binomial(size, np.clip(rng.normal(0.7 + lift, 0.1, (images, 1)), 0.05, 0.95))
+    fp = np.roll(size - hit, 1, axis=1)
+    return Counts(hit, fp, size - hit, size.sum(1, keepdims=True) - size - fp)
+
+
+def stat(counts, metric="iou", **options):
+    return statistic(counts, metric, units=units_of(len(counts.tp)), **options)
+
+
+def test_by_hand():
+    # Recall 6/12 without each of three images of 4 pixels: 4/8, 3/8, 5/8.
+    found = jackknife(stat(recalls([2, 3, 1], [4, 4, 4]), "recall"))
+    error = np.sqrt(2 / 8**2)  # of the class, (0, 1/8, -1/8)
+    reach = stats.t.ppf(0.975, 2) * error / 0.25  # on the logit, whose slope at 1/2 is 4
+    assert found.standard_error == pytest.approx([np.sqrt(2 / 3) * error, error])
+    assert (found.low[1], found.high[1]) == pytest.approx((expit(-reach), expit(reach)))
+    assert found.freedom.tolist() == [2, 2]
+
+
+def test_the_mean_of_equal_classes_has_their_degrees_of_freedom():
+    one = stat(some_counts(), "recall", include=[True, False, False])
+    found = jackknife(one)
+    assert found.freedom[0] == pytest.approx(found.freedom[1])
+    both = jackknife(stat(some_counts(), "recall"))
+    assert 2 <= both.freedom[0] <= 19
+
+
+def test_limits_at_a_bound_are_those_of_hits_in_a_row():
+    found = jackknife(stat(recalls([4] * 5, [4] * 5), "recall"))
+    assert found.low.tolist() == pytest.approx([0.025**0.2] * 2)
+    assert found.high.tolist() == [1.0, 1.0]
+    missed = jackknife(stat(recalls([0] * 5, [4] * 5), "recall"))
+    assert missed.high.tolist() == pytest.approx([1 - 0.025**0.2] * 2)
+
+
+def test_a_class_in_one_image_has_no_interval_and_leaves_the_mean_one():
+    counts = some_counts(6)
+    only = np.array([1, 1, 0])
+    counts = Counts(
+        *(np.where(np.arange(6)[:, None] == 2, x, x * only) for x in vars(counts).values())
+    )
+    found = jackknife(stat(counts))
+    assert np.isnan([found.low[3], found.high[3], found.standard_error[3]]).all()
+    assert found.low[0] < found.values[0] < found.high[0]
+
+
+def test_one_sided_bounds_are_those_of_a_wider_two_sided_interval():
+    one, two = (
+        jackknife(stat(some_counts()), sides=1, level=0.95),
+        jackknife(stat(some_counts()), level=0.90),
+    )
+    assert one.low == pytest.approx(two.low)
+    assert one.high == pytest.approx(two.high)
+
+
+def test_kappa_is_on_fishers_scale_and_may_be_negative():
+    rng = np.random.default_rng(0)
+    tables = rng.integers(1, 20, (12, 2, 2))
+    tp = np.stack([tables[:, 0, 0], tables[:, 1, 1]], 1)
+    fn = np.stack([tables[:, 0, 1], tables[:, 1, 0]], 1)
+    total = tables.sum((1, 2))[:, None]
+    found = jackknife(
+        stat(Counts(tp, fn[:, ::-1], fn, total - tp - fn - fn[:, ::-1]), "cohen_kappa")
+    )
+    z, slope = np.arctanh(found.values[0]), 1 / (1 - found.values[0] ** 2)
+    error = found.standard_error[0] * np.sqrt(12 / 11)  # arms by the plain sum of squares
+    reach = stats.t.ppf(0.975, 11) * error * slope
+    shrink = np.sqrt(11 / 12)
+    assert found.high[0] - found.values[0] == pytest.approx(
+        shrink * (np.tanh(z + reach) - found.values[0])
+    )
+
+
+def test_a_difference_with_itself_has_no_interval_and_signs_follow_the_order():
+    a, b = stat(some_counts()), stat(some_counts(seed=0, lift=0.1))
+    assert np.isnan(jackknife(a, a).low).all()
+    forth, back = jackknife(b, a), jackknife(a, b)
+    assert forth.low == pytest.approx(-back.high)
+    assert forth.values == pytest.approx(b.values - a.values)
+
+
+def test_parts_of_units_do_not_change_the_numbers(monkeypatch):
+    whole = jackknife(stat(some_counts(50)))
+    monkeypatch.setattr("segiou.analysis.units._PART", 36)
+    monkeypatch.setattr("segiou.analysis.jackknife._KEPT", 1)
+    parts = jackknife(stat(some_counts(50)))
+    for one, other in zip(vars(whole).values(), vars(parts).values(), strict=True):
+        assert one == pytest.approx(other, abs=1e-14)
+
+
+def test_absent_classes_that_count_zero_are_in_the_weights():
+    counts = some_counts(12)
+    counts = Counts(*(np.concatenate([x, 0 * x[:, :1]], 1) for x in vars(counts).values()))
+    prepared = stat(counts, protocol="ade20k")
+    assert prepared.weights.tolist() == [0.25, 0.25, 0.25, 0.0]
+    found = jackknife(prepared)
+    assert found.low[0] < found.values[0] < found.high[0]
+
+
+def test_predicted_classes_in_no_truth_are_a_caution():
+    counts = Counts([[9, 0], [8, 0], [7, 0]], [[0, 1], [0, 0], [0, 2]], [[1, 0]] * 3, [[0, 9]] * 3)
+    found = confidence_intervals(counts, class_names=["road", "bus"])
+    assert found.unseen_classes == ("bus",)
+    assert found.truth_mean == pytest.approx(24 / 27)
+    assert "1 class is predicted but in no truth mask and counts as 0" in found.caution().text
+    assert "88.89 %" in found.caution().text
+    seen = confidence_intervals(counts, class_names=["road", "bus"], protocol="detectron2")
+    assert seen.caution() is None
+
+
+@pytest.mark.parametrize("aggregate", ["I", "C", "D"])
+def test_every_aggregate_has_an_interval_around_its_value(aggregate):
+    found = confidence_intervals(some_counts(), aggregate=aggregate).overall
+    assert 0 < found.low < found.value < found.high < 1
+
+
+# -- several training runs -------------------------------------------------------------------
+
+
+def runs_of(lift, seeds, images=30):
+    return [stat(some_counts(images, seed=0, lift=lift + 0.01 * seed)) for seed in seeds]
+
+
+def test_the_mean_over_runs_is_the_mean_of_their_scores():
+    runs = runs_of(0, (0, 1, 2))
+    mean = across_runs(runs)
+    assert mean.values == pytest.approx(np.mean([run.values for run in runs], 0))
+    assert mean.left_out == pytest.approx(np.mean([run.left_out for run in runs], 0))
+
+
+def test_runs_that_differ_widen_the_interval():
+    same, p_same = crossed(runs_of(0, (0, 0, 0)), runs_of(0.1, (0, 0, 0)))
+    apart, p_apart = crossed(runs_of(0, (0, 4, 9)), runs_of(0.1, (-4, 0, 5)))
+    images = jackknife(across_runs(runs_of(0.1, (0, 0, 0))), across_runs(runs_of(0, (0, 0, 0))))
+    assert same.standard_error == pytest.approx(images.standard_error)
+    assert apart.standard_error[0] > 1.5 * same.standard_error[0]
+    assert apart.freedom[0] < same.freedom[0]
+    assert p_apart[0] > p_same[0]
+
+
+def test_the_variance_of_runs_by_hand():
+    # Runs that differ by a constant on every image have no residual: s²/3 + s²/3.
+    hits = np.array([50, 60, 70, 80, 55, 65])
+    a, b = (
+        [stat(recalls(hits + s, [100] * 6), "recall") for s in own]
+        for own in ((0, 3, 6), (9, 9, 9))
+    )
+    found, p = crossed(a, b)
+    seeds = np.var([0.0, 0.03, 0.06], ddof=1) / 3
+    images = jackknife(across_runs(b), across_runs(a)).standard_error[0] ** 2
+    assert found.standard_error[0] ** 2 == pytest.approx(images + seeds)
+    assert found.values[0] == pytest.approx(0.06)
+    t = found.values[0] / found.standard_error[0]
+    assert p[0] == pytest.approx(2 * stats.t.sf(t, found.freedom[0]))
+
+
+def trained(wrong, seed):
+    rng = np.random.default_rng(7)
+    truth = rng.integers(0, 2, (20, 6, 6))
+    flipped = np.random.default_rng(seed).random(truth.shape) < wrong
+    return score(list(truth), list(np.where(flipped, 1 - truth, truth)), labels=2)
+
+
+def test_recipes_are_compared_by_the_means_of_their_runs():
+    recipes = {
+        "old": [trained(0.3, s) for s in (1, 2, 3)],
+        "new": [trained(0.1, s) for s in (4, 5)],
+    }
+    found = compare(recipes)
+    pair = found.pairs[0]
+    assert found.names == ("old", "new")
+    assert [len(own) for own in found.run_scores] == [3, 2]
+    assert pair.overall.a == pytest.approx(np.mean(found.run_scores[0]))
+    assert pair.overall.low > 0 and pair.overall.p < 0.05
+    evidence = found.pair_sentences(pair)[1]
+    assert "(20 images; 3 and 2 training runs)" in evidence
+    assert "with these training recipes" in found.limitations()[1]
+    one = compare({"old": recipes["old"], "new": recipes["new"][:1]})
+    assert "new has only one training run" in one.pair_sentences(one.pairs[0])[2]
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"),
+    [((), "at least two runs"), (({"a": []},), "recipe 'a' has no runs"), ((3, 4), "expects runs")],
+)
+def test_recipes_that_cannot_be_compared(runs, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        compare(*runs)
+
+
+def test_logit_limits_of_a_class():
+    found = jackknife(stat(some_counts(), "iou"))
+    value, error = found.values[2], found.standard_error[2]
+    reach = stats.t.ppf(0.975, found.freedom[2]) * error / (value * (1 - value))
+    assert found.low[2] == pytest.approx(expit(logit(value) - reach))
