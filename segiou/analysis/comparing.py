@@ -256,10 +256,7 @@ class _Compared:
     def comparison(self, units: dict[str, Any], images: int) -> Comparison:
         """All pairs and the ranking."""
         first, pairs = self.scores[0], [*combinations(range(len(self.names)), 2)]
-        permuted = [
-            permutation_test(self.scores[i], self.scores[j], self.permutations, self.seed)
-            for i, j in pairs
-        ]
+        permuted = [self.permuted(i, j) for i, j in pairs]
         compared = [self.limits(i, j) for i, j in pairs]
         ps = [
             found.p if own is None else own
@@ -329,6 +326,13 @@ class _Compared:
             return jackknife(score, level=self.level)
         without = score.left_out if self.method == "bca" else None
         return bootstrap_limits(self.resampled[i], score.values, without, self.level)
+
+    def permuted(self, i: int, j: int) -> Permuted:
+        """The permutation test; none with several training runs, which it would ignore."""
+        a, b = self.scores[i], self.scores[j]
+        if len(self.runs[i]) > 1 or len(self.runs[j]) > 1:
+            return Permuted(np.full(len(a.names), np.nan), 0, True)
+        return permutation_test(a, b, self.permutations, self.seed)
 
     def limits(self, i: int, j: int) -> tuple[Limits, Floats | None]:
         """Intervals of the differences; p as well if there are several training runs."""

@@ -61,9 +61,8 @@ def test_limits_at_a_bound_are_those_of_hits_in_a_row():
 def test_a_class_in_one_image_has_no_interval_and_leaves_the_mean_one():
     counts = some_counts(6)
     only = np.array([1, 1, 0])
-    counts = Counts(
-        *(np.where(np.arange(6)[:, None] == 2, x, x * only) for x in vars(counts).values())
-    )
+    here = np.arange(6)[:, None] == 2
+    counts = Counts(*(np.where(here, x, x * only) for x in vars(counts).values()))
     found = jackknife(stat(counts))
     assert np.isnan([found.low[3], found.high[3], found.standard_error[3]]).all()
     assert found.low[0] < found.values[0] < found.high[0]
