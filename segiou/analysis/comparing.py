@@ -183,7 +183,7 @@ def compare(
         alone = [[one.over(design.images, aggregate) for one in images[o]] for o in models.values()]
     compared = _Compared(
         names=tuple(models),
-        pixels=[_pooled(pixels[own]) for own in models.values()],
+        pixels=_pooled([pixels[own] for own in models.values()]),
         runs=trained,
         scores=[across_runs(own) for own in trained],
         alone=[across_runs(own) for own in alone],
@@ -224,12 +224,16 @@ def _recipes(
     return found, tuple(runs)
 
 
-def _pooled(images: Sequence[ScoredImages[Counts]]) -> ScoredImages[Counts]:
-    """Counts of all runs of a recipe together."""
-    first, *others = images
-    for one in others:
-        first = replace(first, counts=first.counts + one.counts)
-    return first
+def _pooled(models: Sequence[Sequence[ScoredImages[Counts]]]) -> list[ScoredImages[Counts]]:
+    """Counts of all runs of each model together, as often as all models have the same truth."""
+    number = math.lcm(*map(len, models))
+    found = []
+    for runs in models:
+        first, *others = [*runs] * (number // len(runs))
+        for one in others:
+            first = replace(first, counts=first.counts + one.counts)
+        found.append(first)
+    return found
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
