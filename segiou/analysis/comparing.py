@@ -398,7 +398,8 @@ class _Compared:
             *(a.values, b.values, b.values - a.values, *ends, limits.standard_error),
             *(p, adjusted, a.seen, shares, limits.freedom),
         )
-        for row in zip(a.names, *(column.tolist() for column in columns), strict=True):
+        rows: Any = zip(a.names, *(column.tolist() for column in columns), strict=True)
+        for row in rows:
             yield Difference(*(math.nan if number != number else number for number in row))
 
     def images_differing(self, i: int, j: int) -> int:
@@ -688,4 +689,4 @@ def power(
 
 def _reach(error: float, freedom: float, level: float, target: float) -> float:
     """The true difference that is detected with the target power."""
-    return (student(freedom, (1 - level) / 2) + student(freedom, 1 - target)) * error
+    return float((student(freedom, (1 - level) / 2) + student(freedom, 1 - target)) * error)

@@ -79,6 +79,7 @@ class OverUnits:
     __slots__ = ()
     unit: str
     units: int
+    level: float
     method: Method
     resamples: int | None
     seed: int | None
@@ -436,7 +437,9 @@ def interval_rows(
     low, high = (nowhere, nowhere) if prepared.units.too_few else (limits.low, limits.high)
     columns = (values, low, high, limits.standard_error, prepared.seen, limits.freedom)
     shares = nowhere if shares is None else shares
-    rows = zip(prepared.names, *(np.asarray(c).tolist() for c in (*columns, shares)), strict=True)
+    rows: Any = zip(
+        prepared.names, *(np.asarray(c).tolist() for c in (*columns, shares)), strict=True
+    )
     return (Interval(*(_NAN if number != number else number for number in row)) for row in rows)
 
 

@@ -23,7 +23,8 @@ def across_runs(runs: Sequence[Statistic]) -> Statistic:
 
     def evaluate(sums: NDArray[Any]) -> Floats:
         parts = (sums[..., i * width : (i + 1) * width] for i in range(len(runs)))
-        return np.mean([run.evaluate(part) for run, part in zip(runs, parts, strict=True)], 0)
+        values = [run.evaluate(part) for run, part in zip(runs, parts, strict=True)]
+        return np.asarray(np.mean(values, 0))
 
     tables = [run.sums for run in runs]
     if all(isinstance(table, np.ndarray) for table in tables):
@@ -64,7 +65,7 @@ def crossed(
     Degrees of freedom: F. E. Satterthwaite, Biometrics Bulletin 2 (1946),
     110-114; B. L. Welch, Biometrika 34 (1947), 28-35.
     """
-    from scipy.special import stdtr
+    from scipy.special import stdtr  # type: ignore[import-untyped, unused-ignore]
 
     images = jackknife(across_runs(b), across_runs(a), level=level)
     units = len(a[0].units)

@@ -28,7 +28,6 @@ from segiou.report.report import Report
 from segiou.report.wording import (
     ignored_text,
     in_unit,
-    page_cautions,
     share_text,
     short_name,
     skipped_text,
