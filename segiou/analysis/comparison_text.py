@@ -29,13 +29,11 @@ def caution(found: Comparison, pair: PairComparison) -> Caution | None:
     """The first caution that changes how to read the evidence, if any."""
     if not pair.overall.delta or math.isnan(pair.overall.delta):
         return None
-    if found.limit is not None and (found.too_few or not pair.defined_for_one):
-        return found.limit
     if lone := [n for n, own in zip(found.names, found.run_scores, strict=False) if len(own) == 1]:
         shared = "takes its variance between trainings from the other"
         return Caution(f"{lone[0]} has only one training run and {shared}")
-    if not pair.defined_for_one:
-        return None
+    if found.too_few or not pair.defined_for_one:
+        return found.limit
     names = text.classes(pair.defined_for_one)
     has = "has" if len(pair.defined_for_one) == 1 else "have"
     means = "so the two means cover different classes"

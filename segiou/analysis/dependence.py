@@ -30,8 +30,8 @@ from segiou.metrics.ratio import Floats
 _LAGS = 5
 #: A correlation this many standard errors above 0 is reported as one.
 _CORRELATED = 1.96
-#: Names with irregular numbers are taken for sequences only from this many standard errors on.
-_CERTAIN = 2.58
+#: Chance that names with irregular numbers are taken for sequences although images are independent.
+_CHANCE = 0.01
 #: A variance below this is of rounding.
 _ROUNDING = 1e-24
 #: Images of one or two sequences from which on they are divided into batches.
@@ -305,9 +305,12 @@ def _along(
 
 def _supported(series: Sequence[Floats], sequences: Sequences) -> bool:
     """Whether scores vary along or between sequences by more than chance."""
+    from scipy.special import ndtri  # type: ignore[import-untyped, unused-ignore]
+
+    certain = ndtri(1 - _CHANCE / (2 * len(series)))
     return any(
-        dependence_of(values, sequences).correlations[0] > _CERTAIN * _error(sequences)
-        or _between(values, sequences) > _CERTAIN
+        dependence_of(values, sequences).correlations[0] > certain * _error(sequences)
+        or _between(values, sequences) > certain
         for values in series
     )
 

@@ -28,6 +28,7 @@ from segiou.report.report import Report
 from segiou.report.wording import (
     ignored_text,
     in_unit,
+    page_cautions,
     share_text,
     short_name,
     skipped_text,
@@ -129,6 +130,7 @@ def render_report(
     cautions = [] if of_iou is None else of_iou.cautions()
     context = {
         "advice": [text for text in cautions if "--" in text],
+        "cautions": [] if of_iou is None else page_cautions(of_iou),
         "heading": short_name(report.title) or "Segmentation",
         "groups": [(row, [report.class_names[i] for i in members]) for row, (_, members) in groups],
         "bounds": _bounds(drawn, of_iou),

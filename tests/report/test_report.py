@@ -277,7 +277,8 @@ def few_images(images):
 @pytest.mark.parametrize("width", [74, 80, 100, 140])
 def test_an_interval_keeps_to_its_line(width):
     text = few_images(6).to_text(width=width)
-    assert text.count("0.00 to 0.00 %") == 1
+    # Five images in which the class is always missed: 1 - 0.025 ** (1 / 5).
+    assert text.count("0.00 to 52.18 %") == 1
     assert all(line.split()[-1] != "to" for line in text.splitlines() if line)
     # Beside the class, or below if there is no room; and in the verdict.
     assert " ".join(text.split()).count("never predicted") == 2
@@ -301,54 +302,48 @@ def test_the_interval_of_the_mean_is_shown_unasked():
         assert "interval" not in alone.to_text() + alone.to_markdown()
 
 
-def test_intervals_of_many_classes_are_resampled_less():
+def test_intervals_of_very_many_counts_are_made_if_asked_for(monkeypatch):
     image = np.arange(500).reshape(1, 20, 25)
     many = segiou.score(image.repeat(3, 0), image.repeat(3, 0), labels=1000)
-    assert many.report().intervals_or_default.resamples == 500_000_000 // 103_000
-    more = segiou.score(image.repeat(3, 0), image.repeat(3, 0), labels=1001)
-    assert more.report().intervals_or_default is None
+    assert many.report().intervals_or_default.resamples is None
+    monkeypatch.setattr("segiou.report.report._MOST_COUNTS", 2999)
+    assert many.report().intervals_or_default is None
 
 
 def test_intervals_over_frames_have_one_caution_in_every_form():
     truth = np.random.default_rng(0).integers(0, 2, (24, 6, 6))
     ids = [f"{drive}_{i:02d}" for drive in ("one", "two") for i in range(12)]
     run = segiou.score(truth, truth[:, ::-1], labels=2, ids=ids)
-    report = run.report(intervals=run.intervals(resamples=50))
+    report = run.report(intervals=run.intervals())
     for text in (report.to_text(), report.to_markdown(), report._repr_html_(), report.to_html()):
         plain = " ".join(text.replace("\N{NO-BREAK SPACE}", " ").split()).lower()
-        assert plain.count("only 2 sequences, so the result does not generalise") == 1
+        advice = "how to make it again" in plain  # where a page names the option
+        said = plain.count("dependence cannot be judged from 24 images of 2 sequences")
+        assert said == 1 + advice
     assert "Interval method\n\n" in report.to_text()
     assert "2 sequences (one 12, two 12)" in report.to_text()
     assert "Interval method" not in run.report().to_text()
     assert report.to_dict()["intervals"]["dependence"]["sequences"] == {"one": 12, "two": 12}
-    blocks = run.report(intervals=run.intervals(resamples=50, blocks=4)).to_markdown()
-    assert "%, 6 blocks of images, 4.0 images on average" in blocks
-    drives = run.report(intervals=run.intervals(resamples=50, groups="^...")).to_markdown()
+    blocks = run.report(intervals=run.intervals(blocks=4)).to_markdown()
+    assert "%, 6 batches of neighbouring images" in blocks
+    drives = run.report(intervals=run.intervals(groups="^...")).to_markdown()
     assert "No interval, 2 groups" in drives
-    assert "Caution: an interval needs at least 10 groups. Use --blocks auto" in drives
+    assert "Caution: an interval needs at least 3 groups" in drives
 
 
-def test_correlated_frames_name_the_option_as_the_reader_passes_it():
-    truth = np.repeat(np.random.default_rng(0).integers(0, 2, (10, 6, 6)), 6, axis=0)
-    pred = truth.copy()
-    for i in range(60):
-        pred[i].flat[: 3 * (i // 6)] = 0
-    ids = [f"frame_{i:03d}" for i in range(60)]
-    report = segiou.score(truth, pred, labels=2, ids=ids).report()
-    assert "Use --blocks auto." in " ".join(report.to_text().split())
-    assert "Use blocks=&quot;auto&quot;." in report._repr_html_()
-    assert "--blocks" not in report.to_html().partition('id="making"')[0]
+def test_a_caution_names_the_option_as_the_reader_passes_it():
+    truth = np.random.default_rng(0).integers(0, 2, (24, 6, 6))
+    ids = [f"frame_{i:03d}" for i in range(24)]
+    report = segiou.score(truth, truth[:, ::-1], labels=2, ids=ids).report()
+    assert "Use --group-by none if" in " ".join(report.to_text().split())
+    assert "Use groups=&#x27;none&#x27; if" in report._repr_html_()
+    assert "--group-by" not in report.to_html().partition('id="making"')[0]
 
 
-def test_intervals_over_few_images_say_so():
+def test_few_images_need_no_caution():
     text = " ".join(few_images(6).to_text().split())
     assert "%, 6 images" in text
-    assert "Caution: only 6 images, so the interval is probably too narrow." in text
-    assert "Caution: only 6 images" in few_images(6).to_markdown()
-    # With enough images, only the class that few of them contain is named.
-    text = " ".join(few_images(12).to_text().split())
-    assert "only 12 images" not in text
-    assert "Unreliable intervals (fewer than 10 images contain the class): pole." in text
+    assert "Caution" not in text
 
 
 CONTROLS = "a\x1b[31mb\nc\r|d"
