@@ -400,7 +400,8 @@ class _Compared:
         )
         rows: Any = zip(a.names, *(column.tolist() for column in columns), strict=True)
         for row in rows:
-            yield Difference(*(math.nan if number != number else number for number in row))
+            known: Any = [math.nan if number != number else number for number in row]
+            yield Difference(*known)
 
     def images_differing(self, i: int, j: int) -> int:
         """Images on which the counts of two models differ."""

@@ -440,7 +440,9 @@ def interval_rows(
     rows: Any = zip(
         prepared.names, *(np.asarray(c).tolist() for c in (*columns, shares)), strict=True
     )
-    return (Interval(*(_NAN if number != number else number for number in row)) for row in rows)
+    for row in rows:
+        known: Any = [_NAN if number != number else number for number in row]
+        yield Interval(*known)
 
 
 def _left_out(prepared: Statistic, level: float) -> Iterator[Interval]:

@@ -244,7 +244,7 @@ def _moved(model: _Model, step: Floats, move: Any) -> NDArray[Any]:
 
 def _freedom(models: list[_Model], variance: Floats, seen: NDArray[np.int64]) -> Floats:
     """Degrees of freedom of the score and its classes."""
-    freedom = seen - 1.0
+    freedom: Floats = seen.astype(np.float64) - 1.0
     taken = [model.weights > 0 for model in models if model.weights is not None]
     if not taken:
         return freedom
