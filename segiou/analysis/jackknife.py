@@ -214,22 +214,21 @@ def _reach_of_score(
 ) -> tuple[float, float]:
     """How far the limits of the score are below and above its value."""
     # The difference's lower limit is the lower of the second model and the upper of the first.
-    moves = []
+    moves: list[Any] = []
     for model, own in zip(models, spread.own, strict=True):
         errors = np.sqrt(own)
         if model.weights is None:
             low, high = model.arms(errors[:1], t, score=True)
-            found = low[0], high[0]
+            found: Any = [low[0], high[0]]
         else:
-            found = tuple(model.weights * (arm - 1) for arm in model.arms(errors[1:], t))
+            found = [model.weights * (arm - 1) for arm in model.arms(errors[1:], t)]
         moves.append(found[::-1] if model.flip else found)
     total = np.zeros(2)
     for parts in spread.steps():
         for side in (0, 1):
-            moved = sum(
-                (-1 if model.flip else 1) * _moved(model, part, move[side])
-                for model, part, move in zip(models, parts, moves, strict=True)
-            )
+            moved = np.zeros(len(parts[0]))
+            for model, part, move in zip(models, parts, moves, strict=True):
+                moved += (-1 if model.flip else 1) * _moved(model, part, move[side])
             total[side] += moved @ moved
     down, up = t * np.sqrt(total * (units - 1) / units)
     return float(down), float(up)
