@@ -38,7 +38,7 @@ from segiou.analysis.intervals import (
     bootstrap as bootstrap,
     confidence_intervals as confidence_intervals,
 )
-from segiou.analysis.jackknife import (
+from segiou.analysis.leave_one_out import (
     Influence as Influence,
     Limits as Limits,
     influence as influence,

@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.analysis.jackknife import Limits
+from segiou.analysis.leave_one_out import Limits
 from segiou.analysis.statistics import Statistic
 from segiou.analysis.units import weighted
 from segiou.metrics.ratio import Floats

@@ -27,7 +27,7 @@ from segiou.analysis.comparison import (
 from segiou.analysis.dependence import BlockLength, design_of
 from segiou.analysis.imbalance import explain_difference
 from segiou.analysis.intervals import Method, check_method, of_design
-from segiou.analysis.jackknife import Influence, Limits, jackknife, student
+from segiou.analysis.leave_one_out import Influence, Limits, jackknife, student
 from segiou.analysis.recipes import across_runs, crossed
 from segiou.analysis.statistics import (
     Aggregate,
@@ -88,7 +88,7 @@ def compare(
 
     Each pair gets the difference (second minus first) of the score and of every
     class with a paired interval
-    (:func:`segiou.analysis.jackknife.jackknife`), a paired permutation p
+    (:func:`segiou.analysis.leave_one_out.jackknife`), a paired permutation p
     (:func:`permutation_test`) and Holm's adjustment over the classes
     (:func:`holm_adjust`), the most influential images, and the difference that
     these images can detect (:func:`power`). More than two models are also
@@ -656,7 +656,7 @@ def power(
     score : Statistic
         The score of one of the models, for its units.
     limits : Limits
-        Of the difference, from :func:`segiou.analysis.jackknife.jackknife`.
+        Of the difference, from :func:`segiou.analysis.leave_one_out.jackknife`.
     level, target : float
         Level of the intervals, e.g. 0.95; target power, e.g. 0.8.
     detect : float, optional

@@ -16,7 +16,7 @@ from segiou._support.html import sentence_list, table
 from segiou._support.text import Json
 from segiou.analysis.bootstrapping import bootstrap_limits, resampled
 from segiou.analysis.dependence import BlockLength, Caution, Dependence, Design, design_of
-from segiou.analysis.jackknife import jackknife
+from segiou.analysis.leave_one_out import jackknife
 from segiou.analysis.statistics import Aggregate, Statistic, scored_images
 from segiou.analysis.units import FEW_UNITS, Groups, HasCounts, Metric
 from segiou.counting.counts import Counts
@@ -269,7 +269,7 @@ def confidence_intervals(
     """Interval of a score and of each class.
 
     By default, a delete-one jackknife-t interval
-    (:func:`segiou.analysis.jackknife.jackknife`): deterministic, and measured to
+    (:func:`segiou.analysis.leave_one_out.jackknife`): deterministic, and measured to
     cover 92 to 97 % from five images on. The interval generalises to similar
     images scored with the same trained model, not to retraining or to other
     kinds of images.
@@ -323,7 +323,7 @@ def confidence_intervals(
 
     References
     ----------
-    Jackknife-t: see :func:`segiou.analysis.jackknife.jackknife`. Bootstrap:
+    Jackknife-t: see :func:`segiou.analysis.leave_one_out.jackknife`. Bootstrap:
     B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993),
     chapters 13 and 14. Batches: R. Ibragimov and U. Müller, J. Bus. Econ.
     Statist. 28 (2010); their number from the block length of D. N. Politis and

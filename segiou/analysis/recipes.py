@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.analysis.jackknife import Limits, jackknife, student
+from segiou.analysis.leave_one_out import Limits, jackknife, student
 from segiou.analysis.statistics import Statistic
 from segiou.metrics.ratio import Floats
 

@@ -7,7 +7,7 @@ from scipy.special import expit, logit
 
 from segiou import compare, score
 from segiou.analysis.intervals import confidence_intervals
-from segiou.analysis.jackknife import jackknife
+from segiou.analysis.leave_one_out import jackknife
 from segiou.analysis.recipes import across_runs, crossed
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import units_of
@@ -106,7 +106,7 @@ def test_a_difference_with_itself_has_no_interval_and_signs_follow_the_order():
 def test_parts_of_units_do_not_change_the_numbers(monkeypatch):
     whole = jackknife(stat(some_counts(50)))
     monkeypatch.setattr("segiou.analysis.units._PART", 36)
-    monkeypatch.setattr("segiou.analysis.jackknife._KEPT", 1)
+    monkeypatch.setattr("segiou.analysis.leave_one_out._KEPT", 1)
     parts = jackknife(stat(some_counts(50)))
     for one, other in zip(vars(whole).values(), vars(parts).values(), strict=True):
         assert one == pytest.approx(other, abs=1e-14)

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from segiou.analysis.comparing import permutation_test, power
-from segiou.analysis.jackknife import jackknife
+from segiou.analysis.leave_one_out import jackknife
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import Counts
