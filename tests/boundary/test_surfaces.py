@@ -161,7 +161,7 @@ def test_what_is_no_series_is_named():
         surface_scores(*both, tolerances=1)
     with pytest.raises(TypeError, match="labels must be a sequence of labels, not int"):
         surface_scores(*both, labels=2)
-    with pytest.raises(TypeError, match="of a Volume, its values"):
+    with pytest.raises(TypeError, match="for a Volume, pass its values"):
         surface_scores(Volume(both[0], (1.0, 1.0), np.eye(4), "RA"), both[1])
 
 
