@@ -217,7 +217,8 @@ class _Formatter(argparse.HelpFormatter):
     """Formats help in paragraphs, as wide as the terminal but at most 100 columns."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=min(stdout_width(), 100), max_help_position=26)
+        width = min(stdout_width(), 100)
+        super().__init__(prog, width=width, max_help_position=min(26, width // 3))
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
         if not action.option_strings:

@@ -182,7 +182,7 @@ def test_inspect_takes_no_fitting_set_for_certain(tmp_path):
     assert fitting[0] == "brats"
     assert {"camvid", "cityscapes-train"} <= set(fitting)
     assert "pick the one your masks use" in shown
-    assert "segiou labelsets NAME prints one as TOML" in shown
+    assert "segiou labelsets NAME > mine.toml" in shown
 
 
 def test_inspect_names_the_values_of_a_set_of_ones_own(tmp_path):

@@ -115,7 +115,7 @@ def test_names_are_inspected_and_proposed_as_a_label_set(tmp_path, capsys, monke
     assert main(["inspect", pattern, "--propose", str(proposed)]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "car 25.00 % 20" in out
-    assert "With --propose FILE, a label set of these names is written." in out
+    assert "use --propose FILE" in out
     assert segiou.load_labels(proposed).class_names == ("background", "car")
     assert main(["inspect", pattern, "--format", "json"]) == 0
     names = json.loads(capsys.readouterr().out)["names"]

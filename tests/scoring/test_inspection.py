@@ -182,8 +182,8 @@ def test_what_predictions_hold_is_shown_too(tmp_path):
     assert (found.values, found.pred.values) == ({0: 1, 1: 1}, {0: 1, 7: 1})
     assert found.to_dict()["pred"]["values"][1]["value"] == 7
     said = str(found)
-    assert "  7  50.00 %" in said[said.index("the predictions hold:") :]
-    assert "the predictions hold:" not in str(inspect_folder(tmp_path / "truth"))
+    assert "  7  50.00 %" in said[said.index("Values in the predictions:") :]
+    assert "Values in the predictions:" not in str(inspect_folder(tmp_path / "truth"))
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", ">i2", "i8", "u8", "?"])

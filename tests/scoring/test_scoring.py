@@ -168,7 +168,8 @@ def test_all_problems_of_a_folder_are_listed():
         "has the same key as other",
         "pred_suffix='.npy' (--pred-suffix .npy)",
         "['one': ",
-        "two.png: has no prediction",
+        "have no prediction; add one",
+        "three.png, two.png",
         "four.png: has no truth",
     ):
         assert part in text

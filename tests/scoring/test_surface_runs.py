@@ -447,12 +447,12 @@ def test_csv_has_the_surfaces_of_classes():
 def test_the_table_has_mean_dice_and_says_what_a_protocol_is_about():
     report = patients("model_a", boundary=None, exclude=["background"]).report("nnunet")
     text = " ".join(report.to_text().split())
-    assert f"mean Dice {100 * report.mean_dice:.2f} % over the same classes" in text
-    assert "only means follow it: in tables of classes, the voxels of all images are added" in text
-    assert "only means follow it" not in patients("model_a").report().to_text()
+    assert f"mean Dice {100 * report.mean_dice:.2f} %" in text
+    assert "the protocol applies to means only; per-class rows pool voxels" in text
+    assert "applies to means only" not in patients("model_a").report().to_text()
     assert "--exclude background" not in text
     whole = patients("model_a", boundary=None).report("nnunet").to_text(width=200)
-    assert "has background in it, which is left out there: --exclude background" in whole
+    assert "includes background, which this protocol leaves out; use --exclude background" in whole
 
 
 def test_a_structure_that_no_case_has_is_not_listed():
@@ -473,11 +473,12 @@ def test_models_are_compared_on_the_same_cases():
     assert pair.overall.b == pytest.approx(intervals[1].overall.value)
     assert "surface Dice" in str(compared)
     other = patients("model_b", boundary=None, surfaces="monai")
-    # Their tolerances differ, too; structures and unit, which do not, are not told.
+    # Only options that differ are named: not the structures and the unit.
     differing = (
-        r"by tolerances .*, convention segiou in model_a and tolerances .*, convention monai in"
+        r"with tolerances \[[^]]*\], convention segiou in model_a"
+        r" but tolerances \[[^]]*\], convention monai in model_b; score both"
     )
-    with pytest.raises(ValueError, match=f"surfaces are measured {differing} model_b; score both"):
+    with pytest.raises(ValueError, match=differing):
         segiou.compare(runs[0], other, metric="surface_dice")
     plain = patients("model_b", boundary=None)
     with pytest.raises(ValueError, match=r"has no surface counts; .* surfaces=True \(--surface\)"):
@@ -528,7 +529,7 @@ def test_the_page_has_the_distances(tmp_path):
     text = re.sub(r"<(style|script).*?</\1>", "", page, flags=re.DOTALL)
     assert "Voxel accuracy" in text and not re.search(r"\bpixels?\b(?![-\"])", text, re.IGNORECASE)
     assert "HD95 median, mm</th>" in section
-    assert "of its voxels are predicted as" in page and "of its pixels" not in page
+    assert "2.06\xa0% of organ voxels are predicted as tumour" in page
     case = next(c for c in run.report().surface_cases if c["case"] == "patient_05")
     known = f"organ {100 * case['dice']:.2f} %, {case['hausdorff_95']:.2f}; tumour missed; vessel "
     assert f"Dice and HD95 in mm: {known}" in page
@@ -636,7 +637,7 @@ def test_texts_of_volumes_say_voxels(folder, capsys):
     run = scored(folder)
     text = str(run.report())
     assert " voxels, " in text
-    assert "the voxels of all images are added" in text and "pixels" not in text
+    assert "66.67 % of core voxels predicted as edema" in text and "pixels" not in text
     merged = run.select(run.ids[:2]).merge(run.select(run.ids[2:]))
     assert merged.report().unit == "voxels"
     assert main(["inspect", str(folder / "truth")]) == 0
