@@ -103,7 +103,7 @@ def compare(
         (:func:`segiou.analysis.recipes.crossed`).
     metric, aggregate
         See :func:`segiou.analysis.statistics.statistic`; or a score of a measure,
-        such as ``"boundary_iou"`` or ``"surface_dice"``. Larger values of a
+        such as ``"boundary_iou"`` or ``"pq"``. Larger values of a
         function of Counts are better.
     protocol : Protocol or str, optional
         Protocol of the mean; by default, that of the runs.

@@ -24,7 +24,7 @@ from segiou.analysis.units import (
 )
 from segiou.counting.counts import Counts
 from segiou.measures.parts import Parts
-from segiou.measures.registry import measure_keys, measure_of_score, score_names
+from segiou.measures.registry import KEYWORDS, flag_of, measure_keys, measure_of_score, score_names
 from segiou.measures.score import Score
 from segiou.metrics.overall import (
     cohen_kappa,
@@ -528,8 +528,9 @@ def scored_parts(images: ScoredImages[Any], run: Any, name: str, key: str) -> Sc
     """Per-image parts of the measure that has a score."""
     plan = getattr(run, "score_plans", {}).get(images.metric)
     if plan is None:
-        flag = "surface" if key == "surfaces" else key
-        msg = f"{name} has no {key.removesuffix('s')} counts; rescore with {key}=True (--{flag})"
+        how = f"{key}=True" if key in KEYWORDS else f"measures=[{key!r}]"
+        noun = key.removesuffix("s")
+        msg = f"{name} has no {noun} counts; rescore with {how} ({flag_of(key)})"
         raise ValueError(msg)
     score = plan.scores[images.metric]
     return ScoredParts(

@@ -18,7 +18,13 @@ from segiou.cli.console import note, progress_bar
 from segiou.cli.options import option_of
 from segiou.cli.thresholds import Threshold, check_thresholds, read_thresholds
 from segiou.labels.class_options import ClassOptions
-from segiou.measures.registry import asked_measures, fitted, measure_of, measure_of_score
+from segiou.measures.registry import (
+    NEED_SPACING,
+    asked_measures,
+    fitted,
+    measure_of,
+    measure_of_score,
+)
 from segiou.metrics.protocols import load_protocol
 from segiou.report.formats import format_of
 from segiou.runs.run import Run
@@ -257,7 +263,7 @@ _NEEDS = {
     "images": ("html",),
     "examples": ("html",),
     "worst_by": ("worst",),
-    "spacing": ("boundary", "boundary_tolerance", "surface", "empty", "min_size"),
+    "spacing": NEED_SPACING,
     "things": ("objects",),
     "min_size": ("objects",),
     "junit": ("fail_under", "fail_over", "fail_if_worse"),

@@ -9,7 +9,13 @@ from xml.etree import ElementTree
 
 from segiou._support.files import printable
 from segiou._support.text import did_you_mean, plural, signed_points
-from segiou.measures.registry import measure_keys, measure_of, measure_of_score, score_names
+from segiou.measures.registry import (
+    flag_of,
+    measure_keys,
+    measure_of,
+    measure_of_score,
+    score_names,
+)
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
@@ -103,10 +109,6 @@ def _limit(option: str, text: str, value: str, *, is_free: bool) -> float:
     return limit
 
 
-#: Options whose names differ from their measure.
-_FLAGS = {"surfaces": "surface"}
-
-
 def check_thresholds(
     thresholds: Sequence[Threshold], class_names: Sequence[str], plans: Sequence[Plan]
 ) -> None:
@@ -117,7 +119,7 @@ def check_thresholds(
         scores = [plan.scores[threshold.score] for plan in plans if threshold.score in plan.scores]
         if key is not None and not scores:
             noun = measure_of(key).noun
-            msg = f"{start}: {noun} are not measured; score with --{_FLAGS.get(key, key)}"
+            msg = f"{start}: {noun} are not measured; score with {flag_of(key)}"
             raise ValueError(msg)
         known = {name: None for score in scores for name in score.names}
         names = tuple(known) if scores else class_names

@@ -74,9 +74,9 @@ def count_colors(rgb: NDArray[np.uint8]) -> dict[str, int]:
 
 
 def _if_coco(labels: LabelSet | None) -> str:
-    """A hint for COCO categories, whose panoptic PNG files contain ids."""
+    """A hint for COCO categories, whose PNG files of segments contain ids."""
     is_coco = labels is not None and labels.source == "COCO categories"
-    hint = "; for COCO panoptic ids, pass objects='coco' (segiou score --objects coco)"
+    hint = "; for the segment ids of COCO, pass objects='coco' (segiou score --objects coco)"
     return hint if is_coco else ""
 
 

@@ -107,6 +107,21 @@ _ASKING = {"boundary": ("boundary", "boundary_tolerance"), "lesions": ("lesions"
 _ASKING["surfaces"] = (*_ASKING["boundary"], "surface", "empty")
 
 
+#: Options of the command line that are named differently from their measure.
+_FLAGS = {"surfaces": "surface"}
+#: Measures that score_folder has keywords for.
+KEYWORDS = ("boundary", "objects", "surfaces")
+#: Keys of their part of the JSON report, which are null if nothing was measured.
+JSON_KEYS = ("boundary", "boundary_options", "surfaces", "surface_cases", "surface_plan", "objects")
+#: Options that a spacing has an effect on.
+NEED_SPACING = (*_ASKING["surfaces"], "min_size")
+
+
+def flag_of(key: str) -> str:
+    """The option of the command line that asks for a measure."""
+    return f"--{_FLAGS.get(key, key)}"
+
+
 def asked_measures(given: Mapping[str, Any], classes: ClassOptions) -> tuple[Measure, ...]:
     """The measures that a command line asks for; only their modules are loaded."""
     keys = [k for k in measure_keys() if any(given.get(name) for name in _ASKING.get(k, (k,)))]

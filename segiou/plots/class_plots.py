@@ -25,7 +25,7 @@ from segiou.plots.style import (
     require,
     short_name,
 )
-from segiou.report.measured import first_distance
+from segiou.report.distance_pictures import first_distance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

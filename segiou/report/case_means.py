@@ -63,7 +63,7 @@ def case_means_table(run: Run) -> ScoreTable | None:
         ("mean",),
         note,
         of="structure",
-        empty=(*(~there.any(0)).tolist(), False),
+        empty=(*(not number for number in np.count_nonzero(there, axis=0)), False),
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou.analysis import comparison_text
+from segiou.measures.registry import measure_of_score
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
 from segiou.report.image_table import EXAMPLES
@@ -81,7 +82,7 @@ def render_comparison(
     found = comparison.pairs[pair]
     runs = (run_a, run_b)
     # Means of measures do not follow a protocol of pixels.
-    beside = comparison.metric in ("surface_dice", "pq", "sq", "rq")
+    beside = measure_of_score(comparison.metric) is not None
     protocol = "" if beside else comparison.protocol
     reports = [run.report(protocol or None) for run in runs]
     rows = (found.overall, *found.classes)
@@ -92,7 +93,7 @@ def render_comparison(
         "names": (found.a, found.b),
         "higher": (found.a, found.b) if comparison.better == "higher" else (found.b, found.a),
         "reports": reports,
-        # Structures of surfaces are classes and groups.
+        # Structures of measures may be groups.
         "shares": {r.name: r.share for r in (*reports[0].group_rows, *reports[0].classes)},
         "reach": _reach(x for row in rows for x in (row.delta, row.low, row.high)),
         "spread": _spread(after - before),

@@ -18,7 +18,7 @@ from segiou import metrics
 from segiou._support.files import printable
 from segiou._support.optional import compiled_parts, import_extra
 from segiou._support.text import called, csv_text, did_you_mean, percent, plain, plural
-from segiou.measures.registry import measure_of_score
+from segiou.measures.registry import JSON_KEYS, measure_of_score
 from segiou.report.measured import measured_cells, measured_tables, structure_cells
 from segiou.report.wording import (
     accuracy_text,
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
 #: With more classes than this, plain data contain only the non-zero cells of the matrix.
 _DENSE = 2000
-
-#: Keys of segiou's own measures, which are null where nothing was measured.
-_MEASURED = ["boundary", "boundary_options", "surfaces", "surface_cases", "surface_plan", "objects"]
 
 #: Most classes of a comparison in Markdown.
 _CHANGES = 10
@@ -113,7 +110,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "unassigned": report.unassigned,
         "intervals": None if report.intervals is None else report.intervals.to_dict(),
         **_named(report, "worst_images", "provenance"),
-        **dict.fromkeys(_MEASURED),
+        **dict.fromkeys(JSON_KEYS),
         **{key: part for table in report.tables for key, part in table.to_dict().items()},
     }
     defined: dict[str, Any] = plain(data)

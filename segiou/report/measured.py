@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from segiou._support.files import printable
-from segiou._support.text import called, did_you_mean
 from segiou.measures.measure import Counted
 from segiou.measures.score_table import Column, ScoreTable
-from segiou.metrics.ratio import Floats
 from segiou.report.case_means import tables_of_volumes
 from segiou.report.wording import cell, range_text
 
@@ -33,49 +29,6 @@ def measured_parts(run: Run, intervals: Mapping[str, Intervals]) -> dict[str, An
     scores = (score for plan in run.plans for score in plan.scores.values())
     tables = (*tables_of_volumes(run, run.provenance), *tables)
     return {"tables": tables, "scales": {one.name: (one.unit, one.better) for one in scores}}
-
-
-def first_distance(names: Iterable[str]) -> str:
-    """The distance to show: the first percentile, if there is one."""
-    return next((name for name in names if name.startswith("hausdorff_")), "hausdorff")
-
-
-def values_of_cases(
-    cases: Sequence[Mapping[str, Any]], measure: str
-) -> dict[str, tuple[Floats, int]]:
-    """See :meth:`segiou.Report.surface_values`."""
-    names = dict.fromkeys(name for row in cases for name in row)
-    known = [name for name in names if name not in ("case", "label", "state")]
-    measure = measure or first_distance(known)
-    if measure not in known:
-        msg = f"{measure!r} was not measured{did_you_mean(measure, known)}"
-        raise ValueError(msg)
-    found: dict[str, list[float]] = {}
-    for row in cases:
-        if measure in row and row["state"] != "absent":
-            found.setdefault(str(row["label"]), []).append(row[measure])
-    by_label = {label: np.array(values) for label, values in found.items()}
-    return {
-        label: (np.sort(values[np.isfinite(values)]), int((~np.isfinite(values)).sum()))
-        for label, values in by_label.items()
-    }
-
-
-def texts_of_cases(report: Report) -> dict[str, str]:
-    """Dice and the first distance percentile of every structure of each case, as text."""
-    if not report.surface_cases:
-        return {}
-    measure = first_distance(report.surfaces[0])
-    texts: dict[str, list[str]] = {}
-    for row in report.surface_cases:
-        score = row["state"]
-        if score == "found":
-            score = f"{cell(row['dice'])}, {_distance(row[measure])}"
-        if score != "absent":
-            texts.setdefault(row["case"], []).append(f"{called(str(row['label']))} {score}")
-    unit = (report.surface_plan or {}).get("unit")
-    title = f"Dice and {measure.replace('hausdorff_', 'HD')} in {unit or 'units of the spacing'}"
-    return {case: f"{title}: {'; '.join(parts)}" for case, parts in texts.items()}
 
 
 def measured_cells(report: Report, class_name: str) -> dict[str, Any]:
@@ -151,16 +104,17 @@ def _shown(table: ScoreTable, column: Column, at: int) -> str:
         return "–" if table.empty and table.empty[at] else str(value)
     if at > len(table.rows):  # of how many classes a mean is
         return cell(value) if isinstance(value, float) else str(value)
-    return _distance(value, column.digits) if column.kind == "distance" else cell(value)
+    return distance_text(value, column.digits) if column.kind == "distance" else cell(value)
 
 
 def _range(column: Column, limits: tuple[float, float] | None) -> str:
     if column.kind != "distance" or limits is None or math.isnan(limits[0]):
         return range_text(limits)
-    return " to ".join(_distance(end, column.digits) for end in limits)
+    return " to ".join(distance_text(end, column.digits) for end in limits)
 
 
-def _distance(value: float, digits: int = 2) -> str:
+def distance_text(value: float, digits: int = 2) -> str:
+    """A distance without its unit."""
     if math.isnan(value):
         return cell(value)
     return "∞" if math.isinf(value) else f"{value:.{digits}f}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from segiou._support.text import digits
 from segiou.labels.class_options import class_word
 from segiou.labels.label_set import LabelSet, load_labels
+from segiou.measures.registry import KEYWORDS
 from segiou.report.image_table import EXAMPLES
 from segiou.report.wording import ignored_text
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from segiou.runs.run import Run
 
 _SKIPPED_SHOWN = 50
-#: Measures that score_folder has keywords for.
-_KEYWORDS = ("boundary", "objects", "surfaces")
 
 
 def making(
@@ -139,7 +138,7 @@ def _python(masks: list[str], run: Run, report: Report, html: str, **page: Any) 
         home = kind.__module__
         home = home.rpartition(".")[0] if home.startswith("segiou.") else home
         imports.append(f"from {home} import {kind.__name__}")
-        if plan.key in _KEYWORDS:
+        if plan.key in KEYWORDS:
             lines.append(f"{plan.key}={code}")
         else:
             others.append(code)

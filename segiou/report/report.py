@@ -28,7 +28,8 @@ from segiou.metrics.per_image import ImageLevelMeans, image_level_means
 from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report import formats
-from segiou.report.measured import measured_parts, values_of_cases
+from segiou.report.distance_pictures import values_of_cases
+from segiou.report.measured import measured_parts
 from segiou.report.wording import verdict
 from segiou.runs.run import Run
 

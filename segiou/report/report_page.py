@@ -19,9 +19,10 @@ from segiou.labels.label_set import LabelSet, hex_color
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report.case_tables import CaseTable, case_tables
+from segiou.report.distance_pictures import distance_boxes, texts_of_cases
 from segiou.report.image_table import EXAMPLES, ImageTable, choose, image_table
-from segiou.report.measured import first_distance, measured_tables, texts_of_cases
-from segiou.report.page import assemble, class_colors, plural
+from segiou.report.measured import measured_tables
+from segiou.report.page import assemble, class_colors
 from segiou.report.pictures import Reader, grey_png, match_images
 from segiou.report.provenance import making
 from segiou.report.report import Report
@@ -143,7 +144,7 @@ def render_report(
         **_dumbbells(report),
         **_confusions(report),
         "measured": measured_tables(report),
-        **_distance_boxes(report),
+        **distance_boxes(report),
         "cases": _cases(report, run),
         "spread": distribution(report),
     }
@@ -358,37 +359,6 @@ def _confusions(report: Report) -> dict[str, Any]:
             "matrix": tally.matrix.tolist(),
             "unassigned": tally.unassigned.tolist() if tally.unassigned.any() else None,
         },
-    }
-
-
-def _distance_boxes(report: Report) -> dict[str, Any]:
-    """Box plots of each structure's distances over its cases, as fractions of the longest."""
-    found = report.surface_values() if any(row["found"] for row in report.surfaces) else {}
-    of_cases = {name: of_label for name, of_label in found.items() if of_label[0].size}
-    if not of_cases:
-        return {"boxes": []}
-    longest = max(float(values[-1]) for values, _ in of_cases.values()) or 1.0
-    boxes = []
-    for name, (values, lost) in of_cases.items():
-        low, middle, high = np.percentile(values, [25, 50, 75])
-        reach = 1.5 * (high - low)
-        far = (values < low - reach) | (values > high + reach)
-        ends = np.array([low, middle, high, values[~far][0], values[~far][-1]])
-        boxes.append(
-            {
-                "name": name,
-                "ends": (ends / longest).tolist(),
-                "beyond": (values[far] / longest).tolist(),
-                "text": f"median {middle:.2f}",
-                "cases": f"{plural(values.size, 'case')}{f', {lost} without' if lost else ''}",
-            }
-        )
-    measure = first_distance(report.surfaces[0])
-    unit = report.surface_plan["unit"] if report.surface_plan else ""
-    return {
-        "boxes": boxes,
-        "boxes_of": ", ".join(filter(None, (f"HD{measure[10:]}", unit))),
-        "longest": f"{longest:.4g} {unit}".strip(),
     }
 
 

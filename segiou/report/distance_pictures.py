@@ -1,0 +1,91 @@
+"""Distances of surfaces as pages draw them: box plots, and a line per image of the viewer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from segiou._support.text import called, did_you_mean
+from segiou.metrics.ratio import Floats
+from segiou.report.measured import distance_text
+from segiou.report.page import plural
+from segiou.report.wording import cell
+
+if TYPE_CHECKING:
+    from segiou.report.report import Report
+
+
+def first_distance(names: Iterable[str]) -> str:
+    """The distance to show: the first percentile, if there is one."""
+    return next((name for name in names if name.startswith("hausdorff_")), "hausdorff")
+
+
+def values_of_cases(
+    cases: Sequence[Mapping[str, Any]], measure: str
+) -> dict[str, tuple[Floats, int]]:
+    """See :meth:`segiou.Report.surface_values`."""
+    names = dict.fromkeys(name for row in cases for name in row)
+    known = [name for name in names if name not in ("case", "label", "state")]
+    measure = measure or first_distance(known)
+    if measure not in known:
+        msg = f"{measure!r} was not measured{did_you_mean(measure, known)}"
+        raise ValueError(msg)
+    found: dict[str, list[float]] = {}
+    for row in cases:
+        if measure in row and row["state"] != "absent":
+            found.setdefault(str(row["label"]), []).append(row[measure])
+    by_label = {label: np.array(values) for label, values in found.items()}
+    return {
+        label: (np.sort(values[np.isfinite(values)]), int((~np.isfinite(values)).sum()))
+        for label, values in by_label.items()
+    }
+
+
+def texts_of_cases(report: Report) -> dict[str, str]:
+    """Dice and the first distance percentile of every structure of each case, as text."""
+    if not report.surface_cases:
+        return {}
+    measure = first_distance(report.surfaces[0])
+    texts: dict[str, list[str]] = {}
+    for row in report.surface_cases:
+        score = row["state"]
+        if score == "found":
+            score = f"{cell(row['dice'])}, {distance_text(row[measure])}"
+        if score != "absent":
+            texts.setdefault(row["case"], []).append(f"{called(str(row['label']))} {score}")
+    unit = (report.surface_plan or {}).get("unit")
+    title = f"Dice and {measure.replace('hausdorff_', 'HD')} in {unit or 'units of the spacing'}"
+    return {case: f"{title}: {'; '.join(parts)}" for case, parts in texts.items()}
+
+
+def distance_boxes(report: Report) -> dict[str, Any]:
+    """Box plots of each structure's distances over its cases, as fractions of the longest."""
+    found = report.surface_values() if any(row["found"] for row in report.surfaces) else {}
+    of_cases = {name: of_label for name, of_label in found.items() if of_label[0].size}
+    if not of_cases:
+        return {"boxes": []}
+    longest = max(float(values[-1]) for values, _ in of_cases.values()) or 1.0
+    boxes = []
+    for name, (values, lost) in of_cases.items():
+        low, middle, high = np.percentile(values, [25, 50, 75])
+        reach = 1.5 * (high - low)
+        far = (values < low - reach) | (values > high + reach)
+        ends = np.array([low, middle, high, values[~far][0], values[~far][-1]])
+        boxes.append(
+            {
+                "name": name,
+                "ends": (ends / longest).tolist(),
+                "beyond": (values[far] / longest).tolist(),
+                "text": f"median {middle:.2f}",
+                "cases": f"{plural(values.size, 'case')}{f', {lost} without' if lost else ''}",
+            }
+        )
+    measure = first_distance(report.surfaces[0])
+    unit = report.surface_plan["unit"] if report.surface_plan else ""
+    return {
+        "boxes": boxes,
+        "boxes_of": ", ".join(filter(None, (f"HD{measure[10:]}", unit))),
+        "longest": f"{longest:.4g} {unit}".strip(),
+    }
