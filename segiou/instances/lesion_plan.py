@@ -21,7 +21,7 @@ from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats, ratio
 
 #: Sums of means over the cases are kept in multiples of this, so that they are exact.
-_UNIT = 2.0**-20
+_UNIT = 2.0**-32
 _NUMBERS = ("found", "missed", "false_positive")
 
 

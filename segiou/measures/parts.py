@@ -219,8 +219,6 @@ class Parts:
         pairs += [(sizes, other._sizes[name]) for name, sizes in self._sizes.items()]
         return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name} {self[name].shape}" for name in self.layout)
         return f"<Parts of {self.number}: {shapes}>"
