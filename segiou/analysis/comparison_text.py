@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from segiou._support import text
 from segiou.analysis.dependence import Caution
+from segiou.analysis.units import plural_of
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison, PairComparison
@@ -59,7 +60,7 @@ def method(found: Comparison, pair: PairComparison, *, options: bool = True) -> 
 def limitations(found: Comparison, *, options: bool = True) -> list[str]:
     """Independence and scope."""
     said = found.units_sentences() or [
-        f"{text.capital(found.unit)}s are assumed to be independent."
+        f"{text.capital(plural_of(found.unit))} are assumed to be independent."
     ]
     if found.unit in ("sequence", "batch") and options:
         said.append("If the images are independent, use --group-by none.")
@@ -88,7 +89,7 @@ def _outcome(found: Comparison, pair: PairComparison) -> str:
     if not score.delta:
         return f"{names} have the same {score.name}: {show(score.a)}."
     if found.too_few:
-        return f"Not enough {found.unit}s to compare {names}: {values}."
+        return f"Not enough {plural_of(found.unit)} to compare {names}: {values}."
     rises = (score.delta > 0) == (found.better == "higher")
     first, second = (pair.b, pair.a) if rises else (pair.a, pair.b)
     both = (score.b, score.a) if rises else (score.a, score.b)
@@ -149,7 +150,7 @@ def evidence(found: Comparison, pair: PairComparison) -> str:
     if outside == unlikely or found.too_few:
         return line
     if least >= 1 - found.level:
-        return f"{line} So few {found.unit}s cannot give a smaller p."
+        return f"{line} So few {plural_of(found.unit)} cannot give a smaller p."
     return f"{line} The interval and the test disagree."
 
 
@@ -170,7 +171,7 @@ def _test(found: Comparison, pair: PairComparison) -> str:
 
 def _power(found: Comparison, pair: PairComparison) -> list[str]:
     """The difference that the units can detect, and those that another one needs."""
-    power, unit = pair.power, f"{pair.power.unit}{'e' if pair.power.unit == 'batch' else ''}s"
+    power, unit = pair.power, plural_of(pair.power.unit)
     if found.too_few or not power.detectable > 0:
         return []
     of = f"Power ({pair.b} vs {pair.a})" if len(found.pairs) > 1 else "Power"

@@ -18,7 +18,7 @@ from segiou.analysis.bootstrapping import bootstrap_limits, resampled
 from segiou.analysis.dependence import BlockLength, Caution, Dependence, Design, design_of
 from segiou.analysis.leave_one_out import jackknife
 from segiou.analysis.statistics import Aggregate, Statistic, scored_images
-from segiou.analysis.units import FEW_UNITS, Groups, HasCounts, Metric
+from segiou.analysis.units import FEW_UNITS, Groups, HasCounts, Metric, plural_of
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
 
@@ -198,7 +198,7 @@ class Intervals(OverUnits):
         return "\n".join(self.sentences())
 
     def _repr_html_(self) -> str:
-        heads = ("", "score", f"{100 * self.level:g} % interval", f"{self.unit}s")
+        heads = ("", "score", f"{100 * self.level:g} % interval", plural_of(self.unit))
         first, *others = (_cells(c, self.score_unit) for c in self)
         rows = table(heads, [first], others)
         return f'<div class="segiou-intervals">{sentence_list(self.sentences())}{rows}</div>'
@@ -230,10 +230,9 @@ class Intervals(OverUnits):
             return []
         said: list[str] = []
         if self.unreliable_classes:
-            said.append(
-                f"Unreliable intervals (fewer than {FEW_UNITS} {self.unit}s contain the class): "
-                f"{text.classes(self.unreliable_classes)}."
-            )
+            few = f"fewer than {FEW_UNITS} {plural_of(self.unit)} contain the class"
+            classes = text.classes(self.unreliable_classes)
+            said.append(f"Unreliable intervals ({few}): {classes}.")
         undefined = [
             f"{text.called(c.name)} ({text.percent(c.undefined_share)})"
             for c in self.classes

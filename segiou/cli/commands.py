@@ -67,17 +67,33 @@ def compare(parsed: argparse.Namespace) -> int:
     from segiou.cli.output import write_comparison_pages, write_findings
 
     inputs.check_findings(parsed)
-    runs = _compared_runs(parsed)
+    recipes = _recipes(parsed) if parsed.recipes else None
+    runs = [own[0] for own in recipes.values()] if recipes else _compared_runs(parsed)
     found = compare(
-        *runs,
+        *((recipes,) if recipes else runs),
         metric=parsed.metric,
         protocol=parsed.protocol,
         **inputs.resampling(parsed),
+        detect=parsed.detect,
         names=parsed.names.split(",") if parsed.names else None,
     )
     write_comparison_pages(found, runs, parsed)
     write_findings(found.to_dict, found.to_text, parsed)
     return 0
+
+
+def _recipes(parsed: argparse.Namespace) -> dict[str, list[Run]]:
+    """The runs of each training recipe, given as NAME=RUN,RUN,…."""
+    found: dict[str, list[Run]] = {}
+    for model in parsed.model:
+        name, _, paths = model.partition("=")
+        if not name or not paths or name in found:
+            msg = f"--recipes: expected NAME=RUN,RUN,… with distinct names, got {model!r}"
+            raise ValueError(msg)
+        how = "segiou score TRUTH PRED --run FILE"
+        own = paths.split(",")
+        found[name] = [inputs.open_run(path, parsed, or_folders=how) for path in own]
+    return found
 
 
 def _compared_runs(parsed: argparse.Namespace) -> list[Run]:

@@ -268,6 +268,7 @@ _NEEDS = {
     "min_size": ("objects",),
     "junit": ("fail_under", "fail_over", "fail_if_worse"),
     "fail_if_worse": ("baseline",),
+    "confident": ("fail_under", "fail_over", "fail_if_worse"),
     **dict.fromkeys(
         ("level", "resamples", "seed", "method"), ("intervals", "group_by", "blocks", "baseline")
     ),
@@ -279,7 +280,8 @@ def _check_needs(parsed: argparse.Namespace) -> None:
         default = parsed.command.get_default(name)
         given = getattr(parsed, name, default) != default
         # Commands without the required option always behave as if it were given.
-        if given and not any(getattr(parsed, other, True) for other in needed):
+        others = [getattr(parsed, other, True) for other in needed]
+        if given and all(other is None or other is False or other == [] for other in others):
             msg = f"{option_of(name)} has no effect without {option_of(needed[0])}"
             raise ValueError(msg)
 

@@ -358,9 +358,11 @@ _KINDS: dict[str, Any] = {
     "NUMBER": _count,
     # A hyphen means stdout.
     "FILE": lambda text: "/dev/stdout" if text == "-" else text,
+    "DIFFERENCE": float,
     "I/N": _shard,
     "K": lambda text: _count(text, 1),
     "LENGTH": _block_length,
+    "MARGIN": float,
     "N": lambda text: _count(text, 1),
     "MEASURE=BOTH,TRUTH,PRED": lambda text: [text],
     "NAME=VALUE": lambda text: [text],

@@ -35,7 +35,13 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
     report = run.report(
         parsed.protocol, intervals=intervals, worst=parsed.worst or 0, worst_by=parsed.worst_by
     )
-    found = outcomes(report, inputs.thresholds_of(parsed, run.plans))
+    found = outcomes(
+        run,
+        report,
+        inputs.thresholds_of(parsed, run.plans),
+        confident=parsed.confident,
+        groups=inputs.resampling(parsed).get("groups"),
+    )
     change = None
     if parsed.baseline:
         from segiou.analysis.comparing import compare
@@ -44,8 +50,9 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
         both = inputs.open_baseline(parsed.baseline), run
         protocol = parsed.protocol or run.protocol
         change = compare(*both, protocol=protocol, **inputs.resampling(parsed), names=BASELINE)
-        if parsed.fail_if_worse:
-            found.append(not_worse(change))
+        if parsed.fail_if_worse is not None:
+            margin = float(parsed.fail_if_worse)
+            found.append(not_worse(change, margin, confident=parsed.confident))
     _write_text(parsed.output, _rendered(run, report, parsed, found, change))
     _write_pages(run, report, parsed, change)
     if parsed.per_image:
@@ -53,11 +60,19 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
     if parsed.junit:
         _write_text(parsed.junit, to_junit(found, run.name))
     failed = [outcome for outcome in found if not outcome.passed]
-    for outcome in failed:
-        console.note(f"threshold failed: {outcome.text}")
+    for outcome in found:
+        if not outcome.passed or outcome.state == "undecided":
+            console.note(f"threshold {_result(outcome)}: {outcome.words}")
     if failed:
         return console.EXIT_THRESHOLD
     return 0 if run.finished else console.EXIT_DATA
+
+
+def _result(outcome: Outcome) -> str:
+    """The result of a threshold: of its value, or with bounds of its state."""
+    if outcome.confident:
+        return outcome.state
+    return "passed" if outcome.passed else "failed"
 
 
 def _rendered(
@@ -83,7 +98,7 @@ def _rendered(
         return to_json(report, 2, also)
     if kind == "markdown":
         rows = report.sorted_classes(parsed.sort, reverse=parsed.reverse)
-        said = [(outcome.text, outcome.passed) for outcome in found]
+        said = [(outcome.words, outcome.passed) for outcome in found]
         return console.harmless(to_markdown(report, rows, outcomes=said, change=change))
     if kind != "table":
         return render(report, kind, **order)

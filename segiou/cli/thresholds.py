@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from xml.etree import ElementTree
 
 from segiou._support.files import printable
-from segiou._support.text import did_you_mean, plural, signed_points
+from segiou._support.text import did_you_mean, signed_points
 from segiou.measures.registry import (
     flag_of,
     measure_keys,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from segiou.measures.measure import Plan
     from segiou.measures.score import Better
     from segiou.report.report import Report
+    from segiou.runs.run import Run
 
 _SCORES = (
     "mean_iou",
@@ -138,20 +139,50 @@ class Outcome(NamedTuple):
     limit: float
     text: str
     better: Better = "higher"
+    bounds: tuple[float, float] = (math.nan, math.nan)
+    """One-sided 95 % bounds of the value; NaN if there is no interval."""
+    confident: bool = False
+    """Whether the bounds decide."""
+    tolerant: bool = False
+    """Whether without ``confident`` only a state of failed fails."""
+
+    @property
+    def state(self) -> Literal["passed", "failed", "undecided"]:
+        """Whether other images would give the same result; without bounds, that of the value."""
+        sign = -1 if self.better == "lower" else 1
+        low, high = sorted(sign * (self.value if x != x else x) for x in self.bounds)
+        limit = sign * self.limit
+        return "passed" if low >= limit else "failed" if not high >= limit else "undecided"
 
     @property
     def passed(self) -> bool:
-        """Whether the value satisfies the threshold."""
+        """Whether the value satisfies the threshold, or with ``confident`` its bound."""
+        if self.confident:
+            return self.state == "passed"
+        if self.tolerant:
+            return self.state != "failed"
         return self.value <= self.limit if self.better == "lower" else self.value >= self.limit
+
+    @property
+    def words(self) -> str:
+        """The text, and whether the result is within noise."""
+        return f"{self.text} (within noise)" if self.state == "undecided" else self.text
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data; None for undefined values."""
-        value = self.value if math.isfinite(self.value) else None
+        value, low, high = (x if math.isfinite(x) else None for x in (self.value, *self.bounds))
         limit = "at_most" if self.better == "lower" else "at_least"
-        return {"name": self.name, "value": value, limit: self.limit, "passed": self.passed}
+        found = {"name": self.name, "value": value, limit: self.limit, "passed": self.passed}
+        return found | {"state": self.state, "low": low, "high": high}
 
 
-def outcomes(report: Report, thresholds: Sequence[Threshold]) -> list[Outcome]:
+#: The metric whose intervals are those of a score of a report.
+_METRICS = {"mean_iou": "iou", "mean_dice": "dice", "mean_accuracy": "recall"}
+
+
+def outcomes(
+    run: Run, report: Report, thresholds: Sequence[Threshold], *, confident: bool, groups: Any
+) -> list[Outcome]:
     """Compare the scores of a report with thresholds."""
     rows = dict(zip(report.class_names, report.classes, strict=True))
     found = []
@@ -162,9 +193,23 @@ def outcomes(report: Report, thresholds: Sequence[Threshold]) -> list[Outcome]:
         else:
             where: Any = report if name is None else rows[name]
             value = float(getattr(where, one.score))
+        bounds = _bounds(run, report, one, groups)
         text = _compared(one, value)
-        found.append(Outcome(one.name, value, one.limit, text, one.better))
+        found.append(Outcome(one.name, value, one.limit, text, one.better, bounds, confident))
     return found
+
+
+def _bounds(run: Run, report: Report, threshold: Threshold, groups: Any) -> tuple[float, float]:
+    """One-sided 95 % bounds of a score; NaN over too few images."""
+    metric = _METRICS.get(threshold.score, threshold.score)
+    try:
+        found = run.intervals(metric, groups=groups, level=0.9, protocol=report.protocol)
+    except ValueError:
+        return math.nan, math.nan
+    named = {one.name: one for one in found.classes}
+    name = threshold.class_name
+    interval = found.overall if name is None else named.get(name)
+    return (math.nan, math.nan) if interval is None else (interval.low, interval.high)
 
 
 def _compared(threshold: Threshold, value: float) -> str:
@@ -187,35 +232,58 @@ def _compared(threshold: Threshold, value: float) -> str:
     return f"{name} is {shown[0]}, {inside if passed else outside} {shown[1]}"
 
 
-def not_worse(found: Comparison) -> Outcome:
-    """Whether the second of two models is not significantly worse than the first."""
+def not_worse(found: Comparison, margin: float = 0.0, *, confident: bool = False) -> Outcome:
+    """Whether the second of two models is not worse than the first by more than a margin.
+
+    Without a margin, only a significant difference is worse. With one, the bounds are those of
+    non-inferiority, at one-sided 95 %.
+    """
+    from segiou.analysis.leave_one_out import student
+
     change = found.pairs[0].overall
+    bounds, reach = (change.low, change.high), 0.0
+    if math.isnan(change.low):  # too few groups, or equal on every image
+        bounds = (change.delta, change.delta) if change.delta == 0 else (-math.inf, math.inf)
+    elif math.isfinite(change.freedom):
+        reach = float(student(change.freedom, 0.05)) * change.standard_error
+        if margin:
+            bounds = change.delta - reach, change.delta + reach
+    outcome = Outcome(
+        "mean_iou:change", change.delta, -margin, "", "higher", bounds, confident, not margin
+    )
+    return outcome._replace(text=_change_text(found, margin, outcome.state, reach))
+
+
+def _change_text(found: Comparison, margin: float, state: str, reach: float) -> str:
+    change = found.pairs[0].overall
+    verb = {
+        "failed": "is lower",
+        "undecided": "is not significantly lower",
+        "passed": "is not lower",
+    }[state]
+    by = f" by more than {100 * margin:.2f} points" if margin else ""
+    said = f"mean IoU {verb} than the baseline{by}: {signed_points(change.delta)} points"
+    if math.isnan(change.low):
+        return f"{said}, no interval ({found.units_text})"
     ends = f"{signed_points(change.low)} to {signed_points(change.high)}"
-    said = f"{signed_points(change.delta)} points, {100 * found.level:g} % interval {ends}"
-    if math.isnan(change.high):
-        units = plural(found.units, found.unit)
-        words = (
-            f"no interval for the change in mean IoU ({units}), so the check is inconclusive and "
-            "fails"
-        )
-    elif change.high < 0:
-        words = f"mean IoU is lower than the baseline: {said}"
-    else:
-        words = f"mean IoU is not significantly lower than the baseline: {said}"
-    return Outcome("mean_iou:change", change.high, 0.0, words)
+    said = f"{said}, {100 * found.level:g} % interval {ends}"
+    confirmed = f"; {found.units_text} can confirm a margin of {100 * reach:.2f} points"
+    return f"{said}{confirmed}" if reach else said
 
 
 def to_junit(found: Sequence[Outcome], name: str) -> str:
     """Outcomes as JUnit XML, one test case per threshold."""
-    failed = sum(not outcome.passed for outcome in found)
-    about = {"tests": str(len(found)), "failures": str(failed)}
+    states = [outcome.state for outcome in found]
+    numbers = {"failures": states.count("failed"), "skipped": states.count("undecided")}
+    about = {"tests": str(len(found))} | {name: str(n) for name, n in numbers.items()}
     suites = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(suites, "testsuite", about, name=printable(f"segiou {name}"))
     for outcome in found:
         sign = "<=" if outcome.better == "lower" else ">="
         title = printable(f"{outcome.name} {sign} {outcome.limit}")
         case = ElementTree.SubElement(suite, "testcase", classname="segiou", name=title)
-        if not outcome.passed:
-            ElementTree.SubElement(case, "failure", message=printable(outcome.text))
+        if outcome.state != "passed":
+            kind = "failure" if outcome.state == "failed" else "skipped"
+            ElementTree.SubElement(case, kind, message=printable(outcome.words))
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"

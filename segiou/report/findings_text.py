@@ -24,6 +24,7 @@ from segiou._support.text import (
     signed_points,
 )
 from segiou.analysis import comparison_text
+from segiou.analysis.units import plural_of
 from segiou.report.terminal import TIE, Column, console_of, facts, head, say, show, text_of, tone_of
 from segiou.report.wording import (
     best_note,
@@ -336,7 +337,7 @@ def _pair_columns(found: Comparison, pair: PairComparison) -> list[Column]:
         Column(f"{difference_head(pair, unit)}{TIE * 2}", marked, 8),
         Column("interval", intervals, 7),
         Column("p (Holm)", [p_text(row.p_holm) for row in rows], 3),
-        Column(f"{found.unit}s", [f"{row.units}{' (few)' if row.few else ''}" for row in rows], 1),
+        Column(plural_of(found.unit), [str(row.units) for row in rows], 1),
     ]
 
 

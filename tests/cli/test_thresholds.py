@@ -50,10 +50,11 @@ def test_outcomes_of_thresholds_are_written(tmp_path):
     assert done.returncode == 1
     report = json.loads(done.stdout)
     pole = report["classes"][[c["name"] for c in report["classes"]].index("pole")]
-    assert report["thresholds"] == [
-        {"name": "mean_iou", "value": report["mean_iou"], "at_least": 0.5, "passed": True},
-        {"name": "iou:pole", "value": pole["iou"], "at_least": 0.99, "passed": False},
-    ]
+    mean, of_pole = report["thresholds"]
+    assert (mean["name"], mean["value"], mean["at_least"]) == ("mean_iou", report["mean_iou"], 0.5)
+    assert (mean["passed"], mean["state"]) == (True, "passed")
+    assert 0.5 < mean["low"] < mean["value"] < mean["high"]
+    assert (of_pole["value"], of_pole["passed"], of_pole["state"]) == (pole["iou"], False, "failed")
     (suite,) = ElementTree.parse(tmp_path / "j.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     assert [case.get("name") for case in suite] == ["mean_iou >= 0.5", "iou:pole >= 0.99"]
@@ -99,9 +100,9 @@ def test_a_run_that_is_worse_than_its_baseline_fails(inside, kept, tmp_path):
     assert (change["low"], change["high"]) == (expected.low, expected.high)
     assert expected.high < 0
     assert report["baseline"]["run"] == str(better)
-    assert report["thresholds"] == [
-        {"name": "mean_iou:change", "value": expected.high, "at_least": 0.0, "passed": False}
-    ]
+    (change,) = report["thresholds"]
+    assert (change["name"], change["value"]) == ("mean_iou:change", expected.delta)
+    assert (change["passed"], change["state"], change["high"]) == (False, "failed", expected.high)
     (suite,) = ElementTree.parse(tmp_path / "j.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     page = tmp_path / "report.html"
@@ -117,17 +118,53 @@ def test_a_run_that_is_not_worse_passes(inside, kept, run):
     done = inside("report", kept / f"{run}.sqlite", *asked, "--fail-under", "miou=0.5")
     assert (done.returncode, done.stderr) == (0, "")
     assert "| mean_iou is " in done.stdout and done.stdout.count("| passed |") == 2
-    assert "not significantly lower" in done.stdout
+    assert "is not lower than the baseline" in done.stdout
     assert "| mean IoU | 52.77 % |" in done.stdout
     assert "<details><summary>All class scores</summary>\n\n| class |" in done.stdout
     assert ("| pole | 0.00 % | 48" in done.stdout) == (run == "model_b")
 
 
-def test_where_there_is_no_interval_nothing_is_decided_and_the_build_fails(inside, kept):
-    asked = ["--baseline", kept / "model_a.sqlite", "--fail-if-worse", "--group-by", "^[a-z]+"]
-    done = inside("report", kept / "model_b.sqlite", *asked)
-    assert done.returncode == 1
-    assert "no interval for the change in mean IoU (2 groups)" in done.stderr
+def test_without_an_interval_nothing_is_decided(inside, kept):
+    asked = ["--baseline", kept / "model_b.sqlite", "--fail-if-worse", "--group-by", "^[a-z]+"]
+    done = inside("report", kept / "model_a.sqlite", *asked)
+    assert done.returncode == 0
+    assert "threshold passed: mean IoU is not significantly lower" in done.stderr
+    assert "no interval (2 groups) (within noise)" in done.stderr
+    sure = inside("report", kept / "model_a.sqlite", *asked, "--confident")
+    assert sure.returncode == 1 and "threshold undecided: " in sure.stderr
+
+
+def test_a_score_near_the_threshold_is_within_noise(inside, tmp_path):
+    junit = ["--junit", tmp_path / "j.xml"]
+    near = inside(*SCORE, "--fail-under", "mean_iou=0.7", *junit)
+    assert near.returncode == 1
+    assert "threshold failed: mean_iou is 69.50 %, below 70.00 % (within noise)" in near.stderr
+    (suite,) = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
+    above = inside(*SCORE, "--fail-under", "mean_iou=0.69")
+    assert above.returncode == 0 and "threshold passed: " in above.stderr
+    sure = inside(*SCORE, "--fail-under", "mean_iou=0.69", "--confident")
+    assert sure.returncode == 1 and "threshold undecided: " in sure.stderr
+    assert inside(*SCORE, "--fail-under", "mean_iou=0.5", "--confident").returncode == 0
+
+
+def test_a_margin_is_confirmed_by_the_images_or_not(inside, kept):
+    run = kept / "model_b.sqlite"
+    for margin, code in (("0.01", 1), ("0.5", 0)):
+        asked = ["--baseline", run, f"--fail-if-worse={margin}", "--confident"]
+        assert inside("report", kept / "model_a.sqlite", *asked).returncode == code
+    same = inside("report", run, "--baseline", run, "--fail-if-worse=0.01", "--confident")
+    assert (same.returncode, same.stderr) == (0, "")
+
+
+def test_recipes_are_compared_from_the_command_line(inside, kept):
+    a, b = (kept / f"model_{x}.sqlite" for x in "ab")
+    done = inside("compare", "--recipes", f"old={a},{b}", f"new={b},{b}", "--detect", "0.05")
+    assert done.returncode == 0
+    text = " ".join(done.stdout.split())
+    assert "2 and 2 training runs" in text and "5.00 points with" in text
+    wrong = inside("compare", "--recipes", str(a), str(b))
+    assert wrong.returncode == 2 and "expected NAME=RUN,RUN" in wrong.stderr
 
 
 @pytest.mark.parametrize(
