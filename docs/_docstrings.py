@@ -2,7 +2,7 @@
 
 Runs the checks listed under `[tool.numpydoc_validation]` in pyproject.toml, with three exceptions:
 attributes of a class need not be described again as parameters; one line is enough for functions
-without arguments; methods that a framework calls are described by the framework.
+without arguments; a method that overrides another is described where that one is.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import Validator, validate
 
 import segiou
+from segiou._support import RenamedAttribute
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
 CHECKS = set(PROJECT["tool"]["numpydoc_validation"]["checks"])
@@ -73,21 +74,25 @@ def _members(owner: type, path: str, seen: set[int]) -> Iterator[str]:
             continue
         for name, value in vars(base).items():
             described = isinstance(value, property | functools.cached_property)
+            if isinstance(value, RenamedAttribute):
+                continue
             routine = inspect.isroutine(getattr(owner, name, None)) and not inspect.isclass(value)
-            if name.startswith("_") or id(value) in seen or _of_framework(owner, name):
+            if name.startswith("_") or id(value) in seen or _overrides(owner, base, name):
                 continue
             if described or routine:
                 seen.add(id(value))
-                yield f"{path}.{name}"
+                is_own = inspect.getattr_static(owner, name) is value
+                yield f"{path if is_own else f'{base.__module__}.{base.__qualname__}'}.{name}"
 
 
 def _is_ours(value: Any) -> bool:
     return (getattr(value, "__module__", None) or "").startswith("segiou")
 
 
-def _of_framework(owner: type, name: str) -> bool:
-    """Whether a method overrides one that a class of a different package describes."""
-    return any(name in vars(base) for base in owner.__mro__ if not _is_ours(base))
+def _overrides(owner: type, base: type, name: str) -> bool:
+    """Whether a method of a class, or of one that it extends, overrides an inherited one."""
+    inherited = owner.__mro__[owner.__mro__.index(base) + 1 :]
+    return any(name in vars(other) for other in inherited)
 
 
 def problems(path: str) -> Iterator[tuple[str, str]]:

@@ -255,6 +255,8 @@ class Comparison(OverUnits, Drawable):
         Unit of the score, such as ``"mm"``; empty for a ratio.
     independence : str
         Why images are treated as independent, if they are.
+    limit : Caution or None
+        What makes the intervals unreliable, if anything does.
     run_scores : tuple of tuple of float
         Scores of the training runs of each model; empty if each has one run.
     """

@@ -103,7 +103,17 @@ class OverUnits:
         return self.unit in ("group", "sequence") and self.units < 3
 
     def method_text(self, kind: str = "intervals") -> str:
-        """How the intervals were computed."""
+        """How the intervals were computed.
+
+        Parameters
+        ----------
+        kind : str
+            Kind of intervals.
+
+        Returns
+        -------
+        str
+        """
         drawn = ""
         if self.method != "jackknife":
             drawn = f", {text.count(self.resamples or 0)} resamples, seed {self.seed}"
@@ -145,6 +155,8 @@ class Intervals(OverUnits):
         Unit of the score, such as ``"mm"``; empty for a ratio.
     independence : str
         Why images are treated as independent, if they are.
+    limit : Caution or None
+        What makes the interval of the score unreliable, if anything does.
     unseen_classes : tuple of str
         Classes of the mean that are predicted but occur in no truth mask.
     truth_mean : float

@@ -181,13 +181,35 @@ class Tolerance:
         return f"{digits(self.value)}{'mm' * (self.unit == 'mm')}"
 
     def distance(self, shape: tuple[int, int], spacing: tuple[float, float]) -> float:
-        """Distance in units of the spacing, for an image of this shape in pixels."""
+        """Distance in units of the spacing, for an image of this shape in pixels.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Height and width in pixels.
+        spacing : tuple of float
+            Size of a pixel along each axis.
+
+        Returns
+        -------
+        float
+        """
         if self.unit != "diagonal":
             return self.value
         return self.value * math.hypot(shape[0] * spacing[0], shape[1] * spacing[1])
 
     def width(self, shape: tuple[int, int]) -> int:
-        """Width in whole pixels, at least 1; a fraction is rounded as in boundary-iou-api."""
+        """Width in whole pixels, at least 1; a fraction is rounded as in boundary-iou-api.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Height and width in pixels.
+
+        Returns
+        -------
+        int
+        """
         return max(1, round(self.distance(shape, (1.0, 1.0))))
 
 
@@ -288,7 +310,17 @@ class BoundaryOptions(Measure):
         return choice
 
     def difference(self, other: BoundaryOptions) -> str:
-        """Describe the differences to other options; empty if there are none."""
+        """Describe the differences to other options; empty if there are none.
+
+        Parameters
+        ----------
+        other : BoundaryOptions
+            The options to compare with.
+
+        Returns
+        -------
+        str
+        """
         return "; ".join(
             f"boundary {name} is {_shown(mine)} here and {_shown(theirs)} there"
             for name in self.to_dict()

@@ -93,7 +93,15 @@ class BoundaryCounts:
 
     @classmethod
     def zeros(cls, num_classes: int, options: BoundaryOptions) -> BoundaryCounts:
-        """Counts of no images."""
+        """Counts of no images.
+
+        Parameters
+        ----------
+        num_classes : int
+            Number of classes.
+        options : BoundaryOptions
+            The options.
+        """
         return cls.trusted(empty_parts(num_classes, options)[0], num_classes, options)
 
     @classmethod
@@ -122,7 +130,17 @@ class BoundaryCounts:
     def trusted(
         cls, table: NDArray[np.int64], num_classes: int, options: BoundaryOptions
     ) -> BoundaryCounts:
-        """Counts from a valid table, without checks."""
+        """Counts from a valid table, without checks.
+
+        Parameters
+        ----------
+        table : ndarray of int64
+            The counts in the order of the layout of the options.
+        num_classes : int
+            Number of classes.
+        options : BoundaryOptions
+            The options.
+        """
         # The checks would cost as much as counting a small image.
         counts = object.__new__(cls)
         counts.__dict__.update(table=table, num_classes=num_classes, options=options)
@@ -215,7 +233,22 @@ class BoundaryCounts:
         return self._with(np.tensordot(drawn, self.table, axes=(-1, 0)))
 
     def part(self, name: str) -> NDArray[np.int64]:
-        """One part of the counts, with its shape after the leading axes."""
+        """One part of the counts, with its shape after the leading axes.
+
+        Parameters
+        ----------
+        name : str
+            Name of the part.
+
+        Returns
+        -------
+        ndarray of int64
+
+        Raises
+        ------
+        ValueError
+            If the options exclude the part.
+        """
         _, placed = layout(self.num_classes, self.options)
         if name not in placed:
             msg = f"{name!r} was not measured, only {', '.join(placed)}; set it in BoundaryOptions"
@@ -249,6 +282,10 @@ class BoundaryCounts:
         """Counts near any boundary of the truth, shape (..., K, C).
 
         All classes share the same pixels, so any metric over all classes applies.
+
+        Returns
+        -------
+        Counts
         """
         band = self.part("trimap")
         return _overlap_counts(band, band[..., 0].sum(-1, keepdims=True))
@@ -262,7 +299,17 @@ class BoundaryCounts:
     def contour_parts(
         self, contour: Contour | None
     ) -> tuple[Contour, dict[str, NDArray[np.int64]]]:
-        """A kind of contour, by default the first measured, and its parts."""
+        """A kind of contour, by default the first measured, and its parts.
+
+        Parameters
+        ----------
+        contour : Contour or None
+            Kind of contour; by default the first measured.
+
+        Returns
+        -------
+        tuple of Contour and dict
+        """
         chosen: Contour = contour or (*self.options.contours, "pixels")[0]
         names = ("total", "matched", "distance", "histogram")
         return chosen, {name: self.part(f"{chosen}.{name}") for name in names}

@@ -186,7 +186,17 @@ class ContourDistances:
         contour: Contour,
         spacing: tuple[float, float],
     ) -> ContourDistances:
-        """Measure the distances in both directions."""
+        """Measure the distances in both directions.
+
+        Parameters
+        ----------
+        truth, pred : ContourPoints
+            Points of the true and the predicted contours.
+        contour : Contour
+            Kind of contour.
+        spacing : tuple of float
+            Size of a pixel along each axis.
+        """
         there, back = (_apart(*pair, spacing) for pair in ((truth, pred), (pred, truth)))
         return cls(truth, pred, there, back, contour, spacing)
 
@@ -275,7 +285,19 @@ class ContourDistances:
     def counts(
         self, options: BoundaryOptions, tolerances: list[float]
     ) -> dict[str, NDArray[np.int64]]:
-        """Counts of this contour by part of the layout; tolerances in units of the spacing."""
+        """Counts of this contour by part of the layout.
+
+        Parameters
+        ----------
+        options : BoundaryOptions
+            The options.
+        tolerances : list of float
+            Tolerances in units of the spacing.
+
+        Returns
+        -------
+        dict of str to ndarray
+        """
         shape = 2, self.num_classes, len(element_lengths(self.contour, self.spacing))
         sides = self.truth, self.pred
         classes = np.concatenate([side.classes + d * shape[1] for d, side in enumerate(sides)])

@@ -63,7 +63,17 @@ def boundary_iou(counts: BoundaryCounts) -> Floats:
 
 
 def band_iou(counts: Counts) -> Floats:
-    """Boundary IoU from band counts, (..., C), for functions that work on plain counts."""
+    """Boundary IoU from band counts, (..., C), for functions that work on plain counts.
+
+    Parameters
+    ----------
+    counts : Counts
+        Counts in the bands, (..., C).
+
+    Returns
+    -------
+    float or ndarray
+    """
     return iou(counts)
 
 

@@ -144,7 +144,13 @@ class SurfaceAccumulator:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """An accumulator from the values of :meth:`state_dict`."""
+        """An accumulator from the values of :meth:`state_dict`.
+
+        Parameters
+        ----------
+        state : mapping
+            Values of :meth:`state_dict`.
+        """
         structures = None if state["structures"] is None else dict(state["structures"])
         options = SurfaceOptions.from_dict(state["options"])
         new = cls(structures, ignore=state["ignore"], options=options)

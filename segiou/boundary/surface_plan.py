@@ -199,7 +199,24 @@ class SurfacePlan(Plan):
             raise ValueError(msg)
 
     def rows(self, parts: Parts, cases: Sequence[str]) -> list[SurfaceRow]:
-        """The rows of cases, as returned by :func:`segiou.boundary.measure_surfaces`."""
+        """The rows of cases, as returned by :func:`segiou.boundary.measure_surfaces`.
+
+        Parameters
+        ----------
+        parts : Parts
+            Parts of N cases.
+        cases : sequence of str
+            Ids of the cases.
+
+        Returns
+        -------
+        list of SurfaceRow
+
+        Raises
+        ------
+        ValueError
+            If the parts cannot have been counted.
+        """
         found, f = [], self._fields
         try:
             for case, array in zip(cases, parts["cases"].tolist(), strict=True):
@@ -231,7 +248,18 @@ class SurfacePlan(Plan):
         return self.options.tolerances_of.get(label, self.options.tolerances)
 
     def overlaps(self, parts: Parts) -> list[dict[str, float]]:
-        """IoU and Dice of each structure in each case, with the rules for empty masks."""
+        """IoU and Dice of each structure in each case, with the rules for empty masks.
+
+        Parameters
+        ----------
+        parts : Parts
+            Parts of N cases.
+
+        Returns
+        -------
+        list of dict
+            ``"iou"`` and ``"dice"`` of every structure of the first case, then of the next.
+        """
         pixels = parts["cases"][..., self._fields["pixels"]].reshape(-1, 3).T.astype(np.int64)
         counts = Counts.trusted(*pixels, np.zeros_like(pixels[0]))
         lone = [counts.truth + counts.pred == 0, counts.truth == 0, counts.pred == 0]
@@ -242,7 +270,18 @@ class SurfacePlan(Plan):
         return [{"iou": i, "dice": d} for i, d in zip(*found.values(), strict=True)]
 
     def values(self, parts: Parts) -> dict[str, Floats]:
-        """Every measure of each case and structure, (N, R)."""
+        """Every measure of each case and structure, (N, R).
+
+        Parameters
+        ----------
+        parts : Parts
+            Parts of N cases.
+
+        Returns
+        -------
+        dict of str to ndarray, shape (N, R)
+            Values by name of the measure.
+        """
         rows = self.rows(parts, [""] * len(parts["cases"]))
         both = zip(rows, self.overlaps(parts), strict=True)
         flat = [{**overlap, **flat_scores(row.values(self.options))} for row, overlap in both]

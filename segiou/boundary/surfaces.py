@@ -270,7 +270,21 @@ class SurfaceOptions(Measure):
         return surface_code(self)
 
     def filling(self, measure: str, state: State, diagonal: float) -> float:
-        """Value of a measure if a mask is empty, given the diagonal of the volume."""
+        """Value of a measure if a mask is empty.
+
+        Parameters
+        ----------
+        measure : str
+            Name of the measure.
+        state : State
+            Which of the masks are empty.
+        diagonal : float
+            Length of the diagonal in the unit of the distances.
+
+        Returns
+        -------
+        float
+        """
         rules = {**_EMPTY, **CONVENTIONS[self.convention].empty, **self.empty}
         value = rules[measure][LONE.index(state)]
         return diagonal if value == "diagonal" else float(value)

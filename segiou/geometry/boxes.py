@@ -234,12 +234,11 @@ def iter_box_iou(
     rows : int
         Truth boxes per block.
 
-    Yields
-    ------
-    rows : slice
-        Truth boxes of the block.
-    block : ndarray of float64, shape (at most `rows`, M)
-        Their values, as a new array.
+    Returns
+    -------
+    iterator of tuple of slice and ndarray
+        The truth boxes of each block, and their values in a new array of
+        float64, shape (at most `rows`, M).
 
     Raises
     ------

@@ -137,7 +137,17 @@ class ObjectOptions(Measure):
         return cls() if choice is True else cls(choice)
 
     def with_things_of(self, labels: Any) -> ObjectOptions:
-        """Options whose things, if unset, come from a COCO category file."""
+        """Options whose things, if unset, come from a COCO category file.
+
+        Parameters
+        ----------
+        labels : str, path or LabelSet
+            The label set as it was passed.
+
+        Returns
+        -------
+        ObjectOptions
+        """
         file = str(labels)
         if self.source != "coco" or self.things is not None or not file.endswith(".json"):
             return self
@@ -182,7 +192,17 @@ class ObjectOptions(Measure):
         return ObjectPlan(self, classes, masks)
 
     def empty(self, classes: ClassOptions) -> PanopticCounts:
-        """Empty counts for these classes."""
+        """Empty counts for these classes.
+
+        Parameters
+        ----------
+        classes : ClassOptions
+            The classes and ignored values.
+
+        Returns
+        -------
+        PanopticCounts
+        """
         things = self.things
         if things is None and self.source == "cityscapes":
             things = cityscapes_things(classes.labels)
@@ -191,7 +211,25 @@ class ObjectOptions(Measure):
         return PanopticCounts.from_options(lenient, things=things, protocol=self.protocol)
 
     def read(self, raw: RawMask, path: str) -> ObjectMask | None:
-        """Split the pixels of a file into classes and ids; None for components of class maps."""
+        """Split the pixels of a file into classes and ids.
+
+        Parameters
+        ----------
+        raw : RawMask
+            The pixels of the file.
+        path : str
+            The file.
+
+        Returns
+        -------
+        ObjectMask or None
+            None for components of class maps.
+
+        Raises
+        ------
+        MaskError
+            If the file does not fit the source or its annotation.
+        """
         if self.source == "components":
             return None
         if self.source == "coco":
@@ -208,7 +246,19 @@ class ObjectOptions(Measure):
         return ObjectMask(classes, ids.clip(0), tuple(range(1, 1000)), path)
 
     def stamp(self, own: Stamp, path: str) -> Stamp:
-        """Stamp of a file joined with that of COCO's annotations next to its folder."""
+        """Stamp of a file joined with that of COCO's annotations next to its folder.
+
+        Parameters
+        ----------
+        own : Stamp
+            Stamp of the file.
+        path : str
+            The file.
+
+        Returns
+        -------
+        Stamp
+        """
         if self.source != "coco":
             return own
         file, name = _annotations(path)
@@ -217,7 +267,23 @@ class ObjectOptions(Measure):
     def count(
         self, counts: PanopticCounts, truth: Any, pred: Any, mask: Any = None, spacing: Any = None
     ) -> PanopticCounts:
-        """Add one pair of object masks or class maps; pixels outside ``mask`` are void."""
+        """Add one pair of object masks or class maps.
+
+        Parameters
+        ----------
+        counts : PanopticCounts
+            Counts to which the pair is added.
+        truth, pred : ObjectMask or array_like
+            Objects or classes.
+        mask : array_like of bool, optional
+            Valid pixels; the others are void.
+        spacing : sequence of float, optional
+            Size of a pixel along each axis.
+
+        Returns
+        -------
+        PanopticCounts
+        """
         return counts.add(self._matched(counts, truth, pred, spacing, mask)[1])
 
     def _matched(

@@ -222,7 +222,21 @@ class PanopticCounts(ObjectCounts):
     def matches(
         self, truth: Layers, pred: Layers, crowd: Iterable[int], *, split_stuff: bool = False
     ) -> Matches:
-        """Match the segments of one image without counting them; sides are (classes, ids)."""
+        """Match the segments of one image without counting them.
+
+        Parameters
+        ----------
+        truth, pred : tuple of array_like
+            Classes and ids, each (H, W).
+        crowd : iterable of int
+            Truth ids that are crowds.
+        split_stuff : bool
+            Whether the segments of a stuff class are matched one by one.
+
+        Returns
+        -------
+        Matches
+        """
         first = pack_ids(*truth, ("truth_classes", "truth_ids"))
         second = pack_ids(*pred, ("pred_classes", "pred_ids"))
         in_truth, in_pred, pixels = count_id_pairs(first, second)
@@ -277,7 +291,17 @@ class PanopticCounts(ObjectCounts):
         return Matches((truth_codes, pred_codes), (of_truth, of_pred), overlaps)
 
     def add(self, matches: Matches) -> Self:
-        """Count an image whose segments :meth:`matches` has matched; returns itself."""
+        """Count an image whose segments :meth:`matches` has matched.
+
+        Parameters
+        ----------
+        matches : Matches
+            Result of :meth:`matches`.
+
+        Returns
+        -------
+        Self
+        """
         truth, pred = matches.rows
         chosen = (truth, 1), (pred, 2), (truth, 2)
         columns = [side[side[:, 0] == outcome, 1] for side, outcome in chosen]

@@ -208,12 +208,32 @@ class Measure(ABC):
 
     @classmethod
     def from_keyword(cls, choice: Any) -> Measure:
-        """Read the choice of a keyword such as ``objects=``; as :meth:`of` by default."""
+        """Read the choice of a keyword such as ``objects=``; as :meth:`of` by default.
+
+        Parameters
+        ----------
+        choice : Measure or True
+            The choice.
+
+        Returns
+        -------
+        Measure
+        """
         return cls.of(choice)
 
     @classmethod
     def for_score(cls, name: str) -> Measure:
-        """The measure as one of its scores needs it; the defaults by default."""
+        """The measure as one of its scores needs it; the defaults by default.
+
+        Parameters
+        ----------
+        name : str
+            Name of the score.
+
+        Returns
+        -------
+        Measure
+        """
         return cls.from_keyword(True)
 
     def fitted(self, labels: Any, spacing: Any) -> Measure:
@@ -475,7 +495,17 @@ class Plan(ABC):
         return tuple(described)
 
     def words(self, plans: Sequence[Plan]) -> list[str]:
-        """Options of the command line that ask for the plan, in a run of these plans."""
+        """Options of the command line that ask for the plan, in a run of these plans.
+
+        Parameters
+        ----------
+        plans : sequence of Plan
+            All plans of the run.
+
+        Returns
+        -------
+        list of str
+        """
         words: list[str] = self.measure.words(self.classes.labels)
         return words
 

@@ -54,7 +54,24 @@ def measure_keys() -> tuple[str, ...]:
 
 
 def measure_of(key: str) -> type[Measure]:
-    """The measure of a key; raises ValueError if there is none, or if it cannot have the key."""
+    """The class of a measure, by its key.
+
+    Parameters
+    ----------
+    key : str
+        Key of the measure.
+
+    Returns
+    -------
+    type of Measure
+
+    Raises
+    ------
+    ValueError
+        If the key is unknown or reserved.
+    TypeError
+        If an entry point does not name a measure with this key.
+    """
     from segiou.measures.measure import Measure
 
     if key in _OWN:

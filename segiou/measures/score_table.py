@@ -55,7 +55,17 @@ class Column(NamedTuple):
 
     @classmethod
     def of_score(cls, score: Score, values: Floats, intervals: Any = None) -> Column:
-        """Make the column of a score from its mean and rows, with intervals if there are any."""
+        """Make the column of a score from its mean and rows, with intervals if there are any.
+
+        Parameters
+        ----------
+        score : Score
+            The score.
+        values : ndarray, shape (1 + R,)
+            The mean, then the rows.
+        intervals : Intervals, optional
+            Confidence intervals of the score.
+        """
         limits: Limits = ()
         if intervals is not None:
             by_name = {one.name: (one.low, one.high) for one in intervals.classes}

@@ -95,7 +95,18 @@ class Header:
         return bool(self.plans)
 
     def plan(self, key: str) -> Plan | None:
-        """The plan of a measure; None if it is not counted."""
+        """The plan of a measure.
+
+        Parameters
+        ----------
+        key : str
+            Key of the measure.
+
+        Returns
+        -------
+        Plan or None
+            None if the measure is not counted.
+        """
         return next((plan for plan in self.plans if plan.key == key), None)
 
     @cached_property

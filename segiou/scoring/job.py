@@ -171,7 +171,22 @@ class Job:
         return self.name or encodable(Path(str(self.pred)).name or str(self.pred))
 
     def plans(self, *, volumes: bool) -> tuple[Plan, ...]:
-        """Plans of the measures for such masks; ValueError if one does not fit them."""
+        """Plans of the measures for images or volumes.
+
+        Parameters
+        ----------
+        volumes : bool
+            Whether the masks are volumes.
+
+        Returns
+        -------
+        tuple of Plan
+
+        Raises
+        ------
+        ValueError
+            If a measure does not fit such masks.
+        """
         spacing: Any = self.spacing
         masks = Masks(volumes, spacing, "mm" if volumes else "")
         return plans_of(self.measures, self.options, masks, self.protocol.name)

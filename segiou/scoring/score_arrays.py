@@ -73,6 +73,8 @@ def score(
         See :func:`score_folder`; not supported for volumes, use ``surfaces``.
     objects : ObjectOptions or bool, optional
         See :func:`score_folder`; objects are connected components.
+    measures : iterable of Measure or str
+        Other measures, or their keys.
     surfaces : SurfaceOptions, str or bool, optional
         See :func:`score_folder`.
     spacing : sequence of float, optional
