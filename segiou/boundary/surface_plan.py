@@ -23,6 +23,7 @@ from segiou.boundary.surfaces import (
     CONVENTIONS,
     DISTANCES,
     LONE,
+    State,
     SurfaceOptions,
     SurfaceRow,
     measure_surfaces,
@@ -35,7 +36,7 @@ from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats, ratio
 
-_STATES = ("absent", "found", "missed", "false_positive")
+_STATES: tuple[State, ...] = ("absent", "found", "missed", "false_positive")
 #: Histogram bins from which medians of resamples are read.
 _BINS = bin_distances(0.05)
 _WORDS = {"hausdorff": "HD", "average_surface_distance": "ASSD"}
@@ -218,30 +219,30 @@ class SurfacePlan(Plan):
             If the parts cannot have been counted.
         """
         found, f = [], self._fields
-        try:
-            for case, array in zip(cases, parts["cases"].tolist(), strict=True):
-                for label, line in zip(self.structures, array, strict=True):
-                    limits = self._tolerances(label)
-                    state = _STATES[int(line[0])]
-                    is_found = state == "found"
-                    pairs = np.reshape(line[f["within"]], (-1, 2))[: len(limits)].tolist()
-                    entry = {
-                        "state": state,
-                        "diagonal": line[f["diagonal"]][0],
-                        "sizes": line[f["sizes"]],
-                        "within": pairs,
-                        "hausdorff": line[f["hausdorff"]][0] if is_found else None,
-                        "average": line[f["average"]][0] if is_found else None,
-                        "percentiles": line[f["percentiles"]] if is_found else [],
-                    }
-                    if self.options.widths:
-                        bands = np.reshape(line[f["bands"]], (-1, 3)).astype(np.int64)
-                        entry["bands"] = bands.tolist()
-                    about = {"label": label, "case": case, "tolerances": limits}
-                    found.append(SurfaceRow.from_dict({**entry, **about}, self.options))
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            msg = f"invalid surface rows: {type(error).__name__}: {error}"
-            raise ValueError(msg) from error
+        for case, array in zip(cases, parts["cases"], strict=True):
+            for label, line in zip(self.structures, array, strict=True):
+                limits = self._tolerances(label)
+                is_found = int(line[0]) == _STATES.index("found")
+                pairs = line[f["within"]].reshape(-1, 2)[: len(limits)].tolist()
+                bands = line[f["bands"]].reshape(-1, 3).astype(np.int64).tolist()
+                row = SurfaceRow(
+                    label,
+                    case,
+                    _STATES[int(line[0])],
+                    float(line[f["diagonal"]][0]),
+                    tuple(line[f["sizes"]].tolist()),
+                    limits,
+                    tuple((a, b) for a, b in pairs),
+                    bands=tuple((a, b, c) for a, b, c in bands),
+                )
+                if is_found:
+                    row = replace(
+                        row,
+                        hausdorff=float(line[f["hausdorff"]][0]),
+                        average=float(line[f["average"]][0]),
+                        percentiles=tuple(line[f["percentiles"]].tolist()),
+                    )
+                found.append(row)
         return found
 
     def _tolerances(self, label: str) -> tuple[float, ...]:
