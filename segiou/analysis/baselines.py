@@ -101,7 +101,7 @@ class Baseline:
     def skill_in_words(self) -> str:
         """Return the skill of the model, as the end of a sentence."""
         skills = self.accuracy_skill, self.mean_iou_skill
-        in_accuracy, in_iou = map(percent, skills)
+        in_accuracy, in_iou = ("less than 0 %" if x < 0 else percent(x) for x in skills)
         if any(map(math.isnan, skills)):
             return "the baseline is already perfect, so skill is undefined"
         return (

@@ -302,15 +302,18 @@ def _classes(
 def _score_sentences(found: Imbalance) -> list[str]:
     """The gap with its two parts, and the majority baseline."""
     sign, where = (-1, "higher") if found.gap < 0 else (1, "lower")
+    why = "rare classes weigh as much as common ones"
+    if found.gap_imbalance < 0:
+        why = "common classes have the lower recall here, and rare ones weigh as much"
     majority = found.majority
     always = text.called(str(majority.predicted_class))
     return [
         f"Pixel accuracy is {text.percent(found.pixel_accuracy)}; mean IoU over "
         f"{text.plural(found.mean_iou_classes, 'class', 'classes')} is "
         f"{text.percent(found.mean_iou)}, {text.points(abs(found.gap))} points {where}: "
-        f"{text.points(sign * found.gap_imbalance)} from class imbalance (rare classes weigh as "
-        f"much as common ones), {text.points(sign * found.gap_false_positives)} from false "
-        "positives (which IoU penalises and accuracy does not).",
+        f"{text.points(sign * found.gap_imbalance)} from class imbalance ({why}), "
+        f"{text.points(sign * found.gap_false_positives)} from false positives (which IoU "
+        "penalises and accuracy does not).",
         f"Always predicting {always} (the majority baseline) gives "
         f"{text.percent(majority.pixel_accuracy)} pixel accuracy and "
         f"{text.percent(majority.mean_iou)} mean IoU; {majority.skill_in_words()}.",

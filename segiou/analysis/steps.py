@@ -208,7 +208,9 @@ class _Moves:
 
     def swapped(self) -> Iterator[tuple[int, int, list[int]]]:
         """Pairs of classes that are mostly predicted as each other, and their two cells."""
-        most = (self.pred < len(self._include)) & (self.pixels > self._counts.tp[self.truth])
+        # Two classes that are told apart by chance are wrong about as often as right.
+        often = 2 * self.pixels >= 3 * self._counts.tp[self.truth]
+        most = (self.pred < len(self._include)) & often
         (chosen,) = np.nonzero((self.truth != self.pred) & most)
         pairs = zip(self.truth[chosen].tolist(), self.pred[chosen].tolist(), strict=True)
         place = dict(zip(pairs, chosen.tolist(), strict=True))

@@ -79,8 +79,8 @@ def test_classes_that_are_taken_for_each_other():
     assert (step.pixels, step.share) == (7, 7 / 11)
     assert step.gain == 1 - (2 / 9 + 2 / 9 + 1) / 3
     assert "check for swapped labels" in str(step)
-    # Where more of one class is correct than is taken for the other, nothing is swapped.
-    preds[0][0, 4] = preds[0][0, 0] = 0
+    # Half of each class is what chance would give.
+    preds[0][0, 0] = 0
     assert "swapped_classes" not in {s.kind for s in gains_hold(truths, preds, labels=3).next_steps}
 
 
