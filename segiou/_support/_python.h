@@ -12,6 +12,11 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <stdint.h>
+
+/* A slot's value; ISO C converts functions to data pointers only by way of integers. */
+#define SLOT_FUNCTION(function) ((void *)(uintptr_t)(function))
+
 /* As in optional.py: increase both when the interface of a compiled module changes. */
 static inline int add_interface(PyObject *module)
 {
@@ -21,11 +26,11 @@ static inline int add_interface(PyObject *module)
 /* No module keeps state that calls change: any thread of any interpreter may use it. */
 #ifdef Py_mod_gil
 #define SLOTS_WITHOUT_STATE                                                                   \
-    {Py_mod_exec, (void *)add_interface},                                                     \
+    {Py_mod_exec, SLOT_FUNCTION(add_interface)},                                              \
         {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},                     \
         {Py_mod_gil, Py_MOD_GIL_NOT_USED}, {0, NULL}
 #else
-#define SLOTS_WITHOUT_STATE {Py_mod_exec, (void *)add_interface}, {0, NULL}
+#define SLOTS_WITHOUT_STATE {Py_mod_exec, SLOT_FUNCTION(add_interface)}, {0, NULL}
 #endif
 
 #endif

@@ -27,7 +27,7 @@ Box widened(Box box, const Axes *axes, Points points)
     }
     for (size_t i = many; i < points.count; i++)
         for (int j = 0; j < 4; j++) {
-            int at = coordinate(points.at[i], 16 * j);
+            uint16_t at = (uint16_t)coordinate(points.at[i], 16 * j);
             low[j] = at < low[j] ? at : low[j];
             high[j] = at > high[j] ? at : high[j];
         }

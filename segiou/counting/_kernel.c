@@ -237,7 +237,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyModuleDef_Slot slots[] = {
-    {Py_mod_exec, (void *)start},
+    {Py_mod_exec, SLOT_FUNCTION(start)},
     SLOTS_WITHOUT_STATE,
 };
 

@@ -58,7 +58,7 @@ static unsigned nonzero_pairs(uint64_t word)
 /* Writes eight, keeps as many as there are bits: no branch to mispredict. */
 static size_t append_positions(uint16_t *positions, size_t found, unsigned mask, size_t base)
 {
-    for (int j = 0; j < 8; j++)
+    for (size_t j = 0; j < 8; j++)
         positions[found + j] = (uint16_t)(base + position_lookup[mask][j]);
     return found + bit_count[mask];
 }
