@@ -290,6 +290,22 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
             pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
         return encoding.count(truth, pred, mask=mask)
 
+    def _count_into(
+        self,
+        table: NDArray[np.int64],
+        truth: Any,
+        pred: Any,
+        *,
+        mask: Any = None,
+        argmax: int | None = None,
+        threshold: float | None = None,
+    ) -> None:
+        """Count a pair of arrays on the host into a table of the encoding."""
+        encoding = self._encoding_for(pred, argmax, threshold)
+        if encoding is not self._encoding:
+            pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
+        encoding.count_into(table, truth, pred, mask=mask)
+
     def _decide(self, truth: Any, pred: Any, mask: Any, **how: Any) -> NDArray[Any]:
         """Convert scores to labels; scores may be NaN on ignored pixels."""
         pred = with_dimensions_of(truth, pred, how["argmax"])

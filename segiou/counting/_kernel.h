@@ -53,7 +53,7 @@ typedef struct {
 typedef struct {
     uint32_t *cells; /* one or two per pair of symbols up to the last ones */
     size_t count, width, copies;
-    uint64_t pixels;
+    uint64_t pixels, all_pixels; /* in the cells, and in both arrays */
     uint8_t last_truth, last_pred; /* what later symbols mean, too */
     int is_expected; /* the last block was noise */
 } Noise;

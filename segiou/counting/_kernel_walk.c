@@ -38,27 +38,31 @@ static uint8_t find_last(const uint32_t *offsets)
     return (uint8_t)last;
 }
 
+/* Arrays with fewer pixels than cells are not worth the emptying. */
 static int prepare_cells(Noise *noise, const Counters *counters)
 {
-    if (noise->cells == NULL) {
+    if (noise->count == 0) {
         noise->last_truth = find_last(counters->truth_offsets);
         noise->last_pred = find_last(counters->pred_offsets);
         noise->width = noise->last_pred + 1u;
         noise->count = (noise->last_truth + 1u) * noise->width;
         noise->copies = noise->count <= FEW_CELLS ? 2 : 1;
-        noise->cells = calloc(noise->count, noise->copies * sizeof(uint32_t));
+        if (noise->count <= noise->all_pixels)
+            noise->cells = calloc(noise->count, noise->copies * sizeof(uint32_t));
     }
     return noise->cells != NULL;
 }
 
 static void empty_cells(Noise *noise, const Counters *counters)
 {
-    for (size_t i = 0; i < noise->copies * noise->count; i++) {
-        size_t pair = i / noise->copies;
-        counters->table[counters->truth_offsets[pair / noise->width] +
-                        counters->pred_offsets[pair % noise->width]] += noise->cells[i];
-        noise->cells[i] = 0;
+    uint32_t *cell = noise->cells;
+    for (size_t t = 0; t <= noise->last_truth; t++) {
+        int64_t *row = counters->table + counters->truth_offsets[t];
+        for (size_t p = 0; p <= noise->last_pred; p++)
+            for (size_t copy = 0; copy < noise->copies; copy++)
+                row[counters->pred_offsets[p]] += *cell++;
     }
+    memset(noise->cells, 0, noise->copies * noise->count * sizeof(uint32_t));
     noise->pixels = 0;
 }
 
@@ -298,7 +302,9 @@ int count_all(const Loops *loops, Axes *axes, Source *truth, Source *pred, int64
         return -1;
     /* Stores of a whole line are a third slower across two of them. */
     char *memory = allocated + (CACHE_LINE - (uintptr_t)allocated % CACHE_LINE);
-    Noise noise = {0};
+    Noise noise = {.all_pixels = 1};
+    for (int axis = 0; axis < axes->ndim; axis++)
+        noise.all_pixels *= (uint64_t)axes->shape[axis];
     Counters counters = {table, rows, cols, truth->offsets, pred->offsets, &noise};
     Workspace work = {.loops = loops, .counters = &counters, .axes = axes, .truth = truth,
                       .pred = pred, .native = memory};

@@ -441,14 +441,14 @@ def read(encoding: Encoding, count: DeviceCount) -> ConfusionCounts:
 def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: NDArray[Any]) -> ConfusionCounts:
     """Confusion counts of sums from a device; raises for undeclared values and NaN scores."""
     classes = encoding.num_classes
-    table = sums[:-1].astype(np.int64).reshape(classes + 2, classes + 1)
+    table = sums[:-1].astype(np.int64, copy=False).reshape(classes + 2, classes + 1)
     if nan := int(sums[-1]):
         raise NanScoresError(nan)
     if bad := int(table[-1].sum()):
         raise DeviceValuesError("truth", bad, int(maxima[0]))
     if encoding.unassigned == "error" and (bad := int(table[:-2, -1].sum())):
         raise DeviceValuesError("pred", bad, int(maxima[1]))
-    return ConfusionCounts.trusted(table[:-2].copy(), table[-2].sum())
+    return ConfusionCounts.trusted(table[:-2], table[-2].sum())
 
 
 class Pending:

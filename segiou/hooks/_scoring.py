@@ -6,18 +6,23 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou import metrics
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import AtLeast, as_array
+from segiou.counting.counts import Counts
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import Protocol, load_protocol
-from segiou.report.formats import DEFAULT, SCALARS, check_scores
+from segiou.report.formats import DEFAULT, PER_CLASS, SCALARS, check_scores, score_keys
 
 Scores = str | Sequence[str]
+
+_MEANS = {"mean_iou": metrics.iou, "mean_dice": metrics.dice, "mean_accuracy": metrics.recall}
 
 
 class Scoring:
@@ -45,11 +50,16 @@ class Scoring:
         self.axis = axis
         self.threshold = None if threshold is None else self.protocol.threshold(threshold)
         self.names = check_scores(scores)
+        self._known_keys: dict[tuple[str, str], list[str]] = {}
         #: The score that was requested as a single name, if it is a scalar.
         self.only = scores if isinstance(scores, str) and scores in SCALARS else None
 
     def digest(self) -> list[int]:
         """Bytes that are equal for options that count the same pairs equally."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> list[int]:
         equal = ["positive"] if isinstance(self.threshold, AtLeast) else []
         return digest([self.options.to_dict(), self.axis, self.threshold, *equal])
 
@@ -78,9 +88,28 @@ class Scoring:
         self.options.check_scores(tuple(pred.shape), self.axis)
         return truth, pred, {"argmax": self.axis}
 
-    def values(self, counted: ConfusionMatrix, separator: str = "/") -> dict[str, float]:
+    def values(self, counts: Counts, separator: str = "/") -> dict[str, float]:
         """Scores by name, with class scores as ``iou/road``; NaN if undefined."""
-        return counted.report(self.protocol).scores(names=self.names, separator=separator)
+        found: dict[str, float] = {}
+        for name in self.names:
+            if name in _MEANS:
+                found[name] = self.protocol._mean(_MEANS[name], counts, self._include, None)[0]
+            elif name in PER_CLASS:
+                values = getattr(metrics, name)(counts).tolist()
+                found |= zip(self._keys(name, separator), values, strict=True)
+            else:
+                found[name] = float(getattr(metrics, name)(counts))
+        return found
+
+    @cached_property
+    def _include(self) -> NDArray[np.bool_]:
+        return self.protocol.include_of(self.empty())
+
+    def _keys(self, name: str, separator: str) -> list[str]:
+        if (name, separator) not in self._known_keys:
+            keys = score_keys([name], self.options.labels.class_names, separator)
+            self._known_keys[name, separator] = [*keys]
+        return self._known_keys[name, separator]
 
 
 def _with_shape(data: Any, name: str) -> Any:

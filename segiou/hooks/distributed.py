@@ -6,11 +6,9 @@ from collections.abc import Callable
 from itertools import chain
 from typing import Any, TypeVar
 
-import numpy as np
-
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import is_on_device, to_host
-from segiou.counting.counts import SparseConfusionCounts
+from segiou.counting.counts import ConfusionCounts, SparseConfusionCounts
 from segiou.counting.device_counts import NONE_MET, count_on_device, read_counts
 from segiou.counting.encoding import Encoding
 from segiou.hooks._scoring import Scoring, missing
@@ -160,19 +158,29 @@ class TorchCounter:
     def add(
         self, sums: torch.Tensor, maxima: torch.Tensor, truth: Any, pred: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sums and maxima after another batch, which is counted on its own device."""
+        """Sums and maxima after another batch, which is counted on its own device.
+
+        Sums on the host are changed in place, since a copy for many classes takes longer than
+        counting an image.
+        """
         truth, pred, decision = self.scoring.read(truth, pred)
         if not (is_on_device(truth) or is_on_device(pred)):
-            table = self._encoding.table_of(self._counting.count(truth, pred, **decision))
-            batch = torch.from_numpy(np.append(table.ravel(), 0))
-            return sums + batch.to(sums.device), maxima
+            batch = sums if sums.is_cpu else self.empty()[0]
+            table = batch.numpy()[:-1].reshape(-1, self._encoding.num_classes + 1)
+            self._counting._count_into(table, truth, pred, **decision)
+            return (sums if sums.is_cpu else sums + batch.to(sums.device)), maxima
         tables = self._tables
         counted = count_on_device(self._encoding, truth, pred, tables=tables, **decision)
         largest = counted.maxima.to(maxima.device)
         return sums + counted.sums.to(sums.device), torch.maximum(maxima, largest)
 
-    def read(self, sums: torch.Tensor, maxima: torch.Tensor, pairs: int) -> ConfusionMatrix:
-        """The confusion matrix; raises if a device counted undeclared values."""
-        both = to_host(torch.cat([sums, maxima]))
-        count = read_counts(self._encoding, both[:-2], both[-2:])
-        return self.scoring.empty().add(count, pairs=pairs)
+    def read(self, sums: torch.Tensor, maxima: torch.Tensor) -> ConfusionCounts:
+        """The counts, which may share memory; raises if a device counted undeclared values."""
+        if sums.is_cpu:
+            return read_counts(self._encoding, to_host(sums), to_host(maxima))
+        both = to_host(torch.cat([sums, maxima]))  # one transfer
+        return read_counts(self._encoding, both[:-2], both[-2:])
+
+    def matrix(self, sums: torch.Tensor, maxima: torch.Tensor, pairs: int) -> ConfusionMatrix:
+        """The counts as a confusion matrix."""
+        return self.scoring.empty().add(self.read(sums, maxima), pairs=pairs)

@@ -106,7 +106,7 @@ class ComputeMetrics:
             self._running = (lambda: None) if loader is None else weakref.ref(loader)
             return {}
         self._running = None
-        return self.scoring.values(self.counted, separator="_")
+        return self.scoring.values(self.counted.counts, separator="_")
 
 
 def _batches(eval_pred: EvalPrediction) -> Iterator[tuple[Any, Any]]:

@@ -78,16 +78,18 @@ class SegmentationScores(Metric):
     def update(self, output: Any) -> None:
         """Count one ``(y_pred, y)``."""
         pred, truth = output[0], output[1]
-        self._sums, self._maxima = self.counter.add(self._sums, self._maxima, truth, pred)
+        # A copy, because a state_dict holds the earlier sums.
+        sums = self._sums.clone()
+        self._sums, self._maxima = self.counter.add(sums, self._maxima, truth, pred)
         self._pairs = self._pairs + 1
 
     @sync_all_reduce("_sums:SUM", "_maxima:MAX", "_pairs:SUM", "_options:MAX")
     def confusion_matrix(self) -> ConfusionMatrix:
         """All counts so far of all processes, as a :class:`segiou.ConfusionMatrix`."""
         self.counter.check_options(self._options)
-        return self.counter.read(self._sums, self._maxima, int(self._pairs))
+        return self.counter.matrix(self._sums, self._maxima, int(self._pairs))
 
     def compute(self) -> float | dict[str, float]:
         """The scores over all processes: a number or a mapping."""
-        values = self.scoring.values(self.confusion_matrix())
+        values = self.scoring.values(self.confusion_matrix().counts)
         return values[self.scoring.only] if self.scoring.only else values

@@ -164,7 +164,7 @@ class SegmentationScores(Callback):
             total = reduced.total() if isinstance(reduced, ImageCounts) else reduced
             self.counted[loader] = total
             place = f"/dataloader_idx_{loader}" if loaders > 1 else ""
-            values = self.scoring.values(total)
+            values = self.scoring.values(total.counts)
             logged = {f"{stage}/{name}{place}": value for name, value in values.items()}
             module.log_dict(logged, add_dataloader_idx=False)
             if self.report is not None and trainer.is_global_zero:

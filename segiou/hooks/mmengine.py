@@ -88,4 +88,4 @@ class SegmentationScores(BaseMetric):
         """Compute the scores of the samples that MMEngine has not dropped as repeated."""
         images = Columns.of(results)
         tally = SparseConfusionCounts.summed(self.scoring.options.num_classes, [images.summed()])
-        return self.scoring.values(self.scoring.empty().add(tally, pairs=len(images)))
+        return self.scoring.values(tally.counts)

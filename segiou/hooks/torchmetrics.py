@@ -156,19 +156,23 @@ class SegmentationScores(_Scores):
     @not_compiled
     def update(self, preds: Any, target: Any) -> None:
         """Count a batch: labels, or scores with one more axis than the target; target last."""
-        self.sums, self.maxima = self.counter.add(self.sums, self.maxima, target, preds)
+        counted = self.counter.add(self.sums, self.maxima, target, preds)
+        if counted[0] is not self.sums:  # else in place, and assignments to modules take long
+            self.sums, self.maxima = counted
         self.pairs = self.pairs + 1
 
     @not_compiled
     def confusion_matrix(self) -> ConfusionMatrix:
         """All counts so far, as a :class:`segiou.ConfusionMatrix`."""
         self.counter.check_options(self.options)
-        return self.counter.read(self.sums, self.maxima, int(self.pairs))
+        return self.counter.matrix(self.sums, self.maxima, int(self.pairs))
 
     @not_compiled
     def compute(self) -> torch.Tensor | dict[str, torch.Tensor]:
         """Compute the scores: a scalar, C values of a per-class score, or a dict of scalars."""
-        return self._given(self.scoring.values(self.confusion_matrix()))
+        self.counter.check_options(self.options)
+        counts = self.counter.read(self.sums, self.maxima).counts
+        return self._given(self.scoring.values(counts))
 
     def _load_from_state_dict(
         self, state_dict: Any, prefix: str, *rest: Any, **keywords: Any

@@ -256,6 +256,16 @@ class Protocol:
             If the protocol needs counts per image and there are none, or their
             number of classes differs.
         """
+        value, part = self._mean(metric, counts, include, per_image)
+        covered = np.atleast_2d(part).any(0)
+        reasons = _reasons(counts, included(include, counts.tp.shape[-1]))
+        skipped = {c: str(reasons[c]) for c in np.flatnonzero(~covered).tolist()}
+        return Mean(value, int(covered.sum()), skipped)
+
+    def _mean(
+        self, metric: Callable[[Counts], Floats], counts: Counts, include: Any, per_image: Any
+    ) -> tuple[float, NDArray[np.bool_]]:
+        """The mean, and a mask of the values in it."""
         check_counts(counts)
         check_callable("metric", metric, "a function of Counts, such as segiou.metrics.iou")
         num_classes = counts.tp.shape[-1]
@@ -280,10 +290,7 @@ class Protocol:
             value = self.divide(images.sum(), len(images))
         else:
             value = self.divide(values.sum(), part.sum())
-        covered = np.atleast_2d(part).any(0)
-        reasons = _reasons(counts, included(include, num_classes))
-        skipped = {c: str(reasons[c]) for c in np.flatnonzero(~covered).tolist()}
-        return Mean(float(value), int(covered.sum()), skipped)
+        return float(value), part
 
     def values_taken(
         self, values: Floats, in_truth: NDArray[np.bool_], include: Any = None
