@@ -125,7 +125,7 @@ def test_a_device_s_undeclared_values_raise_at_compute(hook, monkeypatch, need):
 
 
 def test_unknown_scores_are_refused(hook):
-    with pytest.raises(ValueError, match="there is no score 'miou'; choose from mean_iou"):
+    with pytest.raises(ValueError, match="'miou'; choose from mean_iou"):
         hook.SegmentationScores(2, scores="miou")
 
 
