@@ -126,13 +126,17 @@ class SegmentationScores(Callback):
         if isinstance(report, (str, Path)):
             # Raises for an unknown format now instead of after the first epoch.
             format_of(Path(report))
+        # A warning for each epoch would repeat itself.
+        self._checked: set[str] = set()
         #: Counts of the last epoch by dataloader, summed over processes at its end.
         self.counted: dict[int, ConfusionMatrix | ImageCounts] = {}
 
     def _start(self, trainer: Any, _module: Any, stage: str) -> None:
         self.counted = {}
         loaders = getattr(trainer, f"{stage}_dataloaders")
-        if self.ids is None and trainer.is_global_zero and not trainer.sanity_checking:
+        is_new = stage not in self._checked and not trainer.sanity_checking
+        if is_new and self.ids is None and trainer.is_global_zero:
+            self._checked.add(stage)
             several = loaders if isinstance(loaders, (list, tuple)) else [loaders]
             for i, loader in enumerate(several):
                 _warn_of_repeated_images(f"{stage} dataloader {i}", loader, trainer.world_size)

@@ -105,7 +105,8 @@ class SegmentationScores(_Scores):
 
     The state is the integer confusion matrix, summed over processes. The metric
     works in a ``MetricCollection`` and supports ``forward``, ``clone``, ``plot``
-    and checkpoints.
+    and checkpoints. An image that a distributed sampler repeats is counted
+    again; :class:`segiou.hooks.images.ImageCounts` counts it once.
 
     Parameters
     ----------

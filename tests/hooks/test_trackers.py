@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
 import pytest
 
 from segiou import ConfusionMatrix
@@ -76,7 +77,9 @@ def test_hooks_use_the_same_names(report):
     from segiou.hooks._scoring import Scoring
 
     counted = ConfusionMatrix(NAMES).update([0], [0])
-    assert Scoring(NAMES).values(counted.counts) == report.scores()
+    values = Scoring(NAMES).values(counted.counts)
+    assert list(values) == list(report.scores())
+    np.testing.assert_equal(values, counted.report().scores())
 
 
 def test_mlflow_keeps_them(report, figure, need, tmp_path, monkeypatch):
