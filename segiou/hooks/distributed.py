@@ -14,6 +14,7 @@ from segiou.counting.encoding import Encoding
 from segiou.hooks._scoring import Scoring, missing
 from segiou.hooks.images import ImageCounts
 from segiou.instances.panoptic import PanopticCounts
+from segiou.scoring.evaluator import Evaluator
 
 try:
     import torch
@@ -24,7 +25,7 @@ except ImportError as error:
 __all__ = ["ImageCounts", "all_reduce"]
 
 
-Counted = TypeVar("Counted", ConfusionMatrix, ImageCounts, PanopticCounts)
+Counted = TypeVar("Counted", ConfusionMatrix, ImageCounts, PanopticCounts, Evaluator)
 
 
 def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) -> Counted:
@@ -32,7 +33,7 @@ def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) 
 
     Parameters
     ----------
-    counted : ConfusionMatrix, ImageCounts or PanopticCounts
+    counted : ConfusionMatrix, ImageCounts, PanopticCounts or Evaluator
         Counts of this process; not modified. An ImageCounts counts an image
         that several processes have seen once.
     group : ProcessGroup, optional
@@ -40,7 +41,7 @@ def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) 
 
     Returns
     -------
-    ConfusionMatrix, ImageCounts or PanopticCounts
+    ConfusionMatrix, ImageCounts, PanopticCounts or Evaluator
         The sum, as a new object; `counted` itself if there is only one process.
 
     Raises
@@ -96,7 +97,7 @@ def add_up(counted: Counted, gather: Callable[[Any], list[Any]]) -> Counted:
         raise ValueError(msg)
     if isinstance(counted, ImageCounts):
         return counted.empty().merge(chain.from_iterable(parts))
-    if isinstance(counted, PanopticCounts):
+    if isinstance(counted, (PanopticCounts, Evaluator)):
         return counted.empty().merge(*parts)
     cells, pixels, pairs = zip(*parts, strict=True)
     if (total := sum(pixels)) >= 1 << 63:
@@ -116,7 +117,9 @@ def _described(counted: Any) -> tuple[str, str, Any, Any]:
         return "ImageCounts", counted.conflict, options, counted.images
     if isinstance(counted, PanopticCounts):
         return "PanopticCounts", "", counted.empty().state_dict(), counted
-    kinds = "a ConfusionMatrix, ImageCounts or PanopticCounts"
+    if isinstance(counted, Evaluator):
+        return "Evaluator", "", counted.empty().state_dict(), counted
+    kinds = "a ConfusionMatrix, ImageCounts, PanopticCounts or Evaluator"
     msg = f"all_reduce takes {kinds}, not {type(counted).__name__}"
     raise TypeError(msg)
 

@@ -85,6 +85,17 @@ class Evaluator:
         self._named: list[bool] = []
         return self
 
+    def empty(self) -> Self:
+        """An evaluator with the same classes, options and measures, and no images.
+
+        Returns
+        -------
+        Evaluator
+        """
+        new = type(self).__new__(type(self))
+        new._start(self._empty, self._measures)
+        return new
+
     def update(
         self,
         truth: Any,

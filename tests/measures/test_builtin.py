@@ -187,6 +187,23 @@ class TestEvaluator:
         assert len(again.reset()) == 0
         assert np.isnan(again.report().mean_iou)
 
+    def test_adds_up_over_processes(self):
+        pytest.importorskip("torch")
+        from segiou.hooks.distributed import add_up
+
+        truth, pred = volumes(4)
+        whole = Evaluator(4, measures=["surfaces"]).update(truth, pred)
+        parts = [Evaluator(4, measures=["surfaces"]) for _ in range(2)]
+        for part, of in zip(parts, (slice(2), slice(2, 4)), strict=True):
+            part.update(truth[of], pred[of])
+        from segiou.hooks.distributed import _described
+
+        everyone = [_described(part) for part in parts]
+        assert add_up(parts[0], lambda item: everyone).scores() == whole.scores()
+        everyone[1] = _described(Evaluator(3, measures=["surfaces"]))
+        with pytest.raises(ValueError, match="process 1"):
+            add_up(parts[0], lambda item: everyone)
+
     def test_refuses_what_does_not_belong(self):
         truth, pred = volumes(1)
         loop = Evaluator(4, measures=["surfaces"]).update(truth, pred)
