@@ -94,8 +94,8 @@ def test_masks_of_ones_own_open_at_once_and_are_counted_as_segiou_does(mine):
     ).report()
     assert seen["scores"]["meanIou"]["value"] == pytest.approx(report.mean_iou, rel=1e-14)
     assert mine.locator("#class-scores th").all_inner_texts() == ["road", "car", "pole"]
-    # What is true, painted over everything, is a perfect prediction; ignored pixels stay.
-    mine.get_by_label("what is true").check()
+    # The correct class, painted over everything, is a perfect prediction; ignored pixels stay.
+    mine.get_by_label("correct (prediction)").check()
     mine.locator("#brush-size").fill("3")
     canvas = mine.locator("#paint-pred")
     canvas.focus()
@@ -145,7 +145,7 @@ def test_the_keyboard_alone_paints(brush, until):
 
 def test_the_view_is_in_the_address_and_what_is_wrong_can_be_seen(brush):
     assert brush.locator("#view-rectangles").is_hidden()
-    brush.get_by_label("Show only what is wrong").check()
+    brush.get_by_label("Show errors only").check()
     colors = brush.evaluate(
         """() => {
             const { width, height } = document.getElementById("paint-pred");

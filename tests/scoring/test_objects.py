@@ -254,7 +254,7 @@ def test_without_annotations(coco, tmp_path):
     colours = coco / "truth", coco / "model_a"
     with pytest.raises(DataError, match="is a PNG with colours; --objects cityscapes expects"):
         segiou.score_folder(*colours, labels=2, objects="cityscapes")
-    with pytest.raises(DataError, match="colors; for COCO panoptic ids, pass objects='coco'"):
+    with pytest.raises(DataError, match="pass objects='coco'"):
         segiou.score_folder(*colours, labels=coco / "truth.json", objects=True)
     with pytest.raises(DataError, match=r"requires COCO annotations; .* does not exist"):
         segiou.score_folder(STREETS / "truth", STREETS / "model_a", labels=2, objects="coco")
@@ -582,8 +582,7 @@ def test_intervals_have_the_mean_of_the_table_where_absent_classes_count_0():
     objects = ObjectOptions(protocol="semantickitti")
     run = segiou.score(images, images, labels=4, objects=objects)
     assert run.objects.panoptic_quality()["pq"] == 0.5
-    found = run.intervals("pq", groups="none", resamples=20).overall
-    assert (found.value, found.low, found.high) == (0.5, 0.5, 0.5)
+    assert run.intervals("pq", groups="none").overall.value == 0.5
     assert (
         segiou.compare(run, run, metric="pq", groups="none", resamples=20).pairs[0].overall.a == 0.5
     )
