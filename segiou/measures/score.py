@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_kind
-from segiou._support.text import percent
+from segiou._support.text import shown
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.parts import Parts
 from segiou.metrics.ratio import Floats, ratio as divided
@@ -204,6 +204,4 @@ class Score:
         -------
         str
         """
-        if not self.unit or math.isnan(value):
-            return percent(value, "–")
-        return f"{'∞' if math.isinf(value) else f'{value:.2f}'} {self.unit}"
+        return shown(value, self.unit)
