@@ -33,12 +33,15 @@ def folder(**options):
 
 
 WRONG_KINDS = [
-    (lambda: segiou.bootstrap(RUN.total()), "a ConfusionMatrix has no images, only sums over them"),
+    (lambda: segiou.bootstrap(RUN.total()), "a ConfusionMatrix has no per-image counts"),
     (lambda: segiou.bootstrap(RUN.counts, "iou", level="95"), r"level must be a number, not str"),
     (lambda: segiou.bootstrap("run.sqlite"), "not str .*open a run file with segiou.Run.open"),
     (lambda: segiou.bootstrap(RUN.counts, 3), "metric must be the name of a metric or a function"),
     (lambda: segiou.bootstrap(RUN.counts, groups="drive"), "groups must be a sequence.*not str"),
-    (lambda: segiou.compare(RUN, "b.sqlite"), "not str; open a run file with segiou.Run.open"),
+    (
+        lambda: segiou.compare(RUN, "b.sqlite"),
+        "expects runs, got str; open a run file with segiou.Run.open",
+    ),
     (lambda: segiou.compare(RUN, RUN, names=5), "names must be a sequence of names.*not int"),
     (lambda: RUN.merge(None), "each argument of merge must be a Run, not NoneType"),
     (lambda: RUN.select("0"), "ids must be a sequence of ids, not str"),
@@ -64,7 +67,7 @@ WRONG_KINDS = [
     ),
     (lambda: LabelClass("sky", 0), "values of class 'sky' must be a sequence of integers, not int"),
     (lambda: segiou.LabelSet.numbered("2"), "num_classes must be an integer, not str"),
-    (lambda: segiou.explain(COUNTS), "class_names must be given with counts"),
+    (lambda: segiou.explain(COUNTS), "class_names must be passed with counts"),
     (lambda: segiou.explain(CM.matrix), "a run, a confusion matrix or a report, not ndarray"),
     (lambda: metrics.iou(CM), "counts must be segiou.Counts, such as cm.counts"),
     (lambda: metrics.mean(np.array([0.5, 1.0]), [0, 1]), "include must be bool, one per class"),
@@ -83,15 +86,18 @@ WRONG_KINDS = [
         lambda: ConfusionCounts([[1, 0]]).group_counts([0]),
         "group 0 must be a sequence of class",
     ),
-    (lambda: segiou.score([[[0]]], 3, labels=2), "pred must be images, one an entry, not int"),
-    (lambda: segiou.score([[[0]]], [[[0]]], labels=2, ids="0"), "ids must be one name an image"),
+    (lambda: segiou.score([[[0]]], 3, labels=2), "pred must be an iterable of images, not int"),
+    (
+        lambda: segiou.score([[[0]]], [[[0]]], labels=2, ids="0"),
+        "ids must be one id per image, not str",
+    ),
     (lambda: folder(workers="2"), r"workers must be an integer, not str \('2'\)"),
     (lambda: folder(workers=2.0), r"workers must be an integer, not float \(2.0\)"),
     (lambda: folder(executor=3), "executor must be a concurrent.futures.Executor, or a function"),
     (lambda: folder(shard=3), r"shard must be two integers, \(part, parts\), not int"),
-    (lambda: folder(progress=1), "progress must be a function of pairs done and total"),
+    (lambda: folder(progress=1), "progress must be a function of the pairs done and all"),
     (lambda: folder(allow_lossy="no"), r"allow_lossy must be True or False, not str \('no'\)"),
-    (lambda: folder(run=0), "run must be a path or an address, not int"),
+    (lambda: folder(run=0), "run must be a path or a URL, not int"),
     (lambda: geometry.greedy_match([[0.5]], ["a"]), "scores must be numbers, not list"),
     (
         lambda: geometry.greedy_match([[0.5]], threshold="0.5"),
@@ -108,7 +114,7 @@ WRONG_KINDS = [
     ),
     (lambda: read_mask(3), r"path must be a path, not int \(3\)"),
     (lambda: read_mask(b"x.png"), "path must be a path, not bytes"),
-    (lambda: read_mask("x.png", "camvid"), "labels must be a LabelSet, such as segiou.load_labels"),
+    (lambda: read_mask("x.png", "camvid"), "labels must be a LabelSet, as returned by segiou.load"),
     (lambda: read_mask("x.png", allow_lossy="no"), "allow_lossy must be True or False, not str"),
     (lambda: RUN.worst("3"), r"n must be an integer, not str \('3'\)"),
     (lambda: RUN.worst(2.0), r"n must be an integer, not float \(2.0\)"),
@@ -202,9 +208,9 @@ WRONG_VALUES = [
     (lambda: folder(missing="ignore"), "missing must be 'error' or 'skip', got 'ignore'"),
     (lambda: folder(on_error="ignore"), "on_error must be 'stop' or 'skip', got 'ignore'"),
     (lambda: folder(resize_pred="bilinear"), "resize_pred must be 'nearest', got 'bilinear'"),
-    (lambda: folder(shard=(3, 2)), "shard 3/2: there are parts 1 to 2"),
+    (lambda: folder(shard=(3, 2)), "shard 3/2: part must be between 1 and 2"),
     (lambda: segiou.ConfusionMatrix(0), "num_classes must be at least 1, got 0"),
-    (lambda: segiou.ConfusionMatrix([]), "has no classes; give it at least one"),
+    (lambda: segiou.ConfusionMatrix([]), "has no classes; expected at least one"),
     (lambda: segiou.ConfusionMatrix(2, exclude=-1), "no class -1, expected an index from 0 to 1"),
     (lambda: CM.update([[0]], [[0.1]], threshold=np.nan), "threshold must be a number, got NaN"),
     (lambda: CM.load_state_dict({}), "missing: options, pairs, state_version"),
@@ -217,7 +223,7 @@ WRONG_VALUES = [
     (lambda: RUN.intervals(level=np.nan), "level must be a number, got NaN"),
     (lambda: imbalance.explain_difference(COUNTS, COUNTS, NAMES, names=["x"]), "names must be two"),
     (lambda: RUN.worst(-1), "n must be at least 0, got -1"),
-    (lambda: RUN.worst(by="iuo"), "no score 'iuo'; there are mean_iou, pixel_accuracy"),
+    (lambda: RUN.worst(by="iuo"), "unknown score 'iuo'; choose from mean_iou, pixel_acc"),
     (lambda: BoundaryOptions(contours=[3]), "contours must be 'pixels', 'elements' or both, got 3"),
     (lambda: BoundaryOptions(spacing=(1.0,)), "spacing must be two positive numbers"),
     (lambda: BoundaryOptions(resolution=np.nan), "resolution must be a number, got NaN"),
@@ -270,7 +276,7 @@ def test_an_executor_or_what_gives_one(tmp_path):
     with ThreadPoolExecutor(1) as pool:
         for executor in (pool, lambda: pool):
             assert len(segiou.score_folder(*paths, labels=2, executor=executor)) == 1
-    with pytest.raises(TypeError, match=r"what executor\(\) gives must be .*Executor, not int"):
+    with pytest.raises(TypeError, match=r"result of executor\(\) must be .*Executor, not int"):
         segiou.score_folder(*paths, labels=2, executor=lambda: 3)
 
 
@@ -297,7 +303,7 @@ def test_images_may_come_one_by_one():
 
 @pytest.mark.parametrize(("truths", "preds"), [(2, 3), (3, 2)])
 def test_generators_that_do_not_end_together(truths, preds):
-    text = "there are only 2 (truth images, but more predictions|predictions, but more truth)"
+    text = "got only 2 (truth images, but more predictions|predictions, but more truth)"
     with pytest.raises(ValueError, match=text):
         segiou.score(([[0]] for _ in range(truths)), ([[0]] for _ in range(preds)), labels=2)
 
@@ -319,7 +325,7 @@ def test_whatever_was_scored_can_be_explained(protocol):
         assert segiou.explain(total).to_dict() == expected
         assert segiou.explain(total.report()).to_dict() == expected
     else:
-        with pytest.raises(ValueError, match="averages over images and needs their counts"):
+        with pytest.raises(ValueError, match="averages over images and needs per-image counts"):
             segiou.explain(run.total(), protocol=protocol)
 
 

@@ -184,7 +184,7 @@ def test_two_processes_give_the_answer_of_one(need, run_two, path, alone, street
         assert "'a' was counted twice with different results" in out["conflict"]
         assert out["first"] == [[1, 0], [0, 1]]
         said = "process 1 passed ConfusionMatrix but process 0 passed ImageCounts"
-        assert out["kinds"] == f"ValueError: {said}"
+        assert out["kinds"].startswith(f"ValueError: {said}")
         said = "process 1 has conflict='first' but process 0 conflict='error'"
         assert out["conflicts"] == f"ValueError: {said}"
         assert "the classes or options of process 1 differ" in out["ignored"]

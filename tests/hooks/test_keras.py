@@ -270,7 +270,7 @@ def test_what_keras_users_give(backend, run_python):
     assert "20 pixels of y_true are neither" in errors["half"]
     assert "20 pixels of y_true are neither" in errors["nan"]
     assert "120 pixels of y_true are neither" in errors["smooth"]
-    assert "sample_weight has shape (4, 5); give one weight an image, (N,)" in errors["rows"]
+    assert "sample_weight must have shape (N,) or (4, 5, 6), got (4, 5)" in errors["rows"]
     assert "a single channel along axis -1 for two classes; pass threshold=T" in (errors["channel"])
     assert "protocol 'monai' averages over images" in errors["images"]
     assert np.isnan(out["poisoned"])

@@ -148,7 +148,7 @@ def test_a_page_is_written_each_epoch(lightning, module, loader, answer, streets
     assert "val, epoch 1" in page
     assert f"{100 * answer.mean_iou():.2f} %" in page
     assert all(name in page for name in streets.names)
-    with pytest.raises(ValueError, match=r"the ending '\.pdf' means no format"):
+    with pytest.raises(ValueError, match=r"unknown extension '\.pdf'"):
         SegmentationScores(2, report="report.pdf")
 
 

@@ -217,7 +217,7 @@ def test_errors_that_need_no_values_come_at_once(tensor):
         cm.update(zeros, tensor(np.zeros(3, dtype=np.int32)))
     with pytest.raises(TypeError, match=r"pred has dtype float32.*argmax"):
         cm.update(zeros, tensor(np.zeros((2, 3), dtype=np.float32)))
-    with pytest.raises(ValueError, match="5 channels along axis 0, but there are 3"):
+    with pytest.raises(ValueError, match="5 channels along axis 0, expected 3"):
         cm.update(zeros, tensor(np.zeros((5, 2, 3), dtype=np.float32)), argmax=0)
     with pytest.raises(ValueError, match="argmax=7 is out of range"):
         cm.update(zeros, tensor(np.zeros((3, 2, 3), dtype=np.float32)), argmax=7)
