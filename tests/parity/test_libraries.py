@@ -66,7 +66,7 @@ def test_torchmetrics_leaves_an_ignored_class_out_of_the_mean(peer, ignore):
         masks = rng.integers(0, 5, (2, 2, 4))
         metric = classification.MulticlassJaccardIndex(5, ignore_index=ignore)
         theirs = float(metric(torch.tensor(masks[1]), torch.tensor(masks[0])))
-        with pytest.warns(UserWarning, match="ignored values belong to the declared class"):
+        with pytest.warns(UserWarning, match="ignore includes values of the declared class"):
             run = segiou.score(masks[:1], masks[1:], labels=5, ignore=ignore)
         for ours in (
             run.total().mean_iou("torchmetrics"),
@@ -78,7 +78,7 @@ def test_torchmetrics_leaves_an_ignored_class_out_of_the_mean(peer, ignore):
 
 def test_torchmetrics_leaves_an_ignored_class_out_by_hand():
     truth, pred = [[3, 1], [0, 3]], [[0, 1], [1, 1]]
-    with pytest.warns(UserWarning, match="ignored values belong to the declared class '0'"):
+    with pytest.warns(UserWarning, match="ignore includes values of the declared class"):
         run = segiou.score([truth, [[4, 4], [4, 4]]], [pred, [[4, 1], [4, 4]]], labels=5, ignore=0)
     # IoU: class 1 is 1 / 3, class 3 is 0, class 4 is 3 / 4; class 0 is ignored, but predicted.
     assert run.report("torchmetrics").mean_iou == pytest.approx((1 / 3 + 0 + 3 / 4) / 3)
@@ -138,7 +138,7 @@ def test_keras_keeps_an_ignored_class_in_the_mean(keras_mean_iou, ignore):
     rng = np.random.default_rng(ignore)
     truth, pred = rng.integers(0, 3, (2, 1, 30))
     theirs = keras_mean_iou([np.where(truth == ignore, IGNORED, truth)], [pred], 3)["mean_iou"]
-    with pytest.warns(UserWarning, match="ignored values belong to the declared class"):
+    with pytest.warns(UserWarning, match="ignore includes values of the declared class"):
         matrix = segiou.ConfusionMatrix(3, ignore=ignore).update(truth, pred)
     assert matrix.mean_iou("keras") == pytest.approx(theirs, abs=SINGLE)
 

@@ -137,7 +137,7 @@ def test_folders_as_they_are_published(tmp_path):
 
 def test_files_of_points_that_are_cut_off(tmp_path):
     (tmp_path / "a.label").write_bytes(bytes(7))
-    with pytest.raises(MaskError, match="7 bytes are no whole number of points"):
+    with pytest.raises(MaskError, match="7 bytes is not a multiple of 4"):
         read_mask(tmp_path / "a.label")
     (tmp_path / "a_lidarseg.bin").write_bytes(b"")
     with pytest.raises(MaskError, match="is empty"):

@@ -107,7 +107,7 @@ def test_metrics_reloaded_averages_cases_and_counts_dice_of_nothing_1():
     for name, value in (("dice", report.mean_dice), ("iou", report.mean_iou)):
         found = run.intervals(name, protocol="metricsreloaded", resamples=50).overall.value
         assert found == pytest.approx(value)
-    assert "for Dice count 1" in load_protocol("metricsreloaded").description
+    assert "Dice: count as 1" in load_protocol("metricsreloaded").description
 
 
 def test_kits_has_its_own_tolerances_and_the_protocol_chooses_the_convention(tmp_path):
