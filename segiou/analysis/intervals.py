@@ -350,7 +350,7 @@ def confidence_intervals(
     >>> found.overall.name, round(found.overall.value, 4), found.unit, found.units
     ('mean IoU', 0.6605, 'image', 4)
     >>> round(found.overall.low, 3), round(found.overall.high, 3)
-    (0.347, 0.866)
+    (0.461, 0.869)
     """
     check_method(method, level)
     if method != "jackknife":
