@@ -52,7 +52,7 @@ class Evaluator:
     >>> for truth, pred in [([[0, 1]], [[0, 1]]), ([[1, 1]], [[1, 0]])]:
     ...     _ = evaluator.update(truth, pred)
     >>> evaluator.scores()["pq"], len(evaluator)
-    (0.25, 2)
+    (0.5833333333333333, 2)
     """
 
     def __init__(
