@@ -310,6 +310,38 @@ class Encoding:
             return self.tally(table)
         return self._count_few(truth, pred, mask)
 
+    def count_shared(
+        self, truth: NDArray[Any], pred: NDArray[Any], pixels: NDArray[np.int64]
+    ) -> ConfusionCounts | None:
+        """Count pairs of labels that several pixels share; None where :meth:`count` raises.
+
+        Parameters
+        ----------
+        truth, pred : ndarray of int, shape (P,)
+            Labels.
+        pixels : ndarray of int64, shape (P,)
+            Pixels of each pair.
+
+        Returns
+        -------
+        ConfusionCounts or None
+        """
+        rows, columns = self.truth.codes_of(truth), self.pred.codes_of(pred)
+        unassigned = (rows < self.num_classes) & (columns == self.num_classes)
+        if (rows > self.num_classes).any() or (self.unassigned == "error" and unassigned.any()):
+            return None
+        if self.num_classes <= _DENSE_CLASSES:
+            table = self.empty_table()
+            np.add.at(table, (rows, columns), pixels)
+            return self.tally(table)
+        kept = rows < self.num_classes
+        cells = rows.astype(np.int64) * (self.num_classes + 1) + columns
+        indices, places = np.unique(cells[kept], return_inverse=True)
+        values = np.zeros(len(indices), np.int64)
+        np.add.at(values, places, pixels[kept])
+        ignored = int(pixels[~kept].sum())
+        return SparseConfusionCounts(self.num_classes, Cells(indices, values, ignored))
+
     def _count_few(self, truth: Any, pred: Any, mask: Any) -> ConfusionCounts:
         """Count with time and memory that depend only on the classes that occur."""
         mask, pred = with_dimensions_of(truth, mask), with_dimensions_of(truth, pred)

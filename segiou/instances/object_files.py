@@ -20,6 +20,7 @@ from segiou._support.arguments import (
 )
 from segiou._support.files import Stamp, read_json
 from segiou._support.text import digits, listed
+from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.objects import (
     NO_OBJECT,
     id_areas,
@@ -32,6 +33,7 @@ from segiou.instances.panoptic import PROTOCOLS, Matches, PanopticCounts
 from segiou.instances.weighted import cityscapes_things
 from segiou.labels.class_options import ClassOptions, class_indices, class_word
 from segiou.labels.label_set import LabelSet
+from segiou.masks.colors import packed
 from segiou.masks.read import MaskError, RawMask, open_mask
 from segiou.masks.segment_files import ImageSegments, load_segments, png_path
 from segiou.masks.sources import stamp_of
@@ -44,16 +46,29 @@ _SOURCES = ("components", "coco", "cityscapes", "kitti")
 
 
 class ObjectMask(NamedTuple):
-    """Class value and object id of each pixel, the ids of crowds, and the file."""
+    """Class value and object id of each pixel, the ids of crowds, and the file.
 
-    classes: NDArray[Any]
+    The classes may follow from the ids instead: class value by id. If pixels are
+    given, each entry of the arrays stands for that many.
+    """
+
+    classes: Any
     ids: NDArray[Any]
     crowd: tuple[int, ...] = ()
     path: str = ""
+    pixels: NDArray[np.int64] | None = None
 
     def resized(self, shape: tuple[int, ...]) -> ObjectMask:
         """The same at a different size, by nearest-neighbour sampling."""
-        return self._replace(classes=resized(self.classes, shape), ids=resized(self.ids, shape))
+        by_id = isinstance(self.classes, Mapping)
+        classes = self.classes if by_id else resized(self.classes, shape)
+        return self._replace(classes=classes, ids=resized(self.ids, shape))
+
+    def whole(self) -> ObjectMask:
+        """The same with the class value of each pixel."""
+        if not isinstance(self.classes, Mapping):
+            return self
+        return self._replace(classes=mapped(self.ids, self.classes))
 
 
 #: Per side: the number (from 1) of the object at each pixel; and for each object its outcome
@@ -245,6 +260,36 @@ class ObjectOptions(Measure):
         classes = np.where(ids >= 1000, ids // 1000, ids)
         return ObjectMask(classes, ids.clip(0), tuple(range(1, 1000)), path)
 
+    def shared(
+        self, truth: ObjectMask | None, pred: ObjectMask | None
+    ) -> tuple[ObjectMask, ObjectMask] | None:
+        """Both sides with one entry per pair of ids.
+
+        Parameters
+        ----------
+        truth, pred : ObjectMask, optional
+            Objects of both sides.
+
+        Returns
+        -------
+        tuple of ObjectMask or None
+            None unless classes follow from ids.
+        """
+        if truth is None or pred is None:
+            return None
+        if not (isinstance(truth.classes, Mapping) and isinstance(pred.classes, Mapping)):
+            return None
+        in_truth, in_pred, pixels = count_id_pairs(truth.ids, pred.ids)
+        first, second = (
+            side._replace(
+                classes=np.array([*map(side.classes.__getitem__, ids.tolist())], np.int64),
+                ids=ids,
+                pixels=pixels,
+            )
+            for side, ids in ((truth, in_truth), (pred, in_pred))
+        )
+        return first, second
+
     def stamp(self, own: Stamp, path: str) -> Stamp:
         """Stamp of a file joined with that of COCO's annotations next to its folder.
 
@@ -284,14 +329,32 @@ class ObjectOptions(Measure):
         -------
         PanopticCounts
         """
-        return counts.add(self._matched(counts, truth, pred, spacing, mask)[1])
+        return counts.add(self.matches(counts, truth, pred, mask, spacing))
+
+    def matches(
+        self, counts: PanopticCounts, truth: Any, pred: Any, mask: Any = None, spacing: Any = None
+    ) -> Matches:
+        """Match the objects of a pair without counting them.
+
+        Parameters
+        ----------
+        counts : PanopticCounts
+            The classes and the protocol.
+        truth, pred, mask, spacing
+            As for :meth:`count`.
+
+        Returns
+        -------
+        Matches
+        """
+        return self._matched(counts, truth, pred, spacing, mask)[1]
 
     def _matched(
         self, counts: PanopticCounts, truth: Any, pred: Any, spacing: Any, mask: Any = None
     ) -> tuple[tuple[ObjectMask, ObjectMask], Matches]:
         """The objects of both sides (components, for class maps) and their matches."""
-        first = self._objects(truth, _things(counts, counts.labels), spacing)
-        second = self._objects(pred, _things(counts, counts.pred_labels), spacing)
+        first = self._objects(truth, counts, counts.labels, spacing)
+        second = self._objects(pred, counts, counts.pred_labels, spacing)
         if self.source == "cityscapes":
             _check_numbered(counts, second)
         if mask is not None:
@@ -306,13 +369,18 @@ class ObjectOptions(Measure):
             _check_categories(first, counts.labels, counts)
             _check_categories(second, counts.pred_labels, counts)
         # As in panopticapi, each segment that COCO's annotations list is matched, stuff included.
-        found = counts.matches(first[:2], second[:2], first.crowd, split_stuff=is_coco)
+        found = counts.matches(
+            first[:2], second[:2], first.crowd, split_stuff=is_coco, pixels=first.pixels
+        )
         return (first, second), found
 
-    def _objects(self, side: Any, things: Mapping[str, Sequence[int]], spacing: Any) -> ObjectMask:
+    def _objects(
+        self, side: Any, counts: PanopticCounts, labels: LabelSet, spacing: Any
+    ) -> ObjectMask:
         """An object mask unchanged, or the components of a class map; small ones are void."""
         if isinstance(side, ObjectMask):
-            return side
+            return side.whole()
+        things = _things(counts, labels)
         how: Any = {"connectivity": self.connectivity, "merge": self.merge}
         if isinstance(self.min_size, str):
             how["spacing"] = self.spacing or spacing
@@ -403,12 +471,11 @@ def _of_coco(raw: RawMask, path: str) -> ObjectMask:
         raw = open_mask(png_path(image, file))
     if not raw.is_color:
         raise _no_ids(path, "coco", raw)
-    wide = raw.values.astype(np.uint32)
-    ids = wide[..., 0] | wide[..., 1] << 8 | wide[..., 2] << 16
+    ids = packed(raw.values)
     segments = _checked(path, image, {i: n for i, n in id_areas(ids).items() if i})
     values = {i: part["category_id"] for i, part in segments.items()}
     crowd = tuple(number for number, part in segments.items() if part.get("iscrowd"))
-    return ObjectMask(mapped(ids, {0: contents.free, **values}), ids, crowd, path)
+    return ObjectMask({0: contents.free, **values}, ids, crowd, path)
 
 
 def _checked(

@@ -63,10 +63,14 @@ class ObjectPlan(Plan):
     def count(self, pair: MaskPair) -> Parts:
         """Match the objects of a pair."""
         sides = pair.ids[0] or pair.truth, pair.ids[1] or pair.pred
-        nothing = self.measure.empty(self._scored)
-        found = self.measure.count(nothing, *sides, pair.mask, pair.spacing)
-        overlaps = np.repeat(found.overlaps[:, :3], found.overlaps[:, 3], axis=0)
-        return Parts.of(self.layout, detections=found.detections, overlaps=overlaps)
+        found = self.measure.matches(self._nothing, *sides, pair.mask, pair.spacing)
+        rows = found.overlaps[np.lexsort(found.overlaps.T[::-1])]
+        return Parts.of(self.layout, detections=self._nothing.outcomes(found), overlaps=rows)
+
+    @cached_property
+    def _nothing(self) -> PanopticCounts:
+        """Empty counts, which match the objects of every pair."""
+        return self.measure.empty(self._scored)
 
     def check(self, parts: Parts) -> None:
         """Reject impossible matches."""

@@ -9,6 +9,7 @@ import unicodedata
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain, compress
 from threading import RLock
 from typing import Any, ClassVar, Self
@@ -249,6 +250,7 @@ class ObjectCounts(Accumulator):
         self._start(classes, things, **own)
 
     def _start(self, classes: ClassOptions, things: Iterable[int | str] | None = None) -> None:
+        vars(self).pop("_encoding", None)
         self._things = np.full(classes.num_classes, things is None)
         if things is not None:
             self._things[[*class_indices("things", classes.labels, things)]] = True
@@ -326,10 +328,14 @@ class ObjectCounts(Accumulator):
         """True for the classes that have objects, (C,)."""
         return self._things.copy()
 
+    @cached_property
+    def _encoding(self) -> Encoding:
+        return Encoding.of_classes(self._classes)
+
     def _class_indices(self, values: Ids, name: str) -> Ints:
         """Class index of each value; ``name`` is the argument that the values come from."""
         is_pred = name.startswith("pred")
-        encoding = Encoding.of_classes(self._classes)
+        encoding = self._encoding
         codes = (encoding.pred if is_pred else encoding.truth).codes_of(values).astype(np.int64)
         classes = np.where(codes < self.num_classes, codes, VOID)
         unknown = {*values[classes == VOID].tolist()}.difference(self._classes.ignore, [NO_OBJECT])

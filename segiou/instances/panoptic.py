@@ -220,7 +220,13 @@ class PanopticCounts(ObjectCounts):
         return self.add(self.matches((truth_classes, truth_ids), (pred_classes, pred_ids), crowd))
 
     def matches(
-        self, truth: Layers, pred: Layers, crowd: Iterable[int], *, split_stuff: bool = False
+        self,
+        truth: Layers,
+        pred: Layers,
+        crowd: Iterable[int],
+        *,
+        split_stuff: bool = False,
+        pixels: Ints | None = None,
     ) -> Matches:
         """Match the segments of one image without counting them.
 
@@ -232,16 +238,20 @@ class PanopticCounts(ObjectCounts):
             Truth ids that are crowds.
         split_stuff : bool
             Whether the segments of a stuff class are matched one by one.
+        pixels : ndarray of int64, optional
+            Pixels that each entry stands for; one by default.
 
         Returns
         -------
         Matches
         """
-        first = pack_ids(*truth, ("truth_classes", "truth_ids"))
-        second = pack_ids(*pred, ("pred_classes", "pred_ids"))
-        in_truth, in_pred, pixels = count_id_pairs(first, second)
-        in_truth = self._segments(0, in_truth, split_stuff)
-        in_pred = self._segments(1, in_pred, split_stuff)
+        codes: Any = [
+            pack_ids(*truth, ("truth_classes", "truth_ids")),
+            pack_ids(*pred, ("pred_classes", "pred_ids")),
+        ]
+        if pixels is None:
+            *codes, pixels = count_id_pairs(*codes)
+        in_truth, in_pred = (self._segments(k, c, split_stuff) for k, c in enumerate(codes))
         return self._match(in_truth, in_pred, pixels, crowd)
 
     def _segments(self, side: int, codes: NDArray[Any], split_stuff: bool = False) -> Ints:
@@ -302,11 +312,25 @@ class PanopticCounts(ObjectCounts):
         -------
         Self
         """
+        return self._count(self.outcomes(matches), matches.overlaps)
+
+    def outcomes(self, matches: Matches) -> Ints:
+        """TP, FP and FN of each class in an image.
+
+        Parameters
+        ----------
+        matches : Matches
+            Result of :meth:`matches`.
+
+        Returns
+        -------
+        ndarray of int64, shape (C, 3)
+        """
         truth, pred = matches.rows
         chosen = (truth, 1), (pred, 2), (truth, 2)
         columns = [side[side[:, 0] == outcome, 1] for side, outcome in chosen]
         counts = [np.bincount(column, minlength=self.num_classes) for column in columns]
-        return self._count(np.stack(counts, axis=1), matches.overlaps)
+        return np.stack(counts, axis=1)
 
     @property
     def pred_labels(self) -> LabelSet:

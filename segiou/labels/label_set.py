@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from numbers import Integral
 from pathlib import Path
@@ -169,12 +169,12 @@ class LabelSet:
         """Number of classes."""
         return len(self.classes)
 
-    @property
+    @cached_property
     def class_names(self) -> tuple[str, ...]:
         """Names of the classes, in order."""
         return tuple(c.name for c in self.classes)
 
-    @property
+    @cached_property
     def class_values(self) -> tuple[tuple[int, ...], ...]:
         """File values of each class, in order."""
         return tuple(c.values for c in self.classes)

@@ -91,9 +91,8 @@ static PyObject *as_result(const File *file)
     long long modified = nanoseconds(file->found.st_mtim);
     if (!file->is_decoded)
         return Py_BuildValue("y#nL", file->content, size, size, modified);
-    const Raster *raster = &file->image.raster;
-    return Py_BuildValue("(nnns)nL", (Py_ssize_t)file->offset, (Py_ssize_t)raster->height,
-                         (Py_ssize_t)raster->width, file->image.mode, size, modified);
+    return Py_BuildValue("(nnns)nL", (Py_ssize_t)file->offset, (Py_ssize_t)file->image.height,
+                         (Py_ssize_t)file->image.width, file->image.mode, size, modified);
 }
 
 /* -1 if an object is not a path; paths that no file can have stay NULL. */
@@ -136,16 +135,17 @@ static PyObject *read_small(PyObject *module, PyObject *args)
     if (files != NULL && encode_paths(paths, files, count) == 0) {
         Py_BEGIN_ALLOW_THREADS
         PngReader *reader = open_reader();
-        size_t used = 0; /* by pixels */
+        size_t room = (size_t)memory.len;
+        size_t used = 0; /* by pixels, aligned for those of colours */
         for (File *file = files; file < files + count; file++) {
             if (file->name != NULL)
                 file->content = read_plain(file->name, tick, &file->found);
             file->offset = used;
-            file->is_decoded = reader != NULL && file->content != NULL &&
+            file->is_decoded = reader != NULL && file->content != NULL && used < room &&
                 read_png(reader, (const uint8_t *)file->content, (size_t)file->found.st_size,
-                         (size_t)memory.len - used, (uint8_t *)memory.buf + used, &file->image);
+                         room - used, (uint8_t *)memory.buf + used, &file->image);
             if (file->is_decoded)
-                used += file->image.raster.height * file->image.raster.width;
+                used += (file->image.height * file->image.width * file->image.pixel_bytes + 3) / 4 * 4;
         }
         close_reader(reader);
         Py_END_ALLOW_THREADS
@@ -167,8 +167,9 @@ PyDoc_STRVAR(read_small_doc,
              "For each path: content, size and modification time in ns of a regular file of at\n"
              "most 256 KiB that was written at least `tick` ns ago and does not change\n"
              "meanwhile. None for all other files and on errors.\n\n"
-             "pixels: memory for the pixels of plain PNG files, one byte each.\n"
-             "Decoded files have (offset in pixels, height, width, Pillow mode) as content.");
+             "pixels: memory for the pixels of plain PNG files, one byte each or, for colours,\n"
+             "uint32: red + 256 green + 65536 blue. Decoded files have (offset in bytes, height,\n"
+             "width, Pillow mode) as content.");
 
 #endif
 

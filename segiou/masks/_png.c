@@ -23,16 +23,15 @@ decode_file(PyObject *Py_UNUSED(module), PyObject *args)
     if (!done) {
         return Py_NewRef(Py_None);
     }
-    return Py_BuildValue("nns", (Py_ssize_t)image.raster.height, (Py_ssize_t)image.raster.width,
-                         image.mode);
+    return Py_BuildValue("nns", (Py_ssize_t)image.height, (Py_ssize_t)image.width, image.mode);
 }
 
 PyDoc_STRVAR(read_png_doc,
 "read_png(file, memory, /)\n--\n\n"
-"Decode a plain PNG file: one byte per pixel, at the beginning of memory.\n\n"
+"Decode a plain PNG file at the beginning of memory: one byte per pixel, or for colours\n"
+"an aligned uint32 each, red + 256 green + 65536 blue.\n\n"
 "Height, width and Pillow's mode; None where the file is not plain, is damaged, or\n"
-"needs more memory: for its pixels, or its rows with a filter byte each and 16 bytes,\n"
-"whichever is more, and 16 bytes.");
+"needs more memory: for its pixels and 64 bytes.");
 
 static PyMethodDef methods[] = {
     {"read_png", decode_file, METH_VARARGS, read_png_doc},

@@ -1,10 +1,10 @@
-/* The pixels of a plain PNG file: grey or palette, up to eight bits, not interlaced, and with no
- * chunk that could change how the pixels look or upset Pillow, which judges every other file. */
+/* The pixels of a plain PNG file: grey or palette of up to eight bits, or colours of eight bits, not
+ * interlaced, and with no chunk that could change how the pixels look or upset Pillow, which judges
+ * every other file. */
 #ifndef SEGIOU_PNG_FILE_H
 #define SEGIOU_PNG_FILE_H
 
-#include "_png_inflate.h"
-#include "_png_rows.h"
+#include "_png_ids.h"
 
 #define HEADER_BYTES 33
 #define CHUNK_BYTES 12   /* of length, name and checksum */
@@ -21,15 +21,17 @@ typedef struct {
 /* What reading a file needs; one serves any number of files, in one thread. */
 typedef struct {
     Codes codes;
-    Room stream, lines; /* the deflated pixels; two rows */
+    Room stream, buffer, lines; /* the deflated pixels; inflated pieces; two rows */
     int texts;
-    uint8_t text[MOST_TEXT + SPARE];
 } PngReader;
 
 typedef struct {
-    Raster raster;
-    const char *mode;   /* Pillow's */
-    size_t stream_size, rows_size;
+    size_t width, height;
+    size_t row_bytes;     /* without the filter byte */
+    size_t pixel_bytes;   /* 1, or 4 for colours */
+    unsigned depth, scale; /* bits per pixel, and what a packed sample is multiplied by */
+    const char *mode;     /* Pillow's */
+    size_t stream_size;
 } PngImage;
 
 /* CRC-32 of every byte with up to seven zeros behind it. */
@@ -60,7 +62,7 @@ open_reader(void)
 {
     PngReader *reader = malloc(sizeof *reader);
     if (reader != NULL) {
-        reader->stream = reader->lines = (Room){NULL, 0};
+        reader->stream = reader->buffer = reader->lines = (Room){NULL, 0};
     }
     return reader;
 }
@@ -70,6 +72,7 @@ close_reader(PngReader *reader)
 {
     if (reader != NULL) {
         free(reader->stream.bytes);
+        free(reader->buffer.bytes);
         free(reader->lines.bytes);
         free(reader);
     }
@@ -126,22 +129,50 @@ read_header(const uint8_t *file, size_t size, size_t room, PngImage *image)
     }
     uint32_t width = read_big_endian(file + 16), height = read_big_endian(file + 20);
     unsigned depth = file[24], color = file[25];
+    int is_color = color == 2 && depth == 8, is_palette = color == 3;
     if (width == 0 || height == 0 || height > room / width || depth > 8 || !scales[depth]
-        || (color != 0 && color != 3) || file[26] || file[27] || file[28]) {
+        || (color != 0 && !is_color && !is_palette) || file[26] || file[27] || file[28]) {
         return 0;
     }
-    int is_palette = color == 3;
-    image->raster = (Raster){width, height, depth, is_palette ? 1 : scales[depth]};
-    image->mode = is_palette ? "P" : depth == 1 ? "1" : "L";
-    image->rows_size = height * (count_row_bytes(image->raster) + 1);
-    return find_start(image->raster) + image->rows_size + SPARE <= room;
+    image->width = width;
+    image->height = height;
+    image->depth = depth;
+    image->scale = is_palette ? 1 : scales[depth];
+    image->mode = is_color ? "RGB" : is_palette ? "P" : depth == 1 ? "1" : "L";
+    image->pixel_bytes = is_color ? 4 : 1;
+    image->row_bytes = is_color ? 3 * image->width : image->width / 8 * depth
+        + (image->width % 8 * depth + 7) / 8;
+    return room >= BLOCK && height <= (room - BLOCK) / image->pixel_bytes / width;
+}
+
+/* Counts the bytes of a text. */
+static const uint8_t *
+skip_text(void *sink, const uint8_t *from, const uint8_t *to)
+{
+    size_t *length = sink;
+    *length += (size_t)(to - from);
+    return *length <= MOST_TEXT ? to : NULL;
+}
+
+/* Whether a deflated text is short; it is copied behind the pixels joined so far. */
+static int
+is_short_text(PngReader *reader, size_t joined, const uint8_t *deflated, size_t size)
+{
+    uint8_t *stream = reader->stream.bytes + joined;
+    size_t length = 0;
+    memcpy(stream, deflated, size);
+    memset(stream + size, 0, READ_BEHIND);
+    return make_room(&reader->buffer, buffer_bytes(0))
+        && inflate(stream, size, &reader->codes, reader->buffer.bytes, buffer_bytes(0),
+                   skip_text, &length);
 }
 
 /* Whether a text or profile is short, also unpacked, and has a keyword that Pillow cannot take
  * for one of its own facts: it keeps both together, and a text called `interlace` really changes
  * how it reads the pixels. */
 static int
-is_harmless_text(PngReader *reader, const uint8_t *name, const uint8_t *body, size_t length)
+is_harmless_text(PngReader *reader, size_t joined, const uint8_t *name, const uint8_t *body,
+                 size_t length)
 {
     const uint8_t *end = body + length, *rest = memchr(body, 0, length);
     int is_fact = 1, is_deflated = memcmp(name, "tEXt", 4) != 0;
@@ -168,15 +199,15 @@ is_harmless_text(PngReader *reader, const uint8_t *name, const uint8_t *body, si
     } else if (is_deflated && (rest == end || *rest++ != 0)) {
         return 0;
     }
-    size_t left = (size_t)(end - rest), found;
+    size_t left = (size_t)(end - rest);
     return !is_fact
-        && (is_deflated ? inflate(rest, left, &reader->codes, reader->text, MOST_TEXT, &found)
-                        : left <= MOST_TEXT);
+        && (is_deflated ? is_short_text(reader, joined, rest, left) : left <= MOST_TEXT);
 }
 
 /* Whether a chunk may be there and leaves the pixels as they are. */
 static int
-is_harmless(PngReader *reader, const uint8_t *name, const uint8_t *body, size_t length)
+is_harmless(PngReader *reader, size_t joined, const uint8_t *name, const uint8_t *body,
+            size_t length)
 {
     enum { TEXT = -1, NEVER = -2 };
     static const struct {
@@ -187,8 +218,9 @@ is_harmless(PngReader *reader, const uint8_t *name, const uint8_t *body, size_t 
                  {"fcTL", NEVER}, {"fdAT", NEVER}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (memcmp(name, known[i].name, 4) == 0) {
-            return known[i].length == TEXT ? is_harmless_text(reader, name, body, length)
-                                           : length == (size_t)known[i].length;
+            return known[i].length == TEXT
+                ? is_harmless_text(reader, joined, name, body, length)
+                : length == (size_t)known[i].length;
         }
     }
     for (int i = 0; i < 4; i++) {
@@ -218,6 +250,7 @@ join_stream(PngReader *reader, const uint8_t *file, size_t size, PngImage *image
         }
         at += CHUNK_BYTES + length;
         if (memcmp(name, "IEND", 4) == 0) {
+            memset(reader->stream.bytes + image->stream_size, 0, READ_BEHIND);
             return length == 0 && at == size && image->stream_size > 0;
         }
         if (memcmp(name, "IDAT", 4) == 0) {
@@ -234,35 +267,91 @@ join_stream(PngReader *reader, const uint8_t *file, size_t size, PngImage *image
             is_plain &= colors <= 256;
         } else if (memcmp(name, "tRNS", 4) == 0) {
             is_plain = !has_begun && !has_alpha
-                && (is_palette ? length > 0 && length <= colors : length == 2);
+                && (is_palette ? length > 0 && length <= colors
+                               : length == (image->pixel_bytes > 1 ? 6 : 2));
             has_alpha = 1;
         } else {
-            is_plain = is_harmless(reader, name, body, length);
+            is_plain = is_harmless(reader, image->stream_size, name, body, length);
         }
     }
     return 0;
 }
 
-/* One byte per pixel at the beginning of `memory`, of which `room` bytes may be written. 0 where
- * the file is not plain, damaged, needs more room or memory ran out; `memory` is then garbage. */
+/* Rows on their way from the stream into the pixels. */
+typedef struct {
+    const PngImage *image;
+    size_t left; /* rows */
+    uint8_t *pixels;
+    uint8_t *above, *line; /* of packed pixels, or above the first row: zeros */
+    uint8_t spread[256 * 8];
+} PngRows;
+
+/* Unfilter one row. 0 where it names no filter. */
+static int
+decode_row(PngRows *rows, const uint8_t *row)
+{
+    const PngImage *image = rows->image;
+    size_t pixels_bytes = image->width * image->pixel_bytes;
+    uint8_t *above = rows->above, *line = rows->pixels;
+    rows->pixels += pixels_bytes;
+    if (image->pixel_bytes > 1) {
+        rows->above = line;
+        return unfilter_colors(row[0], row + 1, (uint32_t *)above, (uint32_t *)line,
+                               image->width);
+    }
+    if (image->depth == 8) {
+        rows->above = line;
+        return unfilter_row(row[0], row + 1, above, line, image->row_bytes);
+    }
+    int done = unfilter_row(row[0], row + 1, above, rows->line, image->row_bytes);
+    spread_row(rows->line, line, image->width, rows->spread, 8 / image->depth);
+    rows->above = rows->line;
+    rows->line = above;
+    return done;
+}
+
+/* A consumer of whole rows. */
+static const uint8_t *
+decode_rows(void *sink, const uint8_t *from, const uint8_t *to)
+{
+    PngRows *rows = sink;
+    size_t size = rows->image->row_bytes + 1;
+    for (; (size_t)(to - from) >= size; from += size) {
+        if (rows->left == 0 || !decode_row(rows, from)) {
+            return NULL;
+        }
+        rows->left--;
+    }
+    return from;
+}
+
+/* Pixels at the beginning of `memory`, of which `room` bytes may be written: one byte each, or
+ * uint32_t for colours, and BLOCK bytes more. 0 where the file is not plain, damaged, needs more
+ * room or memory ran out; `memory` is then garbage. */
 static int
 read_png(PngReader *reader, const uint8_t *file, size_t size, size_t room, uint8_t *memory,
          PngImage *image)
 {
-    if (!read_header(file, size, room, image) || !make_room(&reader->stream, size)
-        || !join_stream(reader, file, size, image)) {
+    if (!read_header(file, size, room, image) || (uintptr_t)memory % image->pixel_bytes
+        || !make_room(&reader->stream, size + READ_BEHIND)
+        || !join_stream(reader, file, size, image)
+        || image->height * (image->row_bytes + 1) / MAX_RATIO > image->stream_size) {
         return 0;
     }
-    uint8_t *rows = memory + find_start(image->raster);
-    size_t two_rows = 2 * count_row_bytes(image->raster), found;
-    if (image->rows_size / MAX_RATIO > image->stream_size
-        || !inflate(reader->stream.bytes, image->stream_size, &reader->codes, rows,
-                    image->rows_size, &found)
-        || found != image->rows_size || !make_room(&reader->lines, two_rows)) {
+    size_t line = image->width * image->pixel_bytes + BLOCK;
+    size_t buffer = buffer_bytes(image->row_bytes + 1);
+    if (!make_room(&reader->lines, 2 * line) || !make_room(&reader->buffer, buffer + BLOCK)) {
         return 0;
     }
-    memset(reader->lines.bytes, 0, two_rows);
-    return decode_rows(rows, memory, reader->lines.bytes, image->raster);
+    memset(reader->lines.bytes, 0, 2 * line);
+    uint8_t *lines = reader->lines.bytes;
+    PngRows rows = {image, image->height, memory, lines, lines + line, {0}};
+    if (image->depth < 8) {
+        fill_spread_table(rows.spread, image->depth, image->scale);
+    }
+    return inflate(reader->stream.bytes, image->stream_size, &reader->codes,
+                   reader->buffer.bytes, buffer, decode_rows, &rows)
+        && rows.left == 0;
 }
 
 #endif

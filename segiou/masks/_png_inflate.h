@@ -1,4 +1,4 @@
-/* Inflate a zlib stream into memory of a known size.
+/* Inflate a zlib stream piece by piece, so that what is done with a piece finds it in the cache.
  *
  * Whatever zlib refuses is refused here, and whatever is rare as well, such as a code that is not
  * complete: then the usual reader has the last word. What is accepted gives the bytes that zlib
@@ -14,70 +14,125 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPARE 16         /* bytes behind the output that may be written as well */
-#define FAST_BITS 10     /* codes up to this length are found by one look into a table */
-#define LONGEST_CODE 15
-#define MOST_BITS 48     /* of a match: two codes, 5 and 13 bits more */
-#define MOST_SYMBOLS 288
-#define NO_SYMBOL 0xFFFFu
+#ifdef __GNUC__
+#define NOT_INLINED __attribute__((noinline))
+#else
+#define NOT_INLINED
+#endif
 
-/* Bits, the first one lowest. Behind the end of the input bits are 0, and `count` falls below 0
- * once such bits are taken. */
+#define READ_BEHIND 64    /* bytes behind a stream that may be read; any content */
+#define WRITTEN_BEHIND 32 /* bytes behind a match that may be written */
+#define MOST_PER_STEP (2 + 258 + WRITTEN_BEHIND) /* two literals and a match */
+#define WINDOW_BYTES 32768 /* no match reaches further back */
+#define PIECE_BYTES 65536  /* with the window, fits into the second cache */
+
+#define LITERAL_BITS 11 /* codes up to this length are found by one look into a table */
+#define DISTANCE_BITS 8
+#define LENGTH_BITS 7
+#define LONGEST_CODE 15
+#define MOST_SYMBOLS 288
+/* Entries of a table and those of its longer codes, by the program `enough` of zlib. */
+#define LITERAL_ENTRIES 2342
+#define DISTANCE_ENTRIES 402
+
+/* Little-endian on all machines; compilers turn it into one load. */
+static inline uint64_t
+load_word(const uint8_t *bytes)
+{
+    return bytes[0] | (uint64_t)bytes[1] << 8 | (uint64_t)bytes[2] << 16
+        | (uint64_t)bytes[3] << 24 | (uint64_t)bytes[4] << 32 | (uint64_t)bytes[5] << 40
+        | (uint64_t)bytes[6] << 48 | (uint64_t)bytes[7] << 56;
+}
+
+/* Bits, the first one lowest; `next` may run ahead of `end`, which is checked now and then. */
 typedef struct {
     const uint8_t *next, *end;
     uint64_t bits;
-    int count;
+    unsigned count;
 } BitReader;
 
-/* Afterwards at least 56 bits are there, or all that are left. */
+/* Afterwards at least 56 bits are there. */
 static inline void
 refill(BitReader *in)
 {
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    if (in->count >= 0 && in->end - in->next >= 8) {
-        uint64_t word;
-        memcpy(&word, in->next, 8);
-        in->bits |= word << in->count;
-        in->next += (63 - in->count) >> 3;
-        in->count |= 56;
-        return;
-    }
-#endif
-    while (in->count >= 0 && in->count <= 56 && in->next < in->end) {
-        in->bits |= (uint64_t)*in->next++ << in->count;
-        in->count += 8;
-    }
+    in->bits |= load_word(in->next) << in->count;
+    in->next += (63 - in->count) >> 3;
+    in->count |= 56;
 }
 
-/* At most 25 bits, which have been refilled. */
 static inline unsigned
 take_bits(BitReader *in, unsigned n)
 {
     unsigned value = (unsigned)(in->bits & ((UINT64_C(1) << n) - 1));
     in->bits >>= n;
-    in->count -= (int)n;
+    in->count -= n;
     return value;
 }
 
-/* To the next whole byte, which becomes `next`. 0 where there were no such bits. */
-static int
+/* Whether bits behind the end were taken: fewer than eight bytes are held back. */
+static inline int
+has_overrun(const BitReader *in)
+{
+    return in->next > in->end + 8;
+}
+
+/* To the next whole byte, which becomes `next`. */
+static void
 give_back(BitReader *in)
 {
-    if (in->count < 0) {
-        return 0;
-    }
     in->next -= in->count / 8;
     in->bits = 0;
     in->count = 0;
-    return 1;
 }
 
-/* A canonical Huffman code. */
+/* An entry holds all that a code means, so that one look decodes it. Its lowest 8 bits are always
+ * the bits to take:
+ *   LITERAL      byte << 16
+ *   a match      base << 16 | bits of the code << 8; the other bits to take add to the base
+ *   UNUSUAL      end of block; with WRONG << 16, a symbol that must not occur
+ *   SUBTABLE     its first entry << 16 | the bits that select one << 8 | UNUSUAL */
+enum { UNUSUAL = 0x8000, SUBTABLE = 0x4000, WRONG = 1 };
+#define LITERAL UINT32_C(0x80000000)
+
 typedef struct {
-    uint16_t fast[1 << FAST_BITS];      /* symbol * 16 + length, or 0 where the code is longer */
-    uint16_t symbols[MOST_SYMBOLS];     /* sorted by their codes */
-    uint16_t counts[LONGEST_CODE + 1];  /* codes of each length */
-} Code;
+    uint32_t literals[LITERAL_ENTRIES]; /* with lengths of matches */
+    uint32_t distances[DISTANCE_ENTRIES];
+} Codes;
+
+static uint32_t
+literal_entry(unsigned symbol)
+{
+    static const uint16_t bases[29] = {3,  4,  5,  6,  7,  8,  9,  10,  11,  13,
+                                       15, 17, 19, 23, 27, 31, 35, 43,  51,  59,
+                                       67, 83, 99, 115, 131, 163, 195, 227, 258};
+    static const uint8_t bits[29] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
+                                     2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
+    if (symbol < 256) {
+        return LITERAL | symbol << 16;
+    }
+    if (symbol == 256) {
+        return UNUSUAL;
+    }
+    return symbol < 286 ? (uint32_t)bases[symbol - 257] << 16 | bits[symbol - 257]
+                        : UNUSUAL | WRONG << 16;
+}
+
+static uint32_t
+distance_entry(unsigned symbol)
+{
+    if (symbol < 4) {
+        return (symbol + 1) << 16 | (symbol < 2 ? 0 : symbol / 2 - 1);
+    }
+    unsigned bits = symbol / 2 - 1;
+    return symbol < 30 ? (((2 + symbol % 2) << bits) + 1) << 16 | bits : UNUSUAL | WRONG << 16;
+}
+
+/* The entry of a symbol whose code has `length` bits in its table. */
+static inline uint32_t
+with_length(uint32_t entry, unsigned length)
+{
+    return entry & (LITERAL | UNUSUAL) ? entry | length : (entry | length << 8) + length;
+}
 
 /* Whether every sequence of bits starts with exactly one code. */
 static int
@@ -93,103 +148,126 @@ is_complete(const uint16_t *counts)
     return left == 0;
 }
 
-static unsigned
-reverse_bits(unsigned code, unsigned length)
+/* The code behind one of `length` bits, whose first bit is lowest: a carry from the other end. */
+static inline unsigned
+next_reversed(unsigned code, unsigned length)
 {
-    unsigned reversed = 0;
-    for (unsigned i = 0; i < length; i++) {
-        reversed |= (code >> i & 1) << (length - 1 - i);
+    unsigned bit = 1u << (length - 1);
+    while (code & bit) {
+        code ^= bit;
+        bit >>= 1;
     }
-    return reversed;
+    return code | bit;
 }
 
-/* From the length of each symbol's code. 0 where the code is not complete. */
-static int
-build_code(Code *code, const uint8_t *lengths, unsigned symbols)
+/* Bits that select an entry of the subtable whose first code has `length` more bits; `counts`
+ * are those of the codes that are left. */
+static unsigned
+subtable_bits(const uint16_t *counts, unsigned length, unsigned table_bits)
 {
-    uint16_t places[LONGEST_CODE + 2] = {0};
-    unsigned next_codes[LONGEST_CODE + 2] = {0};
-    memset(code->counts, 0, sizeof code->counts);
-    memset(code->fast, 0, sizeof code->fast);
-    for (unsigned symbol = 0; symbol < symbols; symbol++) {
-        code->counts[lengths[symbol]]++;
+    int left = 1 << length;
+    while (length + table_bits < LONGEST_CODE
+           && (left -= counts[length + table_bits]) > 0) {
+        length++;
+        left <<= 1;
     }
-    code->counts[0] = 0;
-    if (!is_complete(code->counts)) {
+    return length;
+}
+
+/* The table of a canonical code, from the length of each symbol's code. 0 where the code is not
+ * complete. */
+static NOT_INLINED int
+build_table(uint32_t *table, size_t room, unsigned table_bits, const uint8_t *lengths,
+            unsigned symbols, uint32_t (*entry_of)(unsigned))
+{
+    uint16_t counts[LONGEST_CODE + 1] = {0}, places[LONGEST_CODE + 2] = {0};
+    uint16_t order[MOST_SYMBOLS];
+    for (unsigned symbol = 0; symbol < symbols; symbol++) {
+        counts[lengths[symbol]]++;
+    }
+    counts[0] = 0;
+    if (!is_complete(counts)) {
         return 0;
     }
     for (unsigned length = 1; length <= LONGEST_CODE; length++) {
-        places[length + 1] = (uint16_t)(places[length] + code->counts[length]);
-        next_codes[length + 1] = (next_codes[length] + code->counts[length]) << 1;
+        places[length + 1] = (uint16_t)(places[length] + counts[length]);
     }
     for (unsigned symbol = 0; symbol < symbols; symbol++) {
-        unsigned length = lengths[symbol];
-        if (length == 0) {
-            continue;
+        if (lengths[symbol]) {
+            order[places[lengths[symbol]]++] = (uint16_t)symbol;
         }
-        code->symbols[places[length]++] = (uint16_t)symbol;
-        unsigned reversed = reverse_bits(next_codes[length]++, length);
-        for (; length <= FAST_BITS && reversed < 1u << FAST_BITS; reversed += 1u << length) {
-            code->fast[reversed] = (uint16_t)(symbol << 4 | length);
+    }
+    const uint16_t *symbol = order;
+    unsigned code = 0;
+    size_t table_size = (size_t)1 << table_bits;
+    /* Short codes fill the front of the table, which is doubled for each further bit. */
+    for (unsigned length = 1; length <= table_bits; length++) {
+        if (symbol > order) {
+            size_t filled = (size_t)1 << (length - 1);
+            memcpy(table + filled, table, filled * sizeof *table);
+        }
+        for (; counts[length] > 0; counts[length]--) {
+            table[code] = with_length(entry_of(*symbol++), length);
+            code = next_reversed(code, length);
+        }
+    }
+    size_t used = table_size, start = 0;
+    unsigned prefix = ~0u, bits = 0;
+    for (unsigned length = table_bits + 1; length <= LONGEST_CODE; length++) {
+        for (; counts[length] > 0; counts[length]--) {
+            unsigned own = length - table_bits;
+            if ((code & (table_size - 1)) != prefix) {
+                prefix = code & (unsigned)(table_size - 1);
+                bits = subtable_bits(counts, own, table_bits);
+                start = used;
+                used += (size_t)1 << bits;
+                if (used > room) {
+                    return 0;
+                }
+                table[prefix] = (uint32_t)start << 16 | UNUSUAL | SUBTABLE | bits << 8
+                    | table_bits;
+            }
+            uint32_t entry = with_length(entry_of(*symbol++), own);
+            for (size_t i = code >> table_bits; i < (size_t)1 << bits; i += (size_t)1 << own) {
+                table[start + i] = entry;
+            }
+            code = next_reversed(code, length);
         }
     }
     return 1;
 }
 
-/* Bit by bit: first and place are those of the codes of the length that is looked at. */
-static unsigned
-take_long_symbol(BitReader *in, const Code *code)
+static int
+build_codes(Codes *codes, const uint8_t *lengths, unsigned literals, unsigned distances)
 {
-    unsigned bits = 0, first = 0, place = 0;
-    for (unsigned length = 1; length <= LONGEST_CODE; length++) {
-        bits = bits << 1 | take_bits(in, 1);
-        unsigned count = code->counts[length];
-        if (bits - first < count) {
-            return code->symbols[place + (bits - first)];
-        }
-        place += count;
-        first = (first + count) << 1;
-    }
-    return NO_SYMBOL;
+    return build_table(codes->literals, LITERAL_ENTRIES, LITERAL_BITS, lengths, literals,
+                       literal_entry)
+        && build_table(codes->distances, DISTANCE_ENTRIES, DISTANCE_BITS, lengths + literals,
+                       distances, distance_entry);
 }
-
-static inline unsigned
-take_symbol(BitReader *in, const Code *code)
-{
-    unsigned entry = code->fast[in->bits & ((1u << FAST_BITS) - 1)];
-    if (entry == 0) {
-        return take_long_symbol(in, code);
-    }
-    take_bits(in, entry & 15);
-    return entry >> 4;
-}
-
-/* The codes of one block: literals with lengths of matches, and their distances. */
-typedef struct {
-    Code literals, distances;
-} Codes;
 
 static int
 build_fixed_codes(Codes *codes)
 {
-    uint8_t lengths[MOST_SYMBOLS];
+    uint8_t lengths[MOST_SYMBOLS + 32];
     memset(lengths, 8, 144);
     memset(lengths + 144, 9, 112);
     memset(lengths + 256, 7, 24);
     memset(lengths + 280, 8, 8);
-    int done = build_code(&codes->literals, lengths, 288);
-    memset(lengths, 5, 32);
-    return done && build_code(&codes->distances, lengths, 32);
+    memset(lengths + MOST_SYMBOLS, 5, 32);
+    return build_codes(codes, lengths, MOST_SYMBOLS, 32);
 }
 
 /* The lengths of both codes, which are coded themselves. 0 where they are wrong. */
 static int
-take_lengths(BitReader *in, const Code *code, uint8_t *lengths, unsigned symbols)
+take_lengths(BitReader *in, const uint32_t *table, uint8_t *lengths, unsigned symbols)
 {
     unsigned n = 0;
     while (n < symbols) {
         refill(in);
-        unsigned symbol = take_symbol(in, code), repeats = 1, length = symbol;
+        uint32_t entry = table[in->bits & ((1u << LENGTH_BITS) - 1)];
+        take_bits(in, entry & 255);
+        unsigned symbol = entry >> 16 & 255, repeats = 1, length = symbol;
         if (symbol == 16) {
             if (n == 0) {
                 return 0;
@@ -203,7 +281,7 @@ take_lengths(BitReader *in, const Code *code, uint8_t *lengths, unsigned symbols
             length = 0;
             repeats = 11 + take_bits(in, 7);
         }
-        if (symbol > 18 || in->count < 0 || repeats > symbols - n) {
+        if (has_overrun(in) || repeats > symbols - n) {
             return 0;
         }
         memset(lengths + n, (int)length, repeats);
@@ -225,129 +303,11 @@ build_dynamic_codes(BitReader *in, Codes *codes)
         refill(in);
         code_lengths[order[i]] = (uint8_t)take_bits(in, 3);
     }
-    return literals <= 286 && distances <= 30 && build_code(&codes->literals, code_lengths, 19)
-        && take_lengths(in, &codes->literals, lengths, literals + distances)
-        && lengths[256] != 0 && build_code(&codes->literals, lengths, literals)
-        && build_code(&codes->distances, lengths + literals, distances);
-}
-
-/* Where the bytes go. */
-typedef struct {
-    uint8_t *start, *next, *end;
-    size_t window; /* no match reaches further back */
-} Output;
-
-/* May write SPARE bytes more. */
-static inline void
-copy_match(uint8_t *to, size_t distance, size_t length)
-{
-    const uint8_t *from = to - distance;
-    if (distance == 1) {
-        memset(to, *from, length);
-    } else if (distance >= SPARE) {
-        for (size_t i = 0; i < length; i += SPARE) {
-            memcpy(to + i, from + i, SPARE);
-        }
-    } else {
-        for (size_t i = 0; i < length; i++) {
-            to[i] = from[i];
-        }
-    }
-}
-
-/* The match whose length has this symbol. 0 where it cannot be. */
-static inline int
-take_match(BitReader *in, const Code *distances, Output *out, unsigned symbol)
-{
-    static const uint16_t lengths[29] = {3,  4,  5,  6,  7,  8,  9,  10, 11,  13,
-                                         15, 17, 19, 23, 27, 31, 35, 43, 51,  59,
-                                         67, 83, 99, 115, 131, 163, 195, 227, 258};
-    static const uint8_t length_bits[29] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
-                                            2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
-    static const uint16_t starts[30] = {1,   2,   3,   4,   5,   7,    9,    13,   17,   25,
-                                        33,  49,  65,  97,  129, 193,  257,  385,  513,  769,
-                                        1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385,
-                                        24577};
-    if (symbol > 285) {
-        return 0;
-    }
-    size_t length = lengths[symbol - 257] + take_bits(in, length_bits[symbol - 257]);
-    unsigned far = take_symbol(in, distances);
-    if (far >= 30) {
-        return 0;
-    }
-    size_t distance = starts[far] + take_bits(in, far < 2 ? 0 : far / 2 - 1);
-    if (distance > (size_t)(out->next - out->start) || distance > out->window
-        || length > (size_t)(out->end - out->next)) {
-        return 0;
-    }
-    copy_match(out->next, distance, length);
-    out->next += length;
-    return 1;
-}
-
-static int
-inflate_coded(BitReader *in, const Codes *codes, Output *out)
-{
-    while (in->count >= 0) {
-        if (in->count < MOST_BITS) {
-            refill(in);
-        }
-        unsigned symbol = take_symbol(in, &codes->literals);
-        if (symbol < 256) {
-            if (out->next == out->end) {
-                return 0;
-            }
-            *out->next++ = (uint8_t)symbol;
-        } else if (symbol == 256) {
-            return in->count >= 0;
-        } else if (!take_match(in, &codes->distances, out, symbol)) {
-            return 0;
-        }
-    }
-    return 0;
-}
-
-static int
-copy_stored(BitReader *in, Output *out)
-{
-    if (!give_back(in) || in->end - in->next < 4) {
-        return 0;
-    }
-    size_t size = in->next[0] | (size_t)in->next[1] << 8;
-    size_t inverse = in->next[2] | (size_t)in->next[3] << 8;
-    in->next += 4;
-    if ((size ^ inverse) != 0xFFFF || size > (size_t)(in->end - in->next)
-        || size > (size_t)(out->end - out->next)) {
-        return 0;
-    }
-    memcpy(out->next, in->next, size);
-    in->next += size;
-    out->next += size;
-    return 1;
-}
-
-/* 0 where a block is wrong, or the output too short for it. */
-static int
-inflate_blocks(BitReader *in, Codes *codes, Output *out)
-{
-    unsigned is_last = 0;
-    while (!is_last) {
-        refill(in);
-        is_last = take_bits(in, 1);
-        unsigned kind = take_bits(in, 2);
-        int done = in->count >= 0;
-        if (done && kind == 0) {
-            done = copy_stored(in, out);
-        } else if (done && kind < 3) {
-            done = (kind == 1 ? build_fixed_codes(codes) : build_dynamic_codes(in, codes))
-                && inflate_coded(in, codes, out);
-        }
-        if (!done || kind == 3) {
-            return 0;
-        }
-    }
-    return 1;
+    return literals <= 286 && distances <= 30
+        && build_table(codes->literals, LITERAL_ENTRIES, LENGTH_BITS, code_lengths, 19,
+                       literal_entry)
+        && take_lengths(in, codes->literals, lengths, literals + distances)
+        && lengths[256] != 0 && build_codes(codes, lengths, literals, distances);
 }
 
 #define COLUMNS 32
@@ -357,13 +317,10 @@ inflate_blocks(BitReader *in, Codes *codes, Output *out)
 /* Adler-32, by columns, so that compilers turn it into vector additions: every byte counts once
  * in the low sum, and in the high one as often as there are bytes from it on. Inside a larger
  * function GCC keeps the sums in memory, which takes twice as long. */
-#ifdef __GNUC__
-__attribute__((noinline))
-#endif
-static uint32_t
-checksum(const uint8_t *bytes, size_t size)
+static NOT_INLINED uint32_t
+add_to_checksum(uint32_t sum, const uint8_t *bytes, size_t size)
 {
-    uint64_t low = 1, high = 0;
+    uint64_t low = sum & 0xFFFF, high = sum >> 16;
     while (size >= COLUMNS) {
         size_t rows = size / COLUMNS < ROWS ? size / COLUMNS : ROWS;
         uint16_t sums[COLUMNS] = {0};
@@ -390,25 +347,230 @@ checksum(const uint8_t *bytes, size_t size)
     return (uint32_t)(high % MODULUS) << 16 | (uint32_t)(low % MODULUS);
 }
 
-/* Inflate a stream that gives at most `most` bytes; `bytes` has room for SPARE more. 0 where it
- * gives more, is damaged or goes on afterwards. */
+/* Takes bytes and returns where those start that it needs again, with more behind them. NULL
+ * where they are wrong. */
+typedef const uint8_t *Consumer(void *sink, const uint8_t *from, const uint8_t *to);
+
+/* A buffer of bytes on their way to a consumer, with the window before them. */
+typedef struct {
+    uint8_t *start, *next, *end;
+    const uint8_t *rest; /* the first byte that was not consumed */
+    Consumer *consume;
+    void *sink;
+    uint32_t checksum;
+} Output;
+
 static int
-inflate(const uint8_t *stream, size_t size, Codes *codes, uint8_t *bytes, size_t most,
-        size_t *found)
+consume_bytes(Output *out)
+{
+    const uint8_t *rest = out->consume(out->sink, out->rest, out->next);
+    if (rest != NULL) {
+        out->checksum = add_to_checksum(out->checksum, out->rest, (size_t)(rest - out->rest));
+        out->rest = rest;
+    }
+    return rest != NULL;
+}
+
+/* Make room by moving the window, and what was not consumed, to the start. */
+static NOT_INLINED int
+flush_output(Output *out)
+{
+    if (!consume_bytes(out)) {
+        return 0;
+    }
+    const uint8_t *kept = out->start;
+    if (out->next - kept > WINDOW_BYTES) {
+        kept = out->next - WINDOW_BYTES;
+    }
+    kept = out->rest < kept ? out->rest : kept;
+    size_t gone = (size_t)(kept - out->start);
+    memmove(out->start, kept, (size_t)(out->next - kept));
+    out->next -= gone;
+    out->rest -= gone;
+    return gone > 0;
+}
+
+/* Writes up to WRITTEN_BEHIND bytes more. */
+static inline void
+copy_match(uint8_t *to, size_t distance, size_t length)
+{
+    const uint8_t *from = to - distance, *end = to + length;
+    if (distance == 1) { /* most matches of masks, as long as can be */
+        memset(to, *from, length);
+    } else if (distance >= 16) {
+        do {
+            memcpy(to, from, 16);
+            memcpy(to + 16, from + 16, 16);
+            to += 32;
+            from += 32;
+        } while (to < end);
+    } else {
+        uint8_t pattern[16];
+        size_t step = 16 - 16 % distance;
+        for (size_t i = 0, j = 0; i < 16; i++, j = j + 1 == distance ? 0 : j + 1) {
+            pattern[i] = from[j];
+        }
+        do {
+            memcpy(to, pattern, 16);
+            to += step;
+        } while (to < end);
+    }
+}
+
+/* The number that a match's entry and the bits behind its code stand for. */
+static inline size_t
+take_number(BitReader *in, uint32_t entry)
+{
+    uint64_t bits = in->bits & ((UINT64_C(1) << (entry & 255)) - 1);
+    take_bits(in, entry & 255);
+    return (entry >> 16) + (size_t)(bits >> (entry >> 8 & 15));
+}
+
+static inline uint32_t
+look_further(BitReader *in, const uint32_t *table, uint32_t entry)
+{
+    take_bits(in, entry & 255);
+    return table[(entry >> 16) + (in->bits & ((1u << (entry >> 8 & 15)) - 1))];
+}
+
+/* Both structures are copied, so that the compiler keeps them in registers. */
+static NOT_INLINED int
+inflate_coded(BitReader *reader, const Codes *codes, Output *output, size_t window)
+{
+    const unsigned mask = (1u << LITERAL_BITS) - 1;
+    BitReader in = *reader;
+    uint8_t *next = output->next;
+    for (;;) {
+        if (has_overrun(&in)) {
+            return 0;
+        }
+        if (output->end - next < MOST_PER_STEP) {
+            output->next = next;
+            if (!flush_output(output)) {
+                return 0;
+            }
+            next = output->next;
+        }
+        refill(&in);
+        uint32_t entry = codes->literals[in.bits & mask];
+        if (entry & LITERAL) { /* 56 bits are enough for three */
+            take_bits(&in, entry & 255);
+            *next++ = (uint8_t)(entry >> 16);
+            entry = codes->literals[in.bits & mask];
+            if (entry & LITERAL) {
+                take_bits(&in, entry & 255);
+                *next++ = (uint8_t)(entry >> 16);
+                entry = codes->literals[in.bits & mask];
+                if (entry & LITERAL) {
+                    take_bits(&in, entry & 255);
+                    *next++ = (uint8_t)(entry >> 16);
+                    continue;
+                }
+            }
+            refill(&in);
+        }
+        if (entry & UNUSUAL) {
+            if (entry & SUBTABLE) {
+                entry = look_further(&in, codes->literals, entry);
+            }
+            if (entry & LITERAL) {
+                take_bits(&in, entry & 255);
+                *next++ = (uint8_t)(entry >> 16);
+                continue;
+            }
+            if (entry & UNUSUAL) {
+                take_bits(&in, entry & 255);
+                *reader = in;
+                output->next = next;
+                return entry >> 16 != WRONG;
+            }
+        }
+        size_t length = take_number(&in, entry);
+        entry = codes->distances[in.bits & ((1u << DISTANCE_BITS) - 1)];
+        if (entry & SUBTABLE) {
+            entry = look_further(&in, codes->distances, entry);
+        }
+        if (entry & UNUSUAL) {
+            return 0;
+        }
+        size_t distance = take_number(&in, entry);
+        if (distance > (size_t)(next - output->start) || distance > window) {
+            return 0;
+        }
+        copy_match(next, distance, length);
+        next += length;
+    }
+}
+
+static int
+copy_stored(BitReader *in, Output *out)
+{
+    give_back(in);
+    if (in->end - in->next < 4) {
+        return 0;
+    }
+    size_t size = in->next[0] | (size_t)in->next[1] << 8;
+    size_t inverse = in->next[2] | (size_t)in->next[3] << 8;
+    in->next += 4;
+    if ((size ^ inverse) != 0xFFFF || size > (size_t)(in->end - in->next)) {
+        return 0;
+    }
+    while (size > 0) {
+        size_t room = (size_t)(out->end - out->next), count = room < size ? room : size;
+        memcpy(out->next, in->next, count);
+        in->next += count;
+        out->next += count;
+        size -= count;
+        if (size > 0 && !flush_output(out)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Bytes of the buffer of a consumer that needs at most `again` bytes again. */
+static inline size_t
+buffer_bytes(size_t again)
+{
+    return WINDOW_BYTES + PIECE_BYTES + again + MOST_PER_STEP;
+}
+
+/* Inflate a stream, through a buffer of `room` bytes, for a consumer. 0 where it is damaged or goes
+ * on afterwards, or the consumer refuses or has not consumed all. READ_BEHIND bytes can be read
+ * behind the stream. */
+static int
+inflate(const uint8_t *stream, size_t size, Codes *codes, uint8_t *buffer, size_t room,
+        Consumer *consume, void *sink)
 {
     if (size < 6 || (stream[0] & 15) != 8 || stream[0] >> 4 > 7 || stream[1] & 32
         || (stream[0] * 256u + stream[1]) % 31) {
         return 0;
     }
+    size_t window = (size_t)1 << (8 + (stream[0] >> 4));
     BitReader in = {stream + 2, stream + size, 0, 0};
-    Output out = {bytes, bytes, bytes + most, (size_t)1 << (8 + (stream[0] >> 4))};
-    if (!inflate_blocks(&in, codes, &out) || !give_back(&in) || in.end - in.next != 4) {
+    Output out = {buffer, buffer, buffer + room, buffer, consume, sink, 1};
+    unsigned is_last = 0;
+    while (!is_last) {
+        if (has_overrun(&in)) {
+            return 0;
+        }
+        refill(&in);
+        is_last = take_bits(&in, 1);
+        unsigned kind = take_bits(&in, 2);
+        int done = kind == 0 ? copy_stored(&in, &out)
+            : kind == 3 ? 0
+            : (kind == 1 ? build_fixed_codes(codes) : build_dynamic_codes(&in, codes))
+                && inflate_coded(&in, codes, &out, window);
+        if (!done) {
+            return 0;
+        }
+    }
+    give_back(&in);
+    if (in.end - in.next != 4 || !consume_bytes(&out) || out.rest != out.next) {
         return 0;
     }
-    *found = (size_t)(out.next - bytes);
-    uint32_t expected = (uint32_t)in.next[0] << 24 | (uint32_t)in.next[1] << 16
-        | (uint32_t)in.next[2] << 8 | in.next[3];
-    return expected == checksum(bytes, *found);
+    return out.checksum == ((uint32_t)in.next[0] << 24 | (uint32_t)in.next[1] << 16
+                            | (uint32_t)in.next[2] << 8 | in.next[3]);
 }
 
 #endif

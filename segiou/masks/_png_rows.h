@@ -1,63 +1,141 @@
 /* Rows of a non-interlaced PNG with one channel: unfiltered, one byte per pixel.
  *
- * A mask is made of runs, so nearly every filtered byte (residual) is zero.
- * Eight residuals are looked at together; where they are all zero the row
- * is copied from the row above or filled with the pixel on the left, and only
- * the pixels where something changes are computed one by one.
+ * A mask is made of runs, so nearly every filtered byte (residual) is zero. Pixels where something
+ * changes are found 64 at a time and computed; those between two of them repeat the first one.
  *
- * Every function reads and writes only the bytes of the rows that it is given.
+ * Every function may read BLOCK bytes behind the rows that it is given, and write as many behind
+ * its own.
  *
  * Definitions: PNG (third edition), section 9 "Filtering".
  */
 #ifndef SEGIOU_PNG_ROWS_H
 #define SEGIOU_PNG_ROWS_H
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "_png_inflate.h"
 
-enum { BLOCK = 16 };
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
-static inline uint64_t
-load_word(const uint8_t *bytes)
+enum { BLOCK = 64 };
+
+/* A bit for each of 16 bytes that is not zero. */
+static inline unsigned
+nonzero_bytes(const uint8_t *bytes)
 {
-    uint64_t word;
-    memcpy(&word, bytes, 8);
-    return word;
-}
-
-/* The place of the first byte of a word in memory that is not zero, or a place before it. */
-static inline size_t
-first_byte(uint64_t word)
-{
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    return (size_t)__builtin_ctzll(word) / 8;
+#if defined(__SSE2__)
+    __m128i found = _mm_cmpeq_epi8(_mm_loadu_si128((const void *)bytes), _mm_setzero_si128());
+    return (unsigned)_mm_movemask_epi8(found) ^ 0xFFFF;
 #else
-    (void)word;
-    return 0;
+    const uint64_t low = UINT64_C(0x7F7F7F7F7F7F7F7F), places = UINT64_C(0x0102040810204081);
+    unsigned found = 0;
+    for (int i = 0; i < 2; i++) {
+        uint64_t word = load_word(bytes + 8 * i);
+        uint64_t tops = (((word & low) + low) | word) >> 7 & UINT64_C(0x0101010101010101);
+        found |= (unsigned)(tops * places >> 56 & 255) << 8 * i;
+    }
+    return found;
 #endif
 }
 
-/* Running sums of the residuals. */
-static void
-undo_sub(const uint8_t *residuals, uint8_t *row, size_t size)
+/* A bit for each of 16 bytes that differs from the byte before it. */
+static inline unsigned
+changed_bytes(const uint8_t *bytes)
 {
-    uint8_t left = 0;
-    size_t x = 0;
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    /* Eight at a time: a product with `ones` has the sums of the lanes up to each. */
-    const uint64_t lanes = UINT64_C(0x00FF00FF00FF00FF), ones = UINT64_C(0x0001000100010001);
-    for (; x + 8 <= size; x += 8) {
-        uint64_t word = load_word(residuals + x);
-        uint64_t evens = (word & lanes) * ones + left * ones, odds = (word >> 8 & lanes) * ones;
-        word = ((evens + (odds << 16)) & lanes) | ((evens + odds) & lanes) << 8;
-        memcpy(row + x, &word, 8);
-        left = row[x + 7];
+#if defined(__SSE2__)
+    __m128i found = _mm_cmpeq_epi8(_mm_loadu_si128((const void *)bytes),
+                                   _mm_loadu_si128((const void *)(bytes - 1)));
+    return (unsigned)_mm_movemask_epi8(found) ^ 0xFFFF;
+#else
+    uint8_t differences[16];
+    for (int i = 0; i < 16; i++) {
+        differences[i] = bytes[i] ^ bytes[i - 1];
     }
+    return nonzero_bytes(differences);
 #endif
-    for (; x < size; x++) {
-        row[x] = left = (uint8_t)(left + residuals[x]);
+}
+
+static inline unsigned
+lowest_bit(uint64_t bits)
+{
+#ifdef __GNUC__
+    return (unsigned)__builtin_ctzll(bits);
+#else
+    unsigned place = 0;
+    for (; !(bits & 1); bits >>= 1) {
+        place++;
     }
+    return place;
+#endif
+}
+
+static inline unsigned
+count_bits(uint64_t bits)
+{
+    bits -= bits >> 1 & UINT64_C(0x5555555555555555);
+    bits = (bits & UINT64_C(0x3333333333333333)) + (bits >> 2 & UINT64_C(0x3333333333333333));
+    bits = (bits + (bits >> 4)) & UINT64_C(0x0F0F0F0F0F0F0F0F);
+    return (unsigned)(bits * UINT64_C(0x0101010101010101) >> 56);
+}
+
+/* The neighbour (left, above, above left) closest to left + above - corner. */
+static inline int
+paeth(int left, int above, int corner)
+{
+    int from_left = abs(above - corner);
+    int from_above = abs(left - corner);
+    int from_corner = abs(left + above - 2 * corner);
+    int nearer = from_above <= from_corner ? above : corner;
+    int nearest = from_above <= from_corner ? from_above : from_corner;
+    return from_left <= nearest ? left : nearer;
+}
+
+/* The pixels from..to - 1 of a run, and up to 31 behind it. */
+static inline void
+fill_run(uint8_t *row, size_t from, size_t to, uint8_t value)
+{
+    for (; from < to; from += 32) {
+        memset(row + from, value, 32);
+    }
+}
+
+/* Sub, or Paeth: where a residual is zero and the row above level, both repeat the pixel on the
+ * left. */
+static inline void
+undo_runs(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size, int is_paeth)
+{
+    enum { TEXTURE = 24 }; /* changes in a block from which on its pixels are computed one by one */
+    size_t from = 0; /* of the last run, which is not written yet */
+    uint8_t left = (uint8_t)(residuals[0] + (is_paeth ? above[0] : 0));
+    for (size_t x = 1; x < size; x += BLOCK) {
+        uint64_t changes = 0;
+        for (int i = 0; i < BLOCK; i += 16) {
+            unsigned found = nonzero_bytes(residuals + x + i);
+            found |= is_paeth ? changed_bytes(above + x + i) : 0;
+            changes |= (uint64_t)found << i;
+        }
+        if (size - x < BLOCK) {
+            changes &= (UINT64_C(1) << (size - x)) - 1;
+        }
+        if (count_bits(changes) >= TEXTURE) {
+            size_t stop = size - x < BLOCK ? size : x + BLOCK;
+            fill_run(row, from, x, left);
+            for (size_t i = x; i < stop; i++) {
+                int guess = is_paeth ? paeth(left, above[i], above[i - 1]) : left;
+                row[i] = left = (uint8_t)(guess + residuals[i]);
+            }
+            from = stop;
+            continue;
+        }
+        for (; changes != 0; changes &= changes - 1) {
+            size_t at = x + lowest_bit(changes);
+            fill_run(row, from, at, left);
+            int guess = is_paeth ? paeth(left, above[at], above[at - 1]) : left;
+            left = (uint8_t)(guess + residuals[at]);
+            from = at;
+        }
+    }
+    fill_run(row, from, size, left);
 }
 
 static void
@@ -79,91 +157,17 @@ undo_average(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_
     }
 }
 
-/* The neighbour (left, above, above left) closest to left + above - corner. */
-static inline int
-paeth(int left, int above, int corner)
-{
-    int from_left = abs(above - corner);
-    int from_above = abs(left - corner);
-    int from_corner = abs(left + above - 2 * corner);
-    int nearer = from_above <= from_corner ? above : corner;
-    int nearest = from_above <= from_corner ? from_above : from_corner;
-    return from_left <= nearest ? left : nearer;
-}
-
-/* Pixels start .. stop - 1 one by one; start is at least 1. */
-static inline void
-undo_paeth_slowly(const uint8_t *residuals, const uint8_t *above, uint8_t *row,
-                  size_t start, size_t stop)
-{
-    int left = row[start - 1], corner = above[start - 1];
-    for (size_t x = start; x < stop; x++) {
-        left = (residuals[x] + paeth(left, above[x], corner)) & 0xFF;
-        row[x] = (uint8_t)left;
-        corner = above[x];
-    }
-}
-
-/* Where residuals are zero, Paeth's choice is the same for whole runs of pixels:
- * left == corner    picks above, after which left == corner again: copy the row above;
- * above == corner   picks left, for as long as the row above is level: repeat left.
- * Both functions write words from x on, the last of which may be wrong behind the run, and return
- * where the run ends: at a pixel that has to be computed, or where no whole word is left. */
-static inline size_t
-copy_run(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t x, size_t size)
-{
-    for (; x + 8 <= size; x += 8) {
-        uint64_t ends = load_word(residuals + x);
-        memcpy(row + x, above + x, 8);
-        if (ends) {
-            return x + first_byte(ends);
-        }
-    }
-    return x;
-}
-
-static inline size_t
-repeat_run(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t x, size_t size)
-{
-    uint8_t left = row[x - 1];
-    for (; x + 8 <= size; x += 8) {
-        uint64_t ends = load_word(residuals + x) | (load_word(above + x) ^ load_word(above + x - 1));
-        memset(row + x, left, 8);
-        if (ends) {
-            return x + first_byte(ends);
-        }
-    }
-    return x;
-}
-
-static void
-undo_paeth(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size)
-{
-    row[0] = (uint8_t)(residuals[0] + above[0]);
-    size_t x = 1;
-    while (x < size) {
-        int copies = row[x - 1] == above[x - 1];
-        size_t end = copies ? copy_run(residuals, above, row, x, size)
-                            : repeat_run(residuals, above, row, x, size);
-        /* An edge mostly takes two pixels; where no run got going it is texture. */
-        size_t stop = end + (end == x ? 8 : 2);
-        stop = stop < size ? stop : size;
-        undo_paeth_slowly(residuals, above, row, end, stop);
-        x = stop;
-    }
-}
-
 /* Undo one filter. 0 where there is no such filter. */
 static int
-unfilter_row(uint8_t filter, const uint8_t *residuals, const uint8_t *above,
-             uint8_t *row, size_t size)
+unfilter_row(uint8_t filter, const uint8_t *residuals, const uint8_t *above, uint8_t *row,
+             size_t size)
 {
     switch (filter) {
-    case 0: memmove(row, residuals, size); return 1;
-    case 1: undo_sub(residuals, row, size); return 1;
+    case 0: memcpy(row, residuals, size); return 1;
+    case 1: undo_runs(residuals, above, row, size, 0); return 1;
     case 2: undo_up(residuals, above, row, size); return 1;
     case 3: undo_average(residuals, above, row, size); return 1;
-    case 4: undo_paeth(residuals, above, row, size); return 1;
+    case 4: undo_runs(residuals, above, row, size, 1); return 1;
     default: return 0;
     }
 }
@@ -181,69 +185,14 @@ fill_spread_table(uint8_t *table, unsigned depth, unsigned scale)
     }
 }
 
-/* One byte per pixel from per_byte (8, 4 or 2) pixels to a byte. */
+/* One byte per pixel from per_byte (8, 4 or 2) pixels to a byte; up to seven more are written. */
 static void
 spread_row(const uint8_t *packed, uint8_t *row, size_t width, const uint8_t *table,
            unsigned per_byte)
 {
-    size_t x = 0;
-    for (; x + 8 <= width; x += per_byte) {   /* eight bytes fit: write all, keep some */
+    for (size_t x = 0; x < width; x += per_byte) {
         memcpy(row + x, table + 8 * (size_t)*packed++, 8);
     }
-    while (x < width) {
-        size_t count = width - x < per_byte ? width - x : per_byte;
-        memcpy(row + x, table + 8 * (size_t)*packed++, count);
-        x += count;
-    }
-}
-
-/* What the loops need to know of an image, or of some rows of it. */
-typedef struct {
-    size_t width;
-    size_t height;
-    unsigned depth;   /* bits per pixel: 1, 2, 4 or 8 */
-    unsigned scale;   /* what a packed sample is multiplied by */
-} Raster;
-
-static inline size_t
-count_row_bytes(Raster raster)
-{
-    return raster.width / 8 * raster.depth + (raster.width % 8 * raster.depth + 7) / 8;
-}
-
-/* Unfilter all rows, which are filter bytes and residuals, and write one byte per pixel. `lines`
- * is room for two rows, zeros at first. 0 where a row names no filter.
- *
- * The rows may lie behind the pixels in the same memory, where they are overwritten: from
- * find_start bytes on each row is read before its pixels get there. */
-static int
-decode_rows(const uint8_t *raw, uint8_t *out, uint8_t *lines, Raster raster)
-{
-    size_t row_bytes = count_row_bytes(raster);
-    int is_packed = raster.depth < 8;
-    uint8_t *above = lines, *line = is_packed ? lines + row_bytes : out;
-    uint8_t table[256 * 8] = {0};
-    fill_spread_table(table, raster.depth, raster.scale);
-    for (size_t y = 0; y < raster.height; y++, raw += row_bytes + 1, out += raster.width) {
-        if (!unfilter_row(raw[0], raw + 1, above, line, row_bytes)) {
-            return 0;
-        }
-        uint8_t *done = line;
-        if (is_packed) {
-            spread_row(line, out, raster.width, table, 8 / raster.depth);
-        }
-        line = is_packed ? above : line + row_bytes;
-        above = done;
-    }
-    return 1;
-}
-
-static inline size_t
-find_start(Raster raster)
-{
-    size_t pixels = raster.height * raster.width;
-    size_t rows = raster.height * (count_row_bytes(raster) + 1);
-    return pixels > rows + BLOCK ? pixels - rows : BLOCK;
 }
 
 #endif

@@ -22,32 +22,34 @@ def labels_of_colors(
     raw: RawMask, labels: LabelSet | None, path: str | Path
 ) -> NDArray[np.integer[Any]]:
     """Map each pixel to the first value of the class with its colour."""
-    rgb: NDArray[np.uint8] = raw.values
+    colors: NDArray[Any] = raw.values
     if labels is None or not labels.has_colors:
         name = "no label set" if labels is None else f"nothing in label set {labels.name!r}"
         problem = f"is a colour image (mode {raw.mode}), but {name} maps its colours to classes"
-        if (rgb == rgb[..., :1]).all():
+        if not (packed(colors) % 0x10101).any():
             problem += "; its channels are equal, so save it as single-channel PNG"
         else:
             problem += f"; pass a label set with colors{_if_coco(labels)}"
         raise MaskError(path, problem)
     table, values = _color_table(labels)
-    found: NDArray[np.integer[Any]] = np.empty(rgb.shape[:2], values.dtype)
+    found: NDArray[np.integer[Any]] = np.empty(colors.shape[:2], values.dtype)
     # In pieces, because codes need four times the memory of labels.
-    rows = max(1, _PIECE_PIXELS // max(1, rgb.shape[1]))
-    for top in range(0, rgb.shape[0], rows):
-        codes = table[_packed(rgb[top : top + rows])]
+    rows = max(1, _PIECE_PIXELS // max(1, colors.shape[1]))
+    for top in range(0, colors.shape[0], rows):
+        codes = table[packed(colors[top : top + rows])]
         if (codes == _UNKNOWN).any():
-            unknown = rgb[table[_packed(rgb)] == _UNKNOWN]
+            unknown = colors[table[packed(colors)] == _UNKNOWN]
             raise MaskError(path, _unknown_text(unknown, labels))
         values.take(codes, out=found[top : top + rows])
     return found
 
 
-def _packed(rgb: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Colours as integers 0xRRGGBB."""
-    wide = rgb.astype(np.uint32)
-    return np.asarray((wide[..., 0] << 16) | (wide[..., 1] << 8) | wide[..., 2], dtype=np.uint32)
+def packed(colors: NDArray[Any]) -> NDArray[np.uint32]:
+    """Colours (…, 3) as integers red + 256 green + 65536 blue, the ids of COCO's panoptic files."""
+    if colors.dtype == np.uint32:
+        return colors
+    wide = colors.astype(np.uint32)
+    return np.asarray(wide[..., 0] | wide[..., 1] << 8 | wide[..., 2] << 16)
 
 
 @lru_cache(maxsize=4)
@@ -59,18 +61,19 @@ def _color_table(labels: LabelSet) -> tuple[NDArray[np.uint16], NDArray[Any]]:
         entries.append((labels.ignore[0], labels.ignore_colors))
     for code, (_, colors) in enumerate(entries):
         for red, green, blue in colors:
-            table[red << 16 | green << 8 | blue] = code
+            table[red | green << 8 | blue << 16] = code
     values = [value for value, _ in entries]
     kinds = [np.iinfo(dtype) for dtype in (np.uint8, np.int64, np.uint64)]
     fits = [k.dtype for k in kinds if k.min <= min(values) and max(values) <= k.max]
     return table, np.array(values, dtype=fits[0] if fits else object)
 
 
-def count_colors(rgb: NDArray[np.uint8]) -> dict[str, int]:
+def count_colors(colors: NDArray[Any]) -> dict[str, int]:
     """Pixels of each colour, most frequent first, as ``"#rrggbb"``."""
-    colors, counts = np.unique(_packed(rgb).ravel(), return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    return {f"#{int(colors[i]):06x}": int(counts[i]) for i in order}
+    found, counts = np.unique(packed(colors).ravel(), return_counts=True)
+    names = [int(color).to_bytes(3, "little").hex() for color in found]
+    order = sorted(range(len(names)), key=lambda i: (-counts[i], names[i]))
+    return {f"#{names[i]}": int(counts[i]) for i in order}
 
 
 def _if_coco(labels: LabelSet | None) -> str:
@@ -80,7 +83,7 @@ def _if_coco(labels: LabelSet | None) -> str:
     return hint if is_coco else ""
 
 
-def _unknown_text(unknown: NDArray[np.uint8], labels: LabelSet) -> str:
+def _unknown_text(unknown: NDArray[Any], labels: LabelSet) -> str:
     found = count_colors(unknown)
     shown = ", ".join(f"{color} ({plural(n, 'pixel')})" for color, n in list(found.items())[:8])
     more = f" and {len(found) - 8} more" if len(found) > 8 else ""

@@ -30,8 +30,8 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 MAX_PIXELS = 1024 * 1024 * 1024 // 4 // 3
 #: Larger buffers are not kept.
 _MOST_SCRATCH = 1 << 24
-#: Spare bytes that the compiled decoder needs.
-_GAP = 16
+#: Bytes behind the pixels that the compiled decoder needs.
+_GAP = 64
 #: Pixels are decompressed in pieces of this size to count them.
 _PIECE_BYTES = 1 << 20
 #: Channels by PNG's colour type.
@@ -74,7 +74,9 @@ class Scratch:
 
 
 def read_png(data: bytes, *, scratch: Scratch | None = None) -> RawMask | None:
-    """Read a grey or palette PNG of at most eight bits.
+    """Read a grey or palette PNG of at most eight bits, or a colour PNG of eight bits.
+
+    Colours are packed as ``red + 256 green + 65536 blue``.
 
     Parameters
     ----------
@@ -86,9 +88,9 @@ def read_png(data: bytes, *, scratch: Scratch | None = None) -> RawMask | None:
     Returns
     -------
     RawMask or None
-        None if the file is left to Pillow: 16 bits, colour, alpha, interlaced,
-        animated, more than 89 million pixels, corrupt or irregular in any way, or not
-        a PNG; and always if the C extension was not built.
+        None if the file is left to Pillow: 16 bits, alpha, interlaced, animated,
+        more than 89 million pixels, corrupt or irregular in any way, or not a PNG;
+        and always if the C extension was not built.
 
     Examples
     --------
@@ -106,16 +108,38 @@ def read_png(data: bytes, *, scratch: Scratch | None = None) -> RawMask | None:
         return None
     if len(data) < 26:
         return None
-    width, height, depth = struct.unpack_from(">IIB", data, 16)
-    rows = height * (-(-width * depth // 8) + 1)
+    width, height, depth, color = struct.unpack_from(">IIBB", data, 16)
+    is_color = color == 2
+    rows = height * (-(-width * depth * (3 if is_color else 1) // 8) + 1)
     # Forged sizes must not allocate memory.
     if rows > MAX_RATIO * len(data) or width * height > MAX_PIXELS:
         return None
-    memory = (scratch or Scratch()).take(max(width * height, rows + _GAP) + _GAP)
-    if (found := _png.read_png(data, memory)) is None:
-        return None
-    height, width, mode = found
-    return RawMask(memory[: height * width].reshape(height, width), mode, "PNG")
+    memory = (scratch or Scratch()).take(height * width * (4 if is_color else 1) + _GAP)
+    found = _png.read_png(data, memory)
+    return found and plain_png(memory, 0, *found)
+
+
+def plain_png(memory: NDArray[np.uint8], start: int, height: int, width: int, mode: str) -> RawMask:
+    """The mask that compiled code decoded into memory.
+
+    Parameters
+    ----------
+    memory : ndarray of uint8
+        Memory that was passed to the decoder.
+    start : int
+        Offset of the pixels in bytes.
+    height, width : int
+        Size of the mask.
+    mode : str
+        Pillow's mode.
+
+    Returns
+    -------
+    RawMask
+    """
+    dtype = np.dtype(np.uint32 if mode == "RGB" else np.uint8)
+    values = memory[start : start + height * width * dtype.itemsize].view(dtype)
+    return RawMask(values.reshape(height, width), mode, "PNG")
 
 
 def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:

@@ -80,8 +80,9 @@ class RawMask(NamedTuple):
     Attributes
     ----------
     values : ndarray or FileMask
-        Labels of shape (H, W), integers or bool, or colours (H, W, 3), uint8. Images
-        equal ``np.asarray`` of Pillow's image; huge files give a windowed mask.
+        Labels of shape (H, W), integers or bool, or colours: (H, W, 3), uint8, or
+        packed as by :func:`segiou.masks.colors.packed`. Images otherwise equal
+        ``np.asarray`` of Pillow's image; huge files give a windowed mask.
     mode : str
         Pillow's mode (``"L"``, ``"P"``, ``"RGB"``, …), or the kind of file
         (``"npy"``, ``"npz"``, ``"tiff"``).

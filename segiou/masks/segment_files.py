@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from segiou._support.files import Stamp, read_json
 from segiou.masks.annotation_files import DrawnImage, Painting, check_size, drawn_images
+from segiou.masks.colors import packed
 from segiou.masks.read import MaskError, RawMask, open_mask
 from segiou.masks.sources import stamp_of
 
@@ -305,9 +306,7 @@ def _of_png(image: ImageSegments, contents: _Contents, file: Path) -> NDArray[An
     """Categories of a PNG whose colours encode ids: red + 256 green + 65536 blue."""
     path = png_path(image, file)
     raw = open_mask(path)
-    ids = raw.values.astype(np.int64)
-    if raw.is_color:
-        ids = ids @ np.array([1, 256, 65536])
+    ids = packed(raw.values) if raw.is_color else raw.values
     categories = {part["id"]: category for category, part in image.segments} | {0: contents.free}
     found, inverse = np.unique(ids, return_inverse=True)
     if unknown := [id for id in found.tolist() if id not in categories]:

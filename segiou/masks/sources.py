@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from segiou._support.files import Stamp, os_problem
 from segiou._support.optional import load_part, warn_missing
-from segiou.masks.image_files import Scratch
+from segiou.masks.image_files import Scratch, plain_png
 from segiou.masks.pairing import check_found, find_masks, is_mask
 from segiou.masks.read import MaskError, RawMask
 
@@ -182,8 +182,7 @@ class LocalFolder:
         def content(found: Any) -> bytes | RawMask:
             if isinstance(found, bytes):
                 return found
-            at, height, width, mode = found
-            return RawMask(pixels[at : at + height * width].reshape(height, width), mode, "PNG")
+            return plain_png(pixels, *found)
 
         found = _files.read_small(paths, _TICK_NS, pixels)
         return [file and (content(file[0]), Stamp(*file[1:])) for file in found]

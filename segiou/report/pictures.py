@@ -270,8 +270,9 @@ def _values(
         raise PictureError("scored from arrays, so there are no image files")
     try:
         raw = open_mask(path) if read is None else from_bytes(read(path), path)
-        ids = None if objects is None else objects.read(raw, path)
-        values = to_labels(raw, path, labels, allow_lossy=True) if ids is None else ids.classes
+        found = None if objects is None else objects.read(raw, path)
+        ids = found and found.whole()
+        values: Any = to_labels(raw, path, labels, allow_lossy=True) if ids is None else ids.classes
     except (MaskError, OSError) as error:
         raise PictureError(str(error)) from error
     spacing = (1.0, 1.0, 1.0) if raw.volume is None else raw.volume.spacing

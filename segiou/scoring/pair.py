@@ -160,7 +160,7 @@ class PairScorer:
             stamp = self._reader.stamp(stamp, path)
             ids = self._reader.read(raw, path)
             if ids is not None:
-                return _OpenMask(ids.classes, stamp, objects=ids)
+                return _OpenMask(ids.ids, stamp, objects=ids)
         values = to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
         return _OpenMask(values, stamp, volume=raw.volume, raster=raw.raster)
 
@@ -172,6 +172,7 @@ class PairScorer:
             if self.resize_pred is None or len(shapes[0]) != len(shapes[1]):
                 raise MaskError(pair.pred, size_text(pair.truth, shapes))
             pred = pred.resized(shapes[0])
+        shared = None
         try:
             if truth.is_big or pred.is_big:
                 decoded = truth.decoded, pred.decoded
@@ -179,7 +180,12 @@ class PairScorer:
                     self._encoding, truth.values, pred.values, decoded=decoded
                 )
             else:
-                counted = self._encoding.count(truth.values, pred.values)
+                # Classes that follow from ids need no map of pixels.
+                shared = self._reader and self._reader.shared(truth.objects, pred.objects)
+                found = shared and self._encoding.count_shared(
+                    shared[0].classes, shared[1].classes, shared[0].pixels
+                )
+                counted = found or self._encoding.count(truth.whole(), pred.whole())
         except UndeclaredValuesError as error:
             path, mask = (pair.truth, truth) if error.side == "truth" else (pair.pred, pred)
             unit = "pixels" if truth.volume is None else "voxels"
@@ -190,11 +196,11 @@ class PairScorer:
         beside: bytes | None = None
         if self.header.counts_more:
             spacing = None if truth.volume is None else truth.volume.spacing
-            objects = truth.objects, pred.objects
+            objects = shared or (truth.objects, pred.objects)
+            needs_maps = shared is None or len(self.header.plans) > 1
+            first, second = (s.whole() if needs_maps else s.values for s in (truth, pred))
             try:
-                beside = self.measured(
-                    truth.whole(), pred.whole(), objects, spacing=spacing, tally=counted
-                )
+                beside = self.measured(first, second, objects, spacing=spacing, tally=counted)
             except MaskError:
                 raise
             except ValueError as error:
@@ -308,6 +314,7 @@ class _OpenMask:
     Attributes
     ----------
     values : ndarray or FileMask
+        The labels; ids of objects if there are any.
     stamp : Stamp
     volume : Volume, optional
         The same values with their geometry.
@@ -336,6 +343,8 @@ class _OpenMask:
 
     def whole(self) -> Any:
         """All labels as one array."""
+        if self.objects is not None:
+            return self.objects.whole().classes
         if not self.is_big:
             return self.values
         return self.decoded(self.values[tuple(slice(0, n) for n in self.values.shape)])

@@ -34,18 +34,20 @@ def header(width, height, depth=8, color=0, compression=0, filtering=0, interlac
 
 def pack(samples, depth):
     """Rows of samples as rows of bytes, the first sample in the high bits."""
+    if samples.ndim == 3:
+        return samples.reshape(len(samples), -1)
     bits = (samples[..., None] >> np.arange(depth - 1, -1, -1)) & 1
     return np.packbits(bits.reshape(len(samples), -1), axis=1)
 
 
-def filter_rows(rows, filters):
+def filter_rows(rows, filters, channels=1):
     """Filtered rows, each behind its filter byte; filters are repeated as needed."""
     above = np.zeros(rows.shape[1], int)
     lines = []
     for y, row in enumerate(rows.astype(int)):
         kind = filters[y % len(filters)]
-        left = np.concatenate([[0], row[:-1]])
-        corner = np.concatenate([[0], above[:-1]])
+        left = np.concatenate([[0] * channels, row[:-channels]])
+        corner = np.concatenate([[0] * channels, above[:-channels]])
         guess = left + above - corner
         distances = np.abs(np.stack([left, above, corner]) - guess)
         nearest = np.stack([left, above, corner])[distances.argmin(0), np.arange(len(row))]
@@ -55,15 +57,21 @@ def filter_rows(rows, filters):
     return b"".join(lines)
 
 
-def stream(samples, depth=8, filters=(0,), level=6):
+def stream(samples, depth=8, filters=(0,), level=6, strategy=zlib.Z_DEFAULT_STRATEGY):
     """The zlib stream of the samples."""
-    return zlib.compress(filter_rows(pack(np.asarray(samples, np.uint8), depth), filters), level)
+    samples = np.asarray(samples, np.uint8)
+    rows = filter_rows(pack(samples, depth), filters, 3 if samples.ndim == 3 else 1)
+    engine = zlib.compressobj(level, strategy=strategy)
+    return engine.compress(rows) + engine.flush()
 
 
-def write(samples, depth=8, color=0, filters=(0,), palette=None, before=(), after=(), cut=None):
+def write(
+    samples, depth=8, color=0, filters=(0,), palette=None, before=(), after=(), cut=None, **how
+):
     """A whole file; before and after are chunks around IDAT, cut the sizes of its pieces."""
     samples = np.asarray(samples, np.uint8)
-    data = stream(samples, depth, filters)
+    color = 2 if samples.ndim == 3 else color
+    data = stream(samples, depth, filters, **how)
     stops = np.cumsum([0, *(cut or ())]).tolist()
     pieces = [data[i:j] for i, j in itertools.pairwise(stops)] + [data[stops[-1] :]]
     if color == 3 and palette is None:
@@ -128,8 +136,10 @@ def agrees(data):
         return False
     values, mode = pillow(data)
     assert mask.mode == mode
-    assert mask.values.dtype == np.uint8
+    assert mask.values.dtype == (np.uint32 if mode == "RGB" else np.uint8)
     assert mask.values.flags.c_contiguous
+    if mode == "RGB":
+        values = values @ np.array([1, 1 << 8, 1 << 16])
     np.testing.assert_array_equal(mask.values, values)
     return True
 

@@ -138,7 +138,7 @@ def test_what_has_no_room_comes_as_it_lies(png, blobs, tmp_path):
         (tmp_path / name).write_bytes(png.write(mask))
         os.utime(tmp_path / name, (1e9, 1e9))
     paths = [str(tmp_path / name) for name in ("second", "first")]
-    pixels = np.empty(150, np.uint8)
+    pixels = np.empty(200, np.uint8)
     (content, *_), (decoded, *_) = _files.read_small(paths, 0, pixels)
     assert content == png.write(second)
     assert decoded == (0, 10, 10, "L")

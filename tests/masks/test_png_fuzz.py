@@ -124,6 +124,11 @@ def seeds(png, blobs):
         for height, width in ((1, 1), (5, 7), (12, 40), (9, 65))
         for text in ([], [png.chunk(b"tEXt", b"Title\0mask"), png.chunk(b"gAMA", bytes(4))])
     ]
+    files += [
+        png.write(np.stack([blobs(*size, 5, seed) for seed in range(3)], axis=-1), filters=filters)
+        for size in ((1, 1), (5, 7), (9, 65))
+        for filters in ((4, 1, 2, 3, 0), (4,), (1, 2))
+    ]
     paths = sorted(SHARED.glob("davis/*/*.png"))[:3] + sorted(SHARED.glob("camvid/*/*.png"))[:3]
     for path in paths:
         file = io.BytesIO()

@@ -21,22 +21,27 @@ def paeth(left, above, corner):
     return min((left, above, corner), key=lambda neighbour: abs(guess - neighbour))
 
 
-def plain_row(kind, residuals, above):
-    row, left, corner = [], 0, 0
-    for residual, up in zip(residuals.tolist(), above, strict=True):
+def plain_row(kind, residuals, above, channels):
+    row, pad = [], [0] * channels
+    for residual, up, corner in zip(
+        residuals.tolist(), above, pad + above[:-channels], strict=True
+    ):
+        left = (pad + row)[-channels]
         guess = (0, left, up, (left + up) // 2, paeth(left, up, corner))[kind]
-        left, corner = (residual + guess) % 256, up
-        row.append(left)
+        row.append((residual + guess) % 256)
     return row
 
 
-def plain_rows(raw, width, depth, scale):
+def plain_rows(raw, width, depth, scale, channels=1):
     """Rows of filter bytes and residuals as pixels; None where a row names no filter."""
     above, pixels = [0] * (raw.shape[1] - 1), []
     for line in raw:
         if line[0] > 4:
             return None
-        above = plain_row(line[0], line[1:], above)
+        above = plain_row(line[0], line[1:], above, channels)
+        if channels == 3:
+            pixels.append(np.reshape(above, (width, 3)) @ [1, 1 << 8, 1 << 16])
+            continue
         bits = np.unpackbits(np.array(above, np.uint8)).reshape(-1, depth)
         pixels.append(np.packbits(bits, axis=1)[:width, 0] >> (8 - depth))
     return np.array(pixels) * scale
@@ -47,12 +52,13 @@ def unfiltered(png, raw, width, depth, color):
     palette = [png.chunk(b"PLTE", bytes(3))] if color == 3 else []
     chunks = [png.header(width, len(raw), depth, color), *palette]
     chunks += [png.chunk(b"IDAT", zlib.compress(raw.tobytes())), png.chunk(b"IEND")]
-    file, size = png.SIGNATURE + b"".join(chunks), len(raw) * width
-    memory = np.empty(max(size, raw.size + 16) + 16, np.uint8)
-    assert read_png(file, memory[1:]) is None  # too small by one byte
+    file, dtype = png.SIGNATURE + b"".join(chunks), np.dtype(np.uint32 if color == 2 else np.uint8)
+    size = len(raw) * width * dtype.itemsize
+    memory = np.empty(size + 64, np.uint8)
+    assert read_png(file, memory[:-1]) is None  # too small by one byte
     if read_png(file, memory) is None:
         return None
-    return memory[:size].reshape(len(raw), width)
+    return memory[:size].view(dtype).reshape(len(raw), width)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4, 8])
@@ -69,6 +75,23 @@ def test_every_filter_and_width(png, depth):
         found = unfiltered(png, raw, width, depth, color)
         scale = 1 if color else scales[depth]
         np.testing.assert_array_equal(found, plain_rows(raw, width, depth, scale))
+
+
+def test_every_filter_and_width_of_colors(png):
+    rng = np.random.default_rng(3)
+    for width in [*range(1, 36), 130] * 5:
+        is_residual = rng.random((8, 3 * width + 1)) < rng.choice([0.01, 0.1, 1.0])
+        raw = np.where(is_residual, rng.integers(0, 256, is_residual.shape), 0).astype(np.uint8)
+        raw[:, 0] = rng.integers(0, 5, 8)
+        found = unfiltered(png, raw, width, 8, 2)
+        np.testing.assert_array_equal(found, plain_rows(raw, width, 8, 1, 3))
+
+
+def test_colors_in_memory_that_is_not_aligned(png):
+    file = png.write(np.zeros((2, 3, 3), np.uint8))
+    memory = np.empty(1 + 2 * 3 * 4 + 64, np.uint8)
+    assert read_png(file, memory[1:]) is None
+    assert read_png(file, memory) == (2, 3, "RGB")
 
 
 @pytest.mark.parametrize("depth", [1, 8])
