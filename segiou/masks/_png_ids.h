@@ -128,7 +128,7 @@ undo_color_up(const uint8_t *residuals, const uint32_t *above, uint32_t *row, si
         const uint8_t *block = residuals + 3 * x;
         uint64_t words[3];
         memcpy(words, block, sizeof words);
-        memcpy(row + x, above + x, 8 * sizeof *row);
+        memmove(row + x, above + x, 8 * sizeof *row); /* rows of fewer pixels overlap */
         if (words[0] | words[1] | words[2]) {
             for (size_t i = 0; i < 8; i++) {
                 row[x + i] = add_lanes(row[x + i], load_color(block + 3 * i));
