@@ -27,7 +27,7 @@ nonzero_bytes(const uint8_t *bytes)
     __m128i found = _mm_cmpeq_epi8(_mm_loadu_si128((const void *)bytes), _mm_setzero_si128());
     return (unsigned)_mm_movemask_epi8(found) ^ 0xFFFF;
 #else
-    const uint64_t low = UINT64_C(0x7F7F7F7F7F7F7F7F), places = UINT64_C(0x0102040810204081);
+    const uint64_t low = UINT64_C(0x7F7F7F7F7F7F7F7F), places = UINT64_C(0x0102040810204080);
     unsigned found = 0;
     for (int i = 0; i < 2; i++) {
         uint64_t word = load_word(bytes + 8 * i);
