@@ -124,6 +124,9 @@ def _torch_to_host(data: Any) -> NDArray[Any]:
         # NumPy has no bfloat16, so this passes the bits under its name.
         bits = tensor.view(torch.int16).numpy()
         return np.asarray(bits.view(_BFLOAT16))
+    if "float8" in str(tensor.dtype):
+        msg = f"{tensor.dtype} tensors are not supported; convert the tensor first, as with .half()"
+        raise TypeError(msg)
     array: NDArray[Any] = tensor.resolve_neg().numpy()
     return array
 

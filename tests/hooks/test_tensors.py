@@ -374,3 +374,10 @@ def test_jax_arrays_of_two_devices_and_over_two(run_python):
     one, over = run_python(COMMITTED, XLA_FLAGS=flags, JAX_PLATFORMS="cpu")
     assert one == [[1, 0, 0], [1, 1, 0]]
     assert over == [[2, 0, 0], [1, 1, 0]]
+
+
+def test_float8_is_refused(need):
+    torch = need("torch")
+    scores = torch.zeros(1, 2, 2, 2).to(torch.float8_e4m3fn)
+    with pytest.raises(TypeError, match="float8_e4m3fn"):
+        ConfusionMatrix(2).update(torch.zeros(1, 2, 2).long(), scores, argmax=1)
