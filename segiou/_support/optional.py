@@ -42,7 +42,7 @@ PARTS = {
     "segiou.masks._files": Part("files", "reading of small files", "a little slower"),
 }
 #: Interface version of compiled modules that match these sources; see ``_python.h``.
-_INTERFACE = 2
+_INTERFACE = 3
 
 
 def load_part(module: str) -> Any:

@@ -18,7 +18,7 @@
 #define DENSE ((size_t)1 << 23) /* cells of four bytes */
 
 typedef struct {
-    uint64_t key, pixels; /* no pixels: a free slot */
+    uint64_t truth, pred, pixels; /* no pixels: a free slot */
 } Slot;
 
 typedef struct {
@@ -38,16 +38,18 @@ typedef struct {
     uint32_t *dense; /* once there are many pairs: pixels of (truth - low, pred - low) */
     uint32_t low[2];
     size_t rows, cols;
-    int is_dense_tried, has_large;
+    int is_dense_tried, has_large; /* ids of more than 32 bits */
     const Side *truth, *pred;
 } Table;
 
 typedef enum { DONE, NO_MEMORY, TOO_LARGE, SORT } Outcome;
 
-static size_t slot_of(const Hash *hash, uint64_t key)
+static size_t slot_of(const Hash *hash, uint64_t truth, uint64_t pred)
 {
-    size_t at = (size_t)(key * 0x9E3779B97F4A7C15u >> hash->shift);
-    while (hash->slots[at].pixels && hash->slots[at].key != key)
+    uint64_t mixed = truth * 0x9E3779B97F4A7C15u ^ pred * 0xD6E8FEB86659FD93u;
+    size_t at = (size_t)(mixed >> hash->shift);
+    while (hash->slots[at].pixels &&
+           (hash->slots[at].truth != truth || hash->slots[at].pred != pred))
         at = (at + 1) & hash->mask;
     return at;
 }
@@ -61,45 +63,50 @@ static int grow(Hash *hash)
         return 0;
     for (size_t rest = count; rest > 1; rest /= 2)
         larger.shift--;
-    for (size_t i = 0; hash->slots && i <= hash->mask; i++)
-        if (hash->slots[i].pixels)
-            larger.slots[slot_of(&larger, hash->slots[i].key)] = hash->slots[i];
+    for (size_t i = 0; hash->slots && i <= hash->mask; i++) {
+        const Slot *slot = &hash->slots[i];
+        if (slot->pixels)
+            larger.slots[slot_of(&larger, slot->truth, slot->pred)] = *slot;
+    }
     free(hash->slots);
     *hash = larger;
     return 1;
 }
 
-static uint32_t *dense_cell(const Table *table, uint32_t truth, uint32_t pred)
+/* The dense counter of a pair; NULL outside its span, which another thread may have changed. */
+static uint32_t *dense_cell(const Table *table, uint64_t truth, uint64_t pred)
 {
-    return table->dense + (size_t)(truth - table->low[0]) * table->cols + (pred - table->low[1]);
+    size_t row = (uint32_t)truth - table->low[0], col = (uint32_t)pred - table->low[1];
+    if (row >= table->rows || col >= table->cols)
+        return NULL;
+    return table->dense + row * table->cols + col;
 }
 
-/* Low 32 bits of an id; notes if it needs more. */
-static uint32_t narrow(Table *table, const Side *side, uint64_t id)
+/* Whether an id needs more than 32 bits. */
+static int is_large(const Side *side, uint64_t id)
 {
-    if (side->size == 8)
-        table->has_large |= (id + ((uint64_t)side->is_signed << 31)) >> 32 != 0;
-    return (uint32_t)id;
+    return side->size == 8 && (id + ((uint64_t)side->is_signed << 31)) >> 32 != 0;
 }
 
-static int add(Table *table, uint64_t truth_id, uint64_t pred_id, size_t pixels)
+static int add_dense(Table *table, uint64_t truth, uint64_t pred, size_t pixels)
 {
-    uint32_t truth = narrow(table, table->truth, truth_id);
-    uint32_t pred = narrow(table, table->pred, pred_id);
-    /* Another thread may have changed the ids since their span was found. */
+    uint32_t *cell = table->has_large ? NULL : dense_cell(table, truth, pred);
+    table->has_large |= cell == NULL;
+    if (cell)
+        *cell += (uint32_t)pixels;
+    return cell != NULL;
+}
+
+static int add(Table *table, uint64_t truth, uint64_t pred, size_t pixels)
+{
+    table->has_large |= is_large(table->truth, truth) || is_large(table->pred, pred);
     if (table->dense)
-        table->has_large |= truth - table->low[0] >= table->rows || pred - table->low[1] >= table->cols;
-    if (table->has_large)
-        return 0;
-    if (table->dense) {
-        *dense_cell(table, truth, pred) += (uint32_t)pixels;
-        return 1;
-    }
+        return add_dense(table, truth, pred, pixels);
     Hash *hash = &table->hash;
-    uint64_t key = (uint64_t)truth << 32 | pred;
-    Slot *slot = &hash->slots[slot_of(hash, key)];
+    Slot *slot = &hash->slots[slot_of(hash, truth, pred)];
     hash->used += slot->pixels == 0;
-    slot->key = key;
+    slot->truth = truth;
+    slot->pred = pred;
     slot->pixels += pixels;
     return 2 * hash->used <= hash->mask || grow(hash);
 }
@@ -133,25 +140,27 @@ static void find_span(const Side *side, size_t length, uint32_t *low, size_t *sp
     }
 }
 
-/* Moves the hash into a dense table if the ids span few enough values. */
-static void make_dense(Table *table, size_t length)
+/* Moves the hash into a dense table if the ids span few enough values; false if it is in vain. */
+static int make_dense(Table *table, size_t length)
 {
     table->is_dense_tried = 1;
-    if (length >= UINT32_MAX)
-        return;
+    if (length >= UINT32_MAX || table->has_large)
+        return 1;
     find_span(table->truth, length, &table->low[0], &table->rows);
     find_span(table->pred, length, &table->low[1], &table->cols);
     if (table->rows > DENSE || table->cols > DENSE || table->rows * table->cols > DENSE)
-        return;
+        return 1;
     table->dense = calloc(table->rows * table->cols, sizeof(uint32_t));
     if (!table->dense)
-        return;
+        return 1;
     Hash *hash = &table->hash;
-    for (size_t i = 0; i <= hash->mask; i++)
+    int done = 1;
+    for (size_t i = 0; done && i <= hash->mask; i++)
         if (hash->slots[i].pixels)
-            *dense_cell(table, (uint32_t)(hash->slots[i].key >> 32), (uint32_t)hash->slots[i].key) +=
-                (uint32_t)hash->slots[i].pixels;
+            done = add_dense(table, hash->slots[i].truth, hash->slots[i].pred,
+                             (size_t)hash->slots[i].pixels);
     hash->used = 0;
+    return done;
 }
 
 /* Defines the count of two arrays of given types. */
@@ -226,16 +235,24 @@ static Outcome count(Table *table, size_t length)
         size_t n = length - at < PART ? length - at : PART;
         if (!count_part(table, truth->ids + at * (size_t)truth->size,
                         pred->ids + at * (size_t)pred->size, n))
-            return table->has_large ? TOO_LARGE : NO_MEMORY;
-        if (table->hash.used > MANY_PAIRS && !table->is_dense_tried)
-            make_dense(table, length);
+            return table->dense ? TOO_LARGE : NO_MEMORY;
+        if (table->hash.used > MANY_PAIRS && !table->is_dense_tried && !make_dense(table, length))
+            return TOO_LARGE;
         if (table->hash.used > TOO_MANY && table->hash.used > at / 8)
-            return SORT;
+            return table->has_large ? TOO_LARGE : SORT;
     }
     return DONE;
 }
 
-/* The pairs as bytes: key and pixels of each. */
+/* An id of a dense table as its side has it: 32 bits, extended by the sign of 64-bit ids. */
+static uint64_t whole_id(const Side *side, uint32_t id)
+{
+    if (side->size == 8 && side->is_signed)
+        return (uint64_t)(int64_t)(int32_t)id;
+    return id;
+}
+
+/* The pairs as bytes: truth, pred and pixels of each. */
 static PyObject *as_bytes(const Table *table)
 {
     const Hash *hash = &table->hash;
@@ -248,8 +265,10 @@ static PyObject *as_bytes(const Table *table)
     Slot *out = (Slot *)PyBytes_AsString(found);
     for (size_t i = 0; i < cells; i++)
         if (table->dense[i]) {
-            uint64_t truth = (uint64_t)table->low[0] + i / table->cols;
-            *out++ = (Slot){truth << 32 | (table->low[1] + i % table->cols), table->dense[i]};
+            uint32_t truth = table->low[0] + (uint32_t)(i / table->cols);
+            uint32_t pred = table->low[1] + (uint32_t)(i % table->cols);
+            *out++ = (Slot){whole_id(table->truth, truth), whole_id(table->pred, pred),
+                            table->dense[i]};
         }
     for (size_t i = 0; !cells && i <= hash->mask; i++)
         if (hash->slots[i].pixels)
@@ -301,9 +320,9 @@ static PyObject *count_pairs(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"count_pairs", count_pairs, METH_VARARGS,
      "count_pairs(truth, truth_size, truth_is_signed, pred, pred_size, pred_is_signed)\n--\n\n"
-     "Count the pairs of ids of two buffers of integers. The answer is bytes of two 64-bit\n"
-     "numbers for each pair that occurs: both ids as 32 bits each, and the pixels. It is True\n"
-     "if there are so many pairs that sorting is faster, and False if an id needs 64 bits."},
+     "Count the pairs of ids of two buffers of integers. The answer is bytes of three 64-bit\n"
+     "numbers for each pair that occurs: both ids as bits, and the pixels. If there are so many\n"
+     "pairs that sorting is faster, it is True, or False if an id needs more than 32 bits."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -68,9 +68,6 @@ def count_id_pairs(
     for value in read_several("ignore", ignore, "a sequence of ids"):
         kept &= in_truth != check_integer("ignore", value)
     in_truth, in_pred, pixels = in_truth[kept], in_pred[kept], pixels[kept]
-    if in_truth.dtype.kind == "i" or in_pred.dtype.kind == "i":  # bits sort by value if unsigned
-        order = np.lexsort((in_pred, in_truth))
-        return in_truth[order], in_pred[order], pixels[order]
     return in_truth, in_pred, pixels
 
 
@@ -89,23 +86,41 @@ def _count_runs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
         *(truth, truth.itemsize, truth.dtype.kind == "i"),
         *(pred, pred.itemsize, pred.dtype.kind == "i"),
     )
-    if found is False:  # some ids need 64 bits
+    if found is False:  # very many pairs of ids that need more than 32 bits
         return _sorted_runs(truth, pred)
     if found is True:
-        keys, pixels = _sorted_pairs(truth, pred)
-    else:
-        pairs = np.frombuffer(found, dtype=np.uint64).reshape(-1, 2)
-        pairs = pairs[np.argsort(pairs[:, 0])]
-        keys, pixels = pairs[:, 0], pairs[:, 1].astype(np.int64)
-    return _from_bits(keys >> np.uint64(32), truth.dtype), _from_bits(keys, pred.dtype), pixels
+        return _sorted_pairs(truth, pred)
+    table = np.frombuffer(found, dtype=np.uint64).reshape(-1, 3)
+    in_truth = _from_bits(table[:, 0], truth.dtype)
+    in_pred, pixels = _from_bits(table[:, 1], pred.dtype), table[:, 2].astype(np.int64)
+    order = _order(in_truth, in_pred)
+    return in_truth[order], in_pred[order], pixels[order]
 
 
-def _sorted_pairs(truth: Ids, pred: Ids) -> tuple[NDArray[np.uint64], Ints]:
-    """Pairs of ids of at most 32 bits, as single numbers, and the pixels of each."""
+def _order(truth: Ids, pred: Ids) -> NDArray[np.intp]:
+    """Order by truth, then by prediction; one sort if both fit into 64 bits."""
+    if truth.dtype.kind == pred.dtype.kind == "u" and max(truth.itemsize, pred.itemsize) < 8:
+        return np.argsort(truth.astype(np.uint64) << np.uint64(32) | pred)
+    return np.lexsort((pred, truth))
+
+
+def _sorted_pairs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
+    """Pairs of ids of at most 32 bits, sorted as single numbers, and the pixels of each."""
     keys = _bits(truth).astype(np.uint64) << np.uint64(32) | _bits(pred)
     keys.sort()
     starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-    return keys[starts], np.diff(starts, append=len(keys))
+    pixels = np.diff(starts, append=len(keys))
+    in_truth, in_pred = (
+        bits.view(f"{ids.dtype.kind}4").astype(ids.dtype)
+        if ids.itemsize == 8
+        else _from_bits(bits, ids.dtype)
+        for bits, ids in (
+            ((keys[starts] >> np.uint64(32)).astype(np.uint32), truth),
+            (keys[starts].astype(np.uint32), pred),
+        )
+    )
+    order = _order(in_truth, in_pred)
+    return in_truth[order], in_pred[order], pixels[order]
 
 
 def _bits(ids: Ids) -> NDArray[np.unsignedinteger[Any]]:
@@ -113,12 +128,8 @@ def _bits(ids: Ids) -> NDArray[np.unsignedinteger[Any]]:
     return ids.astype(np.uint32) if ids.itemsize == 8 else ids.view(f"u{ids.itemsize}")
 
 
-def _from_bits(bits: NDArray[np.uint64], dtype: np.dtype[Any]) -> Ids:
-    """Ids from the low 32 bits, extended by their sign."""
-    found = bits.astype(np.uint32)
-    if dtype.itemsize == 8:
-        return found.view(f"{dtype.kind}4").astype(dtype)
-    return found.astype(f"u{dtype.itemsize}").view(dtype)
+def _from_bits(bits: NDArray[np.unsignedinteger[Any]], dtype: np.dtype[Any]) -> Ids:
+    return bits.astype(f"u{dtype.itemsize}").view(dtype)
 
 
 def _sorted_runs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:

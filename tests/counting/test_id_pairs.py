@@ -171,3 +171,9 @@ def test_large_ids_among_noise_are_exact():
     truth[-1] = 1 << 40
     assert rows(count_id_pairs(truth, pred))[-1] == (1 << 40, pred[-1], 1)
     assert sum(count_id_pairs(truth, pred)[2]) == 90_000
+
+
+def test_objects_with_ids_of_64_bits_are_counted_run_by_run(backend):
+    ids = np.repeat(np.arange(40, dtype=np.int64) << 40, 25).reshape(20, 50)
+    found = count_id_pairs(ids - (1 << 50), ids.T.copy().reshape(20, 50))
+    assert rows(found) == by_hand(ids - (1 << 50), ids.T.copy().reshape(20, 50))
