@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from segiou.analysis.bootstrapping import bootstrap, influence
+from segiou.analysis import bootstrap, influence
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import mean_iou
 

@@ -32,14 +32,14 @@ def drawings() -> dict[str, Callable[[], Any]]:
     patients = segiou.score_folder(
         *(volumes / "truth", volumes / "model_a"), labels=volumes / "dataset.json", boundary=True
     )
-    found = segiou.compare(tidy, keen, names=("tidy", "keen"), resamples=1000, permutations=1000)
+    found = segiou.compare(tidy, keen, names=("tidy", "keen"), permutations=1000)
     masks = [
         segiou.read_mask(next(iter(sorted((STREETS / folder).iterdir()))))
         for folder in ("truth", "model_b")
     ]
     return {
         "confusion_matrix": lambda: keen.plot("confusion_matrix"),
-        "class_bars": lambda: keen.plot("class_bars", intervals=keen.intervals(resamples=1000)),
+        "class_bars": lambda: keen.plot("class_bars", intervals=keen.intervals()),
         "accuracy_vs_iou": lambda: keen.plot("accuracy_vs_iou"),
         "boundary_vs_iou": lambda: keen.plot("boundary_vs_iou"),
         "prevalence_curve": lambda: keen.plot("prevalence_curve"),

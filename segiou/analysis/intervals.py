@@ -281,7 +281,7 @@ def confidence_intervals(
 
     By default, a delete-one jackknife-t interval
     (:func:`segiou.analysis.leave_one_out.jackknife`): deterministic, and measured to
-    cover 92 to 97 % from five images on. The interval generalises to similar
+    cover 91 to 97 % from five images on. The interval generalises to similar
     images scored with the same trained model, not to retraining or to other
     kinds of images.
 
