@@ -298,10 +298,10 @@ def test_compare_folders_and_runs_alike(tmp_path):
     assert json.loads(by_table.stdout) == found
     by_blocks = segiou("compare", *runs, "--format", "json", "--blocks", "2")
     blocks = json.loads(by_blocks.stdout)
-    assert (blocks["unit"], blocks["units"], blocks["block_length"]) == ("block", 4, 2.0)
+    assert (blocks["unit"], blocks["units"], blocks["block_length"]) == ("batch", 4, 1.5)
     assert blocks["dependence"]["sequences"] == {"north": 3, "south": 3}
     stated = segiou("compare", *runs, "--names", "a,b", "--group-by", "none")
-    assert stated.stdout == kept.stdout
+    assert stated.stdout.partition("Independence")[0] == kept.stdout.partition("Independence")[0]
     no_column = segiou("compare", *runs, "--group-by", f"{table}:city")
     assert no_column.returncode == 2
     assert "has no column 'city'; columns: id, drive" in no_column.stderr

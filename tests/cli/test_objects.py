@@ -124,12 +124,12 @@ def test_two_models_are_compared_by_their_objects(coco, tmp_path, capsys):
 
 
 def test_pq_has_an_interval_where_intervals_are_asked_for(coco, tmp_path, capsys):
-    asked = ["--intervals", "--group-by", "none", "--resamples", "200", "--seed", "3"]
+    asked = ["--intervals", "--group-by", "none", "--level", "0.9"]
     path = tmp_path / "a.sqlite"
     score(coco, *asked, "--run", path, "--html", tmp_path / "a.html")
     printed = capsys.readouterr().out
     run = segiou.Run.open(path)
-    found = run.intervals("pq", groups="none", resamples=200, seed=3)
+    found = run.intervals("pq", groups="none", level=0.9)
     low, high = (f"{100 * limit:.2f}" for limit in (found.overall.low, found.overall.high))
     assert f"{low} to {high} %" in printed
     assert f"{low} to {high} %" in (tmp_path / "a.html").read_text()
@@ -139,7 +139,7 @@ def test_pq_has_an_interval_where_intervals_are_asked_for(coco, tmp_path, capsys
         found.overall.low,
         found.overall.high,
     ]
-    assert objects["intervals"]["resamples"] == 200
+    assert objects["intervals"]["level"] == 0.9
     assert main(["report", str(path), *asked, "--format", "csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     car = next(row for row in rows if row["name"] == "car")

@@ -215,13 +215,13 @@ def broken_pairs(root: Path, *names: str) -> list[str]:
 
 def test_intervals_over_one_image(capsys, tmp_path):
     said = refused(capsys, [*broken_pairs(tmp_path, "a"), "--intervals"])
-    assert "there is 1 image to resample" in said
+    assert "expected at least 2 images, got 1" in said
     assert "drop --intervals, --group-by and --blocks, or score more images" in said
 
 
 def test_intervals_over_one_group(capsys, tmp_path):
     command = broken_pairs(tmp_path, "a_1", "a_2")
-    assert "there is 1 group to resample" in refused(capsys, [*command, "--group-by", "^."])
+    assert "expected at least 2 groups, got 1" in refused(capsys, [*command, "--group-by", "^."])
     assert "is not found in a_1" in refused(capsys, [*command, "--group-by", "^b"])
     assert main([*command, "--intervals"]) == 3
 
