@@ -59,8 +59,10 @@ class RenamedAttribute:
         self.old = name
 
     def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:  # dataclasses look at annotated attributes of the class
+            return self
         _warn_renamed(f"{owner.__name__}.{self.old}", f"{owner.__name__}.{self.new}")
-        return getattr(owner if instance is None else instance, self.new)
+        return getattr(instance, self.new)
 
 
 def _warn_renamed(old: str, new: str) -> None:

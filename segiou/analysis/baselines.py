@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +84,7 @@ class Baseline:
         The model's :func:`skill_score` over it.
     """
 
-    answer = RenamedAttribute("predicted_class")
+    answer: ClassVar[RenamedAttribute] = RenamedAttribute("predicted_class")
 
     name: str
     predicted_class: str | None

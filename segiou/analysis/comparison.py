@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from segiou._support import RenamedAttribute, text
 from segiou._support.arguments import check_integer
@@ -164,9 +164,9 @@ class PairComparison:
         Number of images on which the counts of the models differ.
     """
 
-    for_a = RenamedAttribute("favours_a")
-    for_b = RenamedAttribute("favours_b")
-    one_sided = RenamedAttribute("defined_for_one")
+    for_a: ClassVar[RenamedAttribute] = RenamedAttribute("favours_a")
+    for_b: ClassVar[RenamedAttribute] = RenamedAttribute("favours_b")
+    one_sided: ClassVar[RenamedAttribute] = RenamedAttribute("defined_for_one")
 
     a: str
     b: str
@@ -284,7 +284,7 @@ class Comparison(OverUnits, Drawable):
     limit: Caution | None = None
     run_scores: tuple[tuple[float, ...], ...] = ()
 
-    closing_sentences = RenamedAttribute("limitations")
+    closing_sentences: ClassVar[RenamedAttribute] = RenamedAttribute("limitations")
 
     def sentences(self) -> list[str]:
         """Return the findings as sentences, rounded to 0.01 points."""

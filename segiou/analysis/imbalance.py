@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -397,10 +397,10 @@ class ImbalanceDifference:
         ``omitted_fp - omitted_tp``.
     """
 
-    silent = RenamedAttribute("omitted")
-    silent_false_alarms = RenamedAttribute("omitted_fp")
-    silent_hits = RenamedAttribute("omitted_tp")
-    wins_by_silence = RenamedAttribute("wins_by_omission")
+    silent: ClassVar[RenamedAttribute] = RenamedAttribute("omitted")
+    silent_false_alarms: ClassVar[RenamedAttribute] = RenamedAttribute("omitted_fp")
+    silent_hits: ClassVar[RenamedAttribute] = RenamedAttribute("omitted_tp")
+    wins_by_silence: ClassVar[RenamedAttribute] = RenamedAttribute("wins_by_omission")
 
     names: tuple[str, str]
     models: tuple[Imbalance, Imbalance]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -186,8 +186,8 @@ class Intervals(OverUnits):
         yield self.overall
         yield from self.classes
 
-    few = RenamedAttribute("unreliable_classes")
-    resampled = RenamedAttribute("units_text")
+    few: ClassVar[RenamedAttribute] = RenamedAttribute("unreliable_classes")
+    resampled: ClassVar[RenamedAttribute] = RenamedAttribute("units_text")
 
     @property
     def unreliable_classes(self) -> tuple[str, ...]:

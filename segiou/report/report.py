@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -476,7 +476,7 @@ class Report(Drawable):
             return None
         return image_level_means(self.per_image, include=self.include)
 
-    fine_grained = RenamedAttribute("image_level_means")
+    fine_grained: ClassVar[RenamedAttribute] = RenamedAttribute("image_level_means")
 
     @cached_property
     def imbalance(self) -> Imbalance:
@@ -497,8 +497,8 @@ class Report(Drawable):
         """Mean IoU and the costliest error, in words."""
         return verdict(self)
 
-    shown_intervals = RenamedAttribute("intervals_or_default")
-    usual_intervals = RenamedAttribute("default_intervals")
+    shown_intervals: ClassVar[RenamedAttribute] = RenamedAttribute("intervals_or_default")
+    usual_intervals: ClassVar[RenamedAttribute] = RenamedAttribute("default_intervals")
 
     @cached_property
     def intervals_or_default(self) -> Intervals | None:
@@ -524,7 +524,7 @@ class Report(Drawable):
         """
         return confidence_intervals(self, metric)
 
-    interval_of = RenamedAttribute("iou_interval")
+    interval_of: ClassVar[RenamedAttribute] = RenamedAttribute("iou_interval")
 
     def iou_interval(self, name: str | None = None) -> tuple[float, float] | None:
         """Interval of the IoU of a class or of the mean, if there is one.
