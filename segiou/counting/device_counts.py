@@ -457,7 +457,7 @@ class Pending:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._counts: dict[Any, DeviceCount] = {}
-        self.pairs = 0
+        self.pairs: int = 0
         self._pixels = 0
         self._lock = RLock()
 

@@ -131,7 +131,7 @@ KEYWORDS = ("boundary", "objects", "surfaces")
 #: Keys of their part of the JSON report, which are null if nothing was measured.
 JSON_KEYS = ("boundary", "boundary_options", "surfaces", "surface_cases", "surface_plan", "objects")
 #: Options that a spacing has an effect on.
-NEED_SPACING = (*_ASKING["surfaces"], "min_size")
+NEED_SPACING: tuple[str, ...] = (*_ASKING["surfaces"], "min_size")
 
 
 def flag_of(key: str) -> str:
