@@ -23,9 +23,9 @@ from typing import NamedTuple
 import numpy as np
 
 from segiou.analysis.bootstrapping import limits_of, resampled
-from segiou.analysis.comparing import permutation_test
 from segiou.analysis.dependence import design_of
 from segiou.analysis.leave_one_out import jackknife
+from segiou.analysis.significance import permutation_test
 from segiou.analysis.statistics import scored_images, statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import Counts

@@ -9,13 +9,7 @@ from segiou.analysis.baselines import (
     random_iou as random_iou,
     skill_score as skill_score,
 )
-from segiou.analysis.comparing import (
-    DifferentImagesError as DifferentImagesError,
-    compare as compare,
-    holm_adjust as holm_adjust,
-    permutation_test as permutation_test,
-    power as power,
-)
+from segiou.analysis.comparing import compare as compare
 from segiou.analysis.comparison import (
     Comparison as Comparison,
     Difference as Difference,
@@ -43,6 +37,12 @@ from segiou.analysis.leave_one_out import (
     Limits as Limits,
     influence as influence,
     jackknife as jackknife,
+)
+from segiou.analysis.paired_runs import DifferentImagesError as DifferentImagesError
+from segiou.analysis.significance import (
+    holm_adjust as holm_adjust,
+    permutation_test as permutation_test,
+    power as power,
 )
 from segiou.analysis.statistics import (
     OVERALL_METRICS as OVERALL_METRICS,

@@ -3,69 +3,37 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, read_several
-from segiou.analysis.bootstrapping import batches, bootstrap_limits, resampled
+from segiou.analysis.bootstrapping import bootstrap_limits, resampled
 from segiou.analysis.comparison import (
     Comparison,
     Difference,
     InfluentialImage,
     ModelRank,
     PairComparison,
-    Power,
 )
 from segiou.analysis.dependence import BlockLength, design_of
 from segiou.analysis.imbalance import explain_difference
 from segiou.analysis.intervals import Method, check_method, of_design
-from segiou.analysis.leave_one_out import Influence, Limits, jackknife, student
+from segiou.analysis.leave_one_out import Influence, Limits, jackknife
+from segiou.analysis.paired_runs import check_plans, names_of, ordered, same_images
 from segiou.analysis.recipes import across_runs, crossed
-from segiou.analysis.statistics import (
-    Aggregate,
-    ScoredImages,
-    ScoredParts,
-    Statistic,
-    scored_parts,
-)
-from segiou.analysis.units import Groups, HasRunCounts, Metric, some_of, weighted
+from segiou.analysis.significance import Permuted, holm_adjust, permutation_test, power
+from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic, scored_parts
+from segiou.analysis.units import Groups, HasRunCounts, Metric
 from segiou.counting.counts import Counts
 from segiou.measures.registry import measure_of_score
-from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats, ratio
-
-# Differences closer than this are equal except for rounding.
-_TIE = 1e-12
-#: Most units that a power estimate names.
-_MOST_UNITS = 10_000_000
-
-
-class DifferentImagesError(ValueError):
-    """Runs that were not scored on the same images.
-
-    Attributes
-    ----------
-    only : mapping of str to tuple of str
-        Run name → ids that are missing in another run.
-    """
-
-    def __init__(self, only: Mapping[str, Sequence[str]]) -> None:
-        self.only: dict[str, tuple[str, ...]] = {name: tuple(ids) for name, ids in only.items()}
-        super().__init__(
-            f"cannot compare runs scored on different images: {_only_in(self.only)}; "
-            "score all models on the same images"
-        )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (DifferentImagesError, (self.only,))
 
 
 def compare(
@@ -164,15 +132,13 @@ def compare(
     check_integer("seed", seed, 0)
     check_integer("influential", influential, 0)
     check_method(method, level)
-    each = _names(runs, names if recipes is None else None)
-    pixels = _same_images(runs, each, protocol, metric)
+    each = names_of(runs, names if recipes is None else None)
+    pixels = same_images(runs, each, protocol, metric)
     images: list[Any] = list(pixels)
     if (key := measure_of_score(metric)) is not None:
         images = [scored_parts(*one, key) for one in zip(pixels, runs, each, strict=True)]
-        _check_plans(runs, each, key)
-        images = [
-            _ordered(one, run.ids, runs[0].ids) for one, run in zip(images, runs, strict=True)
-        ]
+        check_plans(runs, each, key)
+        images = [ordered(one, run.ids, runs[0].ids) for one, run in zip(images, runs, strict=True)]
     models = recipes or {name: slice(i, i + 1) for i, name in enumerate(each)}
     design = design_of(images, groups, blocks)
     trained = [
@@ -420,274 +386,3 @@ class _Compared:
         images = [InfluentialImage(*row) for row in zip(ids, *columns, strict=True)]
         for side in found.strongest(self.influential):
             yield tuple(images[i] for i in side)
-
-
-def _same_images(
-    runs: Sequence[HasRunCounts],
-    names: Sequence[str],
-    protocol: Protocol | str | None,
-    metric: Metric,
-) -> list[ScoredImages[Counts]]:
-    """Images of all runs in the same order; reject runs that cannot be compared."""
-    first = runs[0]
-    chosen = load_protocol(first.protocol if protocol is None else protocol)
-    for name, run in zip(names, runs, strict=True):
-        if len(set(run.ids)) < len(run.ids):
-            twice = [i for i, number in Counter(run.ids).items() if number > 1]
-            msg = f"{name} has duplicate image ids: {some_of(twice)}; ids must be unique"
-            raise ValueError(msg)
-    for name, run in zip(names[1:], runs[1:], strict=True):
-        _check_classes(first, run, names[0], name)
-        if protocol is None and run.protocol != first.protocol:
-            msg = (
-                f"{names[0]} was scored under protocol {first.protocol.name!r} and {name} under "
-                f"{run.protocol.name!r}; choose one with protocol=..."
-            )
-            raise ValueError(msg)
-    common = set(first.ids).intersection(*(run.ids for run in runs[1:]))
-    only = {n: [i for i in run.ids if i not in common] for n, run in zip(names, runs, strict=True)}
-    if any(only.values()):
-        raise DifferentImagesError(only)
-    of_first = tuple(first.ids), tuple(first.class_names), chosen.include_of(first), chosen
-    images = [ScoredImages(run.counts, metric, *of_first) for run in runs]
-    return _same_order(runs, names, images)
-
-
-def _ordered(images: ScoredParts, own: Sequence[str], ids: Sequence[str]) -> ScoredParts:
-    """Images in the order of the first run."""
-    place = {id: i for i, id in enumerate(own)}
-    return replace(images, parts=images.parts.take([place[id] for id in ids]))
-
-
-def _check_plans(runs: Sequence[Any], names: Sequence[str], key: str) -> None:
-    """Reject runs whose measures were counted with different options."""
-    ways = [run._header.plan(key).way() for run in runs]
-    for way, name in zip(ways, names, strict=True):
-        first, second = (
-            ", ".join(f"{part} {own[part]}".strip() for part in own if own[part] != other.get(part))
-            for own, other in ((ways[0], way), (way, ways[0]))
-        )
-        if first or second:
-            noun = runs[0]._header.plan(key).measure.noun
-            msg = (
-                f"{noun} were measured with {first} in {names[0]} but {second} in {name}; score "
-                "both with the same options"
-            )
-            raise ValueError(msg)
-
-
-def _names(runs: Sequence[HasRunCounts], names: Sequence[str] | None) -> tuple[str, ...]:
-    letters = [chr(ord("A") + i) if i < 26 else f"run {i + 1}" for i in range(len(runs))]
-    if names is not None:
-        given = read_several("names", names, "a sequence of names, one per run")
-        if len(given) != len(runs) or len(set(given)) != len(runs):
-            msg = f"names must be {len(runs)} distinct names, one per run, got {given}"
-            raise ValueError(msg)
-        return tuple(given)
-    own = [run.name or letter for run, letter in zip(runs, letters, strict=True)]
-    return tuple(
-        f"{name} ({letter})" if own.count(name) > 1 else name
-        for name, letter in zip(own, letters, strict=True)
-    )
-
-
-def _check_classes(a: HasRunCounts, b: HasRunCounts, name_a: str, name_b: str) -> None:
-    if tuple(a.class_names) != tuple(b.class_names):
-        only_a = [c for c in a.class_names if c not in b.class_names]
-        only_b = [c for c in b.class_names if c not in a.class_names]
-        what = _only_in({name_a: only_a, name_b: only_b}) or "the classes are in a different order"
-        msg = f"{name_a} and {name_b} have different classes: {what}"
-        raise ValueError(msg)
-    differ = np.flatnonzero(np.asarray(a.include) != np.asarray(b.include)).tolist()
-    if differ:
-        msg = (
-            f"{name_a} and {name_b} exclude different classes from their means: "
-            f"{some_of([a.class_names[c] for c in differ])}; exclude the same classes in both"
-        )
-        raise ValueError(msg)
-
-
-def _only_in(names: Mapping[str, Sequence[str]]) -> str:
-    return "; ".join(f"only in {run}: {some_of(only)}" for run, only in names.items() if only)
-
-
-def _same_order(
-    runs: Sequence[HasRunCounts], names: Sequence[str], images: Sequence[ScoredImages[Counts]]
-) -> list[ScoredImages[Counts]]:
-    """Images of each run in the order of the first; all must have the same truth."""
-    first, found = runs[0], [images[0]]
-    for name, run, own in zip(names[1:], runs[1:], images[1:], strict=True):
-        place = {id: i for i, id in enumerate(run.ids)}
-        order = np.array([place[id] for id in first.ids], dtype=np.intp)
-        found.append(replace(own, counts=own.counts[order]))
-        a, b = found[0].counts.truth, found[-1].counts.truth
-        rows, classes = np.nonzero(a != b)
-        if not len(rows):
-            continue
-        i, c, others = rows[0], classes[0], len({*rows.tolist()}) - 1
-        more = f", and {others} more images" if others else ""
-        msg = (
-            f"{names[0]} and {name} were scored against different ground truth: image "
-            f"{first.ids[i]} has {a[i, c]} pixels of {first.class_names[c]} in one and {b[i, c]} "
-            f"in the other{more}; score both against the same masks with the same ignored values"
-        )
-        raise ValueError(msg)
-    return found
-
-
-class Permuted(NamedTuple):
-    """p-values of a permutation test."""
-
-    p: Floats
-    """Of the score, then of the classes, (1 + C,); NaN if the difference is undefined."""
-    permutations: int
-    """Number of permutations."""
-    exact: bool
-    """Whether these are all permutations."""
-
-
-def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -> Permuted:
-    """Two-sided paired permutation test of a difference of scores.
-
-    Under the null hypothesis, the two models are exchangeable on every unit.
-    A permutation s swaps their counts on some units and gives the difference
-    Δ_s; ``p = (1 + #{|Δ_s| ≥ |Δ|}) / (B + 1)`` for B random permutations. If
-    there are at most B permutations, 2^U, the test is exact:
-    ``p = #{|Δ_s| ≥ |Δ|} / 2^U``. Permutations in which a class is undefined are
-    skipped.
-
-    Parameters
-    ----------
-    a, b : Statistic
-        The same score over the same units.
-    permutations, seed : int
-        Number of permutations; seed of the random numbers.
-
-    Returns
-    -------
-    Permuted
-
-    References
-    ----------
-    E. J. G. Pitman, Suppl. J. R. Stat. Soc. 4 (1937). For the added ones:
-    B. Phipson and G. K. Smyth, Stat. Appl. Genet. Mol. Biol.
-    9:39 (2010).
-    """
-    units = len(a.units)
-    exact = 2**units <= permutations
-    sums_a, sums_b = a.products, b.products
-    first_a, step = sums_a.sum(0), sums_b - sums_a
-    whole = first_a + sums_b.sum(0)
-    observed = np.abs(b.values - a.values)
-    reached, defined = np.zeros(len(observed)), np.zeros(len(observed))
-
-    def swaps() -> Iterator[NDArray[np.int64]]:
-        """Rows of 0 and 1 per unit, 1 if the two models are swapped."""
-        if exact:
-            yield (np.arange(2**units)[:, None] >> np.arange(units)) & 1
-            return
-        # A different stream from that of the bootstrap, which starts from the bare seed.
-        rng = np.random.default_rng([seed, 1])
-        for size in batches(permutations, units, 2 * sums_a.shape[1]):
-            yield rng.integers(0, 2, (size, units))
-
-    for swapped in swaps():
-        first = first_a + weighted(swapped, step)
-        delta = np.abs(b.evaluate(whole - first) - a.evaluate(first))
-        reached += (delta >= observed - _TIE).sum(0)
-        defined += (~np.isnan(delta)).sum(0)
-    added = 0 if exact else 1
-    p = (reached + added) / np.maximum(defined + added, 1)
-    p[np.isnan(observed)] = np.nan
-    return Permuted(p, 2**units if exact else permutations, exact)
-
-
-def holm_adjust(p: Floats) -> Floats:
-    """Holm's adjustment of p-values for multiple comparisons.
-
-    In ascending order, p̃₍ᵢ₎ = max_{j ≤ i} min(1, (m − j + 1) p₍ⱼ₎). Rejecting all
-    p̃ below α controls the family-wise error rate at α.
-
-    Parameters
-    ----------
-    p : ndarray of float, shape (m,)
-        NaN values are skipped and stay NaN.
-
-    Returns
-    -------
-    ndarray of float64, shape (m,)
-
-    References
-    ----------
-    S. Holm, Scand. J. Statist. 6 (1979), 65-70.
-
-    Examples
-    --------
-    >>> holm_adjust(np.array([0.01, 0.04, np.nan, 0.03]))
-    array([0.03, 0.06,  nan, 0.06])
-    """
-    found = np.full(len(p), np.nan)
-    order = np.argsort(p, kind="stable")
-    order = order[~np.isnan(p[order])]
-    factors = np.arange(len(order), 0, -1)
-    found[order] = np.maximum.accumulate(np.minimum(1.0, factors * p[order]))
-    return found
-
-
-def power(
-    score: Statistic,
-    limits: Limits,
-    *,
-    level: float = 0.95,
-    target: float = 0.8,
-    detect: float | None = None,
-) -> Power:
-    """Difference that a comparison can detect, and the units it takes to detect another.
-
-    A true difference δ is detected if its interval excludes 0, which has the
-    probability T_ν(δ / s − t) for the standard error s of the observed
-    difference, ν degrees of freedom and Student's t at the level. s is
-    proportional to 1/√units. The observed difference itself is not used:
-    power at the observed difference only restates p (J. Hoenig and D. Heisey,
-    Am. Stat. 55 (2001), 19-24).
-
-    Parameters
-    ----------
-    score : Statistic
-        The score of one of the models, for its units.
-    limits : Limits
-        Of the difference, from :func:`segiou.analysis.leave_one_out.jackknife`.
-    level, target : float
-        Level of the intervals, e.g. 0.95; target power, e.g. 0.8.
-    detect : float, optional
-        A true difference to ask about.
-
-    Returns
-    -------
-    Power
-    """
-    units = len(score.units)
-    error, freedom = float(limits.standard_error[0]), float(limits.freedom[0])
-    if math.isnan(freedom):  # of a bootstrap
-        freedom = units - 1.0
-    found = Power(score.units.kind, units, level, target, _reach(error, freedom, level, target))
-    if detect is None or not error > 0 or math.isnan(found.detectable):
-        return found
-    from scipy.special import stdtr  # type: ignore[import-untyped, unused-ignore]
-
-    def reach(number: int) -> float:
-        share = number / units
-        return _reach(error / math.sqrt(share), max(freedom * share, 1.0), level, target)
-
-    size = abs(detect)
-    now = float(stdtr(freedom, size / error - student(freedom, (1 - level) / 2)))
-    numbers = range(2, _MOST_UNITS)
-    needed = bisect_left(numbers, True, key=lambda number: reach(number) <= size)
-    return replace(
-        found, difference=size, now=now, needed=numbers[needed] if needed < len(numbers) else None
-    )
-
-
-def _reach(error: float, freedom: float, level: float, target: float) -> float:
-    """The true difference that is detected with the target power."""
-    return float((student(freedom, (1 - level) / 2) + student(freedom, 1 - target)) * error)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from segiou import analysis, score
-from segiou.analysis.comparing import DifferentImagesError, compare
+from segiou.analysis.comparing import compare
 from segiou.analysis.intervals import confidence_intervals
+from segiou.analysis.paired_runs import DifferentImagesError
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean_iou
 from segiou.metrics.per_class import iou

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from segiou.analysis.comparing import holm_adjust, permutation_test
+from segiou.analysis.significance import holm_adjust, permutation_test
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import ConfusionCounts, Counts

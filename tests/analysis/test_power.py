@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from segiou.analysis.comparing import permutation_test, power
 from segiou.analysis.leave_one_out import jackknife
+from segiou.analysis.significance import permutation_test, power
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import Counts

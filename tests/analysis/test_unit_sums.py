@@ -5,9 +5,9 @@ import pytest
 
 from segiou import compare, score
 from segiou.analysis import units
-from segiou.analysis.comparing import permutation_test
 from segiou.analysis.intervals import bootstrap
 from segiou.analysis.leave_one_out import influence, jackknife
+from segiou.analysis.significance import permutation_test
 from segiou.analysis.statistics import image_scores, statistic
 from segiou.analysis.units import CountParts, units_of, weighted
 from segiou.counting.counts import Counts

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from segiou.analysis.bootstrapping import limits_of, resampled
-from segiou.analysis.comparing import permutation_test
+from segiou.analysis.significance import permutation_test
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import ConfusionCounts, Counts

@@ -1,0 +1,150 @@
+"""Runs on the same images: check that they can be compared, and bring them into one order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from segiou._support.arguments import read_several
+from segiou.analysis.statistics import ScoredImages, ScoredParts
+from segiou.analysis.units import HasRunCounts, Metric, some_of
+from segiou.counting.counts import Counts
+from segiou.metrics.protocols import Protocol, load_protocol
+
+
+class DifferentImagesError(ValueError):
+    """Runs that were not scored on the same images.
+
+    Attributes
+    ----------
+    only : mapping of str to tuple of str
+        Run name → ids that are missing in another run.
+    """
+
+    def __init__(self, only: Mapping[str, Sequence[str]]) -> None:
+        self.only: dict[str, tuple[str, ...]] = {name: tuple(ids) for name, ids in only.items()}
+        super().__init__(
+            f"cannot compare runs scored on different images: {_only_in(self.only)}; "
+            "score all models on the same images"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (DifferentImagesError, (self.only,))
+
+
+def same_images(
+    runs: Sequence[HasRunCounts],
+    names: Sequence[str],
+    protocol: Protocol | str | None,
+    metric: Metric,
+) -> list[ScoredImages[Counts]]:
+    """Images of all runs in the same order; reject runs that cannot be compared."""
+    first = runs[0]
+    chosen = load_protocol(first.protocol if protocol is None else protocol)
+    for name, run in zip(names, runs, strict=True):
+        if len(set(run.ids)) < len(run.ids):
+            twice = [i for i, number in Counter(run.ids).items() if number > 1]
+            msg = f"{name} has duplicate image ids: {some_of(twice)}; ids must be unique"
+            raise ValueError(msg)
+    for name, run in zip(names[1:], runs[1:], strict=True):
+        _check_classes(first, run, names[0], name)
+        if protocol is None and run.protocol != first.protocol:
+            msg = (
+                f"{names[0]} was scored under protocol {first.protocol.name!r} and {name} under "
+                f"{run.protocol.name!r}; choose one with protocol=..."
+            )
+            raise ValueError(msg)
+    common = set(first.ids).intersection(*(run.ids for run in runs[1:]))
+    only = {n: [i for i in run.ids if i not in common] for n, run in zip(names, runs, strict=True)}
+    if any(only.values()):
+        raise DifferentImagesError(only)
+    of_first = tuple(first.ids), tuple(first.class_names), chosen.include_of(first), chosen
+    images = [ScoredImages(run.counts, metric, *of_first) for run in runs]
+    return _same_order(runs, names, images)
+
+
+def ordered(images: ScoredParts, own: Sequence[str], ids: Sequence[str]) -> ScoredParts:
+    """Images in the order of the first run."""
+    place = {id: i for i, id in enumerate(own)}
+    return replace(images, parts=images.parts.take([place[id] for id in ids]))
+
+
+def check_plans(runs: Sequence[Any], names: Sequence[str], key: str) -> None:
+    """Reject runs whose measures were counted with different options."""
+    ways = [run._header.plan(key).way() for run in runs]
+    for way, name in zip(ways, names, strict=True):
+        first, second = (
+            ", ".join(f"{part} {own[part]}".strip() for part in own if own[part] != other.get(part))
+            for own, other in ((ways[0], way), (way, ways[0]))
+        )
+        if first or second:
+            noun = runs[0]._header.plan(key).measure.noun
+            msg = (
+                f"{noun} were measured with {first} in {names[0]} but {second} in {name}; score "
+                "both with the same options"
+            )
+            raise ValueError(msg)
+
+
+def names_of(runs: Sequence[HasRunCounts], names: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of runs: given, their own, or letters."""
+    letters = [chr(ord("A") + i) if i < 26 else f"run {i + 1}" for i in range(len(runs))]
+    if names is not None:
+        given = read_several("names", names, "a sequence of names, one per run")
+        if len(given) != len(runs) or len(set(given)) != len(runs):
+            msg = f"names must be {len(runs)} distinct names, one per run, got {given}"
+            raise ValueError(msg)
+        return tuple(given)
+    own = [run.name or letter for run, letter in zip(runs, letters, strict=True)]
+    return tuple(
+        f"{name} ({letter})" if own.count(name) > 1 else name
+        for name, letter in zip(own, letters, strict=True)
+    )
+
+
+def _check_classes(a: HasRunCounts, b: HasRunCounts, name_a: str, name_b: str) -> None:
+    if tuple(a.class_names) != tuple(b.class_names):
+        only_a = [c for c in a.class_names if c not in b.class_names]
+        only_b = [c for c in b.class_names if c not in a.class_names]
+        what = _only_in({name_a: only_a, name_b: only_b}) or "the classes are in a different order"
+        msg = f"{name_a} and {name_b} have different classes: {what}"
+        raise ValueError(msg)
+    differ = np.flatnonzero(np.asarray(a.include) != np.asarray(b.include)).tolist()
+    if differ:
+        msg = (
+            f"{name_a} and {name_b} exclude different classes from their means: "
+            f"{some_of([a.class_names[c] for c in differ])}; exclude the same classes in both"
+        )
+        raise ValueError(msg)
+
+
+def _only_in(names: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"only in {run}: {some_of(only)}" for run, only in names.items() if only)
+
+
+def _same_order(
+    runs: Sequence[HasRunCounts], names: Sequence[str], images: Sequence[ScoredImages[Counts]]
+) -> list[ScoredImages[Counts]]:
+    """Images of each run in the order of the first; all must have the same truth."""
+    first, found = runs[0], [images[0]]
+    for name, run, own in zip(names[1:], runs[1:], images[1:], strict=True):
+        place = {id: i for i, id in enumerate(run.ids)}
+        order = np.array([place[id] for id in first.ids], dtype=np.intp)
+        found.append(replace(own, counts=own.counts[order]))
+        a, b = found[0].counts.truth, found[-1].counts.truth
+        rows, classes = np.nonzero(a != b)
+        if not len(rows):
+            continue
+        i, c, others = rows[0], classes[0], len({*rows.tolist()}) - 1
+        more = f", and {others} more images" if others else ""
+        msg = (
+            f"{names[0]} and {name} were scored against different ground truth: image "
+            f"{first.ids[i]} has {a[i, c]} pixels of {first.class_names[c]} in one and {b[i, c]} "
+            f"in the other{more}; score both against the same masks with the same ignored values"
+        )
+        raise ValueError(msg)
+    return found

@@ -1,0 +1,182 @@
+"""Paired permutation tests, Holm's adjustment, and power."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.analysis.bootstrapping import batches
+from segiou.analysis.comparison import Power
+from segiou.analysis.leave_one_out import Limits, student
+from segiou.analysis.statistics import Statistic
+from segiou.analysis.units import weighted
+from segiou.metrics.ratio import Floats
+
+# Differences closer than this are equal except for rounding.
+_TIE = 1e-12
+#: Most units that a power estimate names.
+_MOST_UNITS = 10_000_000
+
+
+class Permuted(NamedTuple):
+    """p-values of a permutation test."""
+
+    p: Floats
+    """Of the score, then of the classes, (1 + C,); NaN if the difference is undefined."""
+    permutations: int
+    """Number of permutations."""
+    exact: bool
+    """Whether these are all permutations."""
+
+
+def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -> Permuted:
+    """Two-sided paired permutation test of a difference of scores.
+
+    Under the null hypothesis, the two models are exchangeable on every unit.
+    A permutation s swaps their counts on some units and gives the difference
+    Δ_s; ``p = (1 + #{|Δ_s| ≥ |Δ|}) / (B + 1)`` for B random permutations. If
+    there are at most B permutations, 2^U, the test is exact:
+    ``p = #{|Δ_s| ≥ |Δ|} / 2^U``. Permutations in which a class is undefined are
+    skipped.
+
+    Parameters
+    ----------
+    a, b : Statistic
+        The same score over the same units.
+    permutations, seed : int
+        Number of permutations; seed of the random numbers.
+
+    Returns
+    -------
+    Permuted
+
+    References
+    ----------
+    E. J. G. Pitman, Suppl. J. R. Stat. Soc. 4 (1937). For the added ones:
+    B. Phipson and G. K. Smyth, Stat. Appl. Genet. Mol. Biol.
+    9:39 (2010).
+    """
+    units = len(a.units)
+    exact = 2**units <= permutations
+    sums_a, sums_b = a.products, b.products
+    first_a, step = sums_a.sum(0), sums_b - sums_a
+    whole = first_a + sums_b.sum(0)
+    observed = np.abs(b.values - a.values)
+    reached, defined = np.zeros(len(observed)), np.zeros(len(observed))
+
+    def swaps() -> Iterator[NDArray[np.int64]]:
+        """Rows of 0 and 1 per unit, 1 if the two models are swapped."""
+        if exact:
+            yield (np.arange(2**units)[:, None] >> np.arange(units)) & 1
+            return
+        # A different stream from that of the bootstrap, which starts from the bare seed.
+        rng = np.random.default_rng([seed, 1])
+        for size in batches(permutations, units, 2 * sums_a.shape[1]):
+            yield rng.integers(0, 2, (size, units))
+
+    for swapped in swaps():
+        first = first_a + weighted(swapped, step)
+        delta = np.abs(b.evaluate(whole - first) - a.evaluate(first))
+        reached += (delta >= observed - _TIE).sum(0)
+        defined += (~np.isnan(delta)).sum(0)
+    added = 0 if exact else 1
+    p = (reached + added) / np.maximum(defined + added, 1)
+    p[np.isnan(observed)] = np.nan
+    return Permuted(p, 2**units if exact else permutations, exact)
+
+
+def holm_adjust(p: Floats) -> Floats:
+    """Holm's adjustment of p-values for multiple comparisons.
+
+    In ascending order, p̃₍ᵢ₎ = max_{j ≤ i} min(1, (m − j + 1) p₍ⱼ₎). Rejecting all
+    p̃ below α controls the family-wise error rate at α.
+
+    Parameters
+    ----------
+    p : ndarray of float, shape (m,)
+        NaN values are skipped and stay NaN.
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+
+    References
+    ----------
+    S. Holm, Scand. J. Statist. 6 (1979), 65-70.
+
+    Examples
+    --------
+    >>> holm_adjust(np.array([0.01, 0.04, np.nan, 0.03]))
+    array([0.03, 0.06,  nan, 0.06])
+    """
+    found = np.full(len(p), np.nan)
+    order = np.argsort(p, kind="stable")
+    order = order[~np.isnan(p[order])]
+    factors = np.arange(len(order), 0, -1)
+    found[order] = np.maximum.accumulate(np.minimum(1.0, factors * p[order]))
+    return found
+
+
+def power(
+    score: Statistic,
+    limits: Limits,
+    *,
+    level: float = 0.95,
+    target: float = 0.8,
+    detect: float | None = None,
+) -> Power:
+    """Difference that a comparison can detect, and the units it takes to detect another.
+
+    A true difference δ is detected if its interval excludes 0, which has the
+    probability T_ν(δ / s − t) for the standard error s of the observed
+    difference, ν degrees of freedom and Student's t at the level. s is
+    proportional to 1/√units. The observed difference itself is not used:
+    power at the observed difference only restates p (J. Hoenig and D. Heisey,
+    Am. Stat. 55 (2001), 19-24).
+
+    Parameters
+    ----------
+    score : Statistic
+        The score of one of the models, for its units.
+    limits : Limits
+        Of the difference, from :func:`segiou.analysis.leave_one_out.jackknife`.
+    level, target : float
+        Level of the intervals, e.g. 0.95; target power, e.g. 0.8.
+    detect : float, optional
+        A true difference to ask about.
+
+    Returns
+    -------
+    Power
+    """
+    units = len(score.units)
+    error, freedom = float(limits.standard_error[0]), float(limits.freedom[0])
+    if math.isnan(freedom):  # of a bootstrap
+        freedom = units - 1.0
+    found = Power(score.units.kind, units, level, target, _reach(error, freedom, level, target))
+    if detect is None or not error > 0 or math.isnan(found.detectable):
+        return found
+    from scipy.special import stdtr  # type: ignore[import-untyped, unused-ignore]
+
+    def reach(number: int) -> float:
+        share = number / units
+        return _reach(error / math.sqrt(share), max(freedom * share, 1.0), level, target)
+
+    size = abs(detect)
+    now = float(stdtr(freedom, size / error - student(freedom, (1 - level) / 2)))
+    numbers = range(2, _MOST_UNITS)
+    needed = bisect_left(numbers, True, key=lambda number: reach(number) <= size)
+    return replace(
+        found, difference=size, now=now, needed=numbers[needed] if needed < len(numbers) else None
+    )
+
+
+def _reach(error: float, freedom: float, level: float, target: float) -> float:
+    """The true difference that is detected with the target power."""
+    return float((student(freedom, (1 - level) / 2) + student(freedom, 1 - target)) * error)
