@@ -34,7 +34,7 @@ from segiou.instances.weighted import cityscapes_things
 from segiou.labels.class_options import ClassOptions, class_indices, class_word
 from segiou.labels.label_set import LabelSet
 from segiou.masks.colors import packed
-from segiou.masks.read import MaskError, RawMask, open_mask
+from segiou.masks.read import MaskError, RawMask, open_mask, void_value
 from segiou.masks.segment_files import ImageSegments, load_segments, png_path
 from segiou.masks.sources import stamp_of
 from segiou.masks.windows import resized
@@ -225,7 +225,7 @@ class ObjectOptions(Measure):
         lenient = replace(classes, unassigned="count")
         return PanopticCounts.from_options(lenient, things=things, protocol=self.protocol)
 
-    def read(self, raw: RawMask, path: str) -> ObjectMask | None:
+    def read(self, raw: RawMask, path: str, labels: LabelSet) -> ObjectMask | None:
         """Split the pixels of a file into classes and ids.
 
         Parameters
@@ -234,6 +234,8 @@ class ObjectOptions(Measure):
             The pixels of the file.
         path : str
             The file.
+        labels : LabelSet
+            The classes of the file.
 
         Returns
         -------
@@ -248,7 +250,7 @@ class ObjectOptions(Measure):
         if self.source == "components":
             return None
         if self.source == "coco":
-            return _of_coco(raw, path)
+            return _of_coco(raw, path, labels)
         if raw.is_color if self.source == "cityscapes" else raw.kind != "LABEL":
             raise _no_ids(path, self.source, raw)
         if self.source == "kitti":
@@ -361,7 +363,7 @@ class ObjectOptions(Measure):
             first = first._replace(classes=np.where(mask, first.classes, NO_OBJECT))
         is_coco = self.source == "coco"
         if is_coco:
-            # Id 0 is void, even if its class value is a category of the other file.
+            # Id 0 is void, even if its class value is an undeclared category.
             first, second = (
                 side._replace(classes=np.where(side.ids == 0, NO_OBJECT, side.classes))
                 for side in (first, second)
@@ -453,7 +455,7 @@ def _annotations(path: str) -> tuple[Path, str]:
     return next((file for file in files if file.is_file()), files[0]), ""
 
 
-def _of_coco(raw: RawMask, path: str) -> ObjectMask:
+def _of_coco(raw: RawMask, path: str, labels: LabelSet) -> ObjectMask:
     """Objects of a PNG whose colours encode ids, from the annotations next to its folder."""
     file, name = _annotations(path)
     try:
@@ -475,7 +477,7 @@ def _of_coco(raw: RawMask, path: str) -> ObjectMask:
     segments = _checked(path, image, {i: n for i, n in id_areas(ids).items() if i})
     values = {i: part["category_id"] for i, part in segments.items()}
     crowd = tuple(number for number, part in segments.items() if part.get("iscrowd"))
-    return ObjectMask({0: contents.free, **values}, ids, crowd, path)
+    return ObjectMask({0: void_value(contents.free, labels), **values}, ids, crowd, path)
 
 
 def _checked(

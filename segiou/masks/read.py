@@ -47,6 +47,8 @@ _SLIPS = (AssertionError, AttributeError, IndexError, KeyError, TypeError)
 VOLUME_SUFFIXES = (".nii.gz", ".nii", ".nrrd", ".nhdr", ".mha", ".mhd")
 #: Extension of point cloud labels.
 POINT_SUFFIX = ".label"
+#: Candidate values of pixels outside all segments.
+VOID_VALUES = (0, 255, 65535, (1 << 31) - 1, -1)
 TIFF_MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 
 
@@ -97,6 +99,10 @@ class RawMask(NamedTuple):
     names : tuple of str
         Class names indexed by the values, for drawn shapes. The first is empty
         and stands for pixels outside all shapes.
+    background : int, optional
+        Value of pixels outside all objects, for JSON files of objects.
+    void : int, optional
+        Value of pixels outside all segments, for panoptic files.
     """
 
     values: Any
@@ -106,11 +112,23 @@ class RawMask(NamedTuple):
     volume: Volume | None = None
     raster: Raster | None = None
     names: tuple[str, ...] = ()
+    background: int | None = None
+    void: int | None = None
 
     @property
     def is_color(self) -> bool:
         """Whether the values are colours."""
         return self.mode in ("RGB", "RGBA")
+
+    def outside(self, labels: LabelSet) -> int | None:
+        """Label of pixels outside all segments, if the file has segments."""
+        return self.background if self.void is None else void_value(self.void, labels)
+
+
+def void_value(value: int, labels: LabelSet) -> int:
+    """Void's value in a file, or another value if a class has it."""
+    declared = {one for values in labels.class_values for one in values}
+    return next(one for one in (value, *VOID_VALUES) if one not in declared)
 
 
 @contextmanager
@@ -271,11 +289,34 @@ def to_labels(
     if raw.names:
         return _labels_of_names(raw, labels, path)
     values: NDArray[Any] = raw.values
+    if raw.void is not None and labels is not None:
+        return _replaced(values, raw.void, void_value(raw.void, labels))
     if not raw.is_color:
         return values
     from segiou.masks.colors import labels_of_colors
 
     return labels_of_colors(raw, labels, path)
+
+
+def with_background(values: Any, own: int | None, of_truth: int | None, path: str | Path) -> Any:
+    """Labels of a prediction whose pixels outside all objects have their value in the truth."""
+    if own is None or of_truth is None or own == of_truth:
+        return values
+    if (values == of_truth).any():
+        problem = (
+            f"contains category {of_truth}, which is the value of pixels outside all segments of "
+            f"its truth; add category {of_truth} to 'categories' in the truth file"
+        )
+        raise MaskError(path, problem)
+    return _replaced(values, own, of_truth)
+
+
+def _replaced(values: NDArray[Any], old: int, new: int) -> NDArray[Any]:
+    """The same with one value in place of another."""
+    if old == new:
+        return values
+    dtype = np.promote_types(values.dtype, np.min_scalar_type(new))
+    return np.where(values == old, dtype.type(new), values)
 
 
 def load_npy(file: Path | io.BytesIO, path: str | Path) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from segiou._support.files import Stamp, read_json
 from segiou.masks.annotation_files import DrawnImage, Painting, check_size, drawn_images
 from segiou.masks.colors import packed
-from segiou.masks.read import MaskError, RawMask, open_mask
+from segiou.masks.read import VOID_VALUES, MaskError, RawMask, open_mask
 from segiou.masks.sources import stamp_of
 
 _FORMS = (
@@ -24,8 +24,8 @@ _FORMS = (
     "an object with 'images' and 'annotations' (COCO), 'shapes' (LabelMe) or 'objects' "
     "(Supervisely), a project of VIA, or Label Studio's list of tasks"
 )
-#: Candidate values of pixels outside all segments; 0 only if a file may have such pixels.
-FREE = (0, 255, 65535, (1 << 31) - 1)
+#: Categories are less.
+_MOST_CATEGORY = (1 << 31) - 1
 #: Types of image ids.
 _ID = (int, str)
 _LAST_NUMBER = re.compile(r"(\d+)\D*$")
@@ -89,7 +89,10 @@ class SegmentFile:
             raise
         except ValueError as error:
             raise MaskError(path, str(error)) from error
-        return RawMask(mask, "json", "JSON"), stamp
+        raw = RawMask(mask, "json", "JSON")
+        if image.png:
+            return raw._replace(void=contents.free), stamp
+        return raw._replace(background=None if contents.covered else contents.free), stamp
 
     def _image(self, path: str) -> ImageSegments | DrawnImage | None:
         return self._contents().images.get(path[len(self.root) + 1 :])
@@ -141,7 +144,7 @@ class _Contents:
     def __post_init__(self) -> None:
         segments = [s for image in self.images.values() for s in getattr(image, "segments", ())]
         values = {value for value, _ in segments} | set(self.categories)
-        self.free = next(value for value in FREE[self.covered :] if value not in values)
+        self.free = next(v for v in VOID_VALUES[self.covered :] if v not in values)
         self.dtype = np.uint8 if max(self.free, *values, 0) < 256 else np.int32
         self.pngs = {
             image.png: image for image in self.images.values() if isinstance(image, ImageSegments)
@@ -271,9 +274,9 @@ def _of(entry: Any, key: str, kinds: tuple[type, ...], where: object, default: A
 
 def _category(entry: Any, where: object) -> int:
     category: int = _of(entry, "category_id", (int,), where)
-    if not 0 <= category < FREE[-1]:
+    if not 0 <= category < _MOST_CATEGORY:
         place = f"entry {where}" if isinstance(where, int) else where
-        msg = f"{place}: expected a category_id from 0 to {FREE[-1] - 1}, got {category}"
+        msg = f"{place}: expected a category_id from 0 to {_MOST_CATEGORY - 1}, got {category}"
         raise ValueError(msg)
     return category
 

@@ -19,7 +19,14 @@ from segiou._support.text import listed
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
-from segiou.masks.read import MaskError, RawMask, from_bytes, open_mask, to_labels
+from segiou.masks.read import (
+    MaskError,
+    RawMask,
+    from_bytes,
+    open_mask,
+    to_labels,
+    with_background,
+)
 from segiou.masks.windows import resized
 from segiou.report.page import Color
 
@@ -204,10 +211,11 @@ def read_indices(
     whole: list[Any] = []
     full: Shape = ()
     spacing: tuple[float, ...] = ()
+    outside: int | None = None
     for path, labels, codes in sides:
-        values, size, ids = _values(path, labels, read, objects)
+        values, size, ids, free = _values(path, labels, read, objects, outside)
         if not arrays:
-            full, spacing = values.shape, size
+            full, spacing, outside = values.shape, size, free
             shape = reduced(full, largest if len(full) == 2 else _VOXELS)
         if values.ndim != len(shape):
             msg = f"{path} has shape {values.shape}, and the truth {full}"
@@ -260,19 +268,24 @@ def reduced(shape: Shape, largest: int) -> Shape:
 
 
 def _values(
-    path: str, labels: LabelSet, read: Reader | None, objects: ObjectOptions | None
-) -> tuple[NDArray[Any], tuple[float, ...], ObjectMask | None]:
-    """Labels of a file, the spacing of a volume, and ids of objects where the file holds them.
+    path: str,
+    labels: LabelSet,
+    read: Reader | None,
+    objects: ObjectOptions | None,
+    outside: int | None,
+) -> tuple[NDArray[Any], tuple[float, ...], ObjectMask | None, int | None]:
+    """Labels of a file, the spacing of a volume, ids of objects, and the label outside segments.
 
-    The planes of a volume are axial, from top to bottom.
+    The planes of a volume are axial, from top to bottom. ``outside`` is that label in the truth.
     """
     if not path:
         raise PictureError("scored from arrays, so there are no image files")
     try:
         raw = open_mask(path) if read is None else from_bytes(read(path), path)
-        found = None if objects is None else objects.read(raw, path)
+        found = None if objects is None else objects.read(raw, path, labels)
         ids = found and found.whole()
         values: Any = to_labels(raw, path, labels, allow_lossy=True) if ids is None else ids.classes
+        values = with_background(values, raw.background, outside, path)
     except (MaskError, OSError) as error:
         raise PictureError(str(error)) from error
     spacing = (1.0, 1.0, 1.0) if raw.volume is None else raw.volume.spacing
@@ -285,7 +298,7 @@ def _values(
     if values.ndim not in (2, 3) or not values.size:
         msg = f"{path} has shape {values.shape}, which cannot be drawn as a picture"
         raise PictureError(msg)
-    return values, spacing, ids
+    return values, spacing, ids, raw.outside(labels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.image_files import Scratch
 from segiou.masks.pairing import Pair
-from segiou.masks.read import MaskError, RawMask, from_bytes, to_labels
+from segiou.masks.read import MaskError, RawMask, from_bytes, to_labels, with_background
 from segiou.masks.sources import PIXELS_AHEAD, LocalFolder, RemoteFolder, Source, stable_stamp
 from segiou.masks.windows import FileMask, ResizedMask, WindowedMask, open_windowed, resized
 from segiou.measures.measure import MaskPair
@@ -158,15 +158,19 @@ class PairScorer:
         raw = from_bytes(data, path, scratch)
         if self._reader is not None and (self.allow_lossy or not raw.lossy):
             stamp = self._reader.stamp(stamp, path)
-            ids = self._reader.read(raw, path)
+            ids = self._reader.read(raw, path, labels)
             if ids is not None:
                 return _OpenMask(ids.ids, stamp, objects=ids)
         values = to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
-        return _OpenMask(values, stamp, volume=raw.volume, raster=raw.raster)
+        outside = raw.background, raw.outside(labels)
+        return _OpenMask(values, stamp, volume=raw.volume, raster=raw.raster, outside=outside)
 
     def _count(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> ImageCount:
         self._check_nodata(pair, truth)
         pred = self._aligned(pair, truth, pred)
+        if (background := pred.outside[0]) is not None:
+            values = with_background(pred.values, background, truth.outside[1], pair.pred)
+            pred = replace(pred, values=values)
         shapes = tuple(truth.values.shape), tuple(pred.values.shape)
         if shapes[0] != shapes[1]:
             if self.resize_pred is None or len(shapes[0]) != len(shapes[1]):
@@ -326,6 +330,8 @@ class _OpenMask:
         The same values with object ids.
     raster : Raster, optional
         The georeference of a GeoTIFF.
+    outside : tuple of int or None
+        Label of pixels outside all objects, and outside all segments.
     """
 
     values: WindowedMask
@@ -335,6 +341,7 @@ class _OpenMask:
     check: Callable[[], None] = lambda: None
     objects: ObjectMask | None = None
     raster: Raster | None = None
+    outside: tuple[int | None, int | None] = None, None
 
     @property
     def is_big(self) -> bool:

@@ -14,6 +14,8 @@ from segiou.cli.main import main
 from segiou.masks.annotation_files import MOST_PIXELS, Painting, run_lengths
 from segiou.masks.read import MaskError, from_bytes
 from segiou.masks.sources import open_source
+from segiou.report.pictures import read_indices
+from segiou.scoring import DataError
 
 TRUTH = {
     "a": np.array([[7, 7, 9], [9, 9, 9]], np.uint8),
@@ -52,6 +54,10 @@ def segments(masks, name_of):
 def write(path, content):
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
+
+
+def read_any(path):
+    return open_source(path).read(path)[0]
 
 
 def read(path):
@@ -149,6 +155,32 @@ def test_pixels_in_no_segment(tmp_path):
     assert read(write(tmp_path / "c.json", detectron2))["i.png"].tolist() == [[3, 255]]
     detectron2[0]["category_id"] = 255
     assert read(write(tmp_path / "d.json", detectron2))["i.png"].tolist() == [[255, 65535]]
+
+
+def test_background_of_results_is_that_of_their_truth(tmp_path):
+    """Results that lack category 0 read 0 outside their objects, where the truth has 255."""
+
+    def parts(category, *counts):
+        where = {"size": [1, 4], "counts": counts}
+        return {"image_id": 1, "category_id": category, "segmentation": where}
+
+    names = [{"id": 0, "name": "a"}, {"id": 1, "name": "b"}]
+    image = {"id": 1, "file_name": "x.jpg", "height": 1, "width": 4}
+    content = {"images": [image], "categories": names}
+    content["annotations"] = [parts(0, 0, 1, 3), parts(1, 1, 2, 1)]
+    truth = write(tmp_path / "truth.json", content)
+    pred = write(tmp_path / "pred.json", [parts(1, 1, 1, 2)])
+    run = segiou.score_folder(truth, pred, labels=truth)
+    assert run.labels.class_names == ("background", "a", "b")
+    assert run.total().matrix.tolist() == [[1, 0, 0], [1, 0, 0], [1, 0, 1]]
+    masks = read_indices(f"{truth}/x.jpg", [(f"{pred}/1", run.options)], read_any)
+    assert [array.tolist() for array in masks.arrays] == [[[1, 2, 2, 0]], [[0, 2, 0, 0]]]
+    # The truth does not list category 0, so that 0 is its background.
+    content["categories"], content["annotations"] = names[1:], [parts(1, 1, 2, 1)]
+    write(truth, content)
+    write(pred, [parts(0, 0, 1, 3)])
+    with pytest.raises(DataError, match=r"category 0, .* add category 0"):
+        segiou.score_folder(truth, pred, labels=truth)
 
 
 def test_the_highest_score_is_on_top(tmp_path):

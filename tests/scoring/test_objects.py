@@ -83,6 +83,10 @@ def write_panoptic(root, name, ids, segments, categories):
     (root / f"{name}.json").write_text(json.dumps({"annotations": [entry], "categories": named}))
 
 
+def read_any(path):
+    return open_source(path).read(path)[0]
+
+
 def panoptic_run(root, **options):
     sides = root / "truth", root / "pred"
     return segiou.score_folder(
@@ -95,6 +99,34 @@ def test_void_is_not_category_0_of_the_other_file(tmp_path):
     write_panoptic(tmp_path, "truth", ids, [(1, 0, 0), (2, 1, 0)], (0, 1))
     write_panoptic(tmp_path, "pred", ids * (ids == 2), [(2, 1, 0)], (1,))
     assert panoptic_run(tmp_path).objects.panoptic_quality()["pq"] == 0.5
+
+
+@pytest.mark.parametrize("of_pred", [(0, 1), (1,)])
+@pytest.mark.parametrize("of_truth", [(0, 1), (1,)])
+@pytest.mark.parametrize(("ending", "objects"), [("", "coco"), (".json", "coco"), (".json", None)])
+def test_id_0_is_void_whichever_file_lists_category_0(tmp_path, of_truth, of_pred, ending, objects):
+    names = [{"id": 0, "name": "c0"}, {"id": 1, "name": "c1"}]
+    (tmp_path / "labels.json").write_text(json.dumps(names))
+    t, p = of_truth[0], of_pred[0]
+    write_panoptic(tmp_path, "truth", np.array([[0, 1, 1, 1, 2]]), [(1, t, 0), (2, 1, 0)], of_truth)
+    write_panoptic(tmp_path, "pred", np.array([[1, 1, 1, 0, 2]]), [(1, p, 0), (2, 1, 0)], of_pred)
+    sides = [f"{tmp_path / side}{ending}" for side in ("truth", "pred")]
+    how = {"labels": tmp_path / "labels.json", "unassigned": "count", "objects": objects}
+    run = segiou.score_folder(*sides, **how)
+    pixels = np.zeros((2, 3), int)
+    np.add.at(pixels, ([t, t, t, 1], [p, p, 2, 1]), 1)
+    total = run.total()
+    assert np.column_stack([total.matrix, total.unassigned]).tolist() == pixels.tolist()
+    assert total.ignored == 1
+    truth, pred = (f"{side}/x.png" for side in sides)
+    masks = read_indices(truth, [(pred, run.options)], read_any, objects=run.object_options)
+    assert [array.tolist() for array in masks.arrays] == [[[2, t, t, t, 1]], [[p, p, p, 3, 1]]]
+    if objects:
+        # Of 3 pixels outside void 2 match, enough if the categories agree.
+        found = np.zeros((2, 3), int)
+        for outcome in [(1, 0), *([(t, 0)] if t == p else [(t, 2), (p, 1)])]:
+            found[outcome] += 1
+        assert run.objects.detections.tolist() == found.tolist()
 
 
 def test_undeclared_categories_are_named(tmp_path):
