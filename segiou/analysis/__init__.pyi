@@ -38,6 +38,13 @@ from segiou.analysis.leave_one_out import (
     influence as influence,
     jackknife as jackknife,
 )
+from segiou.analysis.map_estimates import (
+    Estimate as Estimate,
+    MapAccuracy as MapAccuracy,
+    SampleSize as SampleSize,
+    map_accuracy as map_accuracy,
+    sample_size as sample_size,
+)
 from segiou.analysis.paired_runs import DifferentImagesError as DifferentImagesError
 from segiou.analysis.significance import (
     holm_adjust as holm_adjust,

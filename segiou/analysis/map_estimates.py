@@ -1,0 +1,524 @@
+"""Accuracy and area of a map, estimated from a stratified reference sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_choice, check_integer, check_number, refuse_kind
+from segiou._support.text import Json, did_you_mean, listed, plain
+from segiou.metrics.ratio import Floats
+
+ALLOCATIONS: tuple[str, ...] = ("equal", "proportional", "neyman")
+#: Keys of a class in JSON, with the attributes of the result.
+_KEYS = {
+    "name": "class_names",
+    "users_accuracy": "users",
+    "producers_accuracy": "producers",
+    "f1": "f1",
+    "area": "areas",
+    "mapped_area": "mapped",
+}
+_TABLE = "a ConfusionMatrix, its matrix, or a table with the columns 'reference' and 'map'"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number estimated from a sample.
+
+    Attributes
+    ----------
+    value, standard_error : float
+    low, high : float
+        Ends of the normal interval, which is not cut at 0 or 1, as in the papers.
+    reason : str
+        Why a number is NaN or the standard error 0; empty otherwise.
+    """
+
+    value: float
+    standard_error: float
+    low: float
+    high: float
+    reason: str = ""
+
+    @property
+    def margin(self) -> float:
+        """Half the width of the interval, as in ``0.95 ± 0.02``."""
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True)
+class MapAccuracy:
+    """Accuracy of a map and area of its classes.
+
+    Attributes
+    ----------
+    class_names : tuple of str
+    overall, kappa : Estimate
+        Overall accuracy and Cohen's kappa of the map.
+    users, producers, f1 : tuple of Estimate
+        User's accuracy (precision), producer's accuracy (recall) and F1 of each class.
+    areas : tuple of Estimate
+        Error-adjusted area of each class, in the unit of the mapped areas.
+    mapped : tuple of float
+        Mapped area of each class; estimated if the strata are not the map's classes.
+    proportions : ndarray of float, shape (C, C)
+        Estimated shares of the total area: reference class by map class.
+    counts : ndarray of int, shape (C, C)
+        The sample: reference class by map class.
+    total : float
+        Total area.
+    level : float
+        Confidence level.
+    """
+
+    class_names: tuple[str, ...]
+    overall: Estimate
+    kappa: Estimate
+    users: tuple[Estimate, ...]
+    producers: tuple[Estimate, ...]
+    f1: tuple[Estimate, ...]
+    areas: tuple[Estimate, ...]
+    mapped: tuple[float, ...]
+    proportions: Floats
+    counts: NDArray[np.int64]
+    total: float
+    level: float
+
+    def to_dict(self) -> dict[str, Json]:
+        """The estimates as plain data; NaN becomes None.
+
+        Returns
+        -------
+        dict
+        """
+        rows = zip(*(getattr(self, key) for key in _KEYS.values()), strict=True)
+        data = {
+            "level": self.level,
+            "total_area": self.total,
+            "overall_accuracy": self.overall,
+            "kappa": self.kappa,
+            "classes": [dict(zip(_KEYS, row, strict=True)) for row in rows],
+            "sample": self.counts,
+            "proportions": self.proportions,
+        }
+        found: dict[str, Json] = plain(data)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSize:
+    """Number of sample units of a design.
+
+    Attributes
+    ----------
+    total : int
+        Units that the target standard error needs.
+    strata : dict of str to int
+        Units of each stratum, rounded, so their sum can differ from ``total``.
+    """
+
+    total: int
+    strata: dict[str, int]
+
+
+def map_accuracy(
+    sample: Any,
+    areas: Mapping[Any, float] | Sequence[float],
+    *,
+    strata: Any = None,
+    level: float = 0.95,
+    unit_area: float | None = None,
+) -> MapAccuracy:
+    r"""Estimate the accuracy of a map and the area of its classes from a reference sample.
+
+    The sample is a simple random sample in each stratum. The standard errors are
+    those of Olofsson et al. [1]_ [2]_ if the strata are the map's classes, and of
+    Stehman [3]_ otherwise, which contain the former.
+
+    Parameters
+    ----------
+    sample : ConfusionMatrix, array_like or table
+        The sample units: counts, with the reference class (truth) in rows and the
+        map class (prediction) in columns, or a table with the columns
+        ``"reference"`` and ``"map"``: a data frame, a mapping of columns, or a
+        list of mappings.
+    areas : mapping or sequence of float
+        Mapped area of each class, or area of each stratum, in any unit. Classes
+        that only occur in the reference have area 0.
+    strata : sequence or str, optional
+        The stratum of each row of a table, or the column that contains it. By
+        default, the strata are the map's classes.
+    level : float
+        Confidence level.
+    unit_area : float, optional
+        Area of a sample unit, for the finite population correction
+        :math:`1 - n_h / N_h`; 1 if areas are numbers of pixels. Without it,
+        there is no correction, as in [2]_.
+
+    Returns
+    -------
+    MapAccuracy
+
+    Raises
+    ------
+    ValueError
+        For unknown or missing classes, negative areas, strata without a sample
+        unit, and sample units outside the map; the message names the row and the
+        value.
+
+    Notes
+    -----
+    Every score is a ratio :math:`R = Y / X` of stratified totals, such as the
+    correctly mapped area of a class and its area. With the residuals
+    :math:`e = y - R x` of the sample units,
+
+    .. math:: V(R) = X^{-2} \sum_h N_h^2 (1 - n_h / N_h) s_{e,h}^2 / n_h .
+
+    For producer's accuracy this is eq. 7 of [2]_. Its first term contains the
+    *mapped* area of the class, as in the R package ``mapaccuracy`` today.
+    Older versions of the package use the *estimated* area there, and include the
+    class itself in the second term, which is a sum over the other classes. F1
+    and kappa are not in the papers; their standard errors follow from the same
+    linearization.
+
+    References
+    ----------
+    .. [1] Olofsson et al. (2013), Remote Sensing of Environment 129, 122–131.
+    .. [2] Olofsson et al. (2014), Remote Sensing of Environment 148, 42–57.
+    .. [3] Stehman (2014), International Journal of Remote Sensing 35, 4923–4939.
+
+    Examples
+    --------
+    >>> counts = [[97, 3, 2], [0, 279, 1], [3, 18, 97]]  # columns: map class
+    >>> found = map_accuracy(counts, {"loss": 22353, "forest": 1122543, "other": 610228})
+    >>> loss = found.areas[0]
+    >>> f"{loss.value:.0f} ± {loss.margin:.0f} ha"
+    '45112 ± 21072 ha'
+    """
+    level = check_number("level", level, 0, 1)
+    if unit_area is not None and check_number("unit_area", unit_area) <= 0:
+        msg = f"unit_area must be positive, got {unit_area}"
+        raise ValueError(msg)
+    names, stratum_names, counts, sizes = _read(sample, areas, strata)
+    _check_sample(counts, sizes, stratum_names)
+    return _Estimator(names, stratum_names, counts, sizes, level, unit_area, strata is None).all()
+
+
+class _Estimator:
+    """Stratified ratio estimators of counts (strata, reference, map)."""
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        stratum_names: tuple[str, ...],
+        counts: NDArray[np.int64],
+        sizes: Floats,
+        level: float,
+        unit_area: float | None,
+        by_map: bool,
+    ) -> None:
+        self._names, self._strata, self._level, self._by_map = names, stratum_names, level, by_map
+        self._counts, self._sizes, self._n = counts, sizes, counts.sum((1, 2))
+        self._shares = counts / np.maximum(self._n, 1)[:, None, None]
+        fraction = 0.0 if unit_area is None else self._n * unit_area / np.maximum(sizes, 1e-300)
+        self._weights = sizes**2 * np.maximum(0.0, 1 - fraction) / np.maximum(self._n, 1)
+        # Cells in which units of a stratum can be: its own column if it is a class of the map.
+        self._possible = np.ones(counts.shape, dtype=bool)
+        if by_map:
+            self._possible &= np.eye(len(names), dtype=bool)[:, None, :]
+
+    def all(self) -> MapAccuracy:
+        """All estimates."""
+        count = len(self._names)
+        truth, pred = (np.eye(count)[:, :, None], np.eye(count)[:, None, :])
+        one = np.ones((count, count))
+        total = float(self._sizes.sum())
+        p = np.tensordot(self._sizes, self._shares, 1) / total
+        by_class: dict[str, list[Estimate]] = {k: [] for k in ("users", "producers", "f1", "areas")}
+        for c in range(count):
+            row, column, both = truth[c] * one, pred[c] * one, truth[c] * pred[c]
+            no_truth = "" if p[c].any() else f"no sample unit has reference class {self._names[c]}"
+            no_pred = "" if p[:, c].any() else self._unmapped(c)
+            by_class["users"].append(self._ratio(both, column, reason=no_pred))
+            by_class["producers"].append(self._ratio(both, row, reason=no_truth or no_pred))
+            by_class["f1"].append(self._ratio(2 * both, row + column, reason=no_truth or no_pred))
+            by_class["areas"].append(self._ratio(row, one, total, reason=no_truth))
+        return MapAccuracy(
+            class_names=self._names,
+            overall=self._ratio(np.eye(count), one),
+            kappa=self._kappa(p),
+            **{key: tuple(found) for key, found in by_class.items()},
+            mapped=tuple((self._sizes if self._by_map else p.sum(0) * total).tolist()),
+            proportions=p,
+            counts=self._counts.sum(0),
+            total=total,
+            level=self._level,
+        )
+
+    def _unmapped(self, c: int) -> str:
+        name = self._names[c]
+        return (
+            f"{name} is not in the map" if self._by_map else f"no sample unit is mapped as {name}"
+        )
+
+    def _ratio(self, y: Floats, x: Floats, scale: float = 1.0, reason: str = "") -> Estimate:
+        """The ratio of the totals of two scores of cells, times a constant."""
+        if reason:
+            return Estimate(*(math.nan,) * 4, reason)
+        sum_y, sum_x = (float(self._sizes @ self._means(z)) for z in (y, x))
+        value = sum_y / sum_x
+        variance, reason = self._variance(y - value * x)
+        return self._estimate(scale * value, scale * math.sqrt(variance) / sum_x, reason)
+
+    def _kappa(self, p: Floats) -> Estimate:
+        truth, pred = p.sum(1), p.sum(0)
+        agreed, chance = float(np.trace(p)), float(truth @ pred)
+        if math.isclose(chance, 1):
+            return Estimate(*(math.nan,) * 4, "all sample units have the same class")
+        slope = (1 - agreed) / (1 - chance) ** 2
+        linear = np.eye(len(p)) / (1 - chance) - slope * (pred[:, None] + truth[None, :])
+        variance, reason = self._variance(linear)
+        error = math.sqrt(variance) / float(self._sizes.sum())
+        return self._estimate((agreed - chance) / (1 - chance), error, reason)
+
+    def _means(self, cells: Floats) -> Floats:
+        means: Floats = np.tensordot(self._shares, cells, 2)
+        return means
+
+    def _variance(self, cells: Floats) -> tuple[float, str]:
+        """Variance of the total of a score of cells, and why it is 0 or NaN."""
+        least = np.where(self._possible, cells, np.inf).min((1, 2))
+        most = np.where(self._possible, cells, -np.inf).max((1, 2))
+        varies = (most > least) & (self._sizes > 0)
+        if (once := varies & (self._n == 1)).any():
+            named = listed([self._strata[h] for h in np.flatnonzero(once)])
+            return math.nan, f"stratum {named} has one sample unit, so its variance is unknown"
+        spread = ((cells - self._means(cells)[:, None, None]) ** 2 * self._counts).sum((1, 2))
+        variances = spread / np.maximum(self._n - 1, 1)
+        found = float(self._weights @ np.where(varies, variances, 0.0))
+        is_zero = found <= 1e-24 * float(self._sizes.sum()) ** 2
+        if is_zero and varies.any():
+            return 0.0, "the sample units do not differ, so the standard error is 0"
+        return found, ""
+
+    def _estimate(self, value: float, error: float, reason: str) -> Estimate:
+        margin = NormalDist().inv_cdf((1 + self._level) / 2) * error
+        return Estimate(value, error, value - margin, value + margin, reason)
+
+
+def sample_size(
+    areas: Mapping[Any, float] | Sequence[float],
+    users: Mapping[Any, float] | Sequence[float],
+    *,
+    standard_error: float = 0.01,
+    allocation: str = "proportional",
+    minimum: int = 0,
+    unit_area: float | None = None,
+) -> SampleSize:
+    """Number of sample units for a target standard error of overall accuracy.
+
+    Parameters
+    ----------
+    areas : mapping or sequence of float
+        Mapped area of each class, in any unit.
+    users : mapping or sequence of float
+        Expected user's accuracy of each class.
+    standard_error : float
+        Target standard error of overall accuracy.
+    allocation : {"equal", "proportional", "neyman"}
+        How units are allocated to classes: the same number, by area, or by area
+        times the standard deviation.
+    minimum : int
+        Least number of units per class. The other classes share the rest, as in
+        Table 5 of [1]_ with 50, 75 or 100.
+    unit_area : float, optional
+        Area of a sample unit, for the finite population correction.
+
+    Returns
+    -------
+    SampleSize
+
+    References
+    ----------
+    .. [1] Olofsson et al. (2014), Remote Sensing of Environment 148, 42–57, eq. 13.
+
+    Examples
+    --------
+    >>> areas = {"loss": 0.02, "gain": 0.015, "forest": 0.32, "other": 0.645}
+    >>> sample_size(areas, [0.7, 0.6, 0.9, 0.95])
+    SampleSize(total=641, strata={'loss': 13, 'gain': 10, 'forest': 205, 'other': 413})
+    """
+    check_choice("allocation", allocation, ALLOCATIONS)
+    check_integer("minimum", minimum, 0)
+    if check_number("standard_error", standard_error, 0) == 0:
+        msg = "standard_error must be positive, got 0"
+        raise ValueError(msg)
+    names, sizes = _areas_of(areas)
+    _, accuracies = _areas_of(users, names, "users")
+    if (above := accuracies > 1).any():
+        c = int(above.argmax())
+        msg = f"users: {names[c]!r} has accuracy {accuracies[c]:g}; expected at most 1"
+        raise ValueError(msg)
+    weights, deviations = sizes / sizes.sum(), np.sqrt(accuracies * (1 - accuracies))
+    variance = standard_error**2
+    if unit_area is not None:
+        variance += float(weights @ deviations**2) * unit_area / float(sizes.sum())
+    total = math.ceil(round(float(weights @ deviations) ** 2 / variance, 9))
+    by = {"equal": np.ones(len(names)), "proportional": weights, "neyman": weights * deviations}
+    shares = np.where(sizes > 0, by[allocation], 0.0)
+    return SampleSize(total, dict(zip(names, _allocated(total, shares, minimum), strict=True)))
+
+
+def _allocated(total: int, shares: Floats, minimum: int) -> list[int]:
+    """Units by shares; shares that give fewer than the minimum get the minimum."""
+    fixed = np.zeros(len(shares), dtype=bool)
+    while True:
+        free = np.where(fixed, 0.0, shares)
+        left = max(0, total - minimum * int(fixed.sum()))
+        units = np.where(fixed, minimum, left * free / (free.sum() or 1.0))
+        below = (units < minimum) & ~fixed
+        if not below.any():
+            return [int(number) for number in np.floor(units + 0.5)]
+        fixed |= below
+
+
+def _read(
+    sample: Any, areas: Any, strata: Any
+) -> tuple[tuple[str, ...], tuple[str, ...], NDArray[np.int64], Floats]:
+    """Names of classes and strata, counts (strata, reference, map), areas of the strata."""
+    if isinstance(sample, Sequence) and sample and isinstance(sample[0], Mapping):
+        sample = {key: [row.get(key) for row in sample] for key in sample[0]}
+    if hasattr(sample, "columns") or isinstance(sample, Mapping):
+        return _read_table(sample, areas, strata)
+    if strata is not None:
+        raise refuse_kind("sample", sample, "a table, because strata are of its rows")
+    matrix = np.asarray(getattr(sample, "matrix", sample))
+    if matrix.dtype.kind not in "iu":
+        raise refuse_kind("sample", sample, _TABLE)
+    if matrix.ndim != 2 or len(set(matrix.shape)) != 1:
+        msg = f"sample has shape {matrix.shape}; expected (C, C)"
+        raise ValueError(msg)
+    if (matrix < 0).any():
+        t, m = np.argwhere(matrix < 0)[0]
+        msg = f"sample[{t}, {m}] is {matrix[t, m]}; expected a count ≥ 0"
+        raise ValueError(msg)
+    count = len(matrix)
+    unnamed = None if isinstance(areas, Mapping) else map(str, range(count))
+    names, sizes = _areas_of(areas, getattr(sample, "class_names", unnamed))
+    if len(names) != count:
+        msg = f"areas has {len(names)} classes; the sample has {count}"
+        raise ValueError(msg)
+    counts = np.zeros((count, count, count), dtype=np.int64)
+    counts[np.arange(count), :, np.arange(count)] = matrix.T
+    return names, names, counts, sizes
+
+
+def _read_table(
+    sample: Any, areas: Any, strata: Any
+) -> tuple[tuple[str, ...], tuple[str, ...], NDArray[np.int64], Floats]:
+    truth, pred = (_column(sample, key) for key in ("reference", "map"))
+    stratum_names, sizes = _areas_of(areas)
+    names, what, column = stratum_names, "map class", pred
+    if strata is not None:
+        names = tuple(sorted({*truth, *pred}, key=lambda name: (name.zfill(20), name)))
+        is_column = isinstance(strata, str)
+        column = _column(sample, strata) if is_column else _checked(strata, "strata")
+        what = "stratum"
+        if len(column) != len(pred):
+            msg = f"strata has {len(column)} entries for {len(pred)} rows of the sample"
+            raise ValueError(msg)
+    rows = (
+        _codes(column, stratum_names, what),
+        _codes(truth, names, "reference class"),
+        _codes(pred, names, "map class"),
+    )
+    if (outside := sizes[rows[0]] == 0).any():
+        row = int(outside.argmax())
+        msg = f"row {row + 1} is outside the map: {what} {column[row]!r} has area 0"
+        raise ValueError(msg)
+    counts = np.zeros((len(stratum_names), len(names), len(names)), dtype=np.int64)
+    np.add.at(counts, rows, 1)
+    return names, stratum_names, counts, sizes
+
+
+def _column(sample: Any, key: str) -> list[str]:
+    known = [str(name) for name in getattr(sample, "columns", sample)]
+    if key not in known:
+        hint = did_you_mean(key, known)
+        msg = f"sample has no column {key!r}; columns: {', '.join(known)}{hint}"
+        raise ValueError(msg)
+    return _checked(sample[key], key)
+
+
+def _checked(values: Iterable[Any], column: str) -> list[str]:
+    """The names in a column, none of which may be missing."""
+    names = [_name(value) for value in values]
+    if "" in names:
+        msg = f"row {names.index('') + 1} has no value in column {column!r}"
+        raise ValueError(msg)
+    return names
+
+
+def _name(value: Any) -> str:
+    """The name of a class; 1 and 1.0 are alike, missing values are empty."""
+    if value is None or value != value:
+        return ""
+    is_whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value)) if is_whole else str(value).strip()
+
+
+def _codes(column: Sequence[str], names: Sequence[str], what: str) -> NDArray[np.intp]:
+    """The index of each name; an error shows the first row with an unknown name."""
+    index = {name: i for i, name in enumerate(names)}
+    for row, name in enumerate(column, 1):
+        if name not in index:
+            hint = did_you_mean(name, names)
+            if what == "reference class":
+                hint = f"{hint}; if it is not in the map, add it with area 0"
+            known = listed(list(names), 12)
+            msg = f"row {row}: {what} {name!r} is unknown; areas contains {known}{hint}"
+            raise ValueError(msg)
+    return np.array([index[name] for name in column], dtype=np.intp)
+
+
+def _areas_of(
+    areas: Any, names: Iterable[str] | None = None, what: str = "areas"
+) -> tuple[tuple[str, ...], Floats]:
+    """Names and areas, in the order of the names if given."""
+    if isinstance(areas, Mapping):
+        given = {_name(key): value for key, value in areas.items()}
+    else:
+        values = list(areas)
+        names = tuple(map(str, range(len(values))) if names is None else names)
+        if len(names) != len(values):
+            msg = f"{what} has {len(values)} entries; expected {len(names)}"
+            raise ValueError(msg)
+        given = dict(zip(names, values, strict=True))
+    keys = tuple(given if names is None else names)
+    if differing := [key for key in (*keys, *given) if (key in given) != (key in keys)]:
+        state = "missing from" if differing[0] in keys else "unknown in"
+        msg = f"class {differing[0]!r} is {state} {what}; expected {listed(list(keys), 12)}"
+        raise ValueError(msg)
+    sizes = np.array([check_number(f"{what}[{key!r}]", given[key], 0) for key in keys])
+    if not np.isfinite(sizes).all() or not sizes.any():
+        msg = f"{what} must be finite and not all 0, got {sizes.tolist()}"
+        raise ValueError(msg)
+    return keys, sizes
+
+
+def _check_sample(counts: NDArray[np.int64], sizes: Floats, names: Sequence[str]) -> None:
+    """Every stratum needs a sample unit, and every sample unit a stratum with an area."""
+    n = counts.sum((1, 2))
+    for h in np.flatnonzero((n == 0) & (sizes > 0)).tolist():
+        msg = f"stratum {names[h]!r} has no sample unit; sample every stratum, or merge strata"
+        raise ValueError(msg)
+    for h in np.flatnonzero((n > 0) & (sizes == 0)).tolist():
+        msg = f"stratum {names[h]!r} has area 0, so its {n[h]} sample units are outside the map"
+        raise ValueError(msg)
