@@ -59,7 +59,7 @@ def write_reference(folder: Path) -> None:
 #: The names of `import segiou` by task.
 TASKS = {
     "Score masks": ["score_folder", "score", "read_mask", "load_labels", "LabelSet"],
-    "Count batches": ["ConfusionMatrix", "ChannelCounts", "Counts"],
+    "Count batches": ["ConfusionMatrix", "ChannelCounts", "ScoreHistogram", "Counts"],
     "Read results": ["Run", "Report", "Protocol"],
     "Interpret scores": ["explain", "bootstrap", "compare", "explore"],
     "Errors": ["DataError", "MaskError"],
@@ -72,6 +72,7 @@ GUIDES = {
     "boundary": "boundary",
     "counting": "architecture",
     "geometry": "geometry",
+    "histograms": "scores",
     "hooks": "hooks",
     "instances": "objects",
     "labels": "formats",

@@ -4,6 +4,7 @@ from segiou import (
     boundary as boundary,
     counting as counting,
     geometry as geometry,
+    histograms as histograms,
     hooks as hooks,
     instances as instances,
     labels as labels,
@@ -27,6 +28,7 @@ from segiou.analysis.intervals import (
     confidence_intervals as confidence_intervals,
 )
 from segiou.counting.counts import Counts as Counts
+from segiou.histograms.score_counts import ScoreHistogram as ScoreHistogram
 from segiou.labels.label_set import LabelSet as LabelSet, load_labels as load_labels
 from segiou.masks.read import MaskError as MaskError, read_mask as read_mask
 from segiou.metrics.protocols import Protocol as Protocol

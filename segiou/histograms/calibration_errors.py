@@ -1,0 +1,101 @@
+"""Calibration as a function of histograms: errors, and the rows of the reliability diagram."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.text import Json, plain
+from segiou.histograms.score_bins import SCORE_UNIT, ScoreBins
+from segiou.histograms.threshold_curves import brier
+from segiou.metrics.ratio import Floats, ratio
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Calibration errors and the reliability diagram.
+
+    Attributes
+    ----------
+    ece, mce, ace : float
+        Expected, maximum and average calibration error: mean over pixels, maximum and
+        mean over filled bins of the absolute difference of confidence and accuracy.
+    brier : float
+        Brier score: of one class the mean squared difference from the truth; of the
+        highest scores, the sum of those of all classes.
+    edges : ndarray of float64, shape (K + 1,)
+        Edges of the bins of the diagram.
+    pixels : ndarray of int64, shape (K,)
+        Pixels in each bin.
+    confidence, accuracy : ndarray of float64, shape (K,)
+        Mean score, and share of right pixels; NaN in empty bins.
+    """
+
+    ece: float
+    mce: float
+    ace: float
+    brier: float
+    edges: Floats
+    pixels: NDArray[np.int64]
+    confidence: Floats
+    accuracy: Floats
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values; None where undefined."""
+        found: dict[str, Json] = plain(vars(self))
+        return found
+
+
+def top_calibration(cells: NDArray[Any], bins: ScoreBins, rows: int) -> Calibration:
+    """Calibration of the highest score of each pixel."""
+    each = brier(cells[..., :-2, :, :], bins.values)
+    sums = cells[-1, :, 0] * SCORE_UNIT
+    return _calibration(cells[-2], sums, bins, rows, float(each.sum()))
+
+
+def class_calibration(counts: NDArray[Any], bins: ScoreBins, rows: int) -> Calibration:
+    """Calibration of one class against the rest."""
+    sums = counts.sum(-1) * bins.values
+    return _calibration(counts, sums, bins, rows, float(brier(counts, bins.values)))
+
+
+def _calibration(
+    counts: NDArray[Any], sums: Floats, bins: ScoreBins, rows: int, squared: float
+) -> Calibration:
+    pixels, confidence, accuracy = diagram(counts, sums, bins, rows)
+    ece, mce, ace = (float(x) for x in errors(pixels, confidence, accuracy))
+    edges = np.arange(rows + 1) / rows
+    nothing = not pixels.any()
+    return Calibration(
+        ece, mce, ace, np.nan if nothing else squared, edges, pixels, confidence, accuracy
+    )
+
+
+def diagram(
+    counts: NDArray[Any], sums: Floats, bins: ScoreBins, rows: int
+) -> tuple[NDArray[Any], Floats, Floats]:
+    """Pixels, mean score and share of right pixels in each row of the diagram, (..., K)."""
+    # A bin that an edge of the diagram cuts belongs where its centre lies.
+    row = np.minimum((bins.values * rows).astype(np.intp), rows - 1)
+    starts = np.searchsorted(row, np.arange(rows))
+    used = np.flatnonzero(np.bincount(row, minlength=rows))
+
+    def summed(table: NDArray[Any]) -> NDArray[Any]:
+        found = np.zeros((*table.shape[:-1], rows), table.dtype)
+        found[..., used] = np.add.reduceat(table, starts[used], -1)
+        return found
+
+    pixels = summed(counts.sum(-1))
+    return pixels, ratio(summed(sums), pixels), ratio(summed(counts[..., 1]), pixels)
+
+
+def errors(pixels: NDArray[Any], confidence: Floats, accuracy: Floats) -> tuple[Floats, ...]:
+    """ECE, MCE and ACE of diagrams (..., K); NaN without pixels."""
+    gap = np.where(pixels > 0, np.abs(confidence - accuracy), 0.0)
+    total = pixels.sum(-1)
+    filled = (pixels > 0).sum(-1)
+    mce = np.where(total > 0, gap.max(-1), np.nan)
+    return ratio((gap * pixels).sum(-1), total), mce, ratio(gap.sum(-1), filled)

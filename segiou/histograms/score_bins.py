@@ -1,0 +1,224 @@
+"""Bins of scores, and scores → integer counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_integer
+from segiou._support.text import plural
+from segiou.counting.arrays import as_array, is_bfloat16
+from segiou.counting.scores import NanScoresError
+from segiou.metrics.ratio import Floats
+
+Activation = Literal["softmax", "sigmoid"]
+Ints = NDArray[np.int64]
+
+FLOAT16 = "float16"
+#: Bits of the half-precision number 1.0; those of 0.0 are 0, and scores lie between.
+_ONE = 0x3C00
+_MOST_BINS = 1 << 16
+#: Sums of top scores are integers in this unit, in which half-precision scores are exact.
+SCORE_UNIT = 2.0**-24
+#: Pixels that NumPy counts at once.
+_BLOCK = 1 << 15
+
+
+class ScoreRangeError(ValueError):
+    """Scores that are not probabilities.
+
+    Attributes
+    ----------
+    scores : int
+        Number of scores outside [0, 1] on valid pixels.
+    """
+
+    def __init__(self, scores: int) -> None:
+        super().__init__(
+            f"{plural(scores, 'score')} on valid pixels outside [0, 1]; for logits, pass "
+            "activation='softmax' or activation='sigmoid'"
+        )
+        self.scores: int = scores
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (ScoreRangeError, (self.scores,))
+
+
+@dataclass(frozen=True)
+class ScoreBins:
+    """Bins in ascending order of scores.
+
+    Attributes
+    ----------
+    kind : int or "float16"
+        A number of equal bins in [0, 1], the last of which contains 1; or one bin
+        per half-precision number.
+    """
+
+    kind: int | str = 4096
+
+    def __post_init__(self) -> None:
+        if isinstance(self.kind, str):
+            if self.kind != FLOAT16:
+                msg = f"bins must be an integer or 'float16', got {self.kind!r}"
+                raise ValueError(msg)
+        else:
+            check_integer("bins", self.kind, 2, _MOST_BINS)
+
+    @property
+    def number(self) -> int:
+        """Number of bins."""
+        return _ONE + 1 if isinstance(self.kind, str) else int(self.kind)
+
+    @cached_property
+    def edges(self) -> Floats:
+        """Smallest score of each bin."""
+        if isinstance(self.kind, str):
+            return np.arange(self.number, dtype=np.uint16).view(np.float16).astype(np.float64)
+        return np.arange(self.number) / self.number
+
+    @cached_property
+    def values(self) -> Floats:
+        """Score that stands for each bin: its centre, or the half-precision number."""
+        return self.edges if isinstance(self.kind, str) else self.edges + 0.5 / self.number
+
+    def index_of(self, scores: NDArray[Any]) -> NDArray[np.intp]:
+        """Bin of each score in [0, 1]."""
+        if isinstance(self.kind, str):
+            return (scores + 0.0).astype(np.float16).view(np.uint16).astype(np.intp)
+        found = (scores * np.float64(self.number)).astype(np.intp)
+        return np.minimum(found, self.number - 1)
+
+
+def as_scores(data: Any) -> NDArray[Any]:
+    """View scores as an array of floats or of 8- or 16-bit integers; TypeError for others."""
+    array = as_array(data, "scores")
+    if array.dtype == np.bool_ or is_bfloat16(array.dtype) or array.dtype.kind == "f":
+        return array
+    if array.dtype.kind == "u" and array.itemsize <= 2:
+        return array
+    msg = f"scores must be floats, uint8 or uint16, got dtype {array.dtype}"
+    raise TypeError(msg)
+
+
+def as_floats(part: NDArray[Any]) -> NDArray[Any]:
+    """Scores as float32 or float64; 255 and 65535 are 1."""
+    if is_bfloat16(part.dtype):
+        bits = np.ascontiguousarray(part).view(np.uint16).astype(np.uint32) << 16
+        return np.asarray(bits.view(np.float32))
+    if part.dtype.kind == "u":
+        return np.asarray(part / np.float64(np.iinfo(part.dtype).max))
+    return part.astype(np.float64 if part.dtype.itemsize == 8 else np.float32, copy=False)
+
+
+#: exp(x) = 2^n · exp(r) for |r| ≤ log(2) / 2, by a polynomial of float32 operations that every
+#: processor rounds alike, so that compiled code and NumPy return the same integers.
+_LOG2E = np.float32(1.4426950408889634)
+_LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
+_EXP = tuple(
+    np.float32(c)
+    for c in (1.98756915e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1)
+)
+_HALF = np.float32(0.50000001201)
+_ROUND = np.float32(12582912.0)  # 1.5 · 2^23 added and taken off rounds to an integer
+_LEAST = np.float32(-87.0)
+
+
+def exp_of(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """exp(x) in float32 for x ≤ 0; values below -87 are taken as -87."""
+    x = np.maximum(x, _LEAST)
+    n = (x * _LOG2E + _ROUND) - _ROUND
+    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
+    p = _EXP[0]
+    for c in _EXP[1:]:
+        p = p * r + c
+    p = (p * r + _HALF) * (r * r) + (r + np.float32(1))
+    power = ((n.astype(np.int32) + 127) << 23).view(np.float32)
+    return np.asarray(p * power)
+
+
+def activated(logits: NDArray[Any], activation: Activation | None) -> NDArray[Any]:
+    """Scores in [0, 1] of planes (C, n) of logits, in float32; NaN stays NaN."""
+    if activation is None:
+        return logits
+    with np.errstate(invalid="ignore", over="ignore"):
+        x = logits.astype(np.float32)
+        if activation == "sigmoid":
+            e = exp_of(-np.abs(x))
+            return np.asarray(np.where(x >= 0, np.float32(1), e) / (np.float32(1) + e))
+        e = exp_of(x - x.max(0))
+        total = e[0].copy()
+        for plane in e[1:]:
+            total += plane
+        return np.asarray(e / total)
+
+
+def count_scores(
+    codes: NDArray[np.uint16],
+    planes: NDArray[Any],
+    bins: ScoreBins,
+    activation: Activation | None = None,
+    valid_codes: int | None = None,
+) -> Ints:
+    """Cells (C + 2, B, 2) of scores (C, *pixels) of pixels with these class codes.
+
+    Codes of ``valid_codes`` and more, C by default, are ignored. The cells are those of
+    :class:`segiou.ScoreHistogram`.
+    """
+    classes = len(planes)
+    limit = classes if valid_codes is None else valid_codes
+    new = np.zeros((classes + 2, bins.number, 2), np.int64)
+    nan = outside = 0
+    for at in _blocks(codes.shape):
+        truth = codes[at].ravel()
+        valid = truth < limit
+        part = planes[(slice(None), *at)].reshape(classes, -1)[:, valid]
+        raw = as_floats(part)
+        scores = activated(raw, activation)
+        truth = truth[valid].astype(np.intp)
+        missing = np.isnan(scores)
+        nan += int(missing.any(0).sum())
+        wrong = int(((scores < 0) | (scores > 1)).sum())
+        outside += wrong
+        new[-1, 0, 1] += len(valid) - len(truth)
+        if wrong or missing.any():
+            continue
+        index = bins.index_of(scores)
+        for c in range(classes):
+            new[c] += _table(2 * index[c] + (truth == c), bins)
+        top = raw.argmax(0)
+        pixels = np.arange(len(truth))
+        top_bin, best = index[top, pixels], scores[top, pixels]
+        new[-2] += _table(2 * top_bin + (top == truth), bins)
+        # Sums of at most 2^15 multiples of 2^-24 are exact in float64.
+        units = np.rint(best.astype(np.float64) / SCORE_UNIT)
+        new[-1, :, 0] += np.bincount(top_bin, units, bins.number).astype(np.int64)
+    if nan:
+        raise NanScoresError(nan)
+    if outside:
+        raise ScoreRangeError(outside)
+    return new
+
+
+def _table(index: NDArray[np.intp], bins: ScoreBins) -> Ints:
+    return np.bincount(index, minlength=2 * bins.number).reshape(bins.number, 2)
+
+
+def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice | int, ...]]:
+    """Slices of an array that hold few pixels each."""
+    if not shape:
+        yield ()
+        return
+    inner = int(np.prod(shape[1:], dtype=np.int64))
+    if inner > _BLOCK:
+        for i in range(shape[0]):
+            yield from ((i, *rest) for rest in _blocks(shape[1:]))
+        return
+    step = max(1, _BLOCK // max(1, inner))
+    for start in range(0, shape[0], step):
+        yield (slice(start, start + step),)

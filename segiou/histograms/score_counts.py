@@ -1,0 +1,409 @@
+"""Accumulator of scores: histograms of each class, and of the highest score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_choice, check_integer
+from segiou._support.text import Json, plural
+from segiou.accumulators.base import Accumulator
+from segiou.counting.arrays import (
+    as_label_array,
+    as_valid_mask,
+    check_same_shape,
+    not_compiled,
+    with_dimensions_of,
+)
+from segiou.counting.counts import counts_array
+from segiou.counting.encoding import Encoding, UndeclaredValuesError
+from segiou.histograms import threshold_curves as curves
+from segiou.histograms.calibration_errors import Calibration, class_calibration, top_calibration
+from segiou.histograms.score_bins import Activation, ScoreBins, as_floats, as_scores, count_scores
+from segiou.labels.class_options import ClassOptions, Labels
+from segiou.metrics.ratio import Floats
+
+Ints = NDArray[np.int64]
+
+
+class ScoreHistogram(Accumulator):
+    """Histograms of scores, updated batch by batch.
+
+    Curves, thresholds and calibration are derived from integer counts: the pixels of
+    each class by score bin and truth. Histograms add up exactly, like confusion
+    matrices: see :class:`segiou.accumulators.base.Accumulator`.
+
+    Parameters
+    ----------
+    labels, ignore, exclude
+        As in :class:`segiou.ConfusionMatrix`.
+    bins : int or "float16"
+        Number of equal bins in [0, 1], or one bin per half-precision number.
+        ``"float16"`` is exact for half-precision scores, 256 for 8-bit and 65536 for
+        16-bit integers.
+
+    Attributes
+    ----------
+    counts : ndarray of int64, shape (C, B, 2)
+        ``[c, b, hit]``: pixels whose score of class ``c`` is in bin ``b`` and whose
+        truth is another class (0) or ``c`` (1).
+    top_counts : ndarray of int64, shape (B, 2)
+        ``[b, correct]``: pixels by the bin of their highest score, and whether its
+        class is the truth.
+    top_sums : ndarray of int64, shape (B,)
+        Sum of the highest scores in each bin, in units of 2^-24.
+    ignored : int
+        Pixels dropped.
+
+    Examples
+    --------
+    >>> histogram = ScoreHistogram(["background", "cell"], ignore=255)
+    >>> scores = [[[0.9, 0.4, 0.2, 0.6]], [[0.1, 0.6, 0.8, 0.4]]]
+    >>> _ = histogram.update([[0, 1, 0, 1]], scores, axis=0)
+    >>> histogram.average_precision().round(4), histogram.best_threshold("iou").scores.round(4)
+    (array([0.8333, 0.5833]), array([0.6667, 0.6667]))
+    """
+
+    _noun = "score histograms"
+
+    def __init__(
+        self,
+        labels: Labels,
+        *,
+        bins: int | str = 4096,
+        ignore: int | str | Iterable[int | str] = (),
+        exclude: int | str | Iterable[int | str] = (),
+    ) -> None:
+        options = ClassOptions.of(labels, ignore=ignore, exclude=exclude)
+        options.warn_of_ignored_classes(stacklevel=3)
+        self._start(options, bins)
+
+    def _start(self, classes: ClassOptions, bins: int | str = 4096) -> None:
+        self.bins: ScoreBins = ScoreBins(bins)
+        super()._start(classes)
+
+    @cached_property
+    def _encoding(self) -> Encoding:
+        return Encoding.of_classes(self._classes)
+
+    def _empty(self) -> Ints:
+        """Rows: classes, highest score, and (sum of highest scores, pixels ignored)."""
+        return np.zeros((self.num_classes + 2, self.bins.number, 2), np.int64)
+
+    def _named(self, cells: Ints) -> dict[str, Ints]:
+        top = {"top_counts": cells[-2], "top_sums": cells[-1, :, 0]}
+        return {"counts": cells[:-2], **top, "ignored": cells[-1, 0, 1]}
+
+    def _read(self, named: Mapping[str, Any]) -> Ints:
+        cells = self._empty()
+        for name, part in self._named(cells).items():
+            given = counts_array(named[name], name)
+            if given.shape != part.shape:
+                msg = f"{name} must have shape {part.shape}, got {given.shape}"
+                raise ValueError(msg)
+            if part.ndim:
+                part[...] = given
+        cells[-1, 0, 1] = named["ignored"]
+        return cells
+
+    def _difference(self, other: Self) -> str:
+        mine, theirs = self.bins.kind, other.bins.kind
+        bins = f"bins is {mine!r} here and {theirs!r} there" if mine != theirs else ""
+        return "; ".join(part for part in (super()._difference(other), bins) if part)
+
+    def state_dict(self) -> dict[str, Json]:
+        """The counts and options as plain lists, strings and integers."""
+        return {**super().state_dict(), "bins": self.bins.kind}
+
+    @classmethod
+    def _of_state(cls, state: Mapping[str, Any]) -> Self:
+        return cls.from_options(ClassOptions.from_dict(state["options"]), state.get("bins", 4096))
+
+    @not_compiled
+    def update(
+        self,
+        truth: Any,
+        scores: Any,
+        axis: int | None = 1,
+        activation: Activation | None = None,
+        *,
+        mask: Any = None,
+    ) -> Self:
+        """Count the scores of one image, or of a batch.
+
+        Parameters
+        ----------
+        truth : array_like of int or bool, any shape
+            Labels in the label set's file values. With the shape of the scores, it holds
+            one channel per class instead: nonzero where the pixel is of the class.
+            Channels may overlap, and have no highest score.
+        scores : array_like of float, uint8 or uint16
+            One score per class along ``axis``; of integers, 255 or 65535 is 1.
+        axis : int, optional
+            The class axis: 1 for (N, C, H, W), -1 for (N, H, W, C), 0 for (C, H, W). None
+            for the score of the second of two classes, with the shape of the truth.
+        activation : {"softmax", "sigmoid"}, optional
+            What turns the scores into numbers in [0, 1]; by default they are such numbers.
+        mask : array_like of bool, optional
+            True where a pixel is valid; other pixels count as ignored.
+
+        Returns
+        -------
+        ScoreHistogram
+            Itself.
+
+        Raises
+        ------
+        TypeError
+            If the scores are neither floats nor unsigned integers of 8 or 16 bits.
+        ValueError
+            If shapes do not match, a score of a valid pixel is NaN or outside [0, 1], or a
+            truth value is undeclared. The counts are unchanged then.
+        """
+        self._add(self.count(truth, scores, axis, activation, mask=mask), 1)
+        return self
+
+    @not_compiled
+    def count(
+        self,
+        truth: Any,
+        scores: Any,
+        axis: int | None = 1,
+        activation: Activation | None = None,
+        *,
+        mask: Any = None,
+    ) -> Ints:
+        """Count scores as :meth:`update` does, without adding them.
+
+        Parameters
+        ----------
+        truth, scores, axis, activation, mask
+            As for :meth:`update`.
+
+        Returns
+        -------
+        ndarray of int64, shape (C + 2, B, 2)
+            ``counts``, then ``top_counts``, then ``top_sums`` and ``ignored``.
+        """
+        if activation is not None:
+            check_choice("activation", activation, ("softmax", "sigmoid"))
+        scores = as_scores(with_dimensions_of(truth, scores, axis))
+        truth = as_label_array(truth, "truth")
+        if activation is not None and scores.dtype.kind == "u":
+            msg = f"activation={activation!r} needs float scores, got {scores.dtype}"
+            raise TypeError(msg)
+        if axis is None:
+            return self._count_two(truth, scores, activation, mask)
+        check_integer("axis", axis)
+        if not -scores.ndim <= axis < scores.ndim or scores.shape[axis] != self.num_classes:
+            msg = (
+                f"expected {plural(self.num_classes, 'class', 'classes')} along axis {axis} of "
+                f"scores of shape {scores.shape}; pass the class axis, such as axis=-1"
+            )
+            raise ValueError(msg)
+        planes = np.moveaxis(scores, axis, 0)
+        if truth.shape == scores.shape:
+            return self._count_channels(np.moveaxis(truth, axis, 0), planes, activation, mask)
+        check_same_shape(truth, scores, ("truth", "scores"), argmax=axis)
+        return count_scores(self._codes(truth, mask), planes, self.bins, activation)
+
+    def _codes(self, truth: NDArray[Any], mask: Any) -> NDArray[np.uint16]:
+        """The class of each pixel, or C where it is ignored; raises if it is undeclared."""
+        codes: NDArray[np.uint16] = self._encoding.truth.codes_of(truth)
+        if mask is not None:
+            codes[~as_valid_mask(mask, truth.shape)] = self.num_classes
+        if (wrong := codes > self.num_classes).any():
+            values, pixels = np.unique(truth[wrong], return_counts=True)
+            found = zip(values.tolist(), pixels.tolist(), strict=True)
+            raise UndeclaredValuesError("truth", dict(found))
+        return codes
+
+    def _count_two(
+        self, truth: NDArray[Any], scores: NDArray[Any], activation: Activation | None, mask: Any
+    ) -> Ints:
+        if self.num_classes != 2 or activation == "softmax":
+            wanted = "probabilities or activation='sigmoid'"
+            if self.num_classes != 2:
+                wanted = f"2 classes, not {self.num_classes}; pass the class axis"
+            msg = f"axis=None needs {wanted}"
+            raise ValueError(msg)
+        check_same_shape(truth, scores, ("truth", "scores"))
+        second = as_floats(scores)
+        first = 1 - second if activation is None else -second
+        planes = np.stack([first, second])
+        return count_scores(self._codes(truth, mask), planes, self.bins, activation)
+
+    def _count_channels(
+        self, truth: NDArray[Any], planes: NDArray[Any], activation: Activation | None, mask: Any
+    ) -> Ints:
+        if activation == "softmax":
+            msg = "channels that overlap need activation='sigmoid', not 'softmax'"
+            raise ValueError(msg)
+        cells, valid = self._empty(), None
+        if mask is not None:
+            valid = as_valid_mask(mask, planes.shape[1:])
+        for c, (labels, plane) in enumerate(zip(truth, planes, strict=True)):
+            codes = np.where(labels != 0, np.uint16(0), np.uint16(1))
+            if valid is not None:
+                codes[~valid] = 2
+            cells[c] = count_scores(codes, plane[None], self.bins, activation, valid_codes=2)[0]
+        cells[-1, 0, 1] = 0 if valid is None else int((~valid).sum())
+        return cells
+
+    @property
+    def counts(self) -> Ints:
+        """Pixels of each class by score bin and truth, (C, B, 2); a copy."""
+        return self._cells[:-2]
+
+    @property
+    def top_counts(self) -> Ints:
+        """Pixels by bin of the highest score and whether its class is right, (B, 2); a copy."""
+        return np.asarray(self._cells[-2])
+
+    @property
+    def top_sums(self) -> Ints:
+        """Sum of the highest scores of each bin in units of 2^-24, (B,); a copy."""
+        return self._cells[-1, :, 0]
+
+    @property
+    def ignored(self) -> int:
+        """Pixels dropped."""
+        return int(self._cells[-1, 0, 1])
+
+    @property
+    def undefined(self) -> dict[str, str]:
+        """Why curves of a class are undefined, by class."""
+        found = {}
+        for name, (other, own) in zip(self.class_names, self.counts.sum(1).tolist(), strict=True):
+            if not own:
+                found[name] = "no pixel of the class"
+            elif not other:
+                found[name] = "no pixel of another class"
+        return found
+
+    def average_precision(self) -> Floats:
+        """Average precision per class by the step rule, as scikit-learn's, (C,)."""
+        return curves.average_precision(self.counts)
+
+    def roc_auc(self) -> Floats:
+        """Area under the ROC curve per class, (C,)."""
+        return curves.roc_auc(self.counts)
+
+    def fpr_at_tpr(self, tpr: float = 0.95) -> Floats:
+        """False positive rate at the highest threshold that reaches a true positive rate, (C,).
+
+        Parameters
+        ----------
+        tpr : float
+            The true positive rate (recall).
+
+        Returns
+        -------
+        ndarray of float64, shape (C,)
+        """
+        return curves.fpr_at_tpr(self.counts, tpr)
+
+    def brier(self) -> Floats:
+        """Brier score per class, the mean squared difference from the truth, (C,)."""
+        return curves.brier(self.counts, self.bins.values)
+
+    def pr_curve(self, c: int | str) -> curves.Curve:
+        """Precision and recall of a class at each threshold, as scikit-learn's.
+
+        Parameters
+        ----------
+        c : int or str
+            The class, by index or name.
+
+        Returns
+        -------
+        Curve
+            ``x`` is recall, ``y`` precision; the curve ends at recall 0, precision 1.
+        """
+        return curves.pr_curve(self.counts[self._index(c)], self.bins.edges)
+
+    def roc_curve(self, c: int | str) -> curves.Curve:
+        """False and true positive rates of a class at each threshold.
+
+        Parameters
+        ----------
+        c : int or str
+            The class, by index or name.
+
+        Returns
+        -------
+        Curve
+            ``x`` is the false positive rate, ``y`` the true positive rate; the curve
+            starts at (0, 0), with an infinite threshold.
+        """
+        return curves.roc_curve(self.counts[self._index(c)], self.bins.edges)
+
+    def at_thresholds(self) -> curves.ThresholdTable:
+        """IoU, Dice, precision and recall of each class at every threshold."""
+        return curves.ThresholdTable.of(self.counts, self.bins.edges)
+
+    def best_threshold(self, by: str = "iou", *, beta: float = 1.0) -> curves.BestThreshold:
+        """The threshold with the best score, for each class and for the mean of the classes.
+
+        Parameters
+        ----------
+        by : {"iou", "dice", "fbeta"}
+            The score. The thresholds that are best by IoU and by Dice are the same for
+            each class.
+        beta : float
+            Weight of recall in ``"fbeta"``.
+
+        Returns
+        -------
+        BestThreshold
+            A pixel is of the class if its score is at least the threshold.
+        """
+        return curves.best_threshold(self.counts, self.bins.edges, self.include, by, beta)
+
+    def calibration(self, bins: int = 15, c: int | str | None = None) -> Calibration:
+        """Calibration errors, and the rows of the reliability diagram.
+
+        Parameters
+        ----------
+        bins : int
+            Number of equal bins of the diagram.
+        c : int or str, optional
+            A class, one against the rest; by default the highest score of each pixel.
+
+        Returns
+        -------
+        Calibration
+        """
+        check_integer("bins", bins, 1)
+        cells = self._cells
+        if c is None:
+            return top_calibration(cells, self.bins, bins)
+        return class_calibration(cells[self._index(c)], self.bins, bins)
+
+    def classwise_ece(self, bins: int = 15) -> Floats:
+        """Expected calibration error of each class, one against the rest, (C,).
+
+        Parameters
+        ----------
+        bins : int
+            Number of equal bins of the diagram.
+
+        Returns
+        -------
+        ndarray of float64, shape (C,)
+        """
+        check_integer("bins", bins, 1)
+        return np.array([class_calibration(one, self.bins, bins).ece for one in self.counts])
+
+    def risk_coverage(self) -> curves.Curve:
+        """Error rate (``y``) of the share of pixels with the highest scores (``x``)."""
+        return curves.risk_coverage(self.top_counts, self.bins.edges)
+
+    def _index(self, c: int | str) -> int:
+        if isinstance(c, str):
+            return self.labels.index(c)
+        return check_integer("c", c, 0, self.num_classes - 1)

@@ -1,0 +1,190 @@
+"""Curves and thresholds as functions of histograms (..., B, 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_choice, check_number
+from segiou.metrics.ratio import Floats, ratio
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A curve over thresholds.
+
+    Attributes
+    ----------
+    x, y : ndarray of float64
+        The points.
+    thresholds : ndarray of float64
+        Threshold of each point: pixels with at least this score are positive.
+    """
+
+    x: Floats
+    y: Floats
+    thresholds: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class BestThreshold:
+    """Thresholds with the best score.
+
+    Attributes
+    ----------
+    by : str
+        The score.
+    thresholds, scores : ndarray of float64, shape (C,)
+        Best threshold of each class, and the score there; NaN for an absent class.
+    overall, mean : float
+        The single threshold with the best mean over the included classes, and the mean.
+    """
+
+    by: str
+    thresholds: Floats
+    scores: Floats
+    overall: float
+    mean: float
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdTable:
+    """Scores of each class at every threshold.
+
+    Attributes
+    ----------
+    thresholds : ndarray of float64, shape (B,)
+        Pixels with at least this score are positive.
+    iou, dice, precision, recall : ndarray of float64, shape (C, B)
+        NaN where undefined.
+    """
+
+    thresholds: Floats
+    iou: Floats
+    dice: Floats
+    precision: Floats
+    recall: Floats
+
+    @classmethod
+    def of(cls, counts: Ints, edges: Floats) -> ThresholdTable:
+        """Make the table of histograms (C, B, 2).
+
+        Parameters
+        ----------
+        counts : ndarray
+            Histograms of the classes.
+        edges : ndarray
+            Smallest score of each bin.
+        """
+        fp, tp, positive, _ = passing(counts)
+        fn = positive - tp
+        return cls(
+            edges,
+            ratio(tp, tp + fp + fn),
+            ratio(2 * tp, 2 * tp + fp + fn),
+            ratio(tp, tp + fp),
+            ratio(tp, tp + fn),
+        )
+
+
+def passing(counts: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """FP and TP at each threshold (..., B), and pixels of the class and others (..., 1)."""
+    above = counts[..., ::-1, :].cumsum(-2)[..., ::-1, :]
+    return above[..., 0], above[..., 1], above[..., :1, 1], above[..., :1, 0]
+
+
+def average_precision(counts: NDArray[Any]) -> Floats:
+    """Σ (R_n - R_{n-1}) P_n, (...,); NaN without a pixel of the class."""
+    fp, tp, positive, _ = passing(counts)
+    precision = ratio(tp, tp + fp)
+    weighted = np.where(counts[..., 1] > 0, counts[..., 1] * precision, 0.0)
+    return ratio(weighted.sum(-1), positive[..., 0])
+
+
+def roc_auc(counts: NDArray[Any]) -> Floats:
+    """Probability that a pixel of the class scores higher than another; ties count half."""
+    _, tp, positive, negative = passing(counts)
+    higher = tp - counts[..., 1] + 0.5 * counts[..., 1]
+    share = ratio(higher, positive)
+    return ratio((counts[..., 0] * share).sum(-1), negative[..., 0])
+
+
+def fpr_at_tpr(counts: NDArray[Any], tpr: float = 0.95) -> Floats:
+    """False positive rate at the highest threshold with this recall, (...,)."""
+    check_number("tpr", tpr, 0, 1)
+    fp, tp, positive, negative = passing(counts)
+    reached = np.asarray(ratio(tp, positive) >= tpr)
+    last = reached.shape[-1] - 1 - reached[..., ::-1].argmax(-1)
+    found = ratio(np.take_along_axis(fp, last[..., None], -1), negative)[..., 0]
+    return np.where(reached.any(-1), found, np.nan)
+
+
+def brier(counts: NDArray[Any], values: Floats) -> Floats:
+    """Mean of (score - truth)^2, (...,)."""
+    errors = counts[..., 0] * values**2 + counts[..., 1] * (1 - values) ** 2
+    return ratio(errors.sum(-1), counts.sum((-2, -1)))
+
+
+def pr_curve(counts: Ints, edges: Floats) -> Curve:
+    """Precision over recall, from the threshold that all pixels pass on."""
+    fp, tp, positive, _ = passing(counts)
+    kept = _steps(counts)
+    recall = ratio(tp, positive)[kept]
+    precision = ratio(tp, tp + fp)[kept]
+    return Curve(np.append(recall, 0.0), np.append(precision, 1.0), np.append(edges[kept], np.inf))
+
+
+def roc_curve(counts: Ints, edges: Floats) -> Curve:
+    """True over false positive rate, from (0, 0) on."""
+    fp, tp, positive, negative = passing(counts)
+    kept = _steps(counts)[::-1]
+    x, y = ratio(fp, negative)[kept], ratio(tp, positive)[kept]
+    return Curve(np.append(0.0, x), np.append(0.0, y), np.append(np.inf, edges[kept]))
+
+
+def risk_coverage(top: Ints, edges: Floats) -> Curve:
+    """Error rate over the share of pixels with a highest score of at least the threshold."""
+    wrong, right, _, _ = passing(top)
+    kept = _steps(top)[::-1]
+    pixels = (wrong + right)[kept]
+    return Curve(ratio(pixels, top.sum()), ratio(wrong[kept], pixels), edges[kept])
+
+
+def _steps(counts: Ints) -> NDArray[np.intp]:
+    """Bins with pixels: thresholds between them change nothing."""
+    return np.flatnonzero(counts.any(-1))
+
+
+def best_threshold(
+    counts: Ints, edges: Floats, include: NDArray[np.bool_], by: str, beta: float
+) -> BestThreshold:
+    """The lowest of the thresholds with the best score."""
+    check_choice("by", by, ("iou", "dice", "fbeta"))
+    check_number("beta", beta, 0)
+    values = scores_at(counts, by, beta)
+    known = np.asarray(~np.isnan(values).any(-1))
+    at = np.where(known[:, None], values, 0.0).argmax(-1)
+    scores = np.where(known, values[np.arange(len(at)), at], np.nan)
+    thresholds = np.where(known, edges[at], np.nan)
+    several = known & include
+    if not several.any():
+        return BestThreshold(by, thresholds, scores, np.nan, np.nan)
+    means = values[several].mean(0)
+    best = int(means.argmax())
+    return BestThreshold(by, thresholds, scores, float(edges[best]), float(means[best]))
+
+
+def scores_at(counts: NDArray[Any], by: str, beta: float = 1.0) -> Floats:
+    """A score at each threshold (..., B); NaN for classes without a pixel."""
+    fp, tp, positive, _ = passing(counts)
+    if by == "iou":
+        found = ratio(tp, positive + fp)
+    else:
+        weight = beta**2 if by == "fbeta" else 1.0
+        found = ratio((1 + weight) * tp, weight * positive + tp + fp)
+    return np.where(positive > 0, found, np.nan)
