@@ -65,7 +65,7 @@ class ScoreHistogram(Accumulator):
     >>> scores = [[[0.9, 0.4, 0.2, 0.6]], [[0.1, 0.6, 0.8, 0.4]]]
     >>> _ = histogram.update([[0, 1, 0, 1]], scores, axis=0)
     >>> histogram.average_precision().round(4), histogram.best_threshold("iou").scores.round(4)
-    (array([0.8333, 0.5833]), array([0.6667, 0.6667]))
+    (array([0.75  , 0.5833]), array([0.5   , 0.6667]))
     """
 
     _noun = "score histograms"
