@@ -61,6 +61,28 @@ def forge_length(data, rng):
     return bytes(forged)
 
 
+def join_pixels(chunks):
+    """Places of the deflated pixels, and all of them."""
+    places = [i for i, (name, _) in enumerate(chunks) if name == b"IDAT"]
+    return places, b"".join(chunks[i][1] for i in places)
+
+
+def damage_stream(chunks, rng):
+    """Bits of the deflated pixels flipped under the right checksums of whatever they now mean."""
+    places, stream = join_pixels(chunks)
+    damaged = stream[:2] + flip_bits(stream[2:-4], rng) + stream[-4:]
+    engine = zlib.decompressobj(-15)
+    try:
+        pixels = engine.decompress(damaged[2:], 1 << 20)
+    except zlib.error:
+        pass
+    else:
+        if engine.eof:
+            used = len(damaged) - len(engine.unused_data)
+            damaged = damaged[:used] + struct.pack(">I", zlib.adler32(pixels))
+    chunks[places[0] : places[-1] + 1] = [(b"IDAT", damaged)]
+
+
 def damage_body(chunks, rng):
     """Bits of one chunk flipped under a right CRC: mostly the deflate stream."""
     place = rng.randrange(len(chunks))
@@ -73,7 +95,8 @@ def forge_header(chunks, rng):
     fields = list(struct.unpack(">IIBBBBB", chunks[0][1]))
     place = rng.randrange(7)
     sizes = [0, 1, fields[0] + 1, fields[0] - 1, fields[0] * 2, 8 * fields[0], 1 << 16, 1 << 31]
-    choices = [sizes, sizes, [0, 1, 2, 4, 8, 16], [0, 2, 3, 4, 6, 7], [0, 1], [0, 1], [0, 1, 2]]
+    depths = [0, 1, 2, 3, 4, 5, 8, 16, 255]
+    choices = [sizes, sizes, depths, [0, 1, 2, 3, 4, 6, 7], [0, 1], [0, 1], [0, 1, 2]]
     fields[place] = max(0, rng.choice(choices[place]))
     chunks[0] = (b"IHDR", struct.pack(">IIBBBBB", *fields))
 
@@ -93,25 +116,40 @@ def shuffle_chunks(chunks, rng):
         chunks.insert(rng.randrange(1, len(chunks) + 1), (rng.choice(NAMES), body))
 
 
+def deflate(data, rng):
+    """A zlib stream of any level, strategy and window, in one or several blocks."""
+    strategies = [zlib.Z_DEFAULT_STRATEGY, zlib.Z_FILTERED, zlib.Z_HUFFMAN_ONLY]
+    strategies += [zlib.Z_RLE, zlib.Z_FIXED]
+    level, memory = rng.choice((0, 1, 6, 9)), rng.choice((1, 8, 9))
+    engine = zlib.compressobj(level, 8, rng.choice((9, 12, 15)), memory, rng.choice(strategies))
+    stop = rng.randrange(len(data) + 1)
+    flush = rng.choice((zlib.Z_NO_FLUSH, zlib.Z_PARTIAL_FLUSH, zlib.Z_SYNC_FLUSH))
+    first = engine.compress(data[:stop]) + engine.flush(flush)
+    return first + engine.compress(data[stop:]) + engine.flush()
+
+
 def rewrite_pixels(chunks, rng):
     """Filtered rows changed, cut or lengthened before they are deflated, and cut up anew."""
-    places = [i for i, (name, _) in enumerate(chunks) if name == b"IDAT"]
-    raw = bytearray(zlib.decompress(b"".join(chunks[i][1] for i in places)))
+    places, stream = join_pixels(chunks)
+    raw = bytearray(zlib.decompress(stream))
     (height,) = struct.unpack_from(">I", chunks[0][1], 4)
     size = len(raw) // height
     for y in rng.sample(range(height), min(height, 4)):
         raw[y * size] = rng.choice((0, 1, 2, 3, 4, 4, 4, 4, rng.choice((0, 4, 5, 255))))
     for _ in range(rng.randrange(30)):
         raw[rng.randrange(len(raw))] = rng.choice((0, 1, 2, 3, 4, rng.randrange(256)))
-    raw = raw[:-1] if rng.random() < 0.05 else raw + b"\0" if rng.random() < 0.05 else raw
-    stream = zlib.compress(bytes(raw), rng.choice((0, 1, 6, 9)))
+    if rng.random() < 0.1:
+        change = rng.choice((1, size, rng.randrange(1, len(raw) + 1)))
+        raw = raw[:-change] if rng.random() < 0.5 else raw + bytes(change)
+    stream = deflate(bytes(raw), rng)
     cut = sorted(rng.randrange(len(stream) + 1) for _ in range(rng.randrange(4)))
     pieces = [stream[i:j] for i, j in zip([0, *cut], [*cut, len(stream)], strict=True)]
     chunks[places[0] : places[-1] + 1] = [(b"IDAT", piece) for piece in pieces]
 
 
 ON_BYTES = (flip_bits, cut_or_extend, forge_length)
-ON_CHUNKS = (damage_body, forge_header, shuffle_chunks, rewrite_pixels, rewrite_pixels)
+ON_CHUNKS = (damage_body, damage_stream, forge_header, shuffle_chunks)
+ON_CHUNKS += (rewrite_pixels, rewrite_pixels)
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +174,16 @@ def seeds(png, blobs):
             if image.mode in ("L", "P"):
                 image.crop((100, 100, 220, 180)).save(file, "PNG")
                 files.append(file.getvalue())
+    # More bytes than are inflated at once.
+    files.append(png.write(blobs(400, 300, 8), filters=(4, 1, 2, 3, 0)))
+    files.append(png.write(np.stack([blobs(130, 300, 8)] * 3, axis=-1), filters=(4, 1, 2, 0)))
     assert all(png.agrees(file) for file in files)
+    # Left to Pillow: 16 bits, and alpha.
+    for mode in ("I;16", "LA", "RGBA"):
+        file = io.BytesIO()
+        Image.new(mode, (20, 9)).save(file, "PNG")
+        assert not png.agrees(file.getvalue())
+        files.append(file.getvalue())
     return files
 
 
