@@ -11,13 +11,17 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from io import StringIO
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 from segiou._support.drafts import drafts
 
 _MOST_JSON_BYTES = 1 << 29
+_KEPT_JSON_BYTES = 1 << 16
+_PARSING = Lock()
 _STREAMS = {"stdout": 1, "stderr": 2}
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
 
@@ -308,11 +312,19 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> list[dict[str, str]]:
 
 
 def read_json(path: str | Path) -> Any:
-    """The content of a JSON file; ValueError if it cannot be read, parsed, or is too large."""
+    """The content of a JSON file; ValueError if it cannot be read, parsed, or is too large.
+
+    Large files are kept, because several parts of a run read them: treat the content as
+    read-only.
+    """
     try:
-        size = Path(path).stat().st_size
-        if size <= _MOST_JSON_BYTES:
+        found = Path(path).stat()
+        size = found.st_size
+        if size < _KEPT_JSON_BYTES:
             return json.loads(Path(path).read_bytes())
+        if size <= _MOST_JSON_BYTES:
+            with _PARSING:  # threads that wait find it parsed
+                return _parsed(Path(path).absolute(), size, found.st_mtime_ns)
         # Parsing takes about ten times the memory of the file.
         limit = f"the limit for JSON is {_MOST_JSON_BYTES >> 20} MB"
         msg = f"{path}: is too large ({size >> 20} MB; {limit}); split it"
@@ -323,3 +335,8 @@ def read_json(path: str | Path) -> Any:
     except ValueError as error:
         msg = f"{path}: is not valid JSON: {error}"
     raise ValueError(msg)
+
+
+@lru_cache(maxsize=2)
+def _parsed(path: Path, _size: int, _modified: int) -> Any:
+    return json.loads(path.read_bytes())

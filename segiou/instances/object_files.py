@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, compress
@@ -49,7 +50,8 @@ class ObjectMask(NamedTuple):
     """Class value and object id of each pixel, the ids of crowds, and the file.
 
     The classes may follow from the ids instead: class value by id. If pixels are
-    given, each entry of the arrays stands for that many.
+    given, each entry of the arrays stands for that many. Segments are the entries of
+    COCO's annotations by id, until they are checked against the pixels.
     """
 
     classes: Any
@@ -57,18 +59,29 @@ class ObjectMask(NamedTuple):
     crowd: tuple[int, ...] = ()
     path: str = ""
     pixels: NDArray[np.int64] | None = None
+    segments: Mapping[int, Mapping[str, Any]] | None = None
 
     def resized(self, shape: tuple[int, ...]) -> ObjectMask:
         """The same at a different size, by nearest-neighbour sampling."""
-        by_id = isinstance(self.classes, Mapping)
-        classes = self.classes if by_id else resized(self.classes, shape)
-        return self._replace(classes=classes, ids=resized(self.ids, shape))
+        found = self.checked()
+        by_id = isinstance(found.classes, Mapping)
+        classes = found.classes if by_id else resized(found.classes, shape)
+        return found._replace(classes=classes, ids=resized(found.ids, shape))
 
     def whole(self) -> ObjectMask:
         """The same with the class value of each pixel."""
         if not isinstance(self.classes, Mapping):
             return self
-        return self._replace(classes=mapped(self.ids, self.classes))
+        found = self.checked()
+        return found._replace(classes=mapped(self.ids, self.classes))
+
+    def checked(self) -> ObjectMask:
+        """The same; MaskError if its segments are not those of the annotation."""
+        if self.segments is None:
+            return self
+        areas = {i: n for i, n in id_areas(self.ids, self.pixels).items() if i}
+        _check_segments(self.path, self.segments, areas)
+        return self._replace(segments=None)
 
 
 #: Per side: the number (from 1) of the object at each pixel; and for each object its outcome
@@ -265,7 +278,7 @@ class ObjectOptions(Measure):
     def shared(
         self, truth: ObjectMask | None, pred: ObjectMask | None
     ) -> tuple[ObjectMask, ObjectMask] | None:
-        """Both sides with one entry per pair of ids.
+        """Both sides, unchecked, with one entry per pair of ids.
 
         Parameters
         ----------
@@ -284,7 +297,7 @@ class ObjectOptions(Measure):
         in_truth, in_pred, pixels = count_id_pairs(truth.ids, pred.ids)
         first, second = (
             side._replace(
-                classes=np.array([*map(side.classes.__getitem__, ids.tolist())], np.int64),
+                classes=np.array([side.classes.get(i, NO_OBJECT) for i in ids.tolist()], np.int64),
                 ids=ids,
                 pixels=pixels,
             )
@@ -401,8 +414,9 @@ def _things(counts: PanopticCounts, labels: LabelSet) -> dict[str, Sequence[int]
 
 def _check_categories(side: ObjectMask, labels: LabelSet, counts: PanopticCounts) -> None:
     """Reject segments of categories that the label set does not declare."""
-    known = {NO_OBJECT, *counts._classes.ignore, *chain(*labels.class_values)}
-    if unknown := sorted(id_areas(side.classes).keys() - known):
+    present = id_areas(side.classes, side.pixels).keys()
+    known = chain({NO_OBJECT, *counts._classes.ignore}, *labels.class_values)
+    if unknown := sorted(present - {*known}):
         shown = listed([*map(str, unknown)], 8)
         problem = f"contains segments of undeclared categories: {shown}; add them to the label set"
         raise MaskError(side.path, problem)
@@ -450,9 +464,13 @@ def _annotations(path: str) -> tuple[Path, str]:
     start, is_in_file, name = path.partition(".json/")
     if is_in_file:
         return Path(f"{start}.json"), name
-    folder = Path(path).parent.resolve()
-    files = [place.with_name(f"{place.name}.json") for place in (folder, *folder.parents[:-1])]
-    return next((file for file in files if file.is_file()), files[0]), ""
+    # Called for each image: paths take five times as long as strings.
+    folder = os.path.realpath(os.path.dirname(path))  # noqa: PTH120
+    file = Path(f"{folder}.json")
+    if not os.path.isfile(file):  # noqa: PTH113
+        above = (place.with_name(f"{place.name}.json") for place in Path(folder).parents[:-1])
+        file = next((found for found in above if found.is_file()), file)
+    return file, ""
 
 
 def _of_coco(raw: RawMask, path: str, labels: LabelSet) -> ObjectMask:
@@ -473,23 +491,21 @@ def _of_coco(raw: RawMask, path: str, labels: LabelSet) -> ObjectMask:
         raw = open_mask(png_path(image, file))
     if not raw.is_color:
         raise _no_ids(path, "coco", raw)
-    ids = packed(raw.values)
-    segments = _checked(path, image, {i: n for i, n in id_areas(ids).items() if i})
-    values = {i: part["category_id"] for i, part in segments.items()}
-    crowd = tuple(number for number, part in segments.items() if part.get("iscrowd"))
-    return ObjectMask({0: void_value(contents.free, labels), **values}, ids, crowd, path)
-
-
-def _checked(
-    path: str, image: ImageSegments, areas: Mapping[int, int]
-) -> dict[int, Mapping[str, Any]]:
-    """The segments of an annotation by id, checked against their pixels in the file."""
     segments: dict[int, Mapping[str, Any]] = {}
     for category, part in image.segments:
         number = part["id"]
         if (known := segments.get(number, part)["category_id"]) != category:
             raise MaskError(path, f"segment {number} has two classes, {known} and {category}")
         segments[number] = part
+    values = {0: void_value(contents.free, labels), **{i: part["category_id"] for i, part in segments.items()}}
+    crowd = tuple(number for number, part in segments.items() if part.get("iscrowd"))
+    return ObjectMask(values, packed(raw.values), crowd, path, segments=segments)
+
+
+def _check_segments(
+    path: str, segments: Mapping[int, Mapping[str, Any]], areas: Mapping[int, int]
+) -> None:
+    """Reject segments of an annotation that are not those of its file."""
     for different, problem in (
         (areas.keys() - segments, "contains segment ids missing from its annotation"),
         (segments.keys() - areas, "does not contain segment ids of its annotation"),
@@ -500,4 +516,3 @@ def _checked(
         if part.get("area") not in (None, areas[number]):
             problem = f"has {areas[number]} pixels, but its annotation has area {part['area']!r}"
             raise MaskError(path, f"segment {number} {problem}; regenerate the annotation")
-    return segments

@@ -69,8 +69,13 @@ def unpack_ids(codes: NDArray[Any]) -> tuple[Ints, Ints]:
     return codes >> ID_BITS, codes & (2**ID_BITS - 1)
 
 
-def id_areas(ids: Ids) -> dict[int, int]:
-    """Number of pixels of each id, in ascending order of ids."""
+def id_areas(ids: Ids, pixels: Ints | None = None) -> dict[int, int]:
+    """Number of pixels of each id, ascending unless each entry stands for several pixels."""
+    if pixels is not None:
+        areas: dict[int, int] = {}
+        for number, some in zip(ids.tolist(), pixels.tolist(), strict=True):
+            areas[number] = areas.get(number, 0) + some
+        return areas
     found, _, pixels = count_id_pairs(ids, np.zeros_like(ids, bool))
     return dict(zip(found.tolist(), pixels.tolist(), strict=True))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
@@ -259,10 +260,15 @@ class PanopticCounts(ObjectCounts):
         values, ids = unpack_ids(codes)
         classes = self._class_indices(values, ("truth_classes", "pred_classes")[side])
         if side:  # a class that is ignored in the truth is void in the prediction
-            ignored = [{*v} <= {*self._classes.ignore} for v in self._classes.labels.class_values]
-            classes = np.where(np.append(ignored, True)[classes], VOID, classes)
+            classes = np.where(self._is_ignored[classes], VOID, classes)
         has_ids = np.append(self._things | split_stuff, False)
         return classes << ID_BITS | np.where(has_ids[classes], ids, 0)
+
+    @cached_property
+    def _is_ignored(self) -> NDArray[np.bool_]:
+        """Whether all values of a class are ignored, and True for pixels without a class."""
+        ignore = {*self._classes.ignore}
+        return np.array([*(ignore.issuperset(v) for v in self._classes.labels.class_values), True])
 
     def _match(self, in_truth: Ints, in_pred: Ints, pixels: Ints, crowd: Iterable[int]) -> Matches:
         """Match segments, given rows of shared pixels; a pair may have several rows."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ _FORMS = (
 _MOST_CATEGORY = (1 << 31) - 1
 #: Types of image ids.
 _ID = (int, str)
+_LOADING = Lock()
 _LAST_NUMBER = re.compile(r"(\d+)\D*$")
 
 
@@ -169,9 +171,14 @@ def named_as_other(
     return {known.get(name, name): path for name, path in names.items()}
 
 
-@lru_cache(maxsize=4)
 def load_segments(path: str, stamp: Stamp) -> _Contents:
-    """Read a file; the stamp is part of the cache key."""
+    """Read a file once; the stamp reveals its changes."""
+    with _LOADING:  # threads that wait find it loaded
+        return _loaded(path, stamp)
+
+
+@lru_cache(maxsize=4)
+def _loaded(path: str, _stamp: Stamp) -> _Contents:
     data = read_json(path)
     try:
         if isinstance(data, dict) and isinstance(data.get("annotations"), list):

@@ -165,7 +165,7 @@ class PairScorer:
         outside = raw.background, raw.outside(labels)
         return _OpenMask(values, stamp, volume=raw.volume, raster=raw.raster, outside=outside)
 
-    def _count(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> ImageCount:
+    def _count(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> Result:
         self._check_nodata(pair, truth)
         pred = self._aligned(pair, truth, pred)
         if (background := pred.outside[0]) is not None:
@@ -186,6 +186,9 @@ class PairScorer:
             else:
                 # Classes that follow from ids need no map of pixels.
                 shared = self._reader and self._reader.shared(truth.objects, pred.objects)
+                checked = [_or_problem(side.path, side.checked) for side in shared or ()]
+                if problems := [found for found in checked if isinstance(found, Problem)]:
+                    return problems
                 found = shared and self._encoding.count_shared(
                     shared[0].classes, shared[1].classes, shared[0].pixels
                 )
