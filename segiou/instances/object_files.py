@@ -51,7 +51,8 @@ class ObjectMask(NamedTuple):
 
     The classes may follow from the ids instead: class value by id. If pixels are
     given, each entry of the arrays stands for that many. Segments are the entries of
-    COCO's annotations by id, until they are checked against the pixels.
+    COCO's annotations by id, until they are checked against the pixels; the stamp is
+    that of the annotations, if they are next to the folder of the file.
     """
 
     classes: Any
@@ -60,6 +61,7 @@ class ObjectMask(NamedTuple):
     path: str = ""
     pixels: NDArray[np.int64] | None = None
     segments: Mapping[int, Mapping[str, Any]] | None = None
+    stamp: Stamp | None = None
 
     def resized(self, shape: tuple[int, ...]) -> ObjectMask:
         """The same at a different size, by nearest-neighbour sampling."""
@@ -465,19 +467,20 @@ def _annotations(path: str) -> tuple[Path, str]:
     if is_in_file:
         return Path(f"{start}.json"), name
     # Called for each image: paths take five times as long as strings.
-    folder = os.path.realpath(os.path.dirname(path))  # noqa: PTH120
-    file = Path(f"{folder}.json")
-    if not os.path.isfile(file):  # noqa: PTH113
-        above = (place.with_name(f"{place.name}.json") for place in Path(folder).parents[:-1])
-        file = next((found for found in above if found.is_file()), file)
-    return file, ""
+    folder = os.path.abspath(os.path.dirname(path))  # noqa: PTH100, PTH120
+    if os.path.isfile(f"{folder}.json"):  # noqa: PTH113
+        return Path(f"{folder}.json"), ""
+    real = Path(folder).resolve()
+    files = [place.with_name(f"{place.name}.json") for place in (real, *real.parents[:-1])]
+    return next((file for file in files if file.is_file()), files[0]), ""
 
 
 def _of_coco(raw: RawMask, path: str, labels: LabelSet) -> ObjectMask:
     """Objects of a PNG whose colours encode ids, from the annotations next to its folder."""
     file, name = _annotations(path)
+    stamp = stamp_of(file)
     try:
-        contents = load_segments(str(file), stamp_of(file))
+        contents = load_segments(str(file), stamp)
     except ValueError as error:
         raise MaskError(path, f"requires COCO annotations; {error}") from error
     image = contents.images.get(name) if name else contents.pngs.get(Path(path).name)
@@ -497,9 +500,11 @@ def _of_coco(raw: RawMask, path: str, labels: LabelSet) -> ObjectMask:
         if (known := segments.get(number, part)["category_id"]) != category:
             raise MaskError(path, f"segment {number} has two classes, {known} and {category}")
         segments[number] = part
-    values = {0: void_value(contents.free, labels), **{i: part["category_id"] for i, part in segments.items()}}
+    values = {i: part["category_id"] for i, part in segments.items()}
+    values[0] = void_value(contents.free, labels)
     crowd = tuple(number for number, part in segments.items() if part.get("iscrowd"))
-    return ObjectMask(values, packed(raw.values), crowd, path, segments=segments)
+    beside = None if name else stamp
+    return ObjectMask(values, packed(raw.values), crowd, path, segments=segments, stamp=beside)
 
 
 def _check_segments(

@@ -301,7 +301,7 @@ class PanopticCounts(ObjectCounts):
             pred_void | by_overlap[pred] | (2 * (on_void + on_crowd) > areas[1]),
         )
         dropped = [forgiven[k] | (areas[k] < protocol.least_pixels) for k in (0, 1)]
-        outcomes = [np.select([found[k], dropped[k]], [1, 0], 2) for k in (0, 1)]
+        outcomes = [np.where(found[k], 1, np.where(dropped[k], 0, 2)) for k in (0, 1)]
         of_truth = np.stack([outcomes[0], truth, areas[0]], axis=1)
         of_pred = np.stack([outcomes[1], pred, areas[1]], axis=1)
         return Matches((truth_codes, pred_codes), (of_truth, of_pred), overlaps)

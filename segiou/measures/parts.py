@@ -374,12 +374,11 @@ def _added(name: str, field: Field, array: NDArray[Any]) -> NDArray[Any]:
 
 def _encoded(flat: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[bytes]:
     """Filled cells of the images, which have so many rows of a table each."""
-    rows, columns = flat.nonzero()
-    owner = np.repeat(np.arange(len(lengths)), lengths)[rows]
-    first = (np.cumsum(lengths) - lengths)[owner]
-    cells = (rows - first) * flat.shape[1] + columns
-    sizes = np.bincount(owner, minlength=len(lengths))
-    return encode_cells(sizes, cells, flat[rows, columns])
+    room, values = lengths * flat.shape[1], flat.ravel()
+    stops, filled = np.cumsum(room), values.nonzero()[0]
+    sizes = np.diff(np.searchsorted(filled, stops), prepend=0)
+    cells = filled - np.repeat(stops - room, sizes)
+    return encode_cells(sizes, cells, values[filled])
 
 
 def _decoded(

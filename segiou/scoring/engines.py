@@ -187,7 +187,7 @@ class Dispatcher:
             self._breaks = 0
             # Clocks with low resolution may measure no time.
             known, took = self._seconds_a_pair, max(1e-9, seconds / len(batch.pairs))
-            self._seconds_a_pair = took if known == math.inf else 0.8 * known + 0.2 * took
+            self._seconds_a_pair = took if known == math.inf else (known + took) / 2
             self._ready += zip(batch.pairs, results, strict=True)
 
     def _lost(self, batch: _Batch, why: str) -> None:

@@ -157,9 +157,9 @@ class PairScorer:
         data, stamp = source.read(path) if content is None else content
         raw = from_bytes(data, path, scratch)
         if self._reader is not None and (self.allow_lossy or not raw.lossy):
-            stamp = self._reader.stamp(stamp, path)
             ids = self._reader.read(raw, path, labels)
             if ids is not None:
+                stamp = stamp.joined(ids.stamp) if ids.stamp else stamp
                 return _OpenMask(ids.ids, stamp, objects=ids)
         values = to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
         outside = raw.background, raw.outside(labels)
