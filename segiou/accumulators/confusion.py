@@ -308,7 +308,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
 
     def _decide(self, truth: Any, pred: Any, mask: Any, **how: Any) -> NDArray[Any]:
         """Convert scores to labels; scores may be NaN on ignored pixels."""
-        pred = with_dimensions_of(truth, pred, how["argmax"])
+        pred, mask = with_dimensions_of(truth, pred, how["argmax"]), with_dimensions_of(truth, mask)
         try:
             return scores_to_labels(pred, **how)
         except NanScoresError:

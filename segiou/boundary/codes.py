@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.optional import load_part
-from segiou.counting.arrays import as_label_array, as_valid_mask
+from segiou.counting.arrays import as_label_array, as_valid_mask, with_dimensions_of
 from segiou.counting.encoding import Encoding
 
 __all__ = [
@@ -92,6 +92,7 @@ class LabelCodes:
         UndeclaredValuesError
             As for :meth:`segiou.counting.Encoding.count`.
         """
+        mask, pred = with_dimensions_of(truth, mask), with_dimensions_of(truth, pred)
         truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
         if truth.shape != pred.shape or truth.ndim < 2:
             msg = (

@@ -17,7 +17,7 @@ from segiou._support.arguments import (
 )
 from segiou._support.text import Json
 from segiou.boundary.surface_points import Both, Kind, Label, SurfacePair, check_spacing
-from segiou.counting.arrays import as_label_array, check_same_shape
+from segiou.counting.arrays import label_arrays
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.measure import Masks, Measure, Plan
 
@@ -470,8 +470,7 @@ def measure_surfaces(
     [('whole', 'found', 2.0), ('core', 'missed', nan)]
     """
     options = SurfaceOptions() if options is None else options
-    sides = as_label_array(truth, "truth"), as_label_array(pred, "pred")
-    check_same_shape(*sides)
+    sides = label_arrays(truth, pred)
     steps = check_spacing(sides[0], spacing, "surfaces")
     convention = CONVENTIONS[options.convention]
     pair = SurfacePair(*sides, steps, convention.surface, frozenset(as_values(ignore)), threads)

@@ -262,16 +262,30 @@ def check_same_shape(
         raise ValueError(msg)
 
 
-def with_dimensions_of(truth: Any, pred: Any, argmax: int | None = None) -> Any:
-    """An xarray `pred` transposed to the order of the truth's dimension names."""
-    wanted, found = getattr(truth, "dims", None), getattr(pred, "dims", None)
+def label_arrays(
+    first: Any, second: Any, names: Sequence[str] = ("truth", "pred")
+) -> tuple[NDArray[np.integer[Any] | np.bool_], NDArray[np.integer[Any] | np.bool_]]:
+    """Two label or id arrays of equal shape; errors use the argument names."""
+    second = with_dimensions_of(first, second)
+    sides = as_label_array(first, names[0]), as_label_array(second, names[1])
+    check_same_shape(*sides, names)
+    return sides
+
+
+def with_dimensions_of(truth: Any, other: Any, argmax: int | None = None) -> Any:
+    """An xarray `other` transposed to the order of the truth's dimension names.
+
+    It may lack some of them; scores have one more, at `argmax`.
+    """
+    wanted, found = getattr(truth, "dims", None), getattr(other, "dims", None)
     if not (isinstance(wanted, tuple) and isinstance(found, tuple)):
-        return pred
+        return other
     if argmax is not None and -len(found) <= argmax < len(found):
         at = argmax % len(found)
         wanted = (*wanted[:at], found[at], *wanted[at:])
-    same = found != wanted and sorted(map(str, found)) == sorted(map(str, wanted))
-    return pred.transpose(*wanted) if same else pred
+    wanted = tuple(name for name in wanted if name in found)
+    is_turned = found != wanted and len(found) == len(wanted)
+    return other.transpose(*wanted) if is_turned else other
 
 
 def as_valid_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:

@@ -125,6 +125,7 @@ class _Pair:
         if t.shape[axis] == 0:
             msg = f"channels of shape {t.shape} have no channels along axis {axis}"
             raise ValueError(msg)
+        mask = with_dimensions_of(truth, mask)
         valid = None if mask is None else _channel_mask(mask, t.shape, axis)
         # Counts do not depend on the order of the pixels; memory order needs no copy.
         order = sorted(range(t.ndim), key=lambda a: -abs(t.strides[a]))

@@ -23,6 +23,7 @@ from segiou.counting.arrays import (
     framework_of,
     is_on_device,
     to_host,
+    with_dimensions_of,
 )
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding, UndeclaredValuesError, ValueCodes, can_hold
@@ -333,6 +334,7 @@ class CodeTables:
     ) -> DeviceCount:
         """Count a batch on the device, with the arguments of :meth:`ConfusionMatrix.update`."""
         ops = self.ops
+        pred, mask = with_dimensions_of(truth, pred, argmax), with_dimensions_of(truth, mask)
         truth, pred = _bring(ops, truth, "truth"), _bring(ops, pred, "pred")
         check_labels(truth, "truth")
         score = None

@@ -14,9 +14,9 @@ from segiou._support.arguments import check_choice, check_integer
 from segiou._support.optional import fallback, load_part
 from segiou.counting import reference
 from segiou.counting.arrays import (
-    as_label_array,
     as_valid_mask,
     check_same_shape,
+    label_arrays,
     values_text,
     with_dimensions_of,
 )
@@ -344,8 +344,8 @@ class Encoding:
 
     def _count_few(self, truth: Any, pred: Any, mask: Any) -> ConfusionCounts:
         """Count with time and memory that depend only on the classes that occur."""
-        mask, pred = with_dimensions_of(truth, mask), with_dimensions_of(truth, pred)
-        truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
+        mask = with_dimensions_of(truth, mask)
+        truth, pred = label_arrays(truth, pred)
         occurs = self._occurring(truth, self.truth) | self._occurring(pred, self.pred)
         classes = np.flatnonzero(occurs)
         small = Encoding(
@@ -432,9 +432,8 @@ class Encoding:
         except (TypeError, ValueError):
             is_plain = False
         if not is_plain:
-            mask, pred = with_dimensions_of(truth, mask), with_dimensions_of(truth, pred)
-            truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
-            check_same_shape(truth, pred)
+            mask = with_dimensions_of(truth, mask)
+            truth, pred = label_arrays(truth, pred)
             valid = None if mask is None else as_valid_mask(mask, truth.shape)
             found = self._add(truth, pred, valid, table)
         if not found:
@@ -542,6 +541,7 @@ def count_windows(
     """
     from segiou.masks.windows import WINDOW_PIXELS, chunks_of, window_slices
 
+    pred = with_dimensions_of(truth, pred)
     check_same_shape(truth, pred)
     # If chunk sizes differ, the larger ones, so that few chunks are read twice.
     chunks = [steps for steps in (chunks_of(truth), chunks_of(pred)) if steps is not None]

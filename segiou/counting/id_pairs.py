@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, read_several
 from segiou._support.optional import fallback, load_part
-from segiou.counting.arrays import as_label_array, check_same_shape
+from segiou.counting.arrays import label_arrays
 
 _id_pairs = load_part("segiou.counting._id_pairs")
 
@@ -59,9 +59,7 @@ def count_id_pairs(
     [0 1 2 2]
     [1 2 1 2]
     """
-    truth = as_label_array(truth_ids, "truth_ids")
-    pred = as_label_array(pred_ids, "pred_ids")
-    check_same_shape(truth, pred, ("truth_ids", "pred_ids"))
+    truth, pred = label_arrays(truth_ids, pred_ids, ("truth_ids", "pred_ids"))
     count = _count_runs if _id_pairs else fallback("segiou.counting._id_pairs", _sorted_runs)
     in_truth, in_pred, pixels = count(*_lines(truth, pred))
     kept = np.ones(len(in_truth), bool)

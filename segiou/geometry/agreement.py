@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_choice, check_integer, check_several
-from segiou.counting.arrays import as_label_array
+from segiou.counting.arrays import as_label_array, with_dimensions_of
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import count_pairs
 from segiou.geometry.positions import quotient
@@ -211,7 +211,8 @@ def _read(masks: Masks, num_classes: int, ignore: int | Iterable[int]) -> Labels
     """The labels of all annotators, (K, ...), with UNDECIDED for pixels without a class."""
     num_classes = check_integer("num_classes", num_classes, 1)
     check_several("masks", masks, "label images, one per annotator")
-    labels: list[Labels] = [as_label_array(m, f"annotator {k}") for k, m in enumerate(masks)]
+    aligned = [with_dimensions_of(masks[0], one) for one in masks]
+    labels: list[Labels] = [as_label_array(m, f"annotator {k}") for k, m in enumerate(aligned)]
     if len(labels) < 2:
         msg = f"expected the masks of at least two annotators, got {len(labels)}"
         raise ValueError(msg)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from segiou.counting.arrays import with_dimensions_of
 from segiou.geometry.boxes import Format, as_flags, read_boxes
 from segiou.geometry.positions import as_array, check_shapes, quotient
 
@@ -125,7 +126,7 @@ def mask_iou(
     >>> mask_iou([[[1, 1, 0]]], [[[0, 1, 1]], [[1, 1, 0]]])
     array([[0.33333333, 1.        ]])
     """
-    ours, theirs = _binary(truth, "truth"), _binary(pred, "pred")
+    ours, theirs = _binary(truth, "truth"), _binary(with_dimensions_of(truth, pred), "pred")
     if ours.shape[-2:] != theirs.shape[-2:]:
         msg = f"masks must have equal height and width, got {ours.shape} and {theirs.shape}"
         raise ValueError(msg)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Iterator
+from itertools import starmap
 from typing import Any
 
 from segiou.hooks._scoring import Scores, Scoring, missing
@@ -99,9 +100,13 @@ class ComputeMetrics:
         loader = GradientState().active_dataloader
         if self._running is None or self._running() is not loader:
             self.counted = self.scoring.empty()
-        for truth, pred in _batches(eval_pred):
-            truth, pred, decision = self.scoring.read(truth, pred)
-            self.counted.update(truth, pred, **decision)
+        pairs = [*_batches(eval_pred)]
+        # A batch of several arrays is added as a whole or, after an error, not at all.
+        batch = self.counted if len(pairs) == 1 else self.scoring.empty()
+        for truth, pred, decision in starmap(self.scoring.read, pairs):
+            batch.update(truth, pred, **decision)
+        if batch is not self.counted:
+            self.counted.merge(batch)
         if not compute_result:
             self._running = (lambda: None) if loader is None else weakref.ref(loader)
             return {}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Any, Literal, Self
 
+from segiou._support.text import listed
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.arrays import framework_of, not_compiled, to_host
+from segiou.counting.arrays import framework_of, not_compiled, to_host, with_dimensions_of
 from segiou.labels.class_options import ClassOptions
 from segiou.runs.image_counts import ImageCount, run_from_counts
 from segiou.runs.run import Run
@@ -98,24 +100,24 @@ class ImageCounts:
         ------
         ValueError
             If there is not exactly one id per image, or if an image was counted
-            before with a different result and `conflict` is ``"error"``.
+            before with a different result and `conflict` is ``"error"``. Nothing
+            of the batch is added then.
         """
+        pred, mask = with_dimensions_of(truth, pred, argmax), with_dimensions_of(truth, mask)
         names = _names(ids)
-        if not len(names) == len(truth) == len(pred):
-            msg = (
-                f"expected one id per image, got {len(names)} ids for {len(truth)} truth and "
-                f"{len(pred)} pred images"
-            )
+        sides = {"truth": truth, "pred": pred, "mask": mask}
+        lengths = {name: len(side) for name, side in sides.items() if side is not None}
+        if {*lengths.values()} != {len(names)}:
+            found = listed([f"{length} {name}" for name, length in lengths.items()])
+            msg = f"expected one id per image, got {len(names)} ids for {found} images"
             raise ValueError(msg)
         # Without the batch axis, axes counted from the front move by one.
         axis = argmax - 1 if argmax is not None and argmax > 0 else argmax
-        for i, name in enumerate(names):
-            valid = None if mask is None else mask[i]
-            count = self._counting.count(
-                truth[i], pred[i], mask=valid, argmax=axis, threshold=threshold
-            )
-            self._add(ImageCount.of(name, count))
-        return self
+        how: dict[str, Any] = {"argmax": axis, "threshold": threshold}
+        masks = repeat(None) if mask is None else mask
+        images = zip(names, truth, pred, masks, strict=False)
+        counts = ((name, self._counting.count(t, p, mask=m, **how)) for name, t, p, m in images)
+        return self.merge([ImageCount.of(name, count) for name, count in counts])
 
     def merge(self, images: Iterable[ImageCount]) -> Self:
         """Add images counted elsewhere with the same options.
@@ -129,20 +131,25 @@ class ImageCounts:
         -------
         Self
             This accumulator.
-        """
-        for image in images:
-            self._add(image)
-        return self
 
-    def _add(self, image: ImageCount) -> None:
-        known = self._images.setdefault(image.id, image)
-        if self.conflict == "error" and known != image:
-            msg = (
-                f"image {image.id!r} was counted twice with different results; check that ids are "
-                "unique and the model did not change, or keep the first result with "
-                "conflict='first'"
-            )
-            raise ValueError(msg)
+        Raises
+        ------
+        ValueError
+            If an image has different counts and `conflict` is ``"error"``. Nothing
+            is added then.
+        """
+        new: dict[str, ImageCount] = {}
+        for image in images:
+            known = self._images.get(image.id) or new.setdefault(image.id, image)
+            if self.conflict == "error" and known != image:
+                msg = (
+                    f"image {image.id!r} was counted twice with different results; check that ids "
+                    "are unique and the model did not change, or keep the first result with "
+                    "conflict='first'"
+                )
+                raise ValueError(msg)
+        self._images |= new
+        return self
 
     def empty(self) -> Self:
         """A new accumulator of the same options, without images."""

@@ -80,9 +80,8 @@ class SegmentationScores(BaseMetric):
     def process(self, data_batch: Any, data_samples: Sequence[dict[str, Any]]) -> None:
         """Count each sample of a batch."""
         counting = self.scoring.empty()
-        for sample in data_samples:
-            truth, pred = (sample[key]["data"].squeeze(0) for key in self.keys)
-            self.results.append(ImageCount.of("", counting.count(truth, pred)))
+        pairs = [[sample[key]["data"].squeeze(0) for key in self.keys] for sample in data_samples]
+        self.results += [ImageCount.of("", counting.count(*pair)) for pair in pairs]
 
     def compute_metrics(self, results: list[ImageCount]) -> dict[str, float]:
         """Compute the scores of the samples that MMEngine has not dropped as repeated."""

@@ -15,8 +15,9 @@ from segiou._support.arguments import check_choice, check_number, read_several
 from segiou._support.text import listed
 from segiou.boundary.surface_points import check_spacing
 from segiou.boundary.surfaces import surface_scores
+from segiou.counting.arrays import label_arrays
 from segiou.counting.id_pairs import count_id_pairs
-from segiou.instances.objects import Ids, dilate, id_areas, label_arrays, label_components, mapped
+from segiou.instances.objects import Ids, dilate, id_areas, label_components, mapped
 from segiou.metrics.ratio import ratio
 
 

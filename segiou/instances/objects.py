@@ -21,7 +21,7 @@ from segiou._support.arguments import check_integer, check_number, read_several
 from segiou._support.text import Json
 from segiou.accumulators.base import Accumulator
 from segiou.boundary.surface_points import check_spacing
-from segiou.counting.arrays import as_label_array, check_same_shape
+from segiou.counting.arrays import as_label_array, label_arrays
 from segiou.counting.counts import LARGEST, counts_array
 from segiou.counting.encoding import Encoding
 from segiou.counting.id_pairs import count_id_pairs
@@ -44,13 +44,6 @@ _NEIGHBOURS = {2: (4, 8), 3: (6, 18, 26)}
 LOCK = RLock()
 #: Values below this are looked up in a table.
 _FEW_VALUES = 1 << 16
-
-
-def label_arrays(first: Any, second: Any, names: tuple[str, str]) -> tuple[Ids, Ids]:
-    """Two label or id arrays of equal shape; errors use the argument names."""
-    sides = as_label_array(first, names[0]), as_label_array(second, names[1])
-    check_same_shape(*sides, names)
-    return sides
 
 
 def pack_ids(classes: Any, ids: Any, names: tuple[str, str]) -> Ints:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_integer, read_several
 from segiou._support.text import Json
+from segiou.counting.arrays import with_dimensions_of
 from segiou.counting.id_pairs import add_up, count_id_pairs, sums
 from segiou.instances.objects import ID_BITS, LOCK, VOID, Ints, ObjectCounts, pack_ids, unpack_ids
 from segiou.labels.class_options import ClassOptions
@@ -246,6 +247,7 @@ class PanopticCounts(ObjectCounts):
         -------
         Matches
         """
+        pred = with_dimensions_of(truth[0], pred[0]), pred[1]
         codes: Any = [
             pack_ids(*truth, ("truth_classes", "truth_ids")),
             pack_ids(*pred, ("pred_classes", "pred_ids")),

@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counting.arrays import as_label_array, check_same_shape
+from segiou.counting.arrays import as_label_array, label_arrays, with_dimensions_of
 from segiou.counting.id_pairs import count_id_pairs, sums
 from segiou.instances.objects import VOID, Ints, ObjectCounts, pack_ids, unpack_ids
 from segiou.labels.label_set import LabelClass, LabelSet, load_labels
@@ -113,9 +113,8 @@ class InstanceCounts(ObjectCounts):
             negative or 2^32 or more.
         """
         codes = pack_ids(truth, instances, ("truth", "instances"))
-        predicted = as_label_array(pred, "pred")
-        check_same_shape(codes, predicted)
-        in_truth, in_pred, pixels = count_id_pairs(codes, predicted)
+        sides = label_arrays(codes, with_dimensions_of(truth, pred))
+        in_truth, in_pred, pixels = count_id_pairs(*sides)
         values, numbers = unpack_ids(in_truth)
         true = self._class_indices(values, "truth")
         given = self._class_indices(in_pred, "pred")

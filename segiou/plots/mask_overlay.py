@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer
+from segiou.counting.arrays import with_dimensions_of
 from segiou.plots.style import COLUMN, Size, drawing, require
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def overlay(
         msg = f"label must be the integer value of a class in the masks, got {label!r}"
         raise TypeError(msg)
     label = check_integer("label", label)
-    truth, pred = np.asarray(truth), np.asarray(pred)
+    truth, pred = np.asarray(truth), np.asarray(with_dimensions_of(truth, pred))
     if truth.ndim != 2 or truth.shape != pred.shape:
         msg = (
             "truth and pred must be label images of equal shape (H, W), "

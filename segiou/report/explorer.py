@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_integer, check_path
 from segiou._support.files import write_whole
 from segiou._support.html import content_policy, script_of
-from segiou.counting.arrays import as_label_array
+from segiou.counting.arrays import as_label_array, with_dimensions_of
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.labels.label_set import LabelClass, LabelSet, hex_color
@@ -129,7 +129,7 @@ def explore(
     if truth is None or pred is None:
         msg = "pass both truth and pred, or neither"
         raise TypeError(msg)
-    truth, pred = _mask("truth", truth), _mask("pred", pred)
+    truth, pred = _mask("truth", truth), _mask("pred", with_dimensions_of(truth, pred))
     if truth.size > _MOST_PIXELS:
         msg = (
             f"masks are too large to paint ({truth.size} pixels); "

@@ -11,7 +11,7 @@ import numpy as np
 
 from segiou._support.arguments import check_kind, check_several, read_several
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.arrays import to_host
+from segiou.counting.arrays import to_host, with_dimensions_of
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding, count_windows
 from segiou.counting.scores import scores_to_labels
@@ -162,6 +162,7 @@ class ArrayScorer:
     ) -> ImageCount:
         """Count an image; a spacing is that of its file."""
         how: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
+        pred, mask = with_dimensions_of(truth, pred, argmax), with_dimensions_of(truth, mask)
         try:
             if mask is argmax is threshold is None and (is_chunked(truth) or is_chunked(pred)):
                 encoding = Encoding.of_classes(self._empty.options)
@@ -186,10 +187,14 @@ def each_image(
 ) -> Iterator[tuple[str, Any, Any, Any]]:
     """Id, truth, prediction and mask of each image."""
     is_one = _is_one_image(truth)
+    named = getattr(truth, "dims", None)
 
     def images(name: str, batch: Any) -> Iterable[Any]:
         if is_one:
             return [batch]
+        dims = getattr(batch, "dims", None)
+        if isinstance(named, tuple) and isinstance(dims, tuple) and named[0] in dims[1:]:
+            batch = batch.transpose(named[0], *(name for name in dims if name != named[0]))
         if is_chunked(batch):
             return _StoredImages(batch)
         if isinstance(batch, Iterator):

@@ -234,29 +234,3 @@ def test_a_score_at_the_threshold_is_predicted_by_some_protocols_only(threshold,
     assert ConfusionMatrix(2).update([1], score, threshold=smp).matrix[1].tolist() == [0, 1]
     channels = ChannelCounts(1).update([[1]], [score], axis=0, threshold=smp)
     assert channels.counts.tp.tolist() == [1]
-
-
-class Named:
-    """An array with names of its dimensions, as xarray has them."""
-
-    def __init__(self, data, dims):
-        self.data, self.dims = np.asarray(data), tuple(dims)
-        self.shape = self.data.shape
-
-    def __array__(self, dtype=None, copy=None):
-        return self.data
-
-    def transpose(self, *dims):
-        return Named(self.data.transpose([self.dims.index(name) for name in dims]), dims)
-
-
-def test_dimensions_with_names_are_matched_by_name():
-    truth, pred = np.array([[0, 1], [1, 0]]), np.array([[0, 0], [1, 1]])
-    scores = np.eye(2)[pred]
-    want = ConfusionMatrix(2).update(truth, pred).matrix.tolist()
-    turned = Named(pred.T, ("x", "y"))
-    found = ConfusionMatrix(2).update(Named(truth, ("y", "x")), turned)
-    assert found.matrix.tolist() == want
-    turned = Named(scores.transpose(1, 0, 2), ("x", "y", "class"))
-    found = ConfusionMatrix(2).update(Named(truth, ("y", "x")), turned, argmax=-1)
-    assert found.matrix.tolist() == want

@@ -11,6 +11,8 @@ from segiou.boundary.accumulator import BoundaryAccumulator
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.counting.counts import ConfusionCounts, Counts, SparseConfusionCounts
 from segiou.counting.encoding import UndeclaredValuesError
+from segiou.hooks.images import ImageCounts
+from segiou.measures import Evaluator
 from segiou.runs.image_counts import Columns, ImageCount
 
 LARGEST = 2**63 - 1
@@ -284,3 +286,50 @@ def test_counts_of_very_many_classes_are_sums_of_rows_and_columns():
     np.testing.assert_array_equal(counts.truth, np.bincount(truth, minlength=1500))
     np.testing.assert_array_equal(counts.pred, np.bincount(pred, minlength=1500))
     assert (counts.total == 4000).all()
+
+
+WRONG = np.array([[0, 1], [1, 9]])
+RIGHT = WRONG % 8
+BATCHES = {
+    "pairs": (ConfusionMatrix, lambda c, t, p: c.update(t, p), lambda c: c.pairs),
+    "channels": (
+        ChannelCounts,
+        lambda c, t, p: c.update(t.swapaxes(0, 1), p.swapaxes(0, 1), axis=0),
+        lambda c: c.pairs,
+    ),
+    "images": (
+        ImageCounts,
+        lambda c, t, p: c.update(t, p, ids=[str(i) for i in range(len(t))]),
+        len,
+    ),
+    "boundaries": (
+        BoundaryAccumulator,
+        lambda c, t, p: c.update(t, p, batch=True),
+        lambda c: int(c.counts.images),
+    ),
+    "evaluator": (Evaluator, lambda c, t, p: c.update(t, p), len),
+}
+
+
+@pytest.mark.parametrize("kind", BATCHES)
+@pytest.mark.parametrize("side", [0, 1])
+def test_of_a_batch_with_a_wrong_image_nothing_is_kept(kind, side):
+    make, update, images = BATCHES[kind]
+    counted = make(2)
+    sides = [np.stack([RIGHT, WRONG if k == side else RIGHT, RIGHT]) for k in (0, 1)]
+    with pytest.raises(ValueError, match="9"):
+        update(counted, *sides)
+    assert images(counted) == 0
+    right = np.stack([RIGHT % 2] * 3)
+    update(counted, right, right)
+    assert images(counted) > 0
+
+
+def test_images_with_different_results_change_nothing():
+    counted = ImageCounts(2).update([[0]], [[0]], ids=["a"])
+    with pytest.raises(ValueError, match="'a' was counted twice"):
+        counted.update([[0], [0]], [[1], [1]], ids=["b", "a"])
+    other = ImageCounts(2).update([[0], [0]], [[1], [1]], ids=["b", "a"])
+    with pytest.raises(ValueError, match="'a' was counted twice"):
+        counted.merge(other.images)
+    assert [image.id for image in counted.images] == ["a"]

@@ -115,6 +115,19 @@ def test_what_the_trainer_pads_is_never_counted(need):
     assert metrics.counted.ignored == 2
 
 
+def test_arrays_of_a_batch_are_counted_all_or_none(need):
+    need("transformers")
+    from segiou.hooks.huggingface import ComputeMetrics
+
+    metrics = ComputeMetrics(2)
+    pred, truths = [np.array([[[0, 1]]])] * 2, [np.array([[[0, 1]]]), np.array([[[0, 7]]])]
+    with pytest.raises(ValueError, match="7"):
+        metrics(type("P", (), {"predictions": pred, "label_ids": truths}), compute_result=False)
+    assert metrics.counted.pairs == 0
+    metrics(type("P", (), {"predictions": pred, "label_ids": truths[:1] * 2}))
+    assert metrics.counted.matrix.tolist() == [[2, 0], [0, 2]]
+
+
 # The example in the documentation of Hugging Face's mean_iou, with the result printed there.
 PREDS = [
     [[1, 2], [3, 4], [5, 255]],

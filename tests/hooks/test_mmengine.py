@@ -137,6 +137,15 @@ def test_a_prefix_of_its_own_and_given_labels(evaluator, streets, need):
     assert set(whole.evaluate(size=6)) == {"val/mean_iou"}
 
 
+def test_samples_of_a_batch_are_counted_all_or_none(evaluator, streets, need):
+    whole, metric = evaluator(labels=2, ignore=255)
+    batch = samples(streets, need, [0, 1])
+    batch[0].gt_sem_seg.data[:] = batch[0].pred_sem_seg.data[:] = 0
+    with pytest.raises(ValueError, match="neither a class"):
+        whole.process(batch, data_batch=None)
+    assert metric.results == []
+
+
 def test_it_is_in_the_registry(need, streets):
     need("mmengine")
     from mmengine.registry import METRICS
