@@ -280,15 +280,21 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         -------
         ConfusionCounts
         """
-        on_device = is_on_device(truth) or is_on_device(pred)
-        encoding = self._encoding_for(pred, argmax, threshold)
-        if on_device:
+        if is_on_device(truth) or is_on_device(pred):
+            self._encoding_for(pred, argmax, threshold)
             how = {"mask": mask, "argmax": argmax, "threshold": threshold}
             tables, own = self._device_tables, self._encoding
             return read(own, count_on_device(own, truth, pred, tables=tables, **how))
+        return self._count_decided(truth, pred, mask, argmax=argmax, threshold=threshold)[0]
+
+    def _count_decided(
+        self, truth: Any, pred: Any, mask: Any, **how: Any
+    ) -> tuple[ConfusionCounts, Any]:
+        """Count arrays on the host; also returns the labels, as class indices if decided here."""
+        encoding = self._encoding_for(pred, **how)
         if encoding is not self._encoding:
-            pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
-        return encoding.count(truth, pred, mask=mask)
+            pred = self._decide(truth, pred, mask, **how)
+        return encoding.count(truth, pred, mask=mask), pred
 
     def _count_into(
         self,

@@ -36,7 +36,6 @@ class SurfaceConvention(Measure):
     def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> SurfaceOptions:
         """Options of the convention, with the tolerances of the boundaries."""
         tolerances = _boundary_of(measures).tolerances
-        name = self.convention or (protocol if protocol in CONVENTIONS else "segiou")
         if shares := [str(t) for t in tolerances if t.unit == "diagonal"]:
             msg = (
                 f"tolerance {shares[0]}: surface tolerances cannot be relative to the diagonal; "
@@ -44,13 +43,26 @@ class SurfaceConvention(Measure):
             )
             raise ValueError(msg)
         is_usual = tolerances == BoundaryOptions().tolerances
-        given = () if CONVENTIONS[name].is_challenge and is_usual else tolerances
-        options = SurfaceOptions.of(name, tolerances=tuple(one.value for one in given))
+        given = () if is_usual else tuple(one.value for one in tolerances)
+        options = _of_convention(self.convention, protocol, given, usual=is_usual)
         return options.resolved(measures, masks, protocol)
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan of the options."""
         return self.resolved((), masks, "segiou").plan(classes, masks)
+
+
+def _of_convention(
+    convention: str, protocol: str | None, tolerances: Sequence[float], *, usual: bool, **own: Any
+) -> SurfaceOptions:
+    """Options of a convention, by default that of the protocol.
+
+    Without tolerances, ``usual`` takes those of boundaries, unless a challenge defines its own.
+    """
+    name = convention or (protocol if protocol in CONVENTIONS else "segiou")
+    if usual and not tolerances and not CONVENTIONS[name].is_challenge:
+        tolerances = [one.value for one in BoundaryOptions().tolerances]
+    return SurfaceOptions.of(name, tolerances=tolerances, **own)
 
 
 def _boundary_of(measures: Sequence[Measure]) -> BoundaryOptions:
@@ -136,16 +148,13 @@ def asked_surfaces(given: Mapping[str, Any]) -> Measure | None:
         text = given["boundary_tolerance"]
         msg = f"--boundary-tolerance {text}: use the same unit for all tolerances"
         raise ValueError(msg)
-    protocol = given.get("protocol")
-    convention = given.get("surface") or (protocol if protocol in CONVENTIONS else "segiou")
     values = {name: [one.value for one in several] for name, several in of.items()}
     common = values.pop("")
-    own = common or values or CONVENTIONS[convention].is_challenge
-    if given.get("boundary") is not None and not own:
-        common = [tolerance.value for tolerance in BoundaryOptions().tolerances]
-    return SurfaceOptions.of(
-        convention,
-        tolerances=common,
+    return _of_convention(
+        given.get("surface") or "",
+        given.get("protocol"),
+        common,
+        usual=given.get("boundary") is not None and not values,
         tolerances_of=values,
         empty=dict(rule for text in given.get("empty") or () for rule in _rules(text)),
         widths=in_mm,

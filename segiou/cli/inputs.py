@@ -17,30 +17,23 @@ from segiou._support.text import csv_name, listed, plural
 from segiou.cli.console import note, progress_bar
 from segiou.cli.options import option_of
 from segiou.cli.thresholds import Threshold, check_thresholds, read_thresholds
-from segiou.labels.class_options import ClassOptions
+from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
 from segiou.measures.registry import (
     NEED_SPACING,
     asked_measures,
-    fitted,
     measure_of,
     measure_of_score,
 )
 from segiou.metrics.protocols import load_protocol
 from segiou.report.formats import format_of
 from segiou.runs.run import Run
-from segiou.scoring.folder import score_job
-from segiou.scoring.job import Job, ids_of
+from segiou.scoring.folder import Callbacks, score_job
+from segiou.scoring.job import PAIR_ARGUMENTS, Job
 
 if TYPE_CHECKING:
     from segiou.masks.pairing import Pair
     from segiou.measures.measure import Measure, Plan
 
-_CLASSES = ("labels", "pred_labels", "ignore", "exclude", "unassigned")
-_PAIRS = (
-    *("truth_suffix", "pred_suffix", "key", "ids", "missing", "extra"),
-    *("allow_lossy", "resize_pred", "geometry", "on_error"),
-)
-_RUNNING = ("workers", "run", "shard", "processes", "dask")
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -53,18 +46,12 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
         places = shlex.join([truth, pred]) if is_score else "…"
         msg = label_set_question(truth, f"segiou {parsed.name_of_command} {places}")
         raise ValueError(msg)
-    options = ClassOptions.of(**{name: getattr(parsed, name) for name in _CLASSES})
+    options = ClassOptions.of(**{name: getattr(parsed, name) for name in CLASS_ARGUMENTS})
     options.warn_of_ignored_classes(stacklevel=2)
-    given: dict[str, Any] = {n: getattr(parsed, n, None) for n in (*_PAIRS, *_RUNNING)}
-    if parsed.ids is not None:
-        given["ids"] = ids_of(parsed.ids)
-    spacing = _spacing_of(getattr(parsed, "spacing", None))
-    asked = vars(parsed) | {"spacing": spacing}
-    chosen = asked_measures(asked, options) if is_score else _needed_for(asked.get("metric"))
-    measures = fitted(chosen, parsed.labels, spacing)
-    protocol = load_protocol(parsed.protocol or "segiou")
-    given |= {"measures": measures, "spacing": spacing}
-    return Job(truth=truth, pred=pred, options=options, protocol=protocol, **given)
+    given = vars(parsed) | {"truth": truth, "pred": pred}
+    given["spacing"] = _spacing_of(given.get("spacing"))
+    chosen = asked_measures(given, options) if is_score else _needed_for(given.get("metric"))
+    return Job.of(options, chosen, given)
 
 
 def _needed_for(metric: Any) -> tuple[Measure, ...]:
@@ -120,7 +107,8 @@ def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
     """Open a run file; ``or_folders`` is the usage of the command with folders."""
     run = run_at(path, f"{path} is a folder, not a run file; for folders: {or_folders}")
     default = parsed.command.get_default
-    given = [n for n in (*_CLASSES, *_PAIRS) if getattr(parsed, n) != default(n)]
+    without_effect = (*CLASS_ARGUMENTS, *PAIR_ARGUMENTS)
+    given = [name for name in without_effect if getattr(parsed, name) != default(name)]
     if given:
         # These options would silently have no effect.
         options = ", ".join(map(option_of, given))
@@ -179,7 +167,8 @@ def do(
             check(pairs)
             update(0, len(pairs))
 
-        return score_job(job, progress=update, stop=stop, on_paired=begin, on_problem=problem)
+        calls = Callbacks(update, stop or (lambda: False), begin, problem)
+        return score_job(job, calls)
 
 
 def check_report(parsed: argparse.Namespace, classes: ClassOptions, plans: Sequence[Plan]) -> None:

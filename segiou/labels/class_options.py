@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from segiou.labels.label_set import LEAST_VALUE, MOST_VALUE, LabelSet, load_labe
 
 Unassigned = Literal["error", "count"]
 Labels = LabelSet | str | Path | Sequence[str] | Mapping[str, Any] | int
+#: Arguments of :meth:`ClassOptions.of`, named alike by every function that scores.
+CLASS_ARGUMENTS: Final = ("labels", "pred_labels", "ignore", "exclude", "unassigned")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from segiou.labels.label_set import LabelSet, load_labels
 from segiou.measures.registry import KEYWORDS
 from segiou.report.image_table import EXAMPLES
 from segiou.report.wording import ignored_text
+from segiou.scoring.job import PAIR_ARGUMENTS
 
 if TYPE_CHECKING:
     from segiou.report.report import Report
@@ -66,9 +67,6 @@ def _asked(run: Run, report: Report) -> dict[str, Any]:
     """Options of a run, as named by both ``segiou score`` and ``score_folder``."""
     options, labels = run.options, run.labels
     other = options.pred_labels != labels
-    # The options by which pairs were skipped, as far as the problems show it.
-    known = {"has no prediction": "missing", "has no truth": "extra"}
-    skipped = {known.get(problem.text, "on_error") for problem in run.skipped}
     every: dict[str, Any] = {
         "labels": _labels_text(labels),
         "pred_labels": _labels_text(options.pred_labels) if other else None,
@@ -76,8 +74,7 @@ def _asked(run: Run, report: Report) -> dict[str, Any]:
         "exclude": [run.class_names[index] for index in options.exclude] or None,
         "unassigned": None if options.unassigned == "error" else options.unassigned,
         "protocol": None if report.protocol.name == "segiou" else report.protocol.name,
-        **{name: "skip" for name in ("missing", "extra", "on_error") if name in skipped},
-        **{name: run.provenance.get(name) for name in ("allow_lossy", "resize_pred", "geometry")},
+        **{name: run.provenance.get(name) for name in PAIR_ARGUMENTS},
     }
     return {name: value for name, value in every.items() if value is not None}
 

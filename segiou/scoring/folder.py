@@ -9,19 +9,17 @@ from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from segiou._support.arguments import check_callable
 from segiou._support.files import Problem
-from segiou._support.text import encodable
-from segiou.labels.class_options import ClassOptions, Labels, Unassigned
+from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import labelset_names
 from segiou.masks.pairing import Pair, Pairing
-from segiou.masks.read import VOLUME_SUFFIXES, MaskError
+from segiou.masks.read import MaskError
 from segiou.masks.sources import LocalFolder
-from segiou.measures.registry import fitted, read_measures
-from segiou.metrics.protocols import Protocol, load_protocol
-from segiou.runs.header import Header, Shard
+from segiou.measures.registry import KEYWORDS, read_measures
+from segiou.metrics.protocols import Protocol
 from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
 from segiou.runs.run import Run
 from segiou.scoring.engines import Dispatcher, ExecutorLike, check_engine, open_engine, task_of
@@ -29,7 +27,6 @@ from segiou.scoring.job import (
     DataError,
     Job,
     ScoringInterrupted,
-    ids_of,
     pair_sources,
     pairing_problems,
 )
@@ -43,6 +40,30 @@ if TYPE_CHECKING:
     from segiou.runs.run_writing import RunWriter
 
 Progress = Callable[[int, int], None]
+
+
+class Callbacks(NamedTuple):
+    """What a job calls while it runs; nothing by default."""
+
+    progress: Progress = lambda done, total: None
+    stop: Callable[[], bool] = lambda: False
+    on_paired: Callable[[Sequence[Pair]], object] = lambda pairs: None
+    on_problem: Callable[[Problem], object] = lambda problem: None
+
+    @classmethod
+    def of(cls, **given: Any) -> Callbacks:
+        """Callbacks of a caller; those that are None do nothing."""
+        wanted = {
+            "progress": "a function of the pairs done and all pairs",
+            "stop": "a function that returns whether to stop",
+            "on_paired": "a function of the pairs",
+        }
+        chosen = {name: call for name, call in given.items() if call is not None}
+        for name, call in chosen.items():
+            check_callable(name, call, wanted[name])
+        return cls(**chosen)
+
+
 #: Number of images that are packed into columns together.
 _BLOCK = 1024
 
@@ -179,86 +200,30 @@ def score_folder(
     ValueError
         If options contradict each other or the options of the run file.
     """
-    options = ClassOptions.of(
-        labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
-    )
+    given: dict[str, Any] = dict(locals())
+    calls = Callbacks.of(progress=progress, stop=stop, on_paired=on_paired)
+    options = ClassOptions.of(**{name: given[name] for name in CLASS_ARGUMENTS})
     options.warn_of_ignored_classes(stacklevel=3)
-    short = {"boundary": boundary, "objects": objects, "surfaces": surfaces}
-    job = Job(
-        truth=truth,
-        pred=pred,
-        options=options,
-        protocol=load_protocol(protocol),
-        truth_suffix=truth_suffix,
-        pred_suffix=pred_suffix,
-        key=key,
-        ids=None if ids is None else ids_of(ids),
-        missing=missing,
-        extra=extra,
-        on_error=on_error,
-        allow_lossy=allow_lossy,
-        resize_pred=resize_pred,
-        geometry=geometry,
-        measures=fitted(read_measures(measures, **short), labels, spacing),
-        spacing=spacing,
-        run=run,
-        shard=shard,
-        workers=workers,
-        processes=processes,
-        dask=dask,
-        storage_options=storage_options,
-        name=name,
-    )
-    return score_job(job, executor=executor, progress=progress, stop=stop, on_paired=on_paired)
+    chosen = read_measures(measures, **{key: given[key] for key in KEYWORDS})
+    return score_job(Job.of(options, chosen, given), calls, executor)
 
 
-def score_job(
-    job: Job,
-    *,
-    executor: ExecutorLike | None = None,
-    progress: Progress | None = None,
-    stop: Callable[[], bool] | None = None,
-    on_paired: Callable[[Sequence[Pair]], None] | None = None,
-    on_problem: Callable[[Problem], None] | None = None,
-) -> Run:
-    """Run a job; see :func:`score_folder`.
-
-    Parameters
-    ----------
-    job : Job
-        The job.
-    executor : ExecutorLike, optional
-        Executor to use; threads by default.
-    progress : Progress, optional
-        Called with the number of pairs done and of all pairs.
-    stop : callable, optional
-        Called several times per second; True stops the job.
-    on_paired : callable, optional
-        Called with the pairs before they are scored.
-    on_problem : callable, optional
-        Called with each problem as it is found.
-
-    Returns
-    -------
-    Run
-    """
+def score_job(job: Job, calls: Callbacks, executor: ExecutorLike | None = None) -> Run:
+    """Run a job; see :func:`score_folder`."""
     check_engine(job, executor)
-    if progress is not None:
-        check_callable("progress", progress, "a function of the pairs done and all pairs")
-    if stop is not None:
-        check_callable("stop", stop, "a function that returns whether to stop")
     pairing = pair_sources(*job.sources, job)
     problems, left_out = pairing_problems(pairing, job.missing, job.extra)
     job, nodata = _with_nodata(job, pairing)
     pairs = _of_shard(pairing.pairs, job.shard)
-    if on_paired is not None and not problems:
-        on_paired(pairs)
-    header = _header(job, pairing, len(pairs))
-    how: Any = {"executor": executor, "progress": progress, "stop": stop, "on_problem": on_problem}
-    how["nodata"] = nodata
+    if not problems:
+        calls.on_paired(pairs)
+    header = job.header(pairing, len(pairs))
+    sources, lossy, size = job.sources, job.allow_lossy, job.resize_pred
+    scorer = PairScorer(header, *sources, lossy, size, job.geometry, nodata)
+    how = scorer, calls, executor
     if job.run is None:
         images = _InMemory()
-        skipped = _score_into(images, job, header, pairs, pairs, **how)
+        skipped = _score_into(images, job, pairs, pairs, *how)
         run = Run(header, images.columns(), (*skipped, *left_out))
     else:
         from segiou.runs.run_writing import RunWriter
@@ -269,7 +234,7 @@ def score_job(
             for problem in left_out:
                 writer.skip(problem)
             todo = [pair for pair in pairs if pair.id not in known]
-            skipped = _score_into(writer, job, header, pairs, todo, **how)
+            skipped = _score_into(writer, job, pairs, todo, *how)
             if not problems and (job.on_error == "skip" or not skipped):
                 writer.finish()
         file = writer.opened()
@@ -286,24 +251,18 @@ def score_job(
 def _score_into(
     images: _InMemory | RunWriter,
     job: Job,
-    header: Header,
     pairs: Sequence[Pair],
     todo: Sequence[Pair],
-    *,
+    scorer: PairScorer,
+    calls: Callbacks,
     executor: ExecutorLike | None,
-    progress: Progress | None,
-    stop: Callable[[], bool] | None,
-    on_problem: Callable[[Problem], None] | None,
-    nodata: int | None,
 ) -> list[Problem]:
     """Score the pairs in ``todo``; returns their problems."""
-    how: Any = (job.allow_lossy, job.resize_pred, job.geometry, nodata)
-    scorer = PairScorer(header, *job.sources, *how)
     skipped: list[Problem] = []
     done = len(pairs) - len(todo)
     with open_engine(job, executor) as engine:
         task = task_of(scorer, remote=engine.remote)
-        for batch in Dispatcher(engine, task, todo, stop=stop or (lambda: False)).results():
+        for batch in Dispatcher(engine, task, todo, stop=calls.stop).results():
             for pair, result in batch:
                 if isinstance(result, ImageCount):
                     images.add(result)
@@ -311,11 +270,9 @@ def _score_into(
                     skipped += result
                     for problem in result:
                         images.skip(problem, pair.id)
-                        if on_problem is not None:
-                            on_problem(problem)
+                        calls.on_problem(problem)
                 done += 1
-                if progress is not None:
-                    progress(done, len(pairs))
+                calls.progress(done, len(pairs))
             images.flush_if_due()
     if done < len(pairs):
         raise ScoringInterrupted(done, len(pairs))
@@ -379,33 +336,6 @@ def _of_shard(pairs: Sequence[Pair], shard: tuple[int, int] | None) -> Sequence[
     # Hashing the id keeps a pair in its part when others are added.
     hashes = (zlib.crc32(pair.id.encode("utf-8", "surrogateescape")) for pair in pairs)
     return [pair for pair, number in zip(pairs, hashes, strict=True) if number % parts == part - 1]
-
-
-def _header(job: Job, pairing: Pairing, expected: int) -> Header:
-    roots = [source.root for source in job.sources]
-    shards = () if job.shard is None else (Shard(*job.shard, len(pairing.pairs)),)
-    volumes = any(pair.truth.lower().endswith(VOLUME_SUFFIXES) for pair in pairing.pairs)
-    reading: dict[str, Any] = {"allow_lossy": job.allow_lossy, "resize_pred": job.resize_pred}
-    unusual = {name: how for name, how in reading.items() if how}
-    if job.geometry != "check":
-        unusual["geometry"] = reading["geometry"] = job.geometry
-    header = Header(
-        job.options,
-        job.protocol,
-        job.title,
-        provenance={
-            "truth": encodable(roots[0]),
-            "pred": encodable(roots[1]),
-            "pairing": pairing.rule,
-            **({"masks": "volumes"} if volumes else {}),
-            **unusual,
-        },
-        plans=job.plans(volumes=volumes),
-        shards=shards,
-    )
-    if job.run is None:
-        return header
-    return replace(header, truth=roots[0], pred=roots[1], reading=reading, expected=expected)
 
 
 def _better_labels(

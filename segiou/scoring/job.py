@@ -6,10 +6,10 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from segiou._support.arguments import (
     check_choice,
@@ -31,16 +31,25 @@ from segiou._support.text import encodable, plural
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.pairing import IS_A_FILE, Pair, Pairing, listed_files, pair_folders, split_ending
+from segiou.masks.read import VOLUME_SUFFIXES
 from segiou.masks.sources import LocalFolder, RemoteFolder, Source, open_source
 from segiou.measures.measure import Masks
-from segiou.measures.registry import plans_of
+from segiou.measures.registry import fitted, plans_of
 from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.runs.header import Header, Shard
 from segiou.scoring.pair import Geometry
 
 if TYPE_CHECKING:
     from segiou.measures.measure import Measure, Plan
 
 Unpaired = Literal["error", "skip"]
+#: Arguments that choose the pairs and how they are read; runs record them.
+PAIR_ARGUMENTS: Final = (
+    *("truth_suffix", "pred_suffix", "key", "ids", "missing", "extra"),
+    *("on_error", "allow_lossy", "resize_pred", "geometry"),
+)
+#: Those that can change the counts of a pair.
+_READING = ("allow_lossy", "resize_pred", "geometry")
 #: A line with two words, the second of which is a flag or a file.
 _TWO_WORDS = re.compile(r"(\S+)\s+(?:[+-]?\d+|\S+\.\w+)")
 
@@ -100,6 +109,8 @@ class Job:
         The pairs, as in :func:`segiou.score_folder`.
     options : ClassOptions
         The classes and ignored values.
+    listed_in : str
+        Where the ids were read from; empty if they were given.
     protocol : Protocol, optional
         The averaging protocol.
     on_error, allow_lossy, resize_pred, geometry, spacing, measures
@@ -123,6 +134,7 @@ class Job:
     pred_suffix: str | None = None
     key: str | None = None
     ids: tuple[str, ...] | None = None
+    listed_in: str = ""
     missing: Unpaired = "error"
     extra: Unpaired = "error"
     on_error: Literal["stop", "skip"] = "stop"
@@ -138,6 +150,19 @@ class Job:
     dask: str | None = None
     storage_options: Mapping[str, Any] | None = field(default=None, repr=False)
     name: str = ""
+
+    @classmethod
+    def of(
+        cls, options: ClassOptions, measures: Iterable[Measure], given: Mapping[str, Any]
+    ) -> Job:
+        """The job for arguments by name, of :func:`segiou.score_folder` or of the command line."""
+        own = {one.name: given[one.name] for one in fields(cls) if one.name in given}
+        own["protocol"] = load_protocol(given["protocol"] or "segiou")
+        if (ids := given["ids"]) is not None:
+            own["listed_in"] = str(ids) if isinstance(ids, (str, Path)) else ""
+            own["ids"] = ids_of(ids)
+        own["measures"] = fitted(measures, given["labels"], given.get("spacing"))
+        return cls(**own | {"options": options})
 
     def __post_init__(self) -> None:
         path = (str, os.PathLike), "a path or a URL"
@@ -190,6 +215,39 @@ class Job:
         spacing: Any = self.spacing
         masks = Masks(volumes, spacing, "mm" if volumes else "")
         return plans_of(self.measures, self.options, masks, self.protocol.name)
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """The arguments of the pairs that differ from the defaults, for the run."""
+        usual = {one.name: one.default for one in fields(self)}
+        every = {name: getattr(self, name) for name in PAIR_ARGUMENTS}
+        every["ids"] = encodable(self.listed_in) or None
+        return {name: value for name, value in every.items() if value != usual[name]}
+
+    def header(self, pairing: Pairing, expected: int) -> Header:
+        """The header of the run of this many pairs."""
+        roots = [source.root for source in self.sources]
+        volumes = any(pair.truth.lower().endswith(VOLUME_SUFFIXES) for pair in pairing.pairs)
+        origin = {"truth": encodable(roots[0]), "pred": encodable(roots[1])}
+        header = Header(
+            self.options,
+            self.protocol,
+            self.title,
+            provenance={
+                **origin,
+                "pairing": pairing.rule,
+                **({"masks": "volumes"} if volumes else {}),
+                **self.recorded,
+            },
+            plans=self.plans(volumes=volumes),
+            shards=() if self.shard is None else (Shard(*self.shard, len(pairing.pairs)),),
+        )
+        if self.run is None:
+            return header
+        reading = {name: getattr(self, name) for name in _READING}
+        if self.geometry == "check":
+            del reading["geometry"]
+        return replace(header, truth=roots[0], pred=roots[1], reading=reading, expected=expected)
 
     @cached_property
     def sources(self) -> tuple[Source, Source]:

@@ -11,10 +11,9 @@ import numpy as np
 
 from segiou._support.arguments import check_kind, check_several, read_several
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.arrays import to_host, with_dimensions_of
+from segiou.counting.arrays import is_on_device, to_host, with_dimensions_of
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding, count_windows
-from segiou.counting.scores import scores_to_labels
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.windows import is_chunked
 from segiou.measures.measure import Masks
@@ -162,18 +161,22 @@ class ArrayScorer:
     ) -> ImageCount:
         """Count an image; a spacing is that of its file."""
         how: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
+        is_labels = argmax is threshold is None
         pred, mask = with_dimensions_of(truth, pred, argmax), with_dimensions_of(truth, mask)
         try:
-            if mask is argmax is threshold is None and (is_chunked(truth) or is_chunked(pred)):
+            if mask is None and is_labels and (is_chunked(truth) or is_chunked(pred)):
                 encoding = Encoding.of_classes(self._empty.options)
                 counted: ConfusionCounts = count_windows(encoding, truth, pred)
+            elif self._measures:
+                local = [to_host(a) if is_on_device(a) else a for a in (truth, pred, mask)]
+                counted, pred = self._matrix._count_decided(*local, **how)
             else:
                 counted = self._matrix.count(truth, pred, mask=mask, **how)
             beside: bytes | None = None
             if self._measures:
-                pixels = np.asarray(to_host(truth)), np.asarray(to_host(pred))
-                if not argmax is threshold is None:
-                    pixels = pixels[0], self._values.take(scores_to_labels(pixels[1], **how))
+                pixels = to_host(truth), to_host(pred)
+                if not is_labels:
+                    pixels = pixels[0], self._values.take(pixels[1])
                 scorer = self._scorer = self._planned(volumes=pixels[0].ndim == 3)
                 beside = scorer.measured(*pixels, mask=mask, spacing=spacing, tally=counted)
         except (ValueError, TypeError) as error:
