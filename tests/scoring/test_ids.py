@@ -8,6 +8,7 @@ import pytest
 from mask_files import score_pairs, write_masks, write_pairs
 
 from segiou.cli.main import main
+from segiou.report import write_html
 from segiou.scoring.job import DataError, ids_of
 
 MASK = [[0, 1]]
@@ -81,6 +82,15 @@ def test_only_listed_images_are_scored(pairs, capsys):
     run = score_pairs(pairs, labels=2, ids=["images/a.jpg", "c"])
     assert run.ids == ("a", "c")
     assert run.provenance["pairing"].startswith("2 listed ids; ")
+
+
+def test_the_page_repeats_how_pairs_were_chosen(pairs):
+    (pairs / "val.txt").write_text("c\na\n")
+    ids = pairs / "val.txt"
+    run = score_pairs(pairs, labels=2, ids=ids, pred_suffix=".png", missing="skip")
+    page = write_html(pairs / "page.html", run.report(), run=run).read_text()
+    assert f"--pred-suffix=.png --ids={ids} --missing=skip" in page
+    assert f"ids=&#39;{ids}&#39;" in page and "missing=&#39;skip&#39;" in page
 
 
 def test_every_id_that_is_not_found_is_said(pairs):
