@@ -476,7 +476,7 @@ class ScoredParts:
         score, parts = self.score, self.parts
         sums, evaluate = score.sums(parts), score.evaluate
         if aggregate in ("I", "C"):
-            values = score.evaluate(sums)
+            values = score.of_images(parts)
             sums = np.concatenate([np.nan_to_num(values), ~np.isnan(values)], axis=-1)
             evaluate = _ratios if aggregate == "I" else _mean_of_ratios
         seen = np.zeros((len(parts), len(score.names)), bool)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, read_several
 from segiou.counting.counts import Counts, check_counts
+from segiou.measures.parts import row_parts as row_parts
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
@@ -62,20 +63,27 @@ class Units:
         """Whether these are groups or sequences, but too few to generalise to others."""
         return self.kind in ("group", "sequence") and len(self) < 3
 
-    def sums(self, per_image: NDArray[Any]) -> NDArray[Any]:
+    def sums(self, per_image: Any) -> Any:
         """Sum the rows (N, F) of the images in each unit, (U, F).
 
         Parameters
         ----------
-        per_image : ndarray
+        per_image : ndarray or sparse array
             One row per image, (N, F).
 
         Returns
         -------
-        ndarray
+        ndarray or sparse array
         """
         if self.kind == "image":
             return per_image
+        if not isinstance(per_image, np.ndarray):
+            from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
+
+            number = len(self.index)
+            members = np.ones(number, per_image.dtype), (self.index, np.arange(number))
+            table: Any = sparse.csr_array(members, shape=(len(self), number)) @ per_image
+            return table
         summed = np.zeros((len(self), *per_image.shape[1:]), per_image.dtype)
         np.add.at(summed, self.index, per_image)
         return summed
@@ -318,11 +326,7 @@ def unit_sums(units: Units, parts: Iterable[NDArray[Any]]) -> Any:
 
     # Part by part, because all of them may not fit into memory as dense arrays.
     rows = [sparse.csr_array(part) for part in chain([first], rest)]
-    table = sparse.vstack(rows, format="csr")
-    if units.kind == "image":
-        return table
-    members = np.ones(number, dtype=table.dtype), (units.index, np.arange(number))
-    return sparse.csr_array(members, shape=(len(units), number)) @ table
+    return units.sums(sparse.vstack(rows, format="csr"))
 
 
 def weighted(weights: NDArray[Any], table: Any) -> NDArray[Any]:
@@ -331,11 +335,3 @@ def weighted(weights: NDArray[Any], table: Any) -> NDArray[Any]:
     if isinstance(table, np.ndarray):
         return np.asarray(weights @ table)
     return np.ascontiguousarray((table.T @ np.ascontiguousarray(weights.T)).T)
-
-
-def row_parts(table: Any) -> Iterator[NDArray[Any]]:
-    """The rows of a table as dense parts."""
-    step = max(1, _PART // max(table.shape[1], 1))
-    for start in range(0, table.shape[0], step):
-        part = table[start : start + step]
-        yield part if isinstance(part, np.ndarray) else part.toarray()

@@ -116,6 +116,12 @@ def as_floats(part: NDArray[Any]) -> NDArray[Any]:
     return part.astype(np.float64 if part.dtype.itemsize == 8 else np.float32, copy=False)
 
 
+def two_planes(scores: NDArray[Any], activation: Activation | None) -> NDArray[Any]:
+    """Scores of two classes from those of the second."""
+    second = as_floats(scores)
+    return np.stack([1 - second if activation is None else -second, second])
+
+
 #: exp(x) = 2^n · exp(r) for |r| ≤ log(2) / 2, by a polynomial of float32 operations that every
 #: processor rounds alike, so that compiled code and NumPy return the same integers.
 _LOG2E = np.float32(1.4426950408889634)

@@ -23,7 +23,13 @@ from segiou.counting.counts import counts_array
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.histograms import threshold_curves as curves
 from segiou.histograms.calibration_errors import Calibration, class_calibration, top_calibration
-from segiou.histograms.score_bins import Activation, ScoreBins, as_floats, as_scores, count_scores
+from segiou.histograms.score_bins import (
+    Activation,
+    ScoreBins,
+    as_scores,
+    count_scores,
+    two_planes,
+)
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.metrics.ratio import Floats
 
@@ -232,9 +238,7 @@ class ScoreHistogram(Accumulator):
             msg = f"axis=None needs {wanted}"
             raise ValueError(msg)
         check_same_shape(truth, scores, ("truth", "scores"))
-        second = as_floats(scores)
-        first = 1 - second if activation is None else -second
-        planes = np.stack([first, second])
+        planes = two_planes(scores, activation)
         return count_scores(self._codes(truth, mask), planes, self.bins, activation)
 
     def _count_channels(
@@ -253,6 +257,32 @@ class ScoreHistogram(Accumulator):
             cells[c] = count_scores(codes, plane[None], self.bins, activation, valid_codes=2)[0]
         cells[-1, 0, 1] = 0 if valid is None else int((~valid).sum())
         return cells
+
+    @classmethod
+    def of_run(cls, run: Any) -> Self:
+        """The histograms of all images of a run that was scored with ``measures=["scores"]``.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+
+        Returns
+        -------
+        ScoreHistogram
+
+        Raises
+        ------
+        ValueError
+            If the run has no histograms.
+        """
+        plan = next((plan for plan in run.plans if plan.key == "scores"), None)
+        if plan is None:
+            msg = "the run has no score histograms; rescore with measures=['scores'] (--scores)"
+            raise ValueError(msg)
+        new = cls.from_options(run.options, plan.measure.bins)
+        new._add(run.measured["scores"].dense("cells")[0], len(run))
+        return new
 
     @property
     def counts(self) -> Ints:

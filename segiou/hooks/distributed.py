@@ -11,6 +11,7 @@ from segiou.counting.arrays import is_on_device, to_host
 from segiou.counting.counts import ConfusionCounts, SparseConfusionCounts
 from segiou.counting.device_counts import NONE_MET, count_on_device, read_counts
 from segiou.counting.encoding import Encoding
+from segiou.histograms.score_counts import ScoreHistogram
 from segiou.hooks._scoring import Scoring, missing
 from segiou.hooks.images import ImageCounts
 from segiou.instances.panoptic import PanopticCounts
@@ -25,7 +26,11 @@ except ImportError as error:
 __all__ = ["ImageCounts", "all_reduce"]
 
 
-Counted = TypeVar("Counted", ConfusionMatrix, ImageCounts, PanopticCounts, Evaluator)
+#: What is sent whole and merged.
+_MERGED = (PanopticCounts, ScoreHistogram, Evaluator)
+Counted = TypeVar(
+    "Counted", ConfusionMatrix, ImageCounts, PanopticCounts, ScoreHistogram, Evaluator
+)
 
 
 def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) -> Counted:
@@ -33,7 +38,7 @@ def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) 
 
     Parameters
     ----------
-    counted : ConfusionMatrix, ImageCounts, PanopticCounts or Evaluator
+    counted : ConfusionMatrix, ImageCounts, PanopticCounts, ScoreHistogram or Evaluator
         Counts of this process; not modified. An ImageCounts counts an image
         that several processes have seen once.
     group : ProcessGroup, optional
@@ -41,7 +46,7 @@ def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) 
 
     Returns
     -------
-    ConfusionMatrix, ImageCounts, PanopticCounts or Evaluator
+    ConfusionMatrix, ImageCounts, PanopticCounts, ScoreHistogram or Evaluator
         The sum, as a new object; `counted` itself if there is only one process.
 
     Raises
@@ -97,7 +102,7 @@ def add_up(counted: Counted, gather: Callable[[Any], list[Any]]) -> Counted:
         raise ValueError(msg)
     if isinstance(counted, ImageCounts):
         return counted.empty().merge(chain.from_iterable(parts))
-    if isinstance(counted, (PanopticCounts, Evaluator)):
+    if isinstance(counted, _MERGED):
         return counted.empty().merge(*parts)
     cells, pixels, pairs = zip(*parts, strict=True)
     if (total := sum(pixels)) >= 1 << 63:
@@ -115,11 +120,10 @@ def _described(counted: Any) -> tuple[str, str, Any, Any]:
     if isinstance(counted, ImageCounts):
         options = counted.options.to_dict()
         return "ImageCounts", counted.conflict, options, counted.images
-    if isinstance(counted, PanopticCounts):
-        return "PanopticCounts", "", counted.empty().state_dict(), counted
-    if isinstance(counted, Evaluator):
-        return "Evaluator", "", counted.empty().state_dict(), counted
-    kinds = "a ConfusionMatrix, ImageCounts, PanopticCounts or Evaluator"
+    for kind in _MERGED:
+        if isinstance(counted, kind):
+            return kind.__name__, "", counted.empty().state_dict(), counted
+    kinds = "a ConfusionMatrix, ImageCounts, PanopticCounts, ScoreHistogram or Evaluator"
     msg = f"all_reduce takes {kinds}, not {type(counted).__name__}"
     raise TypeError(msg)
 

@@ -64,6 +64,9 @@ class MaskPair:
         Size of a pixel along each axis, from the file of the truth.
     tally : ConfusionCounts, optional
         The confusion matrix of the pair.
+    scores : ndarray, optional
+        What the prediction was decided from, if that is known: one score per class,
+        (C, ...), or with the shape of the truth that of the second of two classes.
     """
 
     truth: NDArray[Any]
@@ -73,6 +76,7 @@ class MaskPair:
     mask: Any = None
     spacing: Sequence[float] | None = None
     tally: ConfusionCounts | None = None
+    scores: Any = None
 
     @cached_property
     def indices(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

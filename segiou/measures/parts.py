@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,9 @@ class Field(NamedTuple):
         arrays of images are added by default.
     floats : bool
         Whether the numbers are float64; non-negative integers by default.
+    sparse : bool
+        Whether most integers are 0, so that the arrays of N images are a SciPy sparse
+        array of N flat rows.
 
     Examples
     --------
@@ -38,6 +41,7 @@ class Field(NamedTuple):
     shape: tuple[int, ...]
     rows: bool = False
     floats: bool = False
+    sparse: bool = False
 
     @property
     def size(self) -> int:
@@ -123,6 +127,8 @@ class Parts:
             if given is None:
                 given = np.zeros((0 if field.rows else 1, *field.shape), field.dtype)
             found[name] = _checked(name, field, np.asarray(given))
+            if field.sparse:
+                found[name] = _sparse(found[name].reshape(1, field.size))
             if field.rows:
                 sizes[name] = np.array([len(found[name])])
         return cls(layout, 1, found, sizes)
@@ -145,8 +151,12 @@ class Parts:
         parts = [*several]
         arrays: dict[str, NDArray[Any]] = {}
         for name, field in layout.items():
+            several_of = [part[name] for part in parts]
+            if field.sparse:
+                arrays[name] = _sparse_rows(several_of, field.size)
+                continue
             nothing = np.zeros((0, *field.shape), field.dtype)
-            arrays[name] = np.concatenate([nothing, *(part[name] for part in parts)])
+            arrays[name] = np.concatenate([nothing, *several_of])
         rows = [name for name, field in layout.items() if field.rows]
         none = np.zeros(0, np.int64)
         sizes = {name: np.concatenate([none, *(p._sizes[name] for p in parts)]) for name in rows}
@@ -157,6 +167,23 @@ class Parts:
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self._arrays[name]
+
+    def dense(self, name: str) -> NDArray[Any]:
+        r"""An array as a NumPy array, (N, \*shape), where it is stored sparse.
+
+        Parameters
+        ----------
+        name : str
+            Name of an array.
+
+        Returns
+        -------
+        ndarray
+        """
+        array: Any = self[name]
+        if self.layout[name].sparse:
+            return np.asarray(array.toarray().reshape(self.number, *self.layout[name].shape))
+        return np.asarray(array)
 
     def owner(self, name: str) -> NDArray[np.int64]:
         """Index of the image of each row.
@@ -215,7 +242,7 @@ class Parts:
             return NotImplemented
         if self.layout != other.layout or self.number != other.number:
             return False
-        pairs = [(self[name], other[name]) for name in self.layout]
+        pairs = [(self.dense(name), other.dense(name)) for name in self.layout]
         pairs += [(sizes, other._sizes[name]) for name, sizes in self._sizes.items()]
         return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
 
@@ -255,6 +282,12 @@ class Parts:
         packed: list[list[bytes]] = [[] for _ in range(self.number)]
         for name, field in self.layout.items():
             lengths = self._sizes[name] if field.rows else np.ones(self.number, np.int64)
+            if field.sparse:
+                table: Any = self[name]
+                blobs = encode_cells(np.diff(table.indptr), table.indices, table.data)
+                for parts, blob in zip(packed, blobs, strict=True):
+                    parts += [_varint(len(blob)), blob]
+                continue
             flat = self[name].reshape(int(lengths.sum()), field.size)
             if field.floats:
                 stops = np.cumsum(lengths).tolist()
@@ -320,7 +353,11 @@ class Parts:
 
     def to_dict(self) -> dict[str, Json]:
         """The total as lists by name."""
-        return {name: self.total[name].tolist() for name in self.layout}
+        total = self.total
+        return {
+            name: (total.dense(name) if field.sparse else total[name]).tolist()
+            for name, field in self.layout.items()
+        }
 
     @classmethod
     def from_dict(cls, layout: Layout, data: Mapping[str, Any]) -> Parts:
@@ -369,7 +406,22 @@ def _added(name: str, field: Field, array: NDArray[Any]) -> NDArray[Any]:
     if not field.floats and (array.sum(0, dtype=np.float64) >= 2.0**63).any():
         msg = f"the sum of {name} exceeds 2^63"
         raise ValueError(msg)
+    if field.sparse:
+        table: NDArray[Any] = _sparse(array.sum(0)[None])
+        return table
     return np.asarray(array.sum(0, keepdims=True))
+
+
+def _sparse(rows: NDArray[Any]) -> Any:
+    from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
+
+    return sparse.csr_array(rows.astype(np.int64, copy=False))
+
+
+def _sparse_rows(tables: Sequence[Any], size: int) -> Any:
+    from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
+
+    return sparse.vstack([_sparse(np.zeros((0, size))), *tables], format="csr")
 
 
 def _encoded(flat: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[bytes]:
@@ -400,6 +452,14 @@ def _decoded(
         if (cells >= np.repeat(room, filled)).any():
             msg = f"a number of {name} lies outside its rows"
             raise ValueError(msg)
+        if field.sparse:
+            from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
+
+            stops = np.append(0, np.cumsum(filled))
+            found: NDArray[Any] = sparse.csr_array(
+                (values, cells, stops), (len(lengths), field.size)
+            )
+            return found
         flat = np.zeros(int(room.sum()), np.int64)
         flat[np.repeat(np.cumsum(room) - room, filled) + cells] = values - field.rows
     return flat.reshape(total, *field.shape)
@@ -427,3 +487,15 @@ def _read_varint(data: bytes, place: int) -> tuple[int, int]:
             return number, place
     msg = "a number of its counts is cut off"
     raise ValueError(msg)
+
+
+#: Most numbers that are processed at once.
+_PART = 1 << 20
+
+
+def row_parts(table: Any) -> Iterator[NDArray[Any]]:
+    """The rows of a dense or sparse table as dense parts."""
+    step = max(1, _PART // max(table.shape[1], 1))
+    for start in range(0, max(table.shape[0], 1), step):
+        part = table[start : start + step]
+        yield part if isinstance(part, np.ndarray) else part.toarray()

@@ -20,6 +20,7 @@ _OWN = {
     "objects": ("segiou.instances.object_files", "ObjectOptions"),
     "surfaces": ("segiou.boundary.surfaces", "SurfaceOptions"),
     "lesions": ("segiou.instances.lesion_plan", "LesionOptions"),
+    "scores": ("segiou.histograms.score_plan", "ScoreOptions"),
 }
 #: Names of the scores of segiou's own measures, so that no module is loaded for them.
 _NAMES = {
@@ -27,6 +28,7 @@ _NAMES = {
     "objects": ("pq", "sq", "rq"),
     "surfaces": ("surface_dice", "hausdorff_95", "hausdorff", "average_surface_distance"),
     "lesions": ("lesion_f1", "lesion_dice", "lesion_hd95"),
+    "scores": ("average_precision", "roc_auc", "best_iou", "fpr95", "ece", "mce", "ace", "brier"),
 }
 #: Options of the command line and keys of the JSON report; no measure may have such a key.
 RESERVED = frozenset(

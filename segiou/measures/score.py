@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice, check_kind
 from segiou._support.text import shown
 from segiou.labels.class_options import ClassOptions
-from segiou.measures.parts import Parts
+from segiou.measures.parts import Parts, row_parts
 from segiou.metrics.ratio import Floats, ratio as divided
 
 Better = Literal["higher", "lower"]
@@ -36,7 +36,7 @@ class Score:
     names : tuple of str
         The K classes or structures.
     sums : callable
-        Parts of N images → (N, F) numbers that add up.
+        Parts of N images → (N, F) numbers that add up; a SciPy sparse array if most are 0.
     evaluate : callable
         (..., F) sums → (..., 1 + K) values, the mean first; NaN where undefined.
     seen : callable, optional
@@ -190,7 +190,7 @@ class Score:
         -------
         ndarray of float64, shape (N, 1 + K)
         """
-        return self.evaluate(self.sums(parts))
+        return np.concatenate([self.evaluate(part) for part in row_parts(self.sums(parts))])
 
     def shown(self, value: float) -> str:
         """Write a value for people: a ratio in per cent, anything else in its unit.

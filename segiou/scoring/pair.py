@@ -263,6 +263,7 @@ class PairScorer:
         mask: Any = None,
         spacing: Sequence[float] | None = None,
         tally: ConfusionCounts | None = None,
+        scores: Any = None,
     ) -> bytes | None:
         """Counts of all measures of a pair, packed.
 
@@ -278,6 +279,8 @@ class PairScorer:
             Spacing in the truth's file.
         tally : ConfusionCounts, optional
             The confusion matrix of the pair.
+        scores : array_like, optional
+            What the prediction was decided from, as in :class:`segiou.measures.MaskPair`.
 
         Returns
         -------
@@ -285,7 +288,7 @@ class PairScorer:
             As stored in :class:`segiou.runs.ImageCount`.
         """
         options = self.header.options
-        images = MaskPair(truth, pred, options, (ids[0], ids[1]), mask, spacing, tally)
+        images = MaskPair(truth, pred, options, (ids[0], ids[1]), mask, spacing, tally, scores)
         counted = {one.key: one.count(images) for one in self.header.plans}
         return pack_measured(self.header, counted)
 

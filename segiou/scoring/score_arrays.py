@@ -11,7 +11,7 @@ import numpy as np
 
 from segiou._support.arguments import check_kind, check_several, read_several
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.arrays import is_on_device, to_host, with_dimensions_of
+from segiou.counting.arrays import as_array, is_on_device, to_host, with_dimensions_of
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding, count_windows
 from segiou.labels.class_options import ClassOptions, Labels
@@ -161,7 +161,7 @@ class ArrayScorer:
     ) -> ImageCount:
         """Count an image; a spacing is that of its file."""
         how: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
-        is_labels = argmax is threshold is None
+        is_labels, scores = argmax is threshold is None, None
         pred, mask = with_dimensions_of(truth, pred, argmax), with_dimensions_of(truth, mask)
         try:
             if mask is None and is_labels and (is_chunked(truth) or is_chunked(pred)):
@@ -170,6 +170,9 @@ class ArrayScorer:
             elif self._measures:
                 local = [to_host(a) if is_on_device(a) else a for a in (truth, pred, mask)]
                 counted, pred = self._matrix._count_decided(*local, **how)
+                if not is_labels:
+                    scores = as_array(local[1], "pred")
+                    scores = scores if argmax is None else np.moveaxis(scores, argmax, 0)
             else:
                 counted = self._matrix.count(truth, pred, mask=mask, **how)
             beside: bytes | None = None
@@ -178,7 +181,9 @@ class ArrayScorer:
                 if not is_labels:
                     pixels = pixels[0], self._values.take(pixels[1])
                 scorer = self._scorer = self._planned(volumes=pixels[0].ndim == 3)
-                beside = scorer.measured(*pixels, mask=mask, spacing=spacing, tally=counted)
+                beside = scorer.measured(
+                    *pixels, mask=mask, spacing=spacing, tally=counted, scores=scores
+                )
         except (ValueError, TypeError) as error:
             error.add_note(f"in image {image!r}")
             raise

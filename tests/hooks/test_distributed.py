@@ -191,7 +191,7 @@ def test_two_processes_give_the_answer_of_one(need, run_two, path, alone, street
         assert f"{2**63} pixels, more than int64 ({2**63 - 1})" in out["too many"]
     first, second = (out["no counts"] for out in run_two.last)
     assert first == "ValueError: process 1 could not read its counts; see the error on that process"
-    kinds = "a ConfusionMatrix, ImageCounts, PanopticCounts or Evaluator"
+    kinds = "a ConfusionMatrix, ImageCounts, PanopticCounts, ScoreHistogram or Evaluator"
     assert second == f"TypeError: all_reduce takes {kinds}, not list"
     texts = [out["broken"] for out in run_two.last]
     assert "process 1 could not read its counts" in texts[0]

@@ -15,7 +15,7 @@ from segiou.measures import MaskPair, Masks, Parts
 from segiou.measures.registry import measure_of, plan_of, plans_of
 from segiou.runs import Header
 
-KEYS = ("boundary", "objects", "surfaces", "lesions", "cldice", "offsets")
+KEYS = ("boundary", "objects", "surfaces", "lesions", "scores", "cldice", "offsets")
 CLASSES = ClassOptions.of(4, ignore=255)
 RNG = np.random.default_rng(5)
 
@@ -31,6 +31,11 @@ def masks(number):
     return truth, pred
 
 
+def scores_of(pred):
+    """Scores with these labels, (4, ...)."""
+    return np.moveaxis(0.1 + 0.6 * np.eye(4)[pred], -1, 0)
+
+
 @pytest.fixture(params=KEYS)
 def plan(request, plugins):
     measure = measure_of(request.param).of(True)
@@ -40,7 +45,7 @@ def plan(request, plugins):
 
 def counted(plan, truth, pred):
     tally = segiou.ConfusionMatrix.from_options(CLASSES).count(truth, pred)
-    return plan.count(MaskPair(truth, pred, CLASSES, tally=tally))
+    return plan.count(MaskPair(truth, pred, CLASSES, tally=tally, scores=scores_of(pred)))
 
 
 @pytest.fixture
@@ -131,7 +136,9 @@ def test_scores_say_what_they_are(plan, parts):
 
 
 def test_every_output(plan, plugins):
-    run = segiou.score(*masks(4), labels=4, ignore=255, measures=[plan.measure])
+    truth, pred = masks(4)
+    scores = [scores_of(one) for one in pred]
+    run = segiou.score(truth, scores, labels=4, argmax=0, ignore=255, measures=[plan.measure])
     report = run.report()
     table = report.tables[0]
     assert set(table.rows) <= {row for s in plan.scores.values() for row in s.names}

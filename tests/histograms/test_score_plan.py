@@ -1,0 +1,140 @@
+"""Scores as a measure: runs, files, comparisons, thresholds and loops."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import segiou
+from segiou.cli.main import main
+from segiou.histograms import ScoreOptions
+from segiou.measures import Evaluator, Field, Parts
+
+RNG = np.random.default_rng(2)
+TRUTH = RNG.integers(0, 3, (5, 12, 16)).astype(np.uint8)
+TRUTH[:, 0, 0] = 255
+OWN = np.moveaxis(np.eye(3)[TRUTH % 3], -1, 1)
+GOOD, BAD = (RNG.normal(size=OWN.shape) + k * OWN for k in (3, 1))
+SOFTMAX = ScoreOptions("softmax", bins=64)
+
+
+def scored(logits, measures=(SOFTMAX,), **more):
+    return segiou.score(TRUTH, logits, labels=3, argmax=0, ignore=255, measures=measures, **more)
+
+
+def test_a_run_has_the_counts_of_a_histogram():
+    whole = segiou.ScoreHistogram(3, bins=64, ignore=255)
+    whole.update(TRUTH, GOOD, activation="softmax")
+    run = scored(GOOD)
+    found = segiou.ScoreHistogram.of_run(run)
+    assert (found.counts == whole.counts).all()
+    assert (found.ignored, found.pairs) == (whole.ignored, 5)
+    report = run.report()
+    assert report.score("average_precision", "1") == whole.average_precision()[1]
+    assert report.score("roc_auc") == pytest.approx(whole.roc_auc().mean())
+    calibration = whole.calibration()
+    for name in ("ece", "mce", "ace", "brier"):
+        assert report.score(name) == pytest.approx(getattr(calibration, name))
+    assert report.score("ece", "2") == pytest.approx(whole.classwise_ece()[2])
+    assert report.score("best_iou", "0") == whole.best_threshold().scores[0]
+    assert report.score("fpr95", "0") == whole.fpr_at_tpr()[0]
+    data = json.loads(report.to_json())["scores"]
+    assert data["calibration"]["ece"] == pytest.approx(calibration.ece)
+    assert data["rows"][1]["best_threshold"] == whole.best_threshold().thresholds[1]
+    with pytest.raises(ValueError, match="measures="):
+        segiou.ScoreHistogram.of_run(scored(GOOD, ()))
+
+
+def test_run_files_merge_and_compare(tmp_path, capsys):
+    ids = [f"image{i}" for i in range(5)]
+    paths = [tmp_path / "good.sqlite", tmp_path / "bad.sqlite"]
+    for path, logits in zip(paths, (GOOD, BAD), strict=True):
+        scored(logits, ids=ids, name=path.stem).save(path)
+    run = segiou.Run.open(paths[0])
+    assert run.parts("scores") == scored(GOOD, ids=ids).parts("scores")
+    halves = run.select(ids[:2]).merge(run.select(ids[2:]))
+    assert segiou.ScoreHistogram.of_run(halves) == segiou.ScoreHistogram.of_run(run)
+    assert main(["compare", *map(str, paths), "--metric", "average_precision"]) == 0
+    assert "AP" in capsys.readouterr().out
+    found = segiou.compare(run, segiou.Run.open(paths[1]), metric="ece", groups="none")
+    assert found.to_dict()
+    value = run.report().score("average_precision", "1")
+    limits = {value - 0.01: 0, value + 0.001: 1}
+    for limit, code in limits.items():
+        wanted = f"average_precision:1={limit}"
+        assert main(["report", str(paths[0]), "--fail-under", wanted, "--quiet"]) == code
+    assert main(["report", str(paths[0]), "--fail-over", "ece=0.0001", "--quiet"]) == 1
+    assert run.worst(1, by="average_precision")[0]["id"] in ids
+    other = scored(GOOD, [ScoreOptions("softmax", bins=32)], ids=ids)
+    with pytest.raises(ValueError, match="bins"):
+        run.merge(other)
+
+
+def test_groups_resample_sparse_tables():
+    run = scored(GOOD)
+    for how in ({}, {"method": "percentile", "resamples": 50}):
+        interval = run.intervals("average_precision", groups=["a", "a", "b", "c", "c"], **how)
+        assert interval.overall.low < interval.overall.value < interval.overall.high
+    assert run.intervals("roc_auc", groups="none", aggregate="I").overall.value < 1
+
+
+def test_loops():
+    loop = Evaluator(3, measures=[SOFTMAX], ignore=255)
+    loop.update(TRUTH[:3], GOOD[:3], argmax=0).update(TRUTH[3:], GOOD[3:], argmax=0)
+    assert loop.scores()["average_precision"] == scored(GOOD).report().score("average_precision")
+    kept = json.loads(json.dumps(loop.state_dict()))
+    again = Evaluator(3, measures=[SOFTMAX], ignore=255).load_state_dict(kept)
+    assert again.scores() == loop.scores()
+    with pytest.raises(ValueError, match="holds labels"):
+        loop.update(TRUTH[0], TRUTH[0])
+
+
+def test_the_score_of_the_second_class():
+    truth = TRUTH[:, 1:] % 2
+    scores = RNG.random(truth.shape)
+    run = segiou.score(truth, scores, labels=2, threshold=0.5, measures=["scores"])
+    whole = segiou.ScoreHistogram(2).update(truth, scores, axis=None)
+    assert run.report().score("average_precision", "1") == whole.average_precision()[1]
+
+
+def test_processes_add_up():
+    pytest.importorskip("torch")
+    from segiou.hooks.distributed import _described, add_up
+
+    parts = [segiou.ScoreHistogram(3, bins=64, ignore=255) for _ in range(2)]
+    for part, of in zip(parts, (slice(2), slice(2, 5)), strict=True):
+        part.update(TRUTH[of], GOOD[of], activation="softmax")
+    everyone = [_described(part) for part in parts]
+    assert (add_up(parts[0], lambda item: everyone).counts == sum(parts).counts).all()
+
+
+def test_sparse_fields():
+    layout = {"cells": Field((2, 3), sparse=True), "n": Field((2,))}
+    parts = [
+        Parts.of(layout, cells=[[0, 0, 5], [1, 0, 0]], n=[1, 2]),
+        Parts.of(layout, n=[3, 4]),
+        Parts.of(layout, cells=[[7, 0, 0], [1, 0, 0]]),
+    ]
+    joined = Parts.joined(layout, parts)
+    assert joined.total.dense("cells").tolist() == [[[7, 0, 5], [2, 0, 0]]]
+    assert joined.take([2, 1]).dense("cells")[0].tolist() == [[7, 0, 0], [1, 0, 0]]
+    assert Parts.unpack(layout, joined.pack()) == joined
+    assert Parts.from_dict(layout, joined.to_dict()) == joined.total
+    assert joined["cells"].nnz == 4
+    with pytest.raises(ValueError, match="lies outside"):
+        Parts.unpack({"cells": Field((2, 2), sparse=True)}, [b"\x02\x07\x01"])
+
+
+def test_refused():
+    for wrong in ({"activation": "tanh"}, {"bins": 1}, {"rows": 0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            ScoreOptions(**wrong)
+    forged = scored(GOOD).parts("scores").total
+    cells = forged.dense("cells")[0].copy()
+    cells[0, 3, 1] += 1
+    plan = scored(GOOD).plans[0]
+    plan.check(forged)
+    with pytest.raises(ValueError, match="invalid"):
+        plan.check(Parts.of(plan.layout, cells=cells))
