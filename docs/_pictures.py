@@ -23,16 +23,22 @@ COLORS = 64
 def drawings() -> dict[str, Callable[[], Any]]:
     """Functions that draw the pictures, by name."""
 
-    def scored(model: str) -> segiou.Run:
+    def scored(model: Path) -> segiou.Run:
         labels = STREETS / "labels.toml"
-        return segiou.score_folder(STREETS / "truth", STREETS / model, labels=labels, boundary=True)
+        return segiou.score_folder(STREETS / "truth", model, labels=labels, boundary=True)
 
-    tidy, keen = scored("model_a"), scored("model_b")
+    tidy, keen = scored(STREETS / "model_a"), scored(STREETS / "model_b")
+    with tempfile.TemporaryDirectory() as folder:
+        for number, path in enumerate(sorted((STREETS / "truth").iterdir())):
+            model = "model_a" if number % 3 else "model_b"
+            shutil.copy(STREETS / model / path.name, folder)
+        mixed = scored(Path(folder))
     volumes = ROOT / "fixtures" / "volumes"
     patients = segiou.score_folder(
         *(volumes / "truth", volumes / "model_a"), labels=volumes / "dataset.json", boundary=True
     )
     found = segiou.compare(tidy, keen, names=("tidy", "keen"), permutations=1000)
+    ranking = segiou.rank({"tidy": tidy, "keen": keen, "mixed": mixed}, groups="none")
     masks = [
         segiou.read_mask(next(iter(sorted((STREETS / folder).iterdir()))))
         for folder in ("truth", "model_b")
@@ -48,6 +54,8 @@ def drawings() -> dict[str, Callable[[], Any]]:
         "distance_boxes": lambda: patients.plot("distance_boxes"),
         "comparison_forest": lambda: found.plot(),
         "model_bars": lambda: found.plot("model_bars"),
+        "rank_stability": lambda: ranking.plot(),
+        "case_boxes": lambda: ranking.plot("case_boxes"),
         "overlay": lambda: plots.overlay(*masks, 1),
     }
 

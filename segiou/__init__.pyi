@@ -27,6 +27,7 @@ from segiou.analysis.intervals import (
     bootstrap as bootstrap,
     confidence_intervals as confidence_intervals,
 )
+from segiou.analysis.rank_runs import rank as rank
 from segiou.counting.counts import Counts as Counts
 from segiou.histograms.score_counts import ScoreHistogram as ScoreHistogram
 from segiou.labels.label_set import LabelSet as LabelSet, load_labels as load_labels

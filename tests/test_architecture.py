@@ -48,6 +48,7 @@ UPWARD = {
     ("accumulators/confusion.py", "", "report"),
     ("analysis/comparison.py", "Comparison._repr_html_", "report"),
     ("analysis/comparison.py", "Comparison.to_text", "report"),
+    ("analysis/ranking.py", "Ranking.to_text", "report"),
     ("runs/run.py", "Run.report", "report"),
     ("runs/run.py", "", "report"),
     ("scoring/evaluator.py", "", "report"),

@@ -9,14 +9,13 @@ from segiou.analysis.baselines import (
     random_iou as random_iou,
     skill_score as skill_score,
 )
+from segiou.analysis.case_ranks import CaseRanks as CaseRanks, rank_cases as rank_cases
 from segiou.analysis.comparing import compare as compare
 from segiou.analysis.comparison import (
     Comparison as Comparison,
     Difference as Difference,
     InfluentialImage as InfluentialImage,
-    ModelRank as ModelRank,
     PairComparison as PairComparison,
-    Power as Power,
 )
 from segiou.analysis.dependence import Dependence as Dependence
 from segiou.analysis.imbalance import (
@@ -46,7 +45,10 @@ from segiou.analysis.map_estimates import (
     sample_size as sample_size,
 )
 from segiou.analysis.paired_runs import DifferentImagesError as DifferentImagesError
+from segiou.analysis.rank_runs import rank as rank
+from segiou.analysis.ranking import ModelRank as ModelRank, Ranking as Ranking
 from segiou.analysis.significance import (
+    Power as Power,
     holm_adjust as holm_adjust,
     permutation_test as permutation_test,
     power as power,

@@ -18,22 +18,21 @@ from segiou.analysis.comparison import (
     Comparison,
     Difference,
     InfluentialImage,
-    ModelRank,
     PairComparison,
 )
 from segiou.analysis.dependence import BlockLength, design_of
 from segiou.analysis.imbalance import explain_difference
 from segiou.analysis.intervals import Method, check_method, of_design
 from segiou.analysis.leave_one_out import Influence, Limits, jackknife
-from segiou.analysis.paired_runs import check_plans, names_of, ordered, same_images
+from segiou.analysis.paired_runs import check_runs, names_of, same_images, scored_runs
+from segiou.analysis.ranking import Contest, Ranking, one_sided, placed
 from segiou.analysis.recipes import across_runs, crossed
 from segiou.analysis.significance import Permuted, holm_adjust, permutation_test, power
-from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic, scored_parts
+from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic
 from segiou.analysis.units import Groups, HasRunCounts, Metric
 from segiou.counting.counts import Counts
-from segiou.measures.registry import measure_of_score
 from segiou.metrics.protocols import Protocol
-from segiou.metrics.ratio import Floats, ratio
+from segiou.metrics.ratio import Floats
 
 
 def compare(
@@ -134,11 +133,7 @@ def compare(
     check_method(method, level)
     each = names_of(runs, names if recipes is None else None)
     pixels = same_images(runs, each, protocol, metric)
-    images: list[Any] = list(pixels)
-    if (key := measure_of_score(metric)) is not None:
-        images = [scored_parts(*one, key) for one in zip(pixels, runs, each, strict=True)]
-        check_plans(runs, each, key)
-        images = [ordered(one, run.ids, runs[0].ids) for one, run in zip(images, runs, strict=True)]
+    images = scored_runs(runs, each, pixels)
     models = recipes or {name: slice(i, i + 1) for i, name in enumerate(each)}
     design = design_of(images, groups, blocks)
     trained = [
@@ -153,6 +148,7 @@ def compare(
         runs=trained,
         scores=[across_runs(own) for own in trained],
         alone=[across_runs(own) for own in alone],
+        cases=[np.mean([one.of_images() for one in images[own]], 0) for own in models.values()],
         include=images[0].include,
         level=level,
         method=method,
@@ -182,12 +178,7 @@ def _recipes(
     if len(runs if found is None else found) < 2:
         msg = "compare expects at least two runs, or a mapping of two recipes to their runs"
         raise TypeError(msg)
-    for run in runs:
-        if not (hasattr(run, "counts") and hasattr(run, "ids")):
-            hint = "; open a run file with segiou.Run.open" if isinstance(run, str) else ""
-            msg = f"compare expects runs, got {type(run).__name__}{hint}"
-            raise TypeError(msg)
-    return found, tuple(runs)
+    return found, check_runs("compare", runs)
 
 
 def _pooled(models: Sequence[Sequence[ScoredImages[Counts]]]) -> list[ScoredImages[Counts]]:
@@ -214,6 +205,8 @@ class _Compared:
     """Scores of each model: of its run, or the mean of several."""
     alone: list[Statistic]
     """Scores over single images."""
+    cases: list[Floats]
+    """Scores of each image, of each model."""
     include: NDArray[np.bool_]
     level: float
     method: Method
@@ -233,6 +226,7 @@ class _Compared:
             for found, (_, own) in zip(permuted, compared, strict=True)
         ]
         adjusted = holm_adjust(np.array([p[0] for p in ps]))
+        ranking = self.ranking([limits for limits, _ in compared], units)
         is_random = self.draws or not all(found.exact for found in permuted)
         several = any(len(own) > 1 for own in self.runs)
         return Comparison(
@@ -245,7 +239,7 @@ class _Compared:
             method=self.method,
             resamples=self.resamples if self.draws else None,
             seed=self.seed if is_random else None,
-            ranking=self.ranking(),
+            ranking=ranking.models,
             pairs=tuple(
                 self.pair(pair, limits, found, p, p_holm)
                 for pair, (limits, _), found, p, p_holm in zip(
@@ -257,6 +251,7 @@ class _Compared:
             run_scores=tuple(
                 tuple(float(run.values[0]) for run in own) for own in self.runs if several
             ),
+            stability=ranking if len(self.names) > 2 else None,
             **units,
         )
 
@@ -270,24 +265,37 @@ class _Compared:
         """Scores of the resamples, (B, 1 + C)."""
         return resampled(self.scores, self.resamples, self.seed)
 
-    def ranking(self) -> tuple[ModelRank, ...]:
-        """Models by score, with the share of resamples in which each ranks first."""
-        sign = 1 if self.scores[0].better == "higher" else -1
-        best = np.full(len(self.names), np.nan)
-        if self.draws and not self.scores[0].units.too_few:
-            drawn = sign * np.stack([values[:, 0] for values in self.resampled])
-            drawn = drawn[:, ~np.isnan(drawn).any(0)]
-            top = drawn == drawn.max(0, initial=-np.inf)
-            best = ratio((top / np.maximum(top.sum(0), 1)).sum(1), drawn.shape[1])
-        found = []
-        for place, (name, score) in enumerate(zip(self.names, self.scores, strict=True)):
-            limits = self.own_limits(place)
-            ends = [limits.low[0], limits.high[0], best[place]]
-            if score.units.too_few:
-                ends = [math.nan] * 3
-            numbers = (math.nan if x != x else float(x) for x in (score.values[0], *ends))
-            found.append(ModelRank(name, *numbers))
-        return tuple(sorted(found, key=lambda r: (np.isnan(r.value), -sign * r.value)))
+    def ranking(self, compared: Sequence[Limits], units: dict[str, Any]) -> Ranking:
+        """Models by score, with the stability of their ranks."""
+        first = self.scores[0]
+        ends = [self.own_limits(place) for place in range(len(self.names))]
+        values = np.array([own.values[0] for own in self.scores])
+        limits = np.array([(own.low[0], own.high[0]) for own in ends])
+        pairs = dict(zip(combinations(range(len(self.names)), 2), compared, strict=True))
+        p, drawn = one_sided(pairs, first), None
+        if first.units.too_few:
+            limits, p = np.full_like(limits, np.nan), np.full_like(p, np.nan)
+        elif self.draws:
+            drawn = np.stack([one[:, 0] for one in self.resampled], axis=1)
+        contest = Contest(values, first.better, limits, p, drawn)
+        return Ranking(
+            by=(first.metric,),
+            scheme="aggregate-then-rank",
+            aggregate=first.aggregate,
+            value_name=first.names[0],
+            names=self.names,
+            images=len(self.pixels[0].ids or ()),
+            level=self.level,
+            method=self.method,
+            seed=self.seed if self.draws else None,
+            better=first.better,
+            score_unit=first.score_unit,
+            cases=tuple(tuple(own.tolist()) for own in self.cases),
+            case_name=first.names[0],
+            case_unit=first.score_unit,
+            **placed(self.names, contest, level=self.level),
+            **units,
+        )
 
     def own_limits(self, i: int) -> Limits:
         """Intervals of a model's own scores."""

@@ -14,6 +14,8 @@ from segiou.analysis import comparison_text
 from segiou.analysis.dependence import Caution, Dependence
 from segiou.analysis.imbalance import ImbalanceDifference
 from segiou.analysis.intervals import Method, OverUnits
+from segiou.analysis.ranking import ModelRank, Ranking
+from segiou.analysis.significance import Power
 from segiou.analysis.units import FEW_UNITS
 
 
@@ -102,43 +104,6 @@ class InfluentialImage:
 
 
 @dataclass(frozen=True, slots=True)
-class Power:
-    """Differences and sample sizes that a comparison can detect.
-
-    Attributes
-    ----------
-    unit : {"image", "group", "sequence", "batch"}
-    units : int
-        Units of the runs.
-    level : float
-        Level of the intervals that must exclude 0.
-    target : float
-        Target power.
-    detectable : float
-        Smallest true difference that these units detect with the target power.
-    difference : float
-        The true difference that was asked about; NaN if none was.
-    now : float
-        Power to detect it with these units.
-    needed : int or None
-        Units needed to detect it with the target power.
-    """
-
-    unit: str
-    units: int
-    level: float
-    target: float
-    detectable: float
-    difference: float = float("nan")
-    now: float = float("nan")
-    needed: int | None = None
-
-    def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None where undefined."""
-        return dict(text.plain(self))
-
-
-@dataclass(frozen=True, slots=True)
 class PairComparison:
     """Comparison of two models.
 
@@ -198,29 +163,6 @@ class PairComparison:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelRank:
-    """A model's rank among several.
-
-    Attributes
-    ----------
-    name : str
-    value : float
-    low, high : float
-        Interval of the score. Intervals of two models may overlap
-        although their difference is significant, because they share images.
-    best : float
-        Share of the resamples in which the model ranks first; ties are split
-        evenly.
-    """
-
-    name: str
-    value: float
-    low: float
-    high: float
-    best: float
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison(OverUnits, Drawable):
     """Comparison of models on the same images.
 
@@ -259,6 +201,8 @@ class Comparison(OverUnits, Drawable):
         What makes the intervals unreliable, if anything does.
     run_scores : tuple of tuple of float
         Scores of the training runs of each model; empty if each has one run.
+    stability : Ranking or None
+        The ranking with its stability, of more than two models.
     """
 
     _plot_kind = "comparison_forest"
@@ -283,6 +227,7 @@ class Comparison(OverUnits, Drawable):
     independence: str = ""
     limit: Caution | None = None
     run_scores: tuple[tuple[float, ...], ...] = ()
+    stability: Ranking | None = None
 
     closing_sentences: ClassVar[RenamedAttribute] = RenamedAttribute("limitations")
 
@@ -343,6 +288,7 @@ class Comparison(OverUnits, Drawable):
                 row["vanished"] = row["undefined_share"]
             old = {"for_a": "favours_a", "for_b": "favours_b", "one_sided": "defined_for_one"}
             found["pairs"][i] = text.old_keys(pair, **old)
+        found["stability"] = None if self.stability is None else self.stability.to_dict()
         found["dependence"] = None if self.dependence is None else self.dependence.to_dict()
         found["sentences"] = self.sentences()
         return found

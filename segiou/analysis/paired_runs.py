@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from segiou._support.arguments import read_several
-from segiou.analysis.statistics import ScoredImages, ScoredParts
+from segiou.analysis.statistics import ScoredImages, scored_parts
 from segiou.analysis.units import HasRunCounts, Metric, some_of
 from segiou.counting.counts import Counts
+from segiou.measures.registry import measure_of_score
 from segiou.metrics.protocols import Protocol, load_protocol
 
 
@@ -36,13 +37,28 @@ class DifferentImagesError(ValueError):
         return (DifferentImagesError, (self.only,))
 
 
+def check_runs(what: str, runs: Sequence[Any]) -> tuple[HasRunCounts, ...]:
+    """Reject what is not a run."""
+    for run in runs:
+        if not (hasattr(run, "counts") and hasattr(run, "ids")):
+            hint = "; open a run file with segiou.Run.open" if isinstance(run, str) else ""
+            msg = f"{what} expects runs, got {type(run).__name__}{hint}"
+            raise TypeError(msg)
+    return tuple(runs)
+
+
 def same_images(
     runs: Sequence[HasRunCounts],
     names: Sequence[str],
     protocol: Protocol | str | None,
     metric: Metric,
+    *,
+    partial: bool = False,
 ) -> list[ScoredImages[Counts]]:
-    """Images of all runs in the same order; reject runs that cannot be compared."""
+    """Images of all runs in the same order; reject runs that cannot be compared.
+
+    With ``partial``, runs may lack images; then each keeps its own.
+    """
     first = runs[0]
     chosen = load_protocol(first.protocol if protocol is None else protocol)
     for name, run in zip(names, runs, strict=True):
@@ -60,20 +76,33 @@ def same_images(
             raise ValueError(msg)
     common = set(first.ids).intersection(*(run.ids for run in runs[1:]))
     only = {n: [i for i in run.ids if i not in common] for n, run in zip(names, runs, strict=True)}
+    of_first = tuple(first.class_names), chosen.include_of(first), chosen
     if any(only.values()):
-        raise DifferentImagesError(only)
-    of_first = tuple(first.ids), tuple(first.class_names), chosen.include_of(first), chosen
-    images = [ScoredImages(run.counts, metric, *of_first) for run in runs]
+        if not partial:
+            raise DifferentImagesError(only)
+        return [ScoredImages(run.counts, metric, tuple(run.ids), *of_first) for run in runs]
+    images = [ScoredImages(run.counts, metric, tuple(first.ids), *of_first) for run in runs]
     return _same_order(runs, names, images)
 
 
-def ordered(images: ScoredParts, own: Sequence[str], ids: Sequence[str]) -> ScoredParts:
-    """Images in the order of the first run."""
-    place = {id: i for i, id in enumerate(own)}
-    return replace(images, parts=images.parts.take([place[id] for id in ids]))
+def scored_runs(
+    runs: Sequence[HasRunCounts], names: Sequence[str], pixels: Sequence[ScoredImages[Counts]]
+) -> list[Any]:
+    """Images of all runs with what the metric is computed from: pixels, or parts of a measure."""
+    key = measure_of_score(pixels[0].metric)
+    if key is None:
+        return list(pixels)
+    found = []
+    for one, run, name in zip(pixels, runs, names, strict=True):
+        measured = scored_parts(one, run, name, key)
+        place = {id: i for i, id in enumerate(run.ids)}
+        order = [place[id] for id in one.ids or ()]
+        found.append(replace(measured, parts=measured.parts.take(order)))
+    _check_plans(runs, names, key)
+    return found
 
 
-def check_plans(runs: Sequence[Any], names: Sequence[str], key: str) -> None:
+def _check_plans(runs: Sequence[Any], names: Sequence[str], key: str) -> None:
     """Reject runs whose measures were counted with different options."""
     ways = [run._header.plan(key).way() for run in runs]
     for way, name in zip(ways, names, strict=True):

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support import text
+from segiou._support.text import Json
 from segiou.analysis.bootstrapping import batches
-from segiou.analysis.comparison import Power
 from segiou.analysis.leave_one_out import Limits, student
 from segiou.analysis.statistics import Statistic
 from segiou.analysis.units import weighted
@@ -22,6 +23,43 @@ from segiou.metrics.ratio import Floats
 _TIE = 1e-12
 #: Most units that a power estimate names.
 _MOST_UNITS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """Differences and sample sizes that a comparison can detect.
+
+    Attributes
+    ----------
+    unit : {"image", "group", "sequence", "batch"}
+    units : int
+        Units of the runs.
+    level : float
+        Level of the intervals that must exclude 0.
+    target : float
+        Target power.
+    detectable : float
+        Smallest true difference that these units detect with the target power.
+    difference : float
+        The true difference that was asked about; NaN if none was.
+    now : float
+        Power to detect it with these units.
+    needed : int or None
+        Units needed to detect it with the target power.
+    """
+
+    unit: str
+    units: int
+    level: float
+    target: float
+    detectable: float
+    difference: float = float("nan")
+    now: float = float("nan")
+    needed: int | None = None
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values, unrounded; None where undefined."""
+        return dict(text.plain(self))
 
 
 class Permuted(NamedTuple):

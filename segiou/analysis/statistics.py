@@ -223,9 +223,24 @@ class ScoredImages(Generic[C]):
         """Number of images."""
         return CountParts.of(self.counts).num_images
 
+    @property
+    def title(self) -> str:
+        """The name of the score in a sentence."""
+        name, _, per_class = _resolved(self.metric, CountParts.of(self.counts))
+        return metric_label(name) if not per_class else f"mean {metric_label(name)}"
+
     def of_images(self) -> Floats:
         """Per-image score over the classes in the image's truth, (N,)."""
         return image_scores(self.counts, self.metric, self.include)
+
+    def of_class(self, name: str) -> Floats:
+        """Per-image score of a class over the images whose truth contains it, (N,)."""
+        counts = CountParts.of(self.counts)
+        label, function, per_class = _resolved(self.metric, counts)
+        known = [*map(str, self.class_names or range(counts.num_classes))] if per_class else []
+        c = place_of(name, known, label)
+        parts = (np.where(p.truth[:, c] > 0, function(p)[:, c], np.nan) for p in counts.parts())
+        return np.concatenate([*parts])
 
     def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
         """The score as a statistic over units."""
@@ -261,6 +276,15 @@ class ScoredImages(Generic[C]):
             scale=_SCALES.get(metric, "logit" if metric in METRICS else "identity"),
             weights=adding.weights(sums.sum(0)),
         )
+
+
+def place_of(name: str, known: Sequence[str], score: str) -> int:
+    """The position of a class that has a score."""
+    if name in known:
+        return [*known].index(name)
+    of = f"choose from {', '.join(known)}" if known else "it has no per-class values"
+    msg = f"{score} of {name!r}: unknown class; {of}{did_you_mean(name, known)}"
+    raise ValueError(msg)
 
 
 def metric_label(metric: str) -> str:
@@ -465,11 +489,21 @@ class ScoredParts:
         """Number of images."""
         return len(self.parts)
 
+    @property
+    def title(self) -> str:
+        """The name of the score in a sentence."""
+        return f"mean {self.score.title}"
+
     def of_images(self) -> Floats:
         """Per-image score, (N,)."""
         if self.score.alone is not None:
             return self.score.alone(self.parts)
         return self.score.of_images(self.parts)[:, 0]
+
+    def of_class(self, name: str) -> Floats:
+        """Per-image score of a class or structure, (N,)."""
+        place = place_of(name, self.score.names, self.score.title)
+        return self.score.of_images(self.parts)[:, 1 + place]
 
     def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
         """The score as a statistic over units."""

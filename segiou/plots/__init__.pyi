@@ -14,3 +14,4 @@ from segiou.plots.model_plots import (
     comparison_forest as comparison_forest,
     model_bars as model_bars,
 )
+from segiou.plots.rank_plots import case_boxes as case_boxes, rank_stability as rank_stability

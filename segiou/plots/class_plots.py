@@ -427,14 +427,14 @@ def class_boxes(
     every.sort(key=lambda item: float(np.median(item[1])))
     shown = every[:limit]
     with drawing(ax, title, figsize, height_of(len(shown))) as axes:
-        _draw_boxes(axes, [values for _, values in shown], color)
+        draw_boxes(axes, [values for _, values in shown], color)
         name_rows(axes, [f"{short_name(name, 17)} ({values.size})" for name, values in shown])
         label = f"{metric_label(metric)} per image"
         scale(axes, label, len(shown), len(every), "lowest")
     return axes
 
 
-def _draw_boxes(axes: Axes, columns: list[Floats], color: Any) -> None:
+def draw_boxes(axes: Axes, columns: list[Floats], color: Any) -> None:
     """Draw a horizontal box for each list of values."""
     for place, box in enumerate(require("matplotlib.cbook").boxplot_stats(columns)):
         low, high = box["q1"], box["q3"]
@@ -502,7 +502,7 @@ def distance_boxes(
     is_distance = measure.startswith(("hausdorff", "average_surface_distance"))
     unit = report.surface_plan["unit"] if is_distance else ""
     with drawing(ax, title, figsize, height_of(len(shown))) as axes:
-        _draw_boxes(axes, [values for _, values, _ in shown], color)
+        draw_boxes(axes, [values for _, values, _ in shown], color)
         names = [
             f"{short_name(name, 15)} ({values.size}{f', {lost} without' if lost else ''})"
             for name, values, lost in shown

@@ -12,6 +12,7 @@ from segiou._support.arguments import check_choice, check_path
 from segiou._support.files import write_whole
 from segiou.plots.class_plots import KINDS
 from segiou.plots.model_plots import KINDS as COMPARISON_KINDS
+from segiou.plots.rank_plots import KINDS as RANKING_KINDS
 from segiou.plots.style import report_of, require
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from segiou.analysis.comparison import Comparison
     from segiou.analysis.intervals import Intervals
+    from segiou.analysis.ranking import Ranking
     from segiou.report.report import Report
 
 #: File extensions, with metadata removed so that files are reproducible.
@@ -39,10 +41,12 @@ def plot(source: Any, kind: str, **options: Any) -> Axes:
 
     Parameters
     ----------
-    source : Report, Run, ConfusionMatrix or Comparison
+    source : Report, Run, ConfusionMatrix, Comparison or Ranking
         Source of the scores.
     kind : str
-        For a comparison ``"comparison_forest"`` or ``"model_bars"``; otherwise
+        For a comparison ``"comparison_forest"`` or ``"model_bars"``; for a
+        ranking, or a comparison of three or more models,
+        ``"rank_stability"`` or ``"case_boxes"``; otherwise
         ``"confusion_matrix"``, ``"class_bars"``, ``"accuracy_vs_iou"``,
         ``"boundary_vs_iou"``, ``"prevalence_curve"``,
         ``"image_distribution"``, ``"class_boxes"`` or ``"distance_boxes"``.
@@ -66,9 +70,17 @@ def plot(source: Any, kind: str, **options: Any) -> Axes:
         msg = f"kind {kind!r} is deprecated and will be removed in 0.4; use {new!r}"
         warnings.warn(msg, DeprecationWarning, stacklevel=2)
         kind = new
-    kinds = COMPARISON_KINDS if hasattr(source, "ranking") else KINDS
+    kinds = KINDS
+    if _is_ranking(source):
+        kinds = RANKING_KINDS
+    elif hasattr(source, "ranking"):
+        kinds = COMPARISON_KINDS | (RANKING_KINDS if source.stability else {})
     check_choice("kind", kind, list(kinds))
-    return kinds[kind](source if kinds is COMPARISON_KINDS else report_of(source), **options)
+    return kinds[kind](report_of(source) if kinds is KINDS else source, **options)
+
+
+def _is_ranking(source: Any) -> bool:
+    return hasattr(source, "tau")
 
 
 def save_plots(
@@ -78,9 +90,9 @@ def save_plots(
 
     Parameters
     ----------
-    source : Report, Run, ConfusionMatrix or Comparison
+    source : Report, Run, ConfusionMatrix, Comparison or Ranking
         Source of the scores. A comparison gives the forest plot of each pair of
-        models and their bars.
+        models and their bars, and of three or more models those of the ranking.
     directory : str or path
         Created if missing; existing files are replaced.
     intervals : Intervals, optional
@@ -100,7 +112,9 @@ def save_plots(
     """
     check_path("directory", directory)
     folder = Path(directory).expanduser()
-    if hasattr(source, "ranking"):
+    if _is_ranking(source):
+        figures = _of_ranking(source)
+    elif hasattr(source, "ranking"):
         figures = _of_comparison(source)
     else:
         figures = _of_report(report_of(source), intervals)
@@ -143,3 +157,11 @@ def _of_comparison(comparison: Comparison) -> Figures:
         yield name, COMPARISON_KINDS["comparison_forest"](comparison, pair=index)
     if comparison.pairs[0].classes:
         yield "model_bars", COMPARISON_KINDS["model_bars"](comparison)
+    if comparison.stability is not None:
+        yield from _of_ranking(comparison.stability)
+
+
+def _of_ranking(ranking: Ranking) -> Figures:
+    for kind, draw in RANKING_KINDS.items():
+        if kind == "case_boxes" or ranking.resamples:
+            yield kind, draw(ranking)

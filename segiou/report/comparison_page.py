@@ -14,11 +14,11 @@ from segiou.analysis import comparison_text
 from segiou.measures.registry import measure_of_score
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
+from segiou.report.distance_pictures import box_of
 from segiou.report.image_table import EXAMPLES
 from segiou.report.pictures import Reader
 from segiou.report.report_page import histogram, render_page, write_page
 from segiou.report.wording import (
-    best_note,
     difference_head,
     influences,
     significant_text,
@@ -27,6 +27,7 @@ from segiou.report.wording import (
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
+    from segiou.analysis.ranking import Ranking
     from segiou.runs.run import Run
 
 _BINS = 21
@@ -109,7 +110,8 @@ def render_comparison(
         ],
         "movers": influences(found),
         "difference": difference_head(found, comparison.score_unit),
-        "best_note": best_note(comparison),
+        "ranking": comparison.stability,
+        "boxes": _boxes(comparison.stability),
     }
     return render_page(
         "comparison.html",
@@ -141,6 +143,18 @@ def write_comparison_html(
     Path
     """
     return write_page(path, partial(render_comparison, comparison, run_a, run_b, **options))
+
+
+def _boxes(ranking: Ranking | None) -> dict[str, Any]:
+    """Quartiles, whiskers and outliers of the images of each model, as shares of an axis."""
+    if ranking is None:
+        return {}
+    rows = [np.array(row) for row in ranking.cases]
+    rows = [row[~np.isnan(row)] for row in rows]
+    highest = max((float(row.max()) for row in rows if row.size), default=1.0)
+    reach = _reach([highest]) if ranking.score_unit or highest > 1 else 1.0
+    boxes = zip(ranking.names, rows, strict=True)
+    return {"reach": reach, "of": {name: box_of(row, reach) for name, row in boxes if row.size}}
 
 
 def _reach(values: Iterable[float], least: float = 0.005) -> float:

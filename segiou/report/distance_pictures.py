@@ -69,16 +69,11 @@ def distance_boxes(report: Report) -> dict[str, Any]:
     longest = max(float(values[-1]) for values, _ in of_cases.values()) or 1.0
     boxes = []
     for name, (values, lost) in of_cases.items():
-        low, middle, high = np.percentile(values, [25, 50, 75])
-        reach = 1.5 * (high - low)
-        far = (values < low - reach) | (values > high + reach)
-        ends = np.array([low, middle, high, values[~far][0], values[~far][-1]])
         boxes.append(
             {
                 "name": name,
-                "ends": (ends / longest).tolist(),
-                "beyond": (values[far] / longest).tolist(),
-                "text": f"median {middle:.2f}",
+                **box_of(values, longest),
+                "text": f"median {np.median(values):.2f}",
                 "cases": f"{plural(values.size, 'case')}{f', {lost} without' if lost else ''}",
             }
         )
@@ -89,3 +84,11 @@ def distance_boxes(report: Report) -> dict[str, Any]:
         "boxes_of": ", ".join(filter(None, (f"HD{measure[10:]}", unit))),
         "longest": f"{longest:.4g} {unit}".strip(),
     }
+
+
+def box_of(values: Floats, reach: float) -> dict[str, Any]:
+    """Quartiles, ends of the whiskers and outliers of values, as fractions of the reach."""
+    low, middle, high = np.percentile(values, [25, 50, 75])
+    far = (values < low - 1.5 * (high - low)) | (values > high + 1.5 * (high - low))
+    ends = np.array([low, middle, high, values[~far].min(), values[~far].max()])
+    return {"ends": (ends / reach).tolist(), "beyond": (values[far] / reach).tolist()}

@@ -27,7 +27,6 @@ from segiou.analysis import comparison_text
 from segiou.analysis.units import plural_of
 from segiou.report.terminal import TIE, Column, console_of, facts, head, say, show, text_of, tone_of
 from segiou.report.wording import (
-    best_note,
     cell,
     difference_cells,
     difference_head,
@@ -39,6 +38,7 @@ from segiou.report.wording import (
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison, PairComparison
     from segiou.analysis.imbalance import ClassBalance, Imbalance
+    from segiou.analysis.ranking import Ranking
     from segiou.analysis.steps import NextStep
     from segiou.labels.label_set import LabelSet
     from segiou.measures.listing import ListedMeasure
@@ -261,9 +261,8 @@ def render_measures(found: Sequence[ListedMeasure], width: int, *, color: bool) 
 def render_comparison(found: Comparison, width: int, *, color: bool) -> str:
     """Render verdicts, evidence, classes, images and the method of a comparison."""
     console = console_of(width, color=color)
-    if len(found.names) > 2:
-        head(console, "Ranking")
-        show(console, _ranking_columns(found), notes=[best_note(found)])
+    if found.stability is not None:
+        _say_ranking(console, found.stability)
     method: dict[str, None] = {}
     for pair in found.pairs:
         _say_pair(console, found, pair)
@@ -310,14 +309,25 @@ def _say_details(console: Console, found: Comparison, pair: PairComparison) -> N
         show(console, _image_columns(found, pair))
 
 
-def _ranking_columns(found: Comparison) -> list[Column]:
-    rows, unit = found.ranking, found.score_unit
-    return [
+def render_ranking(found: Ranking, width: int, *, color: bool) -> str:
+    """Render a ranking and its stability."""
+    console = console_of(width, color=color)
+    _say_ranking(console, found)
+    return text_of(console)
+
+
+def _say_ranking(console: Console, found: Ranking) -> None:
+    rows, unit = found.models, found.score_unit
+    columns = [
+        Column("rank", [f"{row.rank:g}" for row in rows], 7),
         Column("model", [printable(row.name) for row in rows], 9, is_text=True),
-        Column(found.pairs[0].overall.name, [shown(row.value, unit) for row in rows], 8),
-        Column("interval", [shown_range(row.low, row.high, unit) for row in rows], 7),
+        Column(found.value_name, [shown(row.value, unit) for row in rows], 8),
+        Column("interval", [shown_range(row.low, row.high, unit) for row in rows], 4),
         Column("P(best)", [cell(row.best) for row in rows], 6),
+        Column(found.sets_name, [row.possible_ranks for row in rows], 5),
     ]
+    head(console, "Ranking")
+    show(console, columns, notes=found.sentences())
 
 
 def _pair_columns(found: Comparison, pair: PairComparison) -> list[Column]:

@@ -17,7 +17,6 @@ from segiou.metrics.ratio import ratio
 from segiou.report.measured import measured_tables
 from segiou.report.wording import (
     accuracy_text,
-    best_note,
     cell,
     counts_text,
     difference_cells,
@@ -185,15 +184,19 @@ def render_comparison_notebook(comparison: Comparison) -> str:
 
 
 def _ranking(found: Comparison) -> str:
-    if len(found.names) == 2:
+    ranking = found.stability
+    if ranking is None:
         return ""
     rows = [
-        (escape(model.name), escape(shown(model.value, found.score_unit)), _percent(model.best))
-        for model in found.ranking
+        (
+            *(f"{model.rank:g}", escape(model.name)),
+            escape(shown(model.value, ranking.score_unit)),
+            *(_percent(model.best), model.possible_ranks),
+        )
+        for model in ranking.models
     ]
-    listed = table(("model", found.pairs[0].overall.name, "P(best)"), rows)
-    note = f'<div style="{MUTED}">{escape(best_note(found))}</div>'
-    return section("Ranking", listed + note, shown=True)
+    heads = ("rank", "model", ranking.value_name, "P(best)", ranking.sets_name)
+    return section("Ranking", table(heads, rows) + sentence_list(ranking.sentences()), shown=True)
 
 
 def _pair(found: Comparison, pair: PairComparison) -> str:

@@ -89,13 +89,6 @@ def significant_text(found: Comparison, pair: PairComparison) -> str:
     return f"significant: {f'{number} of {len(pair.classes)}' if number else 'none'}"
 
 
-def best_note(found: Comparison) -> str:
-    """Explain the column P(best) of a ranking."""
-    return (
-        f"P(best): share of {count(found.resamples or 0)} resamples in which the model ranks first."
-    )
-
-
 def influences(pair: PairComparison) -> list[tuple[InfluentialImage, str]]:
     """The most influential images, and the model that each favours."""
     sides = ((pair.favours_b, pair.b), (pair.favours_a, pair.a))
@@ -227,10 +220,16 @@ def with_short_names(comparison: Comparison) -> Comparison:
     if len({*short}) < len(short) or not all(short):
         return comparison
     names = dict(zip(comparison.names, short, strict=True))
+    ranking = tuple(replace(r, name=names[r.name]) for r in comparison.ranking)
+    stability = comparison.stability
+    if stability is not None:
+        rival = names.get(stability.rival, "")
+        stability = replace(stability, names=tuple(short), models=ranking, rival=rival)
     return replace(
         comparison,
         names=tuple(short),
-        ranking=tuple(replace(r, name=names[r.name]) for r in comparison.ranking),
+        ranking=ranking,
+        stability=stability,
         pairs=tuple(replace(p, a=names[p.a], b=names[p.b]) for p in comparison.pairs),
     )
 

@@ -21,6 +21,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 NAMES = ("road", "car", "pole")
+RANKS = {"rank_stability", "case_boxes"}
 TRUTH = np.random.default_rng(0).choice(3, (12, 8, 8), p=[0.7, 0.25, 0.05])
 
 
@@ -238,6 +239,41 @@ def test_saved_files_are_the_same_every_time(tmp_path, run):
     first, second = (plots.save_plots(run.total(), tmp_path / n, dpi=40) for n in ("a", "b"))
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes(), one.name
+
+
+@pytest.fixture(scope="module")
+def ranking(run):
+    runs = {"old": run, "new": scored(0.1), "perfect": scored(0.0)}
+    return segiou.rank(runs, draws=100, groups="none")
+
+
+def test_ranks_are_drawn_in_their_order(ranking):
+    ax = drawn_without_complaint(ranking.plot())
+    assert row_names(ax) == ["perfect", "new", "old"]
+    dots = [part for part in ax.collections if hasattr(part, "get_sizes")]
+    assert ax.get_xlim() == (0.5, 3.5)
+    assert np.ptp([part.get_sizes().sum() for part in dots]) < 1e-9  # all resamples of each
+
+
+def test_boxes_of_a_ranking_are_those_of_the_images(ranking):
+    ax = drawn_without_complaint(ranking.plot("case_boxes"))
+    assert row_names(ax) == ["perfect", "new", "old"]
+    assert ax.get_xlabel() == "mean IoU per image"
+
+
+def test_a_comparison_of_three_draws_its_ranking(tmp_path, run, comparison, ranking):
+    options = {"resamples": 50, "permutations": 50}
+    three = compare(run, scored(0.1), scored(0.0), **options)
+    assert len(row_names(three.plot("rank_stability"))) == 3
+    names = {path.stem for path in plots.save_plots(three, tmp_path, dpi=40)}
+    assert names == {*(f"comparison_{i}" for i in (1, 2, 3)), "model_bars", *RANKS}
+    assert {path.stem for path in plots.save_plots(ranking, tmp_path, dpi=40)} == RANKS
+    with pytest.raises(ValueError, match="compare three"):
+        plots.rank_stability(comparison)
+    with pytest.raises(ValueError, match="draws"):
+        plots.rank_stability(segiou.rank([run, scored(0.1)], draws=0))
+    with pytest.raises(TypeError, match=r"segiou\.rank"):
+        plots.case_boxes(run)
 
 
 def test_comparisons_are_saved(tmp_path, comparison):

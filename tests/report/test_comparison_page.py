@@ -56,6 +56,12 @@ def test_three_models_are_ranked(runs, found):
         "i> vs small",
         "perfect vs i>",
     ]
+    # A box of the images and a row of dots for each model.
+    ranking = page[page.index('id="ranking"') : page.index('id="classes"')]
+    assert ranking.count('class="box"') == 3
+    assert ranking.count("rank 1: ") == 3
+    for sentence in three.stability.sentences():
+        assert sentence[:20].split("(")[0] in unescape(ranking)
     assert "Ranking" not in render_comparison(found, *runs)
 
 

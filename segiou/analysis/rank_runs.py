@@ -1,0 +1,369 @@
+"""Rank runs by any score, by three schemes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from segiou._support.arguments import check_choice, check_integer, check_number, read_several
+from segiou.analysis.bootstrapping import batches, resampled, times_drawn
+from segiou.analysis.case_ranks import (
+    Missing,
+    Scheme,
+    Ties,
+    beaten,
+    check_ranking,
+    medians,
+    prepared_cases,
+    ranks_of,
+    signed_rank_tests,
+)
+from segiou.analysis.dependence import BlockLength, design_of
+from segiou.analysis.intervals import check_method, of_design
+from segiou.analysis.leave_one_out import jackknife
+from segiou.analysis.paired_runs import check_runs, names_of, same_images, scored_runs
+from segiou.analysis.ranking import Contest, Ranking, one_sided, placed
+from segiou.analysis.statistics import Statistic, place_of
+from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
+from segiou.metrics.protocols import Protocol
+from segiou.metrics.ratio import Floats, ratio
+
+_AGGREGATES = ("D", "I", "C", "median")
+
+
+def rank(
+    runs: Sequence[HasRunCounts] | Mapping[str, HasRunCounts],
+    *,
+    by: Metric | Sequence[Metric] = "mean_iou",
+    scheme: Scheme = "aggregate-then-rank",
+    aggregate: str | None = None,
+    missing: Missing | None = None,
+    ties: Ties = "min",
+    alpha: float = 0.05,
+    protocol: Protocol | str | None = None,
+    groups: Groups | None = None,
+    blocks: BlockLength | None = None,
+    draws: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+    names: Sequence[str] | None = None,
+) -> Ranking:
+    """Rank models, and estimate how stable the ranking is.
+
+    Parameters
+    ----------
+    runs : sequence of Run, or mapping of str to Run
+        Two or more runs on the same images.
+    by : str, callable or sequence of them
+        A score as for :func:`compare`, or of a class or structure, such as
+        ``"dice:liver"``. By several scores, models are ranked by the mean of
+        their ranks by each.
+    scheme : str
+        ``"aggregate-then-rank"`` ranks the scores of the data set.
+        ``"rank-then-aggregate"`` ranks the models on each image, then the means
+        of these ranks. ``"test-then-rank"`` counts the other models that a model
+        is significantly better than on the images
+        (:func:`segiou.analysis.rank_cases`).
+    aggregate : {"D", "I", "C", "median"}, optional
+        How images are aggregated: as for :func:`compare`, or ``"I"`` (means)
+        and ``"median"`` of their scores or ranks.
+    missing : "error", "drop" or float, optional
+        What to do with images that lack a finite score of some model: raise an
+        error (the default), leave them out for this model, or replace them by
+        a score. In ``"rank-then-aggregate"`` they rank last. Runs may lack
+        images if this is set, or ranks are aggregated.
+    ties : {"min", "max", "average"}
+        Rank of equal values: the best, the worst, or the mean of their places.
+    alpha : float
+        Significance level of ``"test-then-rank"``.
+    protocol, groups, blocks, names
+        See :func:`compare`.
+    draws : int
+        Number of resamples of images (or groups); 0 for none.
+    seed : int
+        Seed of the random numbers.
+    level : float
+        Level of intervals and of the confidence sets of ranks.
+
+    Returns
+    -------
+    Ranking
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the runs cannot be ranked, a score is missing, or the stability of a
+        ranking by medians is asked for.
+
+    References
+    ----------
+    Schemes: M. Wiesenfarth et al., Sci. Rep. 11, 2369 (2021). Confidence sets,
+    here with Holm's adjustment of one-sided tests of all ordered pairs:
+    M. Mogstad et al., Rev. Econ. Stud. 91 (2024), 476-518. Probability of a
+    false claim: E. Christodoulou et al., arXiv 2505.04720 (2025).
+
+    Examples
+    --------
+    >>> from segiou import score
+    >>> truths = [[0, 0, 1, 1], [0, 1, 1, 1], [0, 0, 0, 1], [0, 1, 0, 1]]
+    >>> worse = [[0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 1]]
+    >>> truths, worse = ([[image] for image in images] for images in (truths, worse))
+    >>> runs = {"old": score(truths, worse, labels=2), "new": score(truths, truths, labels=2)}
+    >>> found = rank(runs, scheme="rank-then-aggregate")
+    >>> [(model.name, model.value, model.rank) for model in found.models]
+    [('new', 1.0, 1.0), ('old', 2.0, 2.0)]
+    """
+    check_integer("draws", draws, 0)
+    check_integer("seed", seed, 0)
+    check_method("jackknife", level)
+    check_number("alpha", alpha, 0, 1)
+    check_ranking(scheme, ties, missing)
+    aggregate = _checked_aggregate(scheme, aggregate, draws)
+    if isinstance(runs, Mapping):
+        names, runs = [*runs] if names is None else names, [*runs.values()]
+    runs = check_runs("rank", read_several("runs", runs, "a sequence of runs"))
+    if len(runs) < 2:
+        msg = f"rank expects at least two runs, got {len(runs)}"
+        raise ValueError(msg)
+    each = names_of(runs, names)
+    scores = [by] if isinstance(by, str) or callable(by) else read_several("by", by, "scores")
+    if not scores:
+        msg = "by must name at least one score"
+        raise ValueError(msg)
+    in_cases = scheme != "aggregate-then-rank" or aggregate in ("I", "median")
+    if missing is not None and not in_cases:
+        msg = "missing= applies to scores of images; pass aggregate='I' or drop it"
+        raise ValueError(msg)
+    partial = in_cases and (scheme == "rank-then-aggregate" or missing not in (None, "error"))
+    scored = [_Scored.of(runs, each, score, protocol, partial=partial) for score in scores]
+    design = design_of(scored[0].rows(), groups, blocks)
+    setup = _Setup(scheme, aggregate, missing, ties, alpha, design.units, draws, seed, level)
+    contests = [setup.contest(one, in_cases=in_cases) for one in scored]
+    contest, name = contests[0], scored[0].label
+    if len(scored) > 1:
+        contest = _combined(contests, ties)
+    if scheme == "test-then-rank":
+        name = "models beaten"
+    if scheme == "rank-then-aggregate" or len(scored) > 1:
+        name = "median rank" if aggregate == "median" else "mean rank"
+    is_rank = name.endswith("rank")
+    return Ranking(
+        by=tuple(one.name for one in scored),
+        scheme=scheme,
+        aggregate=aggregate or "",
+        value_name=name,
+        names=each,
+        images=len(design.images),
+        level=level,
+        method="jackknife",
+        seed=seed if draws else None,
+        better=contest.better,
+        score_unit="ranks" if is_rank else scored[0].unit if name == scored[0].label else "",
+        score_ranks=tuple(
+            tuple(ranks_of(one.values, one.better, ties).tolist()) for one in contests
+        )
+        if len(scored) > 1
+        else (),
+        cases=tuple(map(tuple, scored[0].cases.tolist())),
+        case_name=scored[0].label,
+        case_unit=scored[0].unit,
+        **placed(each, contest, ties, level),
+        **of_design(design, blocks),
+    )
+
+
+def _checked_aggregate(scheme: str, aggregate: str | None, draws: int) -> str | None:
+    """How images are aggregated, or an error for what a scheme cannot do."""
+    if aggregate is None:
+        return "I" if scheme == "rank-then-aggregate" else None
+    fits = {"rank-then-aggregate": ("I", "median"), "test-then-rank": ()}
+    check_choice("aggregate", aggregate, _AGGREGATES)
+    if aggregate not in fits.get(scheme, _AGGREGATES):
+        msg = f"aggregate={aggregate!r} does not apply to {scheme}; drop it"
+        raise ValueError(msg)
+    if aggregate == "median" and draws:
+        msg = (
+            "the bootstrap cannot tell how stable a ranking by medians is: the median of a "
+            "resample is always one of a few central scores, so ranks change in jumps or never; "
+            "pass draws=0 to rank medians without stability, or aggregate='I' for means"
+        )
+        raise ValueError(msg)
+    return aggregate
+
+
+class _Rows(NamedTuple):
+    """Per-image scores of a run, as the search for dependent images sees them."""
+
+    ids: tuple[str, ...]
+    values: Floats
+
+    @property
+    def num_images(self) -> int:
+        return len(self.values)
+
+    def of_images(self) -> Floats:
+        return self.values
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """A score of all models: of each image, and of the data set."""
+
+    name: str
+    label: str
+    part: str
+    better: str
+    unit: str
+    ids: tuple[str, ...]
+    cases: Floats
+    """(M, N); NaN where an image or a finite score is missing."""
+    images: list[Any]
+    """Of each run."""
+
+    @classmethod
+    def of(
+        cls,
+        runs: Sequence[HasRunCounts],
+        names: Sequence[str],
+        by: Metric,
+        protocol: Protocol | str | None,
+        *,
+        partial: bool,
+    ) -> _Scored:
+        metric, _, part = by.partition(":") if isinstance(by, str) else (by, "", "")
+        pixels = same_images(runs, names, protocol, metric, partial=partial)
+        images = scored_runs(runs, names, pixels)
+        known = dict.fromkeys(id for one in images for id in one.ids)
+        place = {id: i for i, id in enumerate(known)}
+        cases = np.full((len(runs), len(place)), np.nan)
+        for row, one in zip(cases, images, strict=True):
+            row[[place[id] for id in one.ids]] = one.of_class(part) if part else one.of_images()
+        cases[np.isinf(cases)] = np.nan
+        if np.isnan(cases).all():
+            msg = f"no image has a score {by!r}, so nothing can be ranked"
+            raise ValueError(msg)
+        score = getattr(images[0], "score", None)
+        name = by if isinstance(by, str) else getattr(by, "__name__", "score")
+        title = images[0].title
+        return cls(
+            name,
+            f"{title.removeprefix('mean ')} of {part}" if part else title,
+            part,
+            score.better if score else "higher",
+            score.unit if score else "",
+            tuple(known),
+            cases,
+            images,
+        )
+
+    def rows(self) -> list[Any]:
+        return [_Rows(self.ids, row) for row in self.cases]
+
+
+class _Setup(NamedTuple):
+    """How models are ranked."""
+
+    scheme: str
+    aggregate: str | None
+    missing: Missing | None
+    ties: str
+    alpha: float
+    units: Units
+    draws: int
+    seed: int
+    level: float
+
+    def contest(self, scored: _Scored, *, in_cases: bool) -> Contest:
+        """Values of the models by one score."""
+        if not in_cases:
+            aggregate: Any = self.aggregate
+            whole = [one.over(self.units, aggregate) for one in scored.images]
+            column = 1 + place_of(scored.part, whole[0].names[1:], "score") if scored.part else 0
+            return self.of_statistics(whole, column)
+        # Images without a score of any model, such as those without the class, are not cases.
+        kept = ~np.isnan(scored.cases).all(0)
+        cases = np.full(scored.cases.shape, np.nan)
+        cases[:, kept] = prepared_cases(
+            scored.cases[:, kept], self.scheme, scored.better, self.ties, self.missing
+        )
+        if self.aggregate == "median":
+            unknown = np.full((len(cases), len(cases)), np.nan)
+            return Contest(medians(cases), self.better(scored), unknown[:, :2], unknown, None)
+        means = [_case_mean(row, self.units, scored, self.better(scored)) for row in cases]
+        if self.scheme == "test-then-rank":
+            return self.tests(cases, scored.better, means)
+        return self.of_statistics(means)
+
+    def better(self, scored: _Scored) -> str:
+        """Which values are better."""
+        return "lower" if self.scheme == "rank-then-aggregate" else scored.better
+
+    def of_statistics(self, statistics: list[Statistic], column: int = 0) -> Contest:
+        """Values, intervals and tests of smooth scores."""
+        limits = [jackknife(one, level=self.level) for one in statistics]
+        drawn = None
+        if self.draws and not self.units.too_few:
+            values = resampled(statistics, self.draws, self.seed)
+            drawn = np.stack([one[:, column] for one in values], axis=1)
+        pairs = {
+            (i, j): jackknife(statistics[j], statistics[i], level=self.level)
+            for i, j in combinations(range(len(statistics)), 2)
+        }
+        return Contest(
+            np.array([one.values[column] for one in limits]),
+            statistics[0].better,
+            np.array([(one.low[column], one.high[column]) for one in limits]),
+            one_sided(pairs, statistics[0], column),
+            drawn,
+        )
+
+    def tests(self, cases: Floats, better: str, means: list[Statistic]) -> Contest:
+        """Shares of the other models that are beaten, on images and on resamples."""
+        p = signed_rank_tests(cases, better)
+        drawn = None
+        if self.draws and not self.units.too_few:
+            rng, number = np.random.default_rng(self.seed), len(self.units)
+            parts = []
+            for size in batches(self.draws, cases.shape[1], 0):
+                times = times_drawn(rng.integers(0, number, (size, number)), number)
+                found = signed_rank_tests(cases, better, times[:, self.units.index])
+                parts.append(beaten(found, self.alpha))
+            drawn = np.concatenate(parts)
+        # The tests take images as independent, so they give sets of ranks for images only.
+        sets = p[0] if self.units.kind == "image" else np.full(p[0].shape, np.nan)
+        nowhere = np.full((len(cases), 2), np.nan)
+        claims = self._replace(draws=0).of_statistics(means).p
+        return Contest(beaten(p, self.alpha)[0], "higher", nowhere, sets, drawn, claims)
+
+
+def _case_mean(row: Floats, units: Units, scored: _Scored, better: str) -> Statistic:
+    """The mean over images as a statistic over units."""
+    table = units.sums(np.stack([np.nan_to_num(row), ~np.isnan(row)], 1))
+    defined = row[~np.isnan(row)]
+    is_share = not scored.unit and bool(((defined >= 0) & (defined <= 1)).all())
+    return Statistic(
+        metric=scored.name,
+        aggregate="I",
+        protocol="",
+        names=(scored.label,),
+        units=units,
+        sums=table,
+        evaluate=lambda sums: ratio(sums[..., :1], sums[..., 1:]),
+        seen=np.array([(table[:, 1] > 0).sum()]),
+        scale="logit" if is_share else "identity",
+        better=better,
+        score_unit=scored.unit,
+    )
+
+
+def _combined(contests: Sequence[Contest], ties: str) -> Contest:
+    """Means of the ranks by several scores; their resamples are the same."""
+    values = np.mean([ranks_of(one.values, one.better, ties) for one in contests], 0)
+    drawn = [ranks_of(one.drawn, one.better, ties) for one in contests if one.drawn is not None]
+    unknown = np.full((len(values), len(values)), np.nan)
+    together = np.mean(drawn, 0) if drawn else None
+    return Contest(values, "lower", unknown[:, :2], unknown, together)

@@ -1,0 +1,304 @@
+"""Models in order, and how stable their ranks are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from segiou._support import text
+from segiou._support.arguments import check_integer
+from segiou._support.optional import Drawable
+from segiou._support.text import Json
+from segiou.analysis.case_ranks import ranks_of
+from segiou.analysis.dependence import Caution, Dependence
+from segiou.analysis.intervals import Method, OverUnits
+from segiou.analysis.leave_one_out import Limits
+from segiou.analysis.significance import holm_adjust
+from segiou.analysis.statistics import Statistic
+from segiou.metrics.ratio import Floats, ratio
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRank:
+    """A model's rank among several.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+    low, high : float
+        Interval of the value. Intervals of two models may overlap
+        although their difference is significant, because they share images.
+    best : float
+        Share of the resamples in which the model ranks first; ties are split
+        evenly.
+    rank : float
+    rank_low, rank_high : int or None
+        Simultaneous confidence set of the ranks of all models.
+    shares : tuple of float
+        Share of the resamples in which the model has rank 1, 2, ….
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    best: float
+    rank: float = math.nan
+    rank_low: int | None = None
+    rank_high: int | None = None
+    shares: tuple[float, ...] = ()
+
+    @property
+    def possible_ranks(self) -> str:
+        """The confidence set of the rank in words."""
+        if self.rank_low is None or self.rank_low == self.rank_high:
+            return "–" if self.rank_low is None else f"{self.rank_low}"
+        return f"{self.rank_low} to {self.rank_high}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking(OverUnits, Drawable):
+    """Models in order, with the stability of their ranks.
+
+    Attributes
+    ----------
+    by : tuple of str
+        The scores.
+    scheme : str
+    aggregate : str
+        How images are aggregated; empty if tests are counted.
+    value_name : str
+        What the models are ranked by, such as ``"mean IoU"`` or ``"mean rank"``.
+    names : tuple of str
+        Names of the models, in the given order.
+    models : tuple of ModelRank
+        Best first.
+    images, units : int
+        Numbers of images, and of the units that were resampled.
+    unit : {"image", "group", "sequence", "batch"}
+    level : float
+    method : {"jackknife", "percentile", "bca"}
+        Method of the intervals.
+    resamples, seed : int or None
+        None if nothing was resampled.
+    tau : float
+        Mean of Kendall's τ between the ranking and those of the resamples.
+    tau_quartiles : tuple of float
+        First and third quartile of τ.
+    false_claim : float
+        Probability that the claim "the first model is best" is false: P(first
+        ≤ rival) with a flat prior, for the rival that it is largest for.
+    rival : str
+    better : {"higher", "lower"}
+        Which values are better.
+    score_unit : str
+        Unit of the values, such as ``"mm"``; empty for a ratio.
+    score_ranks : tuple of tuple of float
+        If models are ranked by several scores: the ranks by each, in the order
+        of ``by`` and ``names``.
+    cases : tuple of tuple of float
+        Per-image values of the first score, in the order of ``names``.
+    case_name, case_unit : str
+        Their name and unit.
+    dependence, block_length, independence, limit
+        As for :class:`Comparison`.
+    """
+
+    _plot_kind = "rank_stability"
+
+    by: tuple[str, ...]
+    scheme: str
+    aggregate: str
+    value_name: str
+    names: tuple[str, ...]
+    models: tuple[ModelRank, ...]
+    images: int
+    unit: str
+    units: int
+    level: float
+    method: Method
+    resamples: int | None
+    seed: int | None
+    tau: float
+    tau_quartiles: tuple[float, float]
+    false_claim: float
+    rival: str
+    better: str
+    score_unit: str
+    score_ranks: tuple[tuple[float, ...], ...] = ()
+    cases: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
+    case_name: str = ""
+    case_unit: str = ""
+    dependence: Dependence | None = None
+    block_length: float | None = None
+    independence: str = ""
+    limit: Caution | None = None
+
+    @property
+    def sets_name(self) -> str:
+        """Header of a column of confidence sets."""
+        return f"ranks ({100 * self.level:g} %)"
+
+    def sentences(self) -> list[str]:
+        """Return the stability of the ranking as sentences."""
+        return [*_sentences(self)]
+
+    def to_text(self, width: int = 100, *, color: bool = False) -> str:
+        """Render for a terminal.
+
+        Parameters
+        ----------
+        width : int
+            Columns to fill; narrow tables have fewer columns.
+        color : bool
+            Whether to use ANSI colours.
+
+        Returns
+        -------
+        str
+        """
+        from segiou.report.findings_text import render_ranking
+
+        return render_ranking(self, check_integer("width", width, 1), color=color)
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values, unrounded; None where undefined. Without the cases."""
+        found: dict[str, Any] = text.plain(replace(self, cases=(), limit=None))
+        del found["limit"], found["cases"]
+        found["dependence"] = None if self.dependence is None else self.dependence.to_dict()
+        return found | {"sentences": self.sentences()}
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def _sentences(found: Ranking) -> Iterator[str]:
+    first = [model.name for model in found.models if model.rank == found.models[0].rank]
+    lead = text.listed(first)
+    if found.resamples:
+        draws = f"{text.count(found.resamples)} resamples of {found.units_text}"
+        yield f"P(best): share of {draws} in which the model ranks first."
+        if not math.isnan(found.tau):
+            low, high = found.tau_quartiles
+            yield (
+                f"Stability: Kendall's τ between this ranking and those of the resamples is "
+                f"{found.tau:.2f} on average (quartiles {low:.2f} and {high:.2f})."
+            )
+    if found.models[0].rank_low is not None:
+        sets = text.capital(found.sets_name)
+        yield f"{sets}: ranks that the images cannot rule out, for all models together."
+    if not math.isnan(found.false_claim):
+        least = "at least " if len(found.names) > 2 else ""
+        claim = f"The claim that {lead} is best" if len(first) == 1 else "A claim of one best model"
+        yield (
+            f"{claim} is false with probability {least}{text.percent(found.false_claim)} "
+            f"(rival: {found.rival})."
+        )
+
+
+class Contest(NamedTuple):
+    """Values of models and their uncertainty."""
+
+    values: Floats
+    """(M,)"""
+    better: str
+    limits: Floats
+    """Intervals of the values, (M, 2)."""
+    p: Floats
+    """One-sided p that a model is better than another, (M, M); NaN where unknown."""
+    drawn: Floats | None
+    """Values of the resamples, (B, M)."""
+    claims: Floats | None = None
+    """Posterior probabilities that a model is not better than another; by default p."""
+
+
+def one_sided(pairs: Mapping[tuple[int, int], Limits], score: Statistic, column: int = 0) -> Floats:
+    """One-sided p of each model against each other, from differences of pairs (second − first)."""
+    from scipy.special import stdtr  # type: ignore[import-untyped, unused-ignore]
+
+    number = 1 + max(j for _, j in pairs)
+    found = np.full((number, number), np.nan)
+    for (i, j), limits in pairs.items():
+        error, freedom = limits.standard_error[column], limits.freedom[column]
+        if math.isnan(freedom):  # of a bootstrap
+            freedom = len(score.units) - 1.0
+        ahead = limits.values[column] * (1 if score.better == "higher" else -1)
+        for winner, loser, delta in ((j, i, ahead), (i, j, -ahead)):
+            if error > 0 and not math.isnan(delta):
+                found[winner, loser] = stdtr(freedom, -delta / error)
+            elif error == 0:  # equal on every image, or by the same amount
+                found[winner, loser] = float(delta <= 0)
+    return found
+
+
+def placed(
+    names: Sequence[str], contest: Contest, ties: str = "min", level: float = 0.95
+) -> dict[str, Any]:
+    """Models in order, the stability of their ranks, and the probability of a false claim."""
+    ranks = ranks_of(contest.values, contest.better, ties)
+    number, drawn = len(names), np.empty((0, len(names)))
+    if contest.drawn is not None:
+        drawn = contest.drawn[~np.isnan(contest.drawn).all(1)]
+    drawn_ranks = ranks_of(drawn, contest.better, ties)
+    first = ranks_of(drawn, contest.better) == 1
+    best = ratio((first / np.maximum(first.sum(1, keepdims=True), 1)).sum(0), len(first))
+    lowest, highest = _rank_sets(contest.p, level)
+    places = np.arange(1, number + 1)[:, None, None]
+    # A rank between two places counts half for each.
+    at = ((np.floor(drawn_ranks) == places) | (np.ceil(drawn_ranks) == places)).astype(float)
+    whole = np.floor(drawn_ranks) == np.ceil(drawn_ranks)
+    shares = (at * np.where(whole, 1.0, 0.5)).sum(1).T / max(len(drawn), 1)
+    columns = (contest.values, *contest.limits.T, best)
+    # One object for NaN, so that equal rankings compare equal.
+    rows = [[float(x) if x == x else math.nan for x in row] for row in zip(*columns, strict=True)]
+    models = [
+        ModelRank(
+            name,
+            value,
+            low,
+            high,
+            share,
+            float(ranks[i]),
+            lowest[i],
+            highest[i],
+            tuple(shares[i].tolist()) if len(drawn) else (),
+        )
+        for i, (name, (value, low, high, share)) in enumerate(zip(names, rows, strict=True))
+    ]
+    order = sorted(range(number), key=lambda i: (math.isnan(models[i].value), ranks[i]))
+    taus = kendall_tau(ranks, drawn_ranks)
+    taus = taus[~np.isnan(taus)]
+    quartiles = np.quantile(taus, (0.25, 0.75)).tolist() if len(taus) else (math.nan, math.nan)
+    claims = (contest.p if contest.claims is None else contest.claims)[order[0]]
+    known = not np.isnan(claims).all()
+    return {
+        "models": tuple(models[i] for i in order),
+        "resamples": len(contest.drawn) if contest.drawn is not None else None,
+        "tau": float(taus.mean()) if len(taus) else math.nan,
+        "tau_quartiles": tuple(quartiles),
+        "false_claim": float(np.nanmax(claims)) if known else math.nan,
+        "rival": names[int(np.nanargmax(claims))] if known else "",
+    }
+
+
+def _rank_sets(p: Floats, level: float) -> tuple[list[int | None], list[int | None]]:
+    """Least and largest rank of each model: those that beat it, and those that it beats."""
+    number = len(p)
+    pairs = ~np.eye(number, dtype=bool)
+    if np.isnan(p[pairs]).any():
+        return [None] * number, [None] * number
+    beats = np.zeros(p.shape, bool)
+    beats[pairs] = holm_adjust(p[pairs]) <= 1 - level
+    return (1 + beats.sum(0)).tolist(), (number - beats.sum(1)).tolist()
+
+
+def kendall_tau(ranks: Floats, drawn: Floats) -> Floats:
+    """Kendall's τ-b between ranks (M,) and each row of others (B, M); NaN if one is all ties."""
+    i, j = np.triu_indices(len(ranks), 1)
+    own, others = np.sign(ranks[i] - ranks[j]), np.sign(drawn[:, i] - drawn[:, j])
+    return ratio(others @ own, np.sqrt((own != 0).sum() * (others != 0).sum(1)))

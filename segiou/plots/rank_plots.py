@@ -1,0 +1,148 @@
+"""Plots of rankings: ranks of the resamples, and scores of the images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from segiou._support.arguments import refuse_kind
+from segiou.plots.class_plots import draw_boxes, height_of
+from segiou.plots.style import IOU, MUTED, Size, drawing, in_percent, name_rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from segiou.analysis.ranking import Ranking
+
+#: Diameter of the dot of a rank that all resamples have, in points.
+_WHOLE = 18
+
+
+def rank_stability(
+    ranking: Any,
+    *,
+    color: Any = IOU,
+    title: str | None = None,
+    figsize: Size = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the share of the resamples in which each model has each rank.
+
+    Parameters
+    ----------
+    ranking : Ranking or Comparison
+        With resamples; a comparison of three or more models.
+    color : color, optional
+        Colour of the dots.
+    title : str, optional
+        Title above the plot.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : Axes, optional
+        Axes to draw into; new ones by default.
+
+    Returns
+    -------
+    Axes
+        The area of a dot is the share; a cross marks the rank on all images, and
+        a line the simultaneous confidence set.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError
+        If the argument is not a ranking.
+    ValueError
+        If nothing was resampled.
+    """
+    found = _ranking_of(ranking)
+    if not found.resamples:
+        msg = "the ranking has no resamples to draw; rank with draws=1000"
+        raise ValueError(msg)
+    number = len(found.models)
+    with drawing(ax, title, figsize, height_of(number) + 0.2) as axes:
+        for place, model in enumerate(found.models):
+            if model.rank_low is not None:
+                axes.hlines(place, model.rank_low, model.rank_high or 0, color=MUTED, linewidth=1.2)
+            shares = np.array(model.shares)
+            at = np.flatnonzero(shares)
+            sizes = _WHOLE**2 * shares[at]
+            axes.scatter(at + 1, np.full(len(at), place), sizes, color=color, zorder=3)
+            axes.plot([model.rank], [place], "x", color="black", markersize=4, zorder=4)
+        name_rows(axes, [model.name for model in found.models])
+        axes.set_xlim(0.5, number + 0.5)
+        axes.set_xticks(range(1, number + 1))
+        axes.set_xlabel(f"rank in {found.resamples} resamples")
+    return axes
+
+
+def case_boxes(
+    ranking: Any,
+    *,
+    color: Any = IOU,
+    title: str | None = None,
+    figsize: Size = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the distribution of the score over images, the first model on top.
+
+    Parameters
+    ----------
+    ranking : Ranking or Comparison
+        A ranking, or a comparison of three or more models.
+    color : color, optional
+        Colour of the boxes.
+    title : str, optional
+        Title above the plot.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : Axes, optional
+        Axes to draw into; new ones by default.
+
+    Returns
+    -------
+    Axes
+        Boxes as in :func:`class_boxes`, of the first score.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError
+        If the argument is not a ranking.
+    """
+    found = _ranking_of(ranking)
+    of = dict(zip(found.names, map(np.array, found.cases), strict=True))
+    rows = [of[model.name] for model in found.models]
+    with drawing(ax, title, figsize, height_of(len(rows))) as axes:
+        draw_boxes(axes, [row[~np.isnan(row)] for row in rows], color)
+        name_rows(axes, [model.name for model in found.models])
+        unit = found.case_unit
+        axes.set_xlabel(
+            f"{found.case_name} per image{f', {unit}' if unit else ''}", parse_math=False
+        )
+        if not unit:
+            in_percent(axes.xaxis)
+    return axes
+
+
+def _ranking_of(source: Any) -> Ranking:
+    """The ranking of a comparison; a ranking is returned unchanged."""
+    found = source.stability if hasattr(source, "stability") else source
+    if found is None:
+        msg = "a comparison of two models has no ranking; compare three, or use segiou.rank"
+        raise ValueError(msg)
+    if not hasattr(found, "models"):
+        raise refuse_kind("ranking", source, "a result of segiou.rank or segiou.compare")
+    ranking: Ranking = found
+    return ranking
+
+
+#: Plots of a ranking.
+KINDS: dict[str, Callable[..., Axes]] = {
+    "rank_stability": rank_stability,
+    "case_boxes": case_boxes,
+}
