@@ -375,7 +375,8 @@ def test_several_models_are_ranked_and_share_one_method():
     runs = [score(truths, preds, labels=2) for preds in (mixed, truths, [[[1, 0, 0, 0]]] * 12)]
     found = compare(*runs, names=("mixed", "perfect", "wrong"), resamples=200, permutations=200)
     text = found.to_text()
-    rows = {line.split()[0]: line.split() for line in text.splitlines() if line[:5].strip()}
+    ranking = text[: text.index("P(best): ")].splitlines()
+    rows = {line.split()[0]: line.split() for line in ranking if line.strip()}
     assert rows["1"][1:3] == ["perfect", "100.00"] and rows["1"][-3:] == ["100.00", "%", "1"]
     assert rows["3"][1:3] == ["wrong", "12.50"] and rows["3"][-3:] == ["0.00", "%", "3"]
     assert "P(best): share of 200 resamples" in text
