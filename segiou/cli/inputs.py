@@ -307,7 +307,19 @@ def _check_resampling(parsed: argparse.Namespace) -> None:
 
 
 _OUTPUTS = ("output", "propose", "html", "per_image", "junit", "problems", "run", "plots")
-_INPUTS = ("truth", "pred", "ids", "labels", "pred_labels", "run_file", "model", "path", "baseline")
+_INPUTS = (
+    "truth",
+    "pred",
+    "ids",
+    "labels",
+    "pred_labels",
+    "run_file",
+    "model",
+    "path",
+    "baseline",
+    "sample",
+    "areas",
+)
 
 
 def check_paths(parsed: argparse.Namespace) -> None:

@@ -21,10 +21,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from segiou.cli.inputs import check_paths
 
             check_paths(parsed)
-            command = getattr(commands, parsed.name_of_command)
+            if parsed.name_of_command == "map-accuracy":
+                from segiou.cli.map_command import command
+            else:
+                command = getattr(commands, parsed.name_of_command)
         with console.noted_warnings(quiet=getattr(parsed, "quiet", False)):
             code = command(parsed)
-        if parsed.name_of_command in ("score", "compare", "explain", "report", "inspect"):
+        if parsed.name_of_command in (
+            *("score", "compare", "explain", "report", "inspect", "map-accuracy"),
+        ):
             from segiou.cli.inputs import note_written
 
             note_written(parsed)

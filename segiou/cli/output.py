@@ -53,12 +53,12 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
         if parsed.fail_if_worse is not None:
             margin = float(parsed.fail_if_worse)
             found.append(not_worse(change, margin, confident=parsed.confident))
-    _write_text(parsed.output, _rendered(run, report, parsed, found, change))
+    write_text(parsed.output, _rendered(run, report, parsed, found, change))
     _write_pages(run, report, parsed, change)
     if parsed.per_image:
-        _write_text(parsed.per_image, run.to_csv())
+        write_text(parsed.per_image, run.to_csv())
     if parsed.junit:
-        _write_text(parsed.junit, to_junit(found, run.name))
+        write_text(parsed.junit, to_junit(found, run.name))
     failed = [outcome for outcome in found if not outcome.passed]
     for outcome in found:
         if not outcome.passed or outcome.state == "undecided":
@@ -182,16 +182,16 @@ def write_findings(
     else:
         sheet = _sheet(parsed)
         content = console.harmless(text(**sheet), color=sheet["color"])
-    _write_text(parsed.output, content)
+    write_text(parsed.output, content)
 
 
 def write_problems(path: str, problems: Iterable[Problem]) -> None:
     """Write all problems as CSV, one per row."""
     rows = ((encodable(problem.where), encodable(problem.text)) for problem in problems)
-    _write_text(path, csv_text([("file", "problem"), *rows]))
+    write_text(path, csv_text([("file", "problem"), *rows]))
 
 
-def _write_text(path: str | None, content: str) -> None:
+def write_text(path: str | None, content: str) -> None:
     """Write to a file, or to stdout if there is none."""
     if path in (None, "/dev/stdout"):
         console.write(content)

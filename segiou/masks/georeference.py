@@ -7,10 +7,21 @@ import math
 from importlib import import_module
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 _NODATA, _SCALE, _TIE_POINTS, _TRANSFORM, _KEYS = 42113, 33550, 33922, 34264, 34735
 #: Tags with the numbers and texts of the keys.
 _PARAMETERS = {34736: "d", 34737: "s"}
-_RASTER_TYPE, _GEOGRAPHIC, _PROJECTED = 1025, 2048, 3072
+_RASTER_TYPE, _GEOGRAPHIC, _PROJECTED, _UNITS = 1025, 2048, 3072, 3076
+#: Metres of linear units, by EPSG code: metre, foot, US survey foot.
+_METRES = {9001: 1.0, 9002: 0.3048, 9003: 1200 / 3937}
+#: UTM on WGS 84, in metres.
+_UTM = {*range(32601, 32661), *range(32701, 32761)}
+#: Web Mercator enlarges areas: four times at 60° latitude.
+_ENLARGED = ("EPSG:3857", "EPSG:900913", "EPSG:3395")
+#: WGS 84: semi-major axis in metres, eccentricity.
+_AXIS, _ECCENTRICITY = 6378137.0, 0.0818191908426215
 #: This code and larger ones are not EPSG codes.
 _USER_DEFINED = 32767
 #: Tolerance of corners, in pixels.
@@ -44,12 +55,40 @@ class Raster(NamedTuple):
         if unknown.
     keys : tuple of tuple
         GeoTIFF tags that define a custom system: code, type and values.
+    metres : float, optional
+        Metres per unit of x and y, 0 for degrees; None if unknown.
     """
 
     nodata: int | None = None
     affine: tuple[float, ...] | None = None
     crs: str = ""
     keys: tuple[tuple[int, str, Any], ...] = ()
+    metres: float | None = None
+
+    def pixel_areas(self, rows: int) -> NDArray[np.float64]:
+        """Area of a pixel of each row in m²; ValueError if it is unknown.
+
+        Geographic coordinates are on WGS 84, where the area depends on the latitude.
+        """
+        if self.affine is None or not self.crs:
+            msg = "is not georeferenced, so the area of a pixel is unknown"
+            raise ValueError(msg)
+        if self.crs in _ENLARGED:
+            msg = f"is in {self.crs}, which distorts areas; warp it to an equal-area projection"
+            raise ValueError(msg)
+        a, b, _, d, e, f = self.affine
+        metres = _metres_of(self) if self.metres is None else self.metres
+        if metres:
+            return np.full(rows, abs(a * e - b * d) * metres**2)
+        edges = f + e * np.arange(rows + 1)
+        if b or d or np.abs(edges).max() > 90 + abs(e):
+            msg = "has rotated or impossible degrees; warp it to an equal-area projection"
+            raise ValueError(msg)
+        sine = _ECCENTRICITY * np.sin(np.radians(np.clip(edges, -90, 90)))
+        # Area between the equator and a latitude, per radian of longitude.
+        above = sine / (1 - sine**2) + np.arctanh(sine)
+        scale = _AXIS**2 * (1 - _ECCENTRICITY**2) / (2 * _ECCENTRICITY)
+        return np.asarray(scale * abs(math.radians(a)) * np.abs(np.diff(above)))
 
     def difference(
         self, pred: Raster, shape: tuple[int, ...], pred_shape: tuple[int, ...]
@@ -92,6 +131,17 @@ class Raster(NamedTuple):
         return "" if is_same else f"{named}, which places its pixels elsewhere"
 
 
+def _metres_of(raster: Raster) -> float:
+    """Metres per unit of a coordinate system by GDAL, 0 for degrees."""
+    try:
+        system = _system(raster)
+        crs: Any = import_module("rasterio.crs").CRS.from_user_input(system)
+    except ImportError:
+        msg = f"is in {raster.crs}, whose unit needs pip install 'segiou[geo]'"
+        raise ValueError(msg) from None
+    return 0.0 if crs.is_geographic else float(crs.linear_units_factor[1])
+
+
 def _system(raster: Raster) -> Any:
     """The coordinate system of a raster, parsed by GDAL."""
     import tifffile
@@ -127,7 +177,10 @@ def raster_of(page: Any) -> Raster:
         number = float(text) if isinstance(text, str) else math.nan
         # The nodata value of floats, -3.4e38, cannot be a label.
         nodata = int(number) if number.is_integer() and abs(number) < 1 << 63 else None
-        return Raster(nodata, _affine(page, keys), crs, tuple(custom))
+        metres = _METRES.get(keys.get(_UNITS, 9001 if known in _UTM else 0))
+        if _GEOGRAPHIC in keys and _PROJECTED not in keys:
+            metres = 0.0
+        return Raster(nodata, _affine(page, keys), crs, tuple(custom), metres)
     except (TypeError, ValueError, IndexError, OverflowError):
         return Raster()
 

@@ -187,7 +187,7 @@ def to_markdown(
         parts.append(_escaped(f"Caution: {caution}"))
     if outcomes:
         passed = [(text, "passed" if good else "**failed**") for text, good in outcomes]
-        parts.append(_table(("threshold", "outcome"), passed, left=2))
+        parts.append(markdown_table(("threshold", "outcome"), passed, left=2))
     if change is not None:
         parts += [part for part in _change_part(change) if part not in parts]
         parts += ["<details><summary>All class scores</summary>"]
@@ -195,9 +195,9 @@ def to_markdown(
     named += [(f"{row.name} (group)", row) for row in report.group_rows]
     heads = ("class", "IoU", "Dice", "precision", "recall", "share")
     ratios = [[name, *(cell(getattr(row, x.lower())) for x in heads[1:])] for name, row in named]
-    parts.append(_table(heads, ratios))
+    parts.append(markdown_table(heads, ratios))
     for found in measured_tables(report):
-        parts += [_table(found.heads, [*found.rows, *found.summary]), found.note]
+        parts += [markdown_table(found.heads, [*found.rows, *found.summary]), found.note]
     if change is not None:
         parts.append("</details>")
     parts.append(_footer(report))
@@ -205,7 +205,7 @@ def to_markdown(
         parts += map(_escaped, report.intervals.class_cautions())
     if (worst := report.worst_images) is not None:
         images = [(row["id"], worst_score(report, row, worst.by)) for row in worst.rows]
-        parts.append(_table(("worst images", worst.by), images))
+        parts.append(markdown_table(("worst images", worst.by), images))
     return "\n\n".join(parts) + "\n"
 
 
@@ -225,7 +225,7 @@ def _change_part(change: Comparison) -> list[str]:
     )
     if more := len(pair.classes) - len(rows) + 1:
         note += f" {plural(more, 'class', 'classes')} with smaller or no change not shown."
-    return [*map(_escaped, change.pair_sentences(pair)), _table(heads, rows), note]
+    return [*map(_escaped, change.pair_sentences(pair)), markdown_table(heads, rows), note]
 
 
 def _footer(report: Report) -> str:
@@ -238,7 +238,8 @@ def _footer(report: Report) -> str:
     )
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
+    """A table; its first ``left`` columns are text."""
     lines = [heads, [":--" if i < left else "--:" for i in range(len(heads))], *rows]
     return "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
 

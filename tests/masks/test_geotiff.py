@@ -165,7 +165,7 @@ def test_rasters_of_rasterio(tmp_path):
     with rasterio.open(path) as file:
         np.testing.assert_array_equal(found.values, file.read(1))
         affine = tuple(file.transform)[:6]
-    assert found.raster == Raster(9, affine, "EPSG:32632")
+    assert found.raster == Raster(9, affine, "EPSG:32632", metres=1.0)
 
 
 @pytest.mark.parametrize("dtype", ["u1", ">u2", "<i4"])

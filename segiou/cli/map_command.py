@@ -1,0 +1,181 @@
+"""The command ``map-accuracy``: a reference sample and the areas of a map."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from segiou._support.arguments import check_number
+from segiou._support.files import Problem, read_rows, write_whole
+from segiou._support.text import csv_name
+from segiou.analysis.map_estimates import MapAccuracy, map_accuracy
+from segiou.cli import console, inputs
+from segiou.cli.output import write_text
+from segiou.labels.label_set import LabelSet, load_labels
+from segiou.masks.class_areas import class_areas, values_at
+from segiou.masks.read import MaskError
+from segiou.report.map_report import map_csv, map_html, map_markdown, render_map
+from segiou.scoring.job import DataError
+
+#: Square metres of the units.
+_UNITS = {"ha": 1e4, "km2": 1e6}
+
+
+def command(parsed: argparse.Namespace) -> int:
+    """Estimate the accuracy and areas, and write the outputs."""
+    kind = inputs.report_format(parsed)
+    check_number("--level", parsed.level, 0, 1)
+    if parsed.coordinates and (parsed.strata or parsed.areas.lower().endswith(".csv")):
+        msg = "--coordinates needs the map: --areas MAP, without --strata"
+        raise ValueError(msg)
+    labels = None if parsed.labels is None else load_labels(parsed.labels)
+    with _named(parsed.sample):
+        found = _estimated(parsed, labels)
+    unit = {"km2": "km²"}.get(parsed.unit, parsed.unit)
+    facts = {
+        "Sample": str(parsed.sample),
+        "Areas": str(parsed.areas),
+        "Strata": parsed.strata or "the classes of the map",
+        "Standard errors": "Stehman (2014)" if parsed.strata else "Olofsson et al. (2014)",
+    }
+    if parsed.html:
+        write_whole(parsed.html, map_html(found, unit, facts))
+    write_text(parsed.output, _rendered(found, kind, parsed, unit, facts))
+    return 0
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Errors in the sample name its file; errors in other files name theirs."""
+    try:
+        yield
+    except MaskError:
+        raise
+    except ValueError as error:
+        raise DataError([Problem(path, str(error).removeprefix(f"{path}: "))]) from error
+
+
+def _estimated(parsed: argparse.Namespace, labels: LabelSet | None) -> MapAccuracy:
+    """The estimates from the files."""
+    strata = parsed.strata
+    rows = _rows(parsed)
+    names = {} if labels is None else _names(labels)
+    columns = {"reference": parsed.reference}
+    if not parsed.coordinates:
+        columns["map"] = parsed.map
+    table = {key: [names.get(row[c], row[c]) for row in rows] for key, c in columns.items()}
+    if parsed.coordinates:
+        values = values_at(parsed.areas, _points(rows, parsed.coordinates), labels)
+        table["map"] = [names.get(str(value), str(value)) for value in values]
+    areas = _areas(parsed, labels, names, [*table["reference"], *table["map"]])
+    if strata:
+        strata = [names.get(row[strata], row[strata]) for row in rows]
+    return map_accuracy(table, areas, strata=strata, level=parsed.level)
+
+
+def _rendered(
+    found: MapAccuracy, kind: str, parsed: argparse.Namespace, unit: str, facts: dict[str, str]
+) -> str:
+    if kind == "json":
+        files = {"sample_file": str(parsed.sample), "areas_file": str(parsed.areas)}
+        data = {**files, "unit": parsed.unit, "strata": parsed.strata, **found.to_dict()}
+        return json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    if kind == "table":
+        color = not parsed.output and console.wants_color()
+        width = 100 if parsed.output else console.stdout_width()
+        return console.harmless(render_map(found, width, color=color, unit=unit), color=color)
+    how: dict[str, Any] = {
+        "csv": map_csv,
+        "markdown": partial(map_markdown, unit=unit),
+        "html": partial(map_html, unit=unit, facts=facts),
+    }
+    return console.harmless(how[kind](found)) if kind == "markdown" else str(how[kind](found))
+
+
+def _rows(parsed: argparse.Namespace) -> list[dict[str, str]]:
+    """The rows of the sample; ValueError for empty cells."""
+    places = parsed.coordinates.split(",") if parsed.coordinates else [parsed.map]
+    columns = [parsed.reference, *places, *([parsed.strata] if parsed.strata else [])]
+    rows = read_rows(Path(parsed.sample).expanduser(), columns)
+    for number, row in enumerate(rows, 1):
+        for column in columns:
+            row[column] = csv_name((row[column] or "").strip())
+            if not row[column]:
+                msg = f"row {number} has no value in column {column!r}"
+                raise ValueError(msg)
+    if not rows:
+        msg = "has no rows; expected one per sample unit"
+        raise ValueError(msg)
+    return rows
+
+
+def _names(labels: LabelSet) -> dict[str, str]:
+    """The class of each value, as text."""
+    return {str(value): one.name for one in labels.classes for value in one.values}
+
+
+def _points(rows: list[dict[str, str]], columns: str) -> list[tuple[float, float]]:
+    names = columns.split(",")
+    if len(names) != 2:
+        msg = f"--coordinates {columns}: expected two columns, X,Y"
+        raise ValueError(msg)
+    found = []
+    for number, row in enumerate(rows, 1):
+        try:
+            x, y = (float(row[name]) for name in names)
+        except ValueError:
+            shown = ", ".join(row[name] for name in names)
+            msg = f"row {number}: coordinates ({shown}) are not numbers"
+            raise ValueError(msg) from None
+        found.append((x, y))
+    return found
+
+
+def _areas(
+    parsed: argparse.Namespace,
+    labels: LabelSet | None,
+    names: dict[str, str],
+    sampled: list[str],
+) -> dict[str, float]:
+    """The area of each class or stratum, in the unit that was asked for."""
+    if Path(parsed.areas).suffix.lower() == ".csv":
+        return _listed_areas(parsed.areas, names)
+    counted = class_areas(parsed.areas, labels)
+    found: dict[int, float] = dict(counted.pixels)
+    if parsed.unit != "pixels":
+        if counted.areas is None:
+            problem = f"{counted.reason}; or count pixels: --unit pixels"
+            raise MaskError(parsed.areas, problem)
+        found = {value: area / _UNITS[parsed.unit] for value, area in counted.areas.items()}
+    ignored = () if labels is None else labels.ignore
+    areas = {} if parsed.strata else {n: 0.0 for n in dict.fromkeys(names.values()) if n in sampled}
+    for value in sorted(found):
+        if value not in ignored:
+            name = names.get(str(value), str(value))
+            areas[name] = areas.get(name, 0.0) + found[value]
+    order = [name for name in dict.fromkeys(names.values()) if name in areas]
+    return {name: areas[name] for name in (*order, *(n for n in areas if n not in order))}
+
+
+def _listed_areas(path: str, names: dict[str, str]) -> dict[str, float]:
+    rows = read_rows(Path(path).expanduser(), ["area"])
+    found: dict[str, float] = {}
+    for number, row in enumerate(rows, 1):
+        name = csv_name(next((cell for key, cell in row.items() if key != "area"), "").strip())
+        name = names.get(name, name)
+        try:
+            area = float(row["area"] or "")
+        except ValueError:
+            area = -1.0
+        if not 0 <= area < float("inf"):
+            problem = f"row {number}: area of {name!r} is {row['area']!r}; expected a number ≥ 0"
+            raise MaskError(path, problem)
+        if name in found:
+            raise MaskError(path, f"row {number}: {name!r} occurs twice")
+        found[name] = area
+    return found

@@ -1,0 +1,133 @@
+"""Accuracy and area of a map as text, CSV, Markdown and an HTML page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from segiou._support.files import printable
+from segiou._support.text import csv_text, grouped, percent, plain, plural, points
+from segiou.report.formats import markdown_table
+from segiou.report.page import assemble
+from segiou.report.terminal import Column, console_of, say, show, text_of
+
+if TYPE_CHECKING:
+    from segiou.analysis.map_estimates import Estimate, MapAccuracy
+
+_SCORES = {
+    "users_accuracy": ("users", "user's accuracy"),
+    "producers_accuracy": ("producers", "producer's accuracy"),
+    "f1": ("f1", "F1"),
+    "area": ("areas", "area"),
+}
+
+
+def verdict(found: MapAccuracy) -> str:
+    """Overall accuracy and kappa in a sentence."""
+    kappa = found.kappa.value
+    coefficient = "" if math.isnan(kappa) else f"; kappa {kappa:.4f} ± {found.kappa.margin:.4f}"
+    units = plural(int(found.counts.sum()), "sample unit")
+    return f"Overall accuracy {_ratio(found.overall)} ({units}){coefficient}"
+
+
+def notes(found: MapAccuracy, unit: str) -> list[str]:
+    """The unit, the level, and why numbers are undefined or have no interval."""
+    rows = [("overall accuracy", found.overall), ("kappa", found.kappa)]
+    for attribute, title in _SCORES.values():
+        estimates = zip(found.class_names, getattr(found, attribute), strict=True)
+        rows += [(f"{name}, {title}", one) for name, one in estimates]
+    reasons: dict[str, list[str]] = {}
+    for title, one in rows:
+        if one.reason:
+            reasons.setdefault(one.reason, []).append(title)
+    start = f"Areas in {unit}. ±: half the width of the {100 * found.level:g} % interval."
+    return [start, *(f"{'; '.join(titles)}: {reason}." for reason, titles in reasons.items())]
+
+
+def render_map(found: MapAccuracy, width: int, *, color: bool, unit: str) -> str:
+    """Render the verdict, the classes and notes for the terminal."""
+    console = console_of(width, color=color)
+    say(console, verdict(found), "bold")
+    console.print()
+    heads, *rows = _table(found, unit)
+    columns = list(zip(*rows, strict=True))
+    names = Column(heads[0], [printable(name) for name in columns[0]], 9, is_text=True)
+    ranks = (7, 6, 3, 8, 4, 2)
+    others = map(Column, heads[1:], columns[1:], ranks)
+    show(console, [names, *others], notes=notes(found, unit))
+    return text_of(console)
+
+
+def map_markdown(found: MapAccuracy, unit: str) -> str:
+    """The same as Markdown."""
+    heads, *rows = _table(found, unit)
+    return (
+        "\n\n".join([f"**{verdict(found)}**", markdown_table(heads, rows), *notes(found, unit)])
+        + "\n"
+    )
+
+
+def map_csv(found: MapAccuracy) -> str:
+    """One row per score and class; undefined numbers are empty cells."""
+    rows: list[list[Any]] = [["class", "score", "value", "standard_error", "low", "high", "reason"]]
+    rows += [["", "overall_accuracy", *_cells(found.overall)], ["", "kappa", *_cells(found.kappa)]]
+    for c, name in enumerate(found.class_names):
+        rows.append([name, "mapped_area", found.mapped[c], "", "", "", ""])
+        for key, (attribute, _) in _SCORES.items():
+            rows.append([name, key, *_cells(getattr(found, attribute)[c])])
+    return csv_text(rows)
+
+
+def map_html(found: MapAccuracy, unit: str, facts: dict[str, str]) -> str:
+    """The page: scores as bars with whiskers, areas as mapped and as estimated."""
+    ends = [one.high for one in found.areas if not math.isnan(one.high)]
+    heads, *rows = _table(found, unit)
+    context = {
+        "found": found,
+        "verdict": verdict(found),
+        "heads": heads,
+        "rows": rows,
+        "most": max([*ends, *found.mapped, *(one.value for one in found.areas if one.value > 0)]),
+        "unit": unit,
+        "notes": notes(found, unit),
+        "facts": facts,
+        "table": None,
+        "pixel": "sample",
+    }
+    names = list(found.class_names)
+    data = {"names": names, "unit": "pixels", "confusion": None, "images": None}
+    return assemble("map.html", context, data)
+
+
+def _table(found: MapAccuracy, unit: str) -> Iterator[tuple[str, ...]]:
+    yield (
+        *("class", "user's accuracy", "producer's accuracy", "F1"),
+        *(f"area, {unit}", f"mapped, {unit}", "sampled as mapped"),
+    )
+    sampled = found.counts.sum(0).tolist()
+    for c, name in enumerate(found.class_names):
+        users, producers, f1 = (_ratio(getattr(found, k)[c]) for k in ("users", "producers", "f1"))
+        area, mapped = found.areas[c], _area(found.mapped[c])
+        shown = _area(area.value)
+        if not math.isnan(area.margin):
+            shown = f"{shown} ± {_area(area.margin)}"
+        yield name, users, producers, f1, shown, mapped, str(sampled[c])
+
+
+def _ratio(one: Estimate) -> str:
+    if math.isnan(one.margin):
+        return percent(one.value, "–")
+    return f"{points(one.value)} ± {points(one.margin)} %"
+
+
+def _area(value: float) -> str:
+    """An area without its unit: integers from 1000 on, three digits below."""
+    if math.isnan(value):
+        return "–"
+    return grouped(round(value)) if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _cells(one: Estimate) -> list[Any]:
+    numbers = (one.value, one.standard_error, one.low, one.high)
+    return [*plain(list(numbers)), one.reason]
