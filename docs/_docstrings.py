@@ -1,8 +1,8 @@
 """Check the docstring of every public name: `python docs/_docstrings.py`.
 
-Runs the checks listed under `[tool.numpydoc_validation]` in pyproject.toml, with three exceptions:
-attributes of a class need not be described again as parameters; one line is enough for functions
-without arguments; a method that overrides another is described where that one is.
+Runs the checks listed under `[tool.numpydoc_validation]` in pyproject.toml, with two exceptions:
+attributes of a class need not be described again as parameters; a method that overrides another is
+described where that one is.
 """
 
 from __future__ import annotations
@@ -101,9 +101,7 @@ def problems(path: str) -> Iterator[tuple[str, str]]:
     for code, text in validate(path)["errors"]:
         if code not in CHECKS or (code == "PR01" and _attributes_cover(found)):
             continue
-        one_line = not found.signature_parameters and not found.extended_summary
-        if code != "RT01" or not one_line:
-            yield code, text
+        yield code, text
 
 
 def _attributes_cover(found: Validator) -> bool:

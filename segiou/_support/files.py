@@ -149,19 +149,7 @@ class Problem:
     def of_values(
         cls, where: str, pattern: str, values: Iterable[int], detail: str = ""
     ) -> Problem:
-        """A problem that depends on some values of the file.
-
-        Parameters
-        ----------
-        where : str
-            The file.
-        pattern : str
-            The problem, with ``{values}`` and ``{option}`` in place of the values.
-        values : iterable of int
-            The values.
-        detail : str, optional
-            Details of this file.
-        """
+        """A problem that depends on some values of the file."""
         found = tuple(sorted(values))
         text = _with_values(pattern, found) + (f" [{detail}]" if detail else "")
         return cls(where, text, pattern, found)

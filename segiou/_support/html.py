@@ -47,15 +47,6 @@ def table(heads: Iterable[str], *parts: Iterable[Sequence[str]], left: Sequence[
     """A table of HTML cells with a line between its parts; long tables scroll.
 
     A click on a column header sorts the largest part, if scripts are allowed.
-
-    Parameters
-    ----------
-    heads : iterable of str
-        Column headers, as plain text.
-    *parts : iterable of sequence of str
-        Rows of each part.
-    left : sequence of int
-        Columns that are left-aligned and sorted as text.
     """
     bodies = [list(part) for part in parts]
     first, *others = ("".join(_row(cells, "td", left) for cells in part) for part in bodies)

@@ -351,10 +351,6 @@ def wrapped(line: str, width: int) -> str:
 def plain(value: Any) -> Any:
     """Convert dataclasses, arrays and numbers to JSON types; NaN and infinity become None.
 
-    Parameters
-    ----------
-    value : dataclass, mapping, sequence, ndarray or scalar
-
     Examples
     --------
     >>> import numpy as np

@@ -412,10 +412,6 @@ class PixelAccumulator(Accumulator):
         ----------
         protocol : Protocol or str, default "segiou"
             How means are computed.
-
-        Returns
-        -------
-        float
         """
         chosen = load_protocol(protocol)
         return chosen.mean(metrics.iou, self.counts, include=chosen.include_of(self)).value

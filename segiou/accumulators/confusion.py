@@ -275,10 +275,6 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         ----------
         truth, pred, mask, argmax, threshold
             As for :meth:`update`.
-
-        Returns
-        -------
-        ConfusionCounts
         """
         if is_on_device(truth) or is_on_device(pred):
             self._encoding_for(pred, argmax, threshold)
@@ -347,10 +343,6 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
             The counts to add.
         pairs : int, default 1
             Number of image pairs that the counts come from.
-
-        Returns
-        -------
-        Self
 
         Raises
         ------
@@ -517,10 +509,6 @@ class ChannelCounts(PixelAccumulator):
             Ignored values of each channel, a single number or (C,).
         pairs : int, default 1
             Number of image pairs that the counts come from.
-
-        Returns
-        -------
-        Self
 
         Raises
         ------

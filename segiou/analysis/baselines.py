@@ -146,10 +146,6 @@ def majority_class(counts: Counts) -> int:
     counts : Counts of shape (C,)
         Counts per class, (..., C).
 
-    Returns
-    -------
-    int
-
     Examples
     --------
     >>> majority_class(Counts(tp=[1, 5], fp=[0, 0], fn=[2, 0], tn=[5, 3]))
@@ -167,10 +163,6 @@ def majority_counts(counts: Counts, majority: int) -> Counts:
         Counts per class, (..., C).
     majority : int
         Index of the class that is always predicted.
-
-    Returns
-    -------
-    Counts
 
     Examples
     --------
@@ -312,10 +304,6 @@ def at_prevalence(
     class_names : sequence of str, optional
         Used in error messages.
 
-    Returns
-    -------
-    Prevalence
-
     Raises
     ------
     ValueError
@@ -366,10 +354,6 @@ def prevalence_curve(
         By default, 61 shares from one half to one in a million.
     include : array_like of bool, shape (C,), optional
         Classes that are included in the mean.
-
-    Returns
-    -------
-    PrevalenceCurve
 
     Raises
     ------

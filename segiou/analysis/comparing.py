@@ -98,10 +98,6 @@ def compare(
     influential : int
         Number of influential images to list for each model.
 
-    Returns
-    -------
-    Comparison
-
     Raises
     ------
     DifferentImagesError

@@ -76,10 +76,6 @@ class Difference:
         ----------
         level : float
             Level of the intervals, such as 0.95.
-
-        Returns
-        -------
-        bool
         """
         return (self.low > 0 or self.high < 0) and self.p_holm < 1 - level
 
@@ -153,10 +149,6 @@ class PairComparison:
         ----------
         level : float
             Level of the intervals, such as 0.95.
-
-        Returns
-        -------
-        tuple of Difference
         """
         found = [c for c in self.classes if c.differs(level)]
         return tuple(sorted(found, key=lambda c: -abs(c.delta)))
@@ -249,10 +241,6 @@ class Comparison(OverUnits, Drawable):
         ----------
         pair : PairComparison
             Two of the models.
-
-        Returns
-        -------
-        list of str
         """
         return comparison_text.opening(self, pair)
 
@@ -269,10 +257,6 @@ class Comparison(OverUnits, Drawable):
             Columns to fill; narrow tables have fewer columns.
         color : bool
             Whether to use ANSI colours.
-
-        Returns
-        -------
-        str
         """
         from segiou.report.findings_text import render_comparison
 

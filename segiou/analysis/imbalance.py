@@ -177,10 +177,6 @@ def explain(
     protocol : Protocol or str, optional
         Protocol of the means; by default that of the run or report, or ``"segiou"``.
 
-    Returns
-    -------
-    Imbalance
-
     Raises
     ------
     TypeError
@@ -466,10 +462,6 @@ def explain_difference(
         Names of the models.
     include, protocol
         As for :func:`explain`.
-
-    Returns
-    -------
-    ImbalanceDifference
 
     Raises
     ------

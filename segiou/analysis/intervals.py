@@ -109,10 +109,6 @@ class OverUnits:
         ----------
         kind : str
             Kind of intervals.
-
-        Returns
-        -------
-        str
         """
         drawn = ""
         if self.method != "jackknife":
@@ -321,10 +317,6 @@ def confidence_intervals(
         See :func:`segiou.analysis.statistics.statistic`; by default those of
         the run or report.
 
-    Returns
-    -------
-    Intervals
-
     Raises
     ------
     TypeError
@@ -404,10 +396,6 @@ def bootstrap(
     **options
         Others of :func:`confidence_intervals`, whose jackknife is more
         accurate on few images and faster.
-
-    Returns
-    -------
-    Intervals
 
     Examples
     --------

@@ -98,10 +98,6 @@ def jackknife(
     sides : {1, 2}
         With 1, each limit is a one-sided bound at the level.
 
-    Returns
-    -------
-    Limits
-
     References
     ----------
     J. W. Tukey, Ann. Math. Statist. 29 (1958), 614; F. E. Satterthwaite, Biometrics Bulletin 2
@@ -353,10 +349,6 @@ def influence(
         As for :func:`segiou.analysis.intervals.confidence_intervals`.
     ids : sequence of str, length N, optional
         Names of the images.
-
-    Returns
-    -------
-    Influence
 
     References
     ----------

@@ -92,12 +92,7 @@ class MapAccuracy:
     level: float
 
     def to_dict(self) -> dict[str, Json]:
-        """The estimates as plain data; NaN becomes None.
-
-        Returns
-        -------
-        dict
-        """
+        """The estimates as plain data; NaN becomes None."""
         rows = zip(*(getattr(self, key) for key in _KEYS.values()), strict=True)
         data = {
             "level": self.level,
@@ -161,10 +156,6 @@ def map_accuracy(
         Area of a sample unit, for the finite population correction
         :math:`1 - n_h / N_h`; 1 if areas are numbers of pixels. Without it,
         there is no correction, as in [2]_.
-
-    Returns
-    -------
-    MapAccuracy
 
     Raises
     ------
@@ -340,10 +331,6 @@ def sample_size(
         Table 5 of [1]_ with 50, 75 or 100.
     unit_area : float, optional
         Area of a sample unit, for the finite population correction.
-
-    Returns
-    -------
-    SampleSize
 
     References
     ----------

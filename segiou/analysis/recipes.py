@@ -46,20 +46,6 @@ def crossed(
     image-by-run residual that both contain. A recipe with one run takes the
     variance of the other.
 
-    Parameters
-    ----------
-    a, b : sequence of Statistic
-        Scores of the training runs of each recipe over the same units; one of
-        the recipes has at least two.
-    level : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    limits : Limits
-    p : ndarray of float, shape (1 + C,)
-        Two-sided p of the t statistic.
-
     References
     ----------
     Degrees of freedom: F. E. Satterthwaite, Biometrics Bulletin 2 (1946),

@@ -90,10 +90,6 @@ def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -
     permutations, seed : int
         Number of permutations; seed of the random numbers.
 
-    Returns
-    -------
-    Permuted
-
     References
     ----------
     E. J. G. Pitman, Suppl. J. R. Stat. Soc. 4 (1937). For the added ones:
@@ -188,10 +184,6 @@ def power(
         Level of the intervals, e.g. 0.95; target power, e.g. 0.8.
     detect : float, optional
         A true difference to ask about.
-
-    Returns
-    -------
-    Power
     """
     units = len(score.units)
     error, freedom = float(limits.standard_error[0]), float(limits.freedom[0])

@@ -190,10 +190,6 @@ def statistic(
         truth contains the class. See Z. Wang et al., NeurIPS 2023
         (arXiv 2310.19252).
 
-    Returns
-    -------
-    Statistic
-
     Raises
     ------
     ValueError

@@ -103,10 +103,6 @@ def units_of(
     ids : sequence of str, length N, optional
         Names of the images; by default, their positions.
 
-    Returns
-    -------
-    Units
-
     Raises
     ------
     ValueError
@@ -198,10 +194,6 @@ def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] |
         A regular expression (see :func:`segiou.analysis.units.group_by_pattern`),
         a mapping or function from id to group, or the groups in the order of
         the ids. ``"none"`` declares the images independent.
-
-    Returns
-    -------
-    sequence of Hashable or None
 
     Raises
     ------

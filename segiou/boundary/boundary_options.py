@@ -80,13 +80,7 @@ _UNIT_ENDS = np.append((_UNIT_VALUES[1:-1] + _UNIT_VALUES[:-2]) / 2, np.finfo(np
 
 
 def bin_indices(distances: NDArray[np.float64], resolution: float) -> NDArray[np.intp]:
-    """Bin of each distance.
-
-    Raises
-    ------
-    ValueError
-        If a finite distance lies beyond the histogram, 131072 resolutions.
-    """
+    """Bin of each distance."""
     units = distances / resolution
     beyond = np.isfinite(units) & (units > _FINE * 2.0**_OCTAVES)
     if beyond.any():
@@ -189,10 +183,6 @@ class Tolerance:
             Height and width in pixels.
         spacing : tuple of float
             Size of a pixel along each axis.
-
-        Returns
-        -------
-        float
         """
         if self.unit != "diagonal":
             return self.value
@@ -205,10 +195,6 @@ class Tolerance:
         ----------
         shape : tuple of int
             Height and width in pixels.
-
-        Returns
-        -------
-        int
         """
         return max(1, round(self.distance(shape, (1.0, 1.0))))
 
@@ -316,10 +302,6 @@ class BoundaryOptions(Measure):
         ----------
         other : BoundaryOptions
             The options to compare with.
-
-        Returns
-        -------
-        str
         """
         return "; ".join(
             f"boundary {name} is {_shown(mine)} here and {_shown(theirs)} there"

@@ -213,10 +213,6 @@ class BoundaryCounts:
         ----------
         weights : array_like of int, shape (..., N)
             Weight of each of the N images along the first axis.
-
-        Returns
-        -------
-        BoundaryCounts with leading axes (...)
         """
         drawn = np.asarray(weights)
         if drawn.dtype.kind not in "iu":
@@ -271,10 +267,6 @@ class BoundaryCounts:
 
         True positives are pixels in the inner bands of both truth and prediction;
         true negatives are valid pixels in neither.
-
-        Returns
-        -------
-        Counts
         """
         return _overlap_counts(self.part("band"), self.pixels[..., None, None])
 
@@ -282,10 +274,6 @@ class BoundaryCounts:
         """Counts near any boundary of the truth, shape (..., K, C).
 
         All classes share the same pixels, so any metric over all classes applies.
-
-        Returns
-        -------
-        Counts
         """
         band = self.part("trimap")
         return _overlap_counts(band, band[..., 0].sum(-1, keepdims=True))
@@ -305,10 +293,6 @@ class BoundaryCounts:
         ----------
         contour : Contour or None
             Kind of contour; by default the first measured.
-
-        Returns
-        -------
-        tuple of Contour and dict
         """
         chosen: Contour = contour or (*self.options.contours, "pixels")[0]
         names = ("total", "matched", "distance", "histogram")

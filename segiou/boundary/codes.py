@@ -79,10 +79,6 @@ class LabelCodes:
             Whether the shapes are (..., H, W), with one label map per index of
             the leading axes.
 
-        Returns
-        -------
-        tuple of Codes
-
         Raises
         ------
         TypeError

@@ -122,10 +122,6 @@ def find_contour(codes: Codes, num_classes: int, contour: Contour, border: bool)
     border : bool
         Whether the outside of the image counts as a different code; otherwise
         it is treated as ignored.
-
-    Returns
-    -------
-    ContourPoints
     """
     # Shift the codes so that the last ones wrap to 0, the code of the outside: with a border 0 is
     # unassigned and 1 ignored; without a border 0 is ignored.

@@ -71,10 +71,6 @@ def measure_codes(
     options : BoundaryOptions, optional
         Widths, tolerances and contours to measure.
 
-    Returns
-    -------
-    ImageBoundaries
-
     Raises
     ------
     ValueError
@@ -161,10 +157,6 @@ def measure_boundaries(
     options : BoundaryOptions, optional
         Widths, tolerances and contours to measure.
 
-    Returns
-    -------
-    ImageBoundaries
-
     Raises
     ------
     TypeError
@@ -208,10 +200,6 @@ def boundary_counts(truth: Any, pred: Any, num_classes: int, **settings: Any) ->
         Number of classes.
     **settings
         As for :func:`segiou.boundary.measure_boundaries`.
-
-    Returns
-    -------
-    BoundaryCounts
     """
     return measure_boundaries(truth, pred, num_classes, **settings).counts
 
@@ -231,10 +219,6 @@ def count_labels(
         Widths, tolerances and contours to measure.
     mask : array_like of bool, optional
         True where a pixel is valid; all pixels by default.
-
-    Returns
-    -------
-    BoundaryCounts
     """
     encoded = codes.encode(truth, pred, mask)
     return measure_checked(*encoded, codes.encoding.num_classes, options).counts

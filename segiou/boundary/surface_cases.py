@@ -90,10 +90,6 @@ class SurfaceAccumulator:
             Size of a pixel or voxel along each axis.
         case : str, default ""
             Name of the case.
-
-        Returns
-        -------
-        list of SurfaceRow
         """
         found = measure_surfaces(
             truth,

@@ -209,10 +209,6 @@ class SurfacePlan(Plan):
         cases : sequence of str
             Ids of the cases.
 
-        Returns
-        -------
-        list of SurfaceRow
-
         Raises
         ------
         ValueError

@@ -280,10 +280,6 @@ class SurfaceOptions(Measure):
             Which of the masks are empty.
         diagonal : float
             Length of the diagonal in the unit of the distances.
-
-        Returns
-        -------
-        float
         """
         rules = {**_EMPTY, **CONVENTIONS[self.convention].empty, **self.empty}
         value = rules[measure][LONE.index(state)]

@@ -83,31 +83,6 @@ def write_demo(
 ) -> DemoFolders:
     """Write a small synthetic data set of street scenes.
 
-    Parameters
-    ----------
-    directory : path
-        Output folder: new, empty, or an earlier demo, whose scenes are replaced. Other files
-        are kept.
-    scenes : int, default 12
-        Number of scenes of 320 × 192 pixels. They form two drives for grouping: ``north_0001``
-        and so on by day, ``south_0001`` and so on at dusk.
-    seed : int, default 0
-        Random seed, at least 0. Equal seeds give equal masks on every machine.
-
-    Returns
-    -------
-    DemoFolders
-        Paths of the folders and the label file.
-
-    Raises
-    ------
-    TypeError
-        If `scenes` or `seed` is not an integer.
-    ValueError
-        If `scenes` is not in 1 to 9999, or `seed` is negative.
-    FileExistsError
-        If `directory` is a file, or a folder with other content than an earlier demo.
-
     Examples
     --------
     >>> import tempfile

@@ -135,10 +135,6 @@ class Counts:
         Use it for the kappa, Matthews correlation or pixel accuracy of one class
         against the rest, or of one of several overlapping channels.
 
-        Returns
-        -------
-        Counts
-
         Examples
         --------
         >>> from segiou.metrics import pixel_accuracy

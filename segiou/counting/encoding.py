@@ -290,10 +290,6 @@ class Encoding:
         mask : array_like of bool, optional
             True where a pixel is valid; other pixels count as ignored.
 
-        Returns
-        -------
-        ConfusionCounts
-
         Raises
         ------
         TypeError
@@ -321,10 +317,6 @@ class Encoding:
             Labels.
         pixels : ndarray of int64, shape (P,)
             Pixels of each pair.
-
-        Returns
-        -------
-        ConfusionCounts or None
         """
         rows, columns = self.truth.codes_of(truth), self.pred.codes_of(pred)
         unassigned = (rows < self.num_classes) & (columns == self.num_classes)
@@ -384,10 +376,6 @@ class Encoding:
         ----------
         table : ndarray of int64, shape (C + 2, C + 1)
             Counts by code.
-
-        Returns
-        -------
-        ConfusionCounts
         """
         return ConfusionCounts.trusted(table[:-2], table[-2].sum())
 
@@ -519,10 +507,6 @@ def count_windows(
         Pixels of a window; memory is a few bytes per pixel of it.
     decoded : pair of callables
         Functions that convert a window of truth and of pred to an array of labels.
-
-    Returns
-    -------
-    SparseConfusionCounts
 
     Raises
     ------

@@ -85,10 +85,6 @@ class LabelSetCounts:
         ----------
         empty : float, default float("nan")
             Value of a sample without labels; see `sample_iou`.
-
-        Returns
-        -------
-        float
         """
         return float(mean(self.sample_iou(empty=empty)))
 

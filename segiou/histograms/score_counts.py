@@ -403,10 +403,6 @@ class ScoreHistogram(Accumulator):
             Number of equal bins of the diagram.
         c : int or str, optional
             A class, one against the rest; by default the highest score of each pixel.
-
-        Returns
-        -------
-        Calibration
         """
         check_integer("bins", bins, 1)
         cells = self._cells

@@ -172,10 +172,6 @@ class ImageCounts:
         ----------
         **about
             Options of :func:`segiou.runs.run_from_counts`.
-
-        Returns
-        -------
-        Run
         """
         return run_from_counts(self.options, self.images, **about)
 

@@ -108,10 +108,6 @@ class PixelCounter:
         ----------
         a, b : CountState
             The states.
-
-        Returns
-        -------
-        CountState
         """
         low, high = carry(a.low + b.low, a.high + b.high)
         return CountState(low, high, jnp.maximum(a.maxima, b.maxima), a.batches + b.batches)
@@ -125,10 +121,6 @@ class PixelCounter:
             Counts of this device.
         axis_name : hashable
             Name of the mapped axis, as passed to ``pmap`` or ``shard_map``.
-
-        Returns
-        -------
-        CountState
         """
         low, high, batches = jax.lax.psum((state.low, state.high, state.batches), axis_name)
         return CountState(*carry(low, high), jax.lax.pmax(state.maxima, axis_name), batches)
@@ -140,10 +132,6 @@ class PixelCounter:
         ----------
         state : CountState
             Counts so far.
-
-        Returns
-        -------
-        ConfusionMatrix
 
         Raises
         ------

@@ -173,10 +173,6 @@ class ObjectOptions(Measure):
         ----------
         labels : str, path or LabelSet
             The label set as it was passed.
-
-        Returns
-        -------
-        ObjectOptions
         """
         file = str(labels)
         if self.source != "coco" or self.things is not None or not file.endswith(".json"):
@@ -228,10 +224,6 @@ class ObjectOptions(Measure):
         ----------
         classes : ClassOptions
             The classes and ignored values.
-
-        Returns
-        -------
-        PanopticCounts
         """
         things = self.things
         if things is None and self.source == "cityscapes":
@@ -316,10 +308,6 @@ class ObjectOptions(Measure):
             Stamp of the file.
         path : str
             The file.
-
-        Returns
-        -------
-        Stamp
         """
         if self.source != "coco":
             return own
@@ -341,10 +329,6 @@ class ObjectOptions(Measure):
             Valid pixels; the others are void.
         spacing : sequence of float, optional
             Size of a pixel along each axis.
-
-        Returns
-        -------
-        PanopticCounts
         """
         return counts.add(self.matches(counts, truth, pred, mask, spacing))
 
@@ -359,10 +343,6 @@ class ObjectOptions(Measure):
             The classes and the protocol.
         truth, pred, mask, spacing
             As for :meth:`count`.
-
-        Returns
-        -------
-        Matches
         """
         return self._matched(counts, truth, pred, spacing, mask)[1]
 

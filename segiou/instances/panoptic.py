@@ -208,10 +208,6 @@ class PanopticCounts(ObjectCounts):
             Truth ids that are crowds: they match nothing, and predictions of
             their class that overlap them are forgiven.
 
-        Returns
-        -------
-        Self
-
         Raises
         ------
         TypeError
@@ -242,10 +238,6 @@ class PanopticCounts(ObjectCounts):
             Whether the segments of a stuff class are matched one by one.
         pixels : ndarray of int64, optional
             Pixels that each entry stands for; one by default.
-
-        Returns
-        -------
-        Matches
         """
         pred = with_dimensions_of(truth[0], pred[0]), pred[1]
         codes: Any = [
@@ -315,10 +307,6 @@ class PanopticCounts(ObjectCounts):
         ----------
         matches : Matches
             Result of :meth:`matches`.
-
-        Returns
-        -------
-        Self
         """
         return self._count(self.outcomes(matches), matches.overlaps)
 

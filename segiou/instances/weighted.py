@@ -100,10 +100,6 @@ class InstanceCounts(ObjectCounts):
         no_instance : int
             Object number of pixels that belong to no object, such as crowds.
 
-        Returns
-        -------
-        Self
-
         Raises
         ------
         TypeError

@@ -162,10 +162,6 @@ class ClassOptions:
         ----------
         other : ClassOptions
             Options to compare with.
-
-        Returns
-        -------
-        str
         """
         mine: Any = self.to_dict()
         theirs: Any = other.to_dict()

@@ -26,13 +26,7 @@ _USES |= {"6": "red", "7": "green", "8": "blue"}
 
 
 def read_label_file(path: Path) -> LabelSet:
-    """Read a label set from a TOML file, or from a file of another tool.
-
-    Raises
-    ------
-    ValueError
-        If the format is unknown, or the classes contradict each other.
-    """
+    """Read a label set from a TOML file, or from a file of another tool."""
     kind = path.suffix.lower()
     if kind not in (".json", ".txt", ".xml", *_RASTERS):
         return LabelSet.from_toml(path)

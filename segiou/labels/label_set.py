@@ -192,10 +192,6 @@ class LabelSet:
         name : str
             Name of the class.
 
-        Returns
-        -------
-        int
-
         Raises
         ------
         ValueError
@@ -449,10 +445,6 @@ def load_labels(
         ``labelmap.txt``, a raster with GDAL's ``.aux.xml``); class names for the
         values 0, 1, 2, …; a mapping from class name to its value or values; or the
         number of classes.
-
-    Returns
-    -------
-    LabelSet
 
     Raises
     ------

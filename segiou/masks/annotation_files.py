@@ -69,13 +69,7 @@ class DrawnImage:
     read: Reader
 
     def draw(self) -> RawMask:
-        """Draw the mask: indices of ``names``, 0 outside all shapes.
-
-        Raises
-        ------
-        ValueError
-            If a shape cannot be drawn; the message names it.
-        """
+        """Draw the mask: indices of ``names``, 0 outside all shapes."""
         size = self.size
         if isinstance(size, Path):
             try:
@@ -106,13 +100,7 @@ class DrawnImage:
 
 
 def drawn_images(data: Any, path: Path) -> dict[str, DrawnImage] | None:
-    """The images of a file of an annotation tool; None for other JSON.
-
-    Raises
-    ------
-    ValueError
-        If an image or task cannot be read; the message names it.
-    """
+    """The images of a file of an annotation tool; None for other JSON."""
     images: dict[str, DrawnImage] = {}
     for name, image in _found_images(data, path):
         if name in images:
@@ -362,13 +350,7 @@ def _brushed(packed: Any, size: tuple[int, int]) -> NDArray[np.bool_]:
 
 
 def check_size(size: Any) -> tuple[int, int]:
-    """Height and width of an image.
-
-    Raises
-    ------
-    ValueError
-        If they are not positive integers, or too large.
-    """
+    """Height and width of an image."""
     sides = tuple(size) if isinstance(size, (list, tuple)) else ()
     whole = len(sides) == 2 and all(type(side) is int and side > 0 for side in sides)
     if not whole or sides[0] * sides[1] > MOST_PIXELS:
@@ -397,13 +379,7 @@ class Painting:
         return np.ascontiguousarray(self._flat.reshape(width, height).T)
 
     def add(self, segmentation: Any, value: int) -> None:
-        """Set the pixels of a segment: run lengths (a dict), polygons (a list), or an area.
-
-        Raises
-        ------
-        ValueError
-            If it is none of these, or exceeds the image.
-        """
+        """Set the pixels of a segment: run lengths (a dict), polygons (a list), or an area."""
         if isinstance(segmentation, np.ndarray):
             self._flat[segmentation.T.ravel()] = value
         elif isinstance(segmentation, dict):
@@ -490,13 +466,7 @@ def _polygon_runs(corners: Any, size: tuple[int, int]) -> NDArray[np.int64]:
 
 
 def check_corners(corners: Any, size: tuple[int, int], least: int) -> NDArray[np.float64]:
-    """Corners of a shape, (N, 2), from a list of pairs or of alternating x, y.
-
-    Raises
-    ------
-    ValueError
-        If they are too few, not numbers, or far outside the image.
-    """
+    """Corners of a shape, (N, 2), from a list of pairs or of alternating x, y."""
     try:
         points = np.array(corners, dtype=np.float64).reshape(-1, 2)
     except (TypeError, ValueError, OverflowError):

@@ -101,10 +101,6 @@ class ArchiveFolder:
         ----------
         path : str
             The file.
-
-        Returns
-        -------
-        Stamp
         """
         try:
             return self._member(path)[0]
@@ -118,10 +114,6 @@ class ArchiveFolder:
         ----------
         path : str
             The file.
-
-        Returns
-        -------
-        tuple of bytes and Stamp
 
         Raises
         ------
@@ -268,15 +260,7 @@ class ParquetFile:
     file: str
 
     def find(self) -> dict[str, str]:
-        """Masks by the image path in the column, or by the id of the row.
-
-        Raises
-        ------
-        ImportError
-            If pyarrow is not installed.
-        ValueError
-            If the file does not exist, is corrupt, or lacks the column or unique names.
-        """
+        """Masks by the image path in the column, or by the id of the row."""
         column, rows, _ = self._rows(self.root[len(self.file) :].strip("/"))
         return {name: f"{self.file}/{column}/{name}" for name in rows}
 
@@ -285,13 +269,7 @@ class ParquetFile:
         return stamp_of(self.file)
 
     def read(self, path: str) -> tuple[bytes, Stamp]:
-        """The content of an image file in a row.
-
-        Raises
-        ------
-        MaskError
-            If the row contains none.
-        """
+        """The content of an image file in a row."""
         column, _, name = path[len(self.file) + 1 :].partition("/")
         stamp = self.stamp(path)
         with damage(path, "cannot be read from its file", ImportError, MemoryError):
@@ -376,13 +354,7 @@ class Shards:
     root: str
 
     def find(self) -> dict[str, str]:
-        """Masks of all shards.
-
-        Raises
-        ------
-        ValueError
-            If no file matches, one is corrupt, or two contain the same name.
-        """
+        """Masks of all shards."""
         found: dict[str, str] = {}
         for shard in self._shards():
             for name, path in shard.find().items():

@@ -78,20 +78,6 @@ def read_png(data: bytes, *, scratch: Scratch | None = None) -> RawMask | None:
 
     Colours are packed as ``red + 256 green + 65536 blue``.
 
-    Parameters
-    ----------
-    data : bytes
-        The whole file.
-    scratch : Scratch, optional
-        Memory for the values, which are valid until its next use.
-
-    Returns
-    -------
-    RawMask or None
-        None if the file is left to Pillow: 16 bits, alpha, interlaced, animated,
-        more than 89 million pixels, corrupt or irregular in any way, or not a PNG;
-        and always if the C extension was not built.
-
     Examples
     --------
     >>> import io
@@ -120,23 +106,7 @@ def read_png(data: bytes, *, scratch: Scratch | None = None) -> RawMask | None:
 
 
 def plain_png(memory: NDArray[np.uint8], start: int, height: int, width: int, mode: str) -> RawMask:
-    """The mask that compiled code decoded into memory.
-
-    Parameters
-    ----------
-    memory : ndarray of uint8
-        Memory that was passed to the decoder.
-    start : int
-        Offset of the pixels in bytes.
-    height, width : int
-        Size of the mask.
-    mode : str
-        Pillow's mode.
-
-    Returns
-    -------
-    RawMask
-    """
+    """The mask that compiled code decoded into memory."""
     dtype = np.dtype(np.uint32 if mode == "RGB" else np.uint8)
     values = memory[start : start + height * width * dtype.itemsize].view(dtype)
     return RawMask(values.reshape(height, width), mode, "PNG")

@@ -57,10 +57,6 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
     folder : str or os.PathLike
         The folder to search.
 
-    Returns
-    -------
-    dict
-
     Raises
     ------
     ValueError
@@ -214,10 +210,6 @@ def pair_folders(
     key : str, optional
         A regular expression searched in the relative path. The key is its group
         ``key``, else its first group, else the whole match.
-
-    Returns
-    -------
-    Pairing
 
     Raises
     ------

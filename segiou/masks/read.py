@@ -191,10 +191,6 @@ def open_mask(path: str | Path) -> RawMask:
     path : str or Path
         The file.
 
-    Returns
-    -------
-    RawMask
-
     Raises
     ------
     MaskError

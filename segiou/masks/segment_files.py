@@ -51,13 +51,7 @@ class SegmentFile:
     root: str
 
     def find(self) -> dict[str, str]:
-        """Images by file name, or by id if they have none.
-
-        Raises
-        ------
-        ValueError
-            If the file does not exist, is not such a JSON file, or names no images.
-        """
+        """Images by file name, or by id if they have none."""
         images = self._contents().images
         if not images:
             msg = f"{self.root}: names no images"
@@ -72,13 +66,7 @@ class SegmentFile:
         return own.joined(stamp_of(png_path(image, Path(self.root))))
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
-        """The mask of an image.
-
-        Raises
-        ------
-        MaskError
-            If its segments cannot be drawn.
-        """
+        """The mask of an image."""
         contents = self._contents()
         if (image := self._image(path)) is None:
             raise MaskError(path, "is no longer in its file")

@@ -79,10 +79,6 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     storage_options : mapping, optional
         Options for fsspec, such as keys and endpoints.
 
-    Returns
-    -------
-    Source
-
     Raises
     ------
     ImportError
@@ -147,10 +143,6 @@ class LocalFolder:
         ----------
         path : str
             The file.
-
-        Returns
-        -------
-        Stamp
         """
         return stamp_of(path)
 
@@ -168,10 +160,6 @@ class LocalFolder:
             The files.
         scratch : Scratch
             Memory for decoded masks.
-
-        Returns
-        -------
-        list of tuple of bytes or RawMask and Stamp or None
         """
         if not hasattr(_files, "read_small"):
             if _files is None:
@@ -194,10 +182,6 @@ class LocalFolder:
         ----------
         path : str
             The file.
-
-        Returns
-        -------
-        tuple of bytes and Stamp
 
         Raises
         ------
@@ -363,10 +347,6 @@ class RemoteFolder:
         ----------
         path : str
             The file.
-
-        Returns
-        -------
-        Stamp
         """
         known = _remote_stamp(self._infos.get(path) or {})
         if known.known:
@@ -384,10 +364,6 @@ class RemoteFolder:
         ----------
         path : str
             The file.
-
-        Returns
-        -------
-        tuple of bytes and Stamp
 
         Raises
         ------
@@ -407,10 +383,6 @@ class RemoteFolder:
         ----------
         path : str
             The file.
-
-        Returns
-        -------
-        RawMask or None
 
         Raises
         ------

@@ -85,10 +85,6 @@ def read_volume(path: str | Path) -> Volume:
     path : str or path
         A ``.nii``, ``.nii.gz``, ``.nrrd``, ``.nhdr``, ``.mha`` or ``.mhd`` file.
 
-    Returns
-    -------
-    Volume
-
     Raises
     ------
     MaskError
@@ -124,13 +120,7 @@ def read_volume(path: str | Path) -> Volume:
 
 
 def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
-    """Read a label volume from the content of its file.
-
-    Raises
-    ------
-    MaskError, ImportError
-        As :func:`read_volume`.
-    """
+    """Read a label volume from the content of its file."""
     if not data:
         raise MaskError(path, "is empty (0 bytes)")
     if data[:4] == b"NRRD":
@@ -152,13 +142,7 @@ def _from_nifti(data: bytes, path: str | Path) -> Volume:
 
 
 def open_nifti(path: str | Path, bound: int) -> RawMask | None:
-    """Open an uncompressed NIfTI file of at least ``bound`` voxels for windowed reading, or None.
-
-    Raises
-    ------
-    MaskError, ImportError
-        As :func:`read_volume`.
-    """
+    """Open an uncompressed NIfTI file of at least ``bound`` voxels for windowed reading."""
     with Path(path).open("rb") as file:
         head = file.read(_HEAD)
         if _nifti_kind(head) is None:
@@ -555,10 +539,6 @@ def geometry_difference(truth: Volume, pred: Volume) -> str | None:
     ----------
     truth, pred : Volume
         Truth and predicted volume.
-
-    Returns
-    -------
-    str or None
     """
     for volume in (truth, pred):
         check_kind("volume", volume, Volume, "a Volume, as returned by segiou.masks.read_volume")
@@ -595,10 +575,6 @@ def reorient(volume: Volume, like: Volume) -> Volume:
     ----------
     volume, like : Volume
         The volume to reorient, and the volume with the target orientation.
-
-    Returns
-    -------
-    Volume
     """
     orientations = _needed("nibabel").orientations
     start, end = (orientations.io_orientation(v.affine) for v in (volume, like))

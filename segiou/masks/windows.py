@@ -94,10 +94,6 @@ def is_chunked(array: Any) -> bool:
     ----------
     array : array_like
         Any array.
-
-    Returns
-    -------
-    bool
     """
     return not isinstance(array, np.ndarray) and chunks_of(array) is not None
 

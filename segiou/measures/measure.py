@@ -203,10 +203,6 @@ class Measure(ABC):
         ----------
         choice : Measure or True
             The choice.
-
-        Returns
-        -------
-        Measure
         """
         return choice if isinstance(choice, Measure) else cls()
 
@@ -218,10 +214,6 @@ class Measure(ABC):
         ----------
         choice : Measure or True
             The choice.
-
-        Returns
-        -------
-        Measure
         """
         return cls.of(choice)
 
@@ -233,10 +225,6 @@ class Measure(ABC):
         ----------
         name : str
             Name of the score.
-
-        Returns
-        -------
-        Measure
         """
         return cls.from_keyword(True)
 
@@ -249,10 +237,6 @@ class Measure(ABC):
             The label set as it was given.
         spacing : sequence of float, optional
             The spacing as it was given.
-
-        Returns
-        -------
-        Measure
         """
         return self
 
@@ -287,10 +271,6 @@ class Measure(ABC):
         ----------
         labels : LabelSet
             The label set.
-
-        Returns
-        -------
-        list of str
         """
         usual = type(self)()
         found = [f"--{self.key}"]
@@ -314,10 +294,6 @@ class Measure(ABC):
         masks : Masks
             The masks.
 
-        Returns
-        -------
-        Plan
-
         Raises
         ------
         ValueError
@@ -334,10 +310,6 @@ class Measure(ABC):
             Options and masks.
         classes : ClassOptions
             The classes.
-
-        Returns
-        -------
-        Plan
         """
         masks = Masks(**{name: _tuples(value) for name, value in data["masks"].items()})
         return cls.from_dict(data["options"]).plan(classes, masks)
@@ -354,10 +326,6 @@ class Measure(ABC):
         ----------
         data : mapping
             Options by name.
-
-        Returns
-        -------
-        Measure
         """
         return cls(**{name: _tuples(value) for name, value in data.items()})
 
@@ -423,10 +391,6 @@ class Plan(ABC):
         ----------
         pair : MaskPair
             Truth and prediction.
-
-        Returns
-        -------
-        Parts
         """
 
     @property
@@ -441,10 +405,6 @@ class Plan(ABC):
         ----------
         found : Counted
             The counts of all images.
-
-        Returns
-        -------
-        ScoreTable
         """
         several = [
             (score, score.values(found.total), found.intervals.get(name))
@@ -505,10 +465,6 @@ class Plan(ABC):
         ----------
         plans : sequence of Plan
             All plans of the run.
-
-        Returns
-        -------
-        list of str
         """
         words: list[str] = self.measure.words(self.classes.labels)
         return words
@@ -544,10 +500,6 @@ class Plan(ABC):
         ----------
         other : Plan
             The other plan.
-
-        Returns
-        -------
-        str
         """
         mine, theirs = self.way(), other.way()
         return "; ".join(

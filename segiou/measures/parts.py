@@ -107,10 +107,6 @@ class Parts:
         **arrays : array_like
             Numbers by name.
 
-        Returns
-        -------
-        Parts
-
         Raises
         ------
         TypeError
@@ -143,10 +139,6 @@ class Parts:
             The arrays, if there are no parts.
         several : iterable of Parts
             Parts of this layout.
-
-        Returns
-        -------
-        Parts
         """
         parts = [*several]
         arrays: dict[str, NDArray[Any]] = {}
@@ -206,10 +198,6 @@ class Parts:
         ----------
         indices : array_like of int
             Positions of the images.
-
-        Returns
-        -------
-        Parts
         """
         places = np.asarray(indices, np.int64)
         arrays, sizes = {}, {}
@@ -274,10 +262,6 @@ class Parts:
         Each array is its number of rows (for rows), its length in bytes, and its
         numbers: integers as steps and values of the filled cells in LEB128, floats as
         little-endian float64.
-
-        Returns
-        -------
-        list of bytes
         """
         packed: list[list[bytes]] = [[] for _ in range(self.number)]
         for name, field in self.layout.items():
@@ -315,10 +299,6 @@ class Parts:
             One entry per image.
         only : str
             Read only the arrays whose names begin with this, and drop it from the names.
-
-        Returns
-        -------
-        Parts
 
         Raises
         ------
@@ -369,10 +349,6 @@ class Parts:
             The arrays.
         data : mapping of str to list
             Lists by name.
-
-        Returns
-        -------
-        Parts
         """
         return cls.of(layout, **data)
 

@@ -63,10 +63,6 @@ def measure_of(key: str) -> type[Measure]:
     key : str
         Key of the measure.
 
-    Returns
-    -------
-    type of Measure
-
     Raises
     ------
     ValueError

@@ -103,10 +103,6 @@ class Score:
             Whether undefined classes count 0 in the mean; left out by default.
         **more
             Other attributes of the score.
-
-        Returns
-        -------
-        Score
         """
         names, include = classes.labels.class_names, classes.include
         more["absent_is_zero"] = absent_is_zero
@@ -137,10 +133,6 @@ class Score:
             Which of them the mean covers.
         numbers, ratio, absent_is_zero, **more
             As of :meth:`of_classes`.
-
-        Returns
-        -------
-        Score
         """
         taken = np.asarray(include, dtype=bool)
 
@@ -199,9 +191,5 @@ class Score:
         ----------
         value : float
             A value of the score.
-
-        Returns
-        -------
-        str
         """
         return shown(value, self.unit)

@@ -85,10 +85,6 @@ class Column(NamedTuple):
         ----------
         index : int
             Index of the row.
-
-        Returns
-        -------
-        float
         """
         return (*self.values, *self.means)[index]
 
@@ -154,10 +150,6 @@ class ScoreTable:
         ----------
         rows : sequence of int
             Indices of the rows.
-
-        Returns
-        -------
-        ScoreTable
         """
         number = len(self.rows)
 

@@ -48,10 +48,6 @@ def image_level_means(
     quantiles : sequence of int
         Percentages of the worst cases, each above 0 and at most 100.
 
-    Returns
-    -------
-    ImageLevelMeans
-
     Raises
     ------
     ValueError

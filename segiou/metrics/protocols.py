@@ -154,10 +154,6 @@ class Protocol:
         ----------
         metric : callable
             A per-class metric of :mod:`segiou.metrics`.
-
-        Returns
-        -------
-        Protocol
         """
         if self.absent_dice is None or metric is not dice:
             return self
@@ -173,10 +169,6 @@ class Protocol:
         ----------
         value : float
             The threshold.
-
-        Returns
-        -------
-        float
 
         Examples
         --------
@@ -245,10 +237,6 @@ class Protocol:
             Classes to average over; all by default.
         per_image : Counts of shape (N, C), optional
             Counts of each image; required if ``needs_images``.
-
-        Returns
-        -------
-        Mean
 
         Raises
         ------
@@ -424,10 +412,6 @@ def load_protocol(protocol: Protocol | str) -> Protocol:
     ----------
     protocol : Protocol or str
         A protocol, or the name of one.
-
-    Returns
-    -------
-    Protocol
 
     Raises
     ------

@@ -177,10 +177,6 @@ def accuracy_vs_iou(
     ax : Axes, optional
         Axes to draw into; new ones by default.
 
-    Returns
-    -------
-    Axes
-
     Raises
     ------
     ImportError
@@ -325,10 +321,6 @@ def image_distribution(
         Width and height of a new figure in inches.
     ax : Axes, optional
         Axes to draw into; new ones by default.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------
@@ -541,10 +533,6 @@ def boundary_vs_iou(
         Width and height of a new figure in inches.
     ax : Axes, optional
         Axes to draw into; new ones by default.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------

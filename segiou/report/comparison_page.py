@@ -65,10 +65,6 @@ def render_comparison(
     folder : str or path, optional
         As for :func:`segiou.report.render_report`.
 
-    Returns
-    -------
-    str
-
     Raises
     ------
     FileNotFoundError
@@ -137,10 +133,6 @@ def write_comparison_html(
         A file or a folder, as for :func:`segiou.report.write_html`.
     comparison, run_a, run_b, **options
         As for :func:`render_comparison`.
-
-    Returns
-    -------
-    Path
     """
     return write_page(path, partial(render_comparison, comparison, run_a, run_b, **options))
 

@@ -58,10 +58,6 @@ class Explorer:
         ----------
         path : str or Path
             The file to write.
-
-        Returns
-        -------
-        Path
         """
         check_path("path", path)
         return write_whole(Path(path).expanduser(), self._page)
@@ -104,10 +100,6 @@ def explore(
         As for :class:`segiou.ConfusionMatrix`. Ignored pixels cannot be painted.
     height : int
         Height of the frame in a notebook, in CSS pixels.
-
-    Returns
-    -------
-    Explorer
 
     Raises
     ------

@@ -298,15 +298,6 @@ def nnunet_summary(run: Run) -> str:
     prediction of a case is NaN and skipped in the mean over cases. Counts are
     also averaged over cases.
 
-    Parameters
-    ----------
-    run : Run
-
-    Returns
-    -------
-    str
-        JSON with bare NaN.
-
     References
     ----------
     nnU-Net v2, ``nnunetv2/evaluation/evaluate_predictions.py``.

@@ -197,24 +197,7 @@ def _packed(columns: Columns, most: int) -> dict[str, list[int]]:
 
 
 def choose(table: ImageTable, number: int, first: Sequence[str], seed: int) -> list[int]:
-    """Choose images whose pictures are in the page.
-
-    Parameters
-    ----------
-    table : ImageTable
-    number : int
-        How many at most.
-    first : sequence of str
-        Ids of images that take up to half of the places.
-    seed : int
-        The other places go to the worst images, to the best and to some at
-        random, in turn; of two runs to those that differ most.
-
-    Returns
-    -------
-    list of int
-        Places in the table, ascending.
-    """
+    """Choose images whose pictures are in the page."""
     place = {id: i for i, id in enumerate(table.ids)}
     chosen = [place[id] for id in first if id in place][: number // 2]
     key = _interest(table.scores)

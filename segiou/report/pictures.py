@@ -182,27 +182,7 @@ def read_indices(
     largest: int = 480,
     objects: ObjectOptions | None = None,
 ) -> Masks:
-    """Read masks as class indices, predictions at the truth's size.
-
-    Parameters
-    ----------
-    truth : str
-        File of the truth.
-    preds : sequence of (str, ClassOptions)
-        Files of predictions, at least one, with how they were counted; the
-        first one's options say what the truth means.
-    read : callable, optional
-        Gives the content of a file that is not on this machine's disk.
-    largest : int
-        Pixels across, at most.
-    objects : ObjectOptions, optional
-        What objects are, if they were scored.
-
-    Raises
-    ------
-    PictureError
-        If a file was not kept, is gone, or has neither two nor three dimensions.
-    """
+    """Read masks as class indices, predictions at the truth's size."""
     first = preds[0][1]
     sides = [(truth, first.labels, Encoding.of_classes(first).truth)]
     sides += [(path, own.pred_labels, Encoding.of_classes(own).pred) for path, own in preds]
@@ -359,10 +339,6 @@ def match_images(folder: str | Path, ids: Iterable[str]) -> ImageMatch:
     ids : iterable of str
         As of :attr:`segiou.Run.ids`.
 
-    Returns
-    -------
-    ImageMatch
-
     Raises
     ------
     FileNotFoundError
@@ -395,13 +371,7 @@ def match_images(folder: str | Path, ids: Iterable[str]) -> ImageMatch:
 
 
 def read_image(path: Path, size: tuple[int, int]) -> Image.Image:
-    """Read an image at a size (width, height).
-
-    Raises
-    ------
-    PictureError
-        If it cannot be read.
-    """
+    """Read an image at a size (width, height)."""
     try:
         with Image.open(path) as image:
             # JPEG decodes at an eighth, a quarter or a half for almost nothing.

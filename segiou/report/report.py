@@ -237,10 +237,6 @@ class Report(Drawable):
         reverse : bool, default False
             Whether the order is reversed.
 
-        Returns
-        -------
-        tuple of ClassRow
-
         Raises
         ------
         ValueError
@@ -341,10 +337,6 @@ class Report(Drawable):
         ----------
         key : str
             Key of the measure.
-
-        Returns
-        -------
-        ScoreTable or None
         """
         return next((table for table in self.tables if table.key == key), None)
 
@@ -394,10 +386,6 @@ class Report(Drawable):
             Name of the score.
         row : str
             A class or structure; the mean by default.
-
-        Returns
-        -------
-        float
         """
         found = self.measured_score(name, row)
         return float("nan") if found is None else found
@@ -409,10 +397,6 @@ class Report(Drawable):
         ----------
         name, row : str
             As of :meth:`score`.
-
-        Returns
-        -------
-        float or None
         """
         found = (table.score(name, row) for table in self.tables)
         return next((value for value in found if value is not None), None)
@@ -439,10 +423,6 @@ class Report(Drawable):
         ----------
         name : str
             Name of the score.
-
-        Returns
-        -------
-        str
         """
         return self.scales.get(name.partition(":")[0], ("", "higher"))[1]
 
@@ -517,10 +497,6 @@ class Report(Drawable):
         ----------
         metric : str
             Name of a metric, such as ``"iou"``.
-
-        Returns
-        -------
-        Intervals
         """
         return confidence_intervals(self, metric)
 
@@ -533,10 +509,6 @@ class Report(Drawable):
         ----------
         name : str, optional
             Name of the class; None for the mean.
-
-        Returns
-        -------
-        tuple of float or None
         """
         if self.intervals is None:
             return None
@@ -631,10 +603,6 @@ class Report(Drawable):
         ----------
         indent : int, default 2
             Blanks of each level; None gives one line.
-
-        Returns
-        -------
-        str
         """
         if indent is not None:
             check_integer("indent", indent, 0)
@@ -647,10 +615,6 @@ class Report(Drawable):
         ----------
         sort, reverse
             As in :meth:`sorted_classes`.
-
-        Returns
-        -------
-        str
         """
         return formats.to_csv(self, self.sorted_classes(sort, reverse=reverse))
 
@@ -661,10 +625,6 @@ class Report(Drawable):
         ----------
         sort, reverse
             As in :meth:`sorted_classes`.
-
-        Returns
-        -------
-        str
         """
         return formats.to_markdown(self, self.sorted_classes(sort, reverse=reverse))
 
@@ -675,10 +635,6 @@ class Report(Drawable):
         ----------
         **options
             As there.
-
-        Returns
-        -------
-        str
         """
         from segiou.report.report_page import render_report
 
@@ -707,10 +663,6 @@ class Report(Drawable):
         detail : bool
             Whether to add the mean accuracy, and means over images and over the
             images that score least.
-
-        Returns
-        -------
-        str
         """
         from segiou.report.terminal import render_text
 
@@ -736,10 +688,6 @@ class Report(Drawable):
         path : str or path
             Where to; its ending says the format unless that is given.
         format : {"table", "json", "csv", "markdown", "html"}, optional
-
-        Returns
-        -------
-        Path
         """
         check_path("path", path)
         path = Path(path)

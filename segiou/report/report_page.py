@@ -241,10 +241,6 @@ def write_html(path: str | Path, report: Report, **options: Any) -> Path:
         The report to show.
     **options
         As for :func:`render_report`.
-
-    Returns
-    -------
-    Path
     """
     return write_page(path, partial(render_report, report, **options))
 

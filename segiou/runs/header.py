@@ -135,10 +135,6 @@ class Header:
         ----------
         other : Header
             The header to compare with.
-
-        Returns
-        -------
-        str
         """
         found = [self.options.difference(other.options)]
         for key in dict.fromkeys(plan.key for plan in (*self.plans, *other.plans)):
@@ -157,10 +153,6 @@ class Header:
         ----------
         other : Header
             The header to compare with.
-
-        Returns
-        -------
-        str
         """
         parts = [self.counting_difference(other)]
         reading = sorted({*self.reading, *other.reading})

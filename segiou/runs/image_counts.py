@@ -143,10 +143,6 @@ class ImageCount:
         ----------
         other : ImageCount
             The counts to compare with.
-
-        Returns
-        -------
-        bool
         """
         return (
             self.ignored == other.ignored
@@ -278,10 +274,6 @@ class Columns:
         ----------
         indices : sequence of int
             Positions of the images.
-
-        Returns
-        -------
-        Columns
         """
         chosen = np.asarray(indices, dtype=np.int64)
         sizes = self.sizes[chosen]
@@ -332,10 +324,6 @@ class Columns:
         ----------
         num_classes : int
             Number of classes.
-
-        Returns
-        -------
-        Counts
         """
         return counts_of_cells(self.sizes, self.cells, self.values, num_classes)
 
@@ -389,10 +377,6 @@ def run_from_counts(
         Measures counted in all images, or their keys.
     plans : iterable of Plan
         Plans of such measures for these classes.
-
-    Returns
-    -------
-    Run
 
     Raises
     ------

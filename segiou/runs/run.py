@@ -259,10 +259,6 @@ class Run(Drawable):
         ----------
         index : int
             Position of the image in the run.
-
-        Returns
-        -------
-        ConfusionCounts
         """
         one = self._loaded.take([range(len(self))[index]])
         return SparseConfusionCounts(self.options.num_classes, one.summed())
@@ -300,10 +296,6 @@ class Run(Drawable):
         ----------
         key : str
             Key of the measure.
-
-        Returns
-        -------
-        Parts
         """
         return unpack_parts(self._packed(), self._header, key)
 
@@ -349,10 +341,6 @@ class Run(Drawable):
             or ``"objects_false_positive"``, highest first. Images with an undefined
             score are skipped.
 
-        Returns
-        -------
-        list of dict
-
         Raises
         ------
         ValueError
@@ -376,10 +364,6 @@ class Run(Drawable):
         each structure, in the unit of ``surface_plan``, and ``iou:NAME`` of each
         region. Distances of missed structures are infinite or follow the
         convention.
-
-        Returns
-        -------
-        list of dict
         """
         return list(self._table().rows())
 
@@ -404,10 +388,6 @@ class Run(Drawable):
         ----------
         path : str or Path
             The file to write.
-
-        Returns
-        -------
-        Path
 
         Raises
         ------
@@ -445,10 +425,6 @@ class Run(Drawable):
         **options
             Others of :func:`segiou.confidence_intervals`: level, blocks, aggregate,
             method, resamples, seed.
-
-        Returns
-        -------
-        Intervals
         """
         from segiou.analysis.intervals import confidence_intervals
 
@@ -480,10 +456,6 @@ class Run(Drawable):
             Number of worst images to list.
         worst_by : str, default "mean_iou"
             Score to rank images by, see :meth:`worst`.
-
-        Returns
-        -------
-        Report
         """
         from segiou.report.report import report_of
 
@@ -503,10 +475,6 @@ class Run(Drawable):
         ----------
         ids : iterable of str
             Ids of the images to keep.
-
-        Returns
-        -------
-        Run
 
         Raises
         ------
@@ -572,10 +540,6 @@ class Run(Drawable):
             Whether parts (``shard``) of the data set may be missing; reports
             then list them.
 
-        Returns
-        -------
-        Run
-
         Raises
         ------
         ValueError
@@ -601,10 +565,6 @@ class Run(Drawable):
         path : str or Path
             The run file to write.
 
-        Returns
-        -------
-        Path
-
         Raises
         ------
         RunFileError
@@ -624,10 +584,6 @@ class Run(Drawable):
             The run's own by default.
         **options
             Options of :func:`segiou.report.report_page.render_report`, such as ``images``.
-
-        Returns
-        -------
-        str
         """
         return self.report(protocol).to_html(run=self, **options)
 

@@ -367,10 +367,6 @@ def write_run(
     skipped : iterable of Problem, optional
         Skipped pairs.
 
-    Returns
-    -------
-    Path
-
     Raises
     ------
     RunFileError
@@ -412,10 +408,6 @@ def merge_files(paths: Sequence[str | Path], output: str | Path, *, partial: boo
     partial : bool
         Whether parts (``shard``) of the data set may be missing; reports then
         list them.
-
-    Returns
-    -------
-    Path
 
     Raises
     ------

@@ -86,12 +86,7 @@ class Evaluator:
         return self
 
     def empty(self) -> Self:
-        """An evaluator with the same classes, options and measures, and no images.
-
-        Returns
-        -------
-        Evaluator
-        """
+        """An evaluator with the same classes, options and measures, and no images."""
         new = type(self).__new__(type(self))
         new._start(self._empty, self._measures)
         return new
@@ -146,10 +141,6 @@ class Evaluator:
     def run(self) -> Run:
         """The images as a run, which saves, compares and resamples them.
 
-        Returns
-        -------
-        Run
-
         Raises
         ------
         ValueError
@@ -175,10 +166,6 @@ class Evaluator:
             Protocol of the means.
         **options
             As in :meth:`segiou.Run.report`.
-
-        Returns
-        -------
-        Report
         """
         return self.run().report(protocol, **options)
 

@@ -183,10 +183,6 @@ def score_folder(
     name : str
         Name of the run; by default the last part of the predictions' path.
 
-    Returns
-    -------
-    Run
-
     Raises
     ------
     DataError
@@ -209,7 +205,17 @@ def score_folder(
 
 
 def score_job(job: Job, calls: Callbacks, executor: ExecutorLike | None = None) -> Run:
-    """Run a job; see :func:`score_folder`."""
+    """Run a job; see :func:`score_folder`.
+
+    Parameters
+    ----------
+    job : Job
+        The job.
+    calls : Callbacks
+        What to call meanwhile.
+    executor : Executor or callable, optional
+        Executor to use; threads by default.
+    """
     check_engine(job, executor)
     pairing = pair_sources(*job.sources, job)
     problems, left_out = pairing_problems(pairing, job.missing, job.extra)

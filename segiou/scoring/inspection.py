@@ -235,10 +235,6 @@ class Inspection:
             Line width.
         color : bool, default False
             Whether to use ANSI colours.
-
-        Returns
-        -------
-        str
         """
         from segiou.report.findings_text import render_inspection
 
@@ -274,10 +270,6 @@ def inspect_folder(
         Called with the number of files done and of all files; first with 0.
     most : int, optional
         Maximum number of files to read, evenly spread over the folder.
-
-    Returns
-    -------
-    Inspection
 
     Raises
     ------

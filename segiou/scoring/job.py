@@ -155,7 +155,17 @@ class Job:
     def of(
         cls, options: ClassOptions, measures: Iterable[Measure], given: Mapping[str, Any]
     ) -> Job:
-        """The job for arguments by name, of :func:`segiou.score_folder` or of the command line."""
+        """The job for arguments by name, of :func:`segiou.score_folder` or of the command line.
+
+        Parameters
+        ----------
+        options : ClassOptions
+            The classes.
+        measures : iterable of Measure
+            The measures as chosen.
+        given : mapping
+            The arguments; others are ignored.
+        """
         own = {one.name: given[one.name] for one in fields(cls) if one.name in given}
         own["protocol"] = load_protocol(given["protocol"] or "segiou")
         if (ids := given["ids"]) is not None:
@@ -203,10 +213,6 @@ class Job:
         volumes : bool
             Whether the masks are volumes.
 
-        Returns
-        -------
-        tuple of Plan
-
         Raises
         ------
         ValueError
@@ -225,7 +231,15 @@ class Job:
         return {name: value for name, value in every.items() if value != usual[name]}
 
     def header(self, pairing: Pairing, expected: int) -> Header:
-        """The header of the run of this many pairs."""
+        """The header of the run.
+
+        Parameters
+        ----------
+        pairing : Pairing
+            All pairs.
+        expected : int
+            Number of pairs to score.
+        """
         roots = [source.root for source in self.sources]
         volumes = any(pair.truth.lower().endswith(VOLUME_SUFFIXES) for pair in pairing.pairs)
         origin = {"truth": encodable(roots[0]), "pred": encodable(roots[1])}

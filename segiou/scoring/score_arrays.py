@@ -84,10 +84,6 @@ def score(
     **options
         Other options of :class:`segiou.ConfusionMatrix`.
 
-    Returns
-    -------
-    Run
-
     Raises
     ------
     TypeError
