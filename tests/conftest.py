@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 import segiou
+from segiou.cli.demo import write_demo
 from segiou.counting.encoding import count_pairs
 from segiou.masks.read import read_mask
 
@@ -34,6 +36,12 @@ def pytest_collection_modifyitems(items):
         for item in items:
             if item.get_closest_marker("sanitize"):
                 item.add_marker(skip)
+
+
+@pytest.fixture
+def one_scene(monkeypatch):
+    """``segiou demo`` draws one scene instead of six, which takes seconds."""
+    monkeypatch.setattr("segiou.cli.demo.write_demo", partial(write_demo, scenes=1))
 
 
 CAMVID = Path(__file__).resolve().parents[2] / "shared" / "data" / "camvid"

@@ -91,6 +91,7 @@ def filled(command: str) -> list[str]:
     return [*words, "--no-open"] if words == ["explore"] else words
 
 
+@pytest.mark.usefixtures("one_scene")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_of_the_table_run(command, workplace, monkeypatch, capsys):
     monkeypatch.chdir(workplace)

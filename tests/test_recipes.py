@@ -56,6 +56,7 @@ def workplace(tmp_path, monkeypatch):
     return os.environ | paths | {"PYTHONPATH": str(Path(segiou.__file__).parents[1])}
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("page", [page for page in PAGES if recipes(page)], ids=lambda p: p.stem)
 def test_recipes_run_as_printed(page, workplace):
     for language, text in recipes(page):

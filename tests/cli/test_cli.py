@@ -30,8 +30,8 @@ def test_score_prints_a_table_and_nothing_else():
     assert "\x1b" not in done.stdout
 
 
-def test_json_is_strict_and_complete():
-    done = segiou(*SCORE, "--format", "json")
+def test_json_is_strict_and_complete(inside):
+    done = inside(*SCORE, "--format", "json")
     report = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(name))
     expected = json.loads((STREETS / "expected.json").read_text())["preds"]["model_b"]["total"]
     assert report["matrix"] == expected["matrix"]
@@ -75,8 +75,9 @@ def test_files_take_their_format_from_their_ending(inside, tmp_path):
     assert [p.suffix for p in sorted(tmp_path.iterdir())] == [".csv", ".json", ".md", ".txt"]
 
 
-def test_a_hyphen_is_stdout(tmp_path):
-    done = segiou(*SCORE, "--output", "table.txt", "--per-image", "-", cwd=tmp_path)
+def test_a_hyphen_is_stdout(inside, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    done = inside(*SCORE, "--output", "table.txt", "--per-image", "-")
     assert done.returncode == 0
     assert next(row["id"] for row in csv.DictReader(io.StringIO(done.stdout))) == "north_0001"
     assert [path.name for path in tmp_path.iterdir()] == ["table.txt"]
@@ -90,9 +91,9 @@ def test_per_image_rows(inside, tmp_path):
     assert 0 < float(rows[0]["iou:sky"]) <= 1
 
 
-def test_every_problem_is_listed_without_a_traceback():
+def test_every_problem_is_listed_without_a_traceback(inside):
     partners = FIXTURES / "hostile" / "partners"
-    done = segiou("score", partners / "truth", partners / "pred", "--labels", "3")
+    done = inside("score", partners / "truth", partners / "pred", "--labels", "3")
     assert (done.returncode, done.stdout) == (3, "")
     for part in ("3 problems", "has the same key", "'one'", "have no prediction", "has no truth"):
         assert part in done.stderr
@@ -174,9 +175,9 @@ def test_inspect_tells_what_is_there(inside):
     assert sum(entry["share"] for entry in found["values"]) == pytest.approx(1)
 
 
-def test_inspect_takes_no_fitting_set_for_certain(tmp_path):
+def test_inspect_takes_no_fitting_set_for_certain(inside, tmp_path):
     Image.fromarray(np.uint8([[0, 1, 2]])).save(tmp_path / "a.png")
-    shown = segiou("inspect", tmp_path).stdout
+    shown = inside("inspect", tmp_path).stdout
     assert "  fits " in shown
     fitting = [line.split()[1] for line in shown.splitlines() if line.startswith("  --labels ")]
     assert fitting[0] == "brats"
@@ -185,24 +186,24 @@ def test_inspect_takes_no_fitting_set_for_certain(tmp_path):
     assert "segiou labelsets NAME > mine.toml" in shown
 
 
-def test_inspect_names_the_values_of_a_set_of_ones_own(tmp_path):
+def test_inspect_names_the_values_of_a_set_of_ones_own(inside, tmp_path):
     Image.fromarray(np.uint8([[0, 7]])).save(tmp_path / "a.png")
     labels = tmp_path / "mine.toml"
     labels.write_text(
         'name = "mine"\nclasses = [{name = "cat", values = [0]}, {name = "dog", values = [7]}]\n'
     )
-    shown = segiou("inspect", tmp_path / "a.png", "--labels", labels).stdout
+    shown = inside("inspect", tmp_path / "a.png", "--labels", labels).stdout
     assert "fits mine" in shown and "dog" in shown
     assert "Equal values" not in shown
-    shown = segiou("inspect", tmp_path / "a.png", "--labels", "2").stdout
+    shown = inside("inspect", tmp_path / "a.png", "--labels", "2").stdout
     assert "fits" not in shown.replace("does not fit", "")
     assert "1 pixel has a value it does not define" in shown
 
 
-def test_inspect_looks_into_archives(tmp_path):
+def test_inspect_looks_into_archives(inside, tmp_path):
     shutil.make_archive(str(tmp_path / "masks"), "zip", STREETS / "truth")
-    found = json.loads(segiou("inspect", tmp_path / "masks.zip", "--format", "json").stdout)
-    folder = json.loads(segiou("inspect", STREETS / "truth", "--format", "json").stdout)
+    found = json.loads(inside("inspect", tmp_path / "masks.zip", "--format", "json").stdout)
+    folder = json.loads(inside("inspect", STREETS / "truth", "--format", "json").stdout)
     assert {**found, "folder": ""} == {**folder, "folder": ""}
 
 
@@ -235,59 +236,61 @@ def test_inspect_calls_out_what_is_suspicious(inside, name, said):
     assert said in " ".join(done.stdout.split())
 
 
-def test_demo_writes_scores_and_shows_its_commands(tmp_path):
-    done = segiou("demo", "streets", cwd=tmp_path)
+@pytest.mark.usefixtures("one_scene")
+def test_demo_writes_scores_and_shows_its_commands(inside, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    done = inside("demo", "streets")
     assert done.returncode == 0, done.stderr
     command = "segiou score streets/truth streets/model_a --labels streets/labels.toml"
     assert f"$ {command}" in done.stdout
-    again = segiou(*command.split()[1:], cwd=tmp_path)
+    again = inside(*command.split()[1:])
     assert (
         again.stdout.splitlines()[1:]
         == done.stdout.split(command)[1].splitlines()[3:][: len(again.stdout.splitlines()) - 1]
     )
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").touch()
-    refused = segiou("demo", "mine", cwd=tmp_path)
+    refused = inside("demo", "mine")
     assert refused.returncode in (2, 3)
     assert "Traceback" not in refused.stderr
 
 
-def test_help_and_version():
-    assert "Exit codes" in segiou("--help").stdout
-    assert segiou("--version").stdout.startswith("segiou ")
+def test_help_and_version(inside):
+    assert "Exit codes" in inside("--help").stdout
+    assert inside("--version").stdout.startswith("segiou ")
     for command in ("score", "inspect", "labelsets", "demo"):
-        assert "usage: segiou" in segiou(command, "--help").stdout
+        assert "usage: segiou" in inside(command, "--help").stdout
 
 
-def test_explore_writes_its_page(tmp_path):
-    done = segiou("explore", "--output", tmp_path / "iou.html", "--no-open")
+def test_explore_writes_its_page(inside, tmp_path):
+    done = inside("explore", "--output", tmp_path / "iou.html", "--no-open")
     assert (done.returncode, done.stdout.strip()) == (0, str(tmp_path / "iou.html"))
     assert (tmp_path / "iou.html").read_text().startswith("<!doctype html>")
 
 
-def test_explain_says_what_accuracy_hides():
-    done = segiou("explain", str(STREETS / "truth"), MODELS[0], *LABELS)
+def test_explain_says_what_accuracy_hides(inside):
+    done = inside("explain", str(STREETS / "truth"), MODELS[0], *LABELS)
     assert (done.returncode, done.stderr) == (0, "")
     assert "never predicts pole, sign, person and bicycle" in " ".join(done.stdout.split())
     found = json.loads(
-        segiou("explain", str(STREETS / "truth"), MODELS[0], *LABELS, "--format", "json").stdout
+        inside("explain", str(STREETS / "truth"), MODELS[0], *LABELS, "--format", "json").stdout
     )
     parts = sum(row["gap_part"] for row in found["classes"])
     assert parts == pytest.approx(found["gap"])
     assert found["gap"] == pytest.approx(found["pixel_accuracy"] - found["mean_iou"])
 
 
-def test_compare_folders_and_runs_alike(tmp_path):
-    now = segiou("compare", *MODELS, "--truth", STREETS / "truth", *LABELS, "--names", "a,b")
+def test_compare_folders_and_runs_alike(inside, tmp_path):
+    now = inside("compare", *MODELS, "--truth", STREETS / "truth", *LABELS, "--names", "a,b")
     assert now.returncode == 0, now.stderr
     assert "b scores higher than a: mean IoU " in now.stdout
     runs = []
     for model in MODELS:
         runs.append(tmp_path / f"{Path(model).name}.sqlite")
-        segiou("score", STREETS / "truth", model, *LABELS, "--run", runs[-1], "--quiet")
-    kept = segiou("compare", *runs, "--names", "a,b")
+        inside("score", STREETS / "truth", model, *LABELS, "--run", runs[-1], "--quiet")
+    kept = inside("compare", *runs, "--names", "a,b")
     assert kept.stdout == now.stdout
-    found = json.loads(segiou("compare", *runs, "--format", "json", "--group-by", "^[^_]+").stdout)
+    found = json.loads(inside("compare", *runs, "--format", "json", "--group-by", "^[^_]+").stdout)
     assert found["unit"] == "group"
     assert found["units"] == 2
     table = tmp_path / "drives.csv"
@@ -295,15 +298,15 @@ def test_compare_folders_and_runs_alike(tmp_path):
         "id,drive\n"
         + "".join(f"{s}_000{i},{s}\n" for s in ("north", "south") for i in range(1, 10))
     )
-    by_table = segiou("compare", *runs, "--format", "json", "--group-by", f"{table}:drive")
+    by_table = inside("compare", *runs, "--format", "json", "--group-by", f"{table}:drive")
     assert json.loads(by_table.stdout) == found
-    by_blocks = segiou("compare", *runs, "--format", "json", "--blocks", "2")
+    by_blocks = inside("compare", *runs, "--format", "json", "--blocks", "2")
     blocks = json.loads(by_blocks.stdout)
     assert (blocks["unit"], blocks["units"], blocks["block_length"]) == ("batch", 4, 1.5)
     assert blocks["dependence"]["sequences"] == {"north": 3, "south": 3}
-    stated = segiou("compare", *runs, "--names", "a,b", "--group-by", "none")
+    stated = inside("compare", *runs, "--names", "a,b", "--group-by", "none")
     assert stated.stdout.partition("Independence")[0] == kept.stdout.partition("Independence")[0]
-    no_column = segiou("compare", *runs, "--group-by", f"{table}:city")
+    no_column = inside("compare", *runs, "--group-by", f"{table}:city")
     assert no_column.returncode == 2
     assert "has no column 'city'; columns: id, drive" in no_column.stderr
 
@@ -316,42 +319,42 @@ def test_compare_folders_and_runs_alike(tmp_path):
         (["explain", "a", "b", "c"], "got 3 paths"),
     ],
 )
-def test_explain_and_compare_say_what_they_need(arguments, said):
-    done = segiou(*arguments)
+def test_explain_and_compare_say_what_they_need(inside, arguments, said):
+    done = inside(*arguments)
     assert done.returncode == 2
     assert said in done.stderr
 
 
-def test_the_worst_images_are_listed_on_request(tmp_path):
+def test_the_worst_images_are_listed_on_request(inside, tmp_path):
     run = tmp_path / "r.sqlite"
-    done = segiou(*SCORE, "--run", run, "--worst", "2", "--worst-by", "iou:pole")
+    done = inside(*SCORE, "--run", run, "--worst", "2", "--worst-by", "iou:pole")
     assert "worst images" in done.stdout
-    again = segiou("report", run, "--worst", "2", "--worst-by", "iou:pole", "--format", "json")
+    again = inside("report", run, "--worst", "2", "--worst-by", "iou:pole", "--format", "json")
     worst = json.loads(again.stdout)["worst_images"]
     assert worst["by"] == "iou:pole"
     values = [row["iou:pole"] for row in worst["rows"]]
     assert len(values) == 2
     assert values == sorted(values)
     assert worst["rows"][0]["id"] in done.stdout
-    assert "worst images" not in segiou("report", run).stdout
+    assert "worst images" not in inside("report", run).stdout
 
 
 @pytest.mark.parametrize("option", [["--worst", "0"], ["--worst", "2", "--worst-by", "iou:ufo"]])
-def test_worst_images_that_cannot_be_are_refused(option):
-    done = segiou(*SCORE, *option)
+def test_worst_images_that_cannot_be_are_refused(inside, option):
+    done = inside(*SCORE, *option)
     assert done.returncode == 2
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
 
 
-def test_no_valid_pixels_leave_dashes_and_no_nonsense(tmp_path):
+def test_no_valid_pixels_leave_dashes_and_no_nonsense(inside, tmp_path):
     Image.fromarray(np.full((2, 2), 255, np.uint8)).save(tmp_path / "t.png")
     Image.fromarray(np.zeros((2, 2), np.uint8)).save(tmp_path / "p.png")
     pair = [tmp_path / "t.png", tmp_path / "p.png", "--labels", "2", "--ignore", "255"]
-    done = segiou("score", *pair, "--worst", "1")
+    done = inside("score", *pair, "--worst", "1")
     assert "pixel accuracy     –\n" in done.stdout
     assert ["none", "–"] in [line.split() for line in done.stdout.splitlines()]
-    assert "nan" not in segiou("explain", *pair).stdout
+    assert "nan" not in inside("explain", *pair).stdout
 
 
 @pytest.mark.parametrize("option", [["--labels", "99999999999"], ["--examples", "-3"]])
@@ -371,14 +374,14 @@ def test_a_slash_asks_for_a_folder_with_all_pictures(inside, tmp_path):
     assert f"--html {tmp_path}/file/: expected a folder, got a file" in done.stderr
 
 
-def test_images_that_are_not_found_are_said(tmp_path):
+def test_images_that_are_not_found_are_said(inside, tmp_path):
     (tmp_path / "images").mkdir()
     Image.new("RGB", (8, 8)).save(tmp_path / "images" / "elsewhere.png")
     page = ["--html", tmp_path / "page.html", "--images", tmp_path / "images"]
-    done = segiou(*SCORE, *page)
+    done = inside(*SCORE, *page)
     assert done.returncode == 0
     assert "photos for 0 of 6 images in" in done.stderr
-    assert "--images" not in segiou(*SCORE, *page, "--quiet").stderr
+    assert "--images" not in inside(*SCORE, *page, "--quiet").stderr
     assert "other files there: elsewhere.png" in done.stderr
     assert "Found photos for 0 of 6 images" in done.stderr
     assert "--images" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -24,11 +24,11 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> DemoFolders:
 
 
 def confusion(truth: Path, pred: Path) -> np.ndarray:
-    matrix = np.zeros((10, 256), np.int64)
-    for path in sorted(truth.iterdir()):
-        a, b = np.array(Image.open(path)), np.array(Image.open(pred / path.name))
-        np.add.at(matrix, (a[a != 255], b[a != 255]), 1)
-    return matrix
+    pairs = np.zeros(256 * 256, np.int64)
+    for path in truth.iterdir():
+        a, b = np.array(Image.open(path), np.intp), np.array(Image.open(pred / path.name))
+        pairs += np.bincount((256 * a + b).ravel(), minlength=256 * 256)
+    return pairs.reshape(256, 256)[:10]
 
 
 def scores(matrix: np.ndarray) -> tuple[float, float]:
@@ -44,16 +44,16 @@ def test_better_pixel_accuracy_goes_with_clearly_worse_mean_iou(demo):
     assert mean_b > mean_a + 0.1
 
 
+@pytest.mark.usefixtures("one_scene")
 def test_no_sentence_is_wider_than_the_terminal(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setattr("segiou.cli.demo.write_demo", lambda folder: write_demo(folder, scenes=2))
     assert main(["demo", "d"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(len(line) for line in lines if not line.startswith("$ ")) <= 60
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.gate) for n in (2, 3))])
 def test_the_lesson_holds_for_other_seeds_and_the_fewest_scenes(tmp_path, seed):
     demo = write_demo(tmp_path, scenes=2, seed=seed)
     truth = confusion(demo.truth, demo.truth)
@@ -124,15 +124,15 @@ def test_label_file(demo):
 
 def test_same_seed_same_files_and_another_seed_other_masks(tmp_path):
     first, second, other = (
-        write_demo(tmp_path / name, scenes=2, seed=seed)
+        write_demo(tmp_path / name, scenes=1, seed=seed)
         for name, seed in (("first", 4), ("second", 4), ("other", 5))
     )
     files = sorted(p.relative_to(tmp_path / "first") for p in (tmp_path / "first").rglob("*.*"))
-    assert len(files) == 9
+    assert len(files) == 5
     equal, different, errors = filecmp.cmpfiles(
         tmp_path / "first", tmp_path / "second", list(map(str, files)), shallow=False
     )
-    assert (len(equal), different, errors) == (9, [], [])
+    assert (len(equal), different, errors) == (5, [], [])
     one, another = (np.array(Image.open(d.truth / "north_0001.png")) for d in (first, other))
     assert (one != another).mean() > 0.05
     assert second.truth != other.truth
@@ -146,14 +146,14 @@ def test_more_scenes_of_a_seed_begin_with_the_same_scene(tmp_path, demo):
 
 
 def test_replaces_an_earlier_demo_and_leaves_other_files(tmp_path):
-    write_demo(tmp_path, scenes=3)
+    write_demo(tmp_path, scenes=2)
     report = tmp_path / "report.html"
     note = tmp_path / "truth" / "note.txt"
     for path in (report, note):
         path.write_text("mine")
-    demo = write_demo(str(tmp_path), scenes=2)
-    assert sorted(p.name for p in demo.truth.glob("*.png")) == ["north_0001.png", "south_0001.png"]
-    assert sorted(p.name for p in demo.images.iterdir()) == ["north_0001.jpg", "south_0001.jpg"]
+    demo = write_demo(str(tmp_path), scenes=1)
+    assert [p.name for p in demo.truth.glob("*.png")] == ["north_0001.png"]
+    assert [p.name for p in demo.images.iterdir()] == ["north_0001.jpg"]
     assert report.read_text() == note.read_text() == "mine"
 
 

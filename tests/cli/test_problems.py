@@ -112,6 +112,7 @@ classes = [
 """
 
 
+@pytest.mark.usefixtures("one_scene")
 @pytest.mark.parametrize(
     "command",
     [

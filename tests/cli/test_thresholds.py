@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from command import FIXTURES, LABELS, MODELS, SCORE, segiou
+from command import FIXTURES, LABELS, MODELS, SCORE
 from PIL import Image
 
 from segiou.analysis.comparing import compare
@@ -44,9 +44,9 @@ def test_thresholds(inside, threshold, code, said):
     assert "Traceback" not in done.stderr
 
 
-def test_outcomes_of_thresholds_are_written(tmp_path):
+def test_outcomes_of_thresholds_are_written(inside, tmp_path):
     asked = ["--fail-under", "miou=0.5", "--fail-under", "iou:pole=0.99"]
-    done = segiou(*SCORE, *asked, "--format", "json", "--junit", tmp_path / "j.xml")
+    done = inside(*SCORE, *asked, "--format", "json", "--junit", tmp_path / "j.xml")
     assert done.returncode == 1
     report = json.loads(done.stdout)
     pole = report["classes"][[c["name"] for c in report["classes"]].index("pole")]
@@ -62,8 +62,8 @@ def test_outcomes_of_thresholds_are_written(tmp_path):
     assert "iou:pole is 48" in suite[1][0].get("message")
 
 
-def test_junit_without_a_threshold_is_refused(tmp_path):
-    done = segiou(*SCORE, "--junit", tmp_path / "j.xml")
+def test_junit_without_a_threshold_is_refused(inside, tmp_path):
+    done = inside(*SCORE, "--junit", tmp_path / "j.xml")
     assert done.returncode == 2
     assert "--junit has no effect without --fail-under" in done.stderr
 

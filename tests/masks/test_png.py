@@ -66,7 +66,7 @@ def test_a_paeth_row_worked_out_by_hand(png):
 def test_every_filter_depth_and_width(png, blobs, depth, color, filters):
     rng = np.random.default_rng(depth)
     for width in (1, 2, 3, 7, 8, 9, 15, 16, 17, 18, 31, 33, 64, 131):
-        for height in (1, 2, 7):
+        for height in (1, 7):
             noise = rng.integers(0, 2**depth, (height, width), np.uint8)
             for samples in (blobs(height, width, 2**depth), noise):
                 data = png.write(samples, depth, color, filters)

@@ -21,12 +21,13 @@ SOURCES = os.environ.get("SEGIOU_PEER_SOURCES")
 NAMES = ("hausdorff", "hausdorff_95", "average_surface_distance")
 
 
-@pytest.mark.parametrize("ndim", [2, 3])
+@pytest.mark.parametrize(
+    ("ndim", "number"), [(2, 50), (3, 50), pytest.param(3, 500, marks=pytest.mark.gate)]
+)
 @pytest.mark.parametrize("tool", ["medpy", "MONAI", "surface-distance"])
-def test_tools_agree(tool, ndim):
+def test_tools_agree(tool, ndim, number):
     for name in {"medpy": ["medpy"], "MONAI": ["monai", "torch"]}.get(tool, ["surface_distance"]):
         required(name)
-    number = 500 if ndim == 3 else 50
     counts, differing = volume_peers.compare(tool, number, ndim)
     assert (counts["pairs"], differing) == (number, [])
     # medpy alone refuses empty masks.

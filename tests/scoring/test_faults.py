@@ -114,6 +114,7 @@ def test_ctrl_c_twice_stops_at_once_and_the_file_stays_sound(many):
     assert again.total() == whole.total()
 
 
+@pytest.mark.gate
 def test_without_a_run_file_ctrl_c_says_that_nothing_was_saved(many):
     done = interrupted("at", "_InMemory.add:9", "SIGINT", *arguments_of(many))
     assert done.returncode == 130, done.stderr
@@ -122,7 +123,8 @@ def test_without_a_run_file_ctrl_c_says_that_nothing_was_saved(many):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("number", [9, pytest.param(150, marks=pytest.mark.gate)])
+@pytest.mark.gate
+@pytest.mark.parametrize("number", [9, 150])
 def test_ctrl_c_at_any_call_of_the_command_ends_with_130_and_no_traceback(many, number):
     done = interrupted("sweep", str(number), *arguments_of(many, "--ids", str(ids_file(many, 6))))
     assert done.returncode == 0, done.stderr
@@ -142,6 +144,7 @@ def ids_file(folder: Path, number: int) -> Path:
     return path
 
 
+@pytest.mark.gate
 def test_ctrl_c_leaves_no_draft_of_a_file_behind(many):
     page = many / "out" / "report.csv"
     page.parent.mkdir()
@@ -151,6 +154,7 @@ def test_ctrl_c_leaves_no_draft_of_a_file_behind(many):
     assert list(page.parent.iterdir()) == []
 
 
+@pytest.mark.gate
 def test_a_full_disk_is_a_clear_error_and_the_run_goes_on_later(many):
     run = many / "r.sqlite"
     command = command_of(many, "--run", str(run), "--quiet")
