@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import ndimage  # type: ignore[import-untyped, unused-ignore]
 from skimage import draw
 
 SKY, BUILDING, ROAD, PAVEMENT, TREE, CAR, POLE, SIGN, PERSON, BICYCLE = range(10)
@@ -531,9 +530,10 @@ def box_sum(field: npt.NDArray[np.integer | np.bool_], radius: int) -> IntArray:
            [3, 3, 3],
            [1, 3, 5]])
     """
-    summed, window = field.astype(np.int64), np.ones(2 * radius + 1)
-    for axis in (0, 1):
-        summed = ndimage.correlate1d(summed, window, axis, mode="nearest")
+    side, summed = 2 * radius + 1, field.astype(np.int64)
+    for _ in range(2):
+        sums = np.pad(summed, ((radius + 1, radius), (0, 0)), mode="edge").cumsum(axis=0)
+        summed = (sums[side:] - sums[:-side]).T
     return summed
 
 

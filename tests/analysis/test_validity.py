@@ -2,7 +2,7 @@
 
 The populations are synthetic and large, and their true scores are those of all their images.
 
-Small by default; the sizes at which docs/intervals.md quotes figures with SEGIOU_SLOW=1.
+Small; the sizes at which docs/intervals.md quotes figures with SEGIOU_SLOW=1.
 """
 
 import os
@@ -19,7 +19,7 @@ from segiou.counting.counts import ConfusionCounts, Counts
 
 FULL = os.environ.get("SEGIOU_SLOW") == "1"
 REPEATS, RESAMPLES = (2000, 1000) if FULL else (150, 300)
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.gate]
 
 #: Share of the images that have each class: everywhere, often, seldom, rarely.
 PRESENCE = (1.0, 0.9, 0.5, 0.05)

@@ -13,8 +13,8 @@ from segiou.boundary.surfaces import CONVENTIONS, SurfaceOptions, measure_surfac
 
 kernel = pytest.importorskip("segiou.boundary._surfaces", reason="the kernel is not built here")
 
-#: Cases of each kind: six kinds of volumes, and all conventions for each.
-ROUNDS = 100
+#: Cases of each kind of volumes, with all conventions.
+ROUNDS = [range(30), pytest.param(range(30, 100), marks=pytest.mark.gate)]
 STEPS = (0.5, 1.0, 0.7, 3.0, 0.586, 1.37)
 
 
@@ -85,9 +85,10 @@ def assert_same(found, expected, what):
         assert ours.percentiles == theirs.percentiles, what
 
 
+@pytest.mark.parametrize("rounds", ROUNDS, ids=["few", "many"])
 @pytest.mark.parametrize("make", KINDS)
-def test_random_volumes_equal_scipy(monkeypatch, make):
-    for i in range(ROUNDS):
+def test_random_volumes_equal_scipy(monkeypatch, make, rounds):
+    for i in rounds:
         rng = np.random.default_rng(i)
         shape = tuple(rng.integers(1, 18, 2 if i % 5 == 0 else 3).tolist())
         pair = make(rng, shape)

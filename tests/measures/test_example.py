@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PAGE = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("**A kind of score**")[2]
 
@@ -28,6 +30,7 @@ def segiou(site, *arguments):
     )
 
 
+@pytest.mark.gate
 def test_the_example_of_the_page(tmp_path, folders):
     info = tmp_path / "site" / "drift_measure-1.0.dist-info"
     info.mkdir(parents=True)

@@ -103,6 +103,7 @@ def test_page_is_the_same_every_time(folders):
     assert len({run.to_html(examples=3, seed=seed) for seed in range(6)}) == 2
 
 
+@pytest.mark.gate
 def test_page_stays_small_for_19_classes_and_24_images(tmp_path):
     rng = np.random.default_rng(0)
     truth, pred, images = {}, {}, {}
