@@ -20,7 +20,7 @@ RARE = [6, 7, 8, 9]
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> DemoFolders:
-    return write_demo(tmp_path_factory.mktemp("demo") / "streets", scenes=6)
+    return write_demo(tmp_path_factory.mktemp("demo") / "streets", scenes=2)
 
 
 def confusion(truth: Path, pred: Path) -> np.ndarray:
@@ -53,7 +53,8 @@ def test_no_sentence_is_wider_than_the_terminal(tmp_path, monkeypatch, capsys):
     assert max(len(line) for line in lines if not line.startswith("$ ")) <= 60
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.gate) for n in (2, 3))])
+@pytest.mark.gate
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_lesson_holds_for_other_seeds_and_the_fewest_scenes(tmp_path, seed):
     demo = write_demo(tmp_path, scenes=2, seed=seed)
     truth = confusion(demo.truth, demo.truth)
@@ -84,11 +85,11 @@ def test_rare_classes_are_rare(demo):
 
 
 def test_names_sizes_and_partners(demo):
-    names = [f"{drive}_{i:04d}" for drive in ("north", "south") for i in (1, 2, 3)]
+    names = [f"{drive}_{i:04d}" for drive in ("north", "south") for i in (1,)]
     for folder in (demo.truth, demo.model_a, demo.model_b):
         assert sorted(path.name for path in folder.iterdir()) == [f"{n}.png" for n in names]
     assert sorted(path.name for path in demo.images.iterdir()) == [f"{n}.jpg" for n in names]
-    with Image.open(demo.images / "south_0003.jpg") as image:
+    with Image.open(demo.images / "south_0001.jpg") as image:
         assert (image.mode, image.size) == ("RGB", (320, 192))
     root = demo.labels.parent
     assert [demo.truth, demo.model_a, demo.model_b, demo.images, demo.labels] == [
@@ -122,20 +123,16 @@ def test_label_file(demo):
     assert sorted(n for group in described["groups"].values() for n in group) == sorted(names)
 
 
-def test_same_seed_same_files_and_another_seed_other_masks(tmp_path):
-    first, second, other = (
-        write_demo(tmp_path / name, scenes=1, seed=seed)
-        for name, seed in (("first", 4), ("second", 4), ("other", 5))
-    )
+def test_same_seed_same_files_and_another_seed_other_masks(tmp_path, demo):
+    first, second = (write_demo(tmp_path / name, scenes=1, seed=4) for name in ("first", "second"))
     files = sorted(p.relative_to(tmp_path / "first") for p in (tmp_path / "first").rglob("*.*"))
     assert len(files) == 5
     equal, different, errors = filecmp.cmpfiles(
         tmp_path / "first", tmp_path / "second", list(map(str, files)), shallow=False
     )
     assert (len(equal), different, errors) == (5, [], [])
-    one, another = (np.array(Image.open(d.truth / "north_0001.png")) for d in (first, other))
+    one, another = (np.array(Image.open(d.truth / "north_0001.png")) for d in (first, demo))
     assert (one != another).mean() > 0.05
-    assert second.truth != other.truth
 
 
 def test_more_scenes_of_a_seed_begin_with_the_same_scene(tmp_path, demo):
