@@ -124,14 +124,16 @@ def test_label_file(demo):
 
 
 def test_same_seed_same_files_and_another_seed_other_masks(tmp_path, demo):
-    first, second = (write_demo(tmp_path / name, scenes=1, seed=4) for name in ("first", "second"))
+    for name in ("first", "second"):
+        write_demo(tmp_path / name, scenes=1, seed=4)
     files = sorted(p.relative_to(tmp_path / "first") for p in (tmp_path / "first").rglob("*.*"))
     assert len(files) == 5
     equal, different, errors = filecmp.cmpfiles(
         tmp_path / "first", tmp_path / "second", list(map(str, files)), shallow=False
     )
     assert (len(equal), different, errors) == (5, [], [])
-    one, another = (np.array(Image.open(d.truth / "north_0001.png")) for d in (first, demo))
+    folders = tmp_path / "first" / "truth", demo.truth
+    one, another = (np.array(Image.open(folder / "north_0001.png")) for folder in folders)
     assert (one != another).mean() > 0.05
 
 
