@@ -41,7 +41,7 @@ class ScoreRangeError(ValueError):
     def __init__(self, scores: int) -> None:
         super().__init__(
             f"{plural(scores, 'score')} on valid pixels outside [0, 1]; for logits, pass "
-            "activation='softmax' or activation='sigmoid'"
+            "activation='softmax' or 'sigmoid' (--scores=softmax, --scores=sigmoid)"
         )
         self.scores: int = scores
 

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_integer
+from segiou._support.arguments import check_choice, check_integer, check_number
 from segiou._support.text import Json
+from segiou.counting.scores import scores_to_labels
 from segiou.histograms import threshold_curves as curves
 from segiou.histograms.calibration_errors import diagram, errors, top_calibration
-from segiou.histograms.score_bins import SCORE_UNIT, ScoreBins, as_scores
+from segiou.histograms.score_bins import FLOAT16, SCORE_UNIT, ScoreBins, as_floats, as_scores
 from segiou.histograms.score_counts import ScoreHistogram
+from segiou.histograms.score_files import ClassFiles, class_axis, read_scores
 from segiou.labels.class_options import ClassOptions
-from segiou.measures.measure import Counted, MaskPair, Masks, Measure, Plan
+from segiou.masks.read import MaskError, RawMask
+from segiou.masks.sources import Source
+from segiou.measures.measure import Counted, MaskPair, Masks, Measure, Plan, ScoredPrediction
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats, ratio
+
+#: Options of the command line beside --scores, and their names here.
+_OPTIONS = {
+    "threshold": "threshold",
+    "scores_axis": "axis",
+    "scores_bins": "bins",
+    "scores_files": "files",
+}
 
 
 @dataclass(frozen=True)
@@ -36,6 +48,14 @@ class ScoreOptions(Measure):
         As of :class:`segiou.ScoreHistogram`.
     rows : int
         Number of bins of the reliability diagram, for calibration errors.
+    threshold : float, optional
+        For files with the score of the second of two classes: it is predicted where its
+        score is greater.
+    axis : {"", "first", "last"}
+        The class axis of files; empty if only one axis fits the truth and the classes.
+    files : str
+        Path of the files below their folder if each contains one class, without
+        extension: ``"{id}_{class}"``, where the class is a name or an index.
 
     Raises
     ------
@@ -56,8 +76,17 @@ class ScoreOptions(Measure):
     activation: str = ""
     bins: int | str = 4096
     rows: int = 15
+    threshold: float | None = None
+    axis: str = ""
+    files: str = ""
 
     def __post_init__(self) -> None:
+        check_choice("axis", self.axis, ("", "first", "last"))
+        if self.threshold is not None:
+            check_number("threshold", self.threshold)
+        if self.files and not ("{id}" in self.files and "{class}" in self.files):
+            msg = f"files must contain {{id}} and {{class}}, got {self.files!r}"
+            raise ValueError(msg)
         check_choice("activation", self.activation, ("", "softmax", "sigmoid"))
         check_integer("rows", self.rows, 1)
         ScoreBins(self.bins)
@@ -66,6 +95,43 @@ class ScoreOptions(Measure):
     def of(cls, choice: Any) -> ScoreOptions:
         """Options from options, the name of an activation, or True for probabilities."""
         return choice if isinstance(choice, cls) else cls() if choice is True else cls(choice)
+
+    @classmethod
+    def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> ScoreOptions | None:
+        """Options from the command line."""
+        own = {name: given.get(name) for name in _OPTIONS}
+        if not (kind := given.get("scores")):
+            if others := [name for name, value in own.items() if value is not None]:
+                msg = f"--{others[0].replace('_', '-')} needs --scores"
+                raise ValueError(msg)
+            return None
+        bins = own["scores_bins"]
+        try:
+            more: dict[str, Any] = (
+                {} if bins is None else {"bins": bins if bins == FLOAT16 else int(bins)}
+            )
+            if own["threshold"] is not None:
+                more["threshold"] = float(own["threshold"])
+        except ValueError:
+            msg = f"--scores-bins, --threshold: expected numbers, got {bins}, {own['threshold']}"
+            raise ValueError(msg) from None
+        more["axis"], more["files"] = own["scores_axis"] or "", own["scores_files"] or ""
+        return cls("" if kind == "probabilities" else kind, **more)
+
+    def words(self, labels: Any) -> list[str]:
+        """Command-line arguments for these options."""
+        found = [f"--scores={self.activation or 'probabilities'}"]
+        usual = type(self)()
+        for option, name in _OPTIONS.items():
+            if (value := getattr(self, name)) != getattr(usual, name):
+                found.append(f"--{option.replace('_', '-')}={value}")
+        return found
+
+    def predictions(self, source: Source, classes: ClassOptions) -> Source:
+        """Files of one class each as one image."""
+        if not self.files:
+            return source
+        return ClassFiles(source, self.files, classes.labels.class_names)
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""
@@ -77,6 +143,8 @@ class ScorePlan(Plan):
     """Plan of the scores measure: the cells of a histogram per image."""
 
     measure: ScoreOptions
+
+    reads_predictions: ClassVar[bool] = True
 
     @cached_property
     def bins(self) -> ScoreBins:
@@ -95,6 +163,37 @@ class ScorePlan(Plan):
     @cached_property
     def _nothing(self) -> ScoreHistogram:
         return ScoreHistogram.from_options(self.classes, self.measure.bins)
+
+    def read_prediction(
+        self, data: bytes | RawMask, path: str, truth: tuple[int, ...]
+    ) -> ScoredPrediction:
+        """Read a file of scores and decide its pixels."""
+        array, volume = read_scores(data, path)
+        axis = class_axis(array.shape, truth, self.classes.num_classes, self.measure.axis, path)
+        threshold = self.measure.threshold
+        is_two = axis is None or threshold is not None
+        if is_two and self.classes.num_classes != 2:
+            problem = f"has one score per pixel, but there are {self.classes.num_classes} classes"
+            raise MaskError(path, problem)
+        if axis is None and threshold is None:
+            problem = "has one score per pixel; pass threshold=T (--threshold T), such as 0.5"
+            raise MaskError(path, problem)
+        try:
+            scores = as_scores(array)
+            planes = scores if axis is None else np.moveaxis(scores, axis, 0)
+            if is_two:
+                second = as_floats(planes if axis is None else planes[1])
+                found = scores_to_labels(second, threshold=threshold, allow_nan=True)
+            else:
+                found = scores_to_labels(planes, argmax=0, allow_nan=True)
+        except TypeError as error:
+            raise MaskError(path, str(error)) from None
+        by_name = {one.name: one.values[0] for one in self.classes.pred_labels.classes}
+        values = np.array([by_name[name] for name in self.classes.labels.class_names])
+        labels = values[found.astype(np.intp)]
+        if volume is not None:
+            volume = replace(volume, values=labels, spacing=volume.spacing[: labels.ndim])
+        return ScoredPrediction(labels, planes, volume)
 
     def count(self, pair: MaskPair) -> Parts:
         """Count the scores of an image."""
@@ -247,7 +346,8 @@ class ScorePlan(Plan):
 
     def way(self) -> Mapping[str, Json]:
         """What must be equal for scores to be comparable."""
-        return self.measure.to_dict()
+        options = self.measure.to_dict()
+        return {name: options[name] for name in ("activation", "bins", "rows", "threshold")}
 
 
 def _filled(parts: Parts) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:

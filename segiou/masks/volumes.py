@@ -130,6 +130,25 @@ def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
     return _from_nifti(data, path)
 
 
+def scores_from_nifti(data: bytes, path: str | Path) -> Volume:
+    """Scores in a NIfTI file, with or without a fourth axis of classes, and their geometry."""
+    is_packed = data[:2] == _GZIP
+    head = data[:_HEAD]
+    if is_packed:
+        with damage(path, "is corrupt", MemoryError):
+            head = inflater.decompressobj(31).decompress(data[:4096], _HEAD)
+    header = _Header.of_nifti(head, path, channels=True)
+    if math.prod(header.shape) > _MOST_VOXELS:
+        raise MaskError(path, f"declares an invalid size {header.shape}; save it again")
+    if is_packed:
+        data = _decompressed(data, header.size, path, 31)
+    header.check_size(len(data))
+    values = header.stored(data)
+    if header.scale != (1, 0):
+        values = values * header.scale[0] + header.scale[1]
+    return _volume(values, header.affine, header.spacing, path, header.unit)
+
+
 # NIfTI ------------------------------------------------------------------------------------
 
 
@@ -172,8 +191,8 @@ class _Header(NamedTuple):
     scale: tuple[float, float] = (1, 0)
 
     @classmethod
-    def of_nifti(cls, head: bytes, path: str | Path) -> _Header:
-        """Read and check the first bytes of a NIfTI file."""
+    def of_nifti(cls, head: bytes, path: str | Path, *, channels: bool = False) -> _Header:
+        """Read and check the first bytes of a NIfTI file, which may have an axis of channels."""
         kind = _nifti_kind(head)
         if kind is None and head[344:348] == b"ni1\0":
             problem = "is a NIfTI header with its data in another file; save the volume as .nii"
@@ -192,7 +211,8 @@ class _Header(NamedTuple):
         if not all(map(math.isfinite, scale)):
             problem = f"has scl_slope {scale[0]} and scl_inter {scale[1]}; expected finite numbers"
             raise MaskError(path, f"{problem}, e.g. 1 and 0 for unscaled labels")
-        shape = _checked_shape(shape, path)
+        own = () if not channels or len(shape) < 4 else shape[3:]
+        shape = (*_checked_shape(shape[:3] if own else shape, path), *(n for n in own if n > 1))
         spacing = _nifti_spacing(pixdim[: len(shape)], affine, path)
         affine = affine.copy()
         affine[:3] *= _MILLIMETRES[unit]
@@ -225,8 +245,12 @@ class _Header(NamedTuple):
         if wbits is not None:
             data = _decompressed(data, self.size, self.path, wbits)
         self.check_size(len(data))
+        return self.volume(self.stored(data))
+
+    def stored(self, data: bytes) -> NDArray[Any]:
+        """The stored values in these bytes."""
         values = np.frombuffer(data, self.dtype, math.prod(self.shape), self.offset)
-        return self.volume(values.reshape(self.shape, order="F"))
+        return values.reshape(self.shape, order="F")
 
     def labels(self, values: NDArray[Any]) -> NDArray[Any]:
         """Labels of stored values."""

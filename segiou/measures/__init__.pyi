@@ -5,6 +5,7 @@ from segiou.measures.measure import (
     Masks as Masks,
     Measure as Measure,
     Plan as Plan,
+    ScoredPrediction as ScoredPrediction,
 )
 from segiou.measures.parts import Field as Field, Layout as Layout, Parts as Parts
 from segiou.measures.registry import measure_keys as measure_keys, measure_of as measure_of

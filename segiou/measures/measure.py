@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,11 @@ from segiou.labels.class_options import ClassOptions
 from segiou.measures.parts import Layout, Parts
 from segiou.measures.score import Better, Score
 from segiou.measures.score_table import Column, Kind, ScoreTable
+
+if TYPE_CHECKING:
+    from segiou.masks.read import RawMask
+    from segiou.masks.sources import Source
+    from segiou.masks.volumes import Volume
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,24 @@ class MaskPair:
             void |= ~np.asarray(self.mask, bool)
         truth[void], pred[void | (pred >= number)] = -1, -1
         return truth, pred
+
+
+class ScoredPrediction(NamedTuple):
+    """A prediction file of scores.
+
+    Attributes
+    ----------
+    labels : ndarray
+        Label values that were decided from the scores.
+    scores : ndarray
+        The scores, as in :class:`MaskPair`.
+    volume : Volume, optional
+        The labels with their geometry.
+    """
+
+    labels: NDArray[Any]
+    scores: NDArray[Any]
+    volume: Volume | None = None
 
 
 @dataclass(frozen=True)
@@ -264,6 +287,22 @@ class Measure(ABC):
         """
         return self
 
+    def predictions(self, source: Source, classes: ClassOptions) -> Source:
+        """The place of the predictions as the measure reads it; unchanged by default.
+
+        Parameters
+        ----------
+        source : Source
+            The place.
+        classes : ClassOptions
+            The classes.
+
+        Returns
+        -------
+        Source
+        """
+        return source
+
     def words(self, labels: Any) -> list[str]:
         """Options of the command line that ask for the measure.
 
@@ -369,6 +408,9 @@ class Plan(ABC):
     classes: ClassOptions
     masks: Masks = Masks()
 
+    #: Whether predictions are files that :meth:`read_prediction` reads.
+    reads_predictions: ClassVar[bool] = False
+
     def __getstate__(self) -> dict[str, Any]:
         """Only the attributes: cached scores hold functions."""
         return {"measure": self.measure, "classes": self.classes, "masks": self.masks}
@@ -392,6 +434,28 @@ class Plan(ABC):
         pair : MaskPair
             Truth and prediction.
         """
+
+    def read_prediction(
+        self, data: bytes | RawMask, path: str, truth: tuple[int, ...]
+    ) -> ScoredPrediction:
+        """Read a prediction file that holds scores instead of labels.
+
+        Called if :attr:`reads_predictions` is true.
+
+        Parameters
+        ----------
+        data : bytes or RawMask
+            The content of the file.
+        path : str
+            The file.
+        truth : tuple of int
+            Shape of the truth.
+
+        Returns
+        -------
+        ScoredPrediction
+        """
+        raise NotImplementedError
 
     @property
     @abstractmethod

@@ -117,8 +117,9 @@ def fitted(
     return tuple(one.fitted(labels, spacing) for one in measures)
 
 
-#: Options of the command line that ask for a measure; the key, by default.
+#: Options of the command line that ask for a measure, or need it; the key, by default.
 _ASKING = {"boundary": ("boundary", "boundary_tolerance"), "lesions": ("lesions",)}
+_ASKING["scores"] = ("scores", "threshold", "scores_axis", "scores_bins", "scores_files")
 _ASKING["surfaces"] = (*_ASKING["boundary"], "surface", "empty")
 
 

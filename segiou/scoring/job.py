@@ -279,6 +279,8 @@ class Job:
         if self.run is not None:
             # A run file stores absolute paths, so that it can be read from any folder.
             sources = [_absolute(source) for source in sources]
+        for measure in self.measures:
+            sources[1] = measure.predictions(sources[1], self.options)
         return sources[0], sources[1]
 
 

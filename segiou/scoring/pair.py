@@ -12,6 +12,8 @@ from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+import numpy as np
+
 from segiou._support.files import Problem, Stamp
 from segiou._support.text import plural
 from segiou.counting.counts import ConfusionCounts
@@ -130,11 +132,10 @@ class PairScorer:
             (pair.pred, self.pred_source, self.header.options.pred_labels),
         )
         with ExitStack() as stack:
-            opened = [
+            truth, pred = opened = [
                 _or_problem(side[0], self._open, stack, *side, content, scratch)
                 for side, content, scratch in zip(sides, contents, memory, strict=True)
             ]
-            truth, pred = opened
             if isinstance(truth, Problem) or isinstance(pred, Problem):
                 return [found for found in opened if isinstance(found, Problem)]
             counted = _or_problem(pair.pred, self._count, pair, truth, pred)
@@ -150,6 +151,9 @@ class PairScorer:
         scratch: Scratch,
     ) -> _OpenMask:
         """Open a mask file; its labels are valid until ``scratch``, their memory, is reused."""
+        if source is self.pred_source and self._score_reader is not None:
+            data, stamp = source.read(path) if content is None else content
+            return _OpenMask(np.empty(0), stamp, content=data)
         if content is None and self._reader is None:
             big = _open_windowed(stack, path, source, labels, self.allow_lossy)
             if big is not None:
@@ -167,6 +171,10 @@ class PairScorer:
 
     def _count(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> Result:
         self._check_nodata(pair, truth)
+        if pred.content is not None:
+            shape = tuple(truth.values.shape)
+            found = self._score_reader.read_prediction(pred.content, pair.pred, shape)
+            pred = _OpenMask(found.labels, pred.stamp, found.volume, scores=found.scores)
         pred = self._aligned(pair, truth, pred)
         if (background := pred.outside[0]) is not None:
             values = with_background(pred.values, background, truth.outside[1], pair.pred)
@@ -207,11 +215,14 @@ class PairScorer:
             needs_maps = shared is None or len(self.header.plans) > 1
             first, second = (s.whole() if needs_maps else s.values for s in (truth, pred))
             try:
-                beside = self.measured(first, second, objects, spacing=spacing, tally=counted)
+                beside = self.measured(
+                    first, second, objects, spacing=spacing, tally=counted, scores=pred.scores
+                )
             except MaskError:
                 raise
             except ValueError as error:
-                raise MaskError(pair.truth, str(error)) from error
+                path = pair.truth if pred.scores is None else pair.pred
+                raise MaskError(path, str(error)) from error
         truth.check()
         pred.check()
         files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
@@ -246,7 +257,8 @@ class PairScorer:
         from segiou.masks.volumes import geometry_difference, reorient
 
         volume = pred.volume
-        if self.geometry == "reorient" and volume.orientation != truth.volume.orientation:
+        turned = volume.orientation != truth.volume.orientation and pred.scores is None
+        if self.geometry == "reorient" and turned:
             if pred.is_big:
                 raise MaskError(pair.pred, _TOO_LARGE_TO_TURN)
             volume = reorient(volume, truth.volume)
@@ -291,6 +303,11 @@ class PairScorer:
         images = MaskPair(truth, pred, options, (ids[0], ids[1]), mask, spacing, tally, scores)
         counted = {one.key: one.count(images) for one in self.header.plans}
         return pack_measured(self.header, counted)
+
+    @cached_property
+    def _score_reader(self) -> Any:
+        """The plan that reads the predictions, if they are scores."""
+        return next((plan for plan in self.header.plans if plan.reads_predictions), None)
 
     @cached_property
     def _reader(self) -> Any:
@@ -338,6 +355,10 @@ class _OpenMask:
         The georeference of a GeoTIFF.
     outside : tuple of int or None
         Label of pixels outside all objects, and outside all segments.
+    content : bytes or RawMask, optional
+        A file of scores that is not decoded yet.
+    scores : ndarray, optional
+        The scores that the labels were decided from.
     """
 
     values: WindowedMask
@@ -348,6 +369,8 @@ class _OpenMask:
     objects: ObjectMask | None = None
     raster: Raster | None = None
     outside: tuple[int | None, int | None] = None, None
+    content: bytes | RawMask | None = None
+    scores: Any = None
 
     @property
     def is_big(self) -> bool:

@@ -1,0 +1,201 @@
+"""Folders of score files: formats, axes, one file per class, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import segiou
+from segiou.cli.main import main
+from segiou.histograms import ScoreOptions
+
+RNG = np.random.default_rng(4)
+TRUTH = RNG.integers(0, 3, (3, 9, 12)).astype(np.uint8)
+LOGITS = RNG.normal(size=(3, 3, 9, 12)) + 2 * np.moveaxis(np.eye(3)[TRUTH], -1, 1)
+SCORES = (np.exp(LOGITS) / np.exp(LOGITS).sum(1, keepdims=True)).astype(np.float32)
+BYTES = np.rint(SCORES * 255).astype(np.uint8)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Truth masks of three images, and an empty folder for scores."""
+    for name in ("truth", "scores"):
+        (tmp_path / name).mkdir()
+    for i, truth in enumerate(TRUTH):
+        Image.fromarray(truth).save(tmp_path / "truth" / f"im{i}.png")
+    return tmp_path
+
+
+def written(folder, write, arrays=SCORES):
+    for i, array in enumerate(arrays):
+        write(folder / "scores" / f"im{i}", array)
+    return folder
+
+
+def npy(path, array):
+    np.save(path.with_suffix(".npy"), array)
+
+
+def scored(folder, *, labels=3, **options):
+    how = ScoreOptions(bins=64, **options)
+    return segiou.score_folder(folder / "truth", folder / "scores", labels=labels, measures=[how])
+
+
+def wanted(arrays=SCORES):
+    return segiou.ScoreHistogram(3, bins=64).update(TRUTH, arrays)
+
+
+def counts_of(run):
+    return segiou.ScoreHistogram.of_run(run).counts.tolist()
+
+
+def last(array):
+    return np.moveaxis(array, 0, -1)
+
+
+@pytest.mark.parametrize(
+    ("write", "arrays"),
+    [
+        (npy, SCORES),
+        (lambda path, array: npy(path, last(array)), SCORES),
+        (lambda path, array: npy(path, array), BYTES),
+        (lambda path, array: np.savez_compressed(path.with_suffix(".npz"), array), SCORES),
+        (
+            lambda path, array: np.savez(path.with_suffix(".npz"), other=1, probabilities=array),
+            SCORES,
+        ),
+    ],
+    ids=["first axis", "last axis", "uint8", "npz", "nnU-Net"],
+)
+def test_arrays_of_files(folder, write, arrays):
+    run = scored(written(folder, write, arrays))
+    assert counts_of(run) == wanted(arrays).counts.tolist()
+    plain = segiou.ConfusionMatrix(3).update(TRUTH, arrays, argmax=1)
+    assert (run.total().matrix == plain.matrix).all()
+
+
+def test_tiff(folder):
+    tifffile = pytest.importorskip("tifffile")
+    for write in (
+        lambda path, array: tifffile.imwrite(
+            path.with_suffix(".tif"), array, photometric="minisblack"
+        ),
+        lambda path, array: tifffile.imwrite(
+            path.with_suffix(".tif"), last(array), planarconfig="contig", photometric="minisblack"
+        ),
+    ):
+        assert counts_of(scored(written(folder, write))) == wanted().counts.tolist()
+
+
+def test_nifti(tmp_path):
+    nib = pytest.importorskip("nibabel")
+    truth = RNG.integers(0, 2, (5, 6, 7)).astype(np.uint8)
+    scores = RNG.random((5, 6, 7, 2)).astype(np.float32)
+    for name, array, affine in (
+        ("truth", truth, np.eye(4)),
+        ("scores", scores, np.eye(4)),
+        ("moved", scores, np.diag([2, 2, 2, 1])),
+    ):
+        (tmp_path / name).mkdir()
+        nib.save(nib.Nifti1Image(array, affine), tmp_path / name / "case.nii.gz")
+    run = scored(tmp_path, labels=2)
+    found = segiou.ScoreHistogram(2, bins=64).update(truth, scores, axis=-1)
+    assert counts_of(run) == found.counts.tolist()
+    with pytest.raises(segiou.DataError, match="spacing"):
+        segiou.score_folder(tmp_path / "truth", tmp_path / "moved", labels=2, measures=["scores"])
+
+
+@pytest.mark.parametrize("pattern", ["{id}_{class}", "{class}/{id}"])
+@pytest.mark.parametrize("names", ["012", ("sky", "road", "car")])
+def test_one_file_per_class(folder, pattern, names):
+    for i, image in enumerate(BYTES):
+        for name, plane in zip(names, image, strict=True):
+            filled = pattern.replace("{id}", f"im{i}").replace("{class}", name)
+            path = folder / "scores" / f"{filled}.png"
+            path.parent.mkdir(exist_ok=True)
+            Image.fromarray(plane).save(path)
+    labels = list(names) if names != "012" else 3
+    run = scored(folder, labels=labels, files=pattern)
+    assert counts_of(run) == wanted(BYTES).counts.tolist()
+    assert run.ids == ("im0", "im1", "im2")
+    path.unlink()
+    with pytest.raises(ValueError, match="im2 has no file of"):
+        scored(folder, labels=labels, files=pattern)
+
+
+def test_one_class_as_16_bit_images(folder):
+    values = np.rint(SCORES[:, 1] * 65535).astype(np.uint16)
+    for i, plane in enumerate(values):
+        Image.fromarray(plane).save(folder / "scores" / f"im{i}.png")
+        Image.fromarray((TRUTH[i] == 1).astype(np.uint8)).save(folder / "truth" / f"im{i}.png")
+    run = scored(folder, labels=2, threshold=0.5)
+    found = segiou.ScoreHistogram(2, bins=64).update(TRUTH == 1, values, axis=None)
+    assert counts_of(run) == found.counts.tolist()
+    plain = segiou.ConfusionMatrix(2).update(TRUTH == 1, values / 65535, threshold=0.5)
+    assert (run.total().matrix == plain.matrix).all()
+    with pytest.raises(segiou.DataError, match="--threshold"):
+        scored(folder, labels=2)
+
+
+def test_the_axis_is_not_guessed(tmp_path):
+    for name in ("truth", "scores"):
+        (tmp_path / name).mkdir()
+    truth = RNG.integers(0, 3, (3, 3)).astype(np.uint8)
+    scores = RNG.random((3, 3, 3))
+    Image.fromarray(truth).save(tmp_path / "truth" / "a.png")
+    np.save(tmp_path / "scores" / "a.npy", scores)
+    with pytest.raises(segiou.DataError, match=r"first and last.*--scores-axis"):
+        scored(tmp_path)
+    for axis, at in (("first", 0), ("last", -1)):
+        found = segiou.ScoreHistogram(3, bins=64).update(truth, scores, axis=at)
+        assert counts_of(scored(tmp_path, axis=axis)) == found.counts.tolist()
+
+
+def test_the_command(folder, capsys):
+    run = folder / "run.sqlite"
+    written(folder, npy, LOGITS)
+    words = ["score", folder / "truth", folder / "scores", "--labels", 3, "--quiet"]
+    words = [*map(str, words)]
+    assert main([*words, "--scores=softmax", "--run", str(run), "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)["scores"]
+    assert found["options"]["activation"] == "softmax"
+    precise = segiou.ScoreHistogram(3).update(TRUTH, LOGITS, activation="softmax")
+    assert found["rows"][2]["average_precision"] == precise.average_precision()[2]
+    assert main([*words, "--scores=softmax", "--run", str(run), "--processes", "2"]) == 0
+    assert "AUROC" in capsys.readouterr().out
+    assert "scores" in segiou.Run.open(run).plans[0].key
+    assert main([*words, "--scores"]) == 3
+    assert "outside [0, 1]" in capsys.readouterr().err
+    assert main([*words, "--scores=softmax", "--scores-bins", "many"]) == 2
+    assert main([*words, "--threshold", "0.5"]) == 2
+    assert "needs --scores" in capsys.readouterr().err
+    assert main([*words, "--scores=softmax", "--scores-bins=float16"]) == 0
+    assert "half-precision" in capsys.readouterr().out
+
+
+def test_refused(folder):
+    problems = {
+        "needs? .*first": lambda path, array: npy(path, array[:2]),
+        "int64": lambda path, array: npy(path, array.astype(int)),
+        "contains 2 arrays": lambda path, array: np.savez(path.with_suffix(".npz"), array, array),
+        "corrupt or unsafe": lambda path, array: path.with_suffix(".npy").write_bytes(
+            b"\x93NUMPY\1\0"
+        ),
+        "mode RGB": lambda path, array: Image.fromarray(
+            last((array * 255).astype(np.uint8)).copy()
+        ).save(path.with_suffix(".png")),
+        "NaN": lambda path, array: npy(path, array * np.nan),
+        "one score per pixel": lambda path, array: npy(path, array[0]),
+    }
+    for text, write in problems.items():
+        for old in (folder / "scores").iterdir():
+            old.unlink()
+        with pytest.raises(segiou.DataError, match=text):
+            scored(written(folder, write))
+    with pytest.raises(ValueError, match="class"):
+        ScoreOptions(files="{id}")
+    with pytest.raises(ValueError, match="axis"):
+        ScoreOptions(axis="second")
