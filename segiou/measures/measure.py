@@ -16,6 +16,7 @@ from segiou._support.text import Json
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
+from segiou.masks.georeference import Raster
 from segiou.measures.parts import Layout, Parts
 from segiou.measures.score import Better, Score
 from segiou.measures.score_table import Column, Kind, ScoreTable
@@ -72,6 +73,8 @@ class MaskPair:
     scores : ndarray, optional
         What the prediction was decided from, if that is known: one score per class,
         (C, ...), or with the shape of the truth that of the second of two classes.
+    raster : Raster, optional
+        The georeference of the truth, or of the prediction if the truth has none.
     """
 
     truth: NDArray[Any]
@@ -82,6 +85,7 @@ class MaskPair:
     spacing: Sequence[float] | None = None
     tally: ConfusionCounts | None = None
     scores: Any = None
+    raster: Raster | None = None
 
     @cached_property
     def indices(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -21,6 +21,7 @@ _OWN = {
     "surfaces": ("segiou.boundary.surfaces", "SurfaceOptions"),
     "lesions": ("segiou.instances.lesion_plan", "LesionOptions"),
     "scores": ("segiou.histograms.score_plan", "ScoreOptions"),
+    "area": ("segiou.geometry.map_areas", "AreaOptions"),
 }
 #: Names of the scores of segiou's own measures, so that no module is loaded for them.
 _NAMES = {
@@ -28,6 +29,7 @@ _NAMES = {
     "objects": ("pq", "sq", "rq"),
     "surfaces": ("surface_dice", "hausdorff_95", "hausdorff", "average_surface_distance"),
     "lesions": ("lesion_f1", "lesion_dice", "lesion_hd95"),
+    "area": ("area_error",),
     "scores": ("average_precision", "roc_auc", "best_iou", "fpr95", "ece", "mce", "ace", "brier"),
 }
 #: Options of the command line and keys of the JSON report; no measure may have such a key.
@@ -120,6 +122,7 @@ def fitted(
 #: Options of the command line that ask for a measure, or need it; the key, by default.
 _ASKING = {"boundary": ("boundary", "boundary_tolerance"), "lesions": ("lesions",)}
 _ASKING["scores"] = ("scores", "threshold", "scores_axis", "scores_bins", "scores_files")
+_ASKING["area"] = ("area", "columns")
 _ASKING["surfaces"] = (*_ASKING["boundary"], "surface", "empty")
 
 

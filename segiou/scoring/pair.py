@@ -211,12 +211,19 @@ class PairScorer:
         beside: bytes | None = None
         if self.header.counts_more:
             spacing = None if truth.volume is None else truth.volume.spacing
+            raster = truth.raster or pred.raster
             objects = shared or (truth.objects, pred.objects)
             needs_maps = shared is None or len(self.header.plans) > 1
             first, second = (s.whole() if needs_maps else s.values for s in (truth, pred))
             try:
                 beside = self.measured(
-                    first, second, objects, spacing=spacing, tally=counted, scores=pred.scores
+                    first,
+                    second,
+                    objects,
+                    spacing=spacing,
+                    tally=counted,
+                    scores=pred.scores,
+                    raster=raster,
                 )
             except MaskError:
                 raise
@@ -276,6 +283,7 @@ class PairScorer:
         spacing: Sequence[float] | None = None,
         tally: ConfusionCounts | None = None,
         scores: Any = None,
+        raster: Raster | None = None,
     ) -> bytes | None:
         """Counts of all measures of a pair, packed.
 
@@ -294,13 +302,17 @@ class PairScorer:
         scores : array_like, optional
             What the prediction was decided from, as in :class:`segiou.measures.MaskPair`.
 
+        raster : Raster, optional
+            The georeference of the pair.
+
         Returns
         -------
         bytes or None
             As stored in :class:`segiou.runs.ImageCount`.
         """
         options = self.header.options
-        images = MaskPair(truth, pred, options, (ids[0], ids[1]), mask, spacing, tally, scores)
+        beside = mask, spacing, tally, scores, raster
+        images = MaskPair(truth, pred, options, (ids[0], ids[1]), *beside)
         counted = {one.key: one.count(images) for one in self.header.plans}
         return pack_measured(self.header, counted)
 

@@ -1,0 +1,163 @@
+"""The built-in measure of areas: what each class covers on the ground in truth and prediction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_flag
+from segiou._support.text import plural
+from segiou.labels.class_options import ClassOptions
+from segiou.masks.georeference import Raster
+from segiou.measures.measure import Counted, ImageColumn, MaskPair, Masks, Measure, Plan
+from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.score import Score
+from segiou.measures.score_table import Column, ScoreTable
+from segiou.metrics.ratio import Floats, ratio
+
+#: Areas are integers of dm², so that sums are exact.
+_PER_HECTARE, _PER_SQUARE_METRE = 1_000_000, 100
+_COLUMNS = ("area_truth", "area_pred", "area_difference")
+
+
+@dataclass(frozen=True)
+class AreaOptions(Measure):
+    """Area of each class in truth and prediction, from georeferenced masks.
+
+    Attributes
+    ----------
+    required : bool
+        Whether masks without a known pixel area are an error. Otherwise, areas
+        are undefined if there is one.
+
+    Examples
+    --------
+    >>> AreaOptions()
+    AreaOptions(required=True)
+    """
+
+    key: ClassVar[str] = "area"
+    title: ClassVar[str] = "Areas"
+    score_names: ClassVar[tuple[str, ...]] = ("area_error",)
+
+    required: bool = True
+
+    def __post_init__(self) -> None:
+        check_flag("required", self.required)
+
+    @classmethod
+    def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> AreaOptions | None:
+        """Options from the command line."""
+        if given.get("area"):
+            return cls()
+        return cls(required=False) if given.get("columns") == "map" else None
+
+    def words(self, labels: Any) -> list[str]:
+        """Command-line arguments for these options."""
+        return ["--area"] if self.required else ["--columns=map"]
+
+    def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
+        """The plan for these classes."""
+        return AreaPlan(self, classes, masks)
+
+
+@dataclass(frozen=True)
+class AreaPlan(Plan):
+    """Plan of the area measure: dm² of each class in truth and prediction."""
+
+    measure: AreaOptions
+
+    @property
+    def layout(self) -> Layout:
+        """Areas by class; whether the area of a pixel is unknown."""
+        return {"areas": Field((self.classes.num_classes, 2)), "unknown": Field((1,))}
+
+    def count(self, pair: MaskPair) -> Parts:
+        """Areas of one image."""
+        number = self.classes.num_classes
+        try:
+            rows = (pair.raster or Raster()).pixel_areas(pair.truth.shape[0])
+        except ValueError:
+            if self.measure.required:
+                raise
+            return Parts.of(self.layout, areas=np.zeros((number, 2), np.int64), unknown=[1])
+        areas = []
+        for codes in pair.indices:
+            # One bin more, for pixels outside all classes.
+            by_row = [np.bincount(row + 1, minlength=number + 1)[1:] for row in codes]
+            areas.append(np.rint(rows @ np.array(by_row) * _PER_SQUARE_METRE))
+        return Parts.of(self.layout, areas=np.stack(areas, -1).astype(np.int64), unknown=[0])
+
+    @cached_property
+    def scores(self) -> Mapping[str, Score]:
+        """The absolute difference in relation to the area in the truth."""
+        score = Score.of_classes(
+            "area_error",
+            "area error",
+            self.classes,
+            lambda parts: parts["areas"],
+            lambda sums: ratio(np.abs(sums[..., 1] - sums[..., 0]), sums[..., 0]),
+            better="lower",
+            seen=lambda parts: parts["areas"][..., 0] > 0,
+        )
+        return {"area_error": score}
+
+    def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
+        """The areas and the error of each image."""
+        found = super().columns(parts)
+        for name, values in zip(_COLUMNS, self._hectares(parts), strict=True):
+            names = (f"{name}:{one}" for one in self.classes.labels.class_names)
+            found |= zip(names, values.T, strict=True)
+        return found
+
+    @cached_property
+    def image_columns(self) -> tuple[ImageColumn, ...]:
+        """These columns with their units."""
+        return tuple(
+            ImageColumn(one.name, "distance", "ha", None)
+            if one.name.startswith(tuple(f"{name}:" for name in _COLUMNS))
+            else one
+            for one in super().image_columns
+        )
+
+    def table(self, found: Counted) -> ScoreTable:
+        """Areas of each class, their difference and the error."""
+        plain = super().table(found)
+        unknown = int(found.total["unknown"].sum())
+        note = "areas: pixels with truth and a class, by the georeference of the files"
+        if unknown:
+            note = f"areas are undefined: {plural(unknown, 'mask')} without a known pixel area"
+        titles = ("truth", "prediction", "difference")
+        columns = [
+            Column(
+                name,
+                title,
+                tuple(np.where(unknown, math.nan, values[0]).tolist()),
+                (math.nan,),
+                kind="distance",
+                unit="ha",
+                better=None,
+            )
+            for name, title, values in zip(
+                _COLUMNS, titles, self._hectares(found.total), strict=True
+            )
+        ]
+        about = "Area of each class in truth and prediction."
+        return ScoreTable(
+            *(self.key, "Areas", about, plain.rows, (*columns, *plain.columns)),
+            note=note,
+            empty=plain.empty,
+        )
+
+    def _hectares(self, parts: Parts) -> tuple[Floats, Floats, Floats]:
+        """Truth, prediction and difference of N images, each (N, C)."""
+        truth, pred = np.moveaxis(parts["areas"], -1, 0)
+        hectares = (truth, pred, pred - truth)
+        first, second, third = (area / _PER_HECTARE for area in hectares)
+        return first, second, third
