@@ -301,7 +301,6 @@ class PairScorer:
             The confusion matrix of the pair.
         scores : array_like, optional
             What the prediction was decided from, as in :class:`segiou.measures.MaskPair`.
-
         raster : Raster, optional
             The georeference of the pair.
 
