@@ -79,51 +79,9 @@ typedef void (*Shift)(const char *values, size_t n, uint64_t first, uint8_t outs
 typedef void (*WideShift)(const char *values, size_t n, uint64_t first, uint64_t length,
                           uint16_t *symbols);
 
-/* One of each; compilers turn the loops into vector instructions of the target. */
-#define DEFINE_SHIFT(TARGET, NAME, BITS)                                                      \
-    TARGET static void NAME(const char *values, size_t n, uint64_t first, uint8_t outside,    \
-                            uint8_t *symbols)                                                 \
-    {                                                                                         \
-        uint##BITS##_t value;                                                                 \
-        for (size_t i = 0; i < n; i++) {                                                      \
-            memcpy(&value, values + i * sizeof value, sizeof value);                          \
-            uint##BITS##_t index = (uint##BITS##_t)(value - (uint##BITS##_t)first);           \
-            symbols[i] = index < 256 ? (uint8_t)index : outside;                              \
-        }                                                                                     \
-    }
-#define DEFINE_WIDE_SHIFT(TARGET, NAME, BITS)                                                 \
-    TARGET static void NAME(const char *values, size_t n, uint64_t first, uint64_t length,    \
-                            uint16_t *symbols)                                                \
-    {                                                                                         \
-        uint##BITS##_t value, limit = (uint##BITS##_t)length;                                 \
-        for (size_t i = 0; i < n; i++) {                                                      \
-            memcpy(&value, values + i * sizeof value, sizeof value);                          \
-            uint##BITS##_t index = (uint##BITS##_t)(value - (uint##BITS##_t)first);           \
-            symbols[i] = (uint16_t)(index < limit ? index : limit);                           \
-        }                                                                                     \
-    }
-
-#define DEFINE_WIDE_SHIFTS(TARGET)                                                            \
-    DEFINE_WIDE_SHIFT(TARGET, wide16, 16)                                                     \
-    DEFINE_WIDE_SHIFT(TARGET, wide32, 32)                                                     \
-    DEFINE_WIDE_SHIFT(TARGET, wide64, 64)
-
 /* A 16-bit number for each pair of 8-bit symbols. */
 typedef void (*FindPairs)(const uint8_t *truth, const uint8_t *pred, size_t n,
                           const Noise *noise, uint16_t *restrict pairs);
-
-#define DEFINE_FIND_PAIRS(TARGET)                                                             \
-    TARGET static void find_pairs(const uint8_t *truth, const uint8_t *pred, size_t n,        \
-                                  const Noise *noise, uint16_t *restrict pairs)               \
-    {                                                                                         \
-        const uint8_t last_truth = noise->last_truth, last_pred = noise->last_pred;           \
-        const uint16_t width = (uint16_t)noise->width;                                        \
-        for (size_t i = 0; i < n; i++) {                                                      \
-            uint8_t t = truth[i] < last_truth ? truth[i] : last_truth;                        \
-            uint8_t p = pred[i] < last_pred ? pred[i] : last_pred;                            \
-            pairs[i] = (uint16_t)(t * width + p);                                             \
-        }                                                                                     \
-    }
 
 /* One set of inner loops: portable, or for an instruction set. */
 typedef struct {
@@ -136,13 +94,8 @@ typedef struct {
     FindPairs find_pairs;
 } Loops;
 
-extern const Loops portable_loops;
 #if defined(__x86_64__) && defined(__GNUC__)
 #define HAS_X86_LOOPS
-extern const Loops avx2_loops;
-extern const Loops avx512_loops;
-/* Faster than what compilers make of the loop, for AVX-512, too. */
-void shift64_avx2(const char *values, size_t n, uint64_t first, uint8_t outside, uint8_t *symbols);
 /* A short loop takes a tenth longer where it happens to lie across lines of code. */
 #define ALIGNED_CODE __attribute__((aligned(64)))
 #define AHEAD 2048 /* bytes */
@@ -150,12 +103,11 @@ void shift64_avx2(const char *values, size_t n, uint64_t first, uint8_t outside,
  * end of an array this is a hint at an address that is never read, and no access. */
 #define FETCH_AHEAD(at) __builtin_prefetch((const char *)(at) + AHEAD)
 #define FETCHES_AHEAD (__builtin_cpu_is("intel") != 0)
+#else
+#define ALIGNED_CODE
+#define FETCH_AHEAD(at) ((void)(at))
+#define FETCHES_AHEAD 0
 #endif
-/* What other sets of loops use as well. */
-size_t scan16_portable(const void *truth_symbols, const void *pred_symbols, size_t n,
-                       uint16_t *positions);
-/* position_bytes[m] = the bits set in m, ascending, then zeros. */
-extern uint8_t position_bytes[256][8];
 /* Called once, before any loops run. */
 void fill_position_lookup(void);
 /* The loops by name, or the best that this processor can run where name is NULL. */

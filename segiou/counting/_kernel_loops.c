@@ -1,10 +1,24 @@
-/* The inner loops for any processor, and which loops this processor can run. */
+/* The inner loops: portable, with AVX2 (nearly every processor since 2013), and with AVX-512 (since
+ * Ice Lake and Zen 4); and which of them this processor can run. */
 #include "_kernel.h"
 
 #include <string.h>
 
-uint8_t position_bytes[256][8];
-/* The same, as wide as portable code has to write them. */
+#define PASTE_(a, b) a##_##b
+#define PASTE(a, b) PASTE_(a, b)
+#define NAME(x) PASTE(x, SET)
+#define LOOPS(NAMED, IS_RUNNABLE, SHIFT32, SHIFT64)                                           \
+    {                                                                                         \
+        .name = NAMED,                                                                        \
+        .is_runnable = IS_RUNNABLE,                                                           \
+        .scan8 = NAME(scan8),                                                                 \
+        .scan16 = NAME(scan16),                                                               \
+        .shift = {NAME(shift16), SHIFT32, SHIFT64},                                           \
+        .wide = {NAME(wide16), NAME(wide32), NAME(wide64)},                                   \
+        .find_pairs = NAME(find_pairs),                                                       \
+    }
+
+/* position_lookup[m]: the bits set in m, ascending, then zeros. */
 static uint16_t position_lookup[256][8];
 static uint8_t bit_count[256];
 
@@ -14,14 +28,60 @@ void fill_position_lookup(void)
         int found = 0;
         for (int bit = 0; bit < 8; bit++)
             if (mask >> bit & 1)
-                position_bytes[mask][found++] = (uint8_t)bit;
-        for (int i = 0; i < found; i++)
-            position_lookup[mask][i] = position_bytes[mask][i];
+                position_lookup[mask][found++] = (uint16_t)bit;
         bit_count[mask] = (uint8_t)found;
     }
 }
 
-static uint64_t load_word(const uint8_t *bytes)
+/* A bit for each symbol, from those of its bytes. */
+static inline uint64_t as_bits(uint64_t bits, size_t width)
+{
+    if (width == 1)
+        return bits;
+    bits = (bits | bits >> 1) & 0x5555555555555555u;
+    bits = (bits | bits >> 1) & 0x3333333333333333u;
+    bits = (bits | bits >> 2) & 0x0F0F0F0F0F0F0F0Fu;
+    bits = (bits | bits >> 4) & 0x00FF00FF00FF00FFu;
+    bits = (bits | bits >> 8) & 0x0000FFFF0000FFFFu;
+    return (bits | bits >> 16) & 0xFFFFFFFFu;
+}
+
+/* Eight at a time; writes eight and keeps as many as there are bits: no branch to mispredict. */
+static inline size_t append_positions(uint16_t *positions, size_t found, uint64_t mask, size_t at)
+{
+    if (mask == 0)
+        return found;
+    for (size_t j = 0; j < 64; j += 8) {
+        unsigned bits = mask >> j & 255;
+        uint16_t eight[8]; /* positions could alias the table */
+        for (size_t k = 0; k < 8; k++)
+            eight[k] = (uint16_t)(position_lookup[bits][k] + (uint16_t)(at + j));
+        memcpy(positions + found, eight, sizeof eight);
+        found += bit_count[bits];
+    }
+    return found;
+}
+
+#if defined(__ARM_NEON) && defined(__aarch64__) && defined(__GNUC__)
+#include <arm_neon.h>
+
+static inline uint64_t changed_bytes_portable(const uint8_t *truth, const uint8_t *pred,
+                                              size_t width)
+{
+    const uint8x16_t bits = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
+    uint8x16_t found[4];
+    for (size_t i = 0; i < 4; i++) {
+        const uint8_t *t = truth + 16 * i, *p = pred + 16 * i;
+        uint8x16_t same = vandq_u8(vceqq_u8(vld1q_u8(t), vld1q_u8(t - width)),
+                                   vceqq_u8(vld1q_u8(p), vld1q_u8(p - width)));
+        found[i] = vbicq_u8(bits, same);
+    }
+    /* Sums of neighbours: of the bits of eight bytes after three rounds. */
+    uint8x16_t all = vpaddq_u8(vpaddq_u8(found[0], found[1]), vpaddq_u8(found[2], found[3]));
+    return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(all, all)), 0);
+}
+#else
+static inline uint64_t load_word(const uint8_t *bytes)
 {
     uint64_t word;
     memcpy(&word, bytes, sizeof word);
@@ -31,96 +91,165 @@ static uint64_t load_word(const uint8_t *bytes)
     return word;
 }
 
-/* Nonzero where the symbols at `at` (in bytes) differ from those `width` bytes before. */
-static uint64_t change_word(const uint8_t *truth, const uint8_t *pred, size_t at, size_t width)
+/* Bit 8i + j of the result is bit 8j + i of the matrix. */
+static inline uint64_t transposed(uint64_t matrix)
 {
-    return (load_word(truth + at) ^ load_word(truth + at - width)) |
-           (load_word(pred + at) ^ load_word(pred + at - width));
+    uint64_t swapped = (matrix ^ matrix >> 7) & 0x00AA00AA00AA00AAu;
+    matrix ^= swapped ^ swapped << 7;
+    swapped = (matrix ^ matrix >> 14) & 0x0000CCCC0000CCCCu;
+    matrix ^= swapped ^ swapped << 14;
+    swapped = (matrix ^ matrix >> 28) & 0x00000000F0F0F0F0u;
+    return matrix ^ swapped ^ swapped << 28;
 }
 
-/* One bit for each byte that is not zero, the first byte's lowest. The product moves bit 8j to
- * bit 56 + j; no two of its terms meet, so nothing carries. */
-static unsigned nonzero_bytes(uint64_t word)
+static inline uint64_t changed_bytes_portable(const uint8_t *truth, const uint8_t *pred,
+                                              size_t width)
 {
-    uint64_t low = 0x7F7F7F7F7F7F7F7Fu;
-    uint64_t flags = ((((word & low) + low) | word) & ~low) >> 7;
-    return (unsigned)(flags * 0x0102040810204080u >> 56);
-}
-
-/* Likewise for four 16-bit lanes: bit 16j to bit 48 + j. */
-static unsigned nonzero_pairs(uint64_t word)
-{
-    uint64_t low = 0x7FFF7FFF7FFF7FFFu;
-    uint64_t flags = ((((word & low) + low) | word) & ~low) >> 15;
-    return (unsigned)(flags * 0x0001000200040008u >> 48) & 15u;
-}
-
-/* Writes eight, keeps as many as there are bits: no branch to mispredict. */
-static size_t append_positions(uint16_t *positions, size_t found, unsigned mask, size_t base)
-{
-    for (size_t j = 0; j < 8; j++)
-        positions[found + j] = (uint16_t)(base + position_lookup[mask][j]);
-    return found + bit_count[mask];
-}
-
-static size_t scan8(const void *truth_symbols, const void *pred_symbols, size_t n,
-                    uint16_t *positions)
-{
-    const uint8_t *truth = truth_symbols, *pred = pred_symbols;
-    size_t found = 1, i = 1;
-    positions[0] = 0;
-    for (; i + 32 <= n; i += 32) {
-        uint64_t words[4], any = 0;
-        for (int j = 0; j < 4; j++)
-            any |= words[j] = change_word(truth, pred, i + 8 * (size_t)j, 1);
-        if (any == 0)
-            continue;
-        for (int j = 0; j < 4; j++)
-            found = append_positions(positions, found, nonzero_bytes(words[j]), i + 8 * (size_t)j);
+    const uint64_t low = 0x7F7F7F7F7F7F7F7Fu;
+    uint64_t words[8], any = 0, matrix = 0;
+    for (size_t i = 0; i < 8; i++) {
+        const uint8_t *t = truth + 8 * i, *p = pred + 8 * i;
+        words[i] = (load_word(t) ^ load_word(t - width)) | (load_word(p) ^ load_word(p - width));
+        any |= words[i];
     }
-    for (; i < n; i++) {
-        positions[found] = (uint16_t)i;
-        found += truth[i] != truth[i - 1] || pred[i] != pred[i - 1];
-    }
-    return found;
+    if (any == 0)
+        return 0;
+    /* The top bit of each byte that is not zero; word i becomes column i. */
+    for (size_t i = 0; i < 8; i++)
+        matrix |= ((((words[i] & low) + low) | words[i]) & ~low) >> (7 - i);
+    return transposed(matrix);
 }
+#endif
 
-size_t scan16_portable(const void *truth_symbols, const void *pred_symbols, size_t n,
-                       uint16_t *positions)
+#define TARGET
+#define SET portable
+#define append_portable append_positions
+#include "_kernel_loops.h"
+DEFINE_SHIFT(32)
+DEFINE_SHIFT(64)
+static const Loops portable_loops = LOOPS("c", NULL, shift32_portable, shift64_portable);
+#undef TARGET
+#undef SET
+
+#ifdef HAS_X86_LOOPS
+#include <immintrin.h>
+
+#define TARGET __attribute__((target("avx2,bmi,bmi2,popcnt")))
+#define SET avx2
+
+static int has_avx2(void)
 {
-    const uint16_t *truth = truth_symbols, *pred = pred_symbols;
-    size_t found = 1, i = 1;
-    positions[0] = 0;
-    for (; i + 8 <= n; i += 8) {
-        uint64_t low = change_word(truth_symbols, pred_symbols, 2 * i, 2);
-        uint64_t high = change_word(truth_symbols, pred_symbols, 2 * i + 8, 2);
-        if ((low | high) == 0)
-            continue;
-        found = append_positions(positions, found, nonzero_pairs(low) | nonzero_pairs(high) << 4, i);
-    }
-    for (; i < n; i++) {
-        positions[found] = (uint16_t)i;
-        found += truth[i] != truth[i - 1] || pred[i] != pred[i - 1];
-    }
-    return found;
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
 
-DEFINE_SHIFT(, shift16, 16)
-DEFINE_SHIFT(, shift32, 32)
-DEFINE_SHIFT(, shift64, 64)
+TARGET static inline __m256i load(const void *from) { return _mm256_loadu_si256(from); }
 
-DEFINE_WIDE_SHIFTS()
+TARGET static inline uint64_t unchanged32(const uint8_t *truth, const uint8_t *pred, size_t width)
+{
+    __m256i t = _mm256_cmpeq_epi8(load(truth), load(truth - width));
+    __m256i p = _mm256_cmpeq_epi8(load(pred), load(pred - width));
+    return (uint32_t)_mm256_movemask_epi8(_mm256_and_si256(t, p));
+}
 
-DEFINE_FIND_PAIRS()
+TARGET static inline uint64_t changed_bytes_avx2(const uint8_t *truth, const uint8_t *pred,
+                                                 size_t width)
+{
+    return ~(unchanged32(truth + 32, pred + 32, width) << 32 | unchanged32(truth, pred, width));
+}
 
-const Loops portable_loops = {
-    .name = "c",
-    .scan8 = scan8,
-    .scan16 = scan16_portable,
-    .shift = {shift16, shift32, shift64},
-    .wide = {wide16, wide32, wide64},
-    .find_pairs = find_pairs,
-};
+#define append_avx2 append_positions
+#include "_kernel_loops.h"
+
+/* Thirty-two values per step: differences below 256 leave the upper bytes free, so that one
+ * vector takes those of all others, moved up a byte each. Its two halves are then brought into
+ * order byte by byte, and interleaved in units of as many bytes as a half has values. */
+#define DEFINE_SHIFT256(BITS, UNIT_BITS)                                                      \
+    TARGET static void shift##BITS##_avx2(const char *values, size_t n, uint64_t first,                \
+                                 uint8_t outside, uint8_t *symbols)                           \
+    {                                                                                         \
+        enum { LANES = BITS / 8, UNIT = UNIT_BITS / 8 };                                      \
+        __m256i firsts = _mm256_set1_epi##BITS##_v((int##BITS##_t)first);                      \
+        __m256i above = _mm256_set1_epi##BITS##_v((int##BITS##_t) ~(uint##BITS##_t)255);       \
+        uint8_t sources[32];                                                                  \
+        for (int i = 0; i < 32; i++)                                                          \
+            sources[i] = (uint8_t)(i % UNIT * LANES + i % 16 / UNIT);                         \
+        __m256i order = load(sources);                                                        \
+        size_t i = 0;                                                                         \
+        for (; i + 32 <= n; i += 32) {                                                        \
+            __m256i all = _mm256_setzero_si256(), any = _mm256_setzero_si256();               \
+            for (int j = 0; j < LANES; j++) {                                                 \
+                const char *at = values + i * LANES + 32 * j;                                 \
+                __m256i index = _mm256_sub_epi##BITS(load(at), firsts);                       \
+                any = _mm256_or_si256(any, index);                                            \
+                all = _mm256_or_si256(all, _mm256_slli_epi##BITS(index, 8 * j));              \
+            }                                                                                 \
+            if (!_mm256_testz_si256(any, above)) {                                            \
+                shift##BITS##_portable(values + i * LANES, 32, first, outside, symbols + i);  \
+                continue;                                                                     \
+            }                                                                                 \
+            all = _mm256_shuffle_epi8(all, order);                                            \
+            __m128i low = _mm256_castsi256_si128(all), high = _mm256_extracti128_si256(all, 1); \
+            _mm_storeu_si128((__m128i *)(symbols + i),                                        \
+                             _mm_unpacklo_epi##UNIT_BITS(low, high));                         \
+            _mm_storeu_si128((__m128i *)(symbols + i + 16),                                   \
+                             _mm_unpackhi_epi##UNIT_BITS(low, high));                         \
+        }                                                                                     \
+        shift##BITS##_portable(values + i * LANES, n - i, first, outside, symbols + i);       \
+    }
+
+#define _mm256_set1_epi32_v _mm256_set1_epi32
+#define _mm256_set1_epi64_v _mm256_set1_epi64x
+DEFINE_SHIFT256(32, 32)
+DEFINE_SHIFT256(64, 16)
+static const Loops avx2_loops = LOOPS("c-avx2", has_avx2, shift32_avx2, shift64_avx2);
+#undef TARGET
+#undef SET
+
+#define TARGET                                                                                \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,"         \
+                          "avx2,bmi,bmi2,popcnt")))
+#define SET avx512
+
+static int has_avx512(void)
+{
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2");
+}
+
+TARGET static inline uint64_t changed_bytes_avx512(const uint8_t *truth, const uint8_t *pred,
+                                                   size_t width)
+{
+    __m512i t = _mm512_loadu_si512(truth), p = _mm512_loadu_si512(pred);
+    return _mm512_cmpneq_epu8_mask(t, _mm512_loadu_si512(truth - width)) |
+           _mm512_cmpneq_epu8_mask(p, _mm512_loadu_si512(pred - width));
+}
+
+/* The bits of the mask as bytes, then as positions; more than 32 of them are rare. */
+TARGET static inline size_t append_avx512(uint16_t *positions, size_t found, uint64_t mask, size_t at)
+{
+    const __m512i counting = _mm512_set_epi8(
+        63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47, 46, 45, 44, 43, 42,
+        41, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20,
+        19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    __m512i bits = _mm512_maskz_compress_epi8(mask, counting);
+    __m512i base = _mm512_set1_epi16((short)at);
+    __m512i first = _mm512_cvtepu8_epi16(_mm512_castsi512_si256(bits));
+    size_t count = (size_t)_mm_popcnt_u64(mask);
+    _mm512_storeu_si512(positions + found, _mm512_add_epi16(base, first));
+    if (count > 32) {
+        __m512i rest = _mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(bits, 1));
+        _mm512_storeu_si512(positions + found + 32, _mm512_add_epi16(base, rest));
+    }
+    return found + count;
+}
+
+#include "_kernel_loops.h"
+DEFINE_SHIFT(32)
+static const Loops avx512_loops = LOOPS("c-avx512", has_avx512, shift32_avx512, shift64_avx2);
+#endif
 
 /* The best first. */
 static const Loops *const all_loops[] = {

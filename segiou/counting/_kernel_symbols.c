@@ -208,11 +208,9 @@ static const Look looks16[] = {look16_16, look32_16, look64_16};
 static void shift(const Source *source, const Loops *loops, const char *values, size_t n,
                   uint8_t *symbols)
 {
-#ifdef HAS_X86_LOOPS
     size_t bytes = FETCHES_AHEAD ? n * (size_t)source->itemsize : 0;
     for (size_t at = 0; at < bytes; at += 64)
         FETCH_AHEAD(values + at);
-#endif
     loops->shift[width_of(source)](values, n, source->first, source->outside, symbols);
 }
 

@@ -24,7 +24,7 @@
 #define WRITTEN_BEHIND 32 /* bytes behind a match that may be written */
 #define MOST_PER_STEP (2 + 258 + WRITTEN_BEHIND) /* two literals and a match */
 #define WINDOW_BYTES 32768 /* no match reaches further back */
-#define PIECE_BYTES 65536  /* with the window, fits into the second cache */
+#define PIECE_BYTES 131072  /* with the window, fits into the second cache */
 
 #define LITERAL_BITS 11 /* codes up to this length are found by one look into a table */
 #define DISTANCE_BITS 8

@@ -117,6 +117,9 @@ undo_runs(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t s
         if (size - x < BLOCK) {
             changes &= (UINT64_C(1) << (size - x)) - 1;
         }
+        if (changes == 0) {
+            continue;
+        }
         if (count_bits(changes) >= TEXTURE) {
             size_t stop = size - x < BLOCK ? size : x + BLOCK;
             fill_run(row, from, x, left);
