@@ -24,6 +24,7 @@ import segiou
 from benchmarks import counting as clock, inputs, peers
 from benchmarks.counting import IDIOM, OURS, Times, race
 from benchmarks.inputs import Task
+from segiou.counting._kernel import BACKENDS
 
 HISTORY = Path(__file__).parents[1] / "docs" / "benchmarks.json"
 PACKAGES = ("numpy", "scikit-learn", "torch", "torchmetrics", "Pillow")
@@ -53,6 +54,9 @@ def counting(task: Task) -> dict[str, Any]:
     """Nanoseconds per pixel."""
     contestants = {OURS: peers.segiou(task), IDIOM: peers.each(peers.bincount(task.num_classes))}
     contestants |= peers.peers(task.num_classes)
+    # Code for processors with fewer instructions, which this one can run as well.
+    others = [name for name in BACKENDS if name != segiou.BACKEND]
+    contestants |= {f"{OURS}, {name}": peers.kernel(task, name) for name in others}
     times = race(task, contestants, ROUNDS)
     rows = {name: best(times, name, task.pixels * 1e-9) for name in contestants}
     return {"input": task.name, "rows": rows}

@@ -95,6 +95,26 @@ def noise(num_classes: int, height: int = 1024, width: int = 2048) -> Task:
     )
 
 
+def segments(
+    rng: np.random.Generator, height: int, width: int
+) -> tuple[dict[int, int], tuple[Labels, Labels]]:
+    """Truth and prediction of ellipses with ids up to 2^24, and a class of each id."""
+    rows, columns = np.ogrid[:height, :width]
+    sides = np.zeros((2, height, width), np.uint32)
+    classes: dict[int, int] = {}
+    for _ in range(rng.integers(8, 30)):
+        shape = [rng.integers(n) for n in (height, width)], rng.integers(15, 140, 2)
+        kind = int(rng.integers(1 << 16))
+        for side in sides:
+            (y, x), (tall, wide) = shape[0] + rng.integers(-6, 7, 2), shape[1]
+            ragged = 0.02 * np.sin(rows / 5) + 0.02 * np.sin(columns / 7)
+            id = int(rng.integers(1, 1 << 24))
+            classes[id] = kind if rng.random() < 0.9 else kind + 1
+            if rng.random() < 0.9:
+                side[((rows - y) / tall) ** 2 + ((columns - x) / wide) ** 2 + ragged < 1] = id
+    return classes, (sides[0], sides[1])
+
+
 def spread(task: Task, num_classes: int) -> Task:
     """The same regions with labels distributed over more classes."""
     lookup = np.arange(256) * num_classes // (task.num_classes + 1)

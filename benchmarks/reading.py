@@ -1,0 +1,221 @@
+"""Speed of reading mask files: ``python -m benchmarks.reading [--rounds N]``.
+
+Masks and PNG files of ids are read by segiou, Pillow and OpenCV; ``inflate`` is the lower bound,
+zlib-ng's decompression of the same bytes. Panoptic folders are scored by segiou and by panopticapi,
+each in one thread. The results are checked. All tools alternate within each round, and medians of
+processor times are shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+import segiou
+from benchmarks import inputs
+from benchmarks.counting import table
+from segiou.masks.image_files import Scratch, read_png
+from segiou.masks.read import inflater
+
+OURS = "segiou"
+THINGS, CATEGORIES = 80, 133
+
+Read = Callable[[bytes], Any]
+
+
+def encoded(mask: NDArray[Any]) -> bytes:
+    """A PNG file with Pillow's defaults."""
+    file = io.BytesIO()
+    Image.fromarray(mask).save(file, "PNG")
+    return file.getvalue()
+
+
+def as_colors(ids: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.stack([ids & 255, ids >> 8 & 255, ids >> 16], axis=-1).astype(np.uint8)
+
+
+def files() -> dict[str, list[bytes]]:
+    small, video = inputs.camvid().truths[::5], inputs.davis().truths[::3]
+    large = [np.asarray(Image.fromarray(m).resize((1920, 1440), 0)) for m in small[:3]]
+    rng = np.random.default_rng(0)
+    sets = {"street masks, 480 × 360": small, "the same, 1920 × 1440": large}
+    sets["video masks, 854 × 480"] = video
+    for height, width in ((480, 640), (1024, 2048)):
+        maps = [inputs.segments(rng, height, width)[1] for _ in range(3)]
+        sets[f"colours of ids, {width} × {height}"] = [as_colors(ids[0]) for ids in maps]
+    return {name: [encoded(mask) for mask in masks] for name, masks in sets.items()}
+
+
+def pixels(data: bytes) -> bytes:
+    """The deflated pixels of a file."""
+    at, parts = 8, []
+    while at < len(data):
+        size = int.from_bytes(data[at : at + 4], "big")
+        if data[at + 4 : at + 8] == b"IDAT":
+            parts.append(data[at + 8 : at + 8 + size])
+        at += 12 + size
+    return b"".join(parts)
+
+
+def pillow(data: bytes) -> NDArray[Any]:
+    with Image.open(io.BytesIO(data)) as image:
+        return np.asarray(image)
+
+
+def opencv(data: bytes) -> NDArray[Any]:
+    import cv2
+
+    return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+
+
+def check(data: bytes) -> None:
+    """Reject different pixels; Pillow and OpenCV give colours, segiou gives ids."""
+    ours, values = read_png(data).values, pillow(data)
+    if values.ndim == 3:
+        ours = as_colors(ours)
+    for name, theirs in (("Pillow", values), ("OpenCV", opencv(data)[..., ::-1])):
+        if values.ndim == 2 and name == "OpenCV":
+            theirs = theirs[..., ::-1]
+        if not np.array_equal(ours, theirs):
+            msg = f"segiou and {name} read different pixels"
+            raise AssertionError(msg)
+
+
+def inflate(stream: bytes, size: int) -> bytes:
+    return inflater.decompress(stream, bufsize=size)
+
+
+def repeat(many: int, read: Callable[..., Any], *given: Sequence[Any]) -> None:
+    for _ in range(many):
+        for each in zip(*given, strict=True):
+            read(*each)
+
+
+def seconds(contestants: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    """Median processor time of each, after a warm-up round."""
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for number in range(rounds + 1):
+        for name, run in contestants.items():
+            start = time.process_time()
+            run()
+            if number:
+                times[name].append(time.process_time() - start)
+    return {name: median(several) for name, several in times.items()}
+
+
+def reading_table(rounds: int) -> str:
+    import cv2
+
+    cv2.setNumThreads(1)
+    scratch, rows = Scratch(), []
+    for name, several in files().items():
+        for data in several:
+            check(data)
+        deflated = [pixels(data) for data in several]
+        sizes = [len(zlib.decompress(stream)) for stream in deflated]
+        many = max(1, 20_000_000 // sum(sizes))
+        readers: dict[str, Read] = {OURS: partial(read_png, scratch=scratch)}
+        readers |= {"Pillow": pillow, "OpenCV": opencv}
+        contestants = {
+            reader: partial(repeat, many, read, several) for reader, read in readers.items()
+        }
+        contestants["inflate"] = partial(repeat, many, inflate, deflated, sizes)
+        times = seconds(contestants, rounds)
+        each = [times[reader] / many / len(several) for reader in contestants]
+        rows.append([name, *(f"{1e6 * t:.0f}" for t in each), f"{each[2] / each[0]:.1f}"])
+    return table(["µs per file", OURS, "Pillow", "OpenCV", "inflate", "× OpenCV"], rows)
+
+
+def write_panoptic(root: Path, images: int) -> None:
+    """Truth and prediction as COCO stores them: PNG files of ids, and their annotations."""
+    rng = np.random.default_rng(0)
+    categories = [
+        {"id": i + 1, "name": f"class {i}", "isthing": int(i < THINGS)} for i in range(CATEGORIES)
+    ]
+    annotations: dict[str, list[Any]] = {"truth": [], "pred": []}
+    for number in range(images):
+        classes, sides = inputs.segments(rng, 480, 640)
+        for side, ids in zip(annotations, sides, strict=True):
+            (root / side).mkdir(exist_ok=True)
+            name = f"{number:012}.png"
+            (root / side / name).write_bytes(encoded(as_colors(ids)))
+            found, areas = np.unique(ids[ids > 0], return_counts=True)
+            segments = [
+                {"id": id, "category_id": 1 + classes[id] % CATEGORIES, "area": area, "iscrowd": 0}
+                for id, area in zip(found.tolist(), areas.tolist(), strict=True)
+            ]
+            entry = {"image_id": number, "file_name": name, "segments_info": segments}
+            annotations[side].append(entry)
+    listed = [
+        {"id": n, "file_name": f"{n:012}.jpg", "height": 480, "width": 640} for n in range(images)
+    ]
+    for side, entries in annotations.items():
+        data = {"images": listed, "annotations": entries, "categories": categories}
+        (root / f"{side}.json").write_text(json.dumps(data))
+
+
+def score_panoptic(root: Path, workers: int = 1) -> segiou.Run:
+    return segiou.score_folder(
+        *(root / "truth", root / "pred"),
+        labels=root / "truth.json",
+        objects="coco",
+        unassigned="count",
+        workers=workers,
+    )
+
+
+def panopticapi(root: Path) -> Any:
+    """panopticapi's own evaluation in this process, with its reading of annotations."""
+    from panopticapi.evaluation import pq_compute_single_core
+
+    truth, pred = (json.loads((root / f"{side}.json").read_text()) for side in ("truth", "pred"))
+    others = {entry["image_id"]: entry for entry in pred["annotations"]}
+    pairs = [(entry, others[entry["image_id"]]) for entry in truth["annotations"]]
+    categories = {entry["id"]: entry for entry in truth["categories"]}
+    with contextlib.redirect_stdout(io.StringIO()):
+        return pq_compute_single_core(0, pairs, root / "truth", root / "pred", categories)
+
+
+def panoptic_table(rounds: int, images: int = 100) -> str:
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch)
+        write_panoptic(root, images)
+        theirs = panopticapi(root)
+        peer = [theirs[i + 1] for i in range(CATEGORIES)]
+        if score_panoptic(root).objects.detections.tolist() != [[s.tp, s.fp, s.fn] for s in peer]:
+            msg = "segiou and panopticapi count different segments"
+            raise AssertionError(msg)
+        contestants = {
+            OURS: partial(score_panoptic, root),
+            "panopticapi": partial(panopticapi, root),
+        }
+        times = seconds(contestants, rounds)
+    each = [1000 * taken / images for taken in times.values()]
+    row = ["COCO panoptic, 640 × 480", *(f"{t:.2f}" for t in each), f"{each[1] / each[0]:.1f}"]
+    return table(["ms per image", *times, "× panopticapi"], [row])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=9)
+    rounds = parser.parse_args().rounds
+    print(reading_table(rounds))
+    print(panoptic_table(rounds))
+
+
+if __name__ == "__main__":
+    main()
