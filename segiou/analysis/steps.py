@@ -7,16 +7,19 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.text import Json, called, listed, percent, plural, points
+from segiou._support.text import Json, called, listed, percent, plain, plural, points
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.per_class import iou
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats
+
+if TYPE_CHECKING:
+    from segiou.analysis.step_gains import ImageGains
 
 Ints = NDArray[np.int64]
 Kind = Literal["confusion", "missed_class", "false_class", "swapped_classes", "few_images"]
@@ -56,6 +59,12 @@ class NextStep:
     mean_iou : float
         Current mean IoU, as a fraction; NaN under a protocol that averages over
         images, because the gain refers to a different mean.
+    low, high : float
+        Jackknife-t interval of the gain over the images (or their sequences), from
+        0 if the gain is within noise;
+        NaN if unknown.
+    tied : bool
+        Whether the gain may be as large as that of the first step.
     """
 
     kind: Kind
@@ -66,17 +75,30 @@ class NextStep:
     share: float
     images: tuple[str, ...] = ()
     mean_iou: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    tied: bool = False
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether the gain may be 0 on other images of this kind."""
+        return self.low <= 0
 
     def to_dict(self) -> dict[str, Json]:
-        """Plain values."""
-        names = ("kind", "truth", "pred", "gain", "pixels", "share")
-        return {name: getattr(self, name) for name in names} | {"images": list(self.images)}
+        """Plain values; None where undefined."""
+        names = ("kind", "truth", "pred", "gain", "low", "high", "tied", "pixels", "share")
+        found: dict[str, Any] = plain({name: getattr(self, name) for name in names})
+        return found | {"images": list(self.images)}
 
     def __str__(self) -> str:
         worth = f"would raise mean IoU by {points(self.gain)} points"
+        about = []
         if not math.isnan(self.mean_iou):
             now, then = points(self.mean_iou), percent(self.mean_iou + self.gain)
-            worth = f"{worth} ({now} → {then})"
+            about.append(f"{now} → {then}")
+        if not math.isnan(self.low):
+            about.append(f"95 % interval {points(self.low)} to {points(self.high)}")
+        worth = f"{worth} ({'; '.join(about)})" if about else worth
         truth, pred = called(str(self.truth)), called(str(self.pred))
         answer = "outside all classes" if self.pred is None else f"as {pred}"
         said = {
@@ -242,20 +264,29 @@ class _Moves:
 
 
 def steps_with_images(
-    steps: Sequence[NextStep], class_names: Sequence[str], blocks: Iterable[Any]
+    steps: Sequence[NextStep],
+    class_names: Sequence[str],
+    blocks: Iterable[Any],
+    gains: ImageGains | None = None,
 ) -> tuple[NextStep, ...]:
-    """Add the images that contain most of each step's pixels."""
+    """Add the images that contain most of each step's pixels, and intervals of the gains."""
     index: dict[str | None, int] = {name: i for i, name in enumerate([*class_names, None])}
     held: list[list[tuple[int, str]]] = [[] for _ in steps]
+    start = 0
     for block in blocks:
         owner = np.repeat(np.arange(len(block)), block.sizes)
-        for step, images in zip(steps, held, strict=True):
+        for place, (step, images) in enumerate(zip(steps, held, strict=True)):
             chosen = _cells_of(step, block.cells, index)
             sums = np.bincount(owner[chosen], block.values[chosen], minlength=len(block))
             images += [(int(sums[i]), block.ids[i]) for i in np.flatnonzero(sums).tolist()]
-    return tuple(
+            if gains is not None:
+                cells, values = block.cells[chosen], block.values[chosen]
+                gains.add(place, start + owner[chosen], cells, values)
+        start += len(block)
+    found = tuple(
         replace(step, images=_most(images)) for step, images in zip(steps, held, strict=True)
     )
+    return found if gains is None else gains.ordered(found)
 
 
 def _cells_of(

@@ -19,7 +19,10 @@ from segiou._support.files import write_whole
 from segiou._support.optional import Drawable
 from segiou._support.text import Json, percent, plural
 from segiou.analysis.baselines import majority_class, majority_counts
+from segiou.analysis.dependence import design_of
 from segiou.analysis.intervals import Intervals, confidence_intervals
+from segiou.analysis.statistics import scored_images
+from segiou.analysis.step_gains import ImageGains
 from segiou.analysis.steps import NextStep, next_steps, steps_with_images
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import BACKEND
@@ -712,6 +715,8 @@ class Report(Drawable):
 #: A report whose protocol does not need the counts of every image gets them only
 #: up to this many numbers.
 _MANY_COUNTS = 1 << 24
+#: Gains of next steps have intervals up to this many; with more images they are certain anyway.
+_MOST_MOVED = 1 << 19
 
 
 def report_of(
@@ -737,7 +742,13 @@ def report_of(
     per_image = run.counts if kept else None
     steps = next_steps(tally, run.class_names, protocol, include, per_image)
     if few:
-        steps = steps_with_images(steps, run.class_names, run._images.blocks(files=False))
+        gains = None
+        if len(run) >= _FEWEST_IMAGES and len(run) * run.options.num_classes <= _MOST_MOVED:
+            images = scored_images(run, "iou", protocol)
+            units = design_of([images], None, None).units
+            gains = ImageGains(run.counts, units, protocol, include)
+        blocks = run._images.blocks(files=False)
+        steps = steps_with_images(steps, run.class_names, blocks, gains)
     return Report(
         class_names=run.class_names,
         tally=tally,

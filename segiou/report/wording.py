@@ -148,23 +148,34 @@ def _absent(report: Report) -> list[str]:
 
 
 def _costliest(steps: Sequence[NextStep], unit: str) -> str:
-    """The costliest error; all classes that are never predicted, if one of them comes first."""
+    """The costliest error, or the first two if their gains cannot be told apart."""
+    certain = [step for step in steps if not step.uncertain] or steps
     # If one cell contains all pixels that a class misses, that the class is missed is said.
-    first = max(steps, key=lambda step: (round(step.gain, 12), step.kind != "confusion"))
-    truth, pred = called(str(first.truth)), called(str(first.pred))
-    cost = f"{points(first.gain)} points"
-    if first.kind == "missed_class":
-        missed = [called(str(step.truth)) for step in steps if step.kind == "missed_class"]
-        if len(missed) > 1:
-            return f"{listed(missed, NAMED)} are never predicted (up to {cost} each)."
+    first = max(certain, key=lambda step: (round(step.gain, 12), step.kind != "confusion"))
+    missed = [called(str(step.truth)) for step in steps if step.kind == "missed_class"]
+    if first.kind == "missed_class" and len(missed) > 1:
+        up_to = f"(up to {points(first.gain)} points each)"
+        return f"{listed(missed, NAMED)} are never predicted {up_to}."
+    other = next((step for step in certain if step.tied and step.truth != first.truth), None)
+    if first.kind != "confusion" or other is None or other.kind != "confusion":
+        return _error(first, unit)
+    both = " or ".join(_error(step, unit).rstrip(".") for step in (first, other))
+    return f"{both}; their order is within noise."
+
+
+def _error(step: NextStep, unit: str) -> str:
+    """An error and what it costs."""
+    truth, pred = called(str(step.truth)), called(str(step.pred))
+    cost = f"{points(step.gain)} points"
+    if step.kind == "missed_class":
         return f"{truth} is never predicted ({cost})."
-    if first.kind == "false_class":
-        pixels = plural(first.pixels, unit.removesuffix("s"))
+    if step.kind == "false_class":
+        pixels = plural(step.pixels, unit.removesuffix("s"))
         return f"{pred} is predicted on {pixels} but never occurs in the truth ({cost})."
-    if first.kind == "swapped_classes":
+    if step.kind == "swapped_classes":
         return f"{truth} and {pred} are mostly predicted as each other; swapped labels? ({cost})"
-    answer = "outside all classes" if first.pred is None else f"as {pred}"
-    return f"{percent(first.share)} of {truth} {unit} predicted {answer} ({cost})."
+    answer = "outside all classes" if step.pred is None else f"as {pred}"
+    return f"{percent(step.share)} of {truth} {unit} predicted {answer} ({cost})."
 
 
 def accuracy_text(report: Report) -> str:
