@@ -18,7 +18,14 @@ from segiou.labels.label_set import hex_color
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
 from segiou.report.page import Color
-from segiou.report.pictures import ImageMatch, PictureError, Reader, fitted, read_indices
+from segiou.report.pictures import (
+    ImageMatch,
+    PictureError,
+    Reader,
+    fitted,
+    read_indices,
+    score_reader,
+)
 from segiou.runs.image_counts import Columns, unpack_parts
 
 if TYPE_CHECKING:
@@ -123,13 +130,15 @@ class ImageTable:
     def _pictures(
         self, colors: Sequence[Color], indices: Sequence[int], room: int | None, width: int
     ) -> Iterator[dict[str, Any]]:
+        readers = [score_reader(run, self.read) for run in self.runs]
+
         def picture(index: int) -> dict[str, Any]:
             files = [columns.files[index] for columns in self.columns]
             preds = [(file.pred, run.options) for file, run in zip(files, self.runs, strict=True)]
             image = None if self.match is None else self.match.files.get(self.ids[index])
             objects = None if self.objects is None else self.runs[0].object_options
             try:
-                masks = read_indices(files[0].truth, preds, self.read, width, objects)
+                masks = read_indices(files[0].truth, preds, self.read, width, objects, readers)
             except PictureError as error:
                 return {"problem": f"No pictures: {error}"}
             is_image = len(masks.full) == 2

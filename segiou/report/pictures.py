@@ -8,6 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from segiou.masks.read import (
     to_labels,
     with_background,
 )
+from segiou.masks.sources import LocalFolder
 from segiou.masks.windows import resized
 from segiou.report.page import Color
 
@@ -143,6 +145,25 @@ _IMAGE_ENDINGS = frozenset(
 )
 
 
+#: Reads a prediction that holds scores, as the labels that were counted, by shape and path.
+ScoreReader = Callable[[Shape, str], RawMask]
+
+
+def score_reader(run: Any, read: Reader | None = None) -> ScoreReader | None:
+    """The reader of a run's predictions if they hold scores."""
+    plan = next((plan for plan in run.plans if plan.reads_predictions), None)
+    if plan is None:
+        return None
+    source = plan.measure.predictions(LocalFolder(run.provenance.get("pred", "")), run.options)
+
+    def labels_of(shape: Shape, path: str) -> RawMask:
+        data = source.read(path)[0] if read is None else read(path)
+        found = plan.read_prediction(data, path, shape)
+        return RawMask(found.labels, "scores", "scores", volume=found.volume)
+
+    return labels_of
+
+
 class PictureError(ValueError):
     """A picture that cannot be shown; the message says why, for a reader of the page."""
 
@@ -181,6 +202,7 @@ def read_indices(
     read: Reader | None = None,
     largest: int = 480,
     objects: ObjectOptions | None = None,
+    readers: Sequence[ScoreReader | None] = (),
 ) -> Masks:
     """Read masks as class indices, predictions at the truth's size."""
     first = preds[0][1]
@@ -192,8 +214,10 @@ def read_indices(
     full: Shape = ()
     spacing: tuple[float, ...] = ()
     outside: int | None = None
-    for path, labels, codes in sides:
-        values, size, ids, free = _values(path, labels, read, objects, outside)
+    decided = [None, *readers, *[None] * len(sides)]
+    for (path, labels, codes), reader in zip(sides, decided, strict=False):
+        own = read if reader is None else partial(reader, full)
+        values, size, ids, free = _values(path, labels, own, objects, outside)
         if not arrays:
             full, spacing, outside = values.shape, size, free
             shape = reduced(full, largest if len(full) == 2 else _VOXELS)

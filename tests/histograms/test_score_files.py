@@ -199,3 +199,10 @@ def test_refused(folder):
         ScoreOptions(files="{id}")
     with pytest.raises(ValueError, match="axis"):
         ScoreOptions(axis="second")
+
+
+def test_pages_show_what_was_counted(folder):
+    run = scored(written(folder, npy))
+    page = run.to_html()
+    assert "No pictures: " not in page
+    assert page.count("data:image") >= 3
