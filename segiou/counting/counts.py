@@ -352,10 +352,10 @@ class ConfusionCounts:
     @property
     def counts(self) -> Counts:
         """Counts of each class against the rest."""
-        tp = np.diagonal(self.matrix, axis1=-2, axis2=-1).copy()
+        tp = self.table.diagonal(axis1=-2, axis2=-1).copy()
         rows, columns = _margins(self.table)
         fn, fp = rows - tp, columns[..., :-1] - tp
-        return Counts.trusted(tp, fp, fn, rows.sum(-1, keepdims=True) - tp - fp - fn)
+        return Counts.trusted(tp, fp, fn, rows.sum(-1, keepdims=True) - rows - fp)
 
     @property
     def valid(self) -> NDArray[np.int64]:
@@ -505,7 +505,7 @@ def counts_of_cells(
 def _margins(table: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Sums of the rows and of the columns; a large table is read from memory once."""
     if table.ndim > 2 or len(table) < 1024:
-        return table.sum(-1), table.sum(-2)
+        return np.add.reduce(table, -1), np.add.reduce(table, -2)
     rows, columns = np.empty(len(table), np.int64), np.zeros(table.shape[1], np.int64)
     for start in range(0, len(table), 8):
         block = table[start : start + 8]

@@ -440,17 +440,18 @@ def read(encoding: Encoding, count: DeviceCount) -> ConfusionCounts:
     return read_counts(encoding, both[:-2], both[-2:])
 
 
-def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: NDArray[Any]) -> ConfusionCounts:
+def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: Any) -> ConfusionCounts:
     """Confusion counts of sums from a device; raises for undeclared values and NaN scores."""
     classes = encoding.num_classes
     table = sums[:-1].astype(np.int64, copy=False).reshape(classes + 2, classes + 1)
     if nan := int(sums[-1]):
         raise NanScoresError(nan)
-    if bad := int(table[-1].sum()):
+    ignored, bad = np.add.reduce(table[-2:], 1).tolist()
+    if bad:
         raise DeviceValuesError("truth", bad, int(maxima[0]))
-    if encoding.unassigned == "error" and (bad := int(table[:-2, -1].sum())):
+    if encoding.unassigned == "error" and (bad := int(np.add.reduce(table[:-2, -1]))):
         raise DeviceValuesError("pred", bad, int(maxima[1]))
-    return ConfusionCounts.trusted(table[:-2], table[-2].sum())
+    return ConfusionCounts.trusted(table[:-2], ignored)
 
 
 class Pending:

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.arrays import is_on_device, to_host
+from segiou.counting.arrays import is_on_device
 from segiou.counting.counts import ConfusionCounts, SparseConfusionCounts
 from segiou.counting.device_counts import NONE_MET, count_on_device, read_counts
 from segiou.counting.encoding import Encoding
@@ -20,6 +20,7 @@ from segiou.scoring.evaluator import Evaluator
 try:
     import torch
     from torch import distributed
+    from torch.nn.functional import pad
 except ImportError as error:
     raise missing("torch", "torch", module="distributed") from error
 
@@ -134,7 +135,11 @@ def _other(values: tuple[Any, ...]) -> int:
 
 
 class TorchCounter:
-    """Counts batches into two tensors: sums, which are added, and maxima."""
+    """Counts batches into two tensors, whose sums and maxima over processes are the total.
+
+    Sums are the counts and the number of batches. Maxima are the largest undeclared values and
+    a digest of the options, which must be equal on all processes.
+    """
 
     def __init__(self, scoring: Scoring) -> None:
         self.scoring = scoring
@@ -148,12 +153,12 @@ class TorchCounter:
 
     def empty(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Sums and maxima before the first batch."""
-        sums = torch.zeros(self._encoding.empty_table().size + 1, dtype=torch.int64)
-        return sums, torch.full((2,), NONE_MET, dtype=torch.int64)
+        sums = torch.zeros(self._encoding.empty_table().size + 2, dtype=torch.int64)
+        return sums, torch.tensor([NONE_MET, NONE_MET, *self.scoring.digest()])
 
-    def check_options(self, kept: torch.Tensor) -> None:
+    def check_options(self, maxima: Any) -> None:
         """Raise a ValueError if counts were made with different options."""
-        if kept.tolist() != self.scoring.digest():
+        if maxima.tolist()[2:] != self.scoring.digest():
             msg = (
                 "the counts come from a metric with different classes or options (ignore, "
                 "unassigned, pred_labels, exclude, axis, threshold), such as a checkpoint, another "
@@ -173,21 +178,25 @@ class TorchCounter:
         truth, pred, decision = self.scoring.read(truth, pred)
         if not (is_on_device(truth) or is_on_device(pred)):
             batch = sums if sums.is_cpu else self.empty()[0]
-            table = batch.numpy()[:-1].reshape(-1, self._encoding.num_classes + 1)
+            numbers = batch.numpy()
+            table = numbers[:-2].reshape(-1, self._encoding.num_classes + 1)
             self._counting._count_into(table, truth, pred, **decision)
+            numbers[-1] += 1
             return (sums if sums.is_cpu else sums + batch.to(sums.device)), maxima
         tables = self._tables
         counted = count_on_device(self._encoding, truth, pred, tables=tables, **decision)
-        largest = counted.maxima.to(maxima.device)
-        return sums + counted.sums.to(sums.device), torch.maximum(maxima, largest)
+        added = pad(counted.sums.to(sums.device), (0, 1), value=1)
+        largest = pad(counted.maxima.to(maxima.device), (0, len(maxima) - 2), value=NONE_MET)
+        return sums + added, torch.maximum(maxima, largest)
 
     def read(self, sums: torch.Tensor, maxima: torch.Tensor) -> ConfusionCounts:
         """The counts, which may share memory; raises if a device counted undeclared values."""
-        if sums.is_cpu:
-            return read_counts(self._encoding, to_host(sums), to_host(maxima))
-        both = to_host(torch.cat([sums, maxima]))  # one transfer
-        return read_counts(self._encoding, both[:-2], both[-2:])
+        if not sums.is_cpu:
+            both = torch.cat([sums, maxima]).cpu()  # one transfer
+            sums, maxima = both[: len(sums)], both[len(sums) :]
+        self.check_options(maxima)
+        return read_counts(self._encoding, sums.numpy()[:-1], maxima)
 
-    def matrix(self, sums: torch.Tensor, maxima: torch.Tensor, pairs: int) -> ConfusionMatrix:
+    def matrix(self, sums: torch.Tensor, maxima: torch.Tensor) -> ConfusionMatrix:
         """The counts as a confusion matrix."""
-        return self.scoring.empty().add(self.read(sums, maxima), pairs=pairs)
+        return self.scoring.empty().add(self.read(sums, maxima), pairs=int(sums[-1]))

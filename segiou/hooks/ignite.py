@@ -45,7 +45,7 @@ class SegmentationScores(Metric):
         Device of the counts.
     """
 
-    _state_dict_all_req_keys = ("_sums", "_maxima", "_pairs", "_options")
+    _state_dict_all_req_keys = ("_sums", "_maxima")
 
     def __init__(
         self,
@@ -69,8 +69,6 @@ class SegmentationScores(Metric):
         """Discard all counts."""
         sums, maxima = self.counter.empty()
         self._sums, self._maxima = sums.to(self._device), maxima.to(self._device)
-        self._options = torch.tensor(self.scoring.digest(), device=self._device)
-        self._pairs = torch.zeros(1, dtype=torch.int64, device=self._device)
         super().reset()
 
     @reinit__is_reduced
@@ -81,13 +79,11 @@ class SegmentationScores(Metric):
         # A copy, because a state_dict holds the earlier sums.
         sums = self._sums.clone()
         self._sums, self._maxima = self.counter.add(sums, self._maxima, truth, pred)
-        self._pairs = self._pairs + 1
 
-    @sync_all_reduce("_sums:SUM", "_maxima:MAX", "_pairs:SUM", "_options:MAX")
+    @sync_all_reduce("_sums:SUM", "_maxima:MAX")
     def confusion_matrix(self) -> ConfusionMatrix:
         """All counts so far of all processes, as a :class:`segiou.ConfusionMatrix`."""
-        self.counter.check_options(self._options)
-        return self.counter.matrix(self._sums, self._maxima, int(self._pairs))
+        return self.counter.matrix(self._sums, self._maxima)
 
     def compute(self) -> float | dict[str, float]:
         """The scores over all processes: a number or a mapping."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from segiou.hooks._scoring import Scores, Scoring, digest, missing
 
 try:
@@ -45,19 +47,12 @@ class _Scores(Metric):
     plot_upper_bound = 1.0
 
     scores: str | tuple[str, ...]
-    options: torch.Tensor
-    pairs: torch.Tensor
 
-    def __init__(
-        self, scores: Scores, metric_options: dict[str, Any] | None, options: list[int]
-    ) -> None:
+    def __init__(self, scores: Scores, metric_options: dict[str, Any] | None) -> None:
         # A dict is not cached, since it depends on the caller.
         kept = {"compute_with_cache": isinstance(scores, str)}
         super().__init__(**kept | (metric_options or {}))
         self.scores = scores if isinstance(scores, str) else tuple(scores)
-        self.add_state("pairs", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
-        # Different options keep metrics out of the same compute group.
-        self.add_state("options", torch.tensor(options), dist_reduce_fx="max")
 
     @property
     def higher_is_better(self) -> bool | None:
@@ -66,16 +61,16 @@ class _Scores(Metric):
 
     def _given(self, values: dict[str, float]) -> torch.Tensor | dict[str, torch.Tensor]:
         """The result of `compute`: a number, a value per class, or a dict."""
-        dtype = torch.float32 if self.device.type == "mps" else torch.float64
-        tensors = {
-            name: torch.tensor(value, dtype=dtype, device=self.device)
-            for name, value in values.items()
-        }
+        kind = self.device.type
+        found = values[self.scores] if self.scores in values else [*values.values()]
+        # MPS has no float64. Each operation on a small tensor takes as long as the mean.
+        numbers = torch.from_numpy(np.array(found, np.float32 if kind == "mps" else np.float64))
+        if kind != "cpu":
+            numbers = numbers.to(self.device)
         if isinstance(self.scores, str):
-            one = tensors.get(self.scores)
-            return torch.stack([*tensors.values()]) if one is None else one
+            return numbers
         self._refuse_misreaders()
-        return tensors
+        return dict(zip(values, numbers, strict=True))
 
     def _refuse_misreaders(self) -> None:
         """Raise a TypeError if the caller is a torchmetrics wrapper that cannot use a dict."""
@@ -143,7 +138,7 @@ class SegmentationScores(_Scores):
     ) -> None:
         options |= {"axis": axis, "threshold": threshold}
         scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
-        super().__init__(scores, metric_options, scoring.digest())
+        super().__init__(scores, metric_options)
         self.scoring, self.counter = scoring, TorchCounter(scoring)
         sums, maxima = self.counter.empty()
         self.add_state("sums", sums, dist_reduce_fx="sum")
@@ -160,25 +155,22 @@ class SegmentationScores(_Scores):
         counted = self.counter.add(self.sums, self.maxima, target, preds)
         if counted[0] is not self.sums:  # else in place, and assignments to modules take long
             self.sums, self.maxima = counted
-        self.pairs = self.pairs + 1
 
     @not_compiled
     def confusion_matrix(self) -> ConfusionMatrix:
         """All counts so far, as a :class:`segiou.ConfusionMatrix`."""
-        self.counter.check_options(self.options)
-        return self.counter.matrix(self.sums, self.maxima, int(self.pairs))
+        return self.counter.matrix(self.sums, self.maxima)
 
     @not_compiled
     def compute(self) -> torch.Tensor | dict[str, torch.Tensor]:
         """Compute the scores: a scalar, C values of a per-class score, or a dict of scalars."""
-        self.counter.check_options(self.options)
         counts = self.counter.read(self.sums, self.maxima).counts
         return self._given(self.scoring.values(counts))
 
     def _load_from_state_dict(
         self, state_dict: Any, prefix: str, *rest: Any, **keywords: Any
     ) -> None:
-        saved = state_dict.get(f"{prefix}options")
+        saved = state_dict.get(f"{prefix}maxima")
         if saved is not None:
             self.counter.check_options(saved)
         super()._load_from_state_dict(state_dict, prefix, *rest, **keywords)
@@ -203,6 +195,8 @@ class PanopticScores(_Scores):
     """
 
     detections: torch.Tensor
+    pairs: torch.Tensor
+    options: torch.Tensor
     overlaps: list[torch.Tensor]
 
     def __init__(
@@ -214,14 +208,18 @@ class PanopticScores(_Scores):
         **options: Any,
     ) -> None:
         empty = PanopticCounts(labels, **options)
-        super().__init__(scores, metric_options, digest(empty.state_dict()))
+        super().__init__(scores, metric_options)
         self.names = (scores,) if isinstance(scores, str) else tuple(scores)
         for name in self.names:
             check_choice("scores", name, ("pq", "sq", "rq"))
         self.empty = empty
         zeros = torch.from_numpy(self.empty.detections)
         self.add_state("detections", zeros, dist_reduce_fx="sum")
+        self.add_state("pairs", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
         self.add_state("overlaps", [], dist_reduce_fx="cat")
+        # Different options keep metrics out of the same compute group.
+        options = torch.tensor(digest(empty.state_dict()))
+        self.add_state("options", options, dist_reduce_fx="max")
 
     @not_compiled
     def update(self, preds: Any, target: Any) -> None:

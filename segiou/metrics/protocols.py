@@ -277,7 +277,7 @@ class Protocol:
             images = ratio(values.sum(1), part.sum(1))[part.any(1)]
             value = self.divide(images.sum(), len(images))
         else:
-            value = self.divide(values.sum(), part.sum())
+            value = self.divide(values.sum(), np.count_nonzero(part))
         return float(value), part
 
     def values_taken(
@@ -306,11 +306,10 @@ class Protocol:
             # This applies to other classes than absent ones: the recall of a class that is only
             # predicted is also 0/0.
             values = np.where(np.isnan(values), _FILL[absent], values)
-        part = np.array(np.broadcast_to(included(include, values.shape[-1]), values.shape))
+        is_used = ~np.isnan(values) if absent != "nan" else np.ones(values.shape, bool)
+        part = is_used & included(include, values.shape[-1])
         if self.over == "truth":
             part &= in_truth
-        if absent != "nan":
-            part &= ~np.isnan(values)
         return np.where(part, values, 0.0), part
 
     def mean_of_classes(self, values: Floats, include: Any = None) -> Floats:

@@ -16,15 +16,14 @@ _FLOAT_HOLDS = 1 << 53
 def ratio(numerator: Any, denominator: Any) -> Floats:
     """Divide; 0/0 is NaN without a warning. Quotients of integers of any size are rounded once."""
     top, bottom = np.asarray(numerator), np.asarray(denominator)
-    if _is_large(top) or _is_large(bottom):
+    are_integers = top.dtype.kind in "iu" and bottom.dtype.kind in "iu"
+    if are_integers and (_is_large(top) or _is_large(bottom)):
         return _ratio_of_large(top, bottom)
-    out = np.full(np.broadcast_shapes(top.shape, bottom.shape), np.nan)
-    np.divide(top, bottom, out=out, where=bottom != 0)
-    return out
+    return np.asarray(np.divide(top, np.where(bottom == 0, np.nan, bottom), dtype=np.float64))
 
 
-def _is_large(values: NDArray[Any]) -> bool:
-    return values.dtype.kind in "iu" and values.size > 0 and int(values.max()) > _FLOAT_HOLDS
+def _is_large(integers: NDArray[Any]) -> bool:
+    return int(np.maximum.reduce(integers, None, initial=0)) > _FLOAT_HOLDS
 
 
 def _ratio_of_large(top: NDArray[Any], bottom: NDArray[Any]) -> Floats:

@@ -108,7 +108,7 @@ def test_scores_and_thresholds(hook, need):
 def test_counts_beyond_what_float32_holds(hook, need):
     torch = need("torch")
     metric = hook.SegmentationScores(2)
-    metric.sums += torch.tensor([2**40, 1, 0, 0, 2**40, 0, 0, 0, 0, 0, 0, 0, 0])
+    metric.sums += torch.tensor([2**40, 1, 0, 0, 2**40, 0, 0, 0, 0, 0, 0, 0, 0, 1])
     assert metric.confusion_matrix().matrix.tolist() == [[2**40, 1], [0, 2**40]]
 
 
