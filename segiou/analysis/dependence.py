@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -305,9 +306,7 @@ def _along(
 
 def _supported(series: Sequence[Floats], sequences: Sequences) -> bool:
     """Whether scores vary along or between sequences by more than chance."""
-    from scipy.special import ndtri  # type: ignore[import-untyped, unused-ignore]
-
-    certain = ndtri(1 - _CHANCE / (2 * len(series)))
+    certain = NormalDist().inv_cdf(1 - _CHANCE / (2 * len(series)))
     return any(
         dependence_of(values, sequences).correlations[0] > certain * _error(sequences)
         or _between(values, sequences) > certain

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from segiou._support import text
 from segiou._support.text import Json
 from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic
+from segiou.analysis.student import student
 from segiou.analysis.units import CountParts, Metric, units_of
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -249,14 +250,6 @@ def _freedom(models: list[_Model], variance: Floats, seen: NDArray[np.int64]) ->
         found = v.sum() ** 2 / (v**2 / freedom[1:][use]).sum()
         freedom[0] = min(max(float(found), LEAST_FREEDOM), freedom[0])
     return freedom
-
-
-def student(freedom: Any, tail: float) -> Any:
-    """Quantile of Student's t with the tail above it; NaN without degrees of freedom."""
-    # Inside, because it loads in tens of milliseconds.
-    from scipy.special import stdtrit  # type: ignore[import-untyped, unused-ignore]
-
-    return stdtrit(np.where(np.asarray(freedom) > 0, freedom, np.nan), 1 - tail)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.analysis.leave_one_out import Limits, jackknife, student
+from segiou.analysis.leave_one_out import Limits, jackknife
 from segiou.analysis.statistics import Statistic
+from segiou.analysis.student import student
 from segiou.metrics.ratio import Floats
 
 

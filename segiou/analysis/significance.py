@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from segiou._support import text
 from segiou._support.text import Json
 from segiou.analysis.bootstrapping import batches
-from segiou.analysis.leave_one_out import Limits, student
+from segiou.analysis.leave_one_out import Limits
 from segiou.analysis.statistics import Statistic
+from segiou.analysis.student import student
 from segiou.analysis.units import weighted
 from segiou.metrics.ratio import Floats
 

@@ -238,7 +238,7 @@ def not_worse(found: Comparison, margin: float = 0.0, *, confident: bool = False
     Without a margin, only a significant difference is worse. With one, the bounds are those of
     non-inferiority, at one-sided 95 %.
     """
-    from segiou.analysis.leave_one_out import student
+    from segiou.analysis.student import student
 
     change = found.pairs[0].overall
     bounds, reach = (change.low, change.high), 0.0

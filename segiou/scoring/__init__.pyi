@@ -1,5 +1,9 @@
 from segiou.scoring.engines import ExecutorLostError as ExecutorLostError
-from segiou.scoring.folder import score_folder as score_folder, score_job as score_job
+from segiou.scoring.folder import (
+    Callbacks as Callbacks,
+    score_folder as score_folder,
+    score_job as score_job,
+)
 from segiou.scoring.inspection import (
     Inspection as Inspection,
     LabelSetMatch as LabelSetMatch,

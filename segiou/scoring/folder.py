@@ -43,7 +43,15 @@ Progress = Callable[[int, int], None]
 
 
 class Callbacks(NamedTuple):
-    """What a job calls while it runs; nothing by default."""
+    """Functions that a job calls while it runs; none by default.
+
+    Attributes
+    ----------
+    progress, stop, on_paired
+        As in :func:`segiou.score_folder`.
+    on_problem : callable
+        Called with each problem as it is found.
+    """
 
     progress: Progress = lambda done, total: None
     stop: Callable[[], bool] = lambda: False
@@ -52,7 +60,13 @@ class Callbacks(NamedTuple):
 
     @classmethod
     def of(cls, **given: Any) -> Callbacks:
-        """Callbacks of a caller; those that are None do nothing."""
+        """Callbacks of a caller.
+
+        Parameters
+        ----------
+        **given : callable or None
+            Functions by name; those that are None do nothing.
+        """
         wanted = {
             "progress": "a function of the pairs done and all pairs",
             "stop": "a function that returns whether to stop",
@@ -204,7 +218,10 @@ def score_folder(
     return score_job(Job.of(options, chosen, given), calls, executor)
 
 
-def score_job(job: Job, calls: Callbacks, executor: ExecutorLike | None = None) -> Run:
+_SILENT = Callbacks()
+
+
+def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | None = None) -> Run:
     """Run a job; see :func:`score_folder`.
 
     Parameters

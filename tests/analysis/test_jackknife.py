@@ -10,6 +10,7 @@ from segiou.analysis.intervals import confidence_intervals
 from segiou.analysis.leave_one_out import jackknife
 from segiou.analysis.recipes import across_runs, crossed
 from segiou.analysis.statistics import statistic
+from segiou.analysis.student import student
 from segiou.analysis.units import units_of
 from segiou.counting.counts import Counts
 
@@ -217,3 +218,10 @@ def test_logit_limits_of_a_class():
     value, error = found.values[2], found.standard_error[2]
     reach = stats.t.ppf(0.975, found.freedom[2]) * error / (value * (1 - value))
     assert found.low[2] == pytest.approx(expit(logit(value) - reach))
+
+
+@pytest.mark.parametrize("tail", [0.45, 0.2, 0.05, 0.025, 0.005, 1e-4, 0.975])
+def test_quantiles_of_student_are_those_of_scipy(tail):
+    freedom = np.array([1, 1.5, 2, 3, 10.3, 30, 199, 200.5, 1e4, 1e6])
+    np.testing.assert_allclose(student(freedom, tail), stats.t.isf(tail, freedom), rtol=1e-11)
+    assert np.isnan(student([0, np.nan], tail)).all()
