@@ -24,15 +24,23 @@ _ENLARGED = ("EPSG:3857", "EPSG:900913", "EPSG:3395")
 _AXIS, _ECCENTRICITY = 6378137.0, 0.0818191908426215
 #: This code and larger ones are not EPSG codes.
 _USER_DEFINED = 32767
+#: Label of pixels whose nodata value cannot be a label, such as NaN or -3.4e38.
+NODATA = -(1 << 31)
 #: Tolerance of corners, in pixels.
 _TOLERANCE = 0.01
 
 
 def nodata_of(file: Any) -> int | None:
-    """The nodata value of a TIFF, given by path or content; None if it has none."""
+    """The nodata value of a raster, or of the content of a TIFF; None if it has none."""
     import tifffile
 
     try:
+        if isinstance(file, str) and not file.lower().endswith((".tif", ".tiff")):
+            from segiou.masks.rasters import open_raster
+
+            raw = open_raster(file)
+            raw.values.__exit__()
+            return raw.raster.nodata if raw.raster else None
         with tifffile.TiffFile(file) as opened:
             page: Any = opened.pages.first
             return raster_of(page).nodata if page.samplesperpixel == 1 else None
@@ -51,8 +59,8 @@ class Raster(NamedTuple):
         ``a, b, c, d, e, f``: the corner of a pixel is at x = a column + b row + c
         and y = d column + e row + f.
     crs : str
-        Coordinate reference system, such as ``"EPSG:32632"`` or ``"custom"``; empty
-        if unknown.
+        Coordinate reference system, such as ``"EPSG:32632"``, WKT or ``"custom"``;
+        empty if unknown.
     keys : tuple of tuple
         GeoTIFF tags that define a custom system: code, type and values.
     metres : float, optional
@@ -64,6 +72,11 @@ class Raster(NamedTuple):
     crs: str = ""
     keys: tuple[tuple[int, str, Any], ...] = ()
     metres: float | None = None
+
+    @property
+    def is_epsg(self) -> bool:
+        """Whether the coordinate system has an EPSG code; otherwise it is tags or WKT."""
+        return self.crs.startswith("EPSG:")
 
     def pixel_areas(self, rows: int) -> NDArray[np.float64]:
         """Area of a pixel of each row in m²; ValueError if it is unknown.
@@ -95,7 +108,7 @@ class Raster(NamedTuple):
     ) -> str | None:
         """Describe how a prediction's georeference differs from this truth; None if it does not."""
         if self.crs and pred.crs and (self.crs, self.keys) != (pred.crs, pred.keys):
-            if not (self.keys or pred.keys):
+            if self.is_epsg and pred.is_epsg:
                 return f"coordinate system {pred.crs}, but its truth has {self.crs}"
             if problem := self._other_place(pred, shape):
                 return problem
@@ -111,7 +124,7 @@ class Raster(NamedTuple):
     def _other_place(self, pred: Raster, shape: tuple[int, ...]) -> str:
         """How a custom coordinate system differs; empty if both place the corners alike."""
         named = " but its truth has ".join(
-            "a custom coordinate system" if one.keys else f"coordinate system {one.crs}"
+            f"coordinate system {one.crs}" if one.is_epsg else "a custom coordinate system"
             for one in (pred, self)
         )
         try:
@@ -158,6 +171,21 @@ def _system(raster: Raster) -> Any:
         return opened.crs
 
 
+def stored_nodata(page: Any) -> float | None:
+    """The nodata value in the tags of a page."""
+    text = page.tags.valueof(_NODATA)
+    return float(text) if isinstance(text, str) else None
+
+
+def label_nodata(number: float | None, *, floats: bool) -> int | None:
+    """The label of nodata pixels; None if there are none."""
+    if number is None:
+        return None
+    if float(number).is_integer() and abs(number) < 1 << (53 if floats else 63):
+        return int(number)
+    return NODATA if floats else None
+
+
 def raster_of(page: Any) -> Raster:
     """The georeference in the tags of a page."""
     try:
@@ -173,10 +201,7 @@ def raster_of(page: Any) -> Raster:
             for code, kind in _PARAMETERS.items():
                 if value := page.tags.valueof(code):
                     custom.append((code, kind, value if kind == "s" else tuple(value)))
-        text = page.tags.valueof(_NODATA)
-        number = float(text) if isinstance(text, str) else math.nan
-        # The nodata value of floats, -3.4e38, cannot be a label.
-        nodata = int(number) if number.is_integer() and abs(number) < 1 << 63 else None
+        nodata = label_nodata(stored_nodata(page), floats=page.dtype.kind == "f")
         metres = _METRES.get(keys.get(_UNITS, 9001 if known in _UTM else 0))
         if _GEOGRAPHIC in keys and _PROJECTED not in keys:
             metres = 0.0

@@ -19,6 +19,10 @@ MASK_SUFFIXES = frozenset(
     | {".jpg", ".jpeg", ".jp2", ".webp", ".avif"}
     | {".nii", ".nii.gz", ".nrrd", ".nhdr", ".mha", ".mhd", ".label", "_lidarseg.bin"}
 )
+#: Extensions of rasters that GDAL opens, which are masks in folders without any of the others.
+RASTER_SUFFIXES = frozenset(
+    {".img", ".vrt", ".asc", ".dat", ".bsq", ".bil", ".bip", ".rst", ".sdat", ".grd", ".nc"}
+)
 #: The problem of a file where a folder is expected.
 IS_A_FILE = "is a file, not a folder"
 #: The problem of a pickle, and its fix.
@@ -68,7 +72,7 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         what = is_what if root.exists() else "does not exist"
         msg = f"{root}: {what}"
         raise ValueError(msg)
-    found = _below(root, MASK_SUFFIXES)
+    found = _below(root, MASK_SUFFIXES) or _below(root, RASTER_SUFFIXES)
     if not found:
         from segiou._support.optional import plugin_names
 

@@ -21,7 +21,13 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_flag, check_kind, check_path
 from segiou._support.files import os_problem
 from segiou.labels.label_set import LabelSet
-from segiou.masks.pairing import IS_A_PICKLE, MASK_SUFFIXES, UNSUPPORTED, split_ending
+from segiou.masks.pairing import (
+    IS_A_PICKLE,
+    MASK_SUFFIXES,
+    RASTER_SUFFIXES,
+    UNSUPPORTED,
+    split_ending,
+)
 
 if TYPE_CHECKING:
     from segiou.masks.georeference import Raster
@@ -244,6 +250,12 @@ def from_bytes(data: bytes | RawMask, path: str | Path, scratch: Scratch | None 
     if ending == "_lidarseg.bin":
         # nuScenes: one byte per point.
         return RawMask(np.frombuffer(data, dtype=np.uint8)[None], "lidarseg", "LIDARSEG")
+    if ending in RASTER_SUFFIXES:
+        from segiou.masks.rasters import open_raster
+
+        raw = open_raster(path)
+        with raw.values as values:
+            return raw._replace(values=values[:, :])
     if ending in UNSUPPORTED:
         raise MaskError(path, UNSUPPORTED[ending])
     if ending not in MASK_SUFFIXES and (added := _from_plugin(data, path, ending)) is not None:

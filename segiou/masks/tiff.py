@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.masks.georeference import raster_of
+from segiou.masks.georeference import raster_of, stored_nodata
 from segiou.masks.read import MaskError, RawMask, damage, inflater
 from segiou.masks.windows import FileMask, RemoteFile
 
@@ -85,7 +85,12 @@ def from_tiff(data: bytes, path: str | Path) -> RawMask:
                 array = decoded[:, :]
         # tifffile drops axes of length 1.
         shape = (height, width, *((3,) if mode == "RGB" else ()))
-        return RawMask(array.reshape(shape), mode, kind, lossy, raster=raster)
+        values = array.reshape(shape)
+        if values.dtype.kind == "f":
+            from segiou.masks.rasters import whole_numbers
+
+            values = whole_numbers(values, stored_nodata(page), path)
+        return RawMask(values, mode, kind, lossy, raster=raster)
 
 
 def _kind(page: Any) -> tuple[str, bool]:
@@ -120,7 +125,11 @@ def open_tiff(path: str | Path, least: int, remote: RemoteFile | None = None) ->
             return None
         page = _mask_page(opened, remote.size if remote else Path(path).stat().st_size, path)
         mode = _mode(page, path)
-        values = TiffMask(path, page, mode, remote)
+        values: FileMask = TiffMask(path, page, mode, remote)
+        if values.dtype.kind == "f":
+            from segiou.masks.rasters import WholeNumbers
+
+            values = WholeNumbers(values, stored_nodata(page))
         return RawMask(values, mode, *_kind(page), raster=raster_of(page))
 
 
@@ -252,7 +261,11 @@ class _InflatedRows:
 
 def _mode(page: Any, path: str | Path) -> str:
     """``"RGB"`` or ``"tiff"``; an error if the page has neither colours nor labels."""
-    if page.dtype is None or page.dtype.kind not in "biu":
+    if (
+        page.dtype is None
+        or page.dtype.kind not in "biuf"
+        or (page.dtype.kind == "f" and page.samplesperpixel > 1)
+    ):
         raise MaskError(path, f"contains {page.dtype} values; expected integer labels")
     samples, kind = page.samplesperpixel, page.photometric.name
     if page.imagedepth == 1 and samples == 1:

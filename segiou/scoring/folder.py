@@ -15,7 +15,7 @@ from segiou._support.arguments import check_callable
 from segiou._support.files import Problem
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import labelset_names
-from segiou.masks.pairing import Pair, Pairing
+from segiou.masks.pairing import RASTER_SUFFIXES, Pair, Pairing
 from segiou.masks.read import MaskError
 from segiou.masks.sources import LocalFolder
 from segiou.measures.registry import KEYWORDS, read_measures
@@ -328,7 +328,7 @@ class _InMemory:
 def _with_nodata(job: Job, pairing: Pairing) -> tuple[Job, int | None]:
     """The job with the nodata value of its first truth file ignored, and this value."""
     first = pairing.pairs[0].truth if pairing.pairs else ""
-    if not first.lower().endswith((".tif", ".tiff")):
+    if not first.lower().endswith((".tif", ".tiff", *RASTER_SUFFIXES)):
         return job, None
     from segiou.masks.georeference import nodata_of
 

@@ -21,7 +21,7 @@ from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_wind
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.image_files import Scratch
-from segiou.masks.pairing import Pair
+from segiou.masks.pairing import RASTER_SUFFIXES, Pair
 from segiou.masks.read import MaskError, RawMask, from_bytes, to_labels, with_background
 from segiou.masks.sources import PIXELS_AHEAD, LocalFolder, RemoteFolder, Source, stable_stamp
 from segiou.masks.windows import FileMask, ResizedMask, WindowedMask, open_windowed, resized
@@ -184,23 +184,13 @@ class PairScorer:
             if self.resize_pred is None or len(shapes[0]) != len(shapes[1]):
                 raise MaskError(pair.pred, size_text(pair.truth, shapes))
             pred = pred.resized(shapes[0])
-        shared = None
+        # Classes that follow from ids need no map of pixels.
+        shared = self._reader and self._reader.shared(truth.objects, pred.objects)
+        checked = [_or_problem(side.path, side.checked) for side in shared or ()]
+        if problems := [found for found in checked if isinstance(found, Problem)]:
+            return problems
         try:
-            if truth.is_big or pred.is_big:
-                decoded = truth.decoded, pred.decoded
-                counted: ConfusionCounts = count_windows(
-                    self._encoding, truth.values, pred.values, decoded=decoded
-                )
-            else:
-                # Classes that follow from ids need no map of pixels.
-                shared = self._reader and self._reader.shared(truth.objects, pred.objects)
-                checked = [_or_problem(side.path, side.checked) for side in shared or ()]
-                if problems := [found for found in checked if isinstance(found, Problem)]:
-                    return problems
-                found = shared and self._encoding.count_shared(
-                    shared[0].classes, shared[1].classes, shared[0].pixels
-                )
-                counted = found or self._encoding.count(truth.whole(), pred.whole())
+            counted = self._counted(truth, pred, shared)
         except UndeclaredValuesError as error:
             path, mask = (pair.truth, truth) if error.side == "truth" else (pair.pred, pred)
             unit = "pixels" if truth.volume is None else "voxels"
@@ -234,6 +224,16 @@ class PairScorer:
         pred.check()
         files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
         return ImageCount.of(pair.id, counted, files, beside)
+
+    def _counted(self, truth: _OpenMask, pred: _OpenMask, shared: Any) -> ConfusionCounts:
+        """The confusion matrix; nodata of the prediction is outside all classes."""
+        try:
+            return _count_masks(self._encoding, truth, pred, shared)
+        except UndeclaredValuesError as error:
+            nodata = pred.raster.nodata if pred.raster else None
+            if error.side != "pred" or {*error.values} != {nodata}:
+                raise
+            return _count_masks(replace(self._encoding, unassigned="count"), truth, pred, shared)
 
     def _check_nodata(self, pair: Pair, truth: _OpenMask) -> None:
         """Raise an error if a class is nodata in this truth file but not in the first one."""
@@ -309,10 +309,14 @@ class PairScorer:
         bytes or None
             As stored in :class:`segiou.runs.ImageCount`.
         """
-        options = self.header.options
+        options, plans = self.header.options, self.header.plans
+        if options.unassigned == "error" and tally is not None and tally.unassigned.any():
+            # Nodata of a prediction is outside all classes.
+            options = replace(options, unassigned="count")
+            plans = tuple(replace(one, classes=options) for one in plans)
         beside = mask, spacing, tally, scores, raster
         images = MaskPair(truth, pred, options, (ids[0], ids[1]), *beside)
-        counted = {one.key: one.count(images) for one in self.header.plans}
+        counted = {one.key: one.count(images) for one in plans}
         return pack_measured(self.header, counted)
 
     @cached_property
@@ -324,6 +328,19 @@ class PairScorer:
     def _reader(self) -> Any:
         """The measure that also reads object ids from the files, if any."""
         return next((p.measure for p in self.header.plans if hasattr(p.measure, "read")), None)
+
+
+def _count_masks(
+    encoding: Encoding, truth: _OpenMask, pred: _OpenMask, shared: Any
+) -> ConfusionCounts:
+    if truth.is_big or pred.is_big:
+        decoded = truth.decoded, pred.decoded
+        return count_windows(encoding, truth.values, pred.values, decoded=decoded)
+    if shared:
+        ids = encoding.count_shared(shared[0].classes, shared[1].classes, shared[0].pixels)
+        if ids:
+            return ids
+    return encoding.count(truth.whole(), pred.whole())
 
 
 class _UndeclaredError(Exception):
@@ -437,7 +454,7 @@ def _may_be_big(path: str) -> bool:
         return False
     if not stat.S_ISREG(found.st_mode):
         return False
-    packed = _is_packed(path)
+    packed = _is_packed(path) or path.lower().endswith(tuple(RASTER_SUFFIXES))
     if found.st_size > _MOST_BYTES and not path.lower().endswith((".npy", ".nii")) and not packed:
         problem = f"is too large ({found.st_size} bytes); store it as tiled TIFF or .npy"
         raise MaskError(path, problem)

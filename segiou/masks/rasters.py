@@ -1,0 +1,141 @@
+"""Rasters that GDAL opens, and rasters of floats whose values are whole numbers."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.masks.georeference import NODATA, Raster, label_nodata
+from segiou.masks.read import MaskError, RawMask, damage
+from segiou.masks.windows import FileMask
+
+_GDAL = {"GDAL_CACHEMAX": 64}
+_MOST_NAMED = 8
+
+
+def open_raster(path: str | Path) -> RawMask:
+    """Open a raster by GDAL; its values are read window by window."""
+    try:
+        rasterio: Any = import_module("rasterio")
+    except ImportError as error:
+        problem = "needs GDAL: pip install 'segiou[geo]'"
+        raise MaskError(path, problem) from error
+    with damage(path, "cannot be opened by GDAL", OSError), warnings.catch_warnings():
+        # A geotransform is optional.
+        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+        try:
+            with rasterio.Env(**_GDAL):
+                dataset = rasterio.open(str(path))
+        except rasterio.errors.RasterioIOError as error:
+            raise MaskError(path, f"cannot be opened by GDAL: {error}") from error
+    try:
+        _check_bands(dataset, path)
+        values: FileMask = _GdalRaster(path, dataset)
+    except MaskError:
+        dataset.close()
+        raise
+    nodata = dataset.nodata
+    if values.dtype.kind == "f":
+        values = WholeNumbers(values, nodata)
+    raster = Raster(
+        label_nodata(nodata, floats=dataset.dtypes[0].startswith("float")),
+        None if dataset.transform.is_identity else tuple(dataset.transform)[:6],
+        *_system_of(dataset.crs),
+    )
+    return RawMask(values, "raster", dataset.driver, raster=raster)
+
+
+def _check_bands(dataset: Any, path: str | Path) -> None:
+    """Raise an error that names the bands or subdatasets unless there is one band."""
+    if dataset.count == 0 and (found := list(dataset.subdatasets)):
+        named = "\n".join(f"  {one}" for one in found[:_MOST_NAMED])
+        problem = f"contains {len(found)} subdatasets; extract one with gdal_translate:\n{named}"
+        raise MaskError(path, problem)
+    if dataset.count != 1:
+        names = [
+            f"{number}: {name or kind.name}"
+            for number, name, kind in zip(
+                dataset.indexes, dataset.descriptions, dataset.colorinterp, strict=True
+            )
+        ]
+        more = ", …" if len(names) > _MOST_NAMED else ""
+        problem = (
+            f"has {dataset.count} bands ({', '.join(names[:_MOST_NAMED])}{more}); expected one. "
+            f"Extract it: gdal_translate -b 1 {Path(path).name} mask.tif"
+        )
+        raise MaskError(path, problem)
+    if np.dtype(dataset.dtypes[0]).kind not in "iuf":
+        raise MaskError(path, f"contains {dataset.dtypes[0]} values; expected labels")
+
+
+def _system_of(crs: Any) -> tuple[str, tuple[Any, ...], float | None]:
+    """Name, keys and metres of a coordinate system."""
+    if not crs:
+        return "", (), None
+    code = crs.to_epsg()
+    metres = 0.0 if crs.is_geographic else float(crs.linear_units_factor[1])
+    return (f"EPSG:{code}" if code else crs.to_wkt()), (), metres
+
+
+def _unused(_start: int, _stop: int) -> bytes:
+    """The reader of bytes of masks that GDAL or another mask reads."""
+    raise NotImplementedError
+
+
+class _GdalRaster(FileMask):
+    """The band of a raster."""
+
+    def __init__(self, path: str | Path, dataset: Any) -> None:
+        self._dataset = dataset
+        chunks = dataset.block_shapes[0]
+        super().__init__(path, dataset.shape, np.dtype(dataset.dtypes[0]), chunks, _unused)
+        self._closing.callback(dataset.close)
+
+    def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
+        parts = zip(index, self.shape, strict=True)
+        window = tuple(part.indices(length)[:2] for part, length in parts)
+        with damage(self.path, "cannot be read by GDAL"):
+            return np.asarray(self._dataset.read(1, window=window))
+
+
+class WholeNumbers(FileMask):
+    """Floats of a raster as integers; any other value than a whole number is an error."""
+
+    def __init__(self, mask: FileMask, nodata: float | None) -> None:
+        super().__init__(mask.path, mask.shape, np.dtype(np.int64), mask.chunks, _unused)
+        self._mask, self._nodata = mask, nodata
+        self._closing.push(mask.__exit__)
+
+    def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
+        corner = [part.indices(size)[0] for part, size in zip(index, self.shape, strict=True)]
+        return whole_numbers(self._mask[index], self._nodata, self.path, corner)
+
+
+def whole_numbers(
+    values: NDArray[Any], nodata: float | None, path: str | Path, corner: Any = (0, 0)
+) -> NDArray[np.int64]:
+    """Floats as integers, and nodata as a label; MaskError names the first other value."""
+    is_nodata = np.zeros(values.shape, dtype=bool)
+    if nodata is not None:
+        # The file's decimal text of a float32 is not the float32 itself.
+        stored = values.dtype.type(nodata)
+        is_nodata = np.isnan(values) if math.isnan(nodata) else values == stored
+    with np.errstate(invalid="ignore"):
+        is_whole = (np.abs(values) < 2.0**53) & (values == np.trunc(values))
+    if not (fine := is_whole | is_nodata).all():
+        row, column = np.argwhere(~fine)[0].tolist()
+        problem = (
+            f"contains {values[row, column]:g} at row {row + corner[0]}, column "
+            f"{column + corner[1]} (from 0); a raster of floats must have whole numbers as labels"
+        )
+        raise MaskError(path, problem)
+    label = label_nodata(nodata, floats=True)
+    found = np.where(is_nodata, 0, values).astype(np.int64)
+    found[is_nodata] = NODATA if label is None else label
+    return found
