@@ -104,7 +104,8 @@ def _can_decode(page: Any) -> bool:
     """Whether tifffile can decode a page; without imagecodecs it has few decoders."""
     if find_spec("imagecodecs") is not None:
         return True
-    return page.compression in _SUPPORTED and page.bitspersample in _WHOLE_BITS
+    is_simple = page.bitspersample in _WHOLE_BITS and page.predictor != 3
+    return page.compression in _SUPPORTED and is_simple
 
 
 def _pillow_keeps(page: Any) -> bool:
