@@ -477,7 +477,10 @@ def test_a_class_that_is_nodata_in_another_truth_file_is_an_error(tmp_path):
         segiou.score_folder(*folders, labels=2)
 
 
-def test_nodata_of_a_prediction_is_named(pair):
+def test_nodata_of_a_prediction_is_missed_and_named_beside_other_values(pair):
     folders = pair(tags(), tags(nodata=9), (np.minimum(TRUTH, 1), TRUTH))
+    assert segiou.score_folder(*folders, labels=2).report().unassigned.tolist() == [0, 1]
+    other = np.where(PRED, 5, TRUTH).astype(np.uint8)
+    folders = pair(tags(), tags(nodata=9), (np.minimum(TRUTH, 1), other))
     with pytest.raises(DataError, match="9 is the file's nodata value"):
         segiou.score_folder(*folders, labels=2)
