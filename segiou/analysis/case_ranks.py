@@ -20,10 +20,17 @@ _DECIMALS = 12
 
 
 class CaseRanks(NamedTuple):
-    """Aggregated values of models and their ranks, each (M,)."""
+    """Aggregated values of models and their ranks.
+
+    Parameters
+    ----------
+    values : ndarray, shape (M,), float64
+        Means or medians of scores or of ranks, or shares of the other models beaten.
+    ranks : ndarray, shape (M,), float64
+        Rank of each model, 1 for the best.
+    """
 
     values: Floats
-    """Means or medians of scores or of ranks, or shares of the other models beaten."""
     ranks: Floats
 
 

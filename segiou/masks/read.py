@@ -127,7 +127,18 @@ class RawMask(NamedTuple):
         return self.mode in ("RGB", "RGBA")
 
     def outside(self, labels: LabelSet) -> int | None:
-        """Label of pixels outside all segments, if the file has segments."""
+        """Label of pixels outside all segments, if the file has segments.
+
+        Parameters
+        ----------
+        labels : LabelSet
+            Classes whose values void must not take.
+
+        Returns
+        -------
+        int or None
+            The label, or None if the file has no segments.
+        """
         return self.background if self.void is None else void_value(self.void, labels)
 
 
