@@ -28,23 +28,25 @@ def interruptible(*, kept: bool) -> Iterator[Callable[[], bool]]:
     import signal
     import threading
 
-    asked = threading.Event()
+    # Not an Event: a signal during its set() would wait for its lock forever.
+    asked = False
 
     def on_signal(*_: object) -> None:
-        if asked.is_set():
+        nonlocal asked
+        if asked:
             # A run file is consistent at every moment; nothing else needs an orderly end.
             os._exit(EXIT_INTERRUPTED)
-        asked.set()
+        asked = True
         what = "; the run can be resumed" if kept else ""
         with suppress(RuntimeError):  # the progress bar may be in the middle of a write
             note(f"finishing pairs in progress{what}. Press Ctrl-C again to stop immediately")
 
     if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
+        yield lambda: asked
         return
     before = signal.signal(signal.SIGINT, on_signal)
     try:
-        yield asked.is_set
+        yield lambda: asked
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -72,6 +72,7 @@ def baseline(tmp_path_factory):
     return str(folder / "segiou-results" / "run.sqlite")
 
 
+@pytest.mark.gate
 def test_a_pull_request_that_is_worse_fails_and_says_so(tmp_path, baseline):
     code, outputs, summary = run_action(
         tmp_path, baseline=baseline, fail_under="miou=0.5\niou:car=0.5\n"
@@ -85,6 +86,7 @@ def test_a_pull_request_that_is_worse_fails_and_says_so(tmp_path, baseline):
     }
 
 
+@pytest.mark.gate
 def test_it_may_be_worse_where_that_is_allowed(tmp_path, baseline):
     code, outputs, summary = run_action(
         tmp_path, baseline=baseline, fail_if_worse="false", options="--group-by none --quiet"
@@ -93,6 +95,7 @@ def test_it_may_be_worse_where_that_is_allowed(tmp_path, baseline):
     assert "this run − baseline: " in summary
 
 
+@pytest.mark.gate
 def test_folders_with_blanks_and_problems_with_files(tmp_path):
     pred = tmp_path / "my model"
     shutil.copytree(STREETS / "model_a", pred)
@@ -112,6 +115,7 @@ def test_the_example_gives_what_the_action_takes():
     assert set(example[True]) == {"pull_request", "push"}
 
 
+@pytest.mark.gate
 def test_the_example_passes_where_nothing_changed(tmp_path, baseline):
     example = yaml.safe_load((HOME / "example-workflow.yml").read_text(encoding="utf-8"))
     (step,) = [s for s in example["jobs"]["score"]["steps"] if "segiou" in s.get("uses", "")]

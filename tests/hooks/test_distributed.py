@@ -164,6 +164,7 @@ def same_counts(state, cm):
     assert state["ignored"] == cm.ignored
 
 
+@pytest.mark.gate
 def test_two_processes_give_the_answer_of_one(need, run_two, path, alone, streets):
     need("torch")
     need("torchmetrics")
@@ -198,6 +199,7 @@ def test_two_processes_give_the_answer_of_one(need, run_two, path, alone, street
     assert "the largest value 5" in texts[1]
 
 
+@pytest.mark.gate
 def test_accelerate_in_two_processes(need, run_two, path, alone):
     need("accelerate")
     (out,) = run_two(ACCELERATE, path)

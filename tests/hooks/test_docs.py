@@ -41,6 +41,7 @@ def needed(code: str) -> list[str]:
     return [name for line in lines for name in line.split(", ")]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", examples())
 def test_the_example_runs(name, tmp_path, need):
     code = examples()[name]

@@ -105,6 +105,7 @@ def test_what_a_dying_worker_held_is_done_again(tmp_path):
     assert sorted(found) == sorted((str(i), "done") for i in range(30))
 
 
+@pytest.mark.gate
 def test_a_pair_that_kills_its_worker_is_found_and_takes_no_other_with_it():
     with two_processes() as engine:
         found = dict(dispatched(Deadly({"3": None}), engine))
@@ -223,11 +224,13 @@ def cluster(required):
             yield cluster
 
 
+@pytest.mark.gate
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_dask_by_its_address(masks, expected, cluster):
     assert scored(masks, dask=cluster.scheduler_address).total() == expected
 
 
+@pytest.mark.gate
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_a_dask_worker_that_is_killed_loses_nothing(masks, expected, cluster, tmp_path):
     from distributed import Client

@@ -43,6 +43,7 @@ def s3(masks, required):
 IGNORED = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 
 
+@pytest.mark.gate
 @IGNORED
 def test_s3_scores_goes_on_and_sees_changes(s3, expected, tmp_path):
     client, options = s3
@@ -71,6 +72,7 @@ def test_s3_scores_goes_on_and_sees_changes(s3, expected, tmp_path):
     assert again.total().pairs == 40
 
 
+@pytest.mark.gate
 @IGNORED
 def test_what_is_not_in_the_bucket_is_named(s3, masks):
     _, options = s3

@@ -493,6 +493,7 @@ def test_the_command_compares_runs(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["metric"] == "surface_dice"
 
 
+@pytest.mark.gate
 def test_what_was_killed_goes_on(tmp_path):
     """SIGKILL between cases and in a commit: the totals are the same."""
     arguments = ["score", str(FIXTURE / "truth"), str(FIXTURE / "model_a"), "--quiet"]
