@@ -193,11 +193,10 @@ def _sentences(found: Ranking) -> Iterator[str]:
         sets = text.capital(found.sets_name)
         yield f"{sets}: ranks that the images cannot rule out, for all models together."
     if not math.isnan(found.false_claim):
-        least = "at least " if len(found.names) > 2 else ""
         claim = f"The claim that {lead} is best" if len(first) == 1 else "A claim of one best model"
         yield (
-            f"{claim} is false with probability {least}{text.percent(found.false_claim)} "
-            f"(rival: {found.rival})."
+            f"{claim} is false with probability {text.percent(found.false_claim)} "
+            f"against its closest rival, {found.rival}."
         )
 
 
