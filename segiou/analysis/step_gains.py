@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.analysis.leave_one_out import student
 from segiou.analysis.steps import NextStep
+from segiou.analysis.student import student
 from segiou.analysis.units import Units
 from segiou.counting.counts import Counts
 from segiou.metrics.per_class import iou

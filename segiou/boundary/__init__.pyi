@@ -41,8 +41,8 @@ from segiou.boundary.surface_cases import (
     SurfaceAccumulator as SurfaceAccumulator,
     summarize_surfaces as summarize_surfaces,
 )
+from segiou.boundary.surface_options import SurfaceOptions as SurfaceOptions
 from segiou.boundary.surfaces import (
-    SurfaceOptions as SurfaceOptions,
     SurfaceRow as SurfaceRow,
     measure_surfaces as measure_surfaces,
     surface_scores as surface_scores,

@@ -10,12 +10,9 @@ from typing import Any, Self, get_args
 import numpy as np
 
 from segiou._support.text import Json, plural
+from segiou.boundary.surface_options import DISTANCES, Scores, State, SurfaceOptions
 from segiou.boundary.surface_points import Label
 from segiou.boundary.surfaces import (
-    DISTANCES,
-    Scores,
-    State,
-    SurfaceOptions,
     SurfaceRow,
     as_values,
     band_share,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from segiou._support.arguments import check_choice
 from segiou._support.text import digits
 from segiou.boundary.boundary_options import BoundaryOptions, Tolerance
-from segiou.boundary.surfaces import CONVENTIONS, DISTANCES, SurfaceOptions
+from segiou.boundary.surface_options import CONVENTIONS, DISTANCES, SurfaceOptions
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.measure import Masks, Measure, Plan
 

@@ -19,15 +19,8 @@ from segiou.boundary.boundary_options import bin_distances, bin_indices
 from segiou.boundary.codes import LabelCodes, ignored_code
 from segiou.boundary.surface_cases import flat_scores, summarize_surfaces
 from segiou.boundary.surface_choice import surface_words
-from segiou.boundary.surfaces import (
-    CONVENTIONS,
-    DISTANCES,
-    LONE,
-    State,
-    SurfaceOptions,
-    SurfaceRow,
-    measure_surfaces,
-)
+from segiou.boundary.surface_options import CONVENTIONS, DISTANCES, LONE, State, SurfaceOptions
+from segiou.boundary.surfaces import SurfaceRow, measure_surfaces
 from segiou.counting.counts import Counts
 from segiou.counting.encoding import Encoding
 from segiou.measures.measure import Counted, ImageColumn, MaskPair, Plan

@@ -1,299 +1,28 @@
-"""Surface distances of labels in 2-D and 3-D, by the conventions of several tools."""
+"""Surface distances of labels in 2-D and 3-D."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import Any, Final, get_args
 
-from segiou._support.arguments import (
-    check_choice,
-    check_kind,
-    check_number,
-    read_several,
-    read_spacing,
-)
+from segiou._support.arguments import check_choice, read_several
 from segiou._support.text import Json
-from segiou.boundary.surface_points import Both, Kind, Label, SurfacePair, check_spacing
+from segiou.boundary.surface_options import (
+    CONVENTIONS,
+    LONE,
+    MEASURES,
+    Scores,
+    State,
+    SurfaceOptions,
+)
+from segiou.boundary.surface_points import Both, Label, SurfacePair, check_spacing
 from segiou.counting.arrays import label_arrays
-from segiou.labels.class_options import ClassOptions
-from segiou.measures.measure import Masks, Measure, Plan
 
-#: Value of a measure if a mask is empty: a number, or the diagonal of the volume.
-Filling = float | Literal["diagonal"]
-#: Values if both masks, only the truth, or only the prediction are empty.
-Fillings = tuple[Filling, Filling, Filling]
-State = Literal["found", "missed", "false_positive", "absent"]
-#: States in which a structure is absent from a mask, in the order of `Fillings`.
-LONE: Final[tuple[State, ...]] = ("absent", "false_positive", "missed")
 #: Former names of states, in saved rows.
 _OLD_STATES: Final = {"invented": "false_positive"}
-Scores = dict[str, Any]
-
-_NAN, _INF = float("nan"), float("inf")
-_FARTHEST: Fillings = (_NAN, _INF, _INF)
-_NOTHING: Fillings = (_NAN, 0.0, 0.0)
-
-
-@dataclass(frozen=True)
-class Convention:
-    """How a tool measures the distance between two surfaces.
-
-    Attributes
-    ----------
-    surface : {"voxels", "elements"}
-        Elements of a surface: voxels of the label with a face to a different
-        label, each of weight 1; or corners between voxels that differ, each
-        weighted by the area of the surface there.
-    percentile : {"linear", "pooled", "weighted", "summed"}
-        The larger of both directions' percentiles, interpolated linearly; the
-        percentile over the pooled distances of both directions; or the larger
-        of both directions' smallest distances within which that share of the
-        surface lies, by exact shares or with surface-distance's sums.
-    average : {"pooled", "directions"}
-        The mean over both surfaces pooled, or the mean of the two means.
-    empty : mapping of str to (both empty, truth empty, prediction empty)
-        Value of each measure if a mask is empty: a number, or "diagonal". By
-        default, if one mask is empty, distances are infinite and shares 0; if
-        both are empty, all measures are undefined.
-    tolerances, tolerances_of, spacing
-        Defaults of a challenge: common tolerances, tolerances of structures by
-        name, and a voxel size that overrides the file.
-    is_challenge : bool
-        Whether the convention defines tolerances.
-    """
-
-    surface: Kind
-    percentile: Literal["linear", "pooled", "weighted", "summed"]
-    average: Literal["pooled", "directions"]
-    empty: Mapping[str, Fillings] = field(default_factory=dict)
-    tolerances: tuple[float, ...] = (1.0,)
-    tolerances_of: Mapping[Label, tuple[float, ...]] = field(default_factory=dict)
-    spacing: tuple[float, ...] | None = None
-    is_challenge: bool = False
-
-
-#: Distances of a pair of surfaces (the 95th percentile is "hausdorff_95"), and shares.
-DISTANCES: Final = ("hausdorff", "hausdorff_percentile", "average_surface_distance")
-MEASURES: Final = (*DISTANCES, "surface_dice", "dice", "iou")
-_EMPTY: Final = dict.fromkeys(DISTANCES, _FARTHEST) | dict.fromkeys(MEASURES[3:], _NOTHING)
-
-_BEST: Fillings = (1.0, 0.0, 0.0)
-_WEIGHTED_SUMS = Convention(
-    "elements",
-    "summed",
-    "directions",
-    dict.fromkeys(DISTANCES[:2], (_INF,) * 3) | {"average_surface_distance": (_NAN,) * 3},
-)
-
-
-def _challenge(rules: Fillings, tolerances: tuple[float, ...] = (1.0,), **more: Any) -> Convention:
-    """surface-distance's surface Dice, with the same rules for Dice and surface Dice."""
-    empty = {**_WEIGHTED_SUMS.empty, "surface_dice": rules, "dice": rules}
-    return replace(_WEIGHTED_SUMS, empty=empty, tolerances=tolerances, is_challenge=True, **more)
-
-
-#: Tolerances in mm of the organs of FLARE 2022 and the lesions of FLARE 2023.
-_FLARE: Final = {
-    **dict.fromkeys(("liver", "pancreas", "stomach"), (5.0,)),
-    **dict.fromkeys(("right kidney", "spleen", "esophagus", "left kidney"), (3.0,)),
-    **dict.fromkeys(("aorta", "inferior vena cava", "gallbladder", "lesion"), (2.0,)),
-    **dict.fromkeys(("right adrenal gland", "left adrenal gland"), (2.0,)),
-    "duodenum": (7.0,),
-}
-_KITS: Final = {
-    "kidney_and_mass": (1.0330772532390826,),
-    "mass": (1.1328796488598762,),
-    "tumor": (1.1498198361434828,),
-}
-
-#: Conventions by name. medpy rejects empty masks, so they count as in segiou's convention.
-CONVENTIONS: Final = {
-    "segiou": Convention("elements", "weighted", "pooled"),
-    "medpy": Convention("voxels", "pooled", "pooled"),
-    "monai": Convention("voxels", "linear", "pooled", {"hausdorff_percentile": (_NAN,) * 3}),
-    "surface-distance": _WEIGHTED_SUMS,
-    "metricsreloaded": Convention(
-        "voxels",
-        "linear",
-        "pooled",
-        dict.fromkeys(DISTANCES, (0.0, _NAN, _NAN)) | {"surface_dice": _BEST},
-    ),
-    "totalsegmentator": _challenge((_NAN, _NAN, 0.0), (3.0,), spacing=(1.5, 1.5, 1.5)),
-    "kits23": _challenge(_BEST, tolerances_of=_KITS),
-    "flare22": _challenge(_BEST, tolerances_of=_FLARE),
-}
-
-
-@dataclass(frozen=True)
-class SurfaceOptions(Measure):
-    """Options of surface distances.
-
-    Attributes
-    ----------
-    tolerances : tuple of float
-        Tolerances of surface Dice, in the unit of the spacing.
-    percentiles : tuple of float
-        Percentiles of the distances, from 0 to 100.
-    convention : str
-        Name of the tool whose definitions apply: a key of ``CONVENTIONS``.
-    tolerances_of : mapping of label to tuple of float
-        Tolerances of individual labels, which replace the common ones.
-    empty : mapping of str to (both empty, truth empty, prediction empty)
-        Values of "hausdorff", "hausdorff_percentile", "average_surface_distance",
-        "surface_dice", "dice" and "iou" if a mask is empty: numbers, or "diagonal"
-        for the diagonal of the volume. By default those of the convention.
-    widths : tuple of float
-        Widths of the bands of Boundary IoU, in the unit of the spacing; none by
-        default.
-    unit : str
-        Unit of the distances, if it is not that of the files.
-    spacing : sequence of float, optional
-        Size of a pixel along each axis, in place of that of the files.
-
-    Examples
-    --------
-    >>> options = SurfaceOptions((1, 2), empty={"surface_dice": (1, 0, 0)})
-    >>> SurfaceOptions.from_dict(options.to_dict()) == options
-    True
-    """
-
-    key: ClassVar[str] = "surfaces"
-
-    tolerances: tuple[float, ...] = (1.0,)
-    percentiles: tuple[float, ...] = (95.0,)
-    convention: str = "segiou"
-    tolerances_of: Mapping[Label, tuple[float, ...]] = field(default_factory=dict)
-    empty: Mapping[str, Fillings] = field(default_factory=dict)
-    widths: tuple[float, ...] = ()
-    unit: str = ""
-    spacing: tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        check_choice("convention", self.convention, tuple(CONVENTIONS))
-        common = _checked_lengths("tolerances", self.tolerances)
-        own = {
-            label: _checked_lengths("tolerances", given)
-            for label, given in self.tolerances_of.items()
-        }
-        for label, given in own.items():
-            if len(given) != len(common):
-                msg = f"label {label} has tolerances {given}; expected {len(common)}, as in common"
-                raise ValueError(msg)
-        several = read_several("percentiles", self.percentiles, "a sequence of percentiles")
-        percentiles = tuple(check_number("a percentile", float(p), 0, 100) for p in several)
-        for measure, fillings in self.empty.items():
-            check_choice("a measure of empty masks", measure, MEASURES)
-            known = [value == "diagonal" or isinstance(value, int | float) for value in fillings]
-            if known != [True] * 3:
-                msg = (
-                    f"empty[{measure!r}] must be three numbers or 'diagonal', for both masks, the "
-                    f"truth or the prediction being empty; got {fillings!r}"
-                )
-                raise ValueError(msg)
-        self.__dict__.update(
-            tolerances=common,
-            percentiles=percentiles,
-            tolerances_of=own,
-            widths=_checked_lengths("widths", self.widths),
-            spacing=None if self.spacing is None else read_spacing(self.spacing),
-            empty={measure: tuple(values) for measure, values in self.empty.items()},
-        )
-
-    @classmethod
-    def of(cls, choice: SurfaceOptions | str | bool, **own: Any) -> SurfaceOptions:
-        """Options from options, the name of a convention, or True for segiou's convention."""
-        if isinstance(choice, SurfaceOptions):
-            return choice
-        name = "segiou" if choice is True else str(choice)
-        usual = CONVENTIONS.get(name)
-        if usual is not None and not own.get("tolerances"):
-            own["tolerances"] = usual.tolerances
-            own["tolerances_of"] = {**usual.tolerances_of, **own.get("tolerances_of", {})}
-        return cls(convention=name, **own)
-
-    def to_dict(self) -> dict[str, Json]:
-        """The options as JSON-ready values, with "nan" and "inf" as strings."""
-        plain = {k: [*v] if isinstance(v, tuple) else v for k, v in vars(self).items()}
-        plain["tolerances_of"] = [[label, [*own]] for label, own in self.tolerances_of.items()]
-        plain["empty"] = {
-            measure: [v if v == "diagonal" or math.isfinite(v) else str(float(v)) for v in values]
-            for measure, values in self.empty.items()
-        }
-        optional = ("widths", "unit", "spacing")
-        return {name: value for name, value in plain.items() if value or name not in optional}
-
-    @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> SurfaceOptions:
-        """Options from the values of :meth:`to_dict`."""
-        empty: dict[str, Any] = {
-            measure: tuple(v if v == "diagonal" else float(v) for v in values)
-            for measure, values in state["empty"].items()
-        }
-        return cls(**{**state, "tolerances_of": dict(state["tolerances_of"]), "empty": empty})
-
-    @classmethod
-    def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> Measure | None:
-        """Options from the command line."""
-        from segiou.boundary.surface_choice import asked_surfaces
-
-        return asked_surfaces(given)
-
-    @classmethod
-    def from_keyword(cls, choice: SurfaceOptions | str | bool) -> Measure:
-        """Options, or a convention: it takes the tolerances of boundaries."""
-        from segiou.boundary.surface_choice import SurfaceConvention
-
-        if isinstance(choice, Measure):
-            return choice
-        check_kind("surfaces", choice, (str, bool), "True, a convention or SurfaceOptions")
-        return SurfaceConvention("segiou" if choice is True else str(choice))
-
-    def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> SurfaceOptions:
-        """The options with the unit of their distances."""
-        from segiou.boundary.surface_choice import with_units
-
-        return with_units(self, measures, masks)
-
-    def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
-        """The plan for these classes."""
-        from segiou.boundary.surface_plan import SurfacePlan
-
-        return SurfacePlan(self, classes, masks)
-
-    def code(self) -> str:
-        """Python that makes the options again."""
-        from segiou.boundary.surface_choice import surface_code
-
-        return surface_code(self)
-
-    def filling(self, measure: str, state: State, diagonal: float) -> float:
-        """Value of a measure if a mask is empty.
-
-        Parameters
-        ----------
-        measure : str
-            Name of the measure.
-        state : State
-            Which of the masks are empty.
-        diagonal : float
-            Length of the diagonal in the unit of the distances.
-        """
-        rules = {**_EMPTY, **CONVENTIONS[self.convention].empty, **self.empty}
-        value = rules[measure][LONE.index(state)]
-        return diagonal if value == "diagonal" else float(value)
-
-
-def _checked_lengths(name: str, given: Iterable[float]) -> tuple[float, ...]:
-    limits = tuple(
-        check_number(name, limit) for limit in read_several(name, given, "a sequence of distances")
-    )
-    if not all(limit >= 0 for limit in limits):
-        msg = f"{name} must not be negative, got {list(limits)}"
-        raise ValueError(msg)
-    return limits
 
 
 @dataclass(frozen=True)
@@ -333,8 +62,8 @@ class SurfaceRow:
     sizes: tuple[float, float]
     tolerances: tuple[float, ...]
     within: tuple[tuple[float, float], ...]
-    hausdorff: float = _NAN
-    average: float = _NAN
+    hausdorff: float = math.nan
+    average: float = math.nan
     percentiles: tuple[float, ...] = ()
     bands: tuple[tuple[int, int, int], ...] = ()
 
@@ -409,7 +138,7 @@ class SurfaceRow:
         for name in ("sizes", "tolerances", "percentiles"):
             given[name] = tuple(given[name])
         for name in ("hausdorff", "average"):
-            given[name] = _NAN if given[name] is None else given[name]
+            given[name] = math.nan if given[name] is None else given[name]
         return cls(**given)
 
 
@@ -608,7 +337,7 @@ def _check_entry(entry: Mapping[str, Any], options: SurfaceOptions) -> None:
 def band_share(in_truth: int, in_pred: int, both: int) -> float:
     """Boundary IoU of two bands; NaN if both are empty."""
     union = in_truth + in_pred - both
-    return both / union if union else _NAN
+    return both / union if union else math.nan
 
 
 def as_values(given: int | Iterable[int]) -> tuple[int, ...]:

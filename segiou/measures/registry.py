@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _OWN = {
     "boundary": ("segiou.boundary.boundary_options", "BoundaryOptions"),
     "objects": ("segiou.instances.object_files", "ObjectOptions"),
-    "surfaces": ("segiou.boundary.surfaces", "SurfaceOptions"),
+    "surfaces": ("segiou.boundary.surface_options", "SurfaceOptions"),
     "lesions": ("segiou.instances.lesion_plan", "LesionOptions"),
     "scores": ("segiou.histograms.score_plan", "ScoreOptions"),
     "area": ("segiou.geometry.map_areas", "AreaOptions"),

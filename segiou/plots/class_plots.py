@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from segiou.analysis.intervals import Intervals
     from segiou.counting.counts import Counts
-    from segiou.report.report import ClassRow, Report
+    from segiou.report.class_rows import ClassRow
+    from segiou.report.report import Report
 
 
 #: Class scores that can be drawn.

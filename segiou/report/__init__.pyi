@@ -1,4 +1,5 @@
 from segiou.report.channel_report import ChannelReport as ChannelReport
+from segiou.report.class_rows import ClassRow as ClassRow, WorstImages as WorstImages
 from segiou.report.comparison_page import (
     render_comparison as render_comparison,
     write_comparison_html as write_comparison_html,
@@ -9,9 +10,5 @@ from segiou.report.explorer import (
     explorer_page as explorer_page,
 )
 from segiou.report.pictures import ImageMatch as ImageMatch, match_images as match_images
-from segiou.report.report import (
-    ClassRow as ClassRow,
-    Report as Report,
-    WorstImages as WorstImages,
-)
+from segiou.report.report import Report as Report
 from segiou.report.report_page import render_report as render_report, write_html as write_html

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     import pandas
 
     from segiou.analysis.comparison import Comparison
-    from segiou.report.report import ClassRow, Report
+    from segiou.report.class_rows import ClassRow
+    from segiou.report.report import Report
     from segiou.runs.run import Run
 
 #: With more classes than this, plain data contain only the non-zero cells of the matrix.

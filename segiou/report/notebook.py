@@ -34,7 +34,8 @@ from segiou.report.wording import (
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison, Difference, PairComparison
-    from segiou.report.report import ClassRow, Report
+    from segiou.report.class_rows import ClassRow
+    from segiou.report.report import Report
 
 # Tones that are visible on white and on black.
 _BAR = "38,148,128"

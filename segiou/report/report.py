@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,22 +19,18 @@ from segiou._support.files import write_whole
 from segiou._support.optional import Drawable
 from segiou._support.text import Json, percent, plural
 from segiou.analysis.baselines import majority_class, majority_counts
-from segiou.analysis.dependence import design_of
 from segiou.analysis.intervals import Intervals, confidence_intervals
-from segiou.analysis.statistics import scored_images
-from segiou.analysis.step_gains import ImageGains
-from segiou.analysis.steps import NextStep, next_steps, steps_with_images
+from segiou.analysis.steps import NextStep, next_steps
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import BACKEND
 from segiou.measures.score_table import ScoreTable
 from segiou.metrics.per_image import ImageLevelMeans, image_level_means
 from segiou.metrics.protocols import Mean, Protocol
-from segiou.metrics.ratio import Floats, ratio
+from segiou.metrics.ratio import Floats
 from segiou.report import formats
+from segiou.report.class_rows import Baseline, ClassRow, WorstImages, class_rows
 from segiou.report.distance_pictures import values_of_cases
-from segiou.report.measured import measured_parts
 from segiou.report.wording import verdict
-from segiou.runs.run import Run
 
 if TYPE_CHECKING:
     import pandas
@@ -47,61 +43,9 @@ Plain = Mapping[str, Any]
 Format = Literal["table", "json", "csv", "markdown", "html"]
 
 #: Of fewer images an interval would say nothing.
-_FEWEST_IMAGES = 3
+FEWEST_IMAGES: Final = 3
 #: Intervals of more counts of an image and a class take over a second, so only if asked for.
 _MOST_COUNTS = 10_000_000
-
-
-#: What predicting one class everywhere scores.
-Baseline = TypedDict("Baseline", {"class": str, "pixel_accuracy": float, "mean_iou": float})
-
-
-@dataclass(frozen=True, slots=True)
-class ClassRow:
-    """One class of a report: ratios are NaN where undefined, counts are pixels."""
-
-    name: str
-    iou: float
-    dice: float
-    precision: float
-    recall: float
-    tp: int
-    fp: int
-    fn: int
-    share: float
-
-    @property
-    def status(self) -> str:
-        """Absent, never predicted, not in truth, or nothing to say."""
-        if self.tp + self.fp + self.fn == 0:
-            return "absent"
-        if self.tp + self.fn == 0:
-            return "not in truth"
-        return "never predicted" if self.tp + self.fp == 0 else ""
-
-
-@dataclass(frozen=True, slots=True)
-class WorstImages:
-    """Rows of images with the lowest scores, the lowest first.
-
-    Attributes
-    ----------
-    by : str
-        The column that is the score.
-    rows : tuple of dict
-        Rows of :meth:`segiou.Run.rows`.
-    """
-
-    by: str
-    rows: tuple[dict[str, Any], ...]
-
-
-def class_rows(names: Sequence[str], counts: Counts) -> tuple[ClassRow, ...]:
-    """Rows of classes, in their order."""
-    ratios = (metrics.iou, metrics.dice, metrics.precision, metrics.recall)
-    columns = (*(found(counts) for found in ratios), counts.tp, counts.fp, counts.fn)
-    lists = (column.tolist() for column in (*columns, ratio(counts.truth, counts.total)))
-    return tuple(ClassRow(*row) for row in zip(names, *lists, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,20 +78,6 @@ class Report(Drawable):
         How it was made: files, options.
     intervals : Intervals, optional
         Bootstrap intervals of the mean and of each class's IoU.
-    boundary : tuple of mapping
-        Boundary measures as :func:`segiou.boundary.boundary_rows` gives them;
-        empty where they were not measured.
-    boundary_options : mapping, optional
-        What was measured, as ``BoundaryOptions.to_dict``.
-    surfaces : tuple of mapping
-        Distances between surfaces over the cases, one for each structure, as
-        :func:`segiou.boundary.summarize_surfaces` gives them; empty where they
-        were not measured.
-    surface_cases : tuple of mapping
-        The same of each case and structure: ``case``, ``label``, ``state``
-        (found, missed, false_positive or absent) and each measure.
-    surface_plan : mapping, optional
-        What was measured, as ``SurfacePlan.to_dict``.
     tables : tuple of ScoreTable
         What other measures found.
     scales : mapping of str to (str, str)
@@ -346,39 +276,43 @@ class Report(Drawable):
     @property
     def objects(self) -> Plain | None:
         """What was found of objects, as plain data; None where they were not scored."""
-        found: Plain | None = self._data("objects")
-        return found
+        return self._plain("objects")
 
     @property
     def boundary(self) -> tuple[Plain, ...]:
         """Boundary measures as :func:`segiou.boundary.boundary_rows` gives them."""
-        return self._data("boundary") or ()
+        return self._rows("boundary")
 
     @property
     def boundary_options(self) -> Plain | None:
         """What was measured at boundaries."""
-        found: Plain | None = self._data("boundary_options")
-        return found
+        return self._plain("boundary_options")
 
     @property
     def surfaces(self) -> tuple[Plain, ...]:
         """Distances between surfaces over the cases, one for each structure."""
-        return self._data("surfaces") or ()
+        return self._rows("surfaces")
 
     @property
     def surface_cases(self) -> tuple[Plain, ...]:
         """The same of each case and structure."""
-        return self._data("surface_cases") or ()
+        return self._rows("surface_cases")
 
     @property
     def surface_plan(self) -> Plain | None:
         """How surfaces were measured."""
-        found: Plain | None = self._data("surface_plan")
-        return found
+        return self._plain("surface_plan")
 
     def _data(self, name: str) -> Any:
         several = (table.data for table in self.tables if table.data is not None)
         return next((data[name] for data in several if name in data), None)
+
+    def _plain(self, name: str) -> Plain | None:
+        found: Plain | None = self._data(name)
+        return found
+
+    def _rows(self, name: str) -> tuple[Plain, ...]:
+        return self._data(name) or ()
 
     def score(self, name: str, row: str = "") -> float:
         """A score of a measure, the mean or of a class; NaN where it was not measured.
@@ -489,7 +423,7 @@ class Report(Drawable):
         if self.intervals is not None or self.per_image is None or np.isnan(self.mean_iou):
             return self.intervals
         images, classes = self.per_image.tp.shape
-        few = images < _FEWEST_IMAGES
+        few = images < FEWEST_IMAGES
         many = images * classes > _MOST_COUNTS
         return None if few or many else self.default_intervals("iou")
 
@@ -710,59 +644,3 @@ class Report(Drawable):
             f"{plural(len(self.class_names), 'class', 'classes')}, "
             f"pixel accuracy {percent(self.pixel_accuracy)}, {plural(self.pairs, 'pair')}>"
         )
-
-
-#: A report whose protocol does not need the counts of every image gets them only
-#: up to this many numbers.
-_MANY_COUNTS = 1 << 24
-#: Gains of next steps have intervals up to this many; with more images they are certain anyway.
-_MOST_MOVED = 1 << 19
-
-
-def report_of(
-    run: Run,
-    protocol: Protocol,
-    title: str,
-    intervals: Intervals | Sequence[Intervals] | None,
-    *,
-    worst: int,
-    worst_by: str,
-) -> Report:
-    """The report of a run; arguments as of :meth:`segiou.Run.report`."""
-    several: Sequence[Any] = intervals if isinstance(intervals, (list, tuple)) else [intervals]
-    given: list[Intervals] = [found for found in several if found is not None]
-    for found in given:
-        check_kind("intervals", found, Intervals, "what Run.intervals gives")
-    measured = {found.metric: found for found in given if found.metric in run.score_plans}
-    check_integer("worst", worst, 0)
-    check_kind("title", title, str, "text")
-    few = len(run) * run.options.num_classes <= _MANY_COUNTS
-    kept = few or protocol.needs_images
-    tally, include = run._tally, protocol.include_of(run)
-    per_image = run.counts if kept else None
-    steps = next_steps(tally, run.class_names, protocol, include, per_image)
-    if few:
-        gains = None
-        if len(run) >= _FEWEST_IMAGES and len(run) * run.options.num_classes <= _MOST_MOVED:
-            images = scored_images(run, "iou", protocol)
-            units = design_of([images], None, None).units
-            gains = ImageGains(run.counts, units, protocol, include)
-        blocks = run._images.blocks(files=False)
-        steps = steps_with_images(steps, run.class_names, blocks, gains)
-    return Report(
-        class_names=run.class_names,
-        tally=tally,
-        pairs=len(run),
-        protocol=protocol,
-        include=include,
-        per_image=per_image,
-        ids=run.ids if kept else (),
-        groups=run.options.groups,
-        title=title or run.name,
-        provenance=run.provenance,
-        intervals=next((found for found in given if found.metric not in measured), None),
-        worst_images=WorstImages(worst_by, tuple(run.worst(worst, by=worst_by))) if worst else None,
-        left_out=len(run.skipped),
-        steps=steps,
-        **measured_parts(run, measured),
-    )

@@ -28,7 +28,8 @@ from segiou.report.wording import (
 )
 
 if TYPE_CHECKING:
-    from segiou.report.report import ClassRow, Report
+    from segiou.report.class_rows import ClassRow
+    from segiou.report.report import Report
 
 #: Least width.
 _NARROWEST = 24

@@ -457,7 +457,7 @@ class Run(Drawable):
         worst_by : str, default "mean_iou"
             Score to rank images by, see :meth:`worst`.
         """
-        from segiou.report.report import report_of
+        from segiou.report.run_report import report_of
 
         return report_of(
             self,

@@ -26,7 +26,7 @@ from segiou.scoring.pair import PairScorer
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
-    from segiou.boundary.surfaces import SurfaceOptions
+    from segiou.boundary.surface_options import SurfaceOptions
     from segiou.instances.object_files import ObjectOptions
     from segiou.measures.measure import Measure
 

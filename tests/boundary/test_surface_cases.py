@@ -9,13 +9,8 @@ import numpy as np
 import pytest
 
 from segiou.boundary.surface_cases import SurfaceAccumulator, summarize_surfaces
-from segiou.boundary.surfaces import (
-    CONVENTIONS,
-    SurfaceOptions,
-    SurfaceRow,
-    measure_surfaces,
-    surface_scores,
-)
+from segiou.boundary.surface_options import CONVENTIONS, SurfaceOptions
+from segiou.boundary.surfaces import SurfaceRow, measure_surfaces, surface_scores
 
 EMPTY = np.zeros((8, 8, 8), np.uint8)
 CUBE = EMPTY.copy()

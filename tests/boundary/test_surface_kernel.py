@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from segiou.boundary import surface_points
+from segiou.boundary.surface_options import CONVENTIONS, SurfaceOptions
 from segiou.boundary.surface_points import SurfacePair, find_points
-from segiou.boundary.surfaces import CONVENTIONS, SurfaceOptions, measure_surfaces
+from segiou.boundary.surfaces import measure_surfaces
 
 kernel = pytest.importorskip("segiou.boundary._surfaces", reason="the kernel is not built here")
 

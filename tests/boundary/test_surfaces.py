@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segiou.boundary.surfaces import CONVENTIONS, surface_scores
+from segiou.boundary.surface_options import CONVENTIONS
+from segiou.boundary.surfaces import surface_scores
 from segiou.masks.volumes import Volume
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "volumes"

@@ -1,0 +1,73 @@
+"""The report of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from segiou._support.arguments import check_integer, check_kind
+from segiou.analysis.dependence import design_of
+from segiou.analysis.intervals import Intervals
+from segiou.analysis.statistics import scored_images
+from segiou.analysis.step_gains import ImageGains
+from segiou.analysis.steps import next_steps, steps_with_images
+from segiou.metrics.protocols import Protocol
+from segiou.report.class_rows import WorstImages
+from segiou.report.measured import measured_parts
+from segiou.report.report import FEWEST_IMAGES, Report
+from segiou.runs.run import Run
+
+#: A report whose protocol does not need the counts of every image gets them only
+#: up to this many numbers.
+_MANY_COUNTS = 1 << 24
+#: Gains of next steps have intervals up to this many; with more images they are certain anyway.
+_MOST_MOVED = 1 << 19
+
+
+def report_of(
+    run: Run,
+    protocol: Protocol,
+    title: str,
+    intervals: Intervals | Sequence[Intervals] | None,
+    *,
+    worst: int,
+    worst_by: str,
+) -> Report:
+    """The report of a run; arguments as of :meth:`segiou.Run.report`."""
+    several: Sequence[Any] = intervals if isinstance(intervals, (list, tuple)) else [intervals]
+    given: list[Intervals] = [found for found in several if found is not None]
+    for found in given:
+        check_kind("intervals", found, Intervals, "what Run.intervals gives")
+    measured = {found.metric: found for found in given if found.metric in run.score_plans}
+    check_integer("worst", worst, 0)
+    check_kind("title", title, str, "text")
+    few = len(run) * run.options.num_classes <= _MANY_COUNTS
+    kept = few or protocol.needs_images
+    tally, include = run._tally, protocol.include_of(run)
+    per_image = run.counts if kept else None
+    steps = next_steps(tally, run.class_names, protocol, include, per_image)
+    if few:
+        gains = None
+        if len(run) >= FEWEST_IMAGES and len(run) * run.options.num_classes <= _MOST_MOVED:
+            images = scored_images(run, "iou", protocol)
+            units = design_of([images], None, None).units
+            gains = ImageGains(run.counts, units, protocol, include)
+        blocks = run._images.blocks(files=False)
+        steps = steps_with_images(steps, run.class_names, blocks, gains)
+    return Report(
+        class_names=run.class_names,
+        tally=tally,
+        pairs=len(run),
+        protocol=protocol,
+        include=include,
+        per_image=per_image,
+        ids=run.ids if kept else (),
+        groups=run.options.groups,
+        title=title or run.name,
+        provenance=run.provenance,
+        intervals=next((found for found in given if found.metric not in measured), None),
+        worst_images=WorstImages(worst_by, tuple(run.worst(worst, by=worst_by))) if worst else None,
+        left_out=len(run.skipped),
+        steps=steps,
+        **measured_parts(run, measured),
+    )
