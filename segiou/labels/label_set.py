@@ -351,7 +351,8 @@ def _arguments(description: Mapping[str, Any]) -> dict[str, Any]:
 
 def _refuse_unknown(description: Mapping[str, Any], known: set[str], where: str) -> None:
     if unknown := sorted(set(description) - known):
-        msg = f"{where}unknown key {', '.join(unknown)}; choose from {', '.join(sorted(known))}"
+        names = ", ".join(map(repr, unknown))
+        msg = f"{where}unknown key {names}; choose from {', '.join(sorted(known))}"
         raise ValueError(msg)
 
 

@@ -351,6 +351,8 @@ def load_npy(file: Path | io.BytesIO, path: str | Path) -> NDArray[Any]:
     if array.dtype.kind not in "biu":
         kind = array.dtype.newbyteorder("=")  # without the byte order
         problem = f"contains {kind} values; expected integer labels: save array.astype(int)"
+        if array.dtype.kind == "f" and array.ndim >= 3:
+            problem += ", or use --scores if these are the scores of the classes"
         raise MaskError(path, problem)
     if end < size:
         problem = f"is a corrupt .npy file: {size - end} bytes follow its array; save it again"

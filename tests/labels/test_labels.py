@@ -58,9 +58,9 @@ def test_a_set_survives_pickling_and_hashes():
         ("ignore = 1", '"classes" must be a list'),
         (
             'classes = ["a"]\nignored = 3',
-            "unknown key ignored; choose from classes, groups, ignore",
+            "unknown key 'ignored'; choose from classes, groups, ignore",
         ),
-        ('classes = [{ name = "a", value = 3 }]', "class 0 .'a'.: unknown key value"),
+        ('classes = [{ name = "a", value = 3 }]', "class 0 .'a'.: unknown key 'value'"),
         ("classes = [{ values = 3 }]", "class 0 must have a name"),
         ('classes = [{ name = "a", values = [] }]', "has no values"),
         (
