@@ -47,8 +47,8 @@ _FEW = 3
 _EPILOG = """\
 Run segiou COMMAND --help for a command's options, or segiou demo for a worked example.
 
-Exit codes: 0 success, 1 threshold failed (--fail-under), 2 usage error, 3 data or file error,
-130 interrupted."""
+Exit codes: 0 success, 1 threshold failed (--fail-under, --fail-over, --fail-if-worse), 2 usage
+error, 3 data or file error, 130 interrupted."""
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -1,9 +1,7 @@
 """Segmentation scores as a :class:`torchmetrics.Metric`."""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -11,7 +9,7 @@ from segiou.hooks._scoring import Scores, Scoring, digest, missing
 
 try:
     import torch
-    from torchmetrics import ClasswiseWrapper, Metric, MetricTracker
+    from torchmetrics import ClasswiseWrapper, Metric, MetricCollection, MetricTracker
 except ImportError as error:
     raise missing("torchmetrics", "torchmetrics") from error
 
@@ -35,6 +33,12 @@ _WRAPPED = (
 _TRACKED = (
     "MetricTracker cannot pick the best of a metric with several scores; wrap it as "
     "MetricTracker(MetricCollection([metric]), maximize=True), or request a single score"
+)
+
+
+_PLOTTED = (
+    "MetricCollection.plot cannot draw a metric with several scores on axes of its own; pass "
+    "together=True, or plot the metric itself"
 )
 
 
@@ -83,14 +87,17 @@ class _Scores(Metric):
             is_bare = isinstance(caller, MetricTracker) and isinstance(caller._base_metric, _Scores)
             if is_bare and frame.f_code.co_name == "best_metric":
                 raise TypeError(_TRACKED)
+            is_plot = isinstance(caller, MetricCollection) and frame.f_code.co_name == "plot"
+            if is_plot and not frame.f_locals.get("together"):
+                raise TypeError(_PLOTTED)
             frame = frame.f_back
 
-    def plot(self, val: Any = None, ax: Any = None) -> tuple[Figure, Axes]:
+    def plot(self, val: Any = None, ax: Any = None) -> "tuple[Figure, Axes]":
         """Plot one or several results of `compute` or `forward`; the current one by default."""
         drawn: tuple[Figure, Axes] = self._plot(val, ax)
         return drawn
 
-    def set_dtype(self, dst_type: Any) -> _Scores:
+    def set_dtype(self, dst_type: Any) -> Self:
         """Do nothing, because counts are always 64-bit integers."""
         return self
 
@@ -140,14 +147,11 @@ class SegmentationScores(_Scores):
         scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
         super().__init__(scores, metric_options)
         self.scoring, self.counter = scoring, TorchCounter(scoring)
+        #: MetricTracker uses it if ClasswiseWrapper names the classes.
+        self.num_classes: int = scoring.options.num_classes
         sums, maxima = self.counter.empty()
         self.add_state("sums", sums, dist_reduce_fx="sum")
         self.add_state("maxima", maxima, dist_reduce_fx="max")
-
-    @property
-    def num_classes(self) -> int:
-        """Number of classes; MetricTracker uses it if ClasswiseWrapper names the classes."""
-        return self.scoring.options.num_classes
 
     @not_compiled
     def update(self, preds: Any, target: Any) -> None:

@@ -358,6 +358,35 @@ def test_plot_draws(hook, need, scores):
         figure.clear()
 
 
+def test_a_collection_plots_several_scores_together(hook, need):
+    need("matplotlib").use("Agg")
+    torch, torchmetrics = need("torch"), need("torchmetrics")
+    metric = hook.SegmentationScores(2, scores=["mean_iou", "pixel_accuracy"])
+    metrics = torchmetrics.MetricCollection({"a": metric, "b": hook.SegmentationScores(2)})
+    metrics.update(torch.tensor([[0, 1]]), torch.tensor([[0, 0]]))
+    metrics.plot(together=True)
+    with pytest.raises(TypeError, match="together=True"):
+        metrics.plot()
+
+
+@pytest.mark.parametrize("scores", ["mean_iou", ["mean_iou", "iou"], "panoptic"])
+def test_a_scripted_module_may_hold_it(hook, need, scores):
+    torch = need("torch")
+    is_panoptic = scores == "panoptic"
+    metric = hook.PanopticScores(2) if is_panoptic else hook.SegmentationScores(2, scores=scores)
+
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net, self.metric = torch.nn.Conv2d(1, 2, 1), metric
+
+        def forward(self, image):
+            return self.net(image)
+
+    scripted = torch.jit.script(Module())
+    assert scripted(torch.zeros(1, 1, 3, 3)).shape == (1, 2, 3, 3)
+
+
 def test_compiled_code_calls_it(hook, need):
     torch = need("torch")
     net = torch.nn.Conv2d(3, 4, 1)
