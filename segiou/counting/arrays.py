@@ -228,10 +228,12 @@ def as_array(data: Any, name: str) -> NDArray[Any]:
     if hasattr(data, "__dlpack__"):
         return np.from_dlpack(data)
     try:
-        return np.asarray(data)
+        array = np.asarray(data)
     except ValueError as error:
         msg = f"{name} is not a rectangular array: {error}"
         raise ValueError(msg) from error
+    # NumPy takes empty lists for floats.
+    return array if array.size else array.astype(np.uint8)
 
 
 def _from_pil(image: Any, name: str) -> NDArray[Any]:

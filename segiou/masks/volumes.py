@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import math
 import os
 import re
@@ -277,9 +278,12 @@ def _nifti_kind(head: bytes) -> str | None:
 def _library_header(kind: str, head: bytes) -> tuple[Any, ...]:
     """The header parsed by nibabel; cached, because it takes longer than a small file."""
     header_type = getattr(_needed("nibabel"), kind)
-    header, stored = (
-        header_type.from_fileobj(io.BytesIO(head), check=check) for check in (True, False)
-    )
+    stored = header_type.from_fileobj(io.BytesIO(head), check=False)
+    header = stored.copy()
+    # nibabel's own logger writes what it repairs to stderr.
+    quiet = logging.Logger("segiou.masks.volumes")
+    quiet.addHandler(logging.NullHandler())
+    header.check_fix(logger=quiet)
     shape = tuple(int(n) for n in header.get_data_shape())
     # vox_offset 0 means that the data follow the header.
     offset = max(int(header.get_data_offset()), 352 if kind == "Nifti1Header" else 544)
@@ -533,7 +537,7 @@ def _whole_numbers(values: NDArray[Any], path: str | Path) -> NDArray[Any]:
         others = values[values.astype(np.int64) != values]
     problem = (
         f"contains non-integer values, e.g. {others[0]} ({others.size} of {values.size} voxels); "
-        "expected integer labels; save the label map, not probabilities"
+        "expected integer labels; pass the label maps, not the images or probabilities"
     )
     raise MaskError(path, problem)
 

@@ -64,6 +64,11 @@ def test_agrees_with_scikit_image(truth, seed):
     np.testing.assert_array_equal(count_pairs(truth, pred, 6)[:, :-1], expected)
 
 
+@pytest.mark.parametrize("empty", [[], [[]]])
+def test_empty_lists_have_no_pixels(empty):
+    assert count_pairs(empty, empty, 2).tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
 def test_swapping_transposes():
     rng = np.random.default_rng(0)
     truth, pred = rng.integers(0, 5, (2, 30, 40))

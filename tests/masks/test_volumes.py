@@ -117,13 +117,15 @@ def test_a_pixdim_that_contradicts_the_affine_is_refused(tmp_path):
             read(path)
 
 
-def test_a_pixdim_that_is_not_set_leaves_the_spacing_to_the_affine(tmp_path):
+def test_a_pixdim_that_is_not_set_leaves_the_spacing_to_the_affine(tmp_path, caplog):
     path = nifti(tmp_path / "a.nii", labels(), np.diag([0.5, 2, 3, 1]))
     path.write_bytes(changed(path, 80, bytes(12)))
     assert read_volume(path).spacing == (0.5, 2, 3)
     path.write_bytes(changed(path, 252, bytes(4)))  # neither qform nor sform
     with pytest.raises(MaskError, match="pixdim is 0 and it has no sform"):
         read_volume(path)
+    # nibabel would write that it has set pixdim to 1.
+    assert not caplog.records
 
 
 @pytest.mark.parametrize("scale", [(np.nan, 0), (np.inf, 0), (2, np.nan)])
