@@ -13,6 +13,7 @@ from segiou.cli import console, inputs
 from segiou.cli.thresholds import Outcome, not_worse, outcomes, to_junit
 from segiou.masks.read import RawMask
 from segiou.masks.sources import open_source
+from segiou.report.class_columns import class_columns
 from segiou.report.formats import nnunet_summary, render, to_json, to_markdown
 from segiou.report.report import Report
 from segiou.runs.run import Run
@@ -98,12 +99,15 @@ def _rendered(
         return to_json(report, 2, also)
     if kind == "markdown":
         rows = report.sorted_classes(parsed.sort, reverse=parsed.reverse)
+        columns = class_columns(parsed.columns)
         said = [(outcome.words, outcome.passed) for outcome in found]
-        return console.harmless(to_markdown(report, rows, outcomes=said, change=change))
+        return console.harmless(
+            to_markdown(report, rows, outcomes=said, change=change, columns=columns)
+        )
     if kind != "table":
         return render(report, kind, **order)
     sheet = _sheet(parsed)
-    content = report.to_text(**sheet, detail=parsed.detail, **order)
+    content = report.to_text(**sheet, detail=parsed.detail, columns=parsed.columns, **order)
     if change is not None:
         from segiou.report.findings_text import render_baseline
 
@@ -130,7 +134,7 @@ def _write_pages(
             # The page also draws intervals of these scores.
             others = [_intervals(run, parsed, metric) for metric in ("recall", "pixel_accuracy")]
             intervals = [report.intervals, *others]
-        options = _page_options(run, parsed)
+        options = {**_page_options(run, parsed), "columns": parsed.columns}
         write_html(parsed.html, report, run=run, intervals=intervals, baseline=change, **options)
     if parsed.plots:
         from segiou.plots.kinds import save_plots

@@ -19,6 +19,7 @@ from segiou._support.files import printable
 from segiou._support.optional import compiled_parts, import_extra
 from segiou._support.text import called, csv_text, did_you_mean, percent, plain, plural
 from segiou.measures.registry import JSON_KEYS, measure_of_score
+from segiou.report.class_columns import COUNTS, ClassColumns, class_columns, is_map
 from segiou.report.measured import measured_cells, measured_tables, structure_cells
 from segiou.report.wording import (
     accuracy_text,
@@ -181,6 +182,7 @@ def to_markdown(
     *,
     outcomes: Sequence[tuple[str, bool]] = (),
     change: Comparison | None = None,
+    columns: ClassColumns | None = None,
 ) -> str:
     """Verdict, thresholds, change against a baseline, classes and protocol for GitHub."""
     parts = [f"**{_escaped(report.verdict)}**", accuracy_text(report)]
@@ -194,9 +196,11 @@ def to_markdown(
         parts += ["<details><summary>All class scores</summary>"]
     named = [(row.name, row) for row in rows]
     named += [(f"{row.name} (group)", row) for row in report.group_rows]
-    heads = ("class", "IoU", "Dice", "precision", "recall", "share")
-    ratios = [[name, *(cell(getattr(row, x.lower())) for x in heads[1:])] for name, row in named]
-    parts.append(markdown_table(heads, ratios))
+    columns = columns or class_columns()
+    if is_map(columns):
+        parts.append(f"Kappa {report.cohen_kappa:.4f}.")
+    cells = [[name, *(_class_cell(row, key) for key in columns)] for name, row in named]
+    parts.append(markdown_table(("class", *columns.values()), cells))
     for found in measured_tables(report):
         parts += [markdown_table(found.heads, [*found.rows, *found.summary]), found.note]
     if change is not None:
@@ -208,6 +212,11 @@ def to_markdown(
         images = [(row["id"], worst_score(report, row, worst.by)) for row in worst.rows]
         parts.append(markdown_table(("worst images", worst.by), images))
     return "\n\n".join(parts) + "\n"
+
+
+def _class_cell(row: ClassRow, key: str) -> str:
+    value = getattr(row, key)
+    return str(value) if key in COUNTS else cell(value)
 
 
 def _change_part(change: Comparison) -> list[str]:

@@ -28,6 +28,7 @@ from segiou.metrics.per_image import ImageLevelMeans, image_level_means
 from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats
 from segiou.report import formats
+from segiou.report.class_columns import class_columns
 from segiou.report.class_rows import Baseline, ClassRow, WorstImages, class_rows
 from segiou.report.distance_pictures import values_of_cases
 from segiou.report.wording import verdict
@@ -555,15 +556,24 @@ class Report(Drawable):
         """
         return formats.to_csv(self, self.sorted_classes(sort, reverse=reverse))
 
-    def to_markdown(self, *, sort: str = "order", reverse: bool = False) -> str:
+    def to_markdown(
+        self,
+        *,
+        sort: str = "order",
+        reverse: bool = False,
+        columns: str | Sequence[str] | None = None,
+    ) -> str:
         """A Markdown section: headline, classes, protocol.
 
         Parameters
         ----------
         sort, reverse
             As in :meth:`sorted_classes`.
+        columns : str or sequence of str, optional
+            As in :meth:`to_text`.
         """
-        return formats.to_markdown(self, self.sorted_classes(sort, reverse=reverse))
+        rows = self.sorted_classes(sort, reverse=reverse)
+        return formats.to_markdown(self, rows, columns=class_columns(columns))
 
     def to_html(self, **options: Any) -> str:
         """A self-contained page; options as for :func:`segiou.report.report_page.render_report`.
@@ -585,6 +595,7 @@ class Report(Drawable):
         sort: str = "order",
         reverse: bool = False,
         detail: bool = False,
+        columns: str | Sequence[str] | None = None,
     ) -> str:
         """The report for a terminal.
 
@@ -600,12 +611,16 @@ class Report(Drawable):
         detail : bool
             Whether to add the mean accuracy, and means over images and over the
             images that score least.
+        columns : str or sequence of str, optional
+            Columns of the class table: ``"map"`` (user's and producer's accuracy,
+            F1), ``"medical"`` (Dice first), or names of scores.
         """
         from segiou.report.terminal import render_text
 
-        columns = 100 if width is None else check_integer("width", width, 1)
+        chosen = class_columns(columns)
+        room = 100 if width is None else check_integer("width", width, 1)
         rows = self.sorted_classes(sort, reverse=reverse)
-        return render_text(self, rows, columns, color=color, detail=bool(detail))
+        return render_text(self, rows, room, color=color, detail=bool(detail), columns=chosen)
 
     def to_pandas(self) -> pandas.DataFrame:
         """The classes as a :class:`pandas.DataFrame`, indexed by name.

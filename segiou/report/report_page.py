@@ -19,6 +19,7 @@ from segiou.labels.label_set import LabelSet, hex_color
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report.case_tables import CaseTable, case_tables
+from segiou.report.class_columns import COUNTS, class_columns
 from segiou.report.distance_pictures import distance_boxes, texts_of_cases
 from segiou.report.image_table import EXAMPLES, ImageTable, choose, image_table
 from segiou.report.measured import measured_tables
@@ -65,6 +66,7 @@ def render_report(
     seed: int = 0,
     read: Reader | None = None,
     folder: str | Path | None = None,
+    columns: str | Sequence[str] | None = None,
 ) -> str:
     """Render a report as one self-contained HTML page, or as the index of a folder.
 
@@ -97,6 +99,8 @@ def render_report(
     folder : str or path, optional
         Folder of the page. The pictures of all images are written there, as
         files that the page loads when they become visible.
+    columns : str or sequence of str, optional
+        First columns of the class table, as in :meth:`segiou.Report.to_text`.
 
     Returns
     -------
@@ -129,7 +133,9 @@ def render_report(
     steps = top_steps(report.next_steps)
     groups = zip(report.group_rows, report.groups, strict=True)
     cautions = [] if of_iou is None else of_iou.cautions()
+    chosen = class_columns(columns)
     context = {
+        "columns": chosen | {k: t for k, t in class_columns().items() if k not in chosen} | COUNTS,
         "advice": [text for text in cautions if "--" in text],
         "cautions": [] if of_iou is None else page_cautions(of_iou),
         "heading": short_name(report.title) or "Segmentation",

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from segiou._support.files import printable
 from segiou._support.text import called, count, listed, plural, points
+from segiou.report.class_columns import COUNTS, ClassColumns, is_map
 from segiou.report.measured import MeasuredTable, measured_tables
 from segiou.report.wording import (
     cell,
@@ -48,6 +49,8 @@ _FOREGROUND = ("nnunet", "totalsegmentator", "flare22")
 _NAMED = 5
 #: Percentage of images in worst-case means.
 _WORST = 10
+#: Columns of classes with a lower rank are hidden first.
+_RANKS = {"dice": 3, "precision": 4, "recall": 5, "share": 6, "iou": 7}
 
 #: Trailing blanks of a line, with colours between them.
 _END = re.compile(r"(?:\s|\x1b\[[\d;]*m)+$")
@@ -214,7 +217,13 @@ def _tables_of(columns: Sequence[Column], width: int) -> list[list[Column]]:
 
 
 def render_text(
-    report: Report, rows: Sequence[ClassRow], width: int, *, color: bool, detail: bool
+    report: Report,
+    rows: Sequence[ClassRow],
+    width: int,
+    *,
+    color: bool,
+    detail: bool,
+    columns: ClassColumns,
 ) -> str:
     """Render a report for ``width`` columns; ``detail`` adds means over images."""
     console = console_of(width, color=color)
@@ -222,7 +231,7 @@ def render_text(
         console.print(Text(printable(report.title), style="bold"))
     say(console, report.verdict)
     console.print()
-    facts(console, _headline(report, detail=detail))
+    facts(console, _headline(report, detail=detail, of_map=is_map(columns)))
     intervals = report.intervals_or_default
     if intervals is not None and (caution := intervals.caution()) is not None:
         say(console, f"Caution: {caution}", "yellow")
@@ -232,13 +241,13 @@ def render_text(
     if len(absent) > _ABSENT_SHOWN:
         rows = [row for row in rows if row.status != "absent"]
         note = f"{len(absent)} absent classes not shown"
-    heads = show(console, _class_columns(report, rows, "class"), notes=[note])
+    heads = show(console, _class_columns(report, rows, "class", columns), notes=[note])
     if report.group_rows:
-        show(console, _class_columns(report, report.group_rows, "group"))
+        show(console, _class_columns(report, report.group_rows, "group", columns))
     for measured in measured_tables(report):
         lines = len(measured.filled) if measured.summary else -1
-        for columns in _tables_of([*_measured_columns(measured)], console.width):
-            show(console, columns, section_before=lines)
+        for part in _tables_of([*_measured_columns(measured)], console.width):
+            show(console, part, section_before=lines)
     if (worst := report.worst_images) is not None:
         names = [printable(row["id"]) for row in worst.rows] or ["none"]
         scores = [worst_score(report, row, worst.by) for row in worst.rows] or ["–"]
@@ -254,7 +263,7 @@ def render_text(
     return text_of(console)
 
 
-def _headline(report: Report, *, detail: bool) -> Iterator[Fact]:
+def _headline(report: Report, *, detail: bool, of_map: bool) -> Iterator[Fact]:
     """Scores of the data set, with explanations."""
     intervals = report.intervals_or_default
     total = plural(len(report.class_names), "class", "classes")
@@ -266,7 +275,10 @@ def _headline(report: Report, *, detail: bool) -> Iterator[Fact]:
     )
     if report.unit == "voxels":
         yield "mean Dice", cell(report.mean_dice), "same classes"
-    yield "pixel accuracy", cell(report.pixel_accuracy), _gap_text(report)
+    accuracy_name = "overall accuracy" if of_map else "pixel accuracy"
+    yield accuracy_name, cell(report.pixel_accuracy), _gap_text(report)
+    if of_map:
+        yield "kappa", f"{report.cohen_kappa:.4f}", ""
     if detail:
         yield "mean accuracy", cell(report.mean_accuracy), "mean per-class recall"
     majority = report.majority
@@ -304,12 +316,19 @@ def _means_over_images(report: Report) -> Iterator[Fact]:
     yield worst, cell(found.worst_class[_WORST]), "each class's lowest-scoring images"
 
 
-def _class_columns(report: Report, rows: Sequence[ClassRow], heading: str) -> Iterator[Column]:
+def _class_columns(
+    report: Report, rows: Sequence[ClassRow], heading: str, columns: ClassColumns
+) -> Iterator[Column]:
     yield Column(heading, [printable(row.name) for row in rows], 9, is_text=True)
-    yield Column("IoU", [Text(cell(row.iou), tone_of(row.iou)) for row in rows], 8)
-    for name, rank in (("Dice", 3), ("precision", 4), ("recall", 5), ("share", 6)):
-        yield Column(name, [cell(getattr(row, name.lower())) for row in rows], rank)
-    if report.intervals is not None and heading == "class":
+    for i, (key, title) in enumerate(columns.items()):
+        values = [getattr(row, key) for row in rows]
+        if key in COUNTS:
+            yield Column(title, [count(value) for value in values], 2)
+        elif i == 0:
+            yield Column(title, [Text(cell(value), tone_of(value)) for value in values], 8)
+        else:
+            yield Column(title, list(map(cell, values)), _RANKS[key])
+    if report.intervals is not None and heading == "class" and "iou" in columns:
         ranges = [range_text(report.iou_interval(row.name)) for row in rows]
         yield Column(f"IoU, {100 * report.intervals.level:g} % interval", ranges, 7)
     yield Column("", [Text(_bar(row.iou), tone_of(row.iou)) for row in rows], 1, is_text=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -95,3 +96,19 @@ def test_masks_without_a_place_are_an_error_if_areas_are_required(tmp_path):
     table = segiou.score_folder(*given, labels=2, measures=[measure]).report().table("area")
     assert np.isnan(table.columns[0].values).all()
     assert "1 mask without" in table.note
+
+
+def test_columns_of_maps_have_areas_if_masks_have_a_place(folders, tmp_path, command):
+    from PIL import Image
+
+    words = "--labels", "2", "--ignore", "9", "--quiet", "--columns", "map"
+    code, text, _ = command("score", *folders, *words)
+    assert code == 0
+    assert "user's accuracy" in text
+    assert re.search(r"^0 .*1\.50 +1\.00 +-?−?0\.50", text, re.MULTILINE)
+    for side, mask in (("truth", TRUTH), ("pred", PRED)):
+        (tmp_path / "plain" / side).mkdir(parents=True)
+        Image.fromarray(mask).save(tmp_path / "plain" / side / "a.png")
+    code, text, _ = command("score", *sorted((tmp_path / "plain").iterdir())[::-1], *words)
+    assert code == 0
+    assert "1 mask without" in text
