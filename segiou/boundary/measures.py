@@ -69,10 +69,6 @@ def band_iou(counts: Counts) -> Floats:
     ----------
     counts : Counts
         Counts in the bands, (..., C).
-
-    Returns
-    -------
-    float or ndarray
     """
     return iou(counts)
 
@@ -89,10 +85,6 @@ def trimap_iou(counts: BoundaryCounts) -> Floats:
     counts : BoundaryCounts
         Boundary counts.
 
-    Returns
-    -------
-    float or ndarray
-
     References
     ----------
     P. Krähenbühl and V. Koltun, NIPS 2011, section 5.
@@ -107,10 +99,6 @@ def trimap_accuracy(counts: BoundaryCounts) -> Floats:
     ----------
     counts : BoundaryCounts
         Boundary counts.
-
-    Returns
-    -------
-    float or ndarray
 
     References
     ----------
@@ -147,10 +135,6 @@ def class_trimap_accuracy(counts: BoundaryCounts) -> Floats:
     ----------
     counts : BoundaryCounts
         Boundary counts.
-
-    Returns
-    -------
-    float or ndarray
     """
     own = counts.class_trimap_counts()
     return ratio(own.tp + own.tn, own.total)
@@ -165,10 +149,6 @@ def boundary_precision(counts: BoundaryCounts, contour: Contour | None = None) -
         Boundary counts.
     contour : Contour, optional
         Kind of contour; by default the first measured.
-
-    Returns
-    -------
-    float or ndarray
 
     References
     ----------
@@ -187,10 +167,6 @@ def boundary_recall(counts: BoundaryCounts, contour: Contour | None = None) -> F
     contour : Contour, optional
         Kind of contour; by default the first measured.
 
-    Returns
-    -------
-    float or ndarray
-
     References
     ----------
     G. Csurka et al., BMVC 2013, eq. 3.
@@ -207,10 +183,6 @@ def boundary_f1(counts: BoundaryCounts, contour: Contour | None = None) -> Float
         Boundary counts.
     contour : Contour, optional
         Kind of contour; by default the first measured.
-
-    Returns
-    -------
-    float or ndarray
 
     References
     ----------

@@ -42,10 +42,6 @@ def box_intersection(
     truth, pred, fmt, elementwise, out
         As for `box_iou`.
 
-    Returns
-    -------
-    ndarray of float64, or `out`
-
     Examples
     --------
     >>> box_intersection([[50, 100, 200, 300]], [[80, 120, 220, 310]])
@@ -63,10 +59,6 @@ def box_union(
     ----------
     truth, pred, fmt, elementwise, out
         As for `box_iou`.
-
-    Returns
-    -------
-    ndarray of float64, or `out`
 
     Examples
     --------
@@ -152,10 +144,6 @@ def box_giou(
     truth, pred, fmt, elementwise, out
         As for `box_iou`.
 
-    Returns
-    -------
-    ndarray of float64, or `out`
-
     Examples
     --------
     >>> box_giou([[0, 0, 1, 1]], [[0, 0, 1, 1], [2, 0, 3, 1]])
@@ -178,10 +166,6 @@ def box_signed_iou(
     truth, pred, fmt, elementwise, out
         As for `box_iou`.
 
-    Returns
-    -------
-    ndarray of float64, or `out`
-
     Examples
     --------
     >>> box_signed_iou([[0, 0, 1, 1]], [[0, 0, 1, 1], [2, 2, 3, 3]])
@@ -201,10 +185,6 @@ def box_iof(
     ----------
     truth, pred, fmt, elementwise, out
         As for `box_iou`.
-
-    Returns
-    -------
-    ndarray of float64, or `out`
 
     Examples
     --------

@@ -167,10 +167,6 @@ class Parts:
         ----------
         name : str
             Name of an array.
-
-        Returns
-        -------
-        ndarray
         """
         array: Any = self[name]
         if self.layout[name].sparse:

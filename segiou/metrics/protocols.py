@@ -339,10 +339,6 @@ class Protocol:
             Sums of values.
         number : array_like
             Number of values in each sum.
-
-        Returns
-        -------
-        float or ndarray
         """
         means = ratio(total, number)
         return np.where(np.asarray(number) == 0, 0.0, means) if self.empty == "zero" else means

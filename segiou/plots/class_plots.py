@@ -86,12 +86,8 @@ def class_bars(
         Largest number of classes to draw; the lowest ones are kept.
     color : color, optional
         Colour of the bars.
-    title : str, optional
-        Title above the plot.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : Axes, optional
-        Axes to draw into; new ones by default.
+    title, figsize, ax : optional
+        Title, size of a new figure in inches, and axes to draw into.
 
     Returns
     -------
@@ -100,8 +96,6 @@ def class_bars(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     ValueError
         If the metric is unknown, no class has a value, or the intervals are of a
         different metric.
@@ -171,17 +165,11 @@ def accuracy_vs_iou(
         Largest number of classes to draw; those with the longest lines are kept.
     color : color, optional
         Colour of the IoU dots.
-    title : str, optional
-        Title above the plot.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : Axes, optional
-        Axes to draw into; new ones by default.
+    title, figsize, ax : optional
+        Title, size of a new figure in inches, and axes to draw into.
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     ValueError
         If the truth contains no class.
     """
@@ -241,12 +229,8 @@ def prevalence_curve(
         By default the rarest class in the truth.
     color : color, optional
         Colour of the IoU line.
-    title : str, optional
-        Title above the plot.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : Axes, optional
-        Axes to draw into; new ones by default.
+    title, figsize, ax : optional
+        Title, size of a new figure in inches, and axes to draw into.
 
     Returns
     -------
@@ -256,8 +240,6 @@ def prevalence_curve(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     ValueError
         If the class is unknown or not in the truth, or the classes are
         overlapping channels.
@@ -316,17 +298,11 @@ def image_distribution(
         Number of bins between 0 and 1.
     color : color, optional
         Colour of the bars.
-    title : str, optional
-        Title above the plot.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : Axes, optional
-        Axes to draw into; new ones by default.
+    title, figsize, ax : optional
+        Title, size of a new figure in inches, and axes to draw into.
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     ValueError
         If per-image counts are not available, or no image has a score.
     """
@@ -385,12 +361,8 @@ def class_boxes(
         Largest number of classes to draw; those with the lowest medians are kept.
     color : color, optional
         Colour of the boxes.
-    title : str, optional
-        Title above the plot.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : Axes, optional
-        Axes to draw into; new ones by default.
+    title, figsize, ax : optional
+        Title, size of a new figure in inches, and axes to draw into.
 
     Returns
     -------
@@ -401,8 +373,6 @@ def class_boxes(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     ValueError
         If the metric is unknown, per-image counts are not available, or no class
         has a score in any image.
@@ -460,12 +430,8 @@ def distance_boxes(
         Largest number of structures to draw; those with the largest medians are kept.
     color : color, optional
         Colour of the boxes.
-    title : str, optional
-        Title above the plot.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : Axes, optional
-        Axes to draw into; new ones by default.
+    title, figsize, ax : optional
+        Title, size of a new figure in inches, and axes to draw into.
 
     Returns
     -------
@@ -475,8 +441,6 @@ def distance_boxes(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     ValueError
         If surfaces or the measure are not available, or no structure has a value in any case.
     """
@@ -528,17 +492,11 @@ def boundary_vs_iou(
         Largest number of classes to draw; those with the longest lines are kept.
     color : color, optional
         Colour of the Boundary IoU dots.
-    title : str, optional
-        Title above the plot.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : Axes, optional
-        Axes to draw into; new ones by default.
+    title, figsize, ax : optional
+        Title, size of a new figure in inches, and axes to draw into.
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     ValueError
         If boundaries were not measured, or no class has both scores.
     """

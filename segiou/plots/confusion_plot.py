@@ -39,12 +39,8 @@ def confusion_matrix(
         None for pixels on a logarithmic scale.
     cmap : str or Colormap
         Colour map of the cells.
-    title : str, optional
-        Title above the plot.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : Axes, optional
-        Axes to draw into; new ones by default.
+    title, figsize, ax : optional
+        Title, size of a new figure in inches, and axes to draw into.
 
     Returns
     -------
@@ -53,8 +49,6 @@ def confusion_matrix(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     ValueError
         If ``normalize`` is unknown, or the classes are overlapping channels,
         which have no confusion matrix.

@@ -60,8 +60,6 @@ def plot(source: Any, kind: str, **options: Any) -> Axes:
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     ValueError
         If the kind is unknown, or there is nothing to draw.
     """
@@ -104,11 +102,6 @@ def save_plots(
     -------
     list of Path
         The files in the order they were written.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
     """
     check_path("directory", directory)
     folder = Path(directory).expanduser()

@@ -46,12 +46,8 @@ def overlay(
         The image, drawn in grey below the masks.
     ignore : iterable of int
         Truth values whose pixels are not drawn.
-    title : str, optional
-        Title above the plot.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : Axes, optional
-        Axes to draw into; new ones by default.
+    title, figsize, ax : optional
+        Title, size of a new figure in inches, and axes to draw into.
 
     Returns
     -------
@@ -60,8 +56,6 @@ def overlay(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     TypeError
         If the label is not an integer.
     ValueError

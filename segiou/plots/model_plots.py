@@ -56,12 +56,8 @@ def model_bars(
         are kept.
     cmap : str or Colormap
         Colour map from which the colours of the models are taken.
-    title : str, optional
-        Title above the plot.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : Axes, optional
-        Axes to draw into; new ones by default.
+    title, figsize, ax : optional
+        Title, size of a new figure in inches, and axes to draw into.
 
     Returns
     -------
@@ -71,8 +67,6 @@ def model_bars(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     TypeError
         If the models have a wrong type.
     ValueError
@@ -174,12 +168,8 @@ def comparison_forest(
         are kept.
     color : color, optional
         Colour of rows with a clear difference.
-    title : str, optional
-        Title above the plot.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : Axes, optional
-        Axes to draw into; new ones by default.
+    title, figsize, ax : optional
+        Title, size of a new figure in inches, and axes to draw into.
 
     Returns
     -------
@@ -189,8 +179,6 @@ def comparison_forest(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     TypeError
         If the argument is not a comparison.
     """

@@ -36,12 +36,8 @@ def rank_stability(
         With resamples; a comparison of three or more models.
     color : color, optional
         Colour of the dots.
-    title : str, optional
-        Title above the plot.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : Axes, optional
-        Axes to draw into; new ones by default.
+    title, figsize, ax : optional
+        Title, size of a new figure in inches, and axes to draw into.
 
     Returns
     -------
@@ -51,8 +47,6 @@ def rank_stability(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     TypeError
         If the argument is not a ranking.
     ValueError
@@ -95,12 +89,8 @@ def case_boxes(
         A ranking, or a comparison of three or more models.
     color : color, optional
         Colour of the boxes.
-    title : str, optional
-        Title above the plot.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : Axes, optional
-        Axes to draw into; new ones by default.
+    title, figsize, ax : optional
+        Title, size of a new figure in inches, and axes to draw into.
 
     Returns
     -------
@@ -109,8 +99,6 @@ def case_boxes(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     TypeError
         If the argument is not a ranking.
     """

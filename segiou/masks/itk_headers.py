@@ -1,0 +1,173 @@
+"""Headers of NRRD and MetaImage files.
+
+SimpleITK only parses the header: it decompresses slowly, and returns uninitialised memory for data
+that it cannot decompress.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.files import os_problem
+from segiou._support.optional import import_extra
+from segiou.masks.read import MaskError
+
+#: Whitespace that SimpleITK skips in headers.
+_SPACE = " \t\r"
+#: Bytes of the longest field of NRRD and MetaImage.
+_LONGEST_FIELD = 500
+#: MetaImage fields that describe voxels and geometry; each has this power of the number of axes as
+#: its number of values.
+_GEOMETRY = {
+    **dict.fromkeys(("NDims", "ElementType", "ElementNumberOfChannels"), 0),
+    **dict.fromkeys(
+        ("DimSize", "ElementSpacing", "ElementSize", "Offset", "Position", "Origin"), 1
+    ),
+    **dict.fromkeys(("TransformMatrix", "Rotation", "Orientation"), 2),
+}
+
+
+class ItkParts(NamedTuple):
+    """The header of a volume and its data, decompressed by zlib unless ``wbits`` is None."""
+
+    image_io: str
+    head: bytes
+    is_big: bool
+    content: bytes
+    wbits: int | None
+
+
+def nrrd_parts(data: bytes, path: str | Path) -> ItkParts:
+    """The parts of an NRRD file."""
+    # The header of a detached file may end without an empty line.
+    is_detached = str(path).lower().endswith(".nhdr")
+    data += b"\n\n" if is_detached else b""
+    found, start = _header_fields(data, data.find(b"\n") + 1, ":", "", path)
+    fields = {name.lower(): value for name, value in found.items()}
+    for line in data[:start].split(b"\n"):
+        # SimpleITK crashes on longer lines, except comments and key-value pairs.
+        if len(line) > _LONGEST_FIELD and not re.match(rb"#|[^:]*:=", line):
+            raise MaskError(path, f"is corrupt: its header has a line of {len(line)} bytes")
+    head, content = data[:start], data[start:]
+    if names := [fields.pop(name) for name in ("data file", "datafile") if name in fields]:
+        content = _beside(Path(path), names[0])
+        head = re.sub(rb"(?im)^data ?file:[^\n]*\n", b"", head)
+    if skipped := fields.keys() & {"line skip", "byte skip"}:
+        problem = f"has {min(skipped)!r} in its header; save header and data as one plain file"
+        raise MaskError(path, problem)
+    placed = f"{fields.get('spacings', '')} {fields.get('space directions', '')}".lower()
+    if unknown := re.search("nan|none", placed):
+        raise MaskError(
+            path, f"has an axis without a spacing ({unknown[0]}); save it with spacings"
+        )
+    packing = fields.get("encoding", "").lower()
+    if packing not in ("raw", "gz", "gzip"):
+        problem = f"uses the encoding {packing!r}; save it with raw or gzip encoding"
+        raise MaskError(path, problem)
+    is_big = fields.get("endian", "").lower() == "big"
+    wbits = None if packing == "raw" else 31
+    return ItkParts("NrrdImageIO", head, is_big, content, wbits)
+
+
+def metaimage_parts(data: bytes, path: str | Path) -> ItkParts:
+    """The parts of a MetaImage file."""
+    fields, start = _header_fields(data, 0, "=", "ElementDataFile", path)
+    geometry = _geometry_header(fields, path)
+    name = fields["ElementDataFile"]
+    content = data[start:] if name in ("LOCAL", "Local", "local") else _beside(Path(path), name)
+    true = "T", "t", "1"  # first character
+    if not fields.get("BinaryData", "True").startswith(true):
+        raise MaskError(path, "stores its values as text; save it with BinaryData = True")
+    if (skipped := fields.get("HeaderSize", "0")) not in ("0", "-1"):
+        problem = f"skips {skipped[:20]} bytes before its data (HeaderSize); save it again"
+        raise MaskError(path, problem)
+    msb = fields.get("BinaryDataByteOrderMSB", fields.get("ElementByteOrderMSB", "False"))
+    is_packed = fields.get("CompressedData", "False").startswith(true)
+    size = fields.get("CompressedDataSize", "")
+    if is_packed and size not in ("", str(len(content))):
+        problem = f"is corrupt: it declares {size[:20]} compressed bytes, found {len(content)}"
+        raise MaskError(path, problem)
+    wbits = 47 if is_packed else None
+    return ItkParts("MetaImageIO", geometry, msb.startswith(true), content, wbits)
+
+
+def _geometry_header(fields: dict[str, str], path: str | Path) -> bytes:
+    """A MetaImage header with geometry fields only; others may crash SimpleITK."""
+    axes = int(fields["NDims"]) if fields.get("NDims", "") in set("12345") else 0
+    kept = {name: fields[name] for name in _GEOMETRY if name in fields}
+    for name, value in kept.items():
+        is_text = len(value) <= _LONGEST_FIELD and re.fullmatch(r"[!-~ \t]*", value)
+        if not (axes and is_text and len(value.split()) == axes ** _GEOMETRY[name]):
+            raise MaskError(path, f"is corrupt: its header has {name} = {value[:40]!r}")
+    kept["ElementDataFile"] = "LOCAL"
+    return "".join(f"{name} = {value}\n" for name, value in kept.items()).encode("latin-1")
+
+
+def _header_fields(
+    data: bytes, at: int, mark: str, last: str, path: str | Path
+) -> tuple[dict[str, str], int]:
+    """The fields of a header from an offset on, and the offset of its end."""
+    fields: dict[str, str] = {}
+    while last not in fields:
+        end = data.find(b"\n", at, at + (1 << 16))
+        if end < 0:
+            raise MaskError(path, "is corrupt: its header has no end")
+        line = data[at:end].decode("latin-1").strip(_SPACE)
+        name, found, value = line.partition(mark)
+        if line and not found and line[0] != "#":
+            problem = f"is corrupt: its header has a line without {mark!r}: {line[:40]!r}"
+            raise MaskError(path, problem)
+        name = name.strip(_SPACE)
+        if mark == "=" and name in fields:
+            raise MaskError(path, f"is corrupt: its header has {name[:40]!r} twice")
+        fields[name] = value.strip(_SPACE)
+        at = end + 1
+    return fields, at
+
+
+def _beside(path: Path, name: str) -> bytes:
+    if Path(name).name != name or name in ("", "LIST") or "\0" in name:
+        raise MaskError(path, f"has its data in {name!r}; expected one file in the same folder")
+    try:
+        return path.with_name(name).read_bytes()
+    except OSError as error:
+        raise MaskError(path, f"has its data in {name!r}, which {os_problem(error)}") from error
+
+
+@lru_cache(maxsize=16)
+def itk_header(
+    image_io: str, head: bytes
+) -> tuple[tuple[int, ...], int, np.dtype[Any], NDArray[np.float64], tuple[float, ...]]:
+    """Shape, values per voxel, their type, affine and spacing, from a header."""
+    itk = needed_library("SimpleITK")
+    reader = itk.ImageFileReader()
+    reader.SetImageIO(image_io)
+    with TemporaryDirectory(prefix="segiou-") as folder:
+        # SimpleITK cannot read from memory.
+        file = Path(folder) / ("volume.nrrd" if image_io == "NrrdImageIO" else "volume.mha")
+        file.write_bytes(head)
+        reader.SetFileName(str(file))
+        reader.ReadImageInformation()
+    dtype = itk.GetArrayViewFromImage(itk.Image([1, 1], reader.GetPixelID())).dtype
+    axes = reader.GetDimension()
+    direction = np.array(reader.GetDirection()).reshape(axes, axes)
+    used = min(axes, 3)
+    affine = np.eye(4)
+    affine[:used, :used] = (direction * np.array(reader.GetSpacing()))[:used, :used]
+    affine[:used, 3] = np.array(reader.GetOrigin())[:used]
+    # ITK uses LPS, NIfTI RAS.
+    affine = np.asarray(np.diag([-1.0, -1.0, 1.0, 1.0]) @ affine)
+    shape, components = tuple(map(int, reader.GetSize())), reader.GetNumberOfComponents()
+    return shape, components, dtype, affine, tuple(reader.GetSpacing())
+
+
+def needed_library(name: str) -> Any:
+    """A library for volumes; ImportError if it is not installed."""
+    return import_extra(name, f"volumes need {name}", "volumes")
