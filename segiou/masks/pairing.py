@@ -37,12 +37,10 @@ UNSUPPORTED = {
     **dict.fromkeys((".pkl", ".pickle", ".pt", ".pth"), IS_A_PICKLE),
     **dict.fromkeys((".safetensors", ".h5", ".hdf5", ".mat"), _TENSORS),
 }
+#: Files that a zarr store begins with.
+ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")
 #: Problems of folders with masks in another layout, by a file in them.
 _LAYOUT_FILES = {
-    **dict.fromkeys(
-        (".zgroup", ".zarray", "zarr.json"),
-        "is a zarr store; pass its arrays to segiou.score or ConfusionMatrix.update",
-    ),
     **dict.fromkeys(
         ("dataset_info.json", "dataset_dict.json", "state.json"),
         "is a data set of save_to_disk (Hugging Face); write it with Dataset.to_parquet",

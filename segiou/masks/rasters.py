@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from segiou.masks.georeference import NODATA, Raster, label_nodata
 from segiou.masks.read import MaskError, RawMask, damage
-from segiou.masks.windows import FileMask
+from segiou.masks.windows import FileMask, unread
 
 _GDAL = {"GDAL_CACHEMAX": 64}
 _MOST_NAMED = 8
@@ -83,18 +83,13 @@ def _system_of(crs: Any) -> tuple[str, tuple[Any, ...], float | None]:
     return (f"EPSG:{code}" if code else crs.to_wkt()), (), metres
 
 
-def _unused(_start: int, _stop: int) -> bytes:
-    """The reader of bytes of masks that GDAL or another mask reads."""
-    raise NotImplementedError
-
-
 class _GdalRaster(FileMask):
     """The band of a raster."""
 
     def __init__(self, path: str | Path, dataset: Any) -> None:
         self._dataset = dataset
         chunks = dataset.block_shapes[0]
-        super().__init__(path, dataset.shape, np.dtype(dataset.dtypes[0]), chunks, _unused)
+        super().__init__(path, dataset.shape, np.dtype(dataset.dtypes[0]), chunks, unread)
         self._closing.callback(dataset.close)
 
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
@@ -108,7 +103,7 @@ class WholeNumbers(FileMask):
     """Floats of a raster as integers; any other value than a whole number is an error."""
 
     def __init__(self, mask: FileMask, nodata: float | None) -> None:
-        super().__init__(mask.path, mask.shape, np.dtype(np.int64), mask.chunks, _unused)
+        super().__init__(mask.path, mask.shape, np.dtype(np.int64), mask.chunks, unread)
         self._mask, self._nodata = mask, nodata
         self._closing.push(mask.__exit__)
 

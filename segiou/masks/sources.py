@@ -72,10 +72,10 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     where : str or path
         A folder; a ``.zip``, ``.tar``, ``.tar.gz`` (``.tgz``, ``.tar.bz2``,
         ``.tar.xz``) archive or a folder in one (``masks.zip/truth``); an
-        ``.npz`` file of several arrays; a JSON file of segments; a Parquet
-        file, optionally followed by the column (``val.parquet/mask``); a pattern
-        that matches several of these (``val-*.tar``, ``val-{000..009}.tar``); or
-        a URL supported by fsspec, such as ``s3://bucket/truth``.
+        ``.npz`` file of several arrays; a zarr store or safetensors file; a JSON
+        file of segments; a Parquet file, optionally followed by the column
+        (``val.parquet/mask``); a pattern that matches several of these
+        (``val-*.tar``, ``val-{000..009}.tar``); or a URL supported by fsspec, such as ``s3://bucket/truth``.
     storage_options : mapping, optional
         Options for fsspec, such as keys and endpoints.
 
@@ -88,6 +88,12 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     if isinstance(where, str) and ("://" in text or "::" in text) and not Path(text).exists():
         return RemoteFolder(text.rstrip("/"), dict(storage_options or {}))
     path = Path(where).expanduser()
+    from segiou.masks.array_stores import ArrayStore, is_store
+
+    # Paths of masks in a store do not exist.
+    for part in (path,) if path.exists() else path.parents:
+        if is_store(part):
+            return ArrayStore(str(part))
     for part in (path, *path.parents):
         if part.name.lower().endswith(_FILES_OF_MASKS) and not part.is_dir():
             return _file_of_masks(path, part)

@@ -205,6 +205,11 @@ def resized(mask: WindowedMask, shape: tuple[int, ...]) -> NDArray[Any]:
 Reader = Callable[[int, int], bytes]
 
 
+def unread(_start: int, _stop: int) -> bytes:
+    """The reader of masks whose bytes a library reads."""
+    raise NotImplementedError
+
+
 class RemoteFile(NamedTuple):
     """An open remote file, its size and reader, and its fsspec file system and name."""
 

@@ -65,7 +65,7 @@ def test_a_server_that_is_not_there_is_named(scheme):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [(".zgroup", "is a zarr store"), ("state.json", r"data set of save_to_disk .*to_parquet")],
+    [(".zgroup", "zarr store"), ("state.json", r"data set of save_to_disk .*to_parquet")],
 )
 def test_folders_of_other_tools_are_named(tmp_path, name, message):
     (tmp_path / name).write_text("{}")
@@ -76,7 +76,7 @@ def test_folders_of_other_tools_are_named(tmp_path, name, message):
 def test_tensors_are_not_called_a_folder(tmp_path):
     path = tmp_path / "a.safetensors"
     path.write_bytes(bytes(9))
-    with pytest.raises(ValueError, match="is not a mask format"):
+    with pytest.raises(ValueError, match="safetensors"):
         open_source(path).find()
     with pytest.raises(MaskError, match="is not a mask format"):
         open_mask(path)

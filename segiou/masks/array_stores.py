@@ -1,0 +1,151 @@
+"""Label arrays in zarr stores and safetensors files, as sources of masks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.files import Stamp
+from segiou.masks.pairing import ZARR_FILES
+from segiou.masks.read import MaskError, RawMask, damage
+from segiou.masks.sources import stamp_of
+from segiou.masks.windows import WHOLE_PIXELS, FileMask, unread
+
+#: Name of the mask of a store that is a single array.
+_ALONE = "mask"
+
+
+def is_store(path: Path) -> bool:
+    """Whether a path is a zarr store or a safetensors file."""
+    if path.suffix.lower() == ".safetensors":
+        return path.is_file()
+    return path.is_dir() and any((path / name).is_file() for name in ZARR_FILES)
+
+
+@dataclass(frozen=True)
+class ArrayStore:
+    """A zarr store or safetensors file: one mask per array (H, W), or per item of (N, H, W).
+
+    Attributes
+    ----------
+    root : str
+        The path.
+    """
+
+    root: str
+
+    def find(self) -> dict[str, str]:
+        """Masks by name; those of a stack by the name of its array and their index.
+
+        Raises
+        ------
+        ValueError
+            If the reader is missing, or the store is corrupt or without such arrays.
+        """
+        found: dict[str, str] = {}
+        with self._arrays() as arrays:
+            shapes = {name: _shape_of(array) for name, array in arrays.items()}
+        for name, shape in shapes.items():
+            path = f"{self.root}/{name}"
+            if len(shape) == 2:
+                found[name] = path
+            elif len(shape) == 3:
+                width = len(str(shape[0] - 1))
+                found |= {f"{name}/{i:0{width}}": f"{path}[{i}]" for i in range(shape[0])}
+            else:
+                msg = f"{path}: has shape {shape}; expected (H, W) or (N, H, W)"
+                raise ValueError(msg)
+        if not found:
+            msg = f"{self.root}: contains no arrays"
+            raise ValueError(msg)
+        return found
+
+    def stamp(self, path: str) -> Stamp:
+        """Size and time of a safetensors file; unknown for zarr, which has many files."""
+        return Stamp(None, None) if Path(self.root).is_dir() else stamp_of(self.root)
+
+    def read(self, path: str) -> tuple[RawMask, Stamp]:
+        """A mask, whole unless it is large.
+
+        Parameters
+        ----------
+        path : str
+            The mask.
+
+        Raises
+        ------
+        MaskError
+            If it does not contain integers, or cannot be read.
+        """
+        stamp = self.stamp(path)
+        name, _, index = path[len(self.root) + 1 :].partition("[")
+        with self._arrays() as arrays, damage(path, "cannot be read", MemoryError):
+            mask = _StoredMask(path, arrays[name or _ALONE], int(index[:-1]) if index else None)
+            is_big = stamp.size is None and math.prod(mask.shape) >= WHOLE_PIXELS
+            values: Any = mask if is_big else mask[:, :]
+        if values.dtype.kind not in "biu":
+            raise MaskError(path, f"contains {values.dtype} values; expected integer labels")
+        return RawMask(values, "array", "array"), stamp
+
+    @contextmanager
+    def _arrays(self) -> Iterator[Mapping[str, Any]]:
+        """The arrays by name."""
+        is_zarr = Path(self.root).is_dir()
+        package = "zarr" if is_zarr else "safetensors"
+        try:
+            module: Any = import_module(package)
+        except ImportError as error:
+            msg = f"{self.root}: needs pip install {package}"
+            raise ValueError(msg) from error
+        if is_zarr:
+            with damage(self.root, "cannot be opened as a zarr store"):
+                store = module.open(self.root, mode="r")
+                found = dict(_arrays_below(store))
+            yield found
+            return
+        with (
+            damage(self.root, "is a corrupt safetensors file"),
+            module.safe_open(self.root, framework="numpy") as file,
+        ):
+            yield {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+
+
+def _arrays_below(store: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """All arrays of a zarr group, or the array itself."""
+    if hasattr(store, "shape"):
+        yield _ALONE, store
+        return
+    for name, one in sorted(store.arrays()):
+        yield f"{prefix}{name}", one
+    for name, group in sorted(store.groups()):
+        yield from _arrays_below(group, f"{prefix}{name}/")
+
+
+def _shape_of(array: Any) -> tuple[int, ...]:
+    return tuple(array.shape if hasattr(array, "shape") else array.get_shape())
+
+
+class _StoredMask(FileMask):
+    """An array of a store, or an item of a stack; windows are read."""
+
+    def __init__(self, path: str, array: Any, item: int | None) -> None:
+        self._array, self._item = array, item
+        shape, chunks = _shape_of(array)[-2:], getattr(array, "chunks", None)
+        # safetensors give the type with the values.
+        kind = np.dtype(getattr(array, "dtype", np.uint8))
+        super().__init__(path, shape, kind, chunks and chunks[-2:], unread)
+
+    def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
+        if self._item is None:
+            return np.asarray(self._array[index])
+        item = slice(self._item, self._item + 1)
+        found: NDArray[Any] = np.asarray(self._array[(item, *index)])[0]
+        return found
