@@ -44,6 +44,10 @@ from segiou.analysis.map_estimates import (
     map_accuracy as map_accuracy,
     sample_size as sample_size,
 )
+from segiou.analysis.order_statistics import (
+    median_limits as median_limits,
+    worst_mean_limits as worst_mean_limits,
+)
 from segiou.analysis.paired_runs import DifferentImagesError as DifferentImagesError
 from segiou.analysis.rank_runs import rank as rank
 from segiou.analysis.ranking import ModelRank as ModelRank, Ranking as Ranking

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +56,8 @@ def bootstrap_limits(
         left = None if left_out is None else left_out[:, place]
         defined = column[~np.isnan(column)]
         low, high = (np.nan, np.nan) if np.isnan(value) else limits_of(column, level, value, left)
-        error = defined.std(ddof=1) if len(defined) > 1 else np.nan
+        is_finite = len(defined) > 1 and bool(np.isfinite(defined).all())
+        error = defined.std(ddof=1) if is_finite else np.nan
         found.append((low, high, error) if low < high else (np.nan, np.nan, error))
     low, high, error = np.array(found).T
     return Limits(points, low, high, error, np.full(len(points), np.nan))
@@ -71,7 +73,9 @@ def limits_of(
         shares = _corrected(shares, defined, value, left_out)
     if not shares or not defined.size:
         return float("nan"), float("nan")
-    low, high = np.quantile(defined, shares).tolist()
+    # Infinite distances have no values between them.
+    how: Any = "linear" if np.isfinite(defined).all() else "inverted_cdf"
+    low, high = np.quantile(defined, shares, method=how).tolist()
     return low, high
 
 

@@ -147,7 +147,8 @@ def compare(
         cases=[np.mean([one.of_images() for one in images[own]], 0) for own in models.values()],
         include=images[0].include,
         level=level,
-        method=method,
+        # Medians are not smooth.
+        method="percentile" if trained[0][0].median_of is not None else method,
         detect=detect,
         resamples=resamples,
         permutations=permutations,
@@ -271,13 +272,15 @@ class _Compared:
         p, drawn = one_sided(pairs, first), None
         if first.units.too_few:
             limits, p = np.full_like(limits, np.nan), np.full_like(p, np.nan)
+        elif first.median_of is not None:
+            p = np.full_like(p, np.nan)
         elif self.draws:
             drawn = np.stack([one[:, 0] for one in self.resampled], axis=1)
         contest = Contest(values, first.better, limits, p, drawn)
         return Ranking(
             by=(first.metric,),
             scheme="aggregate-then-rank",
-            aggregate=first.aggregate,
+            aggregate=first.aggregate if first.median_of is None else "median",
             value_name=first.names[0],
             names=self.names,
             images=len(self.pixels[0].ids or ()),

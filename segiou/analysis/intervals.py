@@ -14,20 +14,24 @@ from segiou._support import RenamedAttribute, text
 from segiou._support.arguments import check_choice, check_integer, check_number
 from segiou._support.html import sentence_list, table
 from segiou._support.text import Json
-from segiou.analysis.bootstrapping import bootstrap_limits, resampled
+from segiou.analysis.bootstrapping import bootstrap_limits, limits_of, resampled
 from segiou.analysis.dependence import BlockLength, Caution, Dependence, Design, design_of
-from segiou.analysis.leave_one_out import jackknife
+from segiou.analysis.leave_one_out import Limits, jackknife
+from segiou.analysis.order_statistics import median_limits
 from segiou.analysis.statistics import Aggregate, Statistic, scored_images
 from segiou.analysis.units import FEW_UNITS, Groups, HasCounts, Metric, plural_of
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
 
 Method = Literal["jackknife", "percentile", "bca"]
+#: A method that cannot be chosen: medians have it by default.
+_MEDIANS: Any = "order_statistics"
 
 METHOD_WORDS = {
     "jackknife": "jackknife-t",
     "percentile": "percentile bootstrap",
     "bca": "BCa bootstrap",
+    _MEDIANS: "order-statistic",
 }
 #: One object, so that equal intervals compare equal.
 _NAN = float("nan")
@@ -111,8 +115,10 @@ class OverUnits:
             Kind of intervals.
         """
         drawn = ""
-        if self.method != "jackknife":
-            drawn = f", {text.count(self.resamples or 0)} resamples, seed {self.seed}"
+        if self.resamples is not None:
+            drawn = f", {text.count(self.resamples)} resamples, seed {self.seed}"
+            if self.method == _MEDIANS:
+                drawn = f"; of the mean of the medians: percentile bootstrap{drawn}"
         level = f"{100 * self.level:g} %"
         return f"{level} {METHOD_WORDS[self.method]} {kind} over {self.units_text}{drawn}"
 
@@ -132,9 +138,11 @@ class Intervals(OverUnits):
     metric, aggregate, protocol : str
         The score, how it was aggregated, and the protocol of its mean.
     level : float
-    method : {"jackknife", "percentile", "bca"}
+    method : {"jackknife", "percentile", "bca", "order_statistics"}
+        Medians of cases, such as those of distances, have order statistics; the
+        mean of several medians, and medians over groups, a bootstrap.
     resamples, seed : int or None
-        None for the jackknife, which is deterministic.
+        None if nothing was drawn.
     unit : {"image", "group", "sequence", "batch"}
         What was left out or resampled.
     units : int
@@ -234,7 +242,7 @@ class Intervals(OverUnits):
 
     def class_cautions(self) -> list[str]:
         """What limits bootstrap intervals of single classes."""
-        if self.method == "jackknife" or self.too_few:
+        if self.method not in ("percentile", "bca") or self.too_few:
             return []
         said: list[str] = []
         if self.unreliable_classes:
@@ -356,9 +364,16 @@ def confidence_intervals(
     )
     design = design_of([images], groups, blocks)
     prepared = images.over(design.units, aggregate)
-    drawn = method != "jackknife"
-    draw: Any = {"resamples": resamples, "seed": seed, "method": method}
-    found = _bootstrapped(prepared, level, **draw) if drawn else _left_out(prepared, level)
+    if prepared.median_of is not None and method == "jackknife":
+        method = _MEDIANS if prepared.units.kind == "image" else "percentile"
+    drawn = method in ("percentile", "bca") or (method == _MEDIANS and len(prepared.names) > 2)
+    draw: Any = {"resamples": resamples, "seed": seed}
+    if method == _MEDIANS:
+        found = _of_medians(prepared, level, **draw)
+    elif drawn:
+        found = _bootstrapped(prepared, level, method=method, **draw)
+    else:
+        found = _left_out(prepared, level)
     overall, *classes = found
     return Intervals(
         metric=prepared.metric,
@@ -447,6 +462,23 @@ def interval_rows(
 def _left_out(prepared: Statistic, level: float) -> Iterator[Interval]:
     limits = jackknife(prepared, level=level)
     return interval_rows(prepared, limits, limits.values)
+
+
+def _of_medians(
+    prepared: Statistic, level: float, *, resamples: int, seed: int
+) -> Iterator[Interval]:
+    """Order statistics of each structure; a bootstrap of their mean if there are several."""
+    values, cases = prepared.values, prepared.median_of
+    ends = [median_limits(column, level=level) for column in np.transpose(cases)]  # type: ignore[arg-type]
+    if len(ends) == 1:
+        first = ends[0]
+    else:
+        (drawn,) = resampled([prepared], resamples, seed)
+        first = limits_of(drawn[:, 0], level)
+    low, high = np.array([first, *ends]).T
+    low[low == high] = high[low == high] = np.nan
+    unknown = np.full(len(values), np.nan)
+    return interval_rows(prepared, Limits(values, low, high, unknown, unknown), values)
 
 
 def _bootstrapped(

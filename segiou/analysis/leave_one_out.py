@@ -105,6 +105,9 @@ def jackknife(
     (1946), 110-114; G. Y. Zou and A. Donner, Statist. Med. 27 (2008), 1693-1702 (MOVER);
     J. A. Hanley and A. Lippman-Hand, JAMA 249 (1983), 1743-1745 (limits at a bound).
     """
+    if of.median_of is not None:
+        msg = "the jackknife is wrong for medians; use a bootstrap (method='percentile')"
+        raise ValueError(msg)
     models = [_Model.of(one, flip) for flip, one in enumerate((of, minus)) if one is not None]
     units, tail = len(of.units), (1 - level) / sides
     spread = _Spread.of(models, units)

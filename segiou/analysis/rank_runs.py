@@ -26,7 +26,7 @@ from segiou.analysis.dependence import BlockLength, design_of
 from segiou.analysis.intervals import check_method, of_design
 from segiou.analysis.leave_one_out import jackknife
 from segiou.analysis.paired_runs import check_runs, names_of, same_images, scored_runs
-from segiou.analysis.ranking import Contest, Ranking, one_sided, placed
+from segiou.analysis.ranking import MEDIANS, Contest, Ranking, one_sided, placed
 from segiou.analysis.statistics import Statistic, place_of
 from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
 from segiou.metrics.protocols import Protocol
@@ -186,13 +186,15 @@ def _checked_aggregate(scheme: str, aggregate: str | None, draws: int) -> str | 
         msg = f"aggregate={aggregate!r} does not apply to {scheme}; drop it"
         raise ValueError(msg)
     if aggregate == "median" and draws:
-        msg = (
-            "the bootstrap cannot tell how stable a ranking by medians is: the median of a "
-            "resample is always one of a few central scores, so ranks change in jumps or never; "
-            "pass draws=0 to rank medians without stability, or aggregate='I' for means"
-        )
-        raise ValueError(msg)
+        raise _no_bootstrap()
     return aggregate
+
+
+def _no_bootstrap() -> ValueError:
+    return ValueError(
+        f"the bootstrap cannot tell how stable a ranking by medians is: {MEDIANS}; pass draws=0 to "
+        "rank medians without stability, or aggregate='I' for means"
+    )
 
 
 class _Rows(NamedTuple):
@@ -291,8 +293,7 @@ class _Setup(NamedTuple):
             scored.cases[:, kept], self.scheme, scored.better, self.ties, self.missing
         )
         if self.aggregate == "median":
-            unknown = np.full((len(cases), len(cases)), np.nan)
-            return Contest(medians(cases), self.better(scored), unknown[:, :2], unknown, None)
+            return _unknown(medians(cases), self.better(scored))
         means = [_case_mean(row, self.units, scored, self.better(scored)) for row in cases]
         if self.scheme == "test-then-rank":
             return self.tests(cases, scored.better, means)
@@ -304,6 +305,10 @@ class _Setup(NamedTuple):
 
     def of_statistics(self, statistics: list[Statistic], column: int = 0) -> Contest:
         """Values, intervals and tests of smooth scores."""
+        if statistics[0].median_of is not None:
+            if self.draws:
+                raise _no_bootstrap()
+            return _unknown(np.array([s.values[column] for s in statistics]), statistics[0].better)
         limits = [jackknife(one, level=self.level) for one in statistics]
         drawn = None
         if self.draws and not self.units.too_few:
@@ -364,6 +369,10 @@ def _combined(contests: Sequence[Contest], ties: str) -> Contest:
     """Means of the ranks by several scores; their resamples are the same."""
     values = np.mean([ranks_of(one.values, one.better, ties) for one in contests], 0)
     drawn = [ranks_of(one.drawn, one.better, ties) for one in contests if one.drawn is not None]
-    unknown = np.full((len(values), len(values)), np.nan)
-    together = np.mean(drawn, 0) if drawn else None
-    return Contest(values, "lower", unknown[:, :2], unknown, together)
+    return _unknown(values, "lower", np.mean(drawn, 0) if drawn else None)
+
+
+def _unknown(values: Floats, better: str, drawn: Floats | None = None) -> Contest:
+    """Values without intervals and tests."""
+    nowhere = np.full((len(values), max(2, len(values))), np.nan)
+    return Contest(values, better, nowhere[:, :2], nowhere, drawn)

@@ -21,6 +21,12 @@ from segiou.analysis.significance import holm_adjust
 from segiou.analysis.statistics import Statistic
 from segiou.metrics.ratio import Floats, ratio
 
+#: Why rankings by medians are not resampled.
+MEDIANS = (
+    "the median of a resample is always one of a few central scores, so the ranks of resamples "
+    "change in jumps or never"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ModelRank:
@@ -180,6 +186,8 @@ class Ranking(OverUnits, Drawable):
 def _sentences(found: Ranking) -> Iterator[str]:
     first = [model.name for model in found.models if model.rank == found.models[0].rank]
     lead = text.listed(first)
+    if found.aggregate == "median":
+        yield f"Stability: unknown, because {MEDIANS}."
     if found.resamples:
         draws = f"{text.count(found.resamples)} resamples of {found.units_text}"
         yield f"P(best): share of {draws} in which the model ranks first."

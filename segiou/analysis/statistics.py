@@ -96,6 +96,9 @@ class Statistic:
         Which values of the score are better.
     score_unit : str
         Unit of the score, such as ``"mm"``; empty for a ratio.
+    median_of : ndarray of float, shape (N, C), or None
+        Values of the images, if the scores of the classes are their medians,
+        which are not smooth.
     """
 
     metric: str
@@ -110,6 +113,7 @@ class Statistic:
     weights: Floats | None = None
     better: str = "higher"
     score_unit: str = ""
+    median_of: Floats | None = None
 
     @property
     def values(self) -> Floats:
@@ -504,6 +508,7 @@ class ScoredParts:
     def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
         """The score as a statistic over units."""
         score, parts = self.score, self.parts
+        is_median = score.median_of is not None and aggregate not in ("I", "C")
         sums, evaluate = score.sums(parts), score.evaluate
         if aggregate in ("I", "C"):
             values = score.of_images(parts)
@@ -528,6 +533,7 @@ class ScoredParts:
             weights=_weights_of(values),
             better=score.better,
             score_unit=score.unit,
+            median_of=score.median_of(parts) if is_median and score.median_of else None,
         )
 
 

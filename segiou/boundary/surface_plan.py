@@ -321,6 +321,7 @@ class SurfacePlan(Plan):
                 "unit": self.unit or "units",
                 "better": "lower",
                 "alone": partial(self._alone, name),
+                "median_of": partial(self._of_cases, name),
             }
             found[name] = Score.of_names(name, title, names, every, numbers, _median, **how)
         return found
@@ -347,11 +348,17 @@ class SurfacePlan(Plan):
         finite = np.where(np.isfinite(values), values, diagonals)
         return np.asarray(finite.mean(-1))
 
+    def _of_cases(self, name: str, parts: Parts) -> Floats:
+        """Distance of each case: infinite for a missed or false positive structure."""
+        state = parts["cases"][..., 0]
+        values = np.where(state == 1, self.values(parts)[name], np.inf)
+        return np.where(state > 0, values, np.nan)
+
     def _binned(self, name: str, parts: Parts) -> NDArray[Any]:
         """One-hot histogram bin of each distance, so that medians follow from sums."""
         state = parts["cases"][..., 0]
-        values = np.where(state == 1, self.values(parts)[name], np.inf)
-        bins = bin_indices(values, 0.05)
+        values = self._of_cases(name, parts)
+        bins = bin_indices(np.where(np.isnan(values), np.inf, values), 0.05)
         found = np.zeros((*bins.shape, len(_BINS)), np.int64)
         np.put_along_axis(found, bins[..., None], (state > 0)[..., None].astype(np.int64), -1)
         return found

@@ -49,6 +49,9 @@ class Score:
         Parts of N images → (N,) finite values, for scores that may be infinite.
     rule : str
         How the mean is made, in a word; empty for the mean of the classes.
+    median_of : callable, optional
+        Parts of N images → (N, K) values of the cases, if the score of a
+        structure is their median; NaN where it is absent.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class Score:
     better: Better = "higher"
     alone: Callable[[Parts], Floats] | None = field(default=None, repr=False)
     rule: str = ""
+    median_of: Callable[[Parts], Floats] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("name", "title", "unit", "rule"):

@@ -172,7 +172,8 @@ def test_lower_distances_are_better():
     truth[:, 5:12, 5:12] = 1
     runs = [segiou.score(truth, np.roll(truth, far, 1), labels=2, surfaces=True) for far in (3, 1)]
     for scheme in SCHEMES[:2]:
-        found = rank(runs, by="hausdorff_95:1", scheme=scheme, names=("far", "near"), draws=10)
+        options = {"scheme": scheme, "aggregate": "I", "draws": 10}
+        found = rank(runs, by="hausdorff_95:1", names=("far", "near"), **options)
         assert [m.name for m in found.models] == ["near", "far"]
 
 
@@ -214,7 +215,26 @@ def test_medians_have_no_bootstrap():
             rank(runs, scheme=scheme, aggregate="median")
     found = rank(runs, aggregate="median", draws=0)
     assert [(m.name, m.value) for m in found.models] == [("m1", 0.6), ("m0", 0.5)]
-    assert found.sentences() == []
+    (reason,) = found.sentences()
+    assert "median" in reason
+
+
+def test_scores_that_are_medians_have_no_bootstrap():
+    truth = np.zeros((6, 20, 20), int)
+    truth[:, 5:12, 5:12] = 1
+    runs = [
+        segiou.score(truth, np.roll(truth, far, 1), labels=2, surfaces=True, name=f"by {far}")
+        for far in (3, 1, 2)
+    ]
+    with pytest.raises(ValueError, match=r"medians.*draws=0"):
+        rank(runs, by="hausdorff_95")
+    found = rank(runs, by="hausdorff_95", draws=0)
+    assert [m.name for m in found.models] == ["by 1", "by 2", "by 3"]
+    three = segiou.compare(*runs, metric="hausdorff_95", resamples=50, permutations=20)
+    assert three.method == "percentile"
+    assert math.isnan(three.ranking[0].best)
+    assert three.ranking[0].rank_low is None
+    assert any("median" in sentence for sentence in three.stability.sentences())
 
 
 @pytest.mark.parametrize(
