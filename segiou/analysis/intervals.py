@@ -27,7 +27,7 @@ Method = Literal["jackknife", "percentile", "bca"]
 #: A method that cannot be chosen: medians have it by default.
 _MEDIANS: Any = "order_statistics"
 
-METHOD_WORDS = {
+METHOD_WORDS: dict[str, str] = {
     "jackknife": "jackknife-t",
     "percentile": "percentile bootstrap",
     "bca": "BCa bootstrap",
