@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from segiou._support.arguments import check_number
-from segiou.analysis.leave_one_out import SCALES, student
+from segiou.analysis.leave_one_out import SCALES
+from segiou.analysis.student import student
 from segiou.metrics.ratio import Floats
 
 
