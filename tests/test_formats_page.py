@@ -188,6 +188,17 @@ def geotiff():
     Path("landcover.toml").write_text(LABELS.to_toml())
 
 
+def array_stores():
+    zarr, tensors = required("zarr"), required("safetensors.numpy")
+    for side, masks in (("truth", TRUTH), ("predictions", PRED)):
+        small = {id: np.ascontiguousarray(mask, np.uint8) for id, mask in masks.items()}
+        group = zarr.open_group(f"{side}.zarr", mode="w")
+        for id, mask in small.items():
+            group.create_array(id, shape=mask.shape, dtype=mask.dtype)[...] = mask
+        tensors.save_file(small, f"{side}.safetensors")
+    Path("classes.toml").write_text(LABELS.to_toml())
+
+
 def points():
     for side, folder in (("dataset", "labels"), ("predictions", "predictions")):
         path = Path(side) / "sequences" / "08" / folder / "000000.label"
@@ -208,6 +219,7 @@ FILES = {
     "Tables, shards and arrays by name": tables,
     "Which images": which_images,
     "GeoTIFF": geotiff,
+    "Zarr and safetensors": array_stores,
     "Points": points,
 }
 COMMANDS = [
