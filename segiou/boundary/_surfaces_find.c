@@ -3,7 +3,7 @@
  * Planes are copied into frames of zeros, so that everything outside the volume is another label.
  * Vectors of 64 voxels are compared with their neighbours at once; the bits that differ are rare,
  * and only they are looked at one by one. */
-#include "_bytes.h"
+#include "../_support/_bytes.h"
 #include "_surfaces.h"
 
 #include <stdlib.h>

@@ -95,7 +95,6 @@ typedef struct {
 } Loops;
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#define HAS_X86_LOOPS
 /* A short loop takes a tenth longer where it happens to lie across lines of code. */
 #define ALIGNED_CODE __attribute__((aligned(64)))
 #define AHEAD 2048 /* bytes */

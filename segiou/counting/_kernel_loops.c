@@ -1,5 +1,6 @@
 /* The inner loops: portable, with AVX2 (nearly every processor since 2013), and with AVX-512 (since
  * Ice Lake and Zen 4); and which of them this processor can run. */
+#include "../_support/_bytes.h"
 #include "_kernel.h"
 
 #include <string.h>
@@ -62,67 +63,14 @@ static inline size_t append_positions(uint16_t *positions, size_t found, uint64_
     return found;
 }
 
-#if defined(__ARM_NEON) && defined(__aarch64__) && defined(__GNUC__)
-#include <arm_neon.h>
-
-static inline uint64_t changed_bytes_portable(const uint8_t *truth, const uint8_t *pred,
-                                              size_t width)
-{
-    const uint8x16_t bits = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
-    uint8x16_t found[4];
-    for (size_t i = 0; i < 4; i++) {
-        const uint8_t *t = truth + 16 * i, *p = pred + 16 * i;
-        uint8x16_t same = vandq_u8(vceqq_u8(vld1q_u8(t), vld1q_u8(t - width)),
-                                   vceqq_u8(vld1q_u8(p), vld1q_u8(p - width)));
-        found[i] = vbicq_u8(bits, same);
-    }
-    /* Sums of neighbours: of the bits of eight bytes after three rounds. */
-    uint8x16_t all = vpaddq_u8(vpaddq_u8(found[0], found[1]), vpaddq_u8(found[2], found[3]));
-    return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(all, all)), 0);
-}
-#else
-static inline uint64_t load_word(const uint8_t *bytes)
-{
-    uint64_t word;
-    memcpy(&word, bytes, sizeof word);
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    return word;
-}
-
-/* Bit 8i + j of the result is bit 8j + i of the matrix. */
-static inline uint64_t transposed(uint64_t matrix)
-{
-    uint64_t swapped = (matrix ^ matrix >> 7) & 0x00AA00AA00AA00AAu;
-    matrix ^= swapped ^ swapped << 7;
-    swapped = (matrix ^ matrix >> 14) & 0x0000CCCC0000CCCCu;
-    matrix ^= swapped ^ swapped << 14;
-    swapped = (matrix ^ matrix >> 28) & 0x00000000F0F0F0F0u;
-    return matrix ^ swapped ^ swapped << 28;
-}
-
-static inline uint64_t changed_bytes_portable(const uint8_t *truth, const uint8_t *pred,
-                                              size_t width)
-{
-    const uint64_t low = 0x7F7F7F7F7F7F7F7Fu;
-    uint64_t words[8], any = 0, matrix = 0;
-    for (size_t i = 0; i < 8; i++) {
-        const uint8_t *t = truth + 8 * i, *p = pred + 8 * i;
-        words[i] = (load_word(t) ^ load_word(t - width)) | (load_word(p) ^ load_word(p - width));
-        any |= words[i];
-    }
-    if (any == 0)
-        return 0;
-    /* The top bit of each byte that is not zero; word i becomes column i. */
-    for (size_t i = 0; i < 8; i++)
-        matrix |= ((((words[i] & low) + low) | words[i]) & ~low) >> (7 - i);
-    return transposed(matrix);
-}
-#endif
-
 #define TARGET
 #define SET portable
+
+static inline uint64_t changed64_portable(const uint8_t *truth, const uint8_t *pred, size_t width)
+{
+    return differ64(truth, truth - width) | differ64(pred, pred - width);
+}
+
 #define append_portable append_positions
 #include "_kernel_loops.h"
 DEFINE_SHIFT(32)
@@ -132,7 +80,6 @@ static const Loops portable_loops = LOOPS("c", NULL, shift32_portable, shift64_p
 #undef SET
 
 #ifdef HAS_X86_LOOPS
-#include <immintrin.h>
 
 #define TARGET __attribute__((target("avx2,bmi,bmi2,popcnt")))
 #define SET avx2
@@ -144,19 +91,19 @@ static int has_avx2(void)
            __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
 
-TARGET static inline __m256i load(const void *from) { return _mm256_loadu_si256(from); }
-
-TARGET static inline uint64_t unchanged32(const uint8_t *truth, const uint8_t *pred, size_t width)
+TARGET static inline __m256i same32(const uint8_t *a, const uint8_t *b)
 {
-    __m256i t = _mm256_cmpeq_epi8(load(truth), load(truth - width));
-    __m256i p = _mm256_cmpeq_epi8(load(pred), load(pred - width));
-    return (uint32_t)_mm256_movemask_epi8(_mm256_and_si256(t, p));
+    return _mm256_cmpeq_epi8(load_avx2(a), load_avx2(b));
 }
 
-TARGET static inline uint64_t changed_bytes_avx2(const uint8_t *truth, const uint8_t *pred,
-                                                 size_t width)
+/* Both arrays in one mask: a twentieth faster than a mask of each. */
+TARGET static inline uint64_t changed64_avx2(const uint8_t *truth, const uint8_t *pred, size_t width)
 {
-    return ~(unchanged32(truth + 32, pred + 32, width) << 32 | unchanged32(truth, pred, width));
+    const uint8_t *t = truth - width, *p = pred - width;
+    __m256i low = _mm256_and_si256(same32(truth, t), same32(pred, p));
+    __m256i high = _mm256_and_si256(same32(truth + 32, t + 32), same32(pred + 32, p + 32));
+    uint64_t bits = (uint32_t)_mm256_movemask_epi8(high);
+    return ~(bits << 32 | (uint32_t)_mm256_movemask_epi8(low));
 }
 
 #define append_avx2 append_positions
@@ -175,13 +122,13 @@ TARGET static inline uint64_t changed_bytes_avx2(const uint8_t *truth, const uin
         uint8_t sources[32];                                                                  \
         for (int i = 0; i < 32; i++)                                                          \
             sources[i] = (uint8_t)(i % UNIT * LANES + i % 16 / UNIT);                         \
-        __m256i order = load(sources);                                                        \
+        __m256i order = load_avx2(sources);                                                        \
         size_t i = 0;                                                                         \
         for (; i + 32 <= n; i += 32) {                                                        \
             __m256i all = _mm256_setzero_si256(), any = _mm256_setzero_si256();               \
             for (int j = 0; j < LANES; j++) {                                                 \
                 const char *at = values + i * LANES + 32 * j;                                 \
-                __m256i index = _mm256_sub_epi##BITS(load(at), firsts);                       \
+                __m256i index = _mm256_sub_epi##BITS(load_avx2(at), firsts);                       \
                 any = _mm256_or_si256(any, index);                                            \
                 all = _mm256_or_si256(all, _mm256_slli_epi##BITS(index, 8 * j));              \
             }                                                                                 \
@@ -219,12 +166,10 @@ static int has_avx512(void)
            __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2");
 }
 
-TARGET static inline uint64_t changed_bytes_avx512(const uint8_t *truth, const uint8_t *pred,
-                                                   size_t width)
+TARGET static inline uint64_t changed64_avx512(const uint8_t *truth, const uint8_t *pred,
+                                               size_t width)
 {
-    __m512i t = _mm512_loadu_si512(truth), p = _mm512_loadu_si512(pred);
-    return _mm512_cmpneq_epu8_mask(t, _mm512_loadu_si512(truth - width)) |
-           _mm512_cmpneq_epu8_mask(p, _mm512_loadu_si512(pred - width));
+    return differ64_avx512(truth, truth - width) | differ64_avx512(pred, pred - width);
 }
 
 /* The bits of the mask as bytes, then as positions; more than 32 of them are rare. */

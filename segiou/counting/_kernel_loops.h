@@ -2,7 +2,7 @@
  *
  *   TARGET           the attribute of its functions
  *   NAME(x)          their names
- *   changed_bytes    a bit for each of 64 bytes that differs from the one `width` bytes before it,
+ *   changed64        a bit for each of 64 bytes that differs from the one `width` bytes before it
  *                    in either array
  *   append           adds the positions of the bits set in a mask, counted from `at`
  *
@@ -32,7 +32,7 @@ TARGET static inline size_t NAME(scan)(const void *truth_symbols, const void *pr
             const uint8_t *t = truth + i * width + 64 * j, *p = pred + i * width + 64 * j;
             if (fetches)
                 FETCH_AHEAD(t), FETCH_AHEAD(p);
-            masks[j] = NAME(changed_bytes)(t, p, width);
+            masks[j] = NAME(changed64)(t, p, width);
         }
         if ((masks[0] | masks[1] | masks[2] | masks[3]) == 0)
             continue;
@@ -41,7 +41,8 @@ TARGET static inline size_t NAME(scan)(const void *truth_symbols, const void *pr
     }
     while (i < n) {
         size_t at = i + step <= n ? i : n - step;
-        uint64_t mask = NAME(changed_bytes)(truth + at * width, pred + at * width, width);
+        const uint8_t *t = truth + at * width, *p = pred + at * width;
+        uint64_t mask = NAME(changed64)(t, p, width);
         mask = as_bits(mask, width) & UINT64_MAX << (i - at);
         found = NAME(append)(positions, found, mask, at);
         i = at + step;

@@ -52,8 +52,7 @@ paeth_lanes(uint32_t left, uint32_t above, uint32_t corner)
 static inline unsigned
 nonzero_colors(const uint8_t *residuals)
 {
-    uint64_t bits = nonzero_bytes(residuals) | (uint64_t)nonzero_bytes(residuals + 16) << 16
-        | (uint64_t)nonzero_bytes(residuals + 32) << 32;
+    uint64_t bits = differ64_from(residuals, 0) & UINT64_C(0xFFFFFFFFFFFF);
     if (bits == 0) {
         return 0;
     }

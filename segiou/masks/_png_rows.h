@@ -11,49 +11,10 @@
 #ifndef SEGIOU_PNG_ROWS_H
 #define SEGIOU_PNG_ROWS_H
 
+#include "../_support/_bytes.h"
 #include "_png_inflate.h"
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 enum { BLOCK = 64 };
-
-/* A bit for each of 16 bytes that is not zero. */
-static inline unsigned
-nonzero_bytes(const uint8_t *bytes)
-{
-#if defined(__SSE2__)
-    __m128i found = _mm_cmpeq_epi8(_mm_loadu_si128((const void *)bytes), _mm_setzero_si128());
-    return (unsigned)_mm_movemask_epi8(found) ^ 0xFFFF;
-#else
-    const uint64_t low = UINT64_C(0x7F7F7F7F7F7F7F7F), places = UINT64_C(0x0102040810204080);
-    unsigned found = 0;
-    for (int i = 0; i < 2; i++) {
-        uint64_t word = load_word(bytes + 8 * i);
-        uint64_t tops = (((word & low) + low) | word) >> 7 & UINT64_C(0x0101010101010101);
-        found |= (unsigned)(tops * places >> 56 & 255) << 8 * i;
-    }
-    return found;
-#endif
-}
-
-/* A bit for each of 16 bytes that differs from the byte before it. */
-static inline unsigned
-changed_bytes(const uint8_t *bytes)
-{
-#if defined(__SSE2__)
-    __m128i found = _mm_cmpeq_epi8(_mm_loadu_si128((const void *)bytes),
-                                   _mm_loadu_si128((const void *)(bytes - 1)));
-    return (unsigned)_mm_movemask_epi8(found) ^ 0xFFFF;
-#else
-    uint8_t differences[16];
-    for (int i = 0; i < 16; i++) {
-        differences[i] = bytes[i] ^ bytes[i - 1];
-    }
-    return nonzero_bytes(differences);
-#endif
-}
 
 static inline unsigned
 lowest_bit(uint64_t bits)
@@ -67,15 +28,6 @@ lowest_bit(uint64_t bits)
     }
     return place;
 #endif
-}
-
-static inline unsigned
-count_bits(uint64_t bits)
-{
-    bits -= bits >> 1 & UINT64_C(0x5555555555555555);
-    bits = (bits & UINT64_C(0x3333333333333333)) + (bits >> 2 & UINT64_C(0x3333333333333333));
-    bits = (bits + (bits >> 4)) & UINT64_C(0x0F0F0F0F0F0F0F0F);
-    return (unsigned)(bits * UINT64_C(0x0101010101010101) >> 56);
 }
 
 /* The neighbour (left, above, above left) closest to left + above - corner. */
@@ -108,19 +60,15 @@ undo_runs(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t s
     size_t from = 0; /* of the last run, which is not written yet */
     uint8_t left = (uint8_t)(residuals[0] + (is_paeth ? above[0] : 0));
     for (size_t x = 1; x < size; x += BLOCK) {
-        uint64_t changes = 0;
-        for (int i = 0; i < BLOCK; i += 16) {
-            unsigned found = nonzero_bytes(residuals + x + i);
-            found |= is_paeth ? changed_bytes(above + x + i) : 0;
-            changes |= (uint64_t)found << i;
-        }
+        uint64_t changes = differ64_from(residuals + x, 0);
+        changes |= is_paeth ? differ64(above + x, above + x - 1) : 0;
         if (size - x < BLOCK) {
             changes &= (UINT64_C(1) << (size - x)) - 1;
         }
         if (changes == 0) {
             continue;
         }
-        if (count_bits(changes) >= TEXTURE) {
+        if (count_ones(changes) >= TEXTURE) {
             size_t stop = size - x < BLOCK ? size : x + BLOCK;
             fill_run(row, from, x, left);
             for (size_t i = x; i < stop; i++) {
