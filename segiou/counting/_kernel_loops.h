@@ -26,6 +26,13 @@ TARGET static inline size_t NAME(scan)(const void *truth_symbols, const void *pr
         }
         return found;
     }
+    /* Loads of a whole line cost twice across two of them: those of truth start at one. */
+    size_t head = (size_t)(-(uintptr_t)(truth + width) % 64) / width;
+    if (head) {
+        uint64_t mask = as_bits(NAME(changed64)(truth + width, pred + width, width), width);
+        found = NAME(append)(positions, found, mask & ~(UINT64_MAX << head), 1);
+        i += head;
+    }
     for (; i + 4 * step <= n; i += 4 * step) {
         uint64_t masks[4];
         for (size_t j = 0; j < 4; j++) {
