@@ -269,7 +269,9 @@ class _Compared:
         values = np.array([own.values[0] for own in self.scores])
         limits = np.array([(own.low[0], own.high[0]) for own in ends])
         pairs = dict(zip(combinations(range(len(self.names)), 2), compared, strict=True))
-        p, drawn = one_sided(pairs, first), None
+        # Two models have no ranking to print, and SciPy takes a while to load.
+        nothing = np.full((len(self.names), len(self.names)), np.nan)
+        p, drawn = one_sided(pairs, first) if len(self.names) > 2 else nothing, None
         if first.units.too_few:
             limits, p = np.full_like(limits, np.nan), np.full_like(p, np.nan)
         elif first.median_of is not None:

@@ -63,7 +63,7 @@ def model_bars(
     -------
     Axes
         Classes are sorted by their lowest score. A class without a value has no
-        bar.
+        bar. Circles on the bars of the mean are the training runs of a recipe.
 
     Raises
     ------
@@ -90,6 +90,10 @@ def model_bars(
         for k, (name, scores) in enumerate(zip(found, values, strict=True)):
             places = np.arange(len(shown)) - 0.4 + (k + 0.5) * thickness
             axes.barh(places, scores[shown], height=0.92 * thickness, color=colors[k], label=name)
+            trained = getattr(models, "run_scores", ())
+            if trained:  # several runs, whose mean is the first bar
+                look: Any = {"color": "black", "markersize": 3, "markerfacecolor": "white"}
+                axes.plot(trained[k], [places[0]] * len(trained[k]), "o", **look)
         name_rows(axes, [rows[c] for c in shown])
         axes.axhline(0.5, color=MUTED, linewidth=0.5)
         scale(axes, label, len(widest), len(defined), "most different")

@@ -108,6 +108,12 @@ def render_comparison(
         "difference": difference_head(found, comparison.score_unit),
         "ranking": comparison.stability,
         "boxes": _boxes(comparison.stability),
+        "trained": [
+            (name, own)
+            for name, own in zip(comparison.names, comparison.run_scores, strict=False)
+            if name in (found.a, found.b)
+        ],
+        "runs_reach": _runs_reach(comparison),
     }
     return render_page(
         "comparison.html",
@@ -135,6 +141,12 @@ def write_comparison_html(
         As for :func:`render_comparison`.
     """
     return write_page(path, partial(render_comparison, comparison, run_a, run_b, **options))
+
+
+def _runs_reach(comparison: Comparison) -> float:
+    """The end of the axis of the scores of training runs: 1 for ratios."""
+    runs = [score for own in comparison.run_scores for score in own if math.isfinite(score)]
+    return _reach(runs) if comparison.score_unit else 1.0
 
 
 def _boxes(ranking: Ranking | None) -> dict[str, Any]:

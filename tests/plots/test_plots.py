@@ -276,6 +276,14 @@ def test_a_comparison_of_three_draws_its_ranking(tmp_path, run, comparison, rank
         plots.case_boxes(run)
 
 
+def test_training_runs_are_points_on_the_bar_of_their_mean(run):
+    recipes = {"old": [run, scored(0.25)], "new": [scored(0.1), scored(0.2), scored(0.15)]}
+    found = compare(recipes, groups="none")
+    ax = drawn_without_complaint(found.plot("model_bars"))
+    points = [line.get_xdata().tolist() for line in ax.lines if line.get_marker() == "o"]
+    assert points == [list(own) for own in found.run_scores]
+
+
 def test_comparisons_are_saved(tmp_path, comparison):
     files = plots.save_plots(comparison, tmp_path, dpi=40)
     names = [f"{n}.{e}" for n in ("comparison", "model_bars") for e in ("png", "svg", "pdf")]

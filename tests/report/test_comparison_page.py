@@ -109,3 +109,13 @@ def test_structures_of_surfaces_keep_their_shares():
     cells = re.findall(r'data-value="(?:a|b|both)">.*?([\d.]+) %</td>\s*</tr>', page, re.DOTALL)
     shares = [100 * (value == TRUTH).mean() for value in (1, 2)]
     assert cells == [f"{share:.2f}" for share in (*shares, sum(shares))]
+
+
+def test_training_runs_are_points_behind_their_mean(runs):
+    recipes = {"old": [runs[0], scored(0.4), scored(0.6)], "new": [runs[1]]}
+    found = compare(recipes, groups="none")
+    page = render_comparison(found, runs[0], runs[1])
+    track = page[page.index("of 3 training runs") : page.index("of 1 training run<")]
+    assert track.count('class="far"') == 3
+    assert f"{100 * np.mean(found.run_scores[0]):.2f} %" in track
+    assert "training run" not in render_comparison(compare(*runs), *runs).partition("<footer")[0]
