@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from segiou.metrics.ratio import Floats
 
 #: Batches that fit into the cache are a quarter faster.
 _BATCH_BYTES = 1 << 23
-_NORMAL = NormalDist()
 
 
 def resampled(statistics: Sequence[Statistic], resamples: int, seed: int) -> list[Floats]:
@@ -94,8 +92,11 @@ def _corrected(
     below = float((defined < value).mean() + (defined <= value).mean()) / 2
     if not 0 < below < 1:
         return ()
-    bias = _NORMAL.inv_cdf(below)
+    from statistics import NormalDist
+
+    normal = NormalDist()
+    bias = normal.inv_cdf(below)
     spread = float((deviations**2).sum()) ** 1.5
     skew = float((deviations**3).sum()) / (6 * spread) if spread > 0 else 0.0
-    reached = (bias + _NORMAL.inv_cdf(share) for share in shares)
-    return [_NORMAL.cdf(bias + z / (1 - skew * z)) for z in reached]
+    reached = (bias + normal.inv_cdf(share) for share in shares)
+    return [normal.cdf(bias + z / (1 - skew * z)) for z in reached]

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -306,6 +305,8 @@ def _along(
 
 def _supported(series: Sequence[Floats], sequences: Sequences) -> bool:
     """Whether scores vary along or between sequences by more than chance."""
+    from statistics import NormalDist
+
     certain = NormalDist().inv_cdf(1 - _CHANCE / (2 * len(series)))
     return any(
         dependence_of(values, sequences).correlations[0] > certain * _error(sequences)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-from xml.etree import ElementTree
 
 from segiou._support.files import printable
 from segiou._support.text import did_you_mean, signed_points
@@ -273,6 +272,8 @@ def _change_text(found: Comparison, margin: float, state: str, reach: float) -> 
 
 def to_junit(found: Sequence[Outcome], name: str) -> str:
     """Outcomes as JUnit XML, one test case per threshold."""
+    from xml.etree import ElementTree
+
     states = [outcome.state for outcome in found]
     numbers = {"failures": states.count("failed"), "skipped": states.count("undecided")}
     about = {"tests": str(len(found))} | {name: str(n) for name, n in numbers.items()}

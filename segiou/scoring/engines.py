@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 import os
 import pickle
 import signal
@@ -17,14 +16,12 @@ from concurrent.futures import (
     CancelledError,
     Executor,
     Future,
-    ProcessPoolExecutor,
     ThreadPoolExecutor,
     wait,
 )
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from multiprocessing import forkserver, resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import check_kind
@@ -277,6 +274,11 @@ def _threads(workers: int | None) -> Engine:
 
 
 def _processes(count: int) -> Engine:
+    # Inside, because threads do not need them.
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import forkserver, resource_tracker
+
     # Forking a process with threads can deadlock.
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
@@ -304,6 +306,8 @@ def _begin_worker() -> None:
 
 
 def _end_with_parent() -> None:
+    import multiprocessing
+
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
