@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -133,6 +134,26 @@ def missing(framework: str, extra: str, *, module: str | None = None) -> ImportE
     """The error of a hook whose framework is not installed; module defaults to the extra."""
     msg = f"segiou.hooks.{module or extra} needs {framework}: pip install 'segiou[{extra}]'"
     return ImportError(msg)
+
+
+def warn_of_repeated_images(name: str, loader: Any, processes: int, fix: str) -> None:
+    """Warn if the samplers of all processes together give more images than the data set has."""
+    sampler: Any = getattr(getattr(loader, "batch_sampler", None), "sampler", None)
+    try:
+        drawn, images = processes * len(sampler), len(loader.dataset)
+    except (TypeError, AttributeError):
+        return  # without lengths nothing can be said
+    if processes > 1 and drawn > images:
+        warn_of_repeats(name, processes, drawn, images, fix)
+
+
+def warn_of_repeats(name: str, processes: int, drawn: int, images: int, fix: str) -> None:
+    """Warn that processes drew more images than there are."""
+    text = (
+        f"{name}: the samplers of {processes} processes draw {drawn} images from a data set "
+        f"of {images}, so {drawn - images} are counted twice and skew the scores. {fix}"
+    )
+    warnings.warn(text, stacklevel=3)
 
 
 #: A count is ``high · BASE + low``, for compilers without 64-bit integers. Each batch adds less

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.hooks._scoring import missing
+from segiou.accumulators.confusion import ConfusionMatrix
+from segiou.hooks._scoring import missing, warn_of_repeats
 
 try:
     import torch
@@ -20,6 +21,8 @@ from segiou.hooks.distributed import Counted, add_up
 from segiou.hooks.images import ImageCounts
 
 __all__ = ["ImageCounts", "all_reduce"]
+
+_FIX = "Count with segiou.hooks.accelerate.ImageCounts and ids to count each image once"
 
 
 def all_reduce(counted: Counted, accelerator: Accelerator) -> Counted:
@@ -33,7 +36,8 @@ def all_reduce(counted: Counted, accelerator: Accelerator) -> Counted:
         only, or count batches of a sampler that does not repeat images. An
         ImageCounts counts a repeated image once.
     accelerator : Accelerator
-        The accelerator of the training loop.
+        The accelerator of the training loop. If its data loader repeated images
+        that a ConfusionMatrix counted, a warning reports how many.
 
     Returns
     -------
@@ -62,4 +66,21 @@ def all_reduce(counted: Counted, accelerator: Accelerator) -> Counted:
         rows = zip(gather(padded), sizes, strict=True)
         return [pickle.loads(row[:size]) for row, size in rows]
 
-    return add_up(counted, gather_objects)
+    total = add_up(counted, gather_objects)
+    if isinstance(total, ConfusionMatrix) and accelerator.is_main_process:
+        _warn_of_repeated_images(total.pairs, accelerator)
+    return total
+
+
+def _warn_of_repeated_images(batches: int, accelerator: Accelerator) -> None:
+    """Warn if these are all batches of a loader that filled the last ones with repeated images."""
+    processes = accelerator.num_processes
+    for loader in accelerator._dataloaders:
+        try:
+            images, together = len(loader.dataset), loader.total_batch_size
+            is_even = loader.batch_sampler.even_batches and not loader.batch_sampler.drop_last
+        except (TypeError, AttributeError):
+            continue
+        drawn = -(-images // together) * together
+        if processes > 1 and is_even and processes * len(loader) == batches and drawn > images:
+            warn_of_repeats("all_reduce", processes, drawn, images, _FIX)

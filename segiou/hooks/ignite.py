@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from segiou.hooks._scoring import Scores, Scoring, missing
+from segiou.hooks._scoring import Scores, Scoring, missing, warn_of_repeated_images
 
 try:
     import torch
+    from ignite import distributed as idist
     from ignite.metrics import Metric
     from ignite.metrics.metric import reinit__is_reduced, sync_all_reduce
 except ImportError as error:
@@ -16,15 +17,23 @@ except ImportError as error:
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import not_compiled
-from segiou.hooks.distributed import TorchCounter
+from segiou.hooks.distributed import TorchCounter, add_up
+from segiou.hooks.images import Conflict, ImageCounts
 from segiou.metrics.protocols import Protocol
 from segiou.report.formats import DEFAULT
 
 __all__ = ["SegmentationScores"]
 
 
+_FIX = "Pass ids=True to SegmentationScores to count each image once"
+
+
 class SegmentationScores(Metric):
     """Mean IoU and other scores of an epoch of an engine.
+
+    With several processes, a DistributedSampler repeats images so that every
+    process has the same number. Pass `ids` to count each image once; otherwise a
+    warning reports how many images are repeated.
 
     Parameters
     ----------
@@ -41,6 +50,12 @@ class SegmentationScores(Metric):
         With two classes, the second is predicted if its score is greater than this.
     output_transform : callable
         Converts the engine's output to ``(y_pred, y)``.
+    ids : bool
+        Whether the converted output is ``(y_pred, y, ids)``, with one id per
+        image, as for :class:`segiou.hooks.images.ImageCounts`. Memory then grows
+        by about 1 KiB per image, and ``state_dict`` does not contain the counts.
+    conflict : {"error", "first"}
+        Treatment of an image that is counted twice with different results.
     device : str or torch.device
         Device of the counts.
     """
@@ -56,12 +71,16 @@ class SegmentationScores(Metric):
         axis: int = 1,
         threshold: float | None = None,
         output_transform: Callable[..., Any] = lambda output: output,
+        ids: bool = False,
+        conflict: Conflict = "error",
         device: str | torch.device = "cpu",
         **options: Any,
     ) -> None:
         options |= {"axis": axis, "threshold": threshold}
         self.scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
         self.counter = TorchCounter(self.scoring)
+        self._images = ImageCounts.from_options(self.scoring.options, conflict=conflict)
+        self._has_ids, self._is_checked = ids, False
         super().__init__(output_transform=output_transform, device=device)
 
     @reinit__is_reduced
@@ -69,23 +88,46 @@ class SegmentationScores(Metric):
         """Discard all counts."""
         sums, maxima = self.counter.empty()
         self._sums, self._maxima = sums.to(self._device), maxima.to(self._device)
+        self._images.reset()
         super().reset()
 
     @reinit__is_reduced
     @not_compiled
     def update(self, output: Any) -> None:
-        """Count one ``(y_pred, y)``."""
+        """Count one ``(y_pred, y)``, or ``(y_pred, y, ids)``."""
         pred, truth = output[0], output[1]
+        if self._has_ids:
+            truth, pred, decision = self.scoring.read(truth, pred)
+            self._images.update(truth, pred, ids=output[2], **decision)
+            return
         # A copy, because a state_dict holds the earlier sums.
         sums = self._sums.clone()
         self._sums, self._maxima = self.counter.add(sums, self._maxima, truth, pred)
 
-    @sync_all_reduce("_sums:SUM", "_maxima:MAX")
     def confusion_matrix(self) -> ConfusionMatrix:
         """All counts so far of all processes, as a :class:`segiou.ConfusionMatrix`."""
+        if self._has_ids:
+            return add_up(self._images, _gather).total()
+        found: ConfusionMatrix = self._matrix()
+        return found
+
+    @sync_all_reduce("_sums:SUM", "_maxima:MAX")
+    def _matrix(self) -> ConfusionMatrix:
         return self.counter.matrix(self._sums, self._maxima)
+
+    def completed(self, engine: Any, name: str) -> None:
+        """Compute the scores of the engine's epoch."""
+        if not (self._has_ids or self._is_checked) and idist.get_rank() == 0:
+            self._is_checked = True
+            warn_of_repeated_images(name, engine.state.dataloader, idist.get_world_size(), _FIX)
+        super().completed(engine, name)
 
     def compute(self) -> float | dict[str, float]:
         """The scores over all processes: a number or a mapping."""
         values = self.scoring.values(self.confusion_matrix().counts)
         return values[self.scoring.only] if self.scoring.only else values
+
+
+def _gather(item: Any) -> list[Any]:
+    gathered: list[Any] = idist.all_gather(item) if idist.get_world_size() > 1 else [item]
+    return gathered

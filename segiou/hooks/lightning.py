@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable
 from functools import partialmethod
 from importlib import import_module
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.hooks._scoring import Scores, Scoring, missing
+from segiou.hooks._scoring import Scores, Scoring, missing, warn_of_repeated_images
 from segiou.hooks.images import Conflict, ImageCounts
 from segiou.metrics.protocols import Protocol
 from segiou.report.formats import DEFAULT, format_of
@@ -49,20 +48,7 @@ def _of_outputs(outputs: Any, batch: Any) -> tuple[Any, Any]:
         raise TypeError(msg) from error
 
 
-def _warn_of_repeated_images(name: str, loader: Any, processes: int) -> None:
-    """Warn if the samplers of all processes together give more images than the data set has."""
-    sampler: Any = getattr(getattr(loader, "batch_sampler", None), "sampler", None)
-    try:
-        drawn, images = processes * len(sampler), len(loader.dataset)
-    except (TypeError, AttributeError):
-        return  # without lengths nothing can be said
-    if processes > 1 and drawn > images:
-        text = (
-            f"{name}: the samplers of {processes} processes draw {drawn} images from a data set "
-            f"of {images}, so {drawn - images} are counted twice and skew the scores. Pass "
-            "ids=lambda outputs, batch: ... to SegmentationScores to count each image once"
-        )
-        warnings.warn(text, stacklevel=2)
+_FIX = "Pass ids=lambda outputs, batch: ... to SegmentationScores to count each image once"
 
 
 class SegmentationScores(Callback):
@@ -139,7 +125,7 @@ class SegmentationScores(Callback):
             self._checked.add(stage)
             several = loaders if isinstance(loaders, (list, tuple)) else [loaders]
             for i, loader in enumerate(several):
-                _warn_of_repeated_images(f"{stage} dataloader {i}", loader, trainer.world_size)
+                warn_of_repeated_images(f"{stage} dataloader {i}", loader, trainer.world_size, _FIX)
 
     def _empty(self) -> ConfusionMatrix | ImageCounts:
         if self.ids is None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from segiou.hooks._scoring import Scores, Scoring, digest, missing
+from segiou.hooks._scoring import Scores, Scoring, digest, missing, warn_of_repeated_images
 
 try:
     import torch
@@ -36,6 +36,10 @@ _TRACKED = (
 )
 
 
+_REPEATED = (
+    "A torchmetrics metric cannot tell which; segiou.hooks.lightning.SegmentationScores(..., "
+    "ids=lambda outputs, batch: ...) counts each image once"
+)
 _PLOTTED = (
     "MetricCollection.plot cannot draw a metric with several scores on axes of its own; pass "
     "together=True, or plot the metric itself"
@@ -57,6 +61,7 @@ class _Scores(Metric):
         kept = {"compute_with_cache": isinstance(scores, str)}
         super().__init__(**kept | (metric_options or {}))
         self.scores = scores if isinstance(scores, str) else tuple(scores)
+        self._is_checked = False
 
     @property
     def higher_is_better(self) -> bool | None:
@@ -90,6 +95,25 @@ class _Scores(Metric):
             is_plot = isinstance(caller, MetricCollection) and frame.f_code.co_name == "plot"
             if is_plot and not frame.f_locals.get("together"):
                 raise TypeError(_PLOTTED)
+            frame = frame.f_back
+
+    def _sync_dist(self, *rest: Any, **keywords: Any) -> None:
+        self._warn_of_repeated_images()
+        super()._sync_dist(*rest, **keywords)
+
+    def _warn_of_repeated_images(self) -> None:
+        """Warn once if Lightning computes this and its sampler repeats images."""
+        frame = sys._getframe(1).f_back
+        while frame is not None and not self._is_checked:
+            loop: Any = frame.f_locals.get("self")
+            if type(loop).__name__ == "_EvaluationLoop" and not loop.trainer.sanity_checking:
+                trainer, stage = loop.trainer, loop._stage.dataloader_prefix
+                loaders = getattr(trainer, f"{stage}_dataloaders")
+                several = loaders if isinstance(loaders, (list, tuple)) else [loaders]
+                for i, loader in enumerate(several if trainer.is_global_zero else ()):
+                    name = f"{stage} dataloader {i}"
+                    warn_of_repeated_images(name, loader, trainer.world_size, _REPEATED)
+                self._is_checked = True
             frame = frame.f_back
 
     def plot(self, val: Any = None, ax: Any = None) -> "tuple[Figure, Axes]":

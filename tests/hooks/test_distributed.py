@@ -110,7 +110,7 @@ dist.destroy_process_group()
 """
 
 ACCELERATE = """
-import sys, json, os
+import sys, json, os, warnings
 import numpy as np, torch
 from accelerate import Accelerator
 from torch.utils.data import DataLoader
@@ -131,8 +131,13 @@ for t, p, ids in loader:
     seen += len(ids)
     t, p = accelerator.gather_for_metrics((t, p))
     gathered.update(t, p)
-out = {"gathered": gathered.state_dict(), "seen": seen,
-       "local": all_reduce(local, accelerator).pixels,
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    pixels = all_reduce(local, accelerator).pixels
+    empty = ConfusionMatrix(names, ignore=255)
+    all_reduce(gathered if accelerator.is_main_process else empty, accelerator)
+out = {"gathered": gathered.state_dict(), "seen": seen, "local": pixels,
+       "said": [str(w.message) for w in caught],
        "images": all_reduce(images, accelerator).total().state_dict()}
 try:
     all_reduce(ConfusionMatrix(2 + accelerator.process_index), accelerator)
@@ -206,6 +211,8 @@ def test_accelerate_in_two_processes(need, run_two, path, alone):
     same_counts(out["gathered"], alone)
     same_counts(out["images"], alone)
     assert out["seen"] * 2 > 5  # batches were filled up with repeated images
+    (said,) = out["said"]
+    assert f"2 processes draw {out['seen'] * 2} images from a data set of 5" in said
     assert out["local"] > alone.pixels
     assert "the classes or options of process 1 differ" in out["options"]
 

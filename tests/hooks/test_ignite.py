@@ -3,6 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from segiou import ConfusionMatrix
+
 
 @pytest.fixture
 def scores(need):
@@ -67,3 +69,48 @@ def test_a_state_of_other_options_is_refused(scores, need):
     metric.load_state_dict(saved.state_dict())
     with pytest.raises(ValueError, match="metric with different classes or options"):
         metric.compute()
+
+
+TWO_PROCESSES = """
+import sys, json, warnings
+import numpy as np, torch
+from ignite import distributed as idist
+from ignite.engine import Engine
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+from segiou.hooks.ignite import SegmentationScores
+
+path, store, rank, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+idist.initialize("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
+data = np.load(path)
+truth, pred = (torch.from_numpy(data[k][:5]) for k in ("truth", "pred"))
+rows = TensorDataset(pred, truth, torch.arange(5))
+sampler = DistributedSampler(rows, num_replicas=size, rank=rank, shuffle=False)
+engine = Engine(lambda engine, batch: batch)
+names = data["names"].tolist()
+metrics = {
+    "padded": SegmentationScores(names, ignore=255),
+    "by_id": SegmentationScores(names, ignore=255, ids=True),
+}
+for name, metric in metrics.items():
+    metric.attach(engine, name)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for _ in range(2):
+        engine.run(DataLoader(rows, batch_size=2, sampler=sampler))
+found = {name: metric.confusion_matrix().state_dict() for name, metric in metrics.items()}
+if rank == 0:
+    said = [str(w.message) for w in caught if "counted twice" in str(w.message)]
+    print(json.dumps({**found, "said": said}))
+"""
+
+
+def test_two_processes(scores, streets, run_two, tmp_path):
+    path = tmp_path / "streets.npz"
+    np.savez(path, truth=streets.truth, pred=streets.pred, names=np.array(streets.names))
+    alone = ConfusionMatrix(streets.names, ignore=255)
+    alone.update(streets.truth[:5], streets.pred[:5])
+    (out,) = run_two(TWO_PROCESSES, path)
+    assert out["by_id"]["table"] == alone.state_dict()["table"]
+    assert np.sum(out["padded"]["table"]) > alone.matrix.sum()
+    (said,) = out["said"]
+    assert "padded: the samplers of 2 processes draw 6 images from a data set of 5" in said

@@ -216,6 +216,7 @@ import numpy as np, torch
 import lightning.pytorch as pl
 from torch.utils.data import DataLoader, TensorDataset
 from segiou.hooks.lightning import SegmentationScores
+from segiou.hooks.torchmetrics import SegmentationScores as Metric
 
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 data = np.load(sys.argv[1])
@@ -228,6 +229,14 @@ class Given(pl.LightningModule):
     def validation_step(self, batch, batch_idx):
         return {"truth": batch[0], "pred": batch[1]}
 
+class Logged(Given):
+    def __init__(self):
+        super().__init__()
+        self.metric = Metric(names, ignore=255)
+    def validation_step(self, batch, batch_idx):
+        self.metric.update(batch[1], batch[0])
+        self.log("own", self.metric)
+
 names = data["names"].tolist()
 by_id = SegmentationScores(names, ignore=255, ids=lambda outputs, batch: batch[2],
                            report=lambda report, epoch: pages.append(report.pixels))
@@ -235,20 +244,23 @@ padded = SegmentationScores(names, ignore=255)
 pages = []
 said = []
 
-def validated(data, *callbacks):
+def validated(data, *callbacks, module=Given, times=1):
     trainer = pl.Trainer(accelerator="cpu", devices=2, strategy="ddp", logger=False,
                          enable_checkpointing=False, enable_progress_bar=False,
                          callbacks=[*callbacks])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        trainer.validate(Given(), DataLoader(data, batch_size=2), verbose=False)
+        module, loader = module(), DataLoader(data, batch_size=2)
+        for _ in range(times):
+            trainer.validate(module, loader, verbose=False)
     said.append([str(w.message) for w in caught if "ids=" in str(w.message)])
     return trainer
 
 validated(TensorDataset(truth[:4], pred[:4]), SegmentationScores(names, ignore=255))
 rows = TensorDataset(truth, pred, torch.arange(5))
 validated(rows, SegmentationScores(names, ignore=255, ids=lambda outputs, batch: batch[2]))
-trainer = validated(rows, by_id, padded)
+validated(rows, module=Logged, times=2)
+trainer = validated(rows, by_id, padded, times=2)
 if trainer.is_global_zero:
     print(json.dumps({"state": by_id.counted[0].state_dict(), "padded": padded.counted[0].pixels,
                       "said": said, "pages": pages, "world": trainer.world_size}))
@@ -265,8 +277,10 @@ def test_two_devices(need, run_two, streets, tmp_path):
     assert out["world"] == 2
     assert out["state"]["table"] == alone.state_dict()["table"]
     assert out["padded"] == alone.pixels * 6 // 5
-    assert out["pages"] == [alone.pixels]
-    *nothing, (said,) = out["said"]
+    assert out["pages"] == [alone.pixels] * 2
+    # Once for each metric, though two epochs are scored.
+    *nothing, (of_log,), (said,) = out["said"]
     assert nothing == [[], []]
-    assert "2 processes draw 6 images from a data set of 5" in said
-    assert "1 are counted twice" in said
+    for text in (of_log, said):
+        assert "2 processes draw 6 images from a data set of 5" in text
+        assert "1 are counted twice" in text
