@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from segiou._support.files import write_whole
+from segiou._support.files import read_json, write_whole
 
 
 def test_a_link_is_followed(tmp_path):
@@ -62,3 +63,12 @@ def test_errors_name_the_file_that_was_asked_for(tmp_path):
             write_whole(path, "x")
         assert caught.value.filename == str(path)
     assert list(Path(tmp_path).iterdir()) == []
+
+
+def test_a_large_json_file_is_parsed_once_until_it_changes(tmp_path):
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps(["a" * 70_000]))
+    first = read_json(file)
+    assert read_json(str(file)) is first
+    file.write_text(json.dumps(["b" * 70_000, 1]))
+    assert read_json(file)[1] == 1

@@ -101,6 +101,17 @@ def test_void_is_not_category_0_of_the_other_file(tmp_path):
     assert panoptic_run(tmp_path).objects.panoptic_quality()["pq"] == 0.5
 
 
+def test_annotations_of_both_sides_are_checked_at_any_size(tmp_path):
+    for side, size in (("truth", 2), ("pred", 4)):
+        write_panoptic(tmp_path, side, np.full((size, size), 3), [(1, 0, 0)], (0, 1))
+    with pytest.raises(DataError, match="segment ids missing from its annotation: 3"):
+        panoptic_run(tmp_path, resize_pred="nearest")
+    Image.fromarray(np.full((2, 2, 3), (3, 0, 0), np.uint8)).save(tmp_path / "pred" / "x.png")
+    with pytest.raises(DataError) as caught:
+        panoptic_run(tmp_path)
+    assert [Path(one.where).parent.name for one in caught.value.problems] == ["pred", "truth"]
+
+
 @pytest.mark.parametrize("of_pred", [(0, 1), (1,)])
 @pytest.mark.parametrize("of_truth", [(0, 1), (1,)])
 @pytest.mark.parametrize(("ending", "objects"), [("", "coco"), (".json", "coco"), (".json", None)])
