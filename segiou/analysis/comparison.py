@@ -32,8 +32,7 @@ class Difference:
     delta : float
         b − a.
     low, high : float
-        Limits of the paired bootstrap interval of delta; NaN for fewer than
-        ten groups.
+        Limits of the paired interval of delta; NaN for fewer than three groups.
     standard_error : float
         Jackknife standard error of delta, or its standard deviation over the
         resamples.

@@ -31,8 +31,8 @@ def median_limits(values: ArrayLike, *, level: float = 0.95, sides: int = 2) -> 
 
     Returns
     -------
-    low, high : float
-        NaN for so few values that no interval has the level (five at 95 %);
+    tuple of float
+        The lower and the upper limit: NaN for so few values that no interval has the level (five at 95 %);
         infinite if a limit is.
 
     References
@@ -87,8 +87,8 @@ def worst_mean_limits(
 
     Returns
     -------
-    low, high : float
-        NaN for fewer than two worst cases, or if they are equal.
+    tuple of float
+        The lower and the upper limit: NaN for fewer than two worst cases, or if they are equal.
 
     Examples
     --------
