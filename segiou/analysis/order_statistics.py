@@ -32,8 +32,8 @@ def median_limits(values: ArrayLike, *, level: float = 0.95, sides: int = 2) -> 
     Returns
     -------
     tuple of float
-        The lower and the upper limit: NaN for so few values that no interval has the level (five at 95 %);
-        infinite if a limit is.
+        The lower and the upper limit: NaN for so few values that no interval
+        has the level (five at 95 %), infinite if missing cases decide it.
 
     References
     ----------
