@@ -23,7 +23,11 @@ from segiou.metrics.ratio import Floats, ratio
 
 #: Areas are integers of dm², so that sums are exact.
 _PER_HECTARE, _PER_SQUARE_METRE = 1_000_000, 100
-_COLUMNS = ("area_truth", "area_pred", "area_difference")
+_COLUMNS = {
+    "area_truth": "truth area",
+    "area_pred": "predicted area",
+    "area_difference": "difference of areas",
+}
 
 
 @dataclass(frozen=True)
@@ -119,11 +123,10 @@ class AreaPlan(Plan):
     @cached_property
     def image_columns(self) -> tuple[ImageColumn, ...]:
         """These columns with their units."""
+        titles = (_COLUMNS.get(one.name.partition(":")[0]) for one in super().image_columns)
         return tuple(
-            ImageColumn(one.name, "distance", "ha", None)
-            if one.name.startswith(tuple(f"{name}:" for name in _COLUMNS))
-            else one
-            for one in super().image_columns
+            one if title is None else ImageColumn(one.name, "distance", "ha", None, title)
+            for one, title in zip(super().image_columns, titles, strict=True)
         )
 
     def table(self, found: Counted) -> ScoreTable:

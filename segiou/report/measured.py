@@ -117,4 +117,4 @@ def distance_text(value: float, digits: int = 2) -> str:
     """A distance without its unit."""
     if math.isnan(value):
         return cell(value)
-    return "∞" if math.isinf(value) else f"{value:.{digits}f}"
+    return "∞" if math.isinf(value) else f"{value:.{digits}f}".replace("-", "−")

@@ -105,7 +105,7 @@ def test_columns_of_maps_have_areas_if_masks_have_a_place(folders, tmp_path, com
     code, text, _ = command("score", *folders, *words)
     assert code == 0
     assert "user's accuracy" in text
-    assert re.search(r"^0 .*1\.50 +1\.00 +-?−?0\.50", text, re.MULTILINE)
+    assert re.search(r"^0 .*1\.50 +1\.00 +−0\.50", text, re.MULTILINE)
     for side, mask in (("truth", TRUTH), ("pred", PRED)):
         (tmp_path / "plain" / side).mkdir(parents=True)
         Image.fromarray(mask).save(tmp_path / "plain" / side / "a.png")
