@@ -1,11 +1,9 @@
 """The accumulator of overlapping channels: its laws, its state, its report."""
 
 import json
-import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 
 from segiou import metrics
 from segiou.accumulators.confusion import ChannelCounts
@@ -35,45 +33,6 @@ def test_counts_add_up():
     assert channels.counts.fn.tolist() == (truth & ~pred).sum((1, 2)).tolist()
     assert channels.counts.total.tolist() == [4 * 35] * 3
     assert (channels.pairs, channels.pixels, channels.num_classes) == (4, 140, 3)
-
-
-@settings(max_examples=25)
-@given(st.permutations(range(4)), st.integers(0, 4))
-def test_any_split_in_any_order_merges_to_the_same(order, cut):
-    some = pairs(1)
-    shuffled = [some[i] for i in order]
-    first, second = counted(shuffled[:cut]), counted(shuffled[cut:])
-    whole = counted(some)
-    assert first + second == second + first == whole
-    assert sum([counted([pair]) for pair in shuffled]) == whole
-    assert first.copy().merge(second) == whole
-    assert whole + ChannelCounts(NAMES) == whole
-
-
-def test_merging_leaves_the_others_alone():
-    a, b = counted(pairs(2)[:1]), counted(pairs(2)[1:])
-    before = b.copy()
-    both = a + b
-    a += b
-    assert a == both
-    assert b == before
-    both.update(*pairs(3)[0], axis=0)
-    assert b == before
-
-
-def test_reset_forgets_counts_and_keeps_channels():
-    channels = counted(pairs(0), exclude="edema")
-    assert channels.reset() == ChannelCounts(NAMES, exclude=[0])
-    assert channels.pairs == channels.pixels == 0
-
-
-def test_state_goes_through_json_and_pickle():
-    channels = counted(pairs(4), exclude="tumour")
-    channels.update(*pairs(5)[0], axis=0, mask=np.arange(35).reshape(5, 7) % 3 > 0)
-    state = json.loads(json.dumps(channels.state_dict()))
-    assert ChannelCounts.from_state_dict(state) == channels
-    assert ChannelCounts(NAMES, exclude="tumour").load_state_dict(state) == channels
-    assert pickle.loads(pickle.dumps(channels)) == channels
 
 
 def test_foreign_states_are_refused():

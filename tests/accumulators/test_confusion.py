@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -34,26 +32,10 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 @settings(max_examples=40, deadline=None)
-@given(seeds, seeds, seeds)
-def test_merge_is_a_commutative_monoid(x, y, z):
-    a, b, c = (counted(random_pairs(seed)) for seed in (x, y, z))
-    before = [m.copy() for m in (a, b, c)]
-    empty = counted([])
-    assert a + empty == a == empty + a
-    assert (a + b) + c == a + (b + c)
-    assert a + b == b + a
-    assert sum([a, b, c]) == a + b + c
-    assert [a, b, c] == before
-
-
-@settings(max_examples=40, deadline=None)
-@given(seeds, st.randoms(use_true_random=False))
-def test_any_split_and_order_gives_the_same_state(seed, random):
+@given(seeds)
+def test_pixels_counted_one_by_one_are_the_image(seed):
     pairs = random_pairs(seed)
     whole = counted(pairs)
-    shuffled = random.sample(pairs, len(pairs))
-    cut = random.randint(0, len(pairs))
-    assert counted(shuffled[:cut]) + counted(shuffled[cut:]) == whole
     flat = counted([])
     for truth, pred in pairs:
         for t, p in zip(truth.ravel(), pred.ravel(), strict=True):
@@ -69,28 +51,6 @@ def test_every_pixel_is_somewhere(seed):
     cm = counted(pairs)
     seen = sum(truth.size for truth, _ in pairs)
     assert cm.matrix.sum() + cm.unassigned.sum() + cm.ignored == seen == cm.pixels
-
-
-def test_still_updatable_after_merge_and_the_other_stays():
-    a, b = counted(random_pairs(1)), counted(random_pairs(2))
-    b_before = b.copy()
-    a += b
-    a.update([0], [0])
-    assert b == b_before
-    assert a.pairs == 11
-
-
-def test_state_survives_json_pickle_and_reset():
-    import json
-
-    cm = counted(random_pairs(3))
-    state = json.loads(json.dumps(cm.state_dict()))
-    assert ConfusionMatrix.from_state_dict(state) == cm
-    assert pickle.loads(pickle.dumps(cm)) == cm
-    other = counted([])
-    assert other.load_state_dict(state) == cm
-    assert cm.reset() == counted([])
-    assert cm.pixels == 0
 
 
 def test_a_state_of_other_options_is_refused():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 
 import numpy as np
@@ -48,14 +47,10 @@ def test_half_precision_bins_are_the_numbers():
 
 
 @pytest.mark.parametrize("bins", [7, 64, 1000, "float16"])
-def test_merge_laws(bins):
+def test_a_batch_is_its_images(bins):
     parts = [histogram(bins).update(t, p, 0) for t, p in zip(TRUTH, PROBABILITIES, strict=True)]
     whole = histogram(bins).update(TRUTH, PROBABILITIES)
-    a, b, c = parts
-    assert ((a + b) + c).counts.tolist() == whole.counts.tolist()
-    assert a + (b + c) == c + (a + b) == sum(parts)
-    assert histogram(bins).merge(*parts) == sum(parts)
-    assert whole + histogram(bins) == whole
+    assert sum(parts).counts.tolist() == whole.counts.tolist()
     assert (whole.ignored + whole.top_counts.sum(), whole.pairs) == (TRUTH.size, 1)
     assert (whole.counts.sum((1, 2)) == whole.top_counts.sum()).all()
     with pytest.raises(ValueError, match="bins is"):
@@ -64,15 +59,12 @@ def test_merge_laws(bins):
 
 def test_states():
     whole = histogram().update(TRUTH, PROBABILITIES)
-    assert pickle.loads(pickle.dumps(whole)) == whole
-    kept = json.loads(json.dumps(whole.state_dict()))
-    assert histogram().load_state_dict(kept) == whole
+    kept = whole.state_dict()
     assert ScoreHistogram.from_state_dict(kept).bins == whole.bins
     with pytest.raises(ValueError, match="different options"):
         histogram(8).load_state_dict(kept)
     with pytest.raises(ValueError, match="top_sums must have shape"):
         histogram().load_state_dict({**kept, "top_sums": [1]})
-    assert whole.copy() == whole != whole.copy().reset()
 
 
 @pytest.mark.parametrize("activation", [None, "softmax", "sigmoid"])
