@@ -397,7 +397,7 @@ def _read(
         msg = f"sample[{t}, {m}] is {matrix[t, m]}; expected a count ≥ 0"
         raise ValueError(msg)
     count = len(matrix)
-    unnamed = None if isinstance(areas, Mapping) else map(str, range(count))
+    unnamed = None if hasattr(areas, "items") else map(str, range(count))
     names, sizes = _areas_of(areas, getattr(sample, "class_names", unnamed))
     if len(names) != count:
         msg = f"areas has {len(names)} classes; the sample has {count}"
@@ -479,7 +479,7 @@ def _areas_of(
     areas: Any, names: Iterable[str] | None = None, what: str = "areas"
 ) -> tuple[tuple[str, ...], Floats]:
     """Names and areas, in the order of the names if given."""
-    if isinstance(areas, Mapping):
+    if hasattr(areas, "items"):  # a mapping or a pandas Series
         given = {_name(key): value for key, value in areas.items()}
     else:
         values = list(areas)

@@ -116,6 +116,8 @@ def test_the_forms_of_a_sample_agree():
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     for sample in (np.array(matrix), table, rows, counted):
         assert map_accuracy(sample, areas).to_dict() == expected
+    pd = pytest.importorskip("pandas")
+    assert map_accuracy(pd.DataFrame(table), pd.Series(areas)).to_dict() == expected
     # Values of classes as integers, floats and text.
     values = {"reference": [1.0, 2.0, 2.0], "map": [1, 2, 1]}
     assert map_accuracy(values, {"1": 5, "2": 5}).counts.tolist() == [[1, 0], [1, 1]]
