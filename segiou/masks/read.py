@@ -182,7 +182,8 @@ def read_mask(
     Returns
     -------
     ndarray of int or bool, shape (H, W)
-        File values; palette images give their indices.
+        File values; palette images give their indices, and grey PNG samples of 2
+        and 4 bits are scaled to 0–255, as in Pillow.
 
     Raises
     ------
