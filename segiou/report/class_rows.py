@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, TypedDict
 
 from segiou import metrics
+from segiou._support.arguments import check_kind
 from segiou.counting.counts import Counts
 from segiou.metrics.ratio import ratio
 
@@ -60,3 +62,20 @@ def class_rows(names: Sequence[str], counts: Counts) -> tuple[ClassRow, ...]:
     columns = (*(found(counts) for found in ratios), counts.tp, counts.fp, counts.fn)
     lists = (column.tolist() for column in (*columns, ratio(counts.truth, counts.total)))
     return tuple(ClassRow(*row) for row in zip(names, *lists, strict=True))
+
+
+def sorted_rows(
+    rows: tuple[ClassRow, ...], key: str = "order", *, reverse: bool = False
+) -> tuple[ClassRow, ...]:
+    """Rows by ``"order"`` or a column; undefined values come last."""
+    check_kind("the column to sort by", key, str, "the name of a column")
+    if key == "order":
+        return rows[::-1] if reverse else rows
+    columns = list(ClassRow.__dataclass_fields__)
+    if key not in columns:
+        msg = f"cannot sort by {key!r}; sort by order, {', '.join(columns)}"
+        raise ValueError(msg)
+    value = attrgetter(key)
+    missing = [row for row in rows if value(row) != value(row)]
+    present = [row for row in rows if value(row) == value(row)]
+    return (*sorted(present, key=value, reverse=reverse), *missing)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
@@ -29,7 +28,7 @@ from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats
 from segiou.report import formats
 from segiou.report.class_columns import class_columns
-from segiou.report.class_rows import Baseline, ClassRow, WorstImages, class_rows
+from segiou.report.class_rows import Baseline, ClassRow, WorstImages, class_rows, sorted_rows
 from segiou.report.distance_pictures import values_of_cases
 from segiou.report.wording import verdict
 
@@ -176,17 +175,7 @@ class Report(Drawable):
         ValueError
             If there is no such column.
         """
-        check_kind("the column to sort by", key, str, "the name of a column")
-        if key == "order":
-            return self.classes[::-1] if reverse else self.classes
-        columns = list(ClassRow.__dataclass_fields__)
-        if key not in columns:
-            msg = f"cannot sort by {key!r}; sort by order, {', '.join(columns)}"
-            raise ValueError(msg)
-        value = attrgetter(key)
-        missing = [row for row in self.classes if value(row) != value(row)]
-        present = [row for row in self.classes if value(row) == value(row)]
-        return (*sorted(present, key=value, reverse=bool(reverse)), *missing)
+        return sorted_rows(self.classes, key, reverse=bool(reverse))
 
     @cached_property
     def iou_mean(self) -> Mean:
