@@ -63,7 +63,7 @@ class Units:
         """Whether these are groups or sequences, but too few to generalise to others."""
         return self.kind in ("group", "sequence") and len(self) < 3
 
-    def sums(self, per_image: Any) -> Any:
+    def sums(self, per_image: T) -> T:
         """Sum the rows (N, F) of the images in each unit, (U, F).
 
         Parameters
@@ -77,16 +77,18 @@ class Units:
         """
         if self.kind == "image":
             return per_image
-        if not isinstance(per_image, np.ndarray):
+        rows: Any = per_image
+        if not isinstance(rows, np.ndarray):
             from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
 
             number = len(self.index)
-            members = np.ones(number, per_image.dtype), (self.index, np.arange(number))
-            table: Any = sparse.csr_array(members, shape=(len(self), number)) @ per_image
+            members = np.ones(number, rows.dtype), (self.index, np.arange(number))
+            table: T = sparse.csr_array(members, shape=(len(self), number)) @ rows
             return table
-        summed = np.zeros((len(self), *per_image.shape[1:]), per_image.dtype)
-        np.add.at(summed, self.index, per_image)
-        return summed
+        summed: Any = np.zeros((len(self), *rows.shape[1:]), rows.dtype)
+        np.add.at(summed, self.index, rows)
+        found: T = summed
+        return found
 
 
 def units_of(

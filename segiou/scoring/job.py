@@ -223,7 +223,7 @@ class Job:
         return plans_of(self.measures, self.options, masks, self.protocol.name)
 
     @property
-    def recorded(self) -> dict[str, Any]:
+    def recorded(self) -> dict[str, object]:
         """The arguments of the pairs that differ from the defaults, for the run."""
         usual = {one.name: one.default for one in fields(self)}
         every = {name: getattr(self, name) for name in PAIR_ARGUMENTS}
