@@ -97,7 +97,8 @@ TARGET static inline __m256i same32(const uint8_t *a, const uint8_t *b)
 }
 
 /* Both arrays in one mask: a twentieth faster than a mask of each. */
-TARGET static inline uint64_t changed64_avx2(const uint8_t *truth, const uint8_t *pred, size_t width)
+TARGET static inline uint64_t changed64_avx2(const uint8_t *truth, const uint8_t *pred,
+                                             size_t width)
 {
     const uint8_t *t = truth - width, *p = pred - width;
     __m256i low = _mm256_and_si256(same32(truth, t), same32(pred, p));

@@ -3,7 +3,7 @@
  * Such files mostly hold ids of segments, so that they are made of runs as masks are. The three
  * channels of a pixel are lanes of one integer.
  *
- * Every function may read BLOCK bytes behind the rows that it is given, and write as many pixels
+ * Every function may read BLOCK bytes behind the rows that it is given, and write seven pixels
  * behind its own.
  */
 #ifndef SEGIOU_PNG_IDS_H
