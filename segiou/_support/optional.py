@@ -38,6 +38,9 @@ PARTS = {
     "segiou.boundary._surfaces": Part(
         "surfaces", "measuring of surfaces", "about 100 times slower"
     ),
+    "segiou.histograms._scores_by_bin": Part(
+        "bins", "counting of scores by bin", "about 10 times slower"
+    ),
     "segiou.masks._png": Part("png", "reading of PNG masks", "about 10 times slower"),
     "segiou.masks._files": Part("files", "reading of small files", "a little slower"),
 }

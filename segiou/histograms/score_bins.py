@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer
+from segiou._support.optional import load_part, warn_missing
 from segiou._support.text import plural
 from segiou.counting.arrays import as_array, is_bfloat16
 from segiou.counting.scores import NanScoresError
@@ -23,6 +24,7 @@ FLOAT16 = "float16"
 #: Bits of the half-precision number 1.0; those of 0.0 are 0, and scores lie between.
 _ONE = 0x3C00
 _MOST_BINS = 1 << 16
+_compiled = load_part("segiou.histograms._scores_by_bin")
 #: Sums of top scores are integers in this unit, in which half-precision scores are exact.
 SCORE_UNIT = 2.0**-24
 #: Pixels that NumPy counts at once.
@@ -176,9 +178,42 @@ def count_scores(
     Codes of ``valid_codes`` and more, C by default, are ignored. The cells are those of
     :class:`segiou.ScoreHistogram`.
     """
+    limit = len(planes) if valid_codes is None else valid_codes
+    cells = np.zeros((len(planes) + 2, bins.number, 2), np.int64)
+    kind = _kind(planes.dtype)
+    if _compiled is None:
+        warn_missing("segiou.histograms._scores_by_bin")
+    if _compiled is None or kind is None:
+        nan, outside = _count_plainly(cells, codes, planes, bins, activation, limit)
+    else:
+        unsigned = planes.view(f"u{planes.itemsize}")
+        how = {None: 0, "softmax": 1, "sigmoid": 2}[activation]
+        is_half = bins.kind == FLOAT16
+        nan, outside = _compiled.count_scores(unsigned, kind, codes, cells, limit, is_half, how)
+    if nan:
+        raise NanScoresError(nan)
+    if outside:
+        raise ScoreRangeError(outside)
+    return cells
+
+
+def _kind(dtype: np.dtype[Any]) -> str | None:
+    """Name of a dtype in the compiled routine; None if it does not support it."""
+    if is_bfloat16(dtype):
+        return "bfloat16"
+    return dtype.name if dtype.isnative and dtype.itemsize <= 8 else None
+
+
+def _count_plainly(
+    new: Ints,
+    codes: NDArray[np.uint16],
+    planes: NDArray[Any],
+    bins: ScoreBins,
+    activation: Activation | None,
+    limit: int,
+) -> tuple[int, int]:
+    """Count with NumPy; returns pixels with a NaN score, and scores outside [0, 1]."""
     classes = len(planes)
-    limit = classes if valid_codes is None else valid_codes
-    new = np.zeros((classes + 2, bins.number, 2), np.int64)
     nan = outside = 0
     for at in _blocks(codes.shape):
         truth = codes[at].ravel()
@@ -204,11 +239,7 @@ def count_scores(
         # Sums of at most 2^15 multiples of 2^-24 are exact in float64.
         units = np.rint(best.astype(np.float64) / SCORE_UNIT)
         new[-1, :, 0] += np.bincount(top_bin, units, bins.number).astype(np.int64)
-    if nan:
-        raise NanScoresError(nan)
-    if outside:
-        raise ScoreRangeError(outside)
-    return new
+    return nan, outside
 
 
 def _table(index: NDArray[np.intp], bins: ScoreBins) -> Ints:
