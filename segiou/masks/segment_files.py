@@ -134,9 +134,11 @@ class _Contents:
     def __post_init__(self) -> None:
         segments = [s for image in self.images.values() for s in getattr(image, "segments", ())]
         values = {value for value, _ in segments} | set(self.categories)
-        self.free = next(v for v in VOID_VALUES[self.covered :] if v not in values)
-        self.dtype = np.uint8 if max(self.free, *values, 0) < 256 else np.int32
-        self.pngs = {
+        self.free: int = next(v for v in VOID_VALUES[self.covered :] if v not in values)
+        self.dtype: type[np.integer[Any]] = (
+            np.uint8 if max(self.free, *values, 0) < 256 else np.int32
+        )
+        self.pngs: dict[str, ImageSegments] = {
             image.png: image for image in self.images.values() if isinstance(image, ImageSegments)
         }
 
