@@ -39,7 +39,7 @@ PARTS = {
         "surfaces", "measuring of surfaces", "about 100 times slower"
     ),
     "segiou.histograms._scores_by_bin": Part(
-        "bins", "counting of scores by bin", "about 10 times slower"
+        "bins", "counting of scores by bin", "about 3 times slower"
     ),
     "segiou.masks._png": Part("png", "reading of PNG masks", "about 10 times slower"),
     "segiou.masks._files": Part("files", "reading of small files", "a little slower"),
