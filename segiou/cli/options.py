@@ -41,7 +41,7 @@ COMMANDS = {
     for name, about, short in map(_split, _LINES[1 : _LINES.index("arguments: score")])
 }
 #: Longer lists of choices are moved to the help text.
-_FEW = 3
+_FEW, _SHORT = 3, 26
 
 
 _EPILOG = """\
@@ -274,7 +274,7 @@ def _settings(names: list[str], value: str, text: str, mark: str) -> dict[str, A
         settings |= {"action": "extend", "default": []} if names else {"nargs": "+"}
     if value.startswith("{"):
         choices = settings["choices"] = value[1:-1].split(",")
-        if len(choices) > _FEW:
+        if len(choices) > _FEW or len(value) > _SHORT:
             settings["metavar"] = names[-1].removeprefix("--").upper()
             settings["help"] = f"{', '.join(choices)}: {settings['help']}"
     else:

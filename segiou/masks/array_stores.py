@@ -103,7 +103,8 @@ class ArrayStore:
         try:
             module: Any = import_module(package)
         except ImportError as error:
-            msg = f"{self.root}: needs pip install {package}"
+            what = "zarr store" if is_zarr else "safetensors file"
+            msg = f"{self.root}: is a {what}, which needs {package}: pip install {package}"
             raise ValueError(msg) from error
         if is_zarr:
             with damage(self.root, "cannot be opened as a zarr store"):

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou.masks.pairing import is_raster
+
 _NODATA, _SCALE, _TIE_POINTS, _TRANSFORM, _KEYS = 42113, 33550, 33922, 34264, 34735
 #: Tags with the numbers and texts of the keys.
 _PARAMETERS = {34736: "d", 34737: "s"}
@@ -35,7 +37,7 @@ def nodata_of(file: Any) -> int | None:
     import tifffile
 
     try:
-        if isinstance(file, str) and not file.lower().endswith((".tif", ".tiff")):
+        if isinstance(file, str) and is_raster(file):
             from segiou.masks.rasters import open_raster
 
             raw = open_raster(file)

@@ -87,6 +87,14 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
     return found
 
 
+def is_raster(path: str | Path) -> bool:
+    """Whether GDAL reads a file, because no plug-in reads its extension."""
+    from segiou._support.optional import plugin_names
+
+    ending = Path(path).suffix.lower()
+    return ending in RASTER_SUFFIXES and ending[1:] not in plugin_names("formats")
+
+
 def _below(root: Path, endings: Collection[str]) -> dict[str, str]:
     """Files below a folder with one of the given extensions."""
     found = {}

@@ -262,16 +262,16 @@ def from_bytes(data: bytes | RawMask, path: str | Path, scratch: Scratch | None 
     if ending == "_lidarseg.bin":
         # nuScenes: one byte per point.
         return RawMask(np.frombuffer(data, dtype=np.uint8)[None], "lidarseg", "LIDARSEG")
+    if ending in UNSUPPORTED:
+        raise MaskError(path, UNSUPPORTED[ending])
+    if ending not in MASK_SUFFIXES and (added := _from_plugin(data, path, ending)) is not None:
+        return added
     if ending in RASTER_SUFFIXES:
         from segiou.masks.rasters import open_raster
 
         raw = open_raster(path)
         with raw.values as values:
             return raw._replace(values=values[:, :])
-    if ending in UNSUPPORTED:
-        raise MaskError(path, UNSUPPORTED[ending])
-    if ending not in MASK_SUFFIXES and (added := _from_plugin(data, path, ending)) is not None:
-        return added
     from segiou.masks.image_files import from_image
 
     return from_image(data, path, scratch)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.masks.pairing import RASTER_SUFFIXES
+from segiou.masks.pairing import is_raster
 from segiou.masks.read import TIFF_MAGIC, MaskError, RawMask, load_npy
 
 #: Masks with fewer pixels are read whole.
@@ -148,7 +148,7 @@ def open_windowed(path: str | Path, *, least: int | None = None) -> RawMask | No
         from segiou.masks.tiff import open_tiff
 
         return open_tiff(path, bound)
-    if Path(path).suffix.lower() in RASTER_SUFFIXES:
+    if is_raster(path):
         from segiou.masks.rasters import open_raster
 
         raw = open_raster(path)
