@@ -68,7 +68,7 @@ class _Scores(Metric):
         """True, or None for several scores, of which MetricTracker cannot pick the best."""
         return True if isinstance(self.scores, str) else None
 
-    def _given(self, values: dict[str, float]) -> torch.Tensor | dict[str, torch.Tensor]:
+    def _given(self, values: dict[str, float]) -> "torch.Tensor | dict[str, torch.Tensor]":
         """The result of `compute`: a number, a value per class, or a dict."""
         kind = self.device.type
         found = values[self.scores] if self.scores in values else [*values.values()]
@@ -190,7 +190,7 @@ class SegmentationScores(_Scores):
         return self.counter.matrix(self.sums, self.maxima)
 
     @not_compiled
-    def compute(self) -> torch.Tensor | dict[str, torch.Tensor]:
+    def compute(self) -> "torch.Tensor | dict[str, torch.Tensor]":
         """Compute the scores: a scalar, C values of a per-class score, or a dict of scalars."""
         counts = self.counter.read(self.sums, self.maxima).counts
         return self._given(self.scoring.values(counts))
@@ -278,7 +278,7 @@ class PanopticScores(_Scores):
         return self.empty.empty().load_state_dict({**self.empty.state_dict(), **found})
 
     @not_compiled
-    def compute(self) -> torch.Tensor | dict[str, torch.Tensor]:
+    def compute(self) -> "torch.Tensor | dict[str, torch.Tensor]":
         """Compute the scores: a scalar or a dict of scalars."""
         found = self.counts().panoptic_quality()
         return self._given({name: found[name] for name in self.names})
