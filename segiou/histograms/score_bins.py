@@ -42,8 +42,8 @@ class ScoreRangeError(ValueError):
 
     def __init__(self, scores: int) -> None:
         super().__init__(
-            f"{plural(scores, 'score')} on valid pixels outside [0, 1]; for logits, pass "
-            "activation='softmax' or 'sigmoid' (--scores=softmax, --scores=sigmoid)"
+            f"found {plural(scores, 'score')} outside [0, 1] on valid pixels; for logits, pass "
+            "activation='softmax' or 'sigmoid' (--scores=softmax or --scores=sigmoid)"
         )
         self.scores: int = scores
 

@@ -49,8 +49,8 @@ class ScoreHistogram(Accumulator):
         As in :class:`segiou.ConfusionMatrix`.
     bins : int or "float16"
         Number of equal bins in [0, 1], or one bin per half-precision number.
-        ``"float16"`` is exact for half-precision scores, 256 for 8-bit and 65536 for
-        16-bit integers.
+        Half-precision scores are separated by ``"float16"``, 8-bit integers by 256 and
+        ``"float16"``, and 16-bit integers by 65536.
 
     Attributes
     ----------

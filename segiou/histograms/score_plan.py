@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_integer, check_number
-from segiou._support.text import Json
+from segiou._support.text import Json, plain
 from segiou.counting.scores import scores_to_labels
 from segiou.histograms import threshold_curves as curves
 from segiou.histograms.calibration_errors import diagram, errors, top_calibration
@@ -302,9 +302,9 @@ class ScorePlan(Plan):
         best = curves.best_threshold(
             cells[:-2], self.bins.edges, self.classes.include, "iou", beta=1.0
         )
-        plain = super().table(found)
+        usual = super().table(found)
         columns = []
-        for column in plain.columns:
+        for column in usual.columns:
             hidden = column.name in ("fpr95", "mce", "ace")
             columns.append(column._replace(title="" if hidden else column.title))
             if column.name == "best_iou":
@@ -313,7 +313,7 @@ class ScorePlan(Plan):
                         "best_threshold",
                         "threshold",
                         tuple(best.thresholds.tolist()),
-                        (best.overall,),
+                        (np.nan,),  # the mean is that of the best thresholds, not of one
                         kind="distance",
                         better=None,
                         digits=3,
@@ -324,14 +324,15 @@ class ScorePlan(Plan):
             "Scores",
             "Average precision (AP) and area under the ROC curve of each class against the rest, "
             "its IoU at the best threshold, and calibration errors (ECE, Brier; lower is better).",
-            plain.rows,
+            usual.rows,
             tuple(columns),
             note=self._note(best),
-            empty=plain.empty,
+            empty=usual.empty,
         )
         calibration = top_calibration(cells, self.bins, self.measure.rows)
         data: Any = table.to_dict()["scores"]
         data |= {"options": self.measure.to_dict(), "calibration": calibration.to_dict()}
+        data["common_threshold"] = plain({"threshold": best.overall, "mean_iou": best.mean})
         return ScoreTable(**{**vars(table), "data": {"scores": data}})
 
     def _note(self, best: curves.BestThreshold) -> str:

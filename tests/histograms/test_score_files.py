@@ -168,7 +168,8 @@ def test_the_command(folder, capsys):
     assert "AUROC" in capsys.readouterr().out
     assert "scores" in segiou.Run.open(run).plans[0].key
     assert main([*words, "--scores"]) == 3
-    assert "outside [0, 1]" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "outside [0, 1]" in told and "--scores=softmax" in told
     assert main([*words, "--scores=softmax", "--scores-bins", "many"]) == 2
     assert main([*words, "--threshold", "0.5"]) == 2
     assert "needs --scores" in capsys.readouterr().err

@@ -42,7 +42,12 @@ def test_a_run_has_the_counts_of_a_histogram():
     assert report.score("fpr95", "0") == whole.fpr_at_tpr()[0]
     data = json.loads(report.to_json())["scores"]
     assert data["calibration"]["ece"] == pytest.approx(calibration.ece)
-    assert data["rows"][1]["best_threshold"] == whole.best_threshold().thresholds[1]
+    best = whole.best_threshold()
+    assert data["rows"][1]["best_threshold"] == best.thresholds[1]
+    assert data["means"][0]["best_threshold"] is None
+    assert data["common_threshold"] == {"threshold": best.overall, "mean_iou": best.mean}
+    row = next(line for line in str(report).splitlines() if "mean " in line and "–" in line)
+    assert f"{best.overall:.3f}" not in row
     with pytest.raises(ValueError, match="measures="):
         segiou.ScoreHistogram.of_run(scored(GOOD, ()))
 

@@ -65,6 +65,18 @@ class TestScikitLearn:
         assert best.scores[c] == pytest.approx(found)
 
 
+@pytest.mark.parametrize(("bins", "off"), [(256, 4e-4), (1 << 16, 4e-6), ("float16", 2e-5)])
+def test_bins_separate_8_bit_integers_but_round_their_values(bins, off):
+    metrics = pytest.importorskip("sklearn.metrics")
+    truth, scores = np.arange(512) % 2 == 1, np.arange(512) // 2
+    scores = np.where(truth, scores, scores[::-1] // 2).astype(np.uint8)
+    found = ScoreHistogram(2, bins=bins).update(truth, np.stack([255 - scores, scores]), axis=0)
+    area = metrics.average_precision_score(truth, scores)
+    assert found.average_precision()[1] == pytest.approx(area, rel=0, abs=4e-16)
+    squared = metrics.brier_score_loss(truth, scores / 255)
+    assert 1e-8 < abs(found.brier()[1] - squared) < off
+
+
 def test_equal_bins_are_close():
     coarse = ScoreHistogram(3).update(TRUTH, SCORES)
     np.testing.assert_allclose(coarse.average_precision(), EXACT.average_precision(), atol=2e-4)
@@ -133,6 +145,11 @@ def test_monai():
         truth, scores = one(c)
         area = metrics.compute_roc_auc(torch.from_numpy(scores), torch.from_numpy(truth).int())
         assert EXACT.roc_auc()[c] == pytest.approx(area, abs=1e-6)
+        arrays = (torch.from_numpy(x[None, None].astype(np.float32)) for x in (scores, truth))
+        # MONAI moves the edges by 1e-7; of 15 bins, no inner edge is a half-precision score.
+        filled = metrics.calibration_binning(*arrays, num_bins=15)
+        gaps = (filled[0] - filled[1]).abs()
+        assert EXACT.calibration(15, c).ace == pytest.approx(float(gaps.nanmean()), abs=1e-6)
 
 
 def test_undefined_is_nan_with_a_reason():
