@@ -5,13 +5,17 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import segiou
 from segiou import plots
 from segiou.cli.demo import write_demo
+from segiou.plots.kinds import SCORE_KINDS
 from segiou.report import write_html
 
 ROOT = Path(__file__).parents[1]
@@ -43,6 +47,7 @@ def drawings() -> dict[str, Callable[[], Any]]:
         segiou.read_mask(next(iter(sorted((STREETS / folder).iterdir()))))
         for folder in ("truth", "model_b")
     ]
+    scores = score_histogram()
     return {
         "confusion_matrix": lambda: keen.plot("confusion_matrix"),
         "class_bars": lambda: keen.plot("class_bars", intervals=keen.intervals()),
@@ -56,8 +61,21 @@ def drawings() -> dict[str, Callable[[], Any]]:
         "model_bars": lambda: found.plot("model_bars"),
         "rank_stability": lambda: ranking.plot(),
         "case_boxes": lambda: ranking.plot("case_boxes"),
+        **{kind: partial(scores.plot, kind) for kind in SCORE_KINDS},
         "overlay": lambda: plots.overlay(*masks, 1),
     }
+
+
+def score_histogram() -> segiou.ScoreHistogram:
+    """Scores of an overconfident model that ranks rare classes worse."""
+    rng = np.random.default_rng(0)
+    truth = rng.choice(3, (8, 96, 96), p=(0.85, 0.12, 0.03))
+    logits = 2.5 * rng.normal(size=(8, 3, 96, 96)) + 5 * (
+        truth[:, None] == np.arange(3)[:, None, None]
+    )
+    logits += np.array([4, 1, 0])[:, None, None]
+    scores = segiou.ScoreHistogram(["road", "car", "pole"])
+    return scores.update(truth, logits, activation="softmax")
 
 
 def screenshots(folder: Path) -> None:

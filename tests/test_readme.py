@@ -73,6 +73,13 @@ def workplace(tmp_path_factory):
         assert main([*scored[:2], f"{streets}/{model}", *scored[2:], *shard]) == 0
     (folder / "masks").symlink_to(streets / "truth")
     (folder / "images").symlink_to(streets / "images")
+    (folder / "SAMPLE.csv").write_text("map,reference\na,a\na,b\nb,b\nb,b\n", encoding="utf-8")
+    (folder / "AREAS.csv").write_text("class,area\na,20\nb,80\n", encoding="utf-8")
+    (folder / "probabilities").mkdir()
+    values = [one.values[0] for one in segiou.load_labels(streets / "labels.toml").classes]
+    for path in (streets / "model_a").iterdir():
+        one_hot = segiou.read_mask(path) == np.array(values)[:, None, None]
+        np.save(folder / "probabilities" / path.stem, one_hot.astype(np.float16))
     return folder
 
 
@@ -81,6 +88,8 @@ def filled(command: str) -> list[str]:
     streets = ROOT / "fixtures" / "streets"
     score = f"segiou score {streets}/truth {streets}/model_a --labels {streets}/labels.toml"
     command = command.replace("segiou score TRUTH PRED --labels SET", score).replace("…", score)
+    if "--scores" in command:
+        command = command.replace(f"{streets}/model_a", "probabilities")
     command = command.replace("merge A B -o C", "merge PART_1 PART_2 -o merged")
     command = command.replace("compare A B", "compare MODEL_A MODEL_B")
     command = command.replace("inspect DIR", "inspect masks").replace(
@@ -103,7 +112,7 @@ def test_commands_of_the_table_run(command, workplace, monkeypatch, capsys):
 
 def test_every_command_stands_in_the_table():
     shown = {filled(command)[0] for command in COMMANDS}
-    listed = set(re.findall(r"^  ([a-z]+) ", build_parser().format_help(), re.MULTILINE))
+    listed = set(re.findall(r"^  ([a-z][a-z-]*) ", build_parser().format_help(), re.MULTILINE))
     assert listed == shown
 
 

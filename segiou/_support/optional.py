@@ -162,7 +162,7 @@ class Drawable:
         kind : str, optional
             A plot kind, see :func:`segiou.plots.plot`. The default is
             ``"class_bars"``; for matrices ``"confusion_matrix"``, for comparisons
-            ``"comparison_forest"``.
+            ``"comparison_forest"``, for score histograms ``"pr_curve"``.
         **options
             Options of the function with this name in :mod:`segiou.plots`, such as ``ax``.
 

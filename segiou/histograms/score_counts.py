@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_integer
+from segiou._support.optional import Drawable
 from segiou._support.text import Json, plural
 from segiou.accumulators.base import Accumulator
 from segiou.counting.arrays import (
@@ -36,7 +37,7 @@ from segiou.metrics.ratio import Floats
 Ints = NDArray[np.int64]
 
 
-class ScoreHistogram(Accumulator):
+class ScoreHistogram(Accumulator, Drawable):
     """Histograms of scores, updated batch by batch.
 
     Curves, thresholds and calibration are derived from integer counts: the pixels of
@@ -75,6 +76,7 @@ class ScoreHistogram(Accumulator):
     """
 
     _noun = "score histograms"
+    _plot_kind = "pr_curve"
 
     def __init__(
         self,
@@ -280,9 +282,8 @@ class ScoreHistogram(Accumulator):
         if plan is None:
             msg = "the run has no score histograms; rescore with measures=['scores'] (--scores)"
             raise ValueError(msg)
-        new = cls.from_options(run.options, plan.measure.bins)
-        new._add(run.measured["scores"].dense("cells")[0], len(run))
-        return new
+        found: Self = plan.histogram(run.measured["scores"], len(run))
+        return found
 
     @property
     def counts(self) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -139,6 +139,13 @@ class ScoreOptions(Measure):
 
 
 @dataclass(frozen=True)
+class HistogramTable(ScoreTable):
+    """The table of scores, with the histograms that it was derived from."""
+
+    histogram: ScoreHistogram = field(kw_only=True, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class ScorePlan(Plan):
     """Plan of the scores measure: the cells of a histogram per image."""
 
@@ -163,6 +170,12 @@ class ScorePlan(Plan):
     @cached_property
     def _nothing(self) -> ScoreHistogram:
         return ScoreHistogram.from_options(self.classes, self.measure.bins)
+
+    def histogram(self, total: Parts, images: int) -> ScoreHistogram:
+        """The histograms of all images."""
+        new = ScoreHistogram.from_options(self.classes, self.measure.bins)
+        new._add(total.dense("cells")[0], images)
+        return new
 
     def read_prediction(
         self, data: bytes | RawMask, path: str, truth: tuple[int, ...]
@@ -319,7 +332,7 @@ class ScorePlan(Plan):
                         digits=3,
                     )
                 )
-        table = ScoreTable(
+        table = HistogramTable(
             self.key,
             "Scores",
             "Average precision (AP) and area under the ROC curve of each class against the rest, "
@@ -328,12 +341,13 @@ class ScorePlan(Plan):
             tuple(columns),
             note=self._note(best),
             empty=usual.empty,
+            histogram=self.histogram(found.total, found.images),
         )
         calibration = top_calibration(cells, self.bins, self.measure.rows)
         data: Any = table.to_dict()["scores"]
         data |= {"options": self.measure.to_dict(), "calibration": calibration.to_dict()}
         data["common_threshold"] = plain({"threshold": best.overall, "mean_iou": best.mean})
-        return ScoreTable(**{**vars(table), "data": {"scores": data}})
+        return replace(table, data={"scores": data})
 
     def _note(self, best: curves.BestThreshold) -> str:
         kind = self.measure.bins

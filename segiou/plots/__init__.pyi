@@ -15,3 +15,9 @@ from segiou.plots.model_plots import (
     model_bars as model_bars,
 )
 from segiou.plots.rank_plots import case_boxes as case_boxes, rank_stability as rank_stability
+from segiou.plots.score_plots import (
+    pr_curve as pr_curve,
+    reliability as reliability,
+    roc_curve as roc_curve,
+    thresholds as thresholds,
+)

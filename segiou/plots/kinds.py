@@ -8,11 +8,16 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from segiou._support.arguments import check_choice, check_path
 from segiou._support.files import write_whole
+from segiou.histograms.score_counts import ScoreHistogram
+from segiou.histograms.score_plan import HistogramTable
 from segiou.plots.class_plots import KINDS
 from segiou.plots.model_plots import KINDS as COMPARISON_KINDS
 from segiou.plots.rank_plots import KINDS as RANKING_KINDS
+from segiou.plots.score_plots import KINDS as SCORE_KINDS
 from segiou.plots.style import report_of, require
 
 if TYPE_CHECKING:
@@ -41,7 +46,7 @@ def plot(source: Any, kind: str, **options: Any) -> Axes:
 
     Parameters
     ----------
-    source : Report, Run, ConfusionMatrix, Comparison or Ranking
+    source : Report, Run, ConfusionMatrix, ScoreHistogram, Comparison or Ranking
         Source of the scores.
     kind : str
         For a comparison ``"comparison_forest"`` or ``"model_bars"``; for a
@@ -49,7 +54,9 @@ def plot(source: Any, kind: str, **options: Any) -> Axes:
         ``"rank_stability"`` or ``"case_boxes"``; otherwise
         ``"confusion_matrix"``, ``"class_bars"``, ``"accuracy_vs_iou"``,
         ``"boundary_vs_iou"``, ``"prevalence_curve"``,
-        ``"image_distribution"``, ``"class_boxes"`` or ``"distance_boxes"``.
+        ``"image_distribution"``, ``"class_boxes"`` or ``"distance_boxes"``; with
+        the measure ``scores`` and for a score histogram ``"pr_curve"``,
+        ``"roc_curve"``, ``"reliability"`` or ``"thresholds"``.
     **options
         Options of the function with this name, such as ``title``.
 
@@ -68,13 +75,15 @@ def plot(source: Any, kind: str, **options: Any) -> Axes:
         msg = f"kind {kind!r} is deprecated and will be removed in 0.4; use {new!r}"
         warnings.warn(msg, DeprecationWarning, stacklevel=2)
         kind = new
-    kinds = KINDS
-    if _is_ranking(source):
+    kinds = KINDS | SCORE_KINDS
+    if isinstance(source, ScoreHistogram):
+        kinds = SCORE_KINDS
+    elif _is_ranking(source):
         kinds = RANKING_KINDS
     elif hasattr(source, "ranking"):
         kinds = COMPARISON_KINDS | (RANKING_KINDS if source.stability else {})
     check_choice("kind", kind, list(kinds))
-    return kinds[kind](report_of(source) if kinds is KINDS else source, **options)
+    return kinds[kind](report_of(source) if kind in KINDS else source, **options)
 
 
 def _is_ranking(source: Any) -> bool:
@@ -88,7 +97,7 @@ def save_plots(
 
     Parameters
     ----------
-    source : Report, Run, ConfusionMatrix, Comparison or Ranking
+    source : Report, Run, ConfusionMatrix, ScoreHistogram, Comparison or Ranking
         Source of the scores. A comparison gives the forest plot of each pair of
         models and their bars, and of three or more models those of the ranking.
     directory : str or path
@@ -105,7 +114,9 @@ def save_plots(
     """
     check_path("directory", directory)
     folder = Path(directory).expanduser()
-    if _is_ranking(source):
+    if isinstance(source, ScoreHistogram):
+        figures = _of_scores(source)
+    elif _is_ranking(source):
         figures = _of_ranking(source)
     elif hasattr(source, "ranking"):
         figures = _of_comparison(source)
@@ -141,6 +152,20 @@ def _of_report(report: Report, intervals: Intervals | None) -> Figures:
             yield "class_iou", KINDS[kind](report, intervals=intervals)
         else:
             yield kind, KINDS[kind](report)
+    for table in report.tables:
+        if isinstance(table, HistogramTable):
+            yield from _of_scores(table.histogram)
+
+
+def _of_scores(histogram: ScoreHistogram) -> Figures:
+    applies = {
+        "pr_curve": not np.isnan(histogram.average_precision()).all(),
+        "roc_curve": not np.isnan(histogram.roc_auc()).all(),
+        "reliability": histogram.top_counts.any(),
+        "thresholds": histogram.counts[..., 1].any(),
+    }
+    for kind in filter(applies.get, SCORE_KINDS):
+        yield kind, SCORE_KINDS[kind](histogram)
 
 
 def _of_comparison(comparison: Comparison) -> Figures:

@@ -11,9 +11,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def kinds():
-    from segiou.plots.kinds import COMPARISON_KINDS, KINDS, RANKING_KINDS
+    from segiou.plots.kinds import COMPARISON_KINDS, KINDS, RANKING_KINDS, SCORE_KINDS
 
-    return {*KINDS, *COMPARISON_KINDS, *RANKING_KINDS, "overlay"}
+    return {*KINDS, *COMPARISON_KINDS, *RANKING_KINDS, *SCORE_KINDS, "overlay"}
 
 
 def test_every_kind_has_a_row_and_a_picture():

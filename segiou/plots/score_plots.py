@@ -1,0 +1,362 @@
+"""Plots of score histograms: curves, scores at each threshold, and calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from segiou._support.arguments import check_integer, read_several
+from segiou.histograms.score_counts import ScoreHistogram
+from segiou.histograms.score_plan import HistogramTable
+from segiou.histograms.threshold_curves import Curve
+from segiou.plots.style import (
+    IOU,
+    MUTED,
+    OTHER,
+    Size,
+    drawing,
+    in_percent,
+    legend_above,
+    report_of,
+    require,
+    short_name,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Line styles of the classes, so that they also differ in black and white.
+_DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1.5, 1.5, 1.5)))
+#: More points than this are not distinguishable in a column.
+_POINTS = 1000
+
+
+def histogram_of(source: Any) -> ScoreHistogram:
+    """The score histograms of a run or report; histograms are returned unchanged."""
+    if isinstance(source, ScoreHistogram):
+        return source
+    for table in report_of(source).tables:
+        if isinstance(table, HistogramTable):
+            return table.histogram
+    msg = "no scores were counted; score with measures=['scores'] (--scores)"
+    raise ValueError(msg)
+
+
+def pr_curve(
+    source: Any,
+    class_names: str | Sequence[str] | None = None,
+    *,
+    limit: int = 6,
+    cmap: Any = "viridis",
+    title: str | None = None,
+    figsize: Size = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw precision against recall, with the average precision (AP) of each class.
+
+    Parameters
+    ----------
+    source : ScoreHistogram, Report or Run
+        Source of the scores; runs and reports need the measure ``scores``.
+    class_names : str or sequence of str, optional
+        Classes to draw; by default the ``limit`` with the lowest average precision.
+    limit : int
+        Largest number of classes to draw.
+    cmap : str or Colormap
+        Colour map from which the colours of the classes are taken.
+    title, figsize, ax : optional
+        Title, size of a new figure in inches, and axes to draw into.
+
+    Returns
+    -------
+    Axes
+        One line per class; a dot marks the threshold with the best IoU.
+
+    Raises
+    ------
+    ValueError
+        If scores were not counted, a class is unknown, or no class has a curve.
+    """
+    histogram = histogram_of(source)
+    best = histogram.best_threshold().thresholds
+
+    def curve_of(c: int) -> tuple[Curve, int]:
+        curve = histogram.pr_curve(c)
+        return curve, int(np.searchsorted(curve.thresholds, best[c]))
+
+    values = histogram.average_precision()
+    chosen = _chosen(histogram, class_names, values, limit)
+    with drawing(ax, title, figsize, 2.6) as axes:
+        _curves(axes, histogram, chosen, (values, "AP"), curve_of, cmap)
+        axes.set_xlabel("recall (dot: best IoU)")
+        axes.set_ylabel("precision")
+    return axes
+
+
+def roc_curve(
+    source: Any,
+    class_names: str | Sequence[str] | None = None,
+    *,
+    limit: int = 6,
+    cmap: Any = "viridis",
+    title: str | None = None,
+    figsize: Size = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw true against false positive rate, with the area under the curve of each class.
+
+    Parameters
+    ----------
+    source : ScoreHistogram, Report or Run
+        Source of the scores; runs and reports need the measure ``scores``.
+    class_names : str or sequence of str, optional
+        Classes to draw; by default the ``limit`` with the smallest area.
+    limit : int
+        Largest number of classes to draw.
+    cmap : str or Colormap
+        Colour map from which the colours of the classes are taken.
+    title, figsize, ax : optional
+        Title, size of a new figure in inches, and axes to draw into.
+
+    Returns
+    -------
+    Axes
+        One line per class; a dot marks the threshold with the best IoU, and the
+        dashed diagonal is chance.
+
+    Raises
+    ------
+    ValueError
+        If scores were not counted, a class is unknown, or no class has a curve.
+    """
+    histogram = histogram_of(source)
+    best = histogram.best_threshold().thresholds
+
+    def curve_of(c: int) -> tuple[Curve, int]:
+        curve = histogram.roc_curve(c)  # thresholds descend
+        return curve, len(curve.x) - 1 - int(np.searchsorted(curve.thresholds[::-1], best[c]))
+
+    values = histogram.roc_auc()
+    chosen = _chosen(histogram, class_names, values, limit)
+    with drawing(ax, title, figsize, 2.6) as axes:
+        axes.plot([0, 1], [0, 1], color=MUTED, linestyle=(0, (4, 2)), linewidth=0.8)
+        _curves(axes, histogram, chosen, (values, "AUROC"), curve_of, cmap)
+        axes.set_xlabel("false positive rate (dot: best IoU)")
+        axes.set_ylabel("true positive rate")
+    return axes
+
+
+def _chosen(
+    histogram: ScoreHistogram,
+    class_names: str | Sequence[str] | None,
+    values: Any,
+    limit: int,
+) -> list[int]:
+    """Classes to draw: the given ones, or the lowest."""
+    check_integer("limit", limit, 1)
+    if class_names is None:
+        order = np.argsort(values, kind="stable")
+        return [int(c) for c in order if not np.isnan(values[c])][:limit] or _none(histogram)
+    given = [class_names] if isinstance(class_names, str) else class_names
+    given = read_several("class_names", given, "a sequence of class names")
+    indices = [_index(histogram, name) for name in given]
+    return [c for c in indices if not np.isnan(values[c])][:limit] or _none(histogram)
+
+
+def _none(histogram: ScoreHistogram) -> list[int]:
+    reasons = "; ".join(f"{name}: {why}" for name, why in histogram.undefined.items())
+    msg = f"no class has a curve ({reasons}), so nothing can be drawn"
+    raise ValueError(msg)
+
+
+def _index(histogram: ScoreHistogram, name: str) -> int:
+    names = histogram.class_names
+    if name not in names:
+        msg = f"unknown class {name!r}; choose from {', '.join(names[:12])}"
+        raise ValueError(msg)
+    return names.index(name)
+
+
+def _curves(
+    axes: Axes,
+    histogram: ScoreHistogram,
+    chosen: list[int],
+    area: tuple[Any, str],
+    curve_of: Callable[[int], tuple[Curve, int]],
+    cmap: Any,
+) -> None:
+    values, label = area
+    colors = require("matplotlib").colormaps.get_cmap(cmap)(np.linspace(0.1, 0.8, len(chosen)))
+    for k, (c, color) in enumerate(zip(chosen, colors, strict=True)):
+        curve, best = curve_of(c)
+        shown = np.unique(np.append(_thinned(len(curve.x)), best))
+        name = short_name(histogram.class_names[c], 20)
+        axes.plot(
+            curve.x[shown],
+            curve.y[shown],
+            color=color,
+            linestyle=_DASHES[k % len(_DASHES)],
+            label=f"{name} ({label} {values[c]:.3f})",
+        )
+        dot: Any = {"color": color, "markersize": 4.5, "markeredgecolor": "white"}
+        axes.plot([curve.x[best]], [curve.y[best]], "o", clip_on=False, zorder=3, **dot)
+    _unit_square(axes)
+    legend_above(axes, 2, handlelength=1.8, columnspacing=1.0)
+    for text in axes.get_legend().get_texts():  # type: ignore[union-attr]
+        text.set_parse_math(False)
+
+
+def _thinned(number: int) -> Any:
+    """Indices of at most _POINTS points, with the first and last."""
+    return np.unique(np.linspace(0, number - 1, min(number, _POINTS)).round().astype(int))
+
+
+def _unit_square(axes: Axes) -> None:
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1.02)
+    in_percent(axes.xaxis)
+    in_percent(axes.yaxis)
+    axes.grid(visible=True)
+
+
+def reliability(
+    source: Any,
+    class_name: str | None = None,
+    *,
+    bins: int = 15,
+    color: Any = IOU,
+    title: str | None = None,
+    figsize: Size = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw accuracy against confidence: the reliability diagram.
+
+    Parameters
+    ----------
+    source : ScoreHistogram, Report or Run
+        Source of the scores; runs and reports need the measure ``scores``.
+    class_name : str, optional
+        A class against the rest; by default the highest score of each pixel.
+    bins : int
+        Number of equal bins of the diagram.
+    color : color, optional
+        Colour of the line.
+    title, figsize, ax : optional
+        Title, size of a new figure in inches, and axes to draw into.
+
+    Returns
+    -------
+    Axes
+        A calibrated model is on the dashed diagonal, an overconfident one below it.
+        Grey bars are the share of pixels in each bin.
+
+    Raises
+    ------
+    ValueError
+        If scores were not counted, the class is unknown, or there are no pixels.
+    """
+    histogram = histogram_of(source)
+    c = None if class_name is None else _index(histogram, class_name)
+    found = histogram.calibration(bins, c)
+    filled = found.pixels > 0
+    if not filled.any():
+        msg = "no pixel has a highest score, so nothing can be drawn; pass class_name"
+        raise ValueError(msg)
+    share = found.pixels / found.pixels.sum()
+    named = "" if class_name is None else f"{short_name(class_name, 20)}, "
+    with drawing(ax, title, figsize, 2.6) as axes:
+        edges: Any = {"align": "edge", "color": "#d8d5cc", "edgecolor": "white", "linewidth": 0.6}
+        axes.bar(found.edges[:-1], share, 1 / bins, label="share of pixels", **edges)
+        axes.plot([0, 1], [0, 1], color=MUTED, linestyle=(0, (4, 2)), linewidth=0.8)
+        axes.plot(
+            found.confidence[filled],
+            found.accuracy[filled],
+            "o-",
+            color=color,
+            markersize=3.5,
+            label="accuracy",
+            clip_on=False,
+        )
+        _unit_square(axes)
+        axes.set_xlabel(f"confidence ({named}ECE {found.ece:.3f})", parse_math=False)
+        axes.set_ylabel("accuracy" if c is None else "share of the class")
+        legend_above(axes, 2, handlelength=1.8, columnspacing=1.0)
+    return axes
+
+
+def thresholds(
+    source: Any,
+    class_name: str | None = None,
+    *,
+    by: str = "iou",
+    color: Any = IOU,
+    title: str | None = None,
+    figsize: Size = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw IoU, Dice, precision and recall of a class against the threshold.
+
+    Parameters
+    ----------
+    source : ScoreHistogram, Report or Run
+        Source of the scores; runs and reports need the measure ``scores``.
+    class_name : str, optional
+        By default the rarest class in the truth.
+    by : {"iou", "dice"}
+        Score whose best threshold is marked.
+    color : color, optional
+        Colour of the IoU line.
+    title, figsize, ax : optional
+        Title, size of a new figure in inches, and axes to draw into.
+
+    Returns
+    -------
+    Axes
+        A vertical line marks the best threshold, and a dot the score there.
+
+    Raises
+    ------
+    ValueError
+        If scores were not counted, or the class is unknown or not in the truth.
+    """
+    histogram = histogram_of(source)
+    own = histogram.counts[..., 1].sum(-1)
+    if class_name is None and own.any():
+        class_name = histogram.class_names[int(np.where(own > 0, own, own.max() + 1).argmin())]
+    c = _none(histogram)[0] if class_name is None else _index(histogram, class_name)
+    if not own[c]:
+        msg = f"class {class_name!r} is not in the truth, so nothing can be drawn"
+        raise ValueError(msg)
+    table, best = histogram.at_thresholds(), histogram.best_threshold(by)
+    lines: dict[str, tuple[Any, dict[str, Any]]] = {
+        "IoU": (table.iou, {"color": color, "linewidth": 1.8}),
+        "Dice": (table.dice, {"color": OTHER, "linestyle": _DASHES[1]}),
+        "precision": (table.precision, {"color": MUTED, "linestyle": _DASHES[0]}),
+        "recall": (table.recall, {"color": MUTED, "linestyle": _DASHES[2]}),
+    }
+    threshold, score = best.thresholds[c], best.scores[c]
+    shown = _thinned(len(table.thresholds))
+    with drawing(ax, title, figsize, 2.4) as axes:
+        for label, (values, look) in lines.items():
+            axes.plot(table.thresholds[shown], values[c, shown], label=label, **look)
+        axes.axvline(threshold, color="black", linestyle=(0, (3, 2)), linewidth=0.8)
+        dot: Any = {"color": "black", "markersize": 4.5, "markeredgecolor": "white"}
+        axes.plot([threshold], [score], "o", zorder=3, **dot)
+        _unit_square(axes)
+        named = short_name(str(class_name), 20)
+        axes.set_xlabel(f"threshold of {named} (dashed: best, {threshold:.3f})", parse_math=False)
+        axes.xaxis.set_major_formatter(require("matplotlib.ticker").ScalarFormatter())
+        axes.set_ylabel("score")
+        legend_above(axes, 4, handlelength=1.8, columnspacing=1.0)
+    return axes
+
+
+#: Plots of score histograms.
+KINDS: dict[str, Callable[..., Axes]] = {
+    "pr_curve": pr_curve,
+    "roc_curve": roc_curve,
+    "reliability": reliability,
+    "thresholds": thresholds,
+}
