@@ -16,15 +16,20 @@ except ImportError as error:
 from segiou._support.arguments import check_choice
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import not_compiled, to_host
+from segiou.histograms.score_bins import Activation
+from segiou.histograms.score_counts import ScoreHistogram
+from segiou.histograms.score_plan import ScoreOptions
 from segiou.hooks.distributed import TorchCounter
 from segiou.instances.panoptic import PanopticCounts
+from segiou.labels.class_options import ClassOptions
+from segiou.measures.measure import Masks, Plan
 from segiou.metrics.protocols import Protocol
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PanopticScores", "SegmentationScores"]
+__all__ = ["HistogramScores", "PanopticScores", "SegmentationScores"]
 
 _WRAPPED = (
     "ClasswiseWrapper cannot wrap a metric with several scores; wrap a metric with a single "
@@ -287,3 +292,94 @@ class PanopticScores(_Scores):
         # A process without a batch contributes an empty tensor of the same shape and type.
         self.overlaps = self.overlaps or [self.detections.new_zeros((0, 4))]
         super()._sync_dist(*rest, **keywords)
+
+
+class HistogramScores(_Scores):
+    """Average precision, AUROC and calibration errors of everything since the last reset.
+
+    The state consists of the integers of a :class:`segiou.ScoreHistogram`, summed over
+    processes. Scores on a device are copied to the host.
+
+    Parameters
+    ----------
+    labels, ignore, exclude, bins
+        As in :class:`segiou.ScoreHistogram`.
+    scores : str or sequence of str
+        ``"average_precision"``, ``"roc_auc"``, ``"best_iou"``, ``"fpr95"``, ``"ece"``,
+        ``"mce"``, ``"ace"`` or ``"brier"``: the overall value of
+        :class:`segiou.histograms.ScoreOptions`. With one name, the result is a number;
+        with a sequence, a dict.
+    axis, activation
+        As in :meth:`segiou.ScoreHistogram.update`.
+    metric_options : dict, optional
+        Options of :class:`torchmetrics.Metric`.
+    """
+
+    cells: torch.Tensor
+    pairs: torch.Tensor
+    options: torch.Tensor
+
+    def __init__(
+        self,
+        labels: Any,
+        *,
+        scores: Scores = "average_precision",
+        axis: int | None = 1,
+        activation: Activation | None = None,
+        bins: int | str = 4096,
+        ignore: Any = (),
+        exclude: Any = (),
+        metric_options: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(scores, metric_options)
+        self.classes: ClassOptions = ClassOptions.of(labels, ignore=ignore, exclude=exclude)
+        self.classes.warn_of_ignored_classes(stacklevel=3)
+        self.measure: ScoreOptions = ScoreOptions(activation or "", bins=bins)
+        self.axis: int | None = axis
+        self.names: tuple[str, ...] = (scores,) if isinstance(scores, str) else tuple(scores)
+        for name in self.names:
+            check_choice("scores", name, tuple(self._plan().scores))
+        self.empty: ScoreHistogram = ScoreHistogram.from_options(self.classes, bins)
+        self._digest = digest([self.classes.to_dict(), self.measure.to_dict(), axis])
+        cells = torch.zeros((self.classes.num_classes + 2, self.empty.bins.number, 2)).long()
+        self.add_state("cells", cells, dist_reduce_fx="sum")
+        self.add_state("pairs", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
+        # Different options keep metrics out of the same compute group.
+        self.add_state("options", torch.tensor(self._digest), dist_reduce_fx="max")
+
+    def _plan(self) -> Plan:
+        # A plan is not pickled with its scores.
+        return self.measure.plan(self.classes, Masks())
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """Whether a single score is better if higher; None for several scores."""
+        single = isinstance(self.scores, str)
+        return self._plan().scores[self.names[0]].better == "higher" if single else None
+
+    @not_compiled
+    def update(self, preds: Any, target: Any) -> None:
+        """Count the scores of a batch; target last."""
+        activation: Any = self.measure.activation or None
+        cells = self.empty.count(target, preds, self.axis, activation)
+        self.cells = self.cells + torch.from_numpy(cells).to(self.cells.device)
+        self.pairs = self.pairs + 1
+
+    @not_compiled
+    def histogram(self) -> ScoreHistogram:
+        """All counts so far, as a :class:`segiou.ScoreHistogram`."""
+        if self.options.tolist() != self._digest:
+            msg = (
+                "the counts come from a metric with different classes or options (ignore, "
+                "exclude, bins, axis, activation); build both metrics with the same arguments"
+            )
+            raise ValueError(msg)
+        found = self.empty.empty()
+        found._add(self.cells.cpu().numpy(), int(self.pairs))
+        return found
+
+    @not_compiled
+    def compute(self) -> "torch.Tensor | dict[str, torch.Tensor]":
+        """Compute the scores: a scalar or a dict of scalars."""
+        cells, scores = self.histogram()._cells.ravel(), self._plan().scores
+        return self._given({name: float(scores[name].evaluate(cells)[0]) for name in self.names})
