@@ -15,6 +15,7 @@ from segiou._support.text import Json, plain
 from segiou.counting.scores import scores_to_labels
 from segiou.histograms import threshold_curves as curves
 from segiou.histograms.calibration_errors import diagram, errors, top_calibration
+from segiou.histograms.page_curves import page_curves
 from segiou.histograms.score_bins import FLOAT16, SCORE_UNIT, ScoreBins, as_floats, as_scores
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.histograms.score_files import ClassFiles, class_axis, read_scores
@@ -24,7 +25,7 @@ from segiou.masks.sources import Source
 from segiou.measures.measure import Counted, MaskPair, Masks, Measure, Plan, ScoredPrediction
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
-from segiou.measures.score_table import Column, ScoreTable
+from segiou.measures.score_table import Column, RowCurves, ScoreTable
 from segiou.metrics.ratio import Floats, ratio
 
 #: Options of the command line beside --scores, and their names here.
@@ -143,6 +144,12 @@ class HistogramTable(ScoreTable):
     """The table of scores, with the histograms that it was derived from."""
 
     histogram: ScoreHistogram = field(kw_only=True, repr=False, compare=False)
+    diagram_rows: int = 15
+
+    def curves(self) -> tuple[RowCurves, ...]:
+        """Precision, recall and IoU by threshold, and the reliability diagram of each class."""
+        found = page_curves(self.histogram, self.diagram_rows)
+        return tuple(one for one in found if one.row in self.rows)
 
 
 @dataclass(frozen=True)
@@ -342,6 +349,7 @@ class ScorePlan(Plan):
             note=self._note(best),
             empty=usual.empty,
             histogram=self.histogram(found.total, found.images),
+            diagram_rows=self.measure.rows,
         )
         calibration = top_calibration(cells, self.bins, self.measure.rows)
         data: Any = table.to_dict()["scores"]

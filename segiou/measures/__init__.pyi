@@ -10,5 +10,10 @@ from segiou.measures.measure import (
 from segiou.measures.parts import Field as Field, Layout as Layout, Parts as Parts
 from segiou.measures.registry import measure_keys as measure_keys, measure_of as measure_of
 from segiou.measures.score import Score as Score
-from segiou.measures.score_table import Column as Column, ScoreTable as ScoreTable
+from segiou.measures.score_table import (
+    Chart as Chart,
+    Column as Column,
+    RowCurves as RowCurves,
+    ScoreTable as ScoreTable,
+)
 from segiou.scoring.evaluator import Evaluator as Evaluator

@@ -105,6 +105,54 @@ class Column(NamedTuple):
             yield from ((f"{self.name}_low", ends[0]), (f"{self.name}_high", ends[1]))
 
 
+class Chart(NamedTuple):
+    """A line on a page; coordinates are in [0, 1].
+
+    Attributes
+    ----------
+    title : str
+        What it shows.
+    x, y : str
+        Labels of the axes. Without points, names of the series that are drawn.
+    points : tuple of (float, float)
+        The line.
+    diagonal : bool
+        Whether the diagonal is drawn.
+    """
+
+    title: str
+    x: str
+    y: str
+    points: tuple[tuple[float, float], ...] = ()
+    diagonal: bool = False
+
+
+class RowCurves(NamedTuple):
+    """Numbers of a row at each step of a slider on a page, and lines through them.
+
+    Attributes
+    ----------
+    row : str
+        The class or structure.
+    series : mapping of str to tuple
+        Series of one length in [0, 1]; the first is that of the slider. None where
+        undefined.
+    best : int
+        Index of the step that is marked.
+    charts : tuple of Chart
+        The lines.
+    """
+
+    row: str
+    series: Mapping[str, tuple[float | None, ...]]
+    best: int
+    charts: tuple[Chart, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for the page."""
+        return {**self._asdict(), "charts": [chart._asdict() for chart in self.charts]}
+
+
 @dataclass(frozen=True)
 class ScoreTable:
     """The scores of a measure in a report.
@@ -186,6 +234,10 @@ class ScoreTable:
         if column is None or at >= len(self.rows) + len(column.means):
             return None
         return float(column.at(at))
+
+    def curves(self) -> tuple[RowCurves, ...]:
+        """Curves of rows for the page; none by default."""
+        return ()
 
     def to_dict(self) -> dict[str, Json]:
         """Entries of the JSON report."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.files import printable
 from segiou.measures.measure import Counted
-from segiou.measures.score_table import Column, ScoreTable
+from segiou.measures.score_table import Column, RowCurves, ScoreTable
 from segiou.report.case_means import tables_of_volumes
 from segiou.report.wording import cell, range_text
 
@@ -67,6 +67,7 @@ class MeasuredTable(NamedTuple):
     rows: list[tuple[str, ...]]
     summary: list[tuple[str, ...]]
     note: str
+    curves: tuple[RowCurves, ...] = ()
 
     @property
     def filled(self) -> list[tuple[str, ...]]:

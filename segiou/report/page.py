@@ -109,7 +109,10 @@ STYLES = (
 SCRIPTS = (
     "script/base.js",
     "explorer_files/script/theme.js",
-    *(f"script/{name}.js" for name in ("address", "table", "matrix", "pictures", "objects")),
+    *(
+        f"script/{name}.js"
+        for name in ("address", "table", "curves", "matrix", "pictures", "objects")
+    ),
     *(f"script/{name}.js" for name in ("viewer", "panels", "images", "main")),
 )
 

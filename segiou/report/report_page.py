@@ -149,7 +149,10 @@ def render_report(
         "sentences": [in_unit(text, report.unit) for text in sentences],
         **_dumbbells(report),
         **_confusions(report),
-        "measured": measured_tables(report),
+        "measured": [
+            shown._replace(curves=table.curves())
+            for shown, table in zip(measured_tables(report), report.tables, strict=True)
+        ],
         **distance_boxes(report),
         "cases": _cases(report, run),
         "spread": distribution(report),
@@ -216,6 +219,11 @@ def render_page(
         "names": list(names),
         "unit": reports[0].unit,
         "confusion": context.get("matrix"),
+        "curves": {
+            part.name: [one.to_dict() for one in part.curves]
+            for part in context.get("measured", ())
+            if part.curves
+        },
         "images": None if table is None else table.payload(colors, chosen),
     }
     return assemble(template, context, data)

@@ -50,6 +50,7 @@ function buildPrinting() {
 buildTheme();
 all("table.sortable").forEach(buildTable);
 all(".table-tools[data-table]").forEach(buildFilter);
+for (const holder of all(".curves")) new Curves(holder);
 if (data.confusion) matrix.build();
 if (data.images) images.build();
 buildTerms();
