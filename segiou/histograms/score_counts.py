@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_integer
+from segiou._support.arguments import check_choice, check_flag, check_integer, check_number
 from segiou._support.optional import Drawable
 from segiou._support.text import Json, plural
 from segiou.accumulators.base import Accumulator
@@ -24,6 +24,7 @@ from segiou.counting.counts import counts_array
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.histograms import threshold_curves as curves
 from segiou.histograms.calibration_errors import Calibration, class_calibration, top_calibration
+from segiou.histograms.region_overlaps import aupro, count_overlaps
 from segiou.histograms.score_bins import (
     Activation,
     ScoreBins,
@@ -52,6 +53,9 @@ class ScoreHistogram(Accumulator, Drawable):
         Number of equal bins in [0, 1], or one bin per half-precision number.
         Half-precision scores are separated by ``"float16"``, 8-bit integers by 256 and
         ``"float16"``, and 16-bit integers by 65536.
+    regions : bool
+        Whether to count the true regions as well, for :meth:`aupro`: the components of
+        each class with 8 neighbours in the last two axes of the truth.
 
     Attributes
     ----------
@@ -85,13 +89,16 @@ class ScoreHistogram(Accumulator, Drawable):
         bins: int | str = 4096,
         ignore: int | str | Iterable[int | str] = (),
         exclude: int | str | Iterable[int | str] = (),
+        regions: bool = False,
     ) -> None:
         options = ClassOptions.of(labels, ignore=ignore, exclude=exclude)
         options.warn_of_ignored_classes(stacklevel=3)
-        self._start(options, bins)
+        self._start(options, bins, regions)
 
-    def _start(self, classes: ClassOptions, bins: int | str = 4096) -> None:
+    def _start(self, classes: ClassOptions, bins: int | str = 4096, regions: bool = False) -> None:
         self.bins: ScoreBins = ScoreBins(bins)
+        check_flag("regions", regions)
+        self.regions: bool = regions
         super()._start(classes)
 
     @cached_property
@@ -99,12 +106,20 @@ class ScoreHistogram(Accumulator, Drawable):
         return Encoding.of_classes(self._classes)
 
     def _empty(self) -> Ints:
-        """Rows: classes, highest score, and (sum of highest scores, pixels ignored)."""
-        return np.zeros((self.num_classes + 2, self.bins.number, 2), np.int64)
+        """Rows: classes, highest score, and (sum of highest scores, pixels ignored).
+
+        With regions, another row of each class: (parts of regions, number of regions).
+        """
+        rows = self.num_classes * (2 if self.regions else 1) + 2
+        return np.zeros((rows, self.bins.number, 2), np.int64)
 
     def _named(self, cells: Ints) -> dict[str, Ints]:
-        top = {"top_counts": cells[-2], "top_sums": cells[-1, :, 0]}
-        return {"counts": cells[:-2], **top, "ignored": cells[-1, 0, 1]}
+        c = self.num_classes
+        found = {"counts": cells[:c], "top_counts": cells[c], "top_sums": cells[c + 1, :, 0]}
+        if self.regions:
+            found["overlaps"] = cells[c + 2 :, :, 0]
+            found["numbers"] = cells[c + 2 :, 0, 1]
+        return {**found, "ignored": cells[c + 1, 0, 1]}
 
     def _read(self, named: Mapping[str, Any]) -> Ints:
         cells = self._empty()
@@ -115,21 +130,23 @@ class ScoreHistogram(Accumulator, Drawable):
                 raise ValueError(msg)
             if part.ndim:
                 part[...] = given
-        cells[-1, 0, 1] = named["ignored"]
+        cells[self.num_classes + 1, 0, 1] = named["ignored"]
         return cells
 
     def _difference(self, other: Self) -> str:
         mine, theirs = self.bins.kind, other.bins.kind
         bins = f"bins is {mine!r} here and {theirs!r} there" if mine != theirs else ""
-        return "; ".join(part for part in (super()._difference(other), bins) if part)
+        regions = "" if self.regions == other.regions else "only one of them has regions=True"
+        return "; ".join(part for part in (super()._difference(other), bins, regions) if part)
 
     def state_dict(self) -> dict[str, Json]:
         """The counts and options as plain lists, strings and integers."""
-        return {**super().state_dict(), "bins": self.bins.kind}
+        return {**super().state_dict(), "bins": self.bins.kind, "regions": self.regions}
 
     @classmethod
     def _of_state(cls, state: Mapping[str, Any]) -> Self:
-        return cls.from_options(ClassOptions.from_dict(state["options"]), state.get("bins", 4096))
+        classes = ClassOptions.from_dict(state["options"])
+        return cls.from_options(classes, state.get("bins", 4096), state.get("regions", False))
 
     @not_compiled
     def update(
@@ -195,7 +212,8 @@ class ScoreHistogram(Accumulator, Drawable):
         Returns
         -------
         ndarray of int64, shape (C + 2, B, 2)
-            ``counts``, then ``top_counts``, then ``top_sums`` and ``ignored``.
+            ``counts``, then ``top_counts``, then ``top_sums`` and ``ignored``; with
+            ``regions=True``, another C rows.
         """
         if activation is not None:
             check_choice("activation", activation, ("softmax", "sigmoid"))
@@ -217,7 +235,17 @@ class ScoreHistogram(Accumulator, Drawable):
         if truth.shape == scores.shape:
             return self._count_channels(np.moveaxis(truth, axis, 0), planes, activation, mask)
         check_same_shape(truth, scores, ("truth", "scores"), argmax=axis)
-        return count_scores(self._codes(truth, mask), planes, self.bins, activation)
+        return self._counted(self._codes(truth, mask), planes, activation)
+
+    def _counted(
+        self, codes: NDArray[np.uint16], planes: NDArray[Any], activation: Activation | None
+    ) -> Ints:
+        cells, c = self._empty(), self.num_classes
+        cells[: c + 2] = count_scores(codes, planes, self.bins, activation)
+        if self.regions:
+            found = count_overlaps(codes, planes, self.bins, activation)
+            cells[c + 2 :, :, 0], cells[c + 2 :, 0, 1] = found
+        return cells
 
     def _codes(self, truth: NDArray[Any], mask: Any) -> NDArray[np.uint16]:
         """The class of each pixel, or C where it is ignored; raises if it is undeclared."""
@@ -241,7 +269,7 @@ class ScoreHistogram(Accumulator, Drawable):
             raise ValueError(msg)
         check_same_shape(truth, scores, ("truth", "scores"))
         planes = two_planes(scores, activation)
-        return count_scores(self._codes(truth, mask), planes, self.bins, activation)
+        return self._counted(self._codes(truth, mask), planes, activation)
 
     def _count_channels(
         self, truth: NDArray[Any], planes: NDArray[Any], activation: Activation | None, mask: Any
@@ -257,7 +285,11 @@ class ScoreHistogram(Accumulator, Drawable):
             if valid is not None:
                 codes[~valid] = 2
             cells[c] = count_scores(codes, plane[None], self.bins, activation, valid_codes=2)[0]
-        cells[-1, 0, 1] = 0 if valid is None else int((~valid).sum())
+            if self.regions:
+                (overlaps,), (number,) = count_overlaps(codes, plane[None], self.bins, activation)
+                row = self.num_classes + 2 + c
+                cells[row, :, 0], cells[row, 0, 1] = overlaps, number
+        cells[self.num_classes + 1, 0, 1] = 0 if valid is None else int((~valid).sum())
         return cells
 
     @classmethod
@@ -288,22 +320,22 @@ class ScoreHistogram(Accumulator, Drawable):
     @property
     def counts(self) -> Ints:
         """Pixels of each class by score bin and truth, (C, B, 2); a copy."""
-        return self._cells[:-2]
+        return self._cells[: self.num_classes]
 
     @property
     def top_counts(self) -> Ints:
         """Pixels by bin of the highest score and whether its class is right, (B, 2); a copy."""
-        return np.asarray(self._cells[-2])
+        return np.asarray(self._cells[self.num_classes])
 
     @property
     def top_sums(self) -> Ints:
         """Sum of the highest scores of each bin in units of 2^-24, (B,); a copy."""
-        return self._cells[-1, :, 0]
+        return self._cells[self.num_classes + 1, :, 0]
 
     @property
     def ignored(self) -> int:
         """Pixels dropped."""
-        return int(self._cells[-1, 0, 1])
+        return int(self._cells[self.num_classes + 1, 0, 1])
 
     @property
     def undefined(self) -> dict[str, str]:
@@ -337,6 +369,36 @@ class ScoreHistogram(Accumulator, Drawable):
         ndarray of float64, shape (C,)
         """
         return curves.fpr_at_tpr(self.counts, tpr)
+
+    def aupro(self, limit: float = 0.3) -> Floats:
+        """Area under the per-region overlap curve per class, (C,).
+
+        The curve is the mean share of each true region that passes a threshold, over the
+        false positive rate. All regions count the same, whatever their size.
+
+        Parameters
+        ----------
+        limit : float
+            Highest false positive rate. The area up to it is divided by it.
+
+        Returns
+        -------
+        ndarray of float64, shape (C,)
+            NaN for classes without a region, or without other pixels.
+
+        Raises
+        ------
+        ValueError
+            If regions were not counted.
+        """
+        if not self.regions:
+            msg = "regions were not counted; create the histogram with regions=True"
+            raise ValueError(msg)
+        if not check_number("limit", limit, 0, 1):
+            msg = "limit must be greater than 0"
+            raise ValueError(msg)
+        named = self._named(self._cells)
+        return aupro(named["overlaps"], named["numbers"], named["counts"], limit)
 
     def brier(self) -> Floats:
         """Brier score per class, the mean squared difference from the truth, (C,)."""
@@ -408,7 +470,7 @@ class ScoreHistogram(Accumulator, Drawable):
         check_integer("bins", bins, 1)
         cells = self._cells
         if c is None:
-            return top_calibration(cells, self.bins, bins)
+            return top_calibration(cells[: self.num_classes + 2], self.bins, bins)
         return class_calibration(cells[self._index(c)], self.bins, bins)
 
     def classwise_ece(self, bins: int = 15) -> Floats:

@@ -70,6 +70,11 @@ KINDS = {
         )
         for bins in (7, 1000)
     },
+    "scores with regions": Kind(
+        lambda: ScoreHistogram(3, bins=7, ignore=255, regions=True),
+        lambda found, rng: found.update(labels(rng, 0, 1, 2, 255), rng.random((3, 6, 8)), 0),
+        lambda: ScoreHistogram(3, bins=7, ignore=255),
+    ),
     "evaluator": Kind(
         lambda: Evaluator(3, measures=["surfaces"]),
         lambda found, rng: found.update(labels(rng, 0, 1, 2)[None], labels(rng, 0, 1, 2)[None]),

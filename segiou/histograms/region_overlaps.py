@@ -1,0 +1,85 @@
+"""Overlap of every true region with the pixels that pass a threshold, and the area below it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.histograms.score_bins import Activation, ScoreBins, activated, as_floats
+from segiou.histograms.threshold_curves import passing
+from segiou.instances.objects import label_components
+from segiou.metrics.ratio import Floats, ratio
+
+Ints = NDArray[np.int64]
+
+#: Parts of a region are integers that sum to this, so that overlaps add up exactly.
+WHOLE: int = 1 << 32
+
+
+def count_overlaps(
+    codes: NDArray[np.uint16],
+    planes: NDArray[Any],
+    bins: ScoreBins,
+    activation: Activation | None,
+) -> tuple[Ints, Ints]:
+    """Parts of the regions of each class by score bin (C, B), and numbers of regions (C,).
+
+    The last two axes are an image; codes of C and more belong to no region.
+    """
+    if codes.ndim < 2:
+        msg = f"regions=True needs images with two axes, got shape {codes.shape}"
+        raise ValueError(msg)
+    classes = len(planes)
+    overlaps = np.zeros((classes, bins.number), np.int64)
+    numbers = np.zeros(classes, np.int64)
+    for place in np.ndindex(codes.shape[:-2]):
+        image, scores = codes[place], planes[(slice(None), *place)]
+        ids = label_components(image, range(classes))
+        inside = ids > 0
+        code, region = image[inside].astype(np.intp), ids[inside] - 1
+        values = activated(as_floats(scores[:, inside]), activation)
+        index = bins.index_of(values[code, np.arange(len(code))])
+        _add_regions(overlaps, numbers, code, region, index)
+    return overlaps, numbers
+
+
+def _add_regions(
+    overlaps: Ints, numbers: Ints, code: Ints, region: Ints, index: NDArray[np.intp]
+) -> None:
+    """Add the regions of an image from the class, region and bin of their pixels."""
+    if not len(code):
+        return
+    width = overlaps.shape[1]
+    areas = np.bincount(region)
+    class_of = np.zeros(len(areas), np.intp)
+    class_of[region] = code
+    numbers += np.bincount(class_of, minlength=len(numbers))
+    keys, pixels = np.unique(region * width + index, return_counts=True)
+    owner, at = np.divmod(keys, width)
+    # Rounded cumulative sums, not rounded parts: no threshold is off by more than one unit.
+    before = np.concatenate([[0], areas.cumsum()[:-1]])[owner]
+    upto = pixels.cumsum() - before
+    parts = upto * WHOLE // areas[owner] - (upto - pixels) * WHOLE // areas[owner]
+    np.add.at(overlaps, (class_of[owner], at), parts)
+
+
+def aupro(overlaps: Ints, numbers: Ints, counts: NDArray[Any], limit: float) -> Floats:
+    """Area below the mean overlap over the false positive rate up to a limit, over the limit."""
+    fp, _, _, negative = passing(counts)
+    rates = np.asarray(ratio(fp, negative))[:, ::-1]
+    means = np.asarray(ratio(overlaps[:, ::-1].cumsum(-1), numbers[:, None] * float(WHOLE)))
+    return np.array([_area(*both, limit) for both in zip(rates, means, strict=True)])
+
+
+def _area(rates: Floats, means: Floats, limit: float) -> float:
+    if np.isnan(rates).any() or np.isnan(means).any():
+        return float(np.nan)
+    x, y = np.append(0.0, rates), np.append(0.0, means)
+    after = int(np.searchsorted(x, limit, side="right"))
+    if after < len(x):
+        share = (limit - x[after - 1]) / (x[after] - x[after - 1])
+        end = y[after - 1] + share * (y[after] - y[after - 1])
+        x, y = np.append(x[:after], limit), np.append(y[:after], end)
+    return float((np.diff(x) * (y[1:] + y[:-1])).sum() / 2 / limit)
