@@ -148,9 +148,10 @@ class RowCurves(NamedTuple):
     best: int
     charts: tuple[Chart, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values for the page."""
-        return {**self._asdict(), "charts": [chart._asdict() for chart in self.charts]}
+        charts: list[Json] = [chart._asdict() for chart in self.charts]
+        return {**self._asdict(), "charts": charts}
 
 
 @dataclass(frozen=True)
