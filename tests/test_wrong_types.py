@@ -348,6 +348,7 @@ for call in (segiou.ConfusionMatrix, lambda n: run.total(), lambda n: run.report
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit holds on Linux")
+@pytest.mark.gate
 def test_too_many_classes_for_the_memory():
     done = subprocess.run(
         [sys.executable, "-c", LITTLE_MEMORY], capture_output=True, text=True, check=True

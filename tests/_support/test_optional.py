@@ -82,6 +82,7 @@ ONE = [pytest.param((name,), marks=pytest.mark.gate, id=name) for name in PARTS]
 
 
 @pytest.mark.parametrize("missing", [pytest.param(tuple(PARTS), id="all"), *ONE])
+@pytest.mark.gate
 def test_the_same_comes_out_without(missing, printed_by_all, tmp_path):
     done = everything(tmp_path, *missing)
     found, _, compiled = done.stdout.partition("COMPILED\n")

@@ -63,6 +63,7 @@ def test_gains_are_those_of_recounting(protocol, seed):
 
 @pytest.mark.skipif(not CAMVID.is_dir(), reason="the CamVid frames are not here")
 @pytest.mark.parametrize("model", ["base", "small"])
+@pytest.mark.gate
 def test_gains_of_real_frames(model):
     def read(folder):
         return [np.asarray(Image.open(p)) for p in sorted((CAMVID / folder).iterdir())]

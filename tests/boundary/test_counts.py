@@ -136,6 +136,7 @@ def exact_percentile(elements, distances, spacing, percentile):
 
 @settings(max_examples=400)
 @given(st.data())
+@pytest.mark.gate
 def test_percentiles_are_exact_where_shares_tie(data):
     spacing = data.draw(st.sampled_from([(1.0, 1.0), (3.0, 4.0), (0.1, 0.3), (0.7, 0.7)]))
     rows = st.lists(st.tuples(*[st.integers(0, 3)] * 3).filter(any), min_size=1, max_size=8)

@@ -37,6 +37,7 @@ def scores(matrix: np.ndarray) -> tuple[float, float]:
     return hits.sum() / matrix.sum(), (hits / (matrix.sum(1) + square.sum(0) - hits)).mean()
 
 
+@pytest.mark.gate
 def test_better_pixel_accuracy_goes_with_clearly_worse_mean_iou(demo):
     accuracy_a, mean_a = scores(confusion(demo.truth, demo.model_a))
     accuracy_b, mean_b = scores(confusion(demo.truth, demo.model_b))
@@ -123,6 +124,7 @@ def test_label_file(demo):
     assert sorted(n for group in described["groups"].values() for n in group) == sorted(names)
 
 
+@pytest.mark.gate
 def test_same_seed_same_files_and_another_seed_other_masks(tmp_path, demo):
     for name in ("first", "second"):
         write_demo(tmp_path / name, scenes=1, seed=4)
@@ -144,6 +146,7 @@ def test_more_scenes_of_a_seed_begin_with_the_same_scene(tmp_path, demo):
     np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.gate
 def test_replaces_an_earlier_demo_and_leaves_other_files(tmp_path):
     write_demo(tmp_path, scenes=2)
     report = tmp_path / "report.html"

@@ -131,6 +131,7 @@ classes = [
         ["explore", "--no-open", "--output", "pa\x1b[2Jge.html"],
     ],
 )
+@pytest.mark.gate
 def test_names_of_classes_and_paths_cannot_move_the_cursor(capsys, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     Path("evil.toml").write_text(EVIL)

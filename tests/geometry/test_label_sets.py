@@ -110,6 +110,7 @@ tables = st.tuples(st.integers(1, 8), st.integers(2, 4)).flatmap(
 
 @settings(max_examples=60, deadline=None)
 @given(tables)
+@pytest.mark.gate
 def test_against_scikit_learn(pair):
     truth, pred = pair
     scores = count_indicators(truth, pred)

@@ -43,6 +43,7 @@ def wanted(c, limit, truth=TRUTH, scores=SCORES):
 
 
 @pytest.mark.parametrize("limit", [0.05, 0.3, 1])
+@pytest.mark.gate
 def test_definition(limit):
     found = histogram().update(TRUTH, SCORES)
     for c in range(3):

@@ -125,6 +125,7 @@ def refused_or_read(read, *arguments):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.gate
 def test_json_with_another_value_somewhere(tmp_path, seed):
     draw, whole, path = random.Random(0), json.dumps(SEEDS[seed]), tmp_path / "a.json"
     (tmp_path / "a.png").write_bytes(png(np.zeros((8, 9))))
@@ -193,6 +194,7 @@ def test_rasters_of_gdal_with_damaged_bytes(tmp_path, monkeypatch, packed, block
 
 
 @pytest.mark.parametrize("options", [{"rowsperstrip": 20}, {"tile": (16, 16)}])
+@pytest.mark.gate
 def test_rasters_with_damaged_tags(tmp_path, monkeypatch, options):
     monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
     path = tmp_path / "a.tif"

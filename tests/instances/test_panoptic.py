@@ -261,6 +261,7 @@ def test_states_whose_matches_disagree_are_refused(counts, overlaps):
         PanopticCounts.from_state_dict({**state, "counts": counts, "overlaps": overlaps})
 
 
+@pytest.mark.gate
 def test_a_state_read_during_updates_is_one_snapshot():
     counts, layers = PanopticCounts(1), ([[0, 0]], [[1, 2]])
     with ThreadPoolExecutor(2) as pool:

@@ -195,6 +195,7 @@ def npy(array):
 
 
 @pytest.mark.parametrize("kind", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.gate
 def test_a_member_is_unpacked_no_further_than_it_declares(tmp_path, kind):
     bomb = npy(np.zeros((1 << 10, 1 << 15), np.uint8))
     forged = forged_zip(bomb, "a.npy", 100, kind=kind)

@@ -208,6 +208,7 @@ def test_choice_of_two_models_takes_where_they_differ_most():
     assert choose(table_of([0.5, 0.4, 0.9, 0.2], [0.6, 0.1, 0.9, float("nan")]), 2, (), 0) == [0, 1]
 
 
+@pytest.mark.gate
 def test_data_of_5000_images_and_150_classes_stay_below_10_mb():
     rng = np.random.default_rng(0)
     images = [
