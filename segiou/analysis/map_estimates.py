@@ -220,7 +220,7 @@ class _Estimator:
         self._shares = counts / np.maximum(self._n, 1)[:, None, None]
         fraction = 0.0 if unit_area is None else self._n * unit_area / np.maximum(sizes, 1e-300)
         self._weights = sizes**2 * np.maximum(0.0, 1 - fraction) / np.maximum(self._n, 1)
-        # Cells in which units of a stratum can be: its own column if it is a class of the map.
+        # Cells that can contain units of a stratum; a map class can contain only its column.
         self._possible = np.ones(counts.shape, dtype=bool)
         if by_map:
             self._possible &= np.eye(len(names), dtype=bool)[:, None, :]
@@ -454,7 +454,7 @@ def _checked(values: Iterable[Any], column: str) -> list[str]:
 
 
 def _name(value: Any) -> str:
-    """The name of a class; 1 and 1.0 are alike, missing values are empty."""
+    """Name of a class: 1 and 1.0 are equal; missing values are empty."""
     if value is None or value != value:
         return ""
     is_whole = isinstance(value, float | np.floating) and float(value).is_integer()
