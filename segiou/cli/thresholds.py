@@ -15,6 +15,7 @@ from segiou.measures.registry import (
     measure_of_score,
     score_names,
 )
+from segiou.report.formats import PER_CLASS, SCALARS
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
@@ -22,16 +23,6 @@ if TYPE_CHECKING:
     from segiou.measures.score import Better
     from segiou.report.report import Report
     from segiou.runs.run import Run
-
-_SCORES = (
-    "mean_iou",
-    "mean_dice",
-    "pixel_accuracy",
-    "mean_accuracy",
-    "frequency_weighted_iou",
-    "cohen_kappa",
-)
-_CLASS_SCORES = ("iou", "dice", "precision", "recall")
 
 
 class Threshold(NamedTuple):
@@ -73,9 +64,9 @@ def read_thresholds(
         score, colon, class_name = name.strip().partition(":")
         score = "mean_iou" if score == "miou" else score
         key = measure_of_score(score, plans)
-        if key is None and score not in (_CLASS_SCORES if colon else _SCORES):
+        if key is None and score not in (PER_CLASS if colon else SCALARS):
             others = [n for k in measure_keys() for n in score_names(k)]
-            known = (*_SCORES, *others, *(f"{score}:CLASS" for score in _CLASS_SCORES))
+            known = (*SCALARS, *others, *(f"{score}:CLASS" for score in PER_CLASS))
             hint = did_you_mean(name.strip(), known)
             msg = (
                 f"{option} {text!r}: expected NAME=VALUE, where NAME is one of "
@@ -183,15 +174,9 @@ def outcomes(
     run: Run, report: Report, thresholds: Sequence[Threshold], *, confident: bool, groups: Any
 ) -> list[Outcome]:
     """Compare the scores of a report with thresholds."""
-    rows = dict(zip(report.class_names, report.classes, strict=True))
     found = []
     for one in thresholds:
-        name = one.class_name
-        if (measured := report.measured_score(one.score, name or "")) is not None:
-            value = measured
-        else:
-            where: Any = report if name is None else rows[name]
-            value = float(getattr(where, one.score))
+        value = report.score(one.score, one.class_name or "")
         bounds = _bounds(run, report, one, groups)
         text = _compared(one, value)
         found.append(Outcome(one.name, value, one.limit, text, one.better, bounds, confident))

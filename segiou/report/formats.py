@@ -44,7 +44,14 @@ _DENSE = 2000
 #: Most classes of a comparison in Markdown.
 _CHANGES = 10
 #: Scores of the data set.
-SCALARS = ("mean_iou", "mean_dice", "mean_accuracy", "pixel_accuracy", "frequency_weighted_iou")
+SCALARS = (
+    "mean_iou",
+    "mean_dice",
+    "mean_accuracy",
+    "pixel_accuracy",
+    "frequency_weighted_iou",
+    "cohen_kappa",
+)
 #: Scores per class.
 PER_CLASS = ("iou", "dice", "precision", "recall")
 DEFAULT = ("mean_iou", "mean_accuracy", "pixel_accuracy", "frequency_weighted_iou", "iou")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +17,7 @@ from segiou._support import RenamedAttribute
 from segiou._support.arguments import check_integer, check_kind, check_path
 from segiou._support.files import write_whole
 from segiou._support.optional import Drawable
-from segiou._support.text import Json, percent, plural
+from segiou._support.text import Json, did_you_mean, percent, plural
 from segiou.analysis.baselines import majority_class, majority_counts
 from segiou.analysis.intervals import Intervals, confidence_intervals
 from segiou.analysis.steps import NextStep, next_steps
@@ -46,6 +47,10 @@ Format = Literal["table", "json", "csv", "markdown", "html"]
 FEWEST_IMAGES: Final = 3
 #: Intervals of more counts of an image and a class take over a second, so only if asked for.
 _MOST_COUNTS = 10_000_000
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +225,7 @@ class Report(Drawable):
     @property
     def boundary_iou(self) -> float:
         """Mean Boundary IoU at the first width; NaN where it was not measured."""
-        return self.score("boundary_iou")
+        return _or_nan(self._measured("boundary_iou"))
 
     def surface_values(self, measure: str = "") -> dict[str, tuple[Floats, int]]:
         """A measure of surfaces in every case, by structure.
@@ -305,26 +310,54 @@ class Report(Drawable):
         return self._data(name) or ()
 
     def score(self, name: str, row: str = "") -> float:
-        """A score of a measure, the mean or of a class; NaN where it was not measured.
+        """One score of the report, by its name in ``--fail-under``.
 
         Parameters
         ----------
         name : str
-            Name of the score.
+            Such as ``"mean_iou"``, ``"iou:car"``, ``"pq"`` or ``"hausdorff_95:liver"``.
         row : str
-            A class or structure; the mean by default.
-        """
-        found = self.measured_score(name, row)
-        return float("nan") if found is None else found
+            The class or structure, if the name does not have it.
 
-    def measured_score(self, name: str, row: str = "") -> float | None:
-        """As :meth:`score`, but None if no measure has the score or the row.
+        Returns
+        -------
+        float
+            NaN where undefined.
 
-        Parameters
-        ----------
-        name, row : str
-            As of :meth:`score`.
+        Raises
+        ------
+        ValueError
+            If the report does not have the score, the class or the structure.
+
+        Examples
+        --------
+        >>> from segiou import ConfusionMatrix
+        >>> report = ConfusionMatrix(["road", "car"]).update([0, 0, 1, 1], [0, 1, 1, 1]).report()
+        >>> report.score("pixel_accuracy"), report.score("iou:road"), report.score("iou", "road")
+        (0.75, 0.5, 0.5)
         """
+        name, _, of_name = name.partition(":")
+        row = row or of_name
+        if (found := self._measured(name, row)) is not None:
+            return found
+        if row and row in self.class_names and name in formats.PER_CLASS:
+            return float(getattr(self.classes[self.class_names.index(row)], name))
+        if not row and name in formats.SCALARS:
+            return float(getattr(self, name))
+        raise ValueError(self._no_score(name, row))
+
+    def _no_score(self, name: str, row: str) -> str:
+        tables = [table for table in self.tables if table.score(name) is not None]
+        if row and (tables or name in formats.PER_CLASS):
+            rows = tables[0].rows if tables else self.class_names
+            hint = did_you_mean(row, rows)
+            return f"{name}: unknown class {row!r}; classes: {', '.join(rows)}{hint}"
+        known = (*formats.SCALARS, *self.scales, *(f"{one}:CLASS" for one in formats.PER_CLASS))
+        full = f"{name}:{row}" if row else name
+        return f"unknown score {full!r}; scores: {', '.join(known)}{did_you_mean(full, known)}"
+
+    def _measured(self, name: str, row: str = "") -> float | None:
+        """A score of a measure; None if no measure has the score or the row."""
         found = (table.score(name, row) for table in self.tables)
         return next((value for value in found if value is not None), None)
 
@@ -356,7 +389,7 @@ class Report(Drawable):
     @property
     def pq(self) -> float:
         """Mean panoptic quality; NaN where objects were not scored."""
-        return self.score("pq")
+        return _or_nan(self._measured("pq"))
 
     @property
     def gap(self) -> float:
@@ -512,7 +545,7 @@ class Report(Drawable):
         return {f"{prefix}{key}": self._number(*where) for key, where in keys.items()}
 
     def _number(self, name: str, row: str | None) -> float:
-        if (found := self.measured_score(name, "" if row is None else row)) is not None:
+        if (found := self._measured(name, "" if row is None else row)) is not None:
             return found
         where: Any = self
         if row is not None:
