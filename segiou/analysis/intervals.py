@@ -262,7 +262,8 @@ class Intervals(OverUnits):
 
     def interval_method(self) -> list[str]:
         """How the intervals were computed, and why over these units."""
-        return [f"{self.method_text()}.", *self.units_sentences()]
+        method = f"No intervals over {self.units_text}" if self.too_few else self.method_text()
+        return [f"{method}.", *self.units_sentences()]
 
 
 def confidence_intervals(

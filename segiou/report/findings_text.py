@@ -356,7 +356,7 @@ def _image_columns(found: Comparison, pair: PairComparison) -> list[Column]:
     effects = [shown_change(image.effect, unit) for image, _ in rows]
     return [
         Column("image", [printable(image.id) for image, _ in rows], 9, is_text=True),
-        Column("favours", [printable(name) for _, name in rows], 6, is_text=True),
+        Column("shifts toward", [printable(name) for _, name in rows], 6, is_text=True),
         Column(f"effect ({unit or 'points'})", effects, 8),
         Column(printable(pair.a), [shown(image.a, unit) for image, _ in rows], 5),
         Column(printable(pair.b), [shown(image.b, unit) for image, _ in rows], 4),

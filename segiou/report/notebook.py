@@ -219,7 +219,7 @@ def _pair(found: Comparison, pair: PairComparison) -> str:
         )
         for image, favoured in influences(pair)
     ]
-    columns = ("image", "favours", f"effect ({unit or 'points'})", pair.a, pair.b)
+    columns = ("image", "shifts toward", f"effect ({unit or 'points'})", pair.a, pair.b)
     influential = table(columns, images, left=(0, 1)) if images else ""
     reasons = sentence_list(pair.imbalance.sentences() if pair.imbalance.disagree else ())
     method = sentence_list(map(in_python, comparison_text.method(found, pair)))

@@ -90,7 +90,7 @@ def significant_text(found: Comparison, pair: PairComparison) -> str:
 
 
 def influences(pair: PairComparison) -> list[tuple[InfluentialImage, str]]:
-    """The most influential images, and the model that each favours."""
+    """The most influential images, and the model that each shifts the difference toward."""
     sides = ((pair.favours_b, pair.b), (pair.favours_a, pair.a))
     return [(image, name) for images, name in sides for image in images]
 
