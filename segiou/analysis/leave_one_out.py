@@ -85,8 +85,9 @@ def jackknife(
     score's scale (the logit of a ratio), by the delta method. A mean of classes has Satterthwaite
     degrees of freedom, (Σ V_c)² / Σ V_c²/(k_c − 1), and unequal arms: each class contributes
     what its own limits are away from its value, so the interval keeps the correlation of the
-    classes (MOVER on jackknife influences). At a bound of the scale the limit is that of as many
-    hits or misses in a row. Differences of classes stay on the identity scale.
+    classes (MOVER on jackknife influences). A mean of distances is symmetric on the log scale.
+    At a bound of the scale the limit is that of as many hits or misses in a row. Differences of
+    classes stay on the identity scale.
 
     Parameters
     ----------
@@ -155,6 +156,14 @@ class _Model:
         values = statistic.values
         return cls(statistic, values, SCALES[statistic.scale], statistic.weights, bool(flip))
 
+    @property
+    def arms_alone(self) -> bool:
+        """Whether the score's arms are its own, not its classes'.
+
+        Without an upper bound, the arm of one rare class is many times the score.
+        """
+        return self.weights is None or self.scale.most == np.inf
+
     def steps(self) -> Iterator[Floats]:
         """What each unit adds to each value, (n, 1 + C); a class's only unit adds nothing to it."""
         for without in self.statistic.left_out_parts():
@@ -217,7 +226,7 @@ def _reach_of_score(
     moves: list[Any] = []
     for model, own in zip(models, spread.own, strict=True):
         errors = np.sqrt(own)
-        if model.weights is None:
+        if model.arms_alone:
             low, high = model.arms(errors[:1], t, score=True)
             found: Any = [low[0], high[0]]
         else:
@@ -236,7 +245,7 @@ def _reach_of_score(
 
 def _moved(model: _Model, step: Floats, move: Any) -> NDArray[Any]:
     """What each unit adds to the score, stretched by the arms of its parts, (n,)."""
-    if model.weights is None:
+    if model.arms_alone:
         return np.asarray(step[:, 0] * move)
     return np.asarray(step[:, 0] + step[:, 1:] @ move)
 

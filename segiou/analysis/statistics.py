@@ -538,9 +538,9 @@ class ScoredParts:
 
 
 def _scale_of(score: Score, values: Floats) -> str:
-    """Where intervals are symmetric: distances on the logarithm, shares on the logit."""
+    """Where intervals are symmetric: distances, which may be 0, on the log; shares on the logit."""
     if score.unit:
-        return "log" if (values[~np.isnan(values)] > 0).all() else "identity"
+        return "log" if (values[~np.isnan(values)] >= 0).all() else "identity"
     inside = (values >= 0) & (values <= 1)
     return "logit" if (inside | np.isnan(values)).all() else "identity"
 

@@ -146,7 +146,10 @@ def test_other_options_are_named_before_a_merge(folders, plugins):
 def test_intervals_and_comparisons(folders, plugins, command, tmp_path):
     good, bad = run_of(folders), run_of(folders, "bad")
     found = good.intervals("offset", groups="none")
-    assert found.overall.value == pytest.approx(good.report().score("offset"))
+    mean = found.overall
+    assert mean.value == pytest.approx(good.report().score("offset"))
+    # Symmetric on the log scale, however wide the interval of a single class.
+    assert mean.low * mean.high == pytest.approx(mean.value**2)
     both = segiou.compare(good, bad, metric="offset", names=("good", "bad"), groups="none")
     assert (both.better, both.score_unit) == ("lower", "px")
     assert both.ranking[0].name == "good"
