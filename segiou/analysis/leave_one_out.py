@@ -157,12 +157,12 @@ class _Model:
         return cls(statistic, values, SCALES[statistic.scale], statistic.weights, bool(flip))
 
     @property
-    def arms_alone(self) -> bool:
-        """Whether the score's arms are its own, not its classes'.
+    def by_class(self) -> Floats | None:
+        """The weights if the score's arms are those of its classes.
 
         Without an upper bound, the arm of one rare class is many times the score.
         """
-        return self.weights is None or self.scale.most == np.inf
+        return None if self.scale.most == np.inf else self.weights
 
     def steps(self) -> Iterator[Floats]:
         """What each unit adds to each value, (n, 1 + C); a class's only unit adds nothing to it."""
@@ -226,11 +226,11 @@ def _reach_of_score(
     moves: list[Any] = []
     for model, own in zip(models, spread.own, strict=True):
         errors = np.sqrt(own)
-        if model.arms_alone:
+        if model.by_class is None:
             low, high = model.arms(errors[:1], t, score=True)
             found: Any = [low[0], high[0]]
         else:
-            found = [model.weights * (arm - 1) for arm in model.arms(errors[1:], t)]
+            found = [model.by_class * (arm - 1) for arm in model.arms(errors[1:], t)]
         moves.append(found[::-1] if model.flip else found)
     total = np.zeros(2)
     for parts in spread.steps():
@@ -245,7 +245,7 @@ def _reach_of_score(
 
 def _moved(model: _Model, step: Floats, move: Any) -> NDArray[Any]:
     """What each unit adds to the score, stretched by the arms of its parts, (n,)."""
-    if model.arms_alone:
+    if model.by_class is None:
         return np.asarray(step[:, 0] * move)
     return np.asarray(step[:, 0] + step[:, 1:] @ move)
 

@@ -7,7 +7,9 @@ import io
 import json
 import re
 
+import numpy as np
 import pytest
+from scipy.stats import t as student_t
 
 import segiou
 from segiou.cli.main import main
@@ -148,8 +150,11 @@ def test_intervals_and_comparisons(folders, plugins, command, tmp_path):
     found = good.intervals("offset", groups="none")
     mean = found.overall
     assert mean.value == pytest.approx(good.report().score("offset"))
-    # Symmetric on the log scale, however wide the interval of a single class.
-    assert mean.low * mean.high == pytest.approx(mean.value**2)
+    # On the log scale, with arms by the plain sum of squares, whatever those of its classes are.
+    shrink = np.sqrt((mean.units - 1) / mean.units)
+    reach = student_t.ppf(0.975, mean.freedom) * mean.standard_error / shrink / mean.value
+    arms = np.expm1([-reach, reach]) * mean.value * shrink
+    assert np.subtract([mean.low, mean.high], mean.value) == pytest.approx(arms)
     both = segiou.compare(good, bad, metric="offset", names=("good", "bad"), groups="none")
     assert (both.better, both.score_unit) == ("lower", "px")
     assert both.ranking[0].name == "good"
