@@ -16,8 +16,6 @@ T = TypeVar("T")
 def refuse_kind(name: str, value: object, wanted: str) -> TypeError:
     """Make the TypeError for an argument of the wrong type.
 
-    Examples
-    --------
     >>> refuse_kind("workers", "2", "an integer")
     TypeError("workers must be an integer, not str ('2')")
     """
@@ -34,8 +32,6 @@ def check_kind(name: str, value: object, kinds: type | tuple[type, ...], wanted:
 def check_flag(name: str, value: object) -> None:
     """Raise TypeError unless the value is a bool of Python or NumPy.
 
-    Examples
-    --------
     >>> check_flag("allow_lossy", "no")
     Traceback (most recent call last):
         ...
@@ -51,8 +47,6 @@ def check_integer(
 ) -> int:
     """Return an integer of Python or NumPy as int; reject bool and values out of range.
 
-    Examples
-    --------
     >>> check_integer("workers", 0, 1)
     Traceback (most recent call last):
         ...
@@ -89,8 +83,6 @@ def _check_range(name: str, value: Any, least: float | None, most: float | None)
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     """Raise ValueError unless the value is one of the choices.
 
-    Examples
-    --------
     >>> check_choice("on_error", "ignore", ("stop", "skip"))
     Traceback (most recent call last):
         ...

@@ -29,8 +29,6 @@ _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
 def printable(text: str) -> str:
     r"""Text on one line: a character that a terminal does not show is written as an escape.
 
-    Examples
-    --------
     >>> printable("a\nb\x1b[2J é.png")
     'a\\nb\\x1b[2J é.png'
     """
@@ -173,8 +171,6 @@ def _with_values(pattern: str, values: Sequence[int]) -> str:
 def problem_lines(problems: Sequence[Problem], *, advice: bool = True) -> list[str]:
     r"""Lines that list problems by cause; without ``advice`` values are not explained.
 
-    Examples
-    --------
     >>> pattern = "has undeclared values: {values}; ignore them: --ignore {option}"
     >>> found = [Problem.of_values(f"{i}.png", pattern, [7, i]) for i in range(8)]
     >>> print("\n".join(problem_lines(found)))

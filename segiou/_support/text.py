@@ -24,8 +24,6 @@ _IN_NUMBER = re.compile(r"(?<=\d) (?=\d{3}(?!\d))|(?<=\d) (?=%)")
 def percent(value: float, undefined: str = "undefined") -> str:
     """Write a ratio in per cent with two decimals; only 0 and 1 are shown as 0 and 100 %.
 
-    Examples
-    --------
     >>> percent(0.46791), percent(0.999996), percent(0.00001), percent(1.0)
     ('46.79 %', '>99.99 %', '<0.01 %', '100.00 %')
     >>> percent(float("nan")), percent(float("nan"), "–")
@@ -41,8 +39,6 @@ def percent(value: float, undefined: str = "undefined") -> str:
 def points(value: float) -> str:
     """Write a difference of ratios in percentage points with two decimals and a true minus.
 
-    Examples
-    --------
     >>> points(0.0081), points(-0.25), points(-0.0), points(0.00001), points(float("nan"))
     ('0.81', '−25.00', '0.00', '<0.01', 'undefined')
     """
@@ -57,8 +53,6 @@ def points(value: float) -> str:
 def signed_points(value: float, undefined: str = "–") -> str:
     """Write a difference of ratios in percentage points with its sign and a true minus.
 
-    Examples
-    --------
     >>> signed_points(0.0081), signed_points(-0.25), signed_points(0.00001)
     ('+0.81', '−25.00', '0.00')
     """
@@ -70,8 +64,6 @@ def signed_points(value: float, undefined: str = "–") -> str:
 def shown(value: float, unit: str = "", undefined: str = "–") -> str:
     """Write a score: a ratio in per cent, anything else in its unit.
 
-    Examples
-    --------
     >>> shown(0.46791), shown(12.3456, "mm"), shown(float("inf"), "mm"), shown(float("nan"))
     ('46.79 %', '12.35 mm', '∞ mm', '–')
     """
@@ -83,8 +75,6 @@ def shown(value: float, unit: str = "", undefined: str = "–") -> str:
 def shown_change(value: float, unit: str = "", undefined: str = "–") -> str:
     """Write a difference of scores without its unit: in points, or in the unit of the scores.
 
-    Examples
-    --------
     >>> shown_change(-0.07285), shown_change(1.526, "mm"), shown_change(float("nan"), "mm")
     ('−7.29', '+1.53', '–')
     """
@@ -96,8 +86,6 @@ def shown_change(value: float, unit: str = "", undefined: str = "–") -> str:
 def shown_range(low: float, high: float, unit: str = "") -> str:
     """Write the limits of a score, with the unit once.
 
-    Examples
-    --------
     >>> shown_range(0.41, 0.499), shown_range(1.2, 3.4, "mm"), shown_range(float("nan"), 1.0)
     ('41.00 to 49.90 %', '1.20 to 3.40 mm', '–')
     """
@@ -110,8 +98,6 @@ def shown_range(low: float, high: float, unit: str = "") -> str:
 def change(value: float, unit: str = "") -> str:
     """Write a difference of scores with its unit.
 
-    Examples
-    --------
     >>> change(-0.07285), change(1.526, "mm")
     ('−7.29 points', '+1.53 mm')
     """
@@ -125,8 +111,6 @@ def _number(value: float, sign: str = "") -> str:
 def count(value: int) -> str:
     r"""Write an integer in groups of three, kept together on a line.
 
-    Examples
-    --------
     >>> count(1234567).replace("\N{NARROW NO-BREAK SPACE}", "_")
     '1_234_567'
     """
@@ -136,8 +120,6 @@ def count(value: int) -> str:
 def capital(sentence: str) -> str:
     """Begin a sentence with a capital; the rest stays.
 
-    Examples
-    --------
     >>> capital("mean IoU is 1")
     'Mean IoU is 1'
     """
@@ -147,8 +129,6 @@ def capital(sentence: str) -> str:
 def see(page: str) -> str:
     """Refer to a page of the documentation, which has no public address yet.
 
-    Examples
-    --------
     >>> see("intervals")
     'See docs/intervals.md.'
     """
@@ -158,8 +138,6 @@ def see(page: str) -> str:
 def old_keys(found: dict[str, Any], **renamed: str) -> dict[str, Any]:
     """Add the old names of JSON keys, which are written for one more release.
 
-    Examples
-    --------
     >>> old_keys({"omitted": 1}, silent="omitted")
     {'omitted': 1, 'silent': 1}
     """
@@ -169,8 +147,6 @@ def old_keys(found: dict[str, Any], **renamed: str) -> dict[str, Any]:
 def p_text(value: float) -> str:
     """Write a p-value; one below what the permutations resolve is not written as 0.
 
-    Examples
-    --------
     >>> p_text(0.00001), p_text(0.0123), p_text(0.53)
     ('<0.0001', '0.0123', '0.53')
     """
@@ -184,8 +160,6 @@ def p_text(value: float) -> str:
 def roughly(share: float) -> str:
     """Write a share that was estimated by simulation, without spurious digits.
 
-    Examples
-    --------
     >>> roughly(0.786), roughly(0.999), roughly(0.0)
     ('about 79 %', 'over 99 %', 'under 1 %')
     """
@@ -197,8 +171,6 @@ def roughly(share: float) -> str:
 def listed(names: Sequence[str], limit: int = 6, *, last: str = " and ") -> str:
     """Join names with commas and "and"; the rest of a long list is counted.
 
-    Examples
-    --------
     >>> listed(["pole", "sign", "fence"]), listed(list("abcdef"), 2)
     ('pole, sign and fence', 'a, b and 4 more')
     """
@@ -212,8 +184,6 @@ def listed(names: Sequence[str], limit: int = 6, *, last: str = " and ") -> str:
 def called(name: str) -> str:
     r"""Write the name of a class; numbers get the prefix "class", control characters are escaped.
 
-    Examples
-    --------
     >>> called("3"), called("road"), called("a\x1b[2J")
     ('class 3', 'road', 'a\\x1b[2J')
     """
@@ -223,8 +193,6 @@ def called(name: str) -> str:
 def classes(names: Sequence[str]) -> str:
     """Join the names of classes.
 
-    Examples
-    --------
     >>> classes(["0", "7"]), classes(["road", "car"])
     ('class 0 and class 7', 'road and car')
     """
@@ -234,8 +202,6 @@ def classes(names: Sequence[str]) -> str:
 def encodable(name: str) -> str:
     r"""Escape characters that UTF-8 cannot encode, as in file names that are not UTF-8.
 
-    Examples
-    --------
     >>> encodable("é\udcff.png")
     'é\\udcff.png'
     """
@@ -245,8 +211,6 @@ def encodable(name: str) -> str:
 def plural(number: int, one: str, many: str | None = None) -> str:
     """Put a number before a noun in its singular or plural form.
 
-    Examples
-    --------
     >>> plural(1, "class", "classes"), plural(30000, "image")
     ('1 class', '30 000 images')
     """
@@ -256,8 +220,6 @@ def plural(number: int, one: str, many: str | None = None) -> str:
 def grouped(number: int, blank: str = " ") -> str:
     """Write an integer in groups of three digits, from five digits on.
 
-    Examples
-    --------
     >>> grouped(4210), grouped(30067200), grouped(-12345)
     ('4210', '30 067 200', '−12 345')
     """
@@ -268,8 +230,6 @@ def grouped(number: int, blank: str = " ") -> str:
 def short_count(value: float) -> str:
     """Write a count in at most four characters.
 
-    Examples
-    --------
     >>> short_count(7), short_count(1234), short_count(98_765_432)
     ('7', '1.2k', '99M')
     """
@@ -283,8 +243,6 @@ def short_count(value: float) -> str:
 def digits(number: float) -> str:
     """Write a number with all its digits, so that it can be read back.
 
-    Examples
-    --------
     >>> digits(2.0), digits(0.1234567)
     ('2', '0.1234567')
     """
@@ -294,8 +252,6 @@ def digits(number: float) -> str:
 def did_you_mean(given: str, known: Iterable[str]) -> str:
     """Suggest the name that was probably meant, for the end of a message.
 
-    Examples
-    --------
     >>> did_you_mean("camvd", ["camvid", "ade20k"]), did_you_mean("x", ["camvid"])
     ('; did you mean camvid?', '')
     >>> did_you_mean("mIoU", ["mean_iou", "iou:CLASS"])
@@ -321,8 +277,6 @@ def _is_abbreviated(short: str, name: str) -> bool:
 def unbroken(text: str) -> str:
     r"""Put no-break spaces into numbers and before per cent signs.
 
-    Examples
-    --------
     >>> unbroken("worst 10 % of 10 000").split(" ")
     ['worst', '10\xa0%', 'of', '10\xa0000']
     """
@@ -332,8 +286,6 @@ def unbroken(text: str) -> str:
 def wrapped(line: str, width: int) -> str:
     r"""Wrap a line at blanks, never inside a word; further lines keep its indent.
 
-    Examples
-    --------
     >>> wrapped("  a worst 10 % of them/all", 12)
     '  a worst\n  10 % of\n  them/all'
     """
@@ -351,8 +303,6 @@ def wrapped(line: str, width: int) -> str:
 def plain(value: Any) -> Any:
     """Convert dataclasses, arrays and numbers to JSON types; NaN and infinity become None.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> plain({"iou": np.array([0.5, np.nan]), "n": np.int64(3)})
     {'iou': [0.5, None], 'n': 3}
@@ -381,8 +331,6 @@ def csv_text(rows: Iterable[Iterable[Any]]) -> str:
     Text that begins with =, +, -, @, a tab or a line end is prefixed with an
     apostrophe, which :func:`csv_name` removes. Numbers stay numbers.
 
-    Examples
-    --------
     >>> csv_text([["a\rb", "=1+1", -0.5, None]])
     '"a\rb",\'=1+1,-0.5,\n'
     """
@@ -402,8 +350,6 @@ def _is_formula(cell: Any) -> bool:
 def csv_name(cell: str) -> str:
     """Read a name back from a cell of :func:`csv_text`.
 
-    Examples
-    --------
     >>> csv_name("'=1+1"), csv_name("'tis")
     ('=1+1', "'tis")
     """

@@ -345,8 +345,6 @@ def percentile_place(
 
     ``elements``, shape (n, W), is the number of elements of each kind at each place.
 
-    Examples
-    --------
     >>> elements = np.array([[1, 0, 0], [0, 0, 2], [1, 0, 2]])
     >>> percentile_place(elements, "elements", (1.0, 1.0), 50.0)
     1

@@ -58,20 +58,10 @@ _OUR_NAME = re.compile(r"(north|south)_\d{4}\.(png|jpg)")
 
 @dataclass(frozen=True)
 class DemoFolders:
-    """Paths of a demo data set.
-
-    Attributes
-    ----------
-    truth, model_a, model_b : pathlib.Path
-        Folders of PNG masks in palette mode, whose indices are the class values. ``model_a``
-        is smooth and misses rare classes, ``model_b`` finds them.
-    images : pathlib.Path
-        Folder of the images: JPEG files with the same stems.
-    labels : pathlib.Path
-        The label set, a TOML file.
-    """
+    """Paths of a demo data set: PNG masks in palette mode, JPEG images, and a label set."""
 
     truth: Path
+    #: Smooth, and misses rare classes; ``model_b`` finds them.
     model_a: Path
     model_b: Path
     images: Path
@@ -83,8 +73,6 @@ def write_demo(
 ) -> DemoFolders:
     """Write a small synthetic data set of street scenes.
 
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     folders = write_demo(directory, scenes=2)

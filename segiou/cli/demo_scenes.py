@@ -523,8 +523,6 @@ def _invent(labels: Bytes, rng: np.random.Generator) -> None:
 def box_sum(field: npt.NDArray[np.integer | np.bool_], radius: int) -> IntArray:
     """Sum over the square window of side ``2 * radius + 1``; at edges the nearest value goes on.
 
-    Examples
-    --------
     >>> box_sum(np.eye(3, dtype=np.int64), 1)
     array([[5, 3, 1],
            [3, 3, 3],

@@ -15,8 +15,6 @@ _MAX_BYTES = 9
 def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
     r"""Encode the counts of several images, columns as in :class:`Columns`, as LEB128.
 
-    Examples
-    --------
     >>> encode_cells(np.array([2, 0]), np.array([0, 3]), np.array([5, 300]))
     [b'\x01\x05\x03\xac\x02', b'']
     """
@@ -40,8 +38,6 @@ def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
 def decode_cells(blobs: list[bytes], num_cells: int) -> tuple[Ints, Ints, Ints]:
     r"""Decode the bytes of :func:`encode_cells`; a ValueError if they are malformed.
 
-    Examples
-    --------
     >>> decode_cells([b'\x01\x05\x03\xac\x02', b''], 6)
     (array([2, 0]), array([0, 3]), array([  5, 300]))
     """

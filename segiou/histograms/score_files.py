@@ -113,21 +113,12 @@ def class_axis(
 
 @dataclass(frozen=True)
 class ClassFiles:
-    """A source whose images are stored as one file of scores per class.
-
-    Attributes
-    ----------
-    files : Source
-        The files.
-    pattern : str
-        Relative path of a file without extension: ``{id}`` and ``{class}``, such as
-        ``"{id}_{class}"``.
-    names : tuple of str
-        Names of the classes; their indices serve as well.
-    """
+    """A source whose images are stored as one file of scores per class."""
 
     files: Source
+    #: Relative path of a file without extension, such as ``"{id}_{class}"``.
     pattern: str
+    #: Names of the classes; their indices serve as well.
     names: tuple[str, ...]
 
     @property
@@ -176,23 +167,11 @@ class ClassFiles:
         return [f"{place}{one}{ending}" for one in own]
 
     def stamp(self, path: str) -> Stamp:
-        """That of all files of an image.
-
-        Parameters
-        ----------
-        path : str
-            The file of its first class.
-        """
+        """That of all files of an image, by the file of its first class."""
         return _joined([self.files.stamp(one) for one in self._paths(path)])
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
-        """The scores of an image, (C, ...), and the stamp of its files.
-
-        Parameters
-        ----------
-        path : str
-            The file of its first class.
-        """
+        """The scores of an image, (C, ...), and the stamp of its files."""
         planes: list[NDArray[Any]] = []
         stamps = []
         for one in self._paths(path):

@@ -52,20 +52,12 @@ _PARTS = 1 << 16
 
 @dataclass(frozen=True)
 class DrawnImage:
-    """An image with its shapes.
+    """An image with its shapes, in drawing order."""
 
-    Attributes
-    ----------
-    size : (int, int) or path
-        Height and width, or the image file to take them from.
-    shapes : sequence
-        In drawing order.
-    read : callable
-        Returns the name of a shape and its area in an image of the given size.
-    """
-
+    #: Height and width, or the image file to take them from.
     size: tuple[int, int] | Path
     shapes: Sequence[Any]
+    #: Returns the name of a shape and its area in an image of the given size.
     read: Reader
 
     def draw(self) -> RawMask:
@@ -360,13 +352,7 @@ def check_size(size: Any) -> tuple[int, int]:
 
 
 class Painting:
-    """A mask drawn segment by segment; later segments cover earlier ones.
-
-    Attributes
-    ----------
-    size : (int, int)
-        Height and width.
-    """
+    """A mask drawn segment by segment; later segments cover earlier ones."""
 
     def __init__(self, size: tuple[int, int], background: int, dtype: Any) -> None:
         self.size = size
@@ -411,8 +397,6 @@ class Painting:
 def run_lengths(counts: Any) -> NDArray[np.int64]:
     """Run lengths from a list, or from COCO's compressed text.
 
-    Examples
-    --------
     >>> run_lengths("1310"), run_lengths([1, 3, 1, 3])
     (array([1, 3, 1, 3]), array([1, 3, 1, 3]))
     """

@@ -148,8 +148,6 @@ def is_one_mask(file: Path) -> bool:
 def relative_names(names: list[str]) -> list[str]:
     """Names without their single common top folder, if there is one.
 
-    Examples
-    --------
     >>> relative_names(["gt/x/a.png", "gt/y/b.png"]), relative_names(["a.png", "gt/b.png"])
     (['x/a.png', 'y/b.png'], ['a.png', 'gt/b.png'])
     """
@@ -245,17 +243,9 @@ def _plain_tar(archive: str) -> IO[bytes]:
 
 @dataclass(frozen=True)
 class ParquetFile:
-    """A Parquet file with an image column, as in Hugging Face data sets.
+    """A Parquet file with an image column, as in Hugging Face data sets."""
 
-    Attributes
-    ----------
-    root : str
-        The file's path, followed by the column if there are several image
-        columns: ``val.parquet/annotation``.
-    file : str
-        The file's path.
-    """
-
+    #: The file's path, and the column if there are several: ``val.parquet/annotation``.
     root: str
     file: str
 
@@ -342,15 +332,9 @@ def _group(file: str, version: tuple[int, ...], column: str, group: int) -> Any:
 
 @dataclass(frozen=True)
 class Shards:
-    """Several archives or Parquet files as one source.
+    """Several archives or Parquet files as one source."""
 
-    Attributes
-    ----------
-    root : str
-        Their paths as one pattern: ``val-*.tar``, ``val-{000..009}.tar``, or
-        ``val-*.parquet/annotation``.
-    """
-
+    #: Their paths as one pattern, such as ``val-*.tar`` or ``val-*.parquet/annotation``.
     root: str
 
     def find(self) -> dict[str, str]:

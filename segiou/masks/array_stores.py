@@ -32,24 +32,12 @@ def is_store(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class ArrayStore:
-    """A zarr store or safetensors file: one mask per array (H, W), or per item of (N, H, W).
-
-    Attributes
-    ----------
-    root : str
-        The path.
-    """
+    """A zarr store or safetensors file: one mask per array (H, W), or per item of (N, H, W)."""
 
     root: str
 
     def find(self) -> dict[str, str]:
-        """Masks by name; those of a stack by the name of its array and their index.
-
-        Raises
-        ------
-        ValueError
-            If the reader is missing, or the store is corrupt or without such arrays.
-        """
+        """Masks by name; those of a stack by the name of its array and their index."""
         found: dict[str, str] = {}
         with self._arrays() as arrays:
             shapes = {name: _shape_of(array) for name, array in arrays.items()}
@@ -73,18 +61,7 @@ class ArrayStore:
         return Stamp(None, None) if Path(self.root).is_dir() else stamp_of(self.root)
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
-        """A mask, whole unless it is large.
-
-        Parameters
-        ----------
-        path : str
-            The mask.
-
-        Raises
-        ------
-        MaskError
-            If it does not contain integers, or cannot be read.
-        """
+        """A mask, whole unless it is large."""
         stamp = self.stamp(path)
         name, _, index = path[len(self.root) + 1 :].partition("[")
         with self._arrays() as arrays, damage(path, "cannot be read", MemoryError):

@@ -52,8 +52,6 @@ class Scratch:
     Fresh memory costs a page fault per 4096 pixels, which takes longer than
     decoding and is serialised within a process.
 
-    Examples
-    --------
     >>> scratch = Scratch()
     >>> first = scratch.take(6)
     >>> second = scratch.take(4)
@@ -78,8 +76,6 @@ def read_png(data: bytes, *, scratch: Scratch | None = None) -> RawMask | None:
 
     Colours are packed as ``red + 256 green + 65536 blue``.
 
-    Examples
-    --------
     >>> import io
     >>> from PIL import Image
     >>> file = io.BytesIO()

@@ -368,23 +368,15 @@ _SEPARATED = re.compile(r"[_\-. ]")
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """How a key is derived from a file's relative path.
+    """How a key is derived from a file's relative path."""
 
-    Attributes
-    ----------
-    flat : bool
-        Whether folders are left out of the key.
-    suffix : str
-        Removed from the end of the name.
-    ending : str
-        The only accepted extension, such as ``".png"``; empty for any.
-    only_suffixed : bool
-        Whether files without the suffix are skipped.
-    """
-
+    #: Whether folders are left out of the key.
     flat: bool
+    #: Removed from the end of the name.
     suffix: str
+    #: The only accepted extension, such as ``".png"``; empty for any.
     ending: str
+    #: Whether files without the suffix are skipped.
     only_suffixed: bool
 
     def key_of(self, relative: str) -> str | None:

@@ -41,11 +41,6 @@ class SegmentFile:
     all segments are 0, or 255 if 0 is a category or the file has detectron2
     predictions, which cover images. If segments overlap, the one with the
     highest score is on top; without scores, the last one.
-
-    Attributes
-    ----------
-    root : str
-        The file's path.
     """
 
     root: str
@@ -105,35 +100,20 @@ class ImageSegments:
 
 @dataclass
 class _Contents:
-    """The content of a file.
-
-    Attributes
-    ----------
-    images : mapping of str to ImageSegments or DrawnImage
-        By name.
-    categories : sequence of int
-        Listed categories.
-    covered : bool
-        Whether segments cover each image.
-    names : mapping of str to str
-        Image names by id; empty if the file has only one of the two.
-    only_ids : bool
-        Whether images have ids only.
-    free : int
-        Value of pixels outside all segments.
-    pngs : mapping of str to ImageSegments
-        Images of panoptic annotations by their PNG.
-    """
+    """The content of a file."""
 
     images: Mapping[str, ImageSegments | DrawnImage]
     categories: Sequence[int] = ()
+    #: Whether segments cover each image.
     covered: bool = False
+    #: Image names by id; empty if the file has only one of the two.
     names: Mapping[str, str] = field(default_factory=dict)
     only_ids: bool = False
 
     def __post_init__(self) -> None:
         segments = [s for image in self.images.values() for s in getattr(image, "segments", ())]
         values = {value for value, _ in segments} | set(self.categories)
+        #: Value of pixels outside all segments.
         self.free: int = next(v for v in VOID_VALUES[self.covered :] if v not in values)
         self.dtype: type[np.integer[Any]] = (
             np.uint8 if max(self.free, *values, 0) < 256 else np.int32

@@ -35,8 +35,6 @@ _SETS = {
 def class_columns(choice: str | Sequence[str] | None = None) -> ClassColumns:
     """The columns of a field, or of a list of scores.
 
-    Examples
-    --------
     >>> class_columns("medical")["dice"], [*class_columns("recall,iou")]
     ('Dice', ['recall', 'iou'])
     """

@@ -48,41 +48,25 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageTable:
-    """The images that a page lists.
-
-    Attributes
-    ----------
-    runs : tuple of Run
-        One, or two of the same images.
-    models : tuple of str
-        Whose predictions they are.
-    scores : tuple of ndarray of float, shape (N,)
-        Mean IoU of each image, one array per run.
-    columns : tuple of Columns
-        Counts and files of the images.
-    left : int
-        Images that are not listed.
-    objects : list, optional
-        Found, false-positive and missed objects in each image, for each run.
-    match : ImageMatch, optional
-        The photos shown under the masks.
-    read : callable, optional
-        Gives the content of a mask file.
-    folder : Path, optional
-        The folder of the page, if pictures are files next to it.
-    texts : mapping of str to str
-        Other scores of an image, as text.
-    """
+    """The images that a page lists, of one run or of two runs of the same images."""
 
     runs: tuple[Run, ...]
+    #: Whose predictions they are.
     models: tuple[str, ...]
+    #: Mean IoU of each image, one array per run.
     scores: tuple[Floats, ...]
     columns: tuple[Columns, ...]
+    #: Number of images that are not listed.
     left: int = 0
+    #: Found, false-positive and missed objects in each image, for each run.
     objects: list[list[list[int]]] | None = None
+    #: The photos shown under the masks.
     match: ImageMatch | None = None
+    #: Gives the content of a mask file.
     read: Reader | None = None
+    #: The folder of the page, if pictures are files next to it.
     folder: Path | None = None
+    #: Other scores of an image, as text.
     texts: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 def position(value: float) -> str:
     """Write a ratio as a place along an axis, in per cent for SVG.
 
-    Examples
-    --------
     >>> position(0.4679)
     '46.79%'
     """
@@ -51,8 +49,6 @@ def position(value: float) -> str:
 def plural(number: int, one: str, many: str | None = None) -> str:
     """Put a number before a noun.
 
-    Examples
-    --------
     >>> plural(1, "class", "classes"), plural(3, "image")
     ('1 class', '3 images')
     """
@@ -74,8 +70,6 @@ def class_colors(labels: LabelSet) -> tuple[Color, ...]:
     A class keeps the first colour of its label set where no other has it; the
     others get hues a golden angle apart.
 
-    Examples
-    --------
     >>> colors = class_colors(LabelSet.from_names(["road", "car"]))
     >>> len(colors), len(set(colors))
     (4, 4)
@@ -152,8 +146,6 @@ def assemble(template: str, context: Mapping[str, Any], data: Mapping[str, Any])
 def images_link(**state: str | None) -> str:
     """The address, within the page, of some images: ``t``, ``p``, ``c``, ``image``.
 
-    Examples
-    --------
     >>> images_link(t="fence", p="building"), images_link(t=None, p="no class")
     ('#t=fence&p=building', '#p=no+class')
     """

@@ -170,29 +170,17 @@ class PictureError(ValueError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Masks:
-    """The masks of one image, as large as a page can show them.
+    """The masks of one image, as large as a page can show them."""
 
-    Attributes
-    ----------
-    arrays : tuple of ndarray of uint16, shape (H, W) or (D, H, W)
-        Truth, then predictions: class indices; C where the truth is ignored,
-        C + 1 where a value names no class.
-    full : tuple of int
-        Shape of the truth itself.
-    spacing : tuple of float
-        Of a volume: between planes, rows and columns.
-    objects : tuple of ndarray of uint16
-        Numbers of the objects of each array, from 1; none where they were not scored.
-    outcomes : tuple
-        For each prediction, of the objects of the truth and of its own: whether
-        each was forgiven (0), found (1), or missed or false positive (2), its class
-        index and its pixels.
-    """
-
+    #: Truth, then predictions: class indices; C where the truth is ignored, C + 1 for no class.
     arrays: tuple[Indices, ...]
+    #: Shape of the truth itself.
     full: Shape
+    #: Of a volume: between planes, rows and columns.
     spacing: tuple[float, ...] = (1.0, 1.0, 1.0)
+    #: Numbers of the objects of each array, from 1; none where they were not scored.
     objects: tuple[Indices, ...] = ()
+    #: For each prediction, outcomes of the objects of the truth and of its own.
     outcomes: tuple[Outcomes, ...] = ()
 
 
@@ -260,8 +248,6 @@ def _with_objects(
 def reduced(shape: Shape, largest: int) -> Shape:
     """Reduce a shape to a width, and a height of half as much again; each axis of a volume.
 
-    Examples
-    --------
     >>> reduced((1024, 2048), 480), reduced((3000, 100), 480), reduced((17, 512, 512), 160)
     ((240, 480), (720, 24), (17, 160, 160))
     """

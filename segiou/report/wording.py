@@ -248,8 +248,6 @@ def with_short_names(comparison: Comparison) -> Comparison:
 def short_name(name: str) -> str:
     """The last part of a path; by default, a run has the name of its prediction folder.
 
-    Examples
-    --------
     >>> short_name("out/small"), short_name("base")
     ('small', 'base')
     """

@@ -53,25 +53,16 @@ class ExecutorLostError(RuntimeError):
 
 @dataclass
 class Engine:
-    """An executor and how to use it.
-
-    Attributes
-    ----------
-    executor : Executor
-    slots : int
-        Number of concurrent tasks.
-    seconds : float
-        Target duration of a task, long enough to make submission negligible.
-    remote : bool
-        Whether tasks run in other processes.
-    renew : callable, optional
-        Creates a new executor after a failure.
-    """
+    """An executor and how to use it."""
 
     executor: Executor
+    #: Number of concurrent tasks.
     slots: int
+    #: Target duration of a task, long enough to make submission negligible.
     seconds: float
+    #: Whether tasks run in other processes.
     remote: bool
+    #: Creates a new executor after a failure.
     renew: Callable[[], Executor] | None = None
 
 
@@ -86,17 +77,8 @@ class Dispatcher:
 
     A batch whose worker dies is retried. Batches lost twice are split and their
     pairs submitted one at a time, so that a pair that kills its worker is
-    identified and reported without losing others.
-
-    Parameters
-    ----------
-    engine : Engine
-    task : callable
-        Maps a batch to its results in order, and seconds.
-    pairs : sequence of Pair
-    stop : callable, optional
-        Called regularly; once it returns True, running batches are finished
-        and no others are started.
+    identified and reported without losing others. Once ``stop`` returns True,
+    running batches are finished and no others are started.
     """
 
     def __init__(

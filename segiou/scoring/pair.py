@@ -364,39 +364,23 @@ def _or_problem(path: str, do: Callable[..., T], *given: Any) -> T | Problem:
 
 @dataclass(slots=True)  # a frozen one takes twice as long to create
 class _OpenMask:
-    """A mask of labels.
+    """A mask of labels."""
 
-    Attributes
-    ----------
-    values : ndarray or FileMask
-        The labels; ids of objects if there are any.
-    stamp : Stamp
-    volume : Volume, optional
-        The same values with their geometry.
-    decoded : callable
-        Converts a window of ``values`` to labels.
-    check : callable
-        Raises MaskError if the file has changed since.
-    objects : ObjectMask, optional
-        The same values with object ids.
-    raster : Raster, optional
-        The georeference of a GeoTIFF.
-    outside : tuple of int or None
-        Label of pixels outside all objects, and outside all segments.
-    content : bytes or RawMask, optional
-        A file of scores that is not decoded yet.
-    scores : ndarray, optional
-        The scores that the labels were decided from.
-    """
-
+    #: The labels, or ids of objects.
     values: WindowedMask
     stamp: Stamp
+    #: The same values with their geometry.
     volume: Volume | None = None
+    #: Converts a window of ``values`` to labels.
     decoded: Callable[[Any], Any] = lambda window: window
+    #: Raises MaskError if the file has changed since.
     check: Callable[[], None] = lambda: None
+    #: The same values with object ids.
     objects: ObjectMask | None = None
     raster: Raster | None = None
+    #: Label of pixels outside all objects, and outside all segments.
     outside: tuple[int | None, int | None] = None, None
+    #: A file of scores that is not decoded yet, and the scores that the labels were decided from.
     content: bytes | RawMask | None = None
     scores: Any = None
 
