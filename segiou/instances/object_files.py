@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, compress
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -49,10 +50,10 @@ _SOURCES = ("components", "coco", "cityscapes", "kitti")
 class ObjectMask(NamedTuple):
     """Class value and object id of each pixel, the ids of crowds, and the file.
 
-    The classes may follow from the ids instead: class value by id. If pixels are
-    given, each entry of the arrays stands for that many. Segments are the entries of
-    COCO's annotations by id, until they are checked against the pixels; the stamp is
-    that of the annotations, if they are next to the folder of the file.
+    The classes may follow from the ids instead: a function of an array of ids. If
+    pixels are given, each entry of the arrays stands for that many. Segments are the
+    entries of COCO's annotations by id, until they are checked against the pixels; the
+    stamp is that of the annotations, if they are next to the folder of the file.
     """
 
     classes: Any
@@ -66,16 +67,14 @@ class ObjectMask(NamedTuple):
     def resized(self, shape: tuple[int, ...]) -> ObjectMask:
         """The same at a different size, by nearest-neighbour sampling."""
         found = self.checked()
-        by_id = isinstance(found.classes, Mapping)
-        classes = found.classes if by_id else resized(found.classes, shape)
+        classes = found.classes if callable(found.classes) else resized(found.classes, shape)
         return found._replace(classes=classes, ids=resized(found.ids, shape))
 
     def whole(self) -> ObjectMask:
         """The same with the class value of each pixel."""
-        if not isinstance(self.classes, Mapping):
+        if not callable(self.classes):
             return self
-        found = self.checked()
-        return found._replace(classes=mapped(self.ids, self.classes))
+        return self.checked()._replace(classes=self.classes(self.ids))
 
     def checked(self) -> ObjectMask:
         """The same; MaskError if its segments are not those of the annotation."""
@@ -262,12 +261,8 @@ class ObjectOptions(Measure):
             raise _no_ids(path, self.source, raw)
         if self.source == "kitti":
             # As in SemanticKITTI's own evaluation, the whole number identifies an object.
-            return ObjectMask(raw.values & 0xFFFF, raw.values)
-        # A file without objects may have 8 bits, which cannot store 1000.
-        ids = raw.values.astype(np.promote_types(raw.values.dtype, np.uint16), copy=False)
-        # Pixels of a thing class without an instance number are a group of objects.
-        classes = np.where(ids >= 1000, ids // 1000, ids)
-        return ObjectMask(classes, ids.clip(0), tuple(range(1, 1000)), path)
+            return ObjectMask(lambda ids: ids & 0xFFFF, raw.values)
+        return _of_cityscapes(raw.values, path)
 
     def shared(
         self, truth: ObjectMask | None, pred: ObjectMask | None
@@ -286,15 +281,11 @@ class ObjectOptions(Measure):
         """
         if truth is None or pred is None:
             return None
-        if not (isinstance(truth.classes, Mapping) and isinstance(pred.classes, Mapping)):
+        if not (callable(truth.classes) and callable(pred.classes)):
             return None
         in_truth, in_pred, pixels = count_id_pairs(truth.ids, pred.ids)
         first, second = (
-            side._replace(
-                classes=np.array([side.classes.get(i, NO_OBJECT) for i in ids.tolist()], np.int64),
-                ids=ids,
-                pixels=pixels,
-            )
+            side._replace(classes=side.classes(ids), ids=ids, pixels=pixels)
             for side, ids in ((truth, in_truth), (pred, in_pred))
         )
         return first, second
@@ -406,7 +397,7 @@ def _check_categories(side: ObjectMask, labels: LabelSet, counts: PanopticCounts
 
 def _check_numbered(counts: PanopticCounts, pred: ObjectMask) -> None:
     """Reject Cityscapes predictions that are class maps without instances."""
-    present = id_areas(pred.ids)
+    present = id_areas(pred.ids, pred.pixels)
     for name, values in _things(counts, counts.pred_labels).items():
         if max(present, default=0) < 1000 and (found := present.keys() & values):
             problem = (
@@ -455,6 +446,20 @@ def _annotations(path: str) -> tuple[Path, str]:
     return next((file for file in files if file.is_file()), files[0]), ""
 
 
+def _of_cityscapes(values: NDArray[Any], path: str) -> ObjectMask:
+    """Objects of ``instanceIds``: 1000 · class + number, or the class alone for a group."""
+    # A file without objects may have 8 bits, which cannot store 1000.
+    ids = values.astype(np.promote_types(values.dtype, np.uint16), copy=False)
+    groups = tuple(range(1, 1000))
+    if ids.dtype.kind == "i" and ids.min(initial=0) < 0:  # classes may be negative, ids may not
+        return ObjectMask(_cityscapes_classes(ids), ids.clip(0), groups, path)
+    return ObjectMask(_cityscapes_classes, ids, groups, path)
+
+
+def _cityscapes_classes(ids: NDArray[Any]) -> NDArray[Any]:
+    return np.where(ids >= 1000, ids // 1000, ids)
+
+
 def _of_coco(raw: RawMask, path: str, labels: LabelSet) -> ObjectMask:
     """Objects of a PNG whose colours encode ids, from the annotations next to its folder."""
     file, name = _annotations(path)
@@ -484,7 +489,8 @@ def _of_coco(raw: RawMask, path: str, labels: LabelSet) -> ObjectMask:
     values[0] = void_value(contents.free, labels)
     crowd = tuple(number for number, part in segments.items() if part.get("iscrowd"))
     beside = None if name else stamp
-    return ObjectMask(values, packed(raw.values), crowd, path, segments=segments, stamp=beside)
+    classes = partial(mapped, meaning=values)
+    return ObjectMask(classes, packed(raw.values), crowd, path, segments=segments, stamp=beside)
 
 
 def _check_segments(

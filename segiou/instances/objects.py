@@ -44,17 +44,24 @@ _NEIGHBOURS = {2: (4, 8), 3: (6, 18, 26)}
 LOCK = RLock()
 #: Values below this are looked up in a table.
 _FEW_VALUES = 1 << 16
+#: Fewer ids are looked up one by one.
+_FEW_IDS = 1 << 10
 
 
 def pack_ids(classes: Any, ids: Any, names: tuple[str, str]) -> Ints:
     """Class value and id of each pixel packed into one number; errors use the argument names."""
     sides = label_arrays(classes, ids, names)
     for name, array, low in zip(names, sides, (-(2**31), 0), strict=True):
+        if np.can_cast(array.dtype, np.int32 if low else np.uint32):
+            continue
         for far in (int(array.min(initial=0)), int(array.max(initial=0))):
             if not low <= far < low + 2**ID_BITS:
                 msg = f"{name} contains {far}; expected {low} to {low + 2**ID_BITS - 1}"
                 raise ValueError(msg)
-    return sides[0].astype(np.int64) << ID_BITS | sides[1].astype(np.int64)
+    codes = sides[0].astype(np.int64)
+    codes <<= ID_BITS  # in place: fresh memory costs more than the arithmetic
+    codes |= sides[1].astype(np.int64, copy=False)
+    return codes
 
 
 def unpack_ids(codes: NDArray[Any]) -> tuple[Ints, Ints]:
@@ -73,12 +80,15 @@ def id_areas(ids: Ids, pixels: Ints | None = None) -> dict[int, int]:
     return dict(zip(found.tolist(), pixels.tolist(), strict=True))
 
 
-def mapped(ids: Ids, meaning: Mapping[int, int]) -> Ints:
+def mapped(ids: Ids, meaning: Mapping[int, int], dtype: Any = np.int64) -> NDArray[Any]:
     """Map each id to its value; other ids become 0."""
+    if ids.size < _FEW_IDS:
+        values = [meaning.get(number, 0) for number in ids.ravel().tolist()]
+        return np.array(values, dtype).reshape(ids.shape)
     present = count_id_pairs(ids, np.zeros_like(ids, bool))[0]
-    found = np.array([meaning.get(number, 0) for number in present.tolist()], dtype=np.int64)
+    found = np.array([meaning.get(number, 0) for number in present.tolist()], dtype)
     if ids.dtype != np.bool_ and found.size and 0 <= present[0] <= present[-1] < _FEW_VALUES:
-        table = np.zeros(int(present[-1]) + 1, np.int64)
+        table = np.zeros(int(present[-1]) + 1, dtype)
         table[present] = found
         return table[ids]
     return found[np.searchsorted(present, ids)]
@@ -166,8 +176,10 @@ def label_components(
         msg = f"value {shared[0]} is in two regions; label overlapping regions in separate calls"
         raise ValueError(msg)
     numbers = {value: number for number, group in enumerate(groups, 1) for value in group}
-    classes = mapped(array, numbers).astype(np.int32)
+    classes = mapped(array, numbers, np.uint8 if len(groups) < 256 else np.int32)
     found = _merged(classes, merge, rank) if merge else _connected(classes, rank)
+    if least <= voxel:  # no component is smaller
+        return found.astype(np.int64)
     sizes = np.bincount(found.reshape(-1), minlength=1)
     kept = sizes * voxel >= least
     kept[0] = False
@@ -197,7 +209,7 @@ def dilate(mask: NDArray[np.bool_], times: int) -> NDArray[np.bool_]:
     return np.asarray(ndimage.binary_dilation(mask, ball, iterations=times))
 
 
-def _connected(classes: NDArray[np.int32], rank: int) -> NDArray[np.integer[Any]]:
+def _connected(classes: NDArray[Any], rank: int) -> NDArray[np.integer[Any]]:
     """Numbered components; neighbours differ along at most ``rank`` axes."""
     if importlib.util.find_spec("cc3d"):
         cc3d: Any = importlib.import_module("cc3d")
@@ -207,7 +219,7 @@ def _connected(classes: NDArray[np.int32], rank: int) -> NDArray[np.integer[Any]
     return np.asarray(skimage.label(classes, connectivity=rank))
 
 
-def _merged(classes: NDArray[np.int32], merge: int, rank: int) -> NDArray[np.int64]:
+def _merged(classes: NDArray[Any], merge: int, rank: int) -> NDArray[np.int64]:
     """Components of each class after dilation, restricted to the class's own pixels."""
     found = np.zeros(classes.shape, np.int64)
     for number in range(1, int(classes.max(initial=0)) + 1):

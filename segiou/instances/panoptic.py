@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self, get_args
@@ -215,13 +215,15 @@ class PanopticCounts(ObjectCounts):
         ValueError
             If shapes differ, a value is undeclared, or an id is out of range.
         """
-        return self.add(self.matches((truth_classes, truth_ids), (pred_classes, pred_ids), crowd))
+        several = read_several("crowd", crowd, "a sequence of ids")
+        crowds = [check_integer("crowd", i) for i in several]
+        return self.add(self.matches((truth_classes, truth_ids), (pred_classes, pred_ids), crowds))
 
     def matches(
         self,
         truth: Layers,
         pred: Layers,
-        crowd: Iterable[int],
+        crowd: Sequence[int],
         *,
         split_stuff: bool = False,
         pixels: Ints | None = None,
@@ -232,7 +234,7 @@ class PanopticCounts(ObjectCounts):
         ----------
         truth, pred : tuple of array_like
             Classes and ids, each (H, W).
-        crowd : iterable of int
+        crowd : sequence of int
             Truth ids that are crowds.
         split_stuff : bool
             Whether the segments of a stuff class are matched one by one.
@@ -264,7 +266,7 @@ class PanopticCounts(ObjectCounts):
         ignore = {*self._classes.ignore}
         return np.array([*(ignore.issuperset(v) for v in self._classes.labels.class_values), True])
 
-    def _match(self, in_truth: Ints, in_pred: Ints, pixels: Ints, crowd: Iterable[int]) -> Matches:
+    def _match(self, in_truth: Ints, in_pred: Ints, pixels: Ints, crowd: Sequence[int]) -> Matches:
         """Match segments, given rows of shared pixels; a pair may have several rows."""
         protocol = self._protocol
         if protocol.void == "drop":
@@ -273,8 +275,7 @@ class PanopticCounts(ObjectCounts):
         (truth_codes, t), (pred_codes, p), shared = add_up(in_truth, in_pred, pixels)
         (truth, truth_ids), (pred, _) = unpack_ids(truth_codes), unpack_ids(pred_codes)
         void, pred_void = truth == VOID, pred == VOID
-        crowds = read_several("crowd", crowd, "a sequence of ids")
-        is_crowd = np.isin(truth_ids, [check_integer("crowd", i) for i in crowds]) & ~void
+        is_crowd = np.isin(truth_ids, crowd) & ~void
         by_overlap = np.append(self._by_overlap, False)
         areas = sums(t, shared, len(truth)), sums(p, shared, len(pred))
         on_void = sums(p, shared * void[t], len(pred))
