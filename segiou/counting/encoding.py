@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import mmap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -141,6 +144,18 @@ class ValueCodes:
         return np.isin(labels, np.array(values, dtype=labels.dtype))
 
 
+def _zeros(shape: tuple[int, int]) -> NDArray[np.int64]:
+    """Zeros that take memory where they are changed, a small page at a time."""
+    size = np.dtype(np.int64).itemsize * math.prod(shape)
+    if size < _LARGE_TABLE or not hasattr(mmap, "MADV_NOHUGEPAGE"):
+        return np.zeros(shape, dtype=np.int64)
+    # NumPy asks Linux for huge pages, one of which every counted pair might then fill.
+    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # a kernel without huge pages
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, dtype=np.int64).reshape(shape)
+
+
 def can_hold(dtype: Any, value: int) -> bool:
     """Whether an integer dtype, or bool, can represent a value."""
     if np.dtype(dtype) == np.bool_:
@@ -150,6 +165,8 @@ def can_hold(dtype: Any, value: int) -> bool:
 
 
 _BLOCK_PIXELS = 1 << 20
+#: Bytes from which on a table takes only the memory of the cells that are counted.
+_LARGE_TABLE = 1 << 30
 
 
 class UndeclaredValuesError(ValueError):
@@ -381,7 +398,7 @@ class Encoding:
 
     def empty_table(self) -> NDArray[np.int64]:
         """A table of zeros; rows are classes, ignored, undeclared, columns classes, unassigned."""
-        return np.zeros((self.num_classes + 2, self.num_classes + 1), dtype=np.int64)
+        return _zeros((self.num_classes + 2, self.num_classes + 1))
 
     def table_of(self, tally: ConfusionCounts) -> NDArray[np.int64]:
         """The table of given confusion counts, the inverse of :meth:`tally`.

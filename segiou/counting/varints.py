@@ -19,9 +19,11 @@ def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
     [b'\x01\x05\x03\xac\x02', b'']
     """
     numbers = np.empty(2 * len(cells), dtype=np.int64)
-    numbers[0::2] = np.diff(cells, prepend=-1)
-    firsts = (np.cumsum(sizes) - sizes)[sizes > 0]
-    numbers[2 * firsts] = cells[firsts] + 1
+    stops = sizes.cumsum()
+    steps = numbers[0::2]
+    np.subtract(cells[1:], cells[:-1], out=steps[1:])
+    firsts = (stops - sizes)[sizes > 0]
+    steps[firsts] = cells[firsts] + 1
     numbers[1::2] = values
     most = max(1, -(-int(numbers.max(initial=0)).bit_length() // 7))
     rest = numbers[:, None] >> 7 * np.arange(most)
@@ -30,9 +32,9 @@ def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
     parts = (rest & 0x7F).astype(np.uint8)
     parts[:, :-1] |= used[:, 1:] * np.uint8(0x80)
     data = parts[used].tobytes()
-    ends = np.append(0, np.cumsum(used.sum(1)))
-    stops = ends[np.append(0, 2 * np.cumsum(sizes))].tolist()
-    return [data[a:b] for a, b in pairwise(stops)]
+    ends = np.zeros(len(numbers) + 1, dtype=np.int64)
+    used.sum(1).cumsum(out=ends[1:])
+    return [data[a:b] for a, b in pairwise([0, *ends[2 * stops].tolist()])]
 
 
 def decode_cells(blobs: list[bytes], num_cells: int) -> tuple[Ints, Ints, Ints]:

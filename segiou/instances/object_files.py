@@ -387,7 +387,8 @@ def _things(counts: PanopticCounts, labels: LabelSet) -> dict[str, Sequence[int]
 
 def _check_categories(side: ObjectMask, labels: LabelSet, counts: PanopticCounts) -> None:
     """Reject segments of categories that the label set does not declare."""
-    present = id_areas(side.classes, side.pixels).keys()
+    is_few = side.pixels is not None  # one entry per pair of ids
+    present = {*side.classes.tolist()} if is_few else {*id_areas(side.classes)}
     known = chain({NO_OBJECT, *counts._classes.ignore}, *labels.class_values)
     if unknown := sorted(present - {*known}):
         shown = listed([*map(str, unknown)], 8)

@@ -398,8 +398,12 @@ def _sparse_rows(tables: Sequence[Any], size: int) -> Any:
 
 def _encoded(flat: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[bytes]:
     """Filled cells of the images, which have so many rows of a table each."""
-    room, values = lengths * flat.shape[1], flat.ravel()
-    stops, filled = np.cumsum(room), values.nonzero()[0]
+    values = flat.ravel()
+    filled = values.nonzero()[0]
+    if len(lengths) == 1:
+        return encode_cells(np.array([len(filled)]), filled, values[filled])
+    room = lengths * flat.shape[1]
+    stops = np.cumsum(room)
     sizes = np.diff(np.searchsorted(filled, stops), prepend=0)
     cells = filled - np.repeat(stops - room, sizes)
     return encode_cells(sizes, cells, values[filled])

@@ -289,6 +289,14 @@ def test_cells_are_those_of_the_table_that_are_not_zero(classes, unassigned):
     assert (len(nothing.indices), nothing.ignored) == (0, 4)
 
 
+def test_a_table_of_many_classes_counts_as_a_small_one():
+    encoding = Encoding.of_indices(12_000)
+    table = encoding.empty_table()
+    encoding.count_into(table, [0, 11_999, 11_999], [5, 0, 0])
+    assert (table[0, 5], table[11_999, 0], table[11_999, :9].sum()) == (1, 2, 2)
+    assert table.shape == (12_002, 12_001)
+
+
 def test_cells_of_undeclared_values_are_refused_as_tables_are():
     encoding = Encoding.of_indices(1000, 5000)
     for truth, pred in (([1, 5000, 7000], [1, 2, 3]), ([1, 5000, 999], [1, 8000, 8001])):
