@@ -355,6 +355,6 @@ def test_too_many_classes_for_the_memory():
     )
     refused = re.compile(
         r".*30000 classes need (20\.1|6\.7) GiB, but "
-        r"[\d.]+ GiB of memory hold \d+ classes; .*"
+        r"[\d.]+ GiB of memory fit \d+ classes; .*"
     )
     assert [bool(refused.fullmatch(line)) for line in done.stdout.splitlines()] == [True] * 3

@@ -117,7 +117,16 @@ _NAMED = 3
 _KINDS = 40
 #: Values that are shown at most; an option names all of them.
 _VALUES = 12
-_VERBS = {"has": "have", "is": "are", "was": "were", "does": "do", "needs": "need", "holds": "hold"}
+_VERBS = {
+    "has": "have",
+    "is": "are",
+    "was": "were",
+    "does": "do",
+    "needs": "need",
+    "contains": "contain",
+    "declares": "declare",
+    "uses": "use",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +219,7 @@ def _lines_of(found: Sequence[Problem], advice: bool) -> list[str]:
     folder, names = _common_folder([problem.where for problem in found])
     verb, _, rest = text.partition(" ")
     has_plural = verb in (*_VERBS, "cannot") and not rest.startswith(("a ", "an "))
-    told = f" {_VERBS.get(verb, verb)} {rest}" if has_plural else f": {text}"
+    told = f" {_VERBS.get(verb, verb)} {rest}" if has_plural else f": each {text}"
     if len(found) <= _EACH:
         listed = [f"{name}{p.parts[1]}" for name, p in zip(names, found, strict=True)]
         if listed == names:
@@ -263,6 +272,8 @@ def os_problem(error: OSError) -> str:
         return "does not exist"
     if isinstance(error, PermissionError):
         return "cannot be read: permission denied"
+    if isinstance(error, IsADirectoryError):
+        return "is a folder; expected a file"
     return f"cannot be read: {error.strerror or error}"
 
 

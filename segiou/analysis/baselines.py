@@ -95,7 +95,7 @@ class Baseline:
     mean_iou_skill: float
 
     def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None where undefined."""
+        """Plain values, unrounded; None if undefined."""
         return old_keys(plain(self), answer="predicted_class")
 
     def skill_in_words(self) -> str:
@@ -248,7 +248,7 @@ class Prevalence:
     mean_iou_classes: int
 
     def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None where undefined."""
+        """Plain values, unrounded; None if undefined."""
         return dict(plain(self))
 
 
@@ -272,7 +272,7 @@ class PrevalenceCurve:
     mean_iou: Floats
 
     def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None where undefined."""
+        """Plain values, unrounded; None if undefined."""
         return dict(plain(self))
 
 

@@ -49,7 +49,7 @@ def rank_cases(
     Parameters
     ----------
     scores : array_like, shape (M, N)
-        The score of each of M models on each of N cases; NaN where missing.
+        The score of each of M models on each of N cases; NaN if missing.
     scheme : str
         ``"aggregate-then-rank"`` ranks the means of the scores.
         ``"rank-then-aggregate"`` ranks the models on each case, then the means
@@ -112,7 +112,7 @@ def check_ranking(scheme: str, ties: str, missing: Missing | None) -> None:
     elif missing is not None:
         check_number("missing", missing)
     if scheme == "rank-then-aggregate" and missing is not None:
-        msg = "missing scores rank last in rank-then-aggregate; drop missing="
+        msg = "missing scores rank last in rank-then-aggregate; omit missing="
         raise ValueError(msg)
 
 
@@ -129,7 +129,7 @@ def prepared_cases(
         models, cases = np.nonzero(absent)
         msg = (
             f"{len(cases)} scores are missing, the first of model {models[0]} in case {cases[0]}; "
-            "pass missing='drop' to leave them out, or the score of a missing case, such as "
+            "pass missing='drop' to leave these cases out, or a score to use instead, such as "
             "missing=0.0"
         )
         raise ValueError(msg)

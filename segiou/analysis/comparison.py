@@ -165,13 +165,13 @@ class Comparison(OverUnits, Drawable):
         Names of the models, in the given order.
     images : int
     unit : {"image", "group", "sequence", "batch"}
-        What was left out or resampled, and permuted.
+        Unit that is left out or resampled, and permuted.
     units : int
         Number of units.
     level : float
     method : {"jackknife", "percentile", "bca"}
     resamples, seed : int or None
-        None where nothing is random.
+        None if nothing is random.
     ranking : tuple of ModelRank
         Best score first.
     pairs : tuple of PairComparison
@@ -189,7 +189,7 @@ class Comparison(OverUnits, Drawable):
     independence : str
         Why images are treated as independent, if they are.
     limit : Caution or None
-        What makes the intervals unreliable, if anything does.
+        Why the intervals are unreliable, if they are.
     run_scores : tuple of tuple of float
         Scores of the training runs of each model; empty if each has one run.
     stability : Ranking or None
@@ -244,7 +244,7 @@ class Comparison(OverUnits, Drawable):
         return comparison_text.opening(self, pair)
 
     def limitations(self) -> list[str]:
-        """Return what the images and models limit: independence and scope."""
+        """Return the limitations of the images and models: independence and scope."""
         return comparison_text.limitations(self)
 
     def to_text(self, width: int = 100, *, color: bool = False) -> str:
@@ -262,7 +262,7 @@ class Comparison(OverUnits, Drawable):
         return render_comparison(self, check_integer("width", width, 1), color=color)
 
     def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None where undefined."""
+        """Plain values, unrounded; None if undefined."""
         found: dict[str, Any] = text.plain(self)
         del found["limit"]
         for i, (own, pair) in enumerate(zip(self.pairs, found["pairs"], strict=True)):

@@ -31,8 +31,8 @@ def caution(found: Comparison, pair: PairComparison) -> Caution | None:
     if not pair.overall.delta or math.isnan(pair.overall.delta):
         return None
     if lone := [n for n, own in zip(found.names, found.run_scores, strict=False) if len(own) == 1]:
-        shared = "takes its variance between trainings from the other"
-        return Caution(f"{lone[0]} has only one training run and {shared}")
+        assumed = "is assumed to vary between trainings as much as the other"
+        return Caution(f"{lone[0]} has only one training run and {assumed}")
     if found.too_few or not pair.defined_for_one:
         return found.limit
     names = text.classes(pair.defined_for_one)
@@ -65,8 +65,7 @@ def limitations(found: Comparison, *, options: bool = True) -> list[str]:
     if found.unit in ("sequence", "batch") and options:
         said.append("If the images are independent, use --group-by none.")
     first, *others = said
-    start = first if first.startswith("File") else f"{first[:1].lower()}{first[1:]}"
-    return [" ".join([f"Independence: {start}", *others]), _scope(found)]
+    return [" ".join([f"Independence: {first[:1].lower()}{first[1:]}", *others]), _scope(found)]
 
 
 def verdict(found: Comparison, pair: PairComparison) -> str:
@@ -150,7 +149,7 @@ def evidence(found: Comparison, pair: PairComparison) -> str:
     if outside == unlikely or found.too_few:
         return line
     if least >= 1 - found.level:
-        return f"{line} So few {plural_of(found.unit)} cannot give a smaller p."
+        return line
     return f"{line} The interval and the test disagree."
 
 

@@ -87,12 +87,12 @@ class Dependence:
         return self.images / max(self.design_effect, 1.0)
 
     def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None where undefined."""
+        """Plain values, unrounded; None if undefined."""
         found: dict[str, Any] = plain(self)
         return found | {"images": self.images, "effective_images": self.effective_images}
 
     def sentences(self) -> list[str]:
-        """Where the images come from, and how strongly neighbours are correlated."""
+        """Origin of the images, and how strongly neighbours are correlated."""
         said, scores = [], "In file-name order, neighbouring scores"
         if len(self.sequences) > 1:
             sizes = listed(
@@ -112,7 +112,7 @@ class Dependence:
 
 
 class Caution(NamedTuple):
-    """What limits an interval or a test, and the option that removes the limit."""
+    """Limit of an interval or a test, and the option that removes it."""
 
     text: str
     option: str = ""
@@ -257,7 +257,7 @@ def design_of(
     check_blocks(groups, blocks)
     independent = isinstance(groups, str) and groups == INDEPENDENT
     if isinstance(groups, str) and ids is None and not independent:
-        raise refuse_kind("groups", groups, "a sequence where images have no ids to search")
+        raise refuse_kind("groups", groups, "a sequence, because the images have no ids")
     given = one_per_image("group", groups_of(ids or (), groups), number)
     images = units_of(number, None, ids)
     if independent:
@@ -368,7 +368,7 @@ def _divided(sequences: Sequences, numbers: Sequence[int], ids: Sequence[str]) -
 
 
 def check_blocks(groups: Groups | None, blocks: BlockLength | None) -> None:
-    """Refuse a block length that is no number, and blocks of images declared independent."""
+    """Reject an invalid block length, and blocks of images declared independent."""
     if blocks is None:
         return
     if blocks != "auto":

@@ -1,4 +1,4 @@
-"""What pixel accuracy hides: one model against baselines, and two models on the same truth."""
+"""Gap between pixel accuracy and mean IoU, of one model and of two on the same truth."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ClassBalance:
     share, predicted_share : float
         Share of the valid pixels in the truth and in the prediction.
     recall, iou : float
-        On the data set; NaN where undefined.
+        On the data set; NaN if undefined.
     accuracy_cost : float
         Loss of pixel accuracy if no pixel of the class were found: TP / n.
     mean_iou_cost : float
@@ -132,7 +132,7 @@ class Imbalance:
         return tuple(c.name for c in self.classes if c.predicted_only)
 
     def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None where undefined."""
+        """Plain values, unrounded; None if undefined."""
         found: dict[str, Any] = text.plain(self)
         found |= {name: getattr(self, name).to_dict() for name in ("majority", "random")}
         found["never_predicted"] = list(self.never_predicted)
@@ -415,7 +415,7 @@ class ImbalanceDifference:
         return self.accuracy_difference * self.mean_iou_difference < 0
 
     def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None where undefined."""
+        """Plain values, unrounded; None if undefined."""
         found: dict[str, Any] = text.plain(self)
         found["models"] = [model.to_dict() for model in self.models]
         found["disagree"] = self.disagree

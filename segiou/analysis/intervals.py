@@ -50,7 +50,7 @@ class Interval:
     value : float
         On the data itself.
     low, high : float
-        Ends of the interval; NaN where undefined.
+        Ends of the interval; NaN if undefined.
     standard_error : float
         Jackknife standard error, or the standard deviation over the resamples.
     units : int
@@ -144,7 +144,7 @@ class Intervals(OverUnits):
     resamples, seed : int or None
         None if nothing was drawn.
     unit : {"image", "group", "sequence", "batch"}
-        What was left out or resampled.
+        Unit that is left out or resampled.
     units : int
         Number of units.
     overall : Interval
@@ -160,7 +160,7 @@ class Intervals(OverUnits):
     independence : str
         Why images are treated as independent, if they are.
     limit : Caution or None
-        What makes the interval of the score unreliable, if anything does.
+        Why the interval of the score is unreliable, if it is.
     unseen_classes : tuple of str
         Classes of the mean that are predicted but occur in no truth mask.
     truth_mean : float
@@ -199,7 +199,7 @@ class Intervals(OverUnits):
         return tuple(c.name for c in self.classes if c.few and c.units)
 
     def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None where undefined."""
+        """Plain values, unrounded; None if undefined."""
         found: dict[str, Any] = text.plain(self)
         del found["limit"]
         for row in (found["overall"], *found["classes"]):
@@ -224,7 +224,7 @@ class Intervals(OverUnits):
         return [_overall_sentence(self), *self.cautions()]
 
     def caution(self) -> Caution | None:
-        """What limits the interval of the score most, if anything does."""
+        """Main limit of the interval of the score, if any."""
         if self.limit is not None or not self.unseen_classes:
             return self.limit
         number = len(self.unseen_classes)
@@ -236,12 +236,12 @@ class Intervals(OverUnits):
         )
 
     def cautions(self) -> list[str]:
-        """What limits the intervals of the score and of the classes."""
+        """Limits of the intervals of the score and of the classes."""
         first = self.caution()
         return ([] if first is None else [text.capital(str(first))]) + self.class_cautions()
 
     def class_cautions(self) -> list[str]:
-        """What limits bootstrap intervals of single classes."""
+        """Limits of bootstrap intervals of single classes."""
         if self.method not in ("percentile", "bca") or self.too_few:
             return []
         said: list[str] = []

@@ -27,7 +27,7 @@ _KEPT = 1 << 22
 
 
 class Scale(NamedTuple):
-    """Where an interval is symmetric: a monotone function, its inverse and slope, and bounds."""
+    """Monotone function on whose scale an interval is symmetric, its inverse, slope and bounds."""
 
     forward: Callable[[Floats], Floats]
     inverse: Callable[[Floats], Floats]
@@ -54,7 +54,7 @@ SCALES = {
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Intervals of a score and its classes, each array (1 + C,); NaN where undefined.
+    """Intervals of a score and its classes, each array (1 + C,); NaN if undefined.
 
     Attributes
     ----------
@@ -80,14 +80,14 @@ def jackknife(
 ) -> Limits:
     """Jackknife-t intervals of a score and its classes, or of their differences.
 
-    Every unit is left out in turn. Of a class, V_c = Σ_i (v_c − v_c(i))² has k_c − 1 degrees
-    of freedom for k_c units whose truth has the class, and its limits are symmetric on the
-    score's scale (the logit of a ratio), by the delta method. A mean of classes has Satterthwaite
-    degrees of freedom, (Σ V_c)² / Σ V_c²/(k_c − 1), and unequal arms: each class contributes
-    what its own limits are away from its value, so the interval keeps the correlation of the
-    classes (MOVER on jackknife influences). A mean of distances is symmetric on the log scale.
-    At a bound of the scale the limit is that of as many hits or misses in a row. Differences of
-    classes stay on the identity scale.
+    Every unit is left out in turn. The variance of a class, V_c = Σ_i (v_c − v_c(i))², has
+    k_c − 1 degrees of freedom for k_c units whose truth has the class, and its limits are
+    symmetric on the score's scale (the logit of a ratio), by the delta method. A mean of classes
+    has Satterthwaite degrees of freedom, (Σ V_c)² / Σ V_c²/(k_c − 1), and unequal arms: each class
+    contributes the distances of its limits from its value, so the interval keeps the correlation
+    of the classes (MOVER on jackknife influences). A mean of
+    distances is symmetric on the log scale. A score at a bound of the scale has the limit of as
+    many hits or misses in a row. Differences of classes stay on the identity scale.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class _Model:
         return None if self.scale.most == np.inf else self.weights
 
     def steps(self) -> Iterator[Floats]:
-        """What each unit adds to each value, (n, 1 + C); a class's only unit adds nothing to it."""
+        """Contribution of each unit to each value, (n, 1 + C); 0 for the only unit of a class."""
         for without in self.statistic.left_out_parts():
             step = self.values - without
             step[:, 1:][np.isnan(step[:, 1:])] = 0
@@ -244,7 +244,7 @@ def _reach_of_score(
 
 
 def _moved(model: _Model, step: Floats, move: Any) -> NDArray[Any]:
-    """What each unit adds to the score, stretched by the arms of its parts, (n,)."""
+    """Contribution of each unit to the score, scaled by the arms of its parts, (n,)."""
     if model.by_class is None:
         return np.asarray(step[:, 0] * move)
     return np.asarray(step[:, 0] + step[:, 1:] @ move)
@@ -326,7 +326,7 @@ class Influence:
         return raising, lowering
 
     def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None where undefined."""
+        """Plain values, unrounded; None if undefined."""
         found: dict[str, Any] = text.plain(self)
         return found | {"effect": text.plain(self.effect)}
 

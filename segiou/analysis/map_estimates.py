@@ -155,7 +155,7 @@ def map_accuracy(
     unit_area : float, optional
         Area of a sample unit, for the finite population correction
         :math:`1 - n_h / N_h`; 1 if areas are numbers of pixels. Without it,
-        there is no correction, as in [2]_.
+        no correction is applied, as in [2]_.
 
     Raises
     ------
@@ -385,7 +385,7 @@ def _read(
     if hasattr(sample, "columns") or isinstance(sample, Mapping):
         return _read_table(sample, areas, strata)
     if strata is not None:
-        raise refuse_kind("sample", sample, "a table, because strata are of its rows")
+        raise refuse_kind("sample", sample, "a table, because strata needs its rows")
     matrix = np.asarray(getattr(sample, "matrix", sample))
     if matrix.dtype.kind not in "iu":
         raise refuse_kind("sample", sample, _TABLE)

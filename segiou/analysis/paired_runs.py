@@ -38,7 +38,7 @@ class DifferentImagesError(ValueError):
 
 
 def check_runs(what: str, runs: Sequence[Any]) -> tuple[HasRunCounts, ...]:
-    """Reject what is not a run."""
+    """Raise an error for anything that is not a run."""
     for run in runs:
         if not (hasattr(run, "counts") and hasattr(run, "ids")):
             hint = "; open a run file with segiou.Run.open" if isinstance(run, str) else ""
@@ -88,7 +88,7 @@ def same_images(
 def scored_runs(
     runs: Sequence[HasRunCounts], names: Sequence[str], pixels: Sequence[ScoredImages[Counts]]
 ) -> list[Any]:
-    """Images of all runs with what the metric is computed from: pixels, or parts of a measure."""
+    """Images of all runs with the counts of the metric: pixels, or parts of a measure."""
     key = measure_of_score(pixels[0].metric)
     if key is None:
         return list(pixels)

@@ -136,7 +136,7 @@ def rank(
         raise ValueError(msg)
     in_cases = scheme != "aggregate-then-rank" or aggregate in ("I", "median")
     if missing is not None and not in_cases:
-        msg = "missing= applies to scores of images; pass aggregate='I' or drop it"
+        msg = "missing= applies to scores of images; pass aggregate='I', or omit missing="
         raise ValueError(msg)
     partial = in_cases and (scheme == "rank-then-aggregate" or missing not in (None, "error"))
     scored = [_Scored.of(runs, each, score, protocol, partial=partial) for score in scores]
@@ -183,7 +183,7 @@ def _checked_aggregate(scheme: str, aggregate: str | None, draws: int) -> str | 
     fits = {"rank-then-aggregate": ("I", "median"), "test-then-rank": ()}
     check_choice("aggregate", aggregate, _AGGREGATES)
     if aggregate not in fits.get(scheme, _AGGREGATES):
-        msg = f"aggregate={aggregate!r} does not apply to {scheme}; drop it"
+        msg = f"aggregate={aggregate!r} does not apply to {scheme}; omit it"
         raise ValueError(msg)
     if aggregate == "median" and draws:
         raise _no_bootstrap()
@@ -192,8 +192,8 @@ def _checked_aggregate(scheme: str, aggregate: str | None, draws: int) -> str | 
 
 def _no_bootstrap() -> ValueError:
     return ValueError(
-        f"the bootstrap cannot tell how stable a ranking by medians is: {MEDIANS}; pass draws=0 to "
-        "rank medians without stability, or aggregate='I' for means"
+        f"the bootstrap cannot show the stability of a ranking by medians: {MEDIANS}. Pass draws=0 "
+        "to rank without it, or aggregate='I' to rank by means"
     )
 
 

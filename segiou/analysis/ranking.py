@@ -22,10 +22,7 @@ from segiou.analysis.statistics import Statistic
 from segiou.metrics.ratio import Floats, ratio
 
 #: Why rankings by medians are not resampled.
-MEDIANS = (
-    "the median of a resample is always one of a few central scores, so the ranks of resamples "
-    "change in jumps or never"
-)
+MEDIANS = "medians of resamples take only a few values, so their ranks jump or never change"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +76,7 @@ class Ranking(OverUnits, Drawable):
     aggregate : str
         How images are aggregated; empty if tests are counted.
     value_name : str
-        What the models are ranked by, such as ``"mean IoU"`` or ``"mean rank"``.
+        Name of the value that ranks the models, such as ``"mean IoU"`` or ``"mean rank"``.
     names : tuple of str
         Names of the models, in the given order.
     models : tuple of ModelRank
@@ -173,7 +170,7 @@ class Ranking(OverUnits, Drawable):
         return render_ranking(self, check_integer("width", width, 1), color=color)
 
     def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None where undefined. Without the cases."""
+        """Plain values, unrounded; None if undefined. Without the cases."""
         found: dict[str, Any] = text.plain(replace(self, cases=(), limit=None))
         del found["limit"], found["cases"]
         found["dependence"] = None if self.dependence is None else self.dependence.to_dict()
@@ -199,12 +196,12 @@ def _sentences(found: Ranking) -> Iterator[str]:
             )
     if found.models[0].rank_low is not None:
         sets = text.capital(found.sets_name)
-        yield f"{sets}: ranks that the images cannot rule out, for all models together."
+        yield f"{sets}: ranks that the images cannot rule out, simultaneously for all models."
     if not math.isnan(found.false_claim):
         claim = f"The claim that {lead} is best" if len(first) == 1 else "A claim of one best model"
         yield (
-            f"{claim} is false with probability {text.percent(found.false_claim)} "
-            f"against its closest rival, {found.rival}."
+            f"{claim} is false with probability {text.percent(found.false_claim)}, "
+            f"judged against its closest rival, {found.rival}."
         )
 
 
@@ -217,7 +214,7 @@ class Contest(NamedTuple):
     limits: Floats
     """Intervals of the values, (M, 2)."""
     p: Floats
-    """One-sided p that a model is better than another, (M, M); NaN where unknown."""
+    """One-sided p that a model is better than another, (M, M); NaN if unknown."""
     drawn: Floats | None
     """Values of the resamples, (B, M)."""
     claims: Floats | None = None

@@ -59,7 +59,7 @@ class Power:
     needed: int | None = None
 
     def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None where undefined."""
+        """Plain values, unrounded; None if undefined."""
         return dict(text.plain(self))
 
 

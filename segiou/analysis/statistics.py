@@ -538,7 +538,7 @@ class ScoredParts:
 
 
 def _scale_of(score: Score, values: Floats) -> str:
-    """Where intervals are symmetric: distances, which may be 0, on the log; shares on the logit."""
+    """Scale on which intervals are symmetric: log for distances (even 0), logit for shares."""
     if score.unit:
         return "log" if (values[~np.isnan(values)] >= 0).all() else "identity"
     inside = (values >= 0) & (values <= 1)

@@ -85,7 +85,7 @@ class NextStep:
         return self.low <= 0
 
     def to_dict(self) -> dict[str, Json]:
-        """Plain values; None where undefined."""
+        """Plain values; None if undefined."""
         names = ("kind", "truth", "pred", "gain", "low", "high", "tied", "pixels", "share")
         found: dict[str, Any] = plain({name: getattr(self, name) for name in names})
         return found | {"images": list(self.images)}

@@ -212,7 +212,7 @@ def _tolerances(values: Any, name: str) -> tuple[Tolerance, ...]:
 
 @dataclass(frozen=True, init=False)
 class BoundaryOptions(Measure):
-    """Boundary options; results can be added only if their options are equal.
+    """Boundary IoU, F1 and surface Dice; results with different options cannot be added.
 
     Parameters
     ----------

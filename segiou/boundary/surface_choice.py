@@ -17,7 +17,7 @@ from segiou.measures.measure import Masks, Measure, Plan
 
 @dataclass(frozen=True)
 class SurfaceConvention(Measure):
-    """Surface distances by a convention, with the tolerances that boundaries are measured with.
+    """Surface distances by a convention, with the tolerances of the boundaries.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ def resolved_boundary(
     if options.widths not in ((), BoundaryOptions().widths):
         msg = (
             f"widths {', '.join(map(str, options.widths))}: Boundary IoU of volumes needs widths "
-            "in mm: --boundary=2mm (Python: surfaces=SurfaceOptions(widths=...))"
+            "in mm; pass --boundary=2mm (Python: surfaces=SurfaceOptions(widths=...))"
         )
         raise ValueError(msg)
     if any(one.key == SurfaceConvention.key for one in measures):
@@ -98,7 +98,7 @@ def with_units(
         options = replace(options, spacing=spacing)
     in_mm = any(tolerance.unit == "mm" for tolerance in boundary.tolerances)
     if in_mm and spacing is None and not masks.volumes:
-        msg = "tolerances in mm require the pixel size in mm: spacing=(H, W) (--spacing H,W)"
+        msg = "tolerances in mm require the pixel size in mm; pass spacing=(H, W) (--spacing H,W)"
         raise ValueError(msg)
     return replace(options, unit="mm") if in_mm and not masks.unit else options
 

@@ -125,7 +125,7 @@ CONVENTIONS: Final = {
 
 @dataclass(frozen=True)
 class SurfaceOptions(Measure):
-    """Options of surface distances.
+    """Surface distances and surface Dice of structures.
 
     Attributes
     ----------

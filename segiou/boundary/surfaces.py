@@ -163,8 +163,8 @@ def measure_surfaces(
         Labels, or names with their labels; several labels form a region, and
         regions may overlap. By default every label present except 0.
     ignore : int or iterable of int
-        Truth values whose voxels are skipped regardless of the prediction: there
-        is no surface between them and a structure.
+        Truth values whose voxels are skipped regardless of the prediction; they
+        form no surface with a structure.
     spacing : float or sequence of float, optional
         Size of a voxel along each axis; 1 by default.
     options : SurfaceOptions, optional

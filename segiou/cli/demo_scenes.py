@@ -103,7 +103,7 @@ _draw: Any = draw
 
 @dataclass(frozen=True)
 class Place:
-    """Where a thing stands; its parts are given in cm from here."""
+    """Position of a thing; its parts are given in cm from here."""
 
     street: Street
     x: int
@@ -367,7 +367,7 @@ Thing = tuple[Place, Callable[[Place, int], None], int]
 
 
 def _things(street: Street, crowded: bool) -> list[Thing]:
-    """What stands in the street."""
+    """Things in the street."""
     things: list[Thing] = []
 
     def put(make: Callable[[Place, int], None], x: int, nearest: int, farthest: int) -> None:

@@ -114,7 +114,7 @@ def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
         # These options would silently have no effect.
         options = ", ".join(map(option_of, given))
         msg = (
-            f"{path} is already scored, so {options} would have no effect; drop them, or score "
+            f"{path} is already scored, so {options} would have no effect; omit them, or score "
             "the folders"
         )
         raise ValueError(msg)
@@ -224,7 +224,7 @@ def check_images(ids: Sequence[str], parsed: argparse.Namespace) -> None:
     try:
         units_of(len(ids), None if parsed.blocks else groups)
     except ValueError as error:
-        msg = f"{error}; drop --intervals, --group-by and --blocks, or score more images"
+        msg = f"{error}; omit --intervals, --group-by and --blocks, or score more images"
         raise ValueError(msg) from error
 
 

@@ -143,6 +143,8 @@ def _areas(
     sampled: list[str],
 ) -> dict[str, float]:
     """The area of each class or stratum, in the unit that was asked for."""
+    if Path(parsed.areas).is_dir():
+        raise MaskError(parsed.areas, "is a folder; expected a raster or a CSV file")
     if Path(parsed.areas).suffix.lower() == ".csv":
         return _listed_areas(parsed.areas, names)
     counted = class_areas(parsed.areas, labels)

@@ -99,7 +99,8 @@ def _help_or_refuse(parser: _Parser, words: Sequence[str]) -> NoReturn:
         parser.error(f"put the command before {name}; commands: {known}")
     from segiou._support.text import did_you_mean
 
-    parser.error(f"unknown command {name!r}{did_you_mean(name, COMMANDS)}; commands: {known}")
+    hint = did_you_mean(name, COMMANDS) or f"; commands: {known}"
+    parser.error(f"unknown command {name!r}{hint}")
 
 
 def _versions() -> str:
@@ -276,7 +277,7 @@ def _settings(names: list[str], value: str, text: str, mark: str) -> dict[str, A
         choices = settings["choices"] = value[1:-1].split(",")
         if len(choices) > _FEW or len(value) > _SHORT:
             settings["metavar"] = names[-1].removeprefix("--").upper()
-            settings["help"] = f"{', '.join(choices)}: {settings['help']}"
+            settings["help"] += f"; one of {', '.join(choices)}"
     else:
         settings["metavar"] = value
     if not names:

@@ -67,11 +67,9 @@ def read_thresholds(
         if key is None and score not in (PER_CLASS if colon else SCALARS):
             others = [n for k in measure_keys() for n in score_names(k)]
             known = (*SCALARS, *others, *(f"{score}:CLASS" for score in PER_CLASS))
-            hint = did_you_mean(name.strip(), known)
-            msg = (
-                f"{option} {text!r}: expected NAME=VALUE, where NAME is one of "
-                f"{', '.join(known)}{hint}"
-            )
+            hint = did_you_mean(name.strip(), known) or f"; choose from {', '.join(known)}"
+            wrong = f"unknown score {name!r}{hint}" if name else "expected NAME=VALUE"
+            msg = f"{option} {text!r}: {wrong}"
             raise ValueError(msg)
         planned = next((plan.scores[score] for plan in plans if score in plan.scores), None)
         own = "higher" if planned is None and key is None else getattr(planned, "better", better)
@@ -156,7 +154,7 @@ class Outcome(NamedTuple):
     @property
     def words(self) -> str:
         """The text, and whether the result is within noise."""
-        return f"{self.text} (within noise)" if self.state == "undecided" else self.text
+        return f"{self.text}, within noise" if self.state == "undecided" else self.text
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data; None for undefined values."""
@@ -246,13 +244,14 @@ def _change_text(found: Comparison, margin: float, state: str, reach: float) -> 
         "passed": "is not lower",
     }[state]
     by = f" by more than {100 * margin:.2f} points" if margin else ""
-    said = f"mean IoU {verb} than the baseline{by}: {signed_points(change.delta)} points"
+    said = f"mean IoU {verb} than the baseline{by} ({signed_points(change.delta)} points"
     if math.isnan(change.low):
-        return f"{said}, no interval ({found.units_text})"
+        return f"{said}, no interval from {found.units_text})"
     ends = f"{signed_points(change.low)} to {signed_points(change.high)}"
-    said = f"{said}, {100 * found.level:g} % interval {ends}"
-    confirmed = f"; {found.units_text} can confirm a margin of {100 * reach:.2f} points"
-    return f"{said}{confirmed}" if reach else said
+    said = f"{said}, {100 * found.level:g} % interval {ends})"
+    if not reach or state == "failed":
+        return said
+    return f"{said}; smallest margin that {found.units_text} can confirm: {100 * reach:.2f} points"
 
 
 def to_junit(found: Sequence[Outcome], name: str) -> str:

@@ -212,7 +212,7 @@ def check_memory(num_classes: int, tables: int = 1) -> None:
     if needed > memory:
         msg = (
             f"the confusion matrices of {num_classes} classes need {needed / 2**30:.1f} GiB, but "
-            f"{memory / 2**30:.1f} GiB of memory hold {isqrt(memory // (8 * tables)) - 1} classes; "
+            f"{memory / 2**30:.1f} GiB of memory fit {isqrt(memory // (8 * tables)) - 1} classes; "
             "declare only the classes that occur"
         )
         raise ValueError(msg)

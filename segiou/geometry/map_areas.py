@@ -133,9 +133,9 @@ class AreaPlan(Plan):
         """Areas of each class, their difference and the error."""
         plain = super().table(found)
         unknown = int(found.total["unknown"].sum())
-        note = "areas: pixels with truth and a class, by the georeference of the files"
+        note = "areas: pixels neither ignored nor unassigned, by the georeference of the files"
         if unknown:
-            note = f"areas are undefined: {plural(unknown, 'mask')} without a known pixel area"
+            note = f"areas are undefined: the pixel area of {plural(unknown, 'mask')} is unknown"
         titles = ("truth", "prediction", "difference")
         columns = [
             Column(

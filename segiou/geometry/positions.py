@@ -81,7 +81,7 @@ def check_shapes(
         if len(truth) == len(pred) == 1:
             return
         msg = (
-            f"comparing all pairs requires one list of {kind} on either side, got leading shapes "
+            f"comparing all pairs requires one list of {kind} per side, got leading shapes "
             f"{truth} and {pred}; pass elementwise=True to compare elementwise"
         )
         raise ValueError(msg)

@@ -75,7 +75,7 @@ def _from_npz(data: bytes, path: str) -> NDArray[Any]:
         named = [name for name in _OF_SEVERAL if name in members] or [*members]
         if len(members) > 1 and named[0] not in _OF_SEVERAL:
             problem = f"contains {plural(len(members), 'array')} ({listed([*members], 8)}); "
-            raise MaskError(path, f"{problem}expected one, or one named 'probabilities'")
+            raise MaskError(path, f"{problem}expected one array, or one named 'probabilities'")
         if members[named[0]].file_size > _MOST_BYTES:
             raise MaskError(path, "decompresses beyond the size limit; save it as .npy")
         return _from_npy(zip_member(archive, members[named[0]]), path)
@@ -98,8 +98,8 @@ def class_axis(
         return _AXES[found[0]]
     if found:
         problem = (
-            f"has shape {shape}, whose first and last axis could both be that of the "
-            f"{classes} classes; name it: axis='first' or axis='last' (--scores-axis first or last)"
+            f"has shape {shape}, in which the first and the last axis fit {classes} classes; pass "
+            "axis='first' or axis='last' (--scores-axis first or last)"
         )
         raise MaskError(path, problem)
     sides = [f"{(classes, *truth)} (first)", f"{(*truth, classes)} (last)"]
@@ -137,7 +137,7 @@ class ClassFiles:
         for image, _, path in first:
             several = zip(self.names, self._paths(path), strict=True)
             if missing := [name for name, one in several if one not in there]:
-                msg = f"{self.root}: {image} has no file of {listed(missing, 8)}"
+                msg = f"{self.root}: {image} has no file for {listed(missing, 8)}"
                 raise ValueError(msg)
         return {f"{image}{split_ending(path)[1]}": path for image, _, path in first}
 

@@ -39,7 +39,7 @@ _OPTIONS = {
 
 @dataclass(frozen=True)
 class ScoreOptions(Measure):
-    """Ranking, thresholds and calibration of the scores that predictions were decided from.
+    """Ranking, thresholds and calibration of probabilities or logits.
 
     Attributes
     ----------
@@ -362,13 +362,13 @@ class ScorePlan(Plan):
         bins = f"{kind} bins" if isinstance(kind, int) else "half-precision bins"
         activation = self.measure.activation or "probabilities"
         return (
-            f"scores: {activation}, {bins}; mean ECE is that of the highest scores, mean Brier the "
-            f"sum over classes; one threshold for all classes: {best.overall:.3f} (mean IoU "
-            f"{self.scores['best_iou'].shown(best.mean)})"
+            f"scores: {activation}, {bins}; best common threshold {best.overall:.3f} (mean IoU "
+            f"{self.scores['best_iou'].shown(best.mean)}); the mean row shows the ECE of the "
+            "highest scores and the sum of the Brier scores"
         )
 
     def way(self) -> Mapping[str, Json]:
-        """What must be equal for scores to be comparable."""
+        """Options that must be equal for scores to be comparable."""
         options = self.measure.to_dict()
         return {name: options[name] for name in ("activation", "bins", "rows", "threshold")}
 

@@ -27,7 +27,7 @@ _NUMBERS = ("found", "missed", "false_positive")
 
 @dataclass(frozen=True)
 class LesionOptions(Measure):
-    """Options of lesion-wise scores.
+    """Lesion-wise scores under the rules of a challenge.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class LesionOptions(Measure):
     Raises
     ------
     ValueError
-        If there is no such protocol.
+        If the protocol is unknown.
 
     Examples
     --------
@@ -191,14 +191,13 @@ class LesionPlan(Plan):
         return ScoreTable(
             self.key,
             "Lesions",
-            "Lesions found, missed and false positive, and their overlap and distance by the "
+            "Lesions found, missed and false positive, and their overlap and distance under the "
             "rules of a challenge.",
             plain.rows,
             (plain.columns[0], *columns, *plain.columns[1:]),
             note=(
-                f"lesions: protocol {self.protocol.name} ({self.protocol.description}); F1 over "
-                f"all lesions, Dice and HD95 in {self.unit} are means over "
-                f"{found.images} cases"
+                f"lesions: protocol {self.protocol.name} ({self.protocol.description}); F1 covers "
+                f"all lesions, Dice and HD95 are means over {found.images} cases"
             ),
             of="region",
             empty=(*(~numbers.any(1)).tolist(), False),

@@ -55,7 +55,7 @@ class LesionProtocol:
         Distance of missed and false-positive lesions, whose Dice is 0. If None,
         means cover found lesions only.
     nothing : tuple of two floats
-        Dice and distance if there is no lesion on either side.
+        Dice and distance if neither side has a lesion.
     none_found : tuple of two floats
         Without a penalty, Dice and distance if there are lesions but none was
         found.

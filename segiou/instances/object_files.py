@@ -92,7 +92,7 @@ Drawn = tuple[tuple[NDArray[np.int64], list[list[int]]], ...]
 
 @dataclass(frozen=True)
 class ObjectOptions(Measure):
-    """Source of the objects in masks, and how they are scored.
+    """Panoptic quality of objects: components, or the instance ids of files.
 
     Attributes
     ----------

@@ -312,7 +312,7 @@ class ObjectCounts(Accumulator):
         if text := super()._difference(other):
             return text
         names = [*compress(self.class_names, self._things != other._things)]
-        return f"class {names[0]!r} is a thing on one side only" if names else ""
+        return f"class {names[0]!r} is a thing in only one of them" if names else ""
 
     def merge(self, *others: Self) -> Self:
         """Add other counts to these; returns itself. The others are not changed."""

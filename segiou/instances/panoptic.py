@@ -44,7 +44,7 @@ class PanopticProtocol:
         overlaps void (or a crowd of their class); ``"drop"`` removes them from
         every area.
     predicted_void : bool
-        Whether pixels predicted as void are forgiven as well: they are removed
+        Whether pixels predicted as void are not penalised either: they are removed
         from the union, and unmatched true segments of which more than half
         overlaps them are dropped.
     least_pixels : int
@@ -69,21 +69,23 @@ class PanopticProtocol:
 PROTOCOLS = {
     protocol.name: protocol
     for protocol in (
-        PanopticProtocol("coco", "panopticapi, cityscapesScripts: void in the truth is forgiven"),
+        PanopticProtocol(
+            "coco", "panopticapi, cityscapesScripts; void in the truth is not penalised"
+        ),
         PanopticProtocol(
             "torchmetrics",
-            "torchmetrics PanopticQuality: void is forgiven in the truth and in the prediction",
+            "torchmetrics PanopticQuality; void in truth or prediction is not penalised",
             predicted_void=True,
         ),
         PanopticProtocol(
             "torchmetrics-modified",
-            "torchmetrics ModifiedPanopticQuality: stuff takes the IoU of every overlap",
+            "torchmetrics ModifiedPanopticQuality; for stuff, the IoU of every overlap counts",
             predicted_void=True,
             every_stuff_overlap=True,
         ),
         PanopticProtocol(
             "semantickitti",
-            "SemanticKITTI: void points and unmatched segments below 30 points are dropped, "
+            "SemanticKITTI; void points and unmatched segments below 30 points are dropped, "
             "absent classes count as 0",
             void="drop",
             least_pixels=30,
@@ -98,7 +100,7 @@ class Matches(NamedTuple):
 
     #: Packed class index and id of the segments on each side, sorted.
     segments: tuple[Ints, Ints]
-    #: Per segment: 0 (forgiven), 1 (found) or 2 (missed or false positive), class index, pixels.
+    #: Per segment: 0 (dropped), 1 (found) or 2 (missed or false positive), class index, pixels.
     rows: tuple[Ints, Ints]
     #: Class, intersection and union of each match.
     overlaps: Ints
@@ -120,7 +122,7 @@ class PanopticCounts(ObjectCounts):
         The same classes as the predictions encode them.
     ignore : int, str or iterable of them
         Values or names of classes that are void on both sides: predictions on
-        void truth are forgiven, and pixels predicted as void belong to no
+        void truth are not penalised, and pixels predicted as void belong to no
         segment.
     things : iterable of int or str, optional
         Classes, by name or index, whose ids separate objects. All pixels of any
@@ -206,7 +208,7 @@ class PanopticCounts(ObjectCounts):
             together identify an object; ids range from 0 to 2^32 − 1.
         crowd : iterable of int
             Truth ids that are crowds: they match nothing, and predictions of
-            their class that overlap them are forgiven.
+            their class that mostly overlap them are dropped.
 
         Raises
         ------
@@ -371,11 +373,11 @@ class PanopticCounts(ObjectCounts):
         return {"pq": sq * rq, "sq": sq, "rq": rq}
 
     def pq(self) -> Floats:
-        """Panoptic quality per class, Σ IoU / (TP + FP / 2 + FN / 2), (C,); NaN where absent."""
+        """Panoptic quality per class, Σ IoU / (TP + FP / 2 + FN / 2), (C,); NaN if absent."""
         return self._qualities()["pq"]
 
     def sq(self) -> Floats:
-        """Segmentation quality per class, the mean IoU of the matches, (C,); NaN where absent.
+        """Segmentation quality per class, the mean IoU of the matches, (C,); NaN if absent.
 
         A class that occurs but has no match gets 0, so that it counts in a mean.
 
@@ -386,7 +388,7 @@ class PanopticCounts(ObjectCounts):
         return self._qualities()["sq"]
 
     def rq(self) -> Floats:
-        """Recognition quality per class, the F1 of the segments, (C,); NaN where absent."""
+        """Recognition quality per class, the F1 of the segments, (C,); NaN if absent."""
         return self._qualities()["rq"]
 
     def panoptic_quality(self, part: Part = "all") -> dict[str, float]:

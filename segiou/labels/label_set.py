@@ -487,8 +487,6 @@ def load_labels(
         return added
     presets = (*labelset_names(), *plugin_names("labelsets"))
     near = did_you_mean(name, presets)
-    msg = (
-        f"unknown label set {name!r}: neither a preset nor a file{near or '.'} "
-        f"Presets: {', '.join(presets)}; or pass the path of a label file"
-    )
+    known = f". Presets: {', '.join(presets)}; or pass the path of a label file"
+    msg = f"unknown label set {name!r}: neither a preset nor a file{near or known}"
     raise ValueError(msg)

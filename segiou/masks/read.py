@@ -351,9 +351,9 @@ def load_npy(file: Path | io.BytesIO, path: str | Path) -> NDArray[Any]:
             end, size = file.tell(), len(file.getbuffer())
     if array.dtype.kind not in "biu":
         kind = array.dtype.newbyteorder("=")  # without the byte order
-        problem = f"contains {kind} values; expected integer labels: save array.astype(int)"
+        problem = f"contains {kind} values; expected integer labels; save array.astype(int)"
         if array.dtype.kind == "f" and array.ndim >= 3:
-            problem += ", or use --scores if these are the scores of the classes"
+            problem += ", or use --scores if these are class scores"
         raise MaskError(path, problem)
     if end < size:
         problem = f"is a corrupt .npy file: {size - end} bytes follow its array; save it again"
@@ -389,7 +389,7 @@ def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     raw.compress_type, raw.file_size = zipfile.ZIP_STORED, info.compress_size
     del raw.CRC
     if info.compress_size > 2 * info.file_size + 4096:
-        msg = f"{info.filename} is larger compressed than the size that it declares"
+        msg = f"{info.filename} is larger compressed than its declared size"
         raise zipfile.BadZipFile(msg)
     with archive.open(raw) as file:
         content = _decompressed(file.read(), info.compress_type, info.file_size + 1)

@@ -55,5 +55,6 @@ def _listed(key: str) -> ListedMeasure:
 
 
 def _text(value: Any) -> str:
-    several = isinstance(value, (tuple, list))
-    return ", ".join(map(str, value)) or "none" if several else str(value)
+    if value in (None, "", (), [], {}):
+        return "none"
+    return ",".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)

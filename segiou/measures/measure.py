@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Masks:
-    """What is known of all masks before the first is read.
+    """Properties of all masks, known before the first is read.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class MaskPair:
     tally : ConfusionCounts, optional
         The confusion matrix of the pair.
     scores : ndarray, optional
-        What the prediction was decided from, if that is known: one score per class,
+        Scores from which the prediction was derived, if known: one per class,
         (C, ...), or with the shape of the truth that of the second of two classes.
     raster : Raster, optional
         The georeference of the truth, or of the prediction if the truth has none.
@@ -106,7 +106,7 @@ class ScoredPrediction(NamedTuple):
     Attributes
     ----------
     labels : ndarray
-        Label values that were decided from the scores.
+        Label values derived from the scores.
     scores : ndarray
         The scores, as in :class:`MaskPair`.
     volume : Volume, optional
@@ -120,7 +120,7 @@ class ScoredPrediction(NamedTuple):
 
 @dataclass(frozen=True)
 class Counted:
-    """Everything that a table of a report is made of.
+    """Input of a table of a report.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class Measure(ABC):
     title : str
         Heading of its table; the key by default.
     noun : str
-        What is scored, in the plural; the key by default.
+        Plural noun for the scored things; the key by default.
     options : str
         Lines of help for the command line, in the format of ``cli/options.txt``.
     score_names : tuple of str
@@ -268,7 +268,7 @@ class Measure(ABC):
         return self
 
     def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> Measure | None:
-        """What is measured once the kind of the masks is known.
+        """Resolve the options once the kind of the masks is known.
 
         Parameters
         ----------
@@ -282,7 +282,7 @@ class Measure(ABC):
         Returns
         -------
         Measure or None
-            None if another measure stands for it.
+            None if another measure replaces it.
 
         Raises
         ------
@@ -345,7 +345,7 @@ class Measure(ABC):
 
     @classmethod
     def plan_from(cls, data: Mapping[str, Any], classes: ClassOptions) -> Plan:
-        """Read what :meth:`Plan.to_dict` gave.
+        """Read the result of :meth:`Plan.to_dict`.
 
         Parameters
         ----------
@@ -363,7 +363,7 @@ class Measure(ABC):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read what :meth:`to_dict` gave, or JSON of it.
+        """Read the result of :meth:`to_dict`, or its JSON.
 
         Parameters
         ----------
@@ -395,8 +395,8 @@ def _as_kind(cls: type[Measure], name: str, value: Any) -> Any:
 class Plan(ABC):
     """A measure for known classes and masks: it counts images, and scores the counts.
 
-    Plans are sent to workers, so they stay small and can be pickled; what is
-    derived (scores, tables) is made where it is used.
+    Plans are sent to workers, so they stay small and can be pickled; scores and
+    tables are derived where they are used.
 
     Attributes
     ----------
@@ -512,7 +512,7 @@ class Plan(ABC):
 
     @cached_property
     def image_columns(self) -> tuple[ImageColumn, ...]:
-        """What these columns hold: their unit, and which numbers are better."""
+        """Units of these columns, and which numbers are better."""
         described = []
         for name, values in self.columns(Parts.joined(self.layout, [])).items():
             score = self.scores.get(name.partition(":")[0])
@@ -543,7 +543,7 @@ class Plan(ABC):
         return self.masks.spacing
 
     def check(self, parts: Parts) -> None:  # noqa: B027 - most measures have nothing to check
-        """Refuse parts that cannot have been counted: run files may be damaged.
+        """Reject parts that cannot have been counted: run files may be corrupt.
 
         Parameters
         ----------
@@ -557,7 +557,7 @@ class Plan(ABC):
         """
 
     def way(self) -> Mapping[str, Json]:
-        """What must be equal for scores to be comparable."""
+        """Options that must be equal for scores to be comparable."""
         flat: Any = self.to_dict()
         return {**flat["options"], **flat["masks"]}
 

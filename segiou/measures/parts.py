@@ -58,7 +58,7 @@ Layout = Mapping[str, Field]
 
 
 class Parts:
-    r"""What a measure counted of N images.
+    r"""Counts of a measure for N images.
 
     Sums have one array per image. Rows, for what does not add up or varies in
     number, belong to the image that :meth:`owner` names. :attr:`total` is one
@@ -136,7 +136,7 @@ class Parts:
         Parameters
         ----------
         layout : mapping of str to Field
-            The arrays, if there are no parts.
+            The arrays, for an empty sequence of parts.
         several : iterable of Parts
             Parts of this layout.
         """
@@ -285,7 +285,7 @@ class Parts:
 
     @classmethod
     def unpack(cls, layout: Layout, packed: Sequence[bytes], only: str = "") -> Parts:
-        """Decode what :meth:`pack` gave.
+        """Decode the result of :meth:`pack`.
 
         Parameters
         ----------
@@ -322,7 +322,7 @@ class Parts:
                 if field.rows:
                     sizes[short] = counts
         if any(place != len(data) for place, data in zip(places, packed, strict=True)):
-            msg = "there are more counts than its measures have"
+            msg = "there are more counts than its measures define"
             raise ValueError(msg)
         kept = {n.removeprefix(only): f for n, f in layout.items() if n.startswith(only)}
         return cls(kept, len(packed), arrays, sizes)
@@ -337,7 +337,7 @@ class Parts:
 
     @classmethod
     def from_dict(cls, layout: Layout, data: Mapping[str, Any]) -> Parts:
-        """Read what :meth:`to_dict` gave.
+        """Read the result of :meth:`to_dict`.
 
         Parameters
         ----------
@@ -368,7 +368,7 @@ def _checked(name: str, field: Field, array: NDArray[Any]) -> NDArray[Any]:
         msg = f"{name} must have shape {field.shape} for {rows}, got {array.shape}"
         raise ValueError(msg)
     if not field.floats and array.size and int(array.min()) < 0:
-        msg = f"{name} must not be negative: counts add up"
+        msg = f"{name} must not be negative, because counts are added"
         raise ValueError(msg)
     return array.astype(field.dtype, copy=False)
 
@@ -442,7 +442,7 @@ def _decoded(
 
 
 def _cut_off(name: str) -> ValueError:
-    return ValueError(f"{name} is cut off")
+    return ValueError(f"{name} is truncated")
 
 
 def _varint(number: int) -> bytes:
@@ -461,7 +461,7 @@ def _read_varint(data: bytes, place: int) -> tuple[int, int]:
         place, shift = place + 1, shift + 7
         if byte < 0x80:
             return number, place
-    msg = "a number of its counts is cut off"
+    msg = "a number of its counts is truncated"
     raise ValueError(msg)
 
 

@@ -107,7 +107,7 @@ def read_measures(given: Any, **short: Any) -> tuple[Measure, ...]:
         chosen = measure_of(one).from_keyword(True) if isinstance(one, str) else one
         check_kind("each of measures", chosen, Measure, wanted)
         if found.setdefault(chosen.key, chosen) != chosen:
-            msg = f"measures has {chosen.key!r} twice; pass one of the two"
+            msg = f"measures has {chosen.key!r} twice with different options; keep one"
             raise ValueError(msg)
     return tuple(found.values())
 

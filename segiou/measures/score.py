@@ -38,7 +38,7 @@ class Score:
     sums : callable
         Parts of N images → (N, F) numbers that add up; a SciPy sparse array if most are 0.
     evaluate : callable
-        (..., F) sums → (..., 1 + K) values, the mean first; NaN where undefined.
+        (..., F) sums → (..., 1 + K) values, the mean first; NaN if undefined.
     seen : callable, optional
         Parts of N images → (N, K) bool: whether the truth contains the structure.
     unit : str
@@ -102,7 +102,7 @@ class Score:
         numbers : callable
             Parts of N images → (N, C, f) numbers that add up.
         ratio : callable
-            (..., C, f) sums → (..., C) values; NaN where undefined.
+            (..., C, f) sums → (..., C) values; NaN if undefined.
         absent_is_zero : bool
             Whether undefined classes count 0 in the mean; left out by default.
         **more

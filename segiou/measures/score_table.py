@@ -111,7 +111,7 @@ class Chart(NamedTuple):
     Attributes
     ----------
     title : str
-        What it shows.
+        Title of the chart.
     x, y : str
         Labels of the axes. Without points, names of the series that are drawn.
     points : tuple of (float, float)
@@ -171,7 +171,7 @@ class ScoreTable:
     means : tuple of str
         Names of the mean rows.
     of : str
-        What a row is: ``"class"``, ``"structure"``.
+        Kind of row: ``"class"``, ``"structure"``.
     empty : tuple of bool
         For the rows, then the mean rows: whether nothing was there to score.
     scores : mapping of str to tuple of float, optional

@@ -354,10 +354,10 @@ def _labelled(counts: Counts, what: str) -> tuple[Floats, Floats, Floats, Floats
     labelled = counts.truth.sum(-1)
     if (counts.total != labelled[..., None]).any():
         msg = (
-            f"{what} needs all classes of a labelling, but the classes have "
-            f"{int(labelled.max(initial=0))} truth pixels of "
-            f"{int(counts.total.max(initial=0))} valid ones. For overlapping channels or one "
-            "class against the rest, use counts.one_vs_rest()"
+            f"{what} needs exactly one class per valid pixel, but the classes have "
+            f"{int(labelled.max(initial=0))} truth pixels of {int(counts.total.max(initial=0))} "
+            "valid pixels. For overlapping channels or one class against the rest, use "
+            "counts.one_vs_rest()"
         )
         raise ValueError(msg)
     # Products of pixel counts can exceed int64.

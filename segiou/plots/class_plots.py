@@ -349,7 +349,7 @@ def class_boxes(
 ) -> Axes:
     """Draw the distribution of a class score over images, the lowest median on top.
 
-    Each class is drawn from the images whose truth contains it.
+    The box of a class covers the images whose truth contains it.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ def case_means_table(run: Run) -> ScoreTable | None:
             better=None,
         ),
     )
-    note = f"Dice over cases: {len(run)} cases; a structure absent from a case is skipped there"
+    note = f"Dice over cases: {len(run)} cases; cases without the structure are skipped"
     return ScoreTable(
         "case_means",
         "Dice over cases",

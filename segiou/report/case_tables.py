@@ -73,7 +73,7 @@ def _table(
 
 
 def _worst(values: list[np.floating[Any]], *, lower: bool) -> tuple[bool, float]:
-    """What puts the worst images first, and those without a score last."""
+    """Sort key: the worst images first, those without a score last."""
     known = [float(value) for value in values if not math.isnan(value)]
     if not known:
         return True, 0.0

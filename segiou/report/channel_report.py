@@ -17,14 +17,13 @@ from segiou.report.report import Report
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChannelReport(Report):
-    """Scores of overlapping channels: a report whose pixels can be of several classes or of none.
+    """Scores of overlapping channels: each pixel belongs to any number of classes.
 
-    Every channel says yes or no at every pixel, and what the report of a label
-    map says of pixels, this one says of these values: ``pixels`` and
-    ``ignored`` are numbers of values (pixels × channels), ``pixel_accuracy`` and
-    ``cohen_kappa`` are those of yes against no over all channels, the ``share``
-    of a class is its share of the pixels, and the majority baseline says, in
-    each channel, what is more frequent. There is no matrix.
+    Each channel has one binary value per pixel. ``pixels`` and ``ignored`` are
+    numbers of these values (pixels × channels), ``pixel_accuracy`` and
+    ``cohen_kappa`` pool them over all channels, the ``share`` of a class is its
+    share of the pixels, and the majority baseline predicts the more frequent
+    value of each channel. There is no matrix.
     """
 
     @property
@@ -34,12 +33,12 @@ class ChannelReport(Report):
 
     @property
     def unit(self) -> str:
-        """What the counts count, in words."""
+        """Unit of the counts, in words."""
         return "values (pixels × channels)"
 
     @cached_property
     def counts(self) -> Counts:
-        """Counts of the data set, shape (C,): each channel's yes against no."""
+        """Counts of the data set, shape (C,): positive against negative in each channel."""
         return self.tally.counts[..., 1]
 
     @property
@@ -54,7 +53,7 @@ class ChannelReport(Report):
 
     @property
     def unassigned(self) -> NDArray[np.int64]:
-        """Zeros, (C,): a channel says yes or no, there is nothing else to predict."""
+        """Zeros, (C,): a binary channel has no other value to predict."""
         return np.zeros_like(self.counts.tp)
 
     @cached_property
@@ -69,7 +68,7 @@ class ChannelReport(Report):
 
     @cached_property
     def majority(self) -> Baseline:
-        """What the more frequent of yes and no, in each channel, scores when said everywhere."""
+        """Scores of always predicting the more frequent value of each channel."""
         truth, rest = self.counts.truth, self.counts.total - self.counts.truth
         says_yes = truth > rest
         counts = Counts(
@@ -79,7 +78,7 @@ class ChannelReport(Report):
             tn=np.where(says_yes, 0, rest),
         )
         return {
-            "class": "the more frequent of yes and no in each channel",
+            "class": "the more frequent value of each channel",
             "pixel_accuracy": _accuracy(counts),
             "mean_iou": self.protocol.mean(metrics.iou, counts, include=self.include).value,
         }

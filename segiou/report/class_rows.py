@@ -18,7 +18,7 @@ Baseline = TypedDict("Baseline", {"class": str, "pixel_accuracy": float, "mean_i
 
 @dataclass(frozen=True, slots=True)
 class ClassRow:
-    """One class of a report: ratios are NaN where undefined, counts are pixels."""
+    """One class of a report: ratios are NaN if undefined, counts are pixels."""
 
     name: str
     iou: float

@@ -25,6 +25,7 @@ from segiou._support.text import (
 )
 from segiou.analysis import comparison_text
 from segiou.analysis.units import plural_of
+from segiou.measures.registry import flag_of
 from segiou.report.terminal import TIE, Column, console_of, facts, head, say, show, text_of, tone_of
 from segiou.report.wording import (
     cell,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from segiou.analysis.steps import NextStep
     from segiou.labels.label_set import LabelSet
     from segiou.measures.listing import ListedMeasure
-    from segiou.scoring.inspection import Inspection
+    from segiou.scoring.inspection import Inspection, LabelSetMatch
 
 
 def render_imbalance(
@@ -60,7 +61,7 @@ def render_imbalance(
     _print_split(console, found)
     console.print()
     rows = sorted(found.classes, key=lambda row: (math.isnan(row.gap_part), -row.gap_part))
-    note = "all in percentage points; loss: how much each score would drop without the class"
+    note = "loss: points that each score would drop if the model stopped finding the class"
     show(console, _balance_columns(rows), notes=[note])
     return text_of(console)
 
@@ -121,7 +122,7 @@ def render_inspection(found: Inspection, width: int, *, color: bool) -> str:
     for line in found.problem_lines:
         say(console, f"unreadable: {line}", "red")
     for line in problem_lines(found.disagreements):
-        say(console, f"disagrees: {line}", "red")
+        say(console, f"mismatch: {line}", "red")
     return text_of(console)
 
 
@@ -171,14 +172,14 @@ def _pixel_columns(found: Inspection, head: str, pixels: Mapping[Any, int]) -> l
     columns = [
         column(head, names, 9, "…"),
         column("share", [percent(pixels[name] / total) for name in kept], 7),
-        column(unit, [count(pixels[name]) for name in kept], 4, f"{more} more"),
+        column(unit, [count(pixels[name]) for name in kept], 4, f"{count(more)} more"),
     ]
     if head == "value":
         columns.append(column("files", [str(found.value_files[value]) for value in kept], 5))
     # Class names of the best match, or of the only label set that was asked for.
     fit = next(iter(found.fitting or (found.fits if len(found.fits) == 1 else ())), None)
     if fit is not None and head != "name":
-        title = f"{'in' if fit.undeclared else 'fits'} {fit.name}"
+        title = f"{'in' if fit.undeclared else 'fits'} {fit.name}" if fit.is_named else "class"
         meanings = [printable(fit.meanings.get(name, "–")) for name in kept]
         columns.append(column(title, meanings, 8, is_text=True, style="dim"))
     return columns
@@ -188,13 +189,19 @@ def _unit(found: Inspection) -> str:
     return "voxels" if found.spacings else "pixels"
 
 
+def _subject(fit: LabelSetMatch) -> str:
+    return f"Label set {fit.name}" if fit.is_named else "The label set"
+
+
 def _print_fits(console: Console, found: Inspection) -> None:
     from segiou.scoring.inspection import LISTED
 
     if found.proposal:
         say(console, "The values match:")
         say(console, found.proposal, lead="  ")
-    if found.fitting:
+    if found.fitting and len(found.fits) == 1:
+        say(console, f"{_subject(found.fits[0])} matches: {found.fits[0].occurring}.")
+    elif found.fitting:
         say(console, "Label sets that cover every value, best match first:")
         for fit in found.fitting[:LISTED]:
             say(console, str(fit), lead="  ")
@@ -207,15 +214,15 @@ def _print_fits(console: Console, found: Inspection) -> None:
             )
             say(console, _OWN_SET)
     elif found.fits:
-        name = found.fits[0].name
-        pixels = plural(found.fits[0].undeclared, _unit(found).removesuffix("s"))
+        closest = found.fits[0]
+        pixels = plural(closest.undeclared, _unit(found).removesuffix("s"))
         if len(found.fits) == 1:
-            have = "has a value" if found.fits[0].undeclared == 1 else "have values"
-            lacks = f"{pixels} {have} it does not define"
-            say(console, f"Label set {name} does not match: {lacks}.")
+            have = "has" if closest.undeclared == 1 else "have"
+            lacks = f"{pixels} {have} undeclared values"
+            say(console, f"{_subject(closest)} does not match: {lacks}.")
         else:
             leaves = f"which leaves {pixels} undefined"
-            say(console, f"No label set matches. Closest: {name}, {leaves}.")
+            say(console, f"No label set matches. Closest: {closest.name}, {leaves}.")
         say(console, _OWN_SET)
     elif found.files:
         say(console, "No preset defines any of these values.")
@@ -242,7 +249,7 @@ def render_measures(found: Sequence[ListedMeasure], width: int, *, color: bool) 
     """Render a list of measures: a line about each, its scores and its options."""
     console = console_of(width, color=color)
     for one in found:
-        head(console, one.key)
+        head(console, f"{one.key} ({flag_of(one.key)})")
         say(console, one.about)
         columns = [
             Column("score", [score.name for score in one.scores], 9, is_text=True),
@@ -254,7 +261,7 @@ def render_measures(found: Sequence[ListedMeasure], width: int, *, color: bool) 
         options = ", ".join(f"{name}={value}" for name, value in one.options.items())
         say(console, f"options: {options}" if options else "no options", "dim")
         console.print()
-    say(console, "To measure one: segiou score … --KEY, or measures=[KEY] in Python", "dim")
+    say(console, "To measure one: segiou score … OPTION, or measures=[KEY] in Python", "dim")
     return text_of(console)
 
 

@@ -41,8 +41,8 @@ def notes(found: MapAccuracy, unit: str) -> list[str]:
     for title, one in rows:
         if one.reason:
             reasons.setdefault(one.reason, []).append(title)
-    start = f"Areas in {unit}. ±: half the width of the {100 * found.level:g} % interval."
-    return [start, *(f"{'; '.join(titles)}: {reason}." for reason, titles in reasons.items())]
+    start = f"±: half the width of the {100 * found.level:g} % interval"
+    return [start, *(f"{'; '.join(titles)}: {reason}" for reason, titles in reasons.items())]
 
 
 def render_map(found: MapAccuracy, width: int, *, color: bool, unit: str) -> str:
@@ -103,7 +103,7 @@ def map_html(found: MapAccuracy, unit: str, facts: dict[str, str]) -> str:
 def _table(found: MapAccuracy, unit: str) -> Iterator[tuple[str, ...]]:
     yield (
         *("class", "user's accuracy", "producer's accuracy", "F1"),
-        *(f"area, {unit}", f"mapped, {unit}", "sampled as mapped"),
+        *(f"area, {unit}", f"mapped, {unit}", "sample units"),
     )
     sampled = found.counts.sum(0).tolist()
     for c, name in enumerate(found.class_names):

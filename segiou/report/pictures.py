@@ -65,7 +65,7 @@ def fitted(
 def _encoded(
     masks: Masks, colors: Sequence[Color], image: Path | None, shape: Shape
 ) -> dict[str, Any]:
-    """What the script draws: pictures of one size, of a volume its planes side by side."""
+    """Pictures of one size for the script; planes of a volume are side by side."""
     sheets = [_sheet(resized(mask, shape)) for mask in (*masks.arrays, *masks.objects)]
     sides = len(masks.arrays)
     found: dict[str, Any] = {
@@ -210,7 +210,7 @@ def read_indices(
             full, spacing, outside = values.shape, size, free
             shape = reduced(full, largest if len(full) == 2 else _VOXELS)
         if values.ndim != len(shape):
-            msg = f"{path} has shape {values.shape}, and the truth {full}"
+            msg = f"{path} has shape {values.shape}, but the truth {full}"
             raise PictureError(msg)
         coded = codes.codes_of(resized(values, shape))
         # Undeclared is one past ignored in the truth and takes ignored's place in
@@ -313,12 +313,12 @@ class ImageMatch:
 
     @property
     def no_photo(self) -> str:
-        """What to say of an image that has no file."""
+        """Note for an image without a file."""
         total = len(self.files) + len(self.missing)
         return f"No photo for this image ({len(self.files)} of {total} photos were found)."
 
     def sentences(self) -> list[str]:
-        """What was found and what is missing, with examples; nothing where no file is missing."""
+        """Found and missing files, with examples; empty if no file is missing."""
         if not self.missing:
             return []
         total = len(self.files) + len(self.missing)
@@ -337,22 +337,21 @@ class ImageMatch:
 def match_images(folder: str | Path, ids: Iterable[str]) -> ImageMatch:
     """Find the files that belong to the images of a run, by name.
 
-    The file of an image has the image's id as its path in the folder without
-    ending; or is the only one of that name in any folder; or is the only one
-    whose name begins with it and goes on with a character that is no letter and
-    no digit.
+    A file matches an id if its path in the folder, without extension, is the id;
+    or if it is the only file of that name in any folder; or the only one whose
+    name is the id followed by a character that is not alphanumeric.
 
     Parameters
     ----------
     folder : str or path
-        With its subfolders.
+        Searched with its subfolders.
     ids : iterable of str
-        As of :attr:`segiou.Run.ids`.
+        Ids as in :attr:`segiou.Run.ids`.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such folder.
+        If the folder does not exist.
     """
     root = Path(folder).expanduser()
     if not root.is_dir():

@@ -78,7 +78,7 @@ class Report(Drawable):
     groups : tuple of (str, tuple of int)
         Unions of classes that are reported too.
     title : str
-        What was scored.
+        Title of the report.
     provenance : mapping
         How it was made: files, options.
     intervals : Intervals, optional
@@ -131,7 +131,7 @@ class Report(Drawable):
 
     @property
     def unit(self) -> str:
-        """What the counts count, in words."""
+        """Unit of the counts, in words."""
         made_of = (self.provenance, *self.provenance.get("merged", ()))
         return "voxels" if any(part.get("masks") == "volumes" for part in made_of) else "pixels"
 
@@ -184,7 +184,7 @@ class Report(Drawable):
 
     @cached_property
     def iou_mean(self) -> Mean:
-        """Mean IoU with what it covers and skips."""
+        """Mean IoU with the classes that it covers and skips."""
         return self._mean(metrics.iou)
 
     @property
@@ -224,7 +224,7 @@ class Report(Drawable):
 
     @property
     def boundary_iou(self) -> float:
-        """Mean Boundary IoU at the first width; NaN where it was not measured."""
+        """Mean Boundary IoU at the first width; NaN if it was not measured."""
         return _or_nan(self._measured("boundary_iou"))
 
     def surface_values(self, measure: str = "") -> dict[str, tuple[Floats, int]]:
@@ -251,7 +251,7 @@ class Report(Drawable):
 
     @property
     def surface_dice(self) -> float:
-        """Mean surface Dice of the structures, at the first tolerance; NaN where not measured."""
+        """Mean surface Dice of the structures, at the first tolerance; NaN if not measured."""
         means = [
             next((row[name]["mean"] for name in row if name.startswith("surface_dice")), np.nan)
             for row in self.surfaces
@@ -259,7 +259,7 @@ class Report(Drawable):
         return float(metrics.mean(np.array(means)))
 
     def table(self, key: str) -> ScoreTable | None:
-        """What a measure found; None where it was not asked for.
+        """Table of a measure; None if it was not measured.
 
         Parameters
         ----------
@@ -270,7 +270,7 @@ class Report(Drawable):
 
     @property
     def objects(self) -> Plain | None:
-        """What was found of objects, as plain data; None where they were not scored."""
+        """Scores of objects, as plain data; None if they were not scored."""
         return self._plain("objects")
 
     @property
@@ -280,7 +280,7 @@ class Report(Drawable):
 
     @property
     def boundary_options(self) -> Plain | None:
-        """What was measured at boundaries."""
+        """Options of the boundary scores."""
         return self._plain("boundary_options")
 
     @property
@@ -388,7 +388,7 @@ class Report(Drawable):
 
     @property
     def pq(self) -> float:
-        """Mean panoptic quality; NaN where objects were not scored."""
+        """Mean panoptic quality; NaN if objects were not scored."""
         return _or_nan(self._measured("pq"))
 
     @property
@@ -411,7 +411,7 @@ class Report(Drawable):
 
     @cached_property
     def image_level_means(self) -> ImageLevelMeans | None:
-        """Means of IoU over images, and over the worst; None where their counts were not kept."""
+        """Means of IoU over images, and over the worst; None if their counts were not kept."""
         if self.per_image is None:
             return None
         return image_level_means(self.per_image, include=self.include)
@@ -420,7 +420,7 @@ class Report(Drawable):
 
     @cached_property
     def imbalance(self) -> Imbalance:
-        """What pixel accuracy hides: the parts of its gap to mean IoU."""
+        """Gap between pixel accuracy and mean IoU, with its parts."""
         from segiou.analysis.imbalance import explain
 
         return explain(self)
@@ -516,9 +516,9 @@ class Report(Drawable):
         Returns
         -------
         dict of str to float
-            NaN where undefined. What is neither letter nor digit in the name of
-            a class becomes ``_``, so that every tracker takes it; where two names
-            become one, the second ends in ``_2``.
+            NaN if undefined. Non-alphanumeric characters in the name of a class
+            become ``_``, which every tracker accepts; if two names would become
+            equal, the second ends in ``_2``.
 
         Raises
         ------
@@ -660,7 +660,7 @@ class Report(Drawable):
         Parameters
         ----------
         path : str or path
-            Where to; its ending says the format unless that is given.
+            The file; its extension selects the format unless ``format`` is given.
         format : {"table", "json", "csv", "markdown", "html"}, optional
         """
         check_path("path", path)

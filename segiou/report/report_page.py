@@ -230,7 +230,7 @@ def render_page(
 
 
 def _advice(table: ImageTable | None, shown: int) -> list[str]:
-    """What the author of a page may change about its pictures; a reader cannot."""
+    """Options for the pictures, for the author of a page."""
     if table is None:
         return []
     found = [] if table.match is None else table.match.sentences()
@@ -382,10 +382,10 @@ _CONFUSIONS = 20
 
 
 def heatmap(tally: ConfusionCounts, class_names: Sequence[str]) -> dict[str, Any]:
-    """What the template draws of a confusion matrix, in SVG units, and its views.
+    """Drawing of a confusion matrix in SVG units, and its views.
 
-    Pixels of no class get a column of their own where there are any. Names are cut where they are
-    long; ``crowded`` are too many classes for names, ``small`` so few that it keeps its own size.
+    Pixels without a class have a separate column, if there are any. Long names are shortened;
+    ``crowded`` means too many classes for names, ``small`` so few that the size is fixed.
     """
     table = _occupied(tally)
     num_columns = table.shape[1]

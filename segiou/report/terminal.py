@@ -294,6 +294,8 @@ def _gap_text(report: Report) -> str:
     gap = report.gap
     if gap != gap:
         return ""
+    if not gap:
+        return "equal to mean IoU"
     text = f"{points(abs(gap))} points {'above' if gap >= 0 else 'below'} mean IoU"
     if not report.has_matrix:
         return text

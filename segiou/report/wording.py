@@ -104,7 +104,7 @@ def interval_text(found: Intervals) -> str:
 
 
 def page_cautions(found: Intervals) -> list[str]:
-    """What limits the intervals, without options, which readers of a page do not have."""
+    """Limits of the intervals, without options, which readers of a page do not have."""
     first = found.caution()
     return ([] if first is None else [f"{capital(first.text)}."]) + found.class_cautions()
 

@@ -83,6 +83,11 @@ class LabelSetMatch:
     meanings: Mapping[int | str, str] = field(default_factory=dict, repr=False)
 
     @property
+    def is_named(self) -> bool:
+        """Whether the set has a name, unlike a number of classes."""
+        return self.name != "custom"
+
+    @property
     def option(self) -> str:
         """The set as a command-line option."""
         return f"--labels {self.name}"
@@ -525,8 +530,8 @@ def _suspicions(
         worst = max(many, key=lambda f: len(f.pixels))
         found.append(
             f"{len(many)} of {len(files)} files have too many distinct values for class labels "
-            f"({worst.path}: {len(worst.pixels)}); likely interpolated when resized, saved with "
-            "lossy compression, or instance ids"
+            f"({worst.path}: {len(worst.pixels)}); likely interpolated when resized, saved "
+            "with lossy compression, or instance ids"
         )
     if between := _in_between(values, fits):
         found.append(f"{between}; edges may have been interpolated")

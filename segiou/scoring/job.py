@@ -353,8 +353,8 @@ def pairing_problems(
     pairing: Pairing, missing: Unpaired = "error", extra: Unpaired = "error"
 ) -> tuple[list[Problem], list[Problem]]:
     """Problems of a pairing, and the files that are skipped on request."""
-    shared = "has the same key as other files in its folder; keep one, or pick "
-    shared += "a suffix: pred_suffix='{0}' (--pred-suffix {0}); for truth files truth_suffix"
+    shared = "has the same key as another file in the folder; keep one, or select files by suffix: "
+    shared += "truth_suffix='{0}' or pred_suffix='{0}' (--truth-suffix, --pred-suffix)"
     problems = [
         Problem(
             paths[0],

@@ -300,7 +300,7 @@ class PairScorer:
         tally : ConfusionCounts, optional
             The confusion matrix of the pair.
         scores : array_like, optional
-            What the prediction was decided from, as in :class:`segiou.measures.MaskPair`.
+            Scores from which the prediction was derived, as in :class:`segiou.measures.MaskPair`.
         raster : Raster, optional
             The georeference of the pair.
 

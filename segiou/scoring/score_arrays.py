@@ -130,7 +130,7 @@ class ArrayScorer:
 
     @property
     def header(self) -> Header:
-        """What the images are counted for; before the first, it is taken for no volume."""
+        """Header of the images; before the first, they are assumed not to be volumes."""
         return self._planned(volumes=False).header
 
     def go_on(self, header: Header) -> None:
@@ -220,7 +220,7 @@ def each_image(
         ended = [what for what, item in row.items() if item is _END]
         if ended:
             longer = next(what for what in row if what not in ended)
-            msg = f"got only {number} {ended[0]}, but more {longer}"
+            msg = f"got {number} {ended[0]}, but more {longer}; pass equal numbers"
             raise ValueError(msg)
         name = str(row.get("ids", number))
         yield name, row["truth images"], row["predictions"], row.get("masks")

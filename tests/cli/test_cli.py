@@ -105,7 +105,7 @@ def test_every_problem_is_listed_without_a_traceback(inside):
     [
         ([], 2, "usage: segiou"),
         (["--labels", "3", "score"], 2, "put the command before --labels"),
-        (["scor"], 2, "unknown command 'scor'; did you mean score?; commands: score, explain"),
+        (["scor"], 2, "unknown command 'scor'; did you mean score?\n"),
         (["score", "a", "b"], 2, "--labels is required to score mask folders"),
         (["score", "a", "b", "--labels", "camvd"], 2, "unknown label set 'camvd'"),
         (["score", "a", "b", "--labels", "3"], 3, "2 files do not exist"),
@@ -194,10 +194,11 @@ def test_inspect_names_the_values_of_a_set_of_ones_own(inside, tmp_path):
     )
     shown = inside("inspect", tmp_path / "a.png", "--labels", labels).stdout
     assert "fits mine" in shown and "dog" in shown
+    assert "Label set mine matches: 2 of 2 classes occur." in shown
     assert "Equal values" not in shown
     shown = inside("inspect", tmp_path / "a.png", "--labels", "2").stdout
     assert "fits" not in shown.replace("does not fit", "")
-    assert "1 pixel has a value it does not define" in shown
+    assert "The label set does not match: 1 pixel has undeclared values." in shown
 
 
 def test_inspect_looks_into_archives(inside, tmp_path):

@@ -51,7 +51,7 @@ def test_table_8_of_olofsson_2014_as_text(files, capsys, monkeypatch):
     assert "94.65 ± 1.85 %" in text
     assert "21 158 ± 6158" in text
     assert "88.00 ± 7.40 %" in text
-    assert "Areas in ha" in text
+    assert "area, ha" in text
 
 
 def test_every_format_has_the_same_figures(files, capsys, tmp_path):

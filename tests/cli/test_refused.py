@@ -216,7 +216,7 @@ def broken_pairs(root: Path, *names: str) -> list[str]:
 def test_intervals_over_one_image(capsys, tmp_path):
     said = refused(capsys, [*broken_pairs(tmp_path, "a"), "--intervals"])
     assert "expected at least 2 images, got 1" in said
-    assert "drop --intervals, --group-by and --blocks, or score more images" in said
+    assert "omit --intervals, --group-by and --blocks, or score more images" in said
 
 
 def test_intervals_over_one_group(capsys, tmp_path):

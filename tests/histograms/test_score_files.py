@@ -122,7 +122,7 @@ def test_one_file_per_class(folder, pattern, names):
     assert counts_of(run) == wanted(BYTES).counts.tolist()
     assert run.ids == ("im0", "im1", "im2")
     path.unlink()
-    with pytest.raises(ValueError, match="im2 has no file of"):
+    with pytest.raises(ValueError, match="im2 has no file for"):
         scored(folder, labels=labels, files=pattern)
 
 
@@ -147,7 +147,7 @@ def test_the_axis_is_not_guessed(tmp_path):
     scores = RNG.random((3, 3, 3))
     Image.fromarray(truth).save(tmp_path / "truth" / "a.png")
     np.save(tmp_path / "scores" / "a.npy", scores)
-    with pytest.raises(segiou.DataError, match=r"first and last.*--scores-axis"):
+    with pytest.raises(segiou.DataError, match=r"first and the last.*--scores-axis"):
         scored(tmp_path)
     for axis, at in (("first", 0), ("last", -1)):
         found = segiou.ScoreHistogram(3, bins=64).update(truth, scores, axis=at)
@@ -181,7 +181,7 @@ def test_refused(folder):
     problems = {
         "needs? .*first": lambda path, array: npy(path, array[:2]),
         "int64": lambda path, array: npy(path, array.astype(int)),
-        "contains 2 arrays": lambda path, array: np.savez(path.with_suffix(".npz"), array, array),
+        "contain 2 arrays": lambda path, array: np.savez(path.with_suffix(".npz"), array, array),
         "corrupt or unsafe": lambda path, array: path.with_suffix(".npy").write_bytes(
             b"\x93NUMPY\1\0"
         ),

@@ -207,7 +207,7 @@ def test_quality_does_not_depend_on_the_order():
     ("options", "message"),
     [
         ({"protocol": "torchmetrics"}, "protocol 'coco' and 'torchmetrics'"),
-        ({"things": [0]}, "class '1' is a thing on one side only"),
+        ({"things": [0]}, "class '1' is a thing in only one of them"),
         ({"exclude": [0]}, "cannot merge panoptic counts"),
     ],
 )

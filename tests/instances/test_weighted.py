@@ -80,7 +80,7 @@ def test_images_add_up_in_any_order():
     state = total.state_dict()
     with pytest.raises(ValueError, match="objects must be rows of value, size, tp and a number"):
         InstanceCounts.from_state_dict(state | {"objects": [[1, 2, 3, 1]]})
-    with pytest.raises(ValueError, match="class '0' is a thing on one side only"):
+    with pytest.raises(ValueError, match="class '0' is a thing in only one of them"):
         total.merge(InstanceCounts(4, things=[1]))
     with pytest.raises(TypeError, match="only instance counts can be merged"):
         total.merge("objects")

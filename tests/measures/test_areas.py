@@ -95,7 +95,7 @@ def test_masks_without_a_place_are_an_error_if_areas_are_required(tmp_path):
     measure = segiou.geometry.AreaOptions(required=False)
     table = segiou.score_folder(*given, labels=2, measures=[measure]).report().table("area")
     assert np.isnan(table.columns[0].values).all()
-    assert "1 mask without" in table.note
+    assert "pixel area of 1 mask is unknown" in table.note
 
 
 def test_columns_of_maps_have_areas_if_masks_have_a_place(folders, tmp_path, command):
@@ -111,4 +111,4 @@ def test_columns_of_maps_have_areas_if_masks_have_a_place(folders, tmp_path, com
         Image.fromarray(mask).save(tmp_path / "plain" / side / "a.png")
     code, text, _ = command("score", *sorted((tmp_path / "plain").iterdir())[::-1], *words)
     assert code == 0
-    assert "1 mask without" in text
+    assert "pixel area of 1 mask is unknown" in text

@@ -219,7 +219,7 @@ class TestEvaluator:
             loop.load_state_dict({"state_version": 9})
         forged = loop.state_dict()
         forged["images"][0]["measured"] = "00"
-        with pytest.raises(ValueError, match="cut off"):
+        with pytest.raises(ValueError, match="truncated"):
             Evaluator(4, measures=["surfaces"]).load_state_dict(forged)
         with pytest.raises(ValueError, match="neither a class nor ignored"):
             loop.update(np.array([[9]]), np.array([[0]]))

@@ -76,5 +76,5 @@ def test_a_sum_beyond_64_bits_is_an_error():
     ],
 )
 def test_bytes_that_hold_something_else_are_refused(layout, data):
-    with pytest.raises(ValueError, match=r"cut off|outside|more counts|too long|no cell|array"):
+    with pytest.raises(ValueError, match=r"truncated|outside|more counts|too long|no cell|array"):
         Parts.unpack(layout, [data])

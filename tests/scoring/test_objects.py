@@ -692,7 +692,7 @@ def test_wrong_options_are_named(options, error, message):
         ([9, 1, 1], None, "unknown class"),
         ([0, 3, 2], None, "impossible numbers"),
         ([0, 0, 2], None, "unknown class"),
-        ([0, 2, 2], -1, "is cut off"),
+        ([0, 2, 2], -1, "is truncated"),
     ],
 )
 def test_damaged_counts_of_objects_are_refused(tmp_path, match, cut, message):

@@ -165,8 +165,8 @@ def test_all_problems_of_a_folder_are_listed():
         segiou.score_folder(hostile / "partners" / "truth", hostile / "partners" / "pred", labels=3)
     text = str(caught.value)
     for part in (
-        "has the same key as other",
-        "pred_suffix='.npy' (--pred-suffix .npy)",
+        "has the same key as another",
+        "pred_suffix='.npy' (--truth-suffix, --pred-suffix)",
         "['one': ",
         "have no prediction; add one",
         "three.png, two.png",

@@ -220,7 +220,7 @@ def test_rows_of_another_length_are_refused(folder, damage):
         packed = damage(packed)
         values = (packed, checksum("b", packed))
         file.execute("UPDATE image SET measured = ?, measured_crc = ? WHERE id = 'b'", values)
-    with pytest.raises(RunFileError, match=r"is cut off|more counts"):
+    with pytest.raises(RunFileError, match=r"is truncated|more counts"):
         _ = segiou.Run.open(path).surfaces
 
 
