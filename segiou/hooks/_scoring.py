@@ -52,6 +52,7 @@ class Scoring:
         self.threshold = None if threshold is None else self.protocol.threshold(threshold)
         self.names = check_scores(scores)
         self._known_keys: dict[tuple[str, str], list[str]] = {}
+        self.higher_is_better = True
         #: The score that was requested as a single name, if it is a scalar.
         self.only = scores if isinstance(scores, str) and scores in SCALARS else None
 
@@ -70,12 +71,12 @@ class Scoring:
 
     def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
         """Truth and prediction without a class axis of size 1, and the keywords for `update`."""
-        truth, pred = _with_shape(truth, "truth"), _with_shape(pred, "pred")
+        truth, pred = with_shape(truth, "truth"), with_shape(pred, "pred")
         if len(truth.shape) >= len(pred.shape) and tuple(truth.shape) != tuple(pred.shape):
-            truth = _without_channel(truth, self.axis)
+            truth = without_channel(truth, self.axis)
         if self.threshold is not None:
             if len(pred.shape) == len(truth.shape) + 1:
-                pred = _without_channel(pred, self.axis)
+                pred = without_channel(pred, self.axis)
             self.options.check_scores(tuple(pred.shape), None)
             return truth, pred, {"threshold": self.threshold}
         if len(pred.shape) != len(truth.shape) + 1:
@@ -89,8 +90,9 @@ class Scoring:
         self.options.check_scores(tuple(pred.shape), self.axis)
         return truth, pred, {"argmax": self.axis}
 
-    def values(self, counts: Counts, separator: str = "/") -> dict[str, float]:
+    def values(self, counted: Any, separator: str = "/") -> dict[str, float]:
         """Scores by name, with class scores as ``iou/road``; NaN if undefined."""
+        counts: Counts = counted.counts
         found: dict[str, float] = {}
         for name in self.names:
             if name in _MEANS:
@@ -113,11 +115,12 @@ class Scoring:
         return self._known_keys[name, separator]
 
 
-def _with_shape(data: Any, name: str) -> Any:
+def with_shape(data: Any, name: str) -> Any:
+    """The data itself if it has a shape, else an array of it."""
     return data if hasattr(data, "shape") else as_array(data, name)
 
 
-def _without_channel(array: Any, axis: int) -> Any:
+def without_channel(array: Any, axis: int) -> Any:
     """The array without its class axis if that axis has size 1, else unchanged."""
     axes = len(array.shape)
     if not -axes <= axis < axes or array.shape[axis] != 1:

@@ -12,6 +12,7 @@ from segiou.counting.counts import ConfusionCounts, SparseConfusionCounts
 from segiou.counting.device_counts import NONE_MET, count_on_device, read_counts
 from segiou.counting.encoding import Encoding
 from segiou.histograms.score_counts import ScoreHistogram
+from segiou.hooks._histogram_scoring import AnyScoring
 from segiou.hooks._scoring import Scoring, missing
 from segiou.hooks.images import ImageCounts
 from segiou.instances.panoptic import PanopticCounts
@@ -137,44 +138,85 @@ def _other(values: tuple[Any, ...]) -> int:
 class TorchCounter:
     """Counts batches into two tensors, whose sums and maxima over processes are the total.
 
-    Sums are the counts and the number of batches. Maxima are the largest undeclared values and
-    a digest of the options, which must be equal on all processes.
+    Sums are the counts and the number of batches. Maxima end with a digest of the options,
+    which must be equal on all processes.
     """
 
-    def __init__(self, scoring: Scoring) -> None:
+    def __init__(self, scoring: AnyScoring) -> None:
         self.scoring = scoring
-        self._counting = scoring.empty()
-        self._encoding = Encoding.of_classes(scoring.options)
-        self._tables: dict[Any, Any] = {}
+        self._counting: Any = scoring.empty()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies build their own tables, since they may be on a different device.
-        return (TorchCounter, (self.scoring,))
+        return (type(self), (self.scoring,))
 
     def empty(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Sums and maxima before the first batch."""
-        sums = torch.zeros(self._encoding.empty_table().size + 2, dtype=torch.int64)
-        return sums, torch.tensor([NONE_MET, NONE_MET, *self.scoring.digest()])
+        cells = self._counting._empty().size
+        return torch.zeros(cells + 1, dtype=torch.int64), torch.tensor(self.scoring.digest())
 
     def check_options(self, maxima: Any) -> None:
         """Raise a ValueError if counts were made with different options."""
-        if maxima.tolist()[2:] != self.scoring.digest():
+        own = self.scoring.digest()
+        if maxima.tolist()[-len(own) :] != own:
             msg = (
                 "the counts come from a metric with different classes or options (ignore, "
-                "unassigned, pred_labels, exclude, axis, threshold), such as a checkpoint, another "
-                "process, or a metric with shared state (compute_groups); build both metrics with "
-                "the same arguments"
+                "unassigned, pred_labels, exclude, bins, axis, activation, threshold), such as a "
+                "checkpoint, another process, or a metric with shared state (compute_groups); "
+                "build both metrics with the same arguments"
             )
             raise ValueError(msg)
 
     def add(
         self, sums: torch.Tensor, maxima: torch.Tensor, truth: Any, pred: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sums and maxima after another batch, which is counted on its own device.
+        """Sums and maxima after another batch.
 
         Sums on the host are changed in place, since a copy for many classes takes longer than
         counting an image.
         """
+        truth, pred, how = self.scoring.read(truth, pred)
+        counted: Any = self._counting.count(truth, pred, **how)
+        batch = sums if sums.is_cpu else self.empty()[0]
+        numbers = batch.numpy()
+        numbers[:-1] += counted.ravel()
+        numbers[-1] += 1
+        return (sums if sums.is_cpu else sums + batch.to(sums.device)), maxima
+
+    def read(self, sums: torch.Tensor, maxima: torch.Tensor) -> Any:
+        """What :meth:`Scoring.values` takes, which may share memory with the tensors."""
+        return self.accumulated(sums, maxima)
+
+    def accumulated(self, sums: torch.Tensor, maxima: torch.Tensor) -> Any:
+        """The counts as an accumulator."""
+        self.check_options(maxima)
+        numbers, found = sums.cpu().numpy(), self.scoring.empty()
+        found._add(numbers[:-1].reshape(found._empty().shape), int(numbers[-1]))
+        return found
+
+
+class MatrixCounter(TorchCounter):
+    """Counts label pairs, each batch on its own device.
+
+    Maxima start with the largest undeclared values.
+    """
+
+    scoring: Scoring
+
+    def __init__(self, scoring: Scoring) -> None:
+        super().__init__(scoring)
+        self._encoding = Encoding.of_classes(scoring.options)
+        self._tables: dict[Any, Any] = {}
+
+    def empty(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Sums and maxima before the first batch."""
+        sums = torch.zeros(self._encoding.empty_table().size + 2, dtype=torch.int64)
+        return sums, torch.tensor([NONE_MET, NONE_MET, *self.scoring.digest()])
+
+    def add(
+        self, sums: torch.Tensor, maxima: torch.Tensor, truth: Any, pred: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Sums, which are changed in place on the host, and maxima after another batch."""
         truth, pred, decision = self.scoring.read(truth, pred)
         if not (is_on_device(truth) or is_on_device(pred)):
             batch = sums if sums.is_cpu else self.empty()[0]
@@ -197,6 +239,11 @@ class TorchCounter:
         self.check_options(maxima)
         return read_counts(self._encoding, sums.numpy()[:-1], maxima)
 
-    def matrix(self, sums: torch.Tensor, maxima: torch.Tensor) -> ConfusionMatrix:
+    def accumulated(self, sums: torch.Tensor, maxima: torch.Tensor) -> ConfusionMatrix:
         """The counts as a confusion matrix."""
         return self.scoring.empty().add(self.read(sums, maxima), pairs=int(sums[-1]))
+
+
+def counter_of(scoring: AnyScoring) -> TorchCounter:
+    """The counter for what a hook counts."""
+    return MatrixCounter(scoring) if isinstance(scoring, Scoring) else TorchCounter(scoring)

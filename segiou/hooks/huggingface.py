@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import starmap
 from typing import Any
 
+from segiou.hooks._histogram_scoring import scoring_of
 from segiou.hooks._scoring import Scores, Scoring, missing
 
 try:
@@ -16,6 +17,7 @@ try:
 except ImportError as error:
     raise missing("transformers and accelerate", "huggingface") from error
 
+from segiou.histograms.score_bins import Activation
 from segiou.hooks.evaluate import mean_iou
 from segiou.metrics.protocols import Protocol
 from segiou.report.formats import DEFAULT
@@ -44,16 +46,18 @@ def preprocess_logits_for_metrics(logits: Any, labels: Any) -> torch.Tensor:
         Class indices.
     """
     scores = torch.as_tensor(logits[0] if isinstance(logits, (tuple, list)) else logits)
-    size = tuple(labels.shape[-2:])
-    pred = torch.empty((len(scores), *size), dtype=torch.int32, device=scores.device)
+    pred = torch.empty((len(scores), *labels.shape[-2:]), dtype=torch.int32, device=scores.device)
     for i in range(len(scores)):
-        image = scores[i : i + 1]
-        if tuple(image.shape[-2:]) != size:
-            image = torch.nn.functional.interpolate(
-                image, size=size, mode="bilinear", align_corners=False
-            )
-        pred[i] = image[0].argmax(0)
+        pred[i] = _upsampled(scores[i : i + 1], labels)[0].argmax(0)
     return pred
+
+
+def _upsampled(scores: Any, labels: Any) -> torch.Tensor:
+    """Scores (N, C, h, w) in the size of the labels, bilinearly."""
+    scores, size = torch.as_tensor(scores), tuple(labels.shape[-2:])
+    if tuple(scores.shape[-2:]) == size:
+        return scores
+    return torch.nn.functional.interpolate(scores, size=size, mode="bilinear", align_corners=False)
 
 
 class ComputeMetrics:
@@ -65,18 +69,23 @@ class ComputeMetrics:
     Parameters
     ----------
     labels, **options
-        The classes and the options of :class:`segiou.ConfusionMatrix`.
+        The classes and the options of :class:`segiou.ConfusionMatrix`; or a
+        :class:`segiou.ScoreHistogram`, to count logits in histograms like it. The Trainer
+        must then keep the logits: do not pass ``preprocess_logits_for_metrics``.
     ignore : int, str or iterable of them
         Truth values whose pixels are dropped, in addition to the Trainer's
         padding, -100.
-    scores : str or sequence of str
-        The scores to return; those of classes are named ``iou_road``.
+    scores : str or sequence of str, optional
+        The scores to return; those of classes are named ``iou_road``. All scores of
+        histograms are returned by default.
     protocol : Protocol or str
         How means are computed.
+    activation : {"softmax", "sigmoid"}, optional
+        Of histograms: as in :meth:`segiou.ScoreHistogram.update`.
 
     Attributes
     ----------
-    counted : ConfusionMatrix
+    counted : ConfusionMatrix or ScoreHistogram
         Counts of the current or last evaluation.
     """
 
@@ -85,14 +94,17 @@ class ComputeMetrics:
         labels: Any,
         *,
         ignore: int | str | Iterable[int | str] = (),
-        scores: Scores = DEFAULT,
+        scores: Scores | None = None,
         protocol: Protocol | str = "segiou",
+        activation: Activation | None = None,
         **options: Any,
     ) -> None:
         ignored = [ignore] if isinstance(ignore, (int, str)) else [*ignore]
-        options |= {"ignore": [*ignored, _PADDING], "scores": scores, "protocol": protocol}
-        self.scoring = Scoring(labels, **options)
-        self.counted = self.scoring.empty()
+        options |= {"ignore": [*ignored, _PADDING], "activation": activation}
+        options |= {"protocol": protocol, "default": DEFAULT}
+        self.scoring = scoring_of(labels, scores=scores, **options)
+        self._is_matrix = isinstance(self.scoring, Scoring)
+        self.counted: Any = self.scoring.empty()
         self._running: Any = None
 
     def __call__(self, eval_pred: EvalPrediction, compute_result: bool = True) -> dict[str, float]:
@@ -100,7 +112,7 @@ class ComputeMetrics:
         loader = GradientState().active_dataloader
         if self._running is None or self._running() is not loader:
             self.counted = self.scoring.empty()
-        pairs = [*_batches(eval_pred)]
+        pairs = [*_batches(eval_pred, as_labels=self._is_matrix)]
         # A batch of several arrays is added as a whole or, after an error, not at all.
         batch = self.counted if len(pairs) == 1 else self.scoring.empty()
         for truth, pred, decision in starmap(self.scoring.read, pairs):
@@ -111,15 +123,16 @@ class ComputeMetrics:
             self._running = (lambda: None) if loader is None else weakref.ref(loader)
             return {}
         self._running = None
-        return self.scoring.values(self.counted.counts, separator="_")
+        return self.scoring.values(self.counted, separator="_")
 
 
-def _batches(eval_pred: EvalPrediction) -> Iterator[tuple[Any, Any]]:
+def _batches(eval_pred: EvalPrediction, *, as_labels: bool) -> Iterator[tuple[Any, Any]]:
     preds: Any = eval_pred.predictions
     truths: Any = eval_pred.label_ids
     pairs = zip(truths, preds, strict=True) if isinstance(truths, list) else [(truths, preds)]
     for truth, outputs in pairs:
         pred = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
         if pred.shape[-2:] != truth.shape[-2:]:
-            pred = preprocess_logits_for_metrics(pred, truth)
+            resized = preprocess_logits_for_metrics if as_labels else _upsampled
+            pred = resized(pred, truth)
         yield truth, pred

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from segiou.hooks._scoring import Scores, Scoring, missing, warn_of_repeated_images
+from segiou.hooks._histogram_scoring import of_kind, only_for_pixels, scoring_of
+from segiou.hooks._scoring import Scores, missing, warn_of_repeated_images
 
 try:
     import torch
@@ -17,7 +18,9 @@ except ImportError as error:
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import not_compiled
-from segiou.hooks.distributed import TorchCounter, add_up
+from segiou.histograms.score_bins import Activation
+from segiou.histograms.score_counts import ScoreHistogram
+from segiou.hooks.distributed import add_up, counter_of
 from segiou.hooks.images import Conflict, ImageCounts
 from segiou.metrics.protocols import Protocol
 from segiou.report.formats import DEFAULT
@@ -38,14 +41,18 @@ class SegmentationScores(Metric):
     Parameters
     ----------
     labels, **options
-        The classes, ``ignore`` and the other options of :class:`segiou.ConfusionMatrix`.
-    scores : str or sequence of str
-        With one name, the result is a number; with several, a mapping, whose
-        entries Ignite also adds to ``engine.state.metrics``.
+        The classes, ``ignore`` and the other options of :class:`segiou.ConfusionMatrix`;
+        or a :class:`segiou.ScoreHistogram`, to count scores in histograms like it.
+    scores : str or sequence of str, optional
+        With one name, the result is a number; with several, a mapping, whose entries
+        Ignite also adds to ``engine.state.metrics``. All scores of histograms by default.
     protocol : Protocol or str
         How means are computed.
-    axis : int
-        The class axis of predictions that are scores.
+    axis : int, optional
+        The class axis of predictions that are scores; None as in
+        :meth:`segiou.ScoreHistogram.update`.
+    activation : {"softmax", "sigmoid"}, optional
+        Of histograms: as in :meth:`segiou.ScoreHistogram.update`.
     threshold : float, optional
         With two classes, the second is predicted if its score is greater than this.
     output_transform : callable
@@ -66,9 +73,10 @@ class SegmentationScores(Metric):
         self,
         labels: Any,
         *,
-        scores: Scores = DEFAULT,
+        scores: Scores | None = None,
         protocol: Protocol | str = "segiou",
-        axis: int = 1,
+        axis: int | None = 1,
+        activation: Activation | None = None,
         threshold: float | None = None,
         output_transform: Callable[..., Any] = lambda output: output,
         ids: bool = False,
@@ -76,9 +84,11 @@ class SegmentationScores(Metric):
         device: str | torch.device = "cpu",
         **options: Any,
     ) -> None:
-        options |= {"axis": axis, "threshold": threshold}
-        self.scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
-        self.counter = TorchCounter(self.scoring)
+        options |= {"axis": axis, "activation": activation, "threshold": threshold}
+        options |= {"protocol": protocol, "default": DEFAULT}
+        self.scoring = scoring_of(labels, scores=scores, **options)
+        self.counter = counter_of(self.scoring)
+        only_for_pixels(self.scoring, ids=ids)
         self._images = ImageCounts.from_options(self.scoring.options, conflict=conflict)
         self._has_ids, self._is_checked = ids, False
         super().__init__(output_transform=output_transform, device=device)
@@ -106,14 +116,17 @@ class SegmentationScores(Metric):
 
     def confusion_matrix(self) -> ConfusionMatrix:
         """All counts so far of all processes, as a :class:`segiou.ConfusionMatrix`."""
-        if self._has_ids:
-            return add_up(self._images, _gather).total()
-        found: ConfusionMatrix = self._matrix()
-        return found
+        return of_kind(self._counted(), ConfusionMatrix)
+
+    def histogram(self) -> ScoreHistogram:
+        """All counts so far of all processes, as a :class:`segiou.ScoreHistogram`."""
+        return of_kind(self._counted(), ScoreHistogram)
 
     @sync_all_reduce("_sums:SUM", "_maxima:MAX")
-    def _matrix(self) -> ConfusionMatrix:
-        return self.counter.matrix(self._sums, self._maxima)
+    def _counted(self) -> Any:
+        if self._has_ids:
+            return add_up(self._images, _gather).total()
+        return self.counter.accumulated(self._sums, self._maxima)
 
     def completed(self, engine: Any, name: str) -> None:
         """Compute the scores of the engine's epoch."""
@@ -124,7 +137,7 @@ class SegmentationScores(Metric):
 
     def compute(self) -> float | dict[str, float]:
         """The scores over all processes: a number or a mapping."""
-        values = self.scoring.values(self.confusion_matrix().counts)
+        values = self.scoring.values(self._counted())
         return values[self.scoring.only] if self.scoring.only else values
 
 

@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.hooks._scoring import Scores, Scoring, missing, warn_of_repeated_images
+from segiou.histograms.score_bins import Activation
+from segiou.histograms.score_counts import ScoreHistogram
+from segiou.hooks._histogram_scoring import only_for_pixels, scoring_of
+from segiou.hooks._scoring import Scores, missing, warn_of_repeated_images
 from segiou.hooks.images import Conflict, ImageCounts
 from segiou.metrics.protocols import Protocol
 from segiou.report.formats import DEFAULT, format_of
@@ -64,7 +67,8 @@ class SegmentationScores(Callback):
     Parameters
     ----------
     labels, **options
-        The classes, ``ignore`` and the other options of :class:`segiou.ConfusionMatrix`.
+        The classes, ``ignore`` and the other options of :class:`segiou.ConfusionMatrix`;
+        or a :class:`segiou.ScoreHistogram`, to count scores in histograms like it.
     pairs : callable
         ``pairs(outputs, batch) -> (truth, pred)``, called with the return value
         of the step and its batch; ``outputs["truth"], outputs["pred"]`` by
@@ -75,8 +79,9 @@ class SegmentationScores(Callback):
         1 KiB per image.
     conflict : {"error", "first"}
         Treatment of an image that is counted twice with different results.
-    scores : str or sequence of str
-        The scores to log; those of classes are named ``val/iou/road``.
+    scores : str or sequence of str, optional
+        The scores to log; those of classes are named ``val/iou/road``. All scores of
+        histograms are logged by default.
     protocol : Protocol or str
         How means are computed.
     report : path or callable, optional
@@ -85,8 +90,11 @@ class SegmentationScores(Callback):
         such as ``.html`` for a page. ``{epoch}`` and ``{stage}`` in the path are
         replaced; with several dataloaders, the name ends in
         ``_dataloader_idx_1``, as in the log.
-    axis : int
-        The class axis of predictions that are scores.
+    axis : int, optional
+        The class axis of predictions that are scores; None as in
+        :meth:`segiou.ScoreHistogram.update`.
+    activation : {"softmax", "sigmoid"}, optional
+        Of histograms: as in :meth:`segiou.ScoreHistogram.update`.
     threshold : float, optional
         With two classes, the second is predicted if its score is greater than this.
     """
@@ -98,16 +106,19 @@ class SegmentationScores(Callback):
         pairs: Callable[[Any, Any], tuple[Any, Any] | None] = _of_outputs,
         ids: Callable[[Any, Any], Any] | None = None,
         conflict: Conflict = "error",
-        scores: Scores = DEFAULT,
+        scores: Scores | None = None,
         protocol: Protocol | str = "segiou",
         report: str | Path | Callable[[Report, int], object] | None = None,
-        axis: int = 1,
+        axis: int | None = 1,
+        activation: Activation | None = None,
         threshold: float | None = None,
         **options: Any,
     ) -> None:
-        options |= {"axis": axis, "threshold": threshold}
-        self.scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
+        options |= {"axis": axis, "activation": activation, "threshold": threshold}
+        options |= {"protocol": protocol, "default": DEFAULT}
+        self.scoring: Any = scoring_of(labels, scores=scores, **options)
         self.pairs, self.ids, self.report = pairs, ids, report
+        only_for_pixels(self.scoring, ids=ids, report=report)
         self.conflict: Conflict = conflict
         if isinstance(report, (str, Path)):
             # Raises for an unknown format now instead of after the first epoch.
@@ -115,7 +126,7 @@ class SegmentationScores(Callback):
         # A warning for each epoch would repeat itself.
         self._checked: set[str] = set()
         #: Counts of the last epoch by dataloader, summed over processes at its end.
-        self.counted: dict[int, ConfusionMatrix | ImageCounts] = {}
+        self.counted: dict[int, ConfusionMatrix | ImageCounts | ScoreHistogram] = {}
 
     def _start(self, trainer: Any, _module: Any, stage: str) -> None:
         self.counted = {}
@@ -127,7 +138,7 @@ class SegmentationScores(Callback):
             for i, loader in enumerate(several):
                 warn_of_repeated_images(f"{stage} dataloader {i}", loader, trainer.world_size, _FIX)
 
-    def _empty(self) -> ConfusionMatrix | ImageCounts:
+    def _empty(self) -> Any:
         if self.ids is None:
             return self.scoring.empty()
         return ImageCounts.from_options(self.scoring.options, conflict=self.conflict)
@@ -142,7 +153,8 @@ class SegmentationScores(Callback):
         truth, pred, decision = self.scoring.read(*pair)
         if self.ids is not None:
             decision["ids"] = self.ids(outputs, batch)
-        self.counted.setdefault(loader, self._empty()).update(truth, pred, **decision)
+        counted: Any = self.counted.setdefault(loader, self._empty())
+        counted.update(truth, pred, **decision)
 
     def _end(self, trainer: Any, module: Any, stage: str) -> None:
         # Imported here, so that a missing Lightning is reported before a missing torch.
@@ -154,7 +166,7 @@ class SegmentationScores(Callback):
             total = reduced.total() if isinstance(reduced, ImageCounts) else reduced
             self.counted[loader] = total
             place = f"/dataloader_idx_{loader}" if loaders > 1 else ""
-            values = self.scoring.values(total.counts)
+            values = self.scoring.values(total)
             logged = {f"{stage}/{name}{place}": value for name, value in values.items()}
             module.log_dict(logged, add_dataloader_idx=False)
             if self.report is not None and trainer.is_global_zero:

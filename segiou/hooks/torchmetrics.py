@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from segiou.hooks._scoring import Scores, Scoring, digest, missing, warn_of_repeated_images
+from segiou.hooks._histogram_scoring import of_kind, scoring_of
+from segiou.hooks._scoring import Scores, digest, missing, warn_of_repeated_images
 
 try:
     import torch
@@ -18,18 +19,15 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import not_compiled, to_host
 from segiou.histograms.score_bins import Activation
 from segiou.histograms.score_counts import ScoreHistogram
-from segiou.histograms.score_plan import ScoreOptions
-from segiou.hooks.distributed import TorchCounter
+from segiou.hooks.distributed import counter_of
 from segiou.instances.panoptic import PanopticCounts
-from segiou.labels.class_options import ClassOptions
-from segiou.measures.measure import Masks, Plan
 from segiou.metrics.protocols import Protocol
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["HistogramScores", "PanopticScores", "SegmentationScores"]
+__all__ = ["PanopticScores", "SegmentationScores"]
 
 _WRAPPED = (
     "ClasswiseWrapper cannot wrap a metric with several scores; wrap a metric with a single "
@@ -134,7 +132,8 @@ class _Scores(Metric):
 class SegmentationScores(_Scores):
     """Mean IoU and other scores of everything since the last reset.
 
-    The state is the integer confusion matrix, summed over processes. The metric
+    The state is the integer confusion matrix, summed over processes, or the integers
+    of a :class:`segiou.ScoreHistogram`, whose scores are copied to the host. The metric
     works in a ``MetricCollection`` and supports ``forward``, ``clone``, ``plot``
     and checkpoints. An image that a distributed sampler repeats is counted
     again; :class:`segiou.hooks.images.ImageCounts` counts it once.
@@ -142,16 +141,20 @@ class SegmentationScores(_Scores):
     Parameters
     ----------
     labels, **options
-        The classes, ``ignore`` and the other options of :class:`segiou.ConfusionMatrix`.
-    scores : str or sequence of str
-        With one name, the result is a number, or a tensor of shape (C,) for a
-        per-class score such as ``"iou"``, as ``ClasswiseWrapper`` expects. With a
-        sequence of names, it is a dict of numbers; those of classes are named
-        ``iou/road``.
+        The classes, ``ignore`` and the other options of :class:`segiou.ConfusionMatrix`;
+        or a :class:`segiou.ScoreHistogram`, to count scores in histograms like it.
+    scores : str or sequence of str, optional
+        ``"mean_iou"`` or, of histograms, ``"average_precision"`` by default. With one
+        name, the result is a number, or a tensor of shape (C,) for a per-class score
+        such as ``"iou"``, as ``ClasswiseWrapper`` expects. With a sequence of names, it
+        is a dict of numbers; those of classes are named ``iou/road``.
     protocol : Protocol or str
         How means are computed.
-    axis : int
-        The class axis of predictions that are scores.
+    axis : int, optional
+        The class axis of predictions that are scores; None as in
+        :meth:`segiou.ScoreHistogram.update`.
+    activation : {"softmax", "sigmoid"}, optional
+        Of histograms: as in :meth:`segiou.ScoreHistogram.update`.
     threshold : float, optional
         With two classes, the second is predicted if its score is greater than this.
     metric_options : dict, optional
@@ -165,22 +168,29 @@ class SegmentationScores(_Scores):
         self,
         labels: Any,
         *,
-        scores: Scores = "mean_iou",
+        scores: Scores | None = None,
         protocol: Protocol | str = "segiou",
-        axis: int = 1,
+        axis: int | None = 1,
+        activation: Activation | None = None,
         threshold: float | None = None,
         metric_options: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        options |= {"axis": axis, "threshold": threshold}
-        scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
-        super().__init__(scores, metric_options)
-        self.scoring, self.counter = scoring, TorchCounter(scoring)
+        options |= {"axis": axis, "activation": activation, "threshold": threshold}
+        options |= {"protocol": protocol, "default": "mean_iou"}
+        scoring = scoring_of(labels, scores=scores, **options)
+        super().__init__(scoring.only or scores or scoring.names, metric_options)
+        self.scoring, self.counter = scoring, counter_of(scoring)
         #: MetricTracker uses it if ClasswiseWrapper names the classes.
         self.num_classes: int = scoring.options.num_classes
         sums, maxima = self.counter.empty()
         self.add_state("sums", sums, dist_reduce_fx="sum")
         self.add_state("maxima", maxima, dist_reduce_fx="max")
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """Whether a single score is better if higher; None for several scores."""
+        return self.scoring.higher_is_better if isinstance(self.scores, str) else None
 
     @not_compiled
     def update(self, preds: Any, target: Any) -> None:
@@ -191,14 +201,21 @@ class SegmentationScores(_Scores):
 
     @not_compiled
     def confusion_matrix(self) -> ConfusionMatrix:
-        """All counts so far, as a :class:`segiou.ConfusionMatrix`."""
-        return self.counter.matrix(self.sums, self.maxima)
+        """All counts so far, as a :class:`segiou.ConfusionMatrix`; TypeError for histograms."""
+        return of_kind(self._counted(), ConfusionMatrix)
+
+    @not_compiled
+    def histogram(self) -> ScoreHistogram:
+        """All counts so far, as a :class:`segiou.ScoreHistogram`; TypeError for a matrix."""
+        return of_kind(self._counted(), ScoreHistogram)
+
+    def _counted(self) -> Any:
+        return self.counter.accumulated(self.sums, self.maxima)
 
     @not_compiled
     def compute(self) -> "torch.Tensor | dict[str, torch.Tensor]":
         """Compute the scores: a scalar, C values of a per-class score, or a dict of scalars."""
-        counts = self.counter.read(self.sums, self.maxima).counts
-        return self._given(self.scoring.values(counts))
+        return self._given(self.scoring.values(self.counter.read(self.sums, self.maxima)))
 
     def _load_from_state_dict(
         self, state_dict: Any, prefix: str, *rest: Any, **keywords: Any
@@ -292,94 +309,3 @@ class PanopticScores(_Scores):
         # A process without a batch contributes an empty tensor of the same shape and type.
         self.overlaps = self.overlaps or [self.detections.new_zeros((0, 4))]
         super()._sync_dist(*rest, **keywords)
-
-
-class HistogramScores(_Scores):
-    """Average precision, AUROC and calibration errors of everything since the last reset.
-
-    The state consists of the integers of a :class:`segiou.ScoreHistogram`, summed over
-    processes. Scores on a device are copied to the host.
-
-    Parameters
-    ----------
-    labels, ignore, exclude, bins
-        As in :class:`segiou.ScoreHistogram`.
-    scores : str or sequence of str
-        ``"average_precision"``, ``"roc_auc"``, ``"best_iou"``, ``"fpr95"``, ``"ece"``,
-        ``"mce"``, ``"ace"`` or ``"brier"``: the overall value of
-        :class:`segiou.histograms.ScoreOptions`. With one name, the result is a number;
-        with a sequence, a dict.
-    axis, activation
-        As in :meth:`segiou.ScoreHistogram.update`.
-    metric_options : dict, optional
-        Options of :class:`torchmetrics.Metric`.
-    """
-
-    cells: torch.Tensor
-    pairs: torch.Tensor
-    options: torch.Tensor
-
-    def __init__(
-        self,
-        labels: Any,
-        *,
-        scores: Scores = "average_precision",
-        axis: int | None = 1,
-        activation: Activation | None = None,
-        bins: int | str = 4096,
-        ignore: Any = (),
-        exclude: Any = (),
-        metric_options: dict[str, Any] | None = None,
-    ) -> None:
-        super().__init__(scores, metric_options)
-        self.classes: ClassOptions = ClassOptions.of(labels, ignore=ignore, exclude=exclude)
-        self.classes.warn_of_ignored_classes(stacklevel=3)
-        self.measure: ScoreOptions = ScoreOptions(activation or "", bins=bins)
-        self.axis: int | None = axis
-        self.names: tuple[str, ...] = (scores,) if isinstance(scores, str) else tuple(scores)
-        for name in self.names:
-            check_choice("scores", name, tuple(self._plan().scores))
-        self.empty: ScoreHistogram = ScoreHistogram.from_options(self.classes, bins)
-        self._digest = digest([self.classes.to_dict(), self.measure.to_dict(), axis])
-        cells = torch.zeros((self.classes.num_classes + 2, self.empty.bins.number, 2)).long()
-        self.add_state("cells", cells, dist_reduce_fx="sum")
-        self.add_state("pairs", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
-        # Different options keep metrics out of the same compute group.
-        self.add_state("options", torch.tensor(self._digest), dist_reduce_fx="max")
-
-    def _plan(self) -> Plan:
-        # A plan is not pickled with its scores.
-        return self.measure.plan(self.classes, Masks())
-
-    @property
-    def higher_is_better(self) -> bool | None:
-        """Whether a single score is better if higher; None for several scores."""
-        single = isinstance(self.scores, str)
-        return self._plan().scores[self.names[0]].better == "higher" if single else None
-
-    @not_compiled
-    def update(self, preds: Any, target: Any) -> None:
-        """Count the scores of a batch; target last."""
-        activation: Any = self.measure.activation or None
-        cells = self.empty.count(target, preds, self.axis, activation)
-        self.cells = self.cells + torch.from_numpy(cells).to(self.cells.device)
-        self.pairs = self.pairs + 1
-
-    @not_compiled
-    def histogram(self) -> ScoreHistogram:
-        """All counts so far, as a :class:`segiou.ScoreHistogram`."""
-        if self.options.tolist() != self._digest:
-            msg = (
-                "the counts come from a metric with different classes or options (ignore, "
-                "exclude, bins, axis, activation); build both metrics with the same arguments"
-            )
-            raise ValueError(msg)
-        found = self.empty.empty()
-        found._add(self.cells.cpu().numpy(), int(self.pairs))
-        return found
-
-    @not_compiled
-    def compute(self) -> "torch.Tensor | dict[str, torch.Tensor]":
-        """Compute the scores: a scalar or a dict of scalars."""
-        cells, scores = self.histogram()._cells.ravel(), self._plan().scores
-        return self._given({name: float(scores[name].evaluate(cells)[0]) for name in self.names})

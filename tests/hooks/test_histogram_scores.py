@@ -16,7 +16,7 @@ import numpy as np, torch
 from torch import distributed as dist
 from segiou import ScoreHistogram
 from segiou.hooks.distributed import all_reduce
-from segiou.hooks.torchmetrics import HistogramScores
+from segiou.hooks.torchmetrics import SegmentationScores
 from segiou.measures import Evaluator
 
 path, store, rank, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
@@ -25,8 +25,10 @@ data = np.load(path)
 truth, logits = torch.from_numpy(data["truth"]), torch.from_numpy(data["logits"])
 how = {"bins": 64, "ignore": 255}
 own = ScoreHistogram(3, **how)
-metric = HistogramScores(3, activation="softmax", **how)
-late = HistogramScores(3, activation="softmax", scores=["ece", "brier"], **how)
+metric = SegmentationScores(ScoreHistogram(3, **how), activation="softmax")
+late = SegmentationScores(
+    ScoreHistogram(3, **how), activation="softmax", scores=["ece", "brier"]
+)
 evaluator = Evaluator(3, measures=["scores"], ignore=255)
 for i in range(2 * rank, 5 if rank else 2):  # two images here, three there
     batch = slice(i, i + 1)
@@ -85,8 +87,9 @@ def batches(need):
     return [(logits[i : i + 2], truth[i : i + 2]) for i in (0, 2, 4)]
 
 
-def made(hook, **options):
-    return hook.HistogramScores(3, activation="softmax", bins=64, ignore=255, **options)
+def made(hook, exclude=(), **options):
+    like = ScoreHistogram(3, bins=64, ignore=255, exclude=exclude)
+    return hook.SegmentationScores(like, activation="softmax", **options)
 
 
 @pytest.mark.gate
@@ -148,9 +151,8 @@ def test_a_checkpoint_of_other_options_is_refused(hook, batches):
     for metric in (saved, other):
         metric.persistent(True)
     saved.update(*batches[0])
-    other.load_state_dict(saved.state_dict())
     with pytest.raises(ValueError, match="different classes or options"):
-        other.histogram()
+        other.load_state_dict(saved.state_dict())
     again = made(hook)
     again.persistent(True)
     again.load_state_dict(saved.state_dict())
@@ -160,7 +162,15 @@ def test_a_checkpoint_of_other_options_is_refused(hook, batches):
 def test_refused(hook, batches):
     with pytest.raises(ValueError, match=r"scores must be .*'pq'"):
         made(hook, scores="pq")
-    metric = hook.HistogramScores(3, ignore=255)
+    with pytest.raises(ValueError, match="activation needs a segiou"):
+        hook.SegmentationScores(3, activation="softmax")
+    for name, value in {"threshold": 0.5, "protocol": "nnunet", "exclude": 1}.items():
+        with pytest.raises(ValueError, match=f"{name} does not apply to a ScoreHistogram"):
+            made_with = {name: value}
+            hook.SegmentationScores(ScoreHistogram(3), **made_with)
+    with pytest.raises(TypeError, match="are a ScoreHistogram, not a ConfusionMatrix"):
+        made(hook).confusion_matrix()
+    metric = hook.SegmentationScores(ScoreHistogram(3), ignore=255)
     with pytest.raises(ValueError, match="activation='softmax'"):
         metric.update(*batches[0])
     assert metric.histogram() == ScoreHistogram(3, ignore=255)
@@ -195,3 +205,146 @@ def test_lightning_logs_it(hook, batches, need, tmp_path):
     found = trainer.validate(module, loader, verbose=False)
     assert found[0]["val/ap"] == pytest.approx(alone(bins=64).average_precision().mean())
     assert (module.histogram.counts == alone(bins=64).counts).all()
+
+
+def test_the_lightning_callback_logs_it(batches, need, tmp_path):
+    lightning, torch = need("lightning.pytorch"), need("torch")
+    from segiou.hooks.lightning import SegmentationScores
+
+    class Module(lightning.LightningModule):
+        def validation_step(self, batch, batch_idx):
+            return {"truth": batch[1], "pred": batch[0]}
+
+    scores = SegmentationScores(ScoreHistogram(3, ignore=255, bins=64), activation="softmax")
+    trainer = lightning.Trainer(
+        default_root_dir=tmp_path,
+        accelerator="cpu",
+        callbacks=[scores],
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    loader = torch.utils.data.DataLoader(batches, batch_size=None)
+    (found,) = trainer.validate(Module(), loader, verbose=False)
+    expected = alone(bins=64)
+    assert (scores.counted[0].counts == expected.counts).all()
+    assert found["val/brier"] == pytest.approx(expected.calibration().brier)
+    assert found["val/average_precision"] == pytest.approx(expected.average_precision().mean())
+    for option in ({"ids": len}, {"report": "page.html"}):
+        with pytest.raises(ValueError, match="does not apply to a ScoreHistogram"):
+            SegmentationScores(ScoreHistogram(3), **option)
+
+
+def test_ignite(batches, need):
+    need("ignite")
+    from ignite.engine import Engine
+
+    from segiou.hooks.ignite import SegmentationScores
+
+    like = ScoreHistogram(3, ignore=255, bins=64)
+    metric = SegmentationScores(like, activation="softmax", scores="ece")
+    engine = Engine(lambda engine, batch: batch)
+    metric.attach(engine, "ece")
+    for _ in range(2):
+        found = engine.run(batches).metrics["ece"]
+        assert (metric.histogram().counts == alone(bins=64).counts).all()
+        assert metric.histogram().pairs == 3
+    assert found == alone(bins=64).calibration().ece
+    again = SegmentationScores(like, activation="softmax", scores="ece")
+    again.load_state_dict(metric.state_dict())
+    assert again.histogram() == metric.histogram()
+    with pytest.raises(ValueError, match="ids does not apply"):
+        SegmentationScores(like, ids=True)
+
+
+def test_mmengine(need):
+    need("mmengine")
+    torch = need("torch")
+    from mmengine.structures import BaseDataElement, PixelData
+
+    from segiou.hooks.mmengine import SegmentationScores
+
+    like = ScoreHistogram(3, ignore=255, bins=64)
+    metric = SegmentationScores(like, activation="softmax", pred_key="seg_logits")
+    for truth, logits in zip(TRUTH, LOGITS, strict=True):
+        sample = BaseDataElement()
+        sample.gt_sem_seg = PixelData(data=torch.from_numpy(truth[None]))
+        sample.seg_logits = PixelData(data=torch.from_numpy(logits))
+        metric.process(None, [sample.to_dict()])
+    found = metric.evaluate(size=4)  # the last sample is a repeated one
+    expected = ScoreHistogram(3, ignore=255, bins=64)
+    expected.update(TRUTH[:4], LOGITS[:4], activation="softmax")
+    assert found["segiou/roc_auc"] == expected.roc_auc().mean()
+    assert found["segiou/ece"] == expected.calibration().ece
+
+
+def test_hugging_face(need):
+    torch = need("torch")
+    need("transformers")
+    from transformers import EvalPrediction
+
+    from segiou.hooks.huggingface import ComputeMetrics
+
+    metrics = ComputeMetrics(ScoreHistogram(3, bins=64), ignore=255, activation="softmax")
+    padded = TRUTH.copy()
+    padded[:, -1] = -100
+    small = LOGITS[..., ::2, ::3]
+    for rows in (slice(0, 4), slice(4, 5)):
+        given = EvalPrediction(predictions=small[rows], label_ids=padded[rows])
+        found = metrics(given, compute_result=rows.start == 4)
+    full = torch.nn.functional.interpolate(
+        torch.from_numpy(small), size=(8, 9), mode="bilinear", align_corners=False
+    )
+    expected = ScoreHistogram(3, bins=64, ignore=[255, -100])
+    expected.update(padded, full, activation="softmax")
+    assert (metrics.counted.counts == expected.counts).all()
+    assert metrics.counted.ignored == 2 * 45
+    assert found["best_iou"] == expected.best_threshold().scores.mean()
+
+
+IGNITE = """
+import sys, json
+import numpy as np, torch
+from ignite import distributed as idist
+from segiou import ScoreHistogram
+from segiou.hooks.ignite import SegmentationScores
+
+path, store, rank, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+idist.initialize("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
+data = np.load(path)
+metric = SegmentationScores(ScoreHistogram(3, bins=64, ignore=255), activation="softmax")
+for i in range(2 * rank, 5 if rank else 2):
+    batch = slice(i, i + 1)
+    metric.update((torch.from_numpy(data["logits"][batch]), torch.from_numpy(data["truth"][batch])))
+found = metric.histogram().state_dict()
+if rank == 0:
+    print(json.dumps(found))
+"""
+
+ACCELERATE = """
+import sys, json
+import numpy as np
+from accelerate import Accelerator
+from segiou import ScoreHistogram
+from segiou.hooks.accelerate import all_reduce
+
+data, rank = np.load(sys.argv[1]), int(sys.argv[3])
+accelerator = Accelerator(cpu=True)
+own = ScoreHistogram(3, bins=64, ignore=255)
+for i in range(2 * rank, 5 if rank else 2):
+    batch = slice(i, i + 1)
+    own.update(data["truth"][batch], data["logits"][batch], activation="softmax")
+found = all_reduce(own, accelerator).state_dict()
+if rank == 0:
+    print(json.dumps(found))
+"""
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize(("framework", "code"), [("ignite", IGNITE), ("accelerate", ACCELERATE)])
+def test_two_processes_of(framework, code, need, run_two, tmp_path):
+    need(framework)
+    np.savez(tmp_path / "scores.npz", truth=TRUTH, logits=LOGITS)
+    (out,) = run_two(code, tmp_path / "scores.npz")
+    assert ScoreHistogram.from_state_dict(out) == alone(bins=64)
