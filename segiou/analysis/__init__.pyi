@@ -63,6 +63,7 @@ from segiou.analysis.statistics import (
     statistic as statistic,
 )
 from segiou.analysis.steps import NextStep as NextStep, next_steps as next_steps
+from segiou.analysis.threshold_gains import ThresholdGain as ThresholdGain
 from segiou.analysis.units import (
     FEW_UNITS as FEW_UNITS,
     Groups as Groups,

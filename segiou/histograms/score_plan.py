@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_integer, check_number
 from segiou._support.text import Json, plain
+from segiou.counting.counts import Counts
 from segiou.counting.scores import scores_to_labels
 from segiou.histograms import threshold_curves as curves
 from segiou.histograms.calibration_errors import diagram, errors, top_calibration
@@ -19,10 +20,19 @@ from segiou.histograms.page_curves import page_curves
 from segiou.histograms.score_bins import FLOAT16, SCORE_UNIT, ScoreBins, as_floats, as_scores
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.histograms.score_files import ClassFiles, class_axis, read_scores
+from segiou.histograms.threshold_choice import other_thresholds
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.read import MaskError, RawMask
 from segiou.masks.sources import Source
-from segiou.measures.measure import Counted, MaskPair, Masks, Measure, Plan, ScoredPrediction
+from segiou.measures.measure import (
+    Alternative,
+    Counted,
+    MaskPair,
+    Masks,
+    Measure,
+    Plan,
+    ScoredPrediction,
+)
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
 from segiou.measures.score_table import Column, RowCurves, ScoreTable
@@ -356,6 +366,11 @@ class ScorePlan(Plan):
         data |= {"options": self.measure.to_dict(), "calibration": calibration.to_dict()}
         data["common_threshold"] = plain({"threshold": best.overall, "mean_iou": best.mean})
         return replace(table, data={"scores": data})
+
+    def alternative(self, parts: Parts, counts: Counts, units: NDArray[np.intp]) -> Alternative:
+        """Counts of each image at the thresholds that are best on the other units."""
+        include = self.classes.include
+        return other_thresholds(parts["cells"], self.bins.edges, counts, units, include)
 
     def _note(self, best: curves.BestThreshold) -> str:
         kind = self.measure.bins

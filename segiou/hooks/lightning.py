@@ -162,7 +162,7 @@ class SegmentationScores(Callback):
 
         loaders = len(getattr(trainer, f"num_{stage}_batches"))
         for loader in range(0 if trainer.sanity_checking else loaders):
-            reduced: Any = all_reduce(self.counted.get(loader, self._empty()))  # type: ignore[type-var]
+            reduced: Any = all_reduce(self.counted.get(loader, self._empty()))
             total = reduced.total() if isinstance(reduced, ImageCounts) else reduced
             self.counted[loader] = total
             place = f"/dataloader_idx_{loader}" if loaders > 1 else ""

@@ -1,4 +1,5 @@
 from segiou.measures.measure import (
+    Alternative as Alternative,
     Counted as Counted,
     ImageColumn as ImageColumn,
     MaskPair as MaskPair,

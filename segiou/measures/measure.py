@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_flag, read_spacing
 from segiou._support.text import Json
-from segiou.counting.counts import ConfusionCounts
+from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.georeference import Raster
 from segiou.measures.parts import Layout, Parts
 from segiou.measures.score import Better, Score
 from segiou.measures.score_table import Column, Kind, ScoreTable
+from segiou.metrics.ratio import Floats
 
 if TYPE_CHECKING:
     from segiou.masks.read import RawMask
@@ -141,6 +142,25 @@ class Counted:
     images: int
     intervals: Mapping[str, Any] = field(default_factory=dict)
     ids: Callable[[], Sequence[str]] = tuple
+
+
+class Alternative(NamedTuple):
+    """Counts of a different decision of the predictions, chosen for each unit on the others.
+
+    Attributes
+    ----------
+    thresholds : ndarray of float64, shape (C,)
+        The threshold of each class that is best on all images; NaN where none was tried.
+    counts : Counts of shape (N, C)
+        Counts of each image with the threshold that is best on all other units.
+    decides_all : bool
+        Whether one threshold decides all classes, so that their mean is that of a possible
+        prediction.
+    """
+
+    thresholds: Floats
+    counts: Counts
+    decides_all: bool
 
 
 class ImageColumn(NamedTuple):
@@ -525,6 +545,22 @@ class Plan(ABC):
             else:
                 described.append(ImageColumn(name))
         return tuple(described)
+
+    def alternative(
+        self, parts: Parts, counts: Counts, units: NDArray[np.intp]
+    ) -> Alternative | None:
+        """Counts of a different decision of the same predictions; None by default.
+
+        Parameters
+        ----------
+        parts : Parts
+            Parts of N images.
+        counts : Counts of shape (N, C)
+            Counts of the images as they were decided.
+        units : ndarray of int, shape (N,)
+            The unit of each image.
+        """
+        return None
 
     def words(self, plans: Sequence[Plan]) -> list[str]:
         """Options of the command line that ask for the plan, in a run of these plans.

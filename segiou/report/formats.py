@@ -113,6 +113,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         if report.image_level_means is None
         else report.image_level_means.to_dict(),
         "next_steps": [step.to_dict() for step in report.next_steps],
+        "threshold_gains": [gain.to_dict() for gain in report.threshold_gains],
         "classes": report.classes,
         "groups": report.group_rows,
         **_matrix_part(report),

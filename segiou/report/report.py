@@ -21,6 +21,7 @@ from segiou._support.text import Json, did_you_mean, percent, plural
 from segiou.analysis.baselines import majority_class, majority_counts
 from segiou.analysis.intervals import Intervals, confidence_intervals
 from segiou.analysis.steps import NextStep, next_steps
+from segiou.analysis.threshold_gains import ThresholdGain
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import BACKEND
 from segiou.measures.score_table import ScoreTable
@@ -95,6 +96,8 @@ class Report(Drawable):
         Names of the images of ``per_image``.
     steps : tuple of NextStep, optional
         What :attr:`next_steps` gives, where the images that they name are known.
+    threshold_gains : tuple of ThresholdGain
+        Thresholds of scores that would raise IoU.
     """
 
     class_names: tuple[str, ...]
@@ -113,6 +116,7 @@ class Report(Drawable):
     left_out: int = 0
     ids: tuple[str, ...] = ()
     steps: tuple[NextStep, ...] | None = None
+    threshold_gains: tuple[ThresholdGain, ...] = ()
 
     # Pyright takes a property for what Scored asks for, and no cached one.
     @property
@@ -434,7 +438,7 @@ class Report(Drawable):
 
     @cached_property
     def verdict(self) -> str:
-        """Mean IoU and the costliest error, in words."""
+        """Mean IoU, the costliest error and better thresholds, in words."""
         return verdict(self)
 
     shown_intervals: ClassVar[RenamedAttribute] = RenamedAttribute("intervals_or_default")

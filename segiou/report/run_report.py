@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from segiou._support.arguments import check_integer, check_kind
 from segiou.analysis.dependence import design_of
 from segiou.analysis.intervals import Intervals
 from segiou.analysis.statistics import scored_images
 from segiou.analysis.step_gains import ImageGains
 from segiou.analysis.steps import next_steps, steps_with_images
+from segiou.analysis.threshold_gains import ThresholdGain, threshold_gains
+from segiou.analysis.units import Units
 from segiou.metrics.protocols import Protocol
 from segiou.report.class_rows import WorstImages
 from segiou.report.measured import measured_parts
@@ -46,12 +51,14 @@ def report_of(
     tally, include = run._tally, protocol.include_of(run)
     per_image = run.counts if kept else None
     steps = next_steps(tally, run.class_names, protocol, include, per_image)
+    other_gains: tuple[ThresholdGain, ...] = ()
     if few:
         gains = None
         if len(run) >= FEWEST_IMAGES and len(run) * run.options.num_classes <= _MOST_MOVED:
             images = scored_images(run, "iou", protocol)
             units = design_of([images], None, None).units
             gains = ImageGains(run.counts, units, protocol, include)
+            other_gains = _gains_of_thresholds(run, units, protocol, include)
         blocks = run._images.blocks(files=False)
         steps = steps_with_images(steps, run.class_names, blocks, gains)
     return Report(
@@ -69,5 +76,17 @@ def report_of(
         worst_images=WorstImages(worst_by, tuple(run.worst(worst, by=worst_by))) if worst else None,
         left_out=len(run.skipped),
         steps=steps,
+        threshold_gains=other_gains,
         **measured_parts(run, measured),
     )
+
+
+def _gains_of_thresholds(
+    run: Run, units: Units, protocol: Protocol, include: NDArray[np.bool_]
+) -> tuple[ThresholdGain, ...]:
+    for plan in run.plans:
+        other = plan.alternative(run.measured[plan.key], run.counts, units.index)
+        if other is not None:
+            names = run.class_names
+            return threshold_gains(run.counts, other, names, units, protocol, include)
+    return ()

@@ -26,10 +26,13 @@ if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison, Difference, InfluentialImage, PairComparison
     from segiou.analysis.intervals import Intervals
     from segiou.analysis.steps import NextStep
+    from segiou.analysis.threshold_gains import ThresholdGain
     from segiou.report.report import Report
 
 #: Most names that are listed.
 NAMED = 8
+#: Most classes whose thresholds are listed in the verdict.
+_FEW = 3
 
 
 def cell(value: float) -> str:
@@ -120,7 +123,32 @@ def _argument(found: re.Match[str]) -> str:
 
 
 def verdict(report: Report) -> str:
-    """The verdict of a report: mean IoU and the costliest error."""
+    """The verdict of a report: mean IoU, the costliest error, and better thresholds."""
+    return " ".join(filter(None, (_headline(report), threshold_text(report))))
+
+
+def threshold_text(report: Report) -> str:
+    """The thresholds that would raise IoU; empty if there are none."""
+    gains = report.threshold_gains
+    if not gains:
+        return ""
+    if gains[0].score == "mean_iou":
+        at = f"A threshold of {gains[0].threshold:.3g}"
+        return f"{at} would raise mean IoU by {_gain(gains[0])}."
+    several = listed([f"{called(one.name)} by {_gain(one)}" for one in gains], _FEW)
+    subject = "A threshold on its own score" if len(gains) == 1 else "Thresholds on their scores"
+    return f"{subject} would raise the IoU of {several}."
+
+
+def _gain(one: ThresholdGain) -> str:
+    """What a threshold gains, with the interval; of a class also the threshold."""
+    at = f" at {one.threshold:.3g}" if one.score == "iou" else ""
+    limits = f"{100 * one.level:g} % interval {points(one.low)} to {points(one.high)}"
+    return f"{points(one.gain)} points{at} ({limits})"
+
+
+def _headline(report: Report) -> str:
+    """Mean IoU and the costliest error."""
     absent = _absent(report)
     if math.isnan(report.mean_iou):
         if not absent or report.protocol.absent != "nan":
