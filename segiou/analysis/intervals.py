@@ -228,11 +228,15 @@ class Intervals(OverUnits):
         if self.limit is not None or not self.unseen_classes:
             return self.limit
         number = len(self.unseen_classes)
-        are, counts = ("class is", "counts") if number == 1 else ("classes are", "count")
+        are, occur, counts, them = (
+            ("class is", "occurs", "counts", "it")
+            if number == 1
+            else ("classes are", "occur", "count", "them")
+        )
         truth = text.shown(self.truth_mean, self.score_unit)
         return Caution(
-            f"{number} {are} predicted but in no truth mask and {counts} as 0, which lowers the "
-            f"mean on few images; over the classes in the truth it is {truth}"
+            f"{number} {are} predicted but never {occur} in the truth and {counts} as 0; without "
+            f"{them}, the mean is {truth}"
         )
 
     def cautions(self) -> list[str]:

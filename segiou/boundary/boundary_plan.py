@@ -114,7 +114,8 @@ class BoundaryPlan(Plan):
             values = tuple(row["classes"].values())
             means = (row["mean"], row["mean_classes"])
             head = self._head(row) if row in shown else ""
-            kind: Any = {"kind": "distance", "better": "lower"} if distance else {}
+            unit = "px" if tuple(self.measure.spacing) == (1.0, 1.0) else ""
+            kind: Any = {"kind": "distance", "unit": unit, "better": "lower"} if distance else {}
             columns.append(
                 Column(":".join(filter(None, parts)), head, values, means, **kind, digits=1)
             )
@@ -152,8 +153,8 @@ class BoundaryPlan(Plan):
             parts.append(f"pixels of {o.spacing[0]:g} × {o.spacing[1]:g}")
         if o.border != "reference":
             parts.append(f"image border: {o.border}")
-        if any(row["measure"] == "hausdorff_95" for row in shown):
-            parts.append(f"HD95 in {'pixels' if square else 'these units'}")
+        if not square and any(row["measure"] == "hausdorff_95" for row in shown):
+            parts.append("HD95 in these units")
         return "; ".join(parts)
 
 

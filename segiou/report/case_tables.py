@@ -64,7 +64,7 @@ def _table(
     unit = f", {columns[0].unit}" if columns[0].unit else ""
     return CaseTable(
         key,
-        f"{columns[0].title or columns[0].name.partition(':')[0]}{unit}",
+        f"{columns[0].title or columns[0].name.partition(':')[0]} per image{unit}",
         tuple(printable(c.name.partition(":")[2] or "mean") for c in columns),
         "descending" if lower else "ascending",
         rows,

@@ -16,6 +16,7 @@ from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
 from segiou.report.distance_pictures import box_of
 from segiou.report.image_table import EXAMPLES
+from segiou.report.page import sentence
 from segiou.report.pictures import Reader
 from segiou.report.report_page import histogram, render_page, write_page
 from segiou.report.wording import (
@@ -101,8 +102,9 @@ def render_comparison(
         "contributions": comparison_text.contributions(comparison, found),
         "reasons": found.imbalance.sentences() if found.imbalance.disagree else (),
         "method": [
-            line.partition(": ")[::2]
+            (name, sentence(text))
             for line in comparison_text.method(comparison, found, options=False)
+            for name, _, text in [line.partition(": ")]
         ],
         "movers": influences(found),
         "difference": difference_head(found, comparison.score_unit),

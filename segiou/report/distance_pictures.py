@@ -74,7 +74,7 @@ def distance_boxes(report: Report) -> dict[str, Any]:
                 "name": name,
                 **box_of(values, longest),
                 "text": f"median {np.median(values):.2f}",
-                "cases": f"{plural(values.size, 'case')}{f', {lost} without' if lost else ''}",
+                "cases": f"{values.size} of {plural(values.size + lost, 'case')}",
             }
         )
     measure = first_distance(report.surfaces[0])

@@ -17,6 +17,7 @@ from segiou._support import __version__
 from segiou._support.html import content_policy, script_of
 from segiou._support.text import (
     called,
+    capital,
     count,
     p_text,
     points,
@@ -26,6 +27,7 @@ from segiou._support.text import (
     signed_points,
     unbroken,
 )
+from segiou.analysis.units import plural_of
 from segiou.labels.label_set import LabelSet
 from segiou.report.wording import cell, in_unit, range_text
 
@@ -181,10 +183,13 @@ def _environment() -> Environment:
         "shown_range": shown_range,
         "signed": signed_points,
         "plural": plural,
+        "plural_of": plural_of,
+        "capital": capital,
         "position": position,
         "p": p_text,
-        "sentence": _sentence,
-        "unbroken": _unbroken,
+        "sentence": sentence,
+        "unbroken": lambda text: _options(unbroken(text)),
+        "options": _options,
         "called": called,
         "link": lambda truth, pred: images_link(t=truth, p=pred),
         "class_link": lambda name: images_link(c=name),
@@ -196,14 +201,14 @@ def _environment() -> Environment:
     return environment
 
 
-def _unbroken(text: str) -> Markup:
-    """A text whose numbers and options do not break across lines."""
+def _options(text: str) -> Markup:
+    """A text whose options do not break across lines."""
     from markupsafe import Markup, escape
 
     whole = r'<span class="whole">\g<0></span>'
-    return Markup(re.sub(r"--[a-z]+(-[a-z]+)*( auto| none)?", whole, str(escape(unbroken(text)))))
+    return Markup(re.sub(r"--[a-z]+(-[a-z]+)*( auto| none)?", whole, str(escape(text))))
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
     """Begin with a capital and end with a stop."""
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+    return f"{capital(text)}{'' if text.endswith('.') else '.'}"

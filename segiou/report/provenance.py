@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from segiou._support.text import digits
+from segiou._support import __version__
+from segiou._support.text import count, digits
 from segiou.labels.class_options import class_word
 from segiou.labels.label_set import LabelSet, load_labels
 from segiou.measures.registry import KEYWORDS
 from segiou.report.image_table import EXAMPLES
-from segiou.report.wording import ignored_text
+from segiou.report.page import plural
+from segiou.report.wording import ignored_text, in_unit
 from segiou.scoring.job import PAIR_ARGUMENTS
 
 if TYPE_CHECKING:
@@ -20,25 +22,59 @@ if TYPE_CHECKING:
     from segiou.runs.run import Run
 
 _SKIPPED_SHOWN = 50
+_UNASSIGNED = {"error": "an error", "count": "counted as missed"}
 
 
 def making(
     report: Report, run: Run | None, images: str | Path | None, examples: int, path: str
 ) -> dict[str, Any]:
     """How a report was produced; ``toml`` is the label set unless it is a preset."""
-    problems, found = () if run is None else run.skipped, report.intervals
+    problems = () if run is None else run.skipped
     page = {"images": None if images is None else str(images), "examples": examples, "html": path}
     usual = {"images": None, "examples": EXAMPLES}
     asked = {name: value for name, value in page.items() if value != usual.get(name)}
     return {
-        "report": report,
-        "run": run,
-        "intervals": found and found.method_text("interval"),
-        "ignored": ignored_text(report),
+        "facts": _facts(report, run),
         "skipped": list(map(str, problems[:_SKIPPED_SHOWN])),
         "skipped_more": max(0, len(problems) - _SKIPPED_SHOWN),
         "recipes": [] if run is None else _recipes(run, report, asked),
         "toml": "" if run is None or is_preset(run.labels) else run.labels.to_toml(),
+    }
+
+
+def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
+    """What was scored, and how; nothing that is empty."""
+    protocol, unit, source = report.protocol, report.unit, report.provenance
+    left = f", {count(report.left_out)} skipped" if report.left_out else ""
+    ignored = f"{count(report.ignored)} ignored ({ignored_text(report)})"
+    unassigned = int(report.unassigned.sum())
+    facts = {
+        "Protocol": f"{protocol.name}: {in_unit(protocol.description, unit)}",
+        "Protocol source": "" if protocol.name == "segiou" else protocol.whose,
+        "Pairs": f"{count(report.pairs)}{left}",
+        unit.capitalize(): f"{count(report.pixels)}, {ignored}",
+        "Unassigned": plural(unassigned, unit.removesuffix("s")) if unassigned else "",
+        "Truth": source.get("truth"),
+        "Predictions": source.get("pred"),
+        "Paired by": source.get("pairing"),
+        "Unfinished": source.get("unfinished"),
+        "Missing parts": source.get("partial"),
+        "Intervals": report.intervals and report.intervals.method_text("interval"),
+        **({} if run is None else _run_facts(run)),
+        "Made with": f"segiou {__version__}, {report.backend} kernel",
+    }
+    return [(name, str(text)) for name, text in facts.items() if text]
+
+
+def _run_facts(run: Run) -> dict[str, str]:
+    options, labels = run.options, run.labels
+    number = plural(labels.num_classes, "class", "classes")
+    return {
+        "Labels": f"{labels.name}, {number}",
+        "Prediction labels": options.pred_labels.name if options.pred_labels != labels else "",
+        "Ignored values": ", ".join(map(str, options.ignore)) or "none",
+        "Excluded from means": ", ".join(run.class_names[i] for i in options.exclude) or "none",
+        "Predictions outside all classes": _UNASSIGNED[options.unassigned],
     }
 
 

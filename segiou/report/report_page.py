@@ -201,6 +201,11 @@ def render_page(
         chosen = choose(table, examples, first, seed)
     # The page of each of two runs is a separate file.
     place = "report.html" if folder is None or len(reports) > 1 else f"{Path(folder)}/"
+    makings = [
+        (model, making(report, run, images, examples, place))
+        for model, report, run in zip(models, reports, runs or (None,), strict=True)
+    ]
+    first_facts, *others = (made["facts"] for _, made in makings)
     context = {
         **context,
         "report": reports[0],
@@ -210,10 +215,8 @@ def render_page(
         "table": table,
         "shown": len(chosen),
         "advice": [*context.get("advice", ()), *_advice(table, len(chosen))],
-        "makings": [
-            (model, making(report, run, images, examples, place))
-            for model, report, run in zip(models, reports, runs or (None,), strict=True)
-        ],
+        "makings": makings,
+        "shared": [fact for fact in first_facts if others and all(fact in own for own in others)],
     }
     data = {
         "names": list(names),
@@ -281,10 +284,11 @@ def _intervals(report: Report) -> list[Intervals]:
 def _bounds(drawn: Sequence[Intervals], of_iou: Intervals | None) -> dict[str, Any]:
     """Lower and upper ends of scores and of classes' IoU, and what is said of them."""
     classes = () if of_iou is None else of_iou.classes
+    overall = _ends((_OVERALL.get(i.metric, i.metric), i.overall) for i in drawn)
     return {
         "level": f"{100 * drawn[0].level:g}\N{NO-BREAK SPACE}%" if drawn else "",
-        "about": drawn[0].method_text() if drawn else "",
-        "overall": _ends((_OVERALL.get(i.metric, i.metric), i.overall) for i in drawn),
+        "about": drawn[0].method_text() if overall else "",
+        "overall": overall,
         "classes": _ends((c.name, c) for c in classes),
     }
 

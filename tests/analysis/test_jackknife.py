@@ -127,7 +127,9 @@ def test_predicted_classes_in_no_truth_are_a_caution():
     found = confidence_intervals(counts, class_names=["road", "bus"])
     assert found.unseen_classes == ("bus",)
     assert found.truth_mean == pytest.approx(24 / 27)
-    assert "1 class is predicted but in no truth mask and counts as 0" in found.caution().text
+    assert (
+        "1 class is predicted but never occurs in the truth and counts as 0" in found.caution().text
+    )
     assert "88.89 %" in found.caution().text
     seen = confidence_intervals(counts, class_names=["road", "bus"], protocol="detectron2")
     assert seen.caution() is None

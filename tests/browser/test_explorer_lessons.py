@@ -43,7 +43,7 @@ def test_accuracy_stays_and_iou_falls_as_the_object_shrinks(explorer):
     assert seen["numbers"]["pixel_accuracy"] > 0.99 > start["pixel_accuracy"]
     remark = explorer.locator("#shrink-remark").inner_text()
     assert "misses it entirely" in remark
-    assert "99.83 %" in remark
+    assert "99.83\N{NO-BREAK SPACE}%" in remark
     spoken = explorer.locator("#scale").get_attribute("aria-valuetext")
     assert spoken == "5 %, IoU 0.00 %, pixel accuracy 99.83 %"
 

@@ -65,7 +65,7 @@ def test_areas_reach_every_output(folders, tmp_path, command):
     page = tmp_path / "page.html"
     options = "--html", page, "--per-image", tmp_path / "images.csv"
     assert command("report", tmp_path / "run.sqlite", *options)[0] == 0
-    assert "difference, ha" in page.read_text(encoding="utf-8")
+    assert "Difference, ha" in page.read_text(encoding="utf-8")
     images = list(csv.DictReader((tmp_path / "images.csv").read_text("utf-8").splitlines()))
     assert [float(row["area_pred:1"]) for row in images] == [1.25, 1.25]
     code, _, noted = command("score", *words, "--fail-over", "area_error=0.2")

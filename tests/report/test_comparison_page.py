@@ -87,7 +87,7 @@ def test_page_is_written(tmp_path, runs, found):
 
 def test_differences_of_the_images_are_not_called_losses(runs, found):
     page = render_comparison(found, *runs)
-    assert "<dt>lowest difference, points</dt>" in page
+    assert "<dt>Lowest difference, points</dt>" in page
     assert "loss" not in page[page.index('id="images"') : page.index("</dl>")]
 
 

@@ -31,6 +31,10 @@ function classAt(name) {
 
 const className = (index) => data.names[index] ?? NO_CLASS;
 
+// As it is called in a sentence.
+const called = (name) => name.replace(/^\d+$/, "class $&");
+const classCalled = (index) => called(className(index));
+
 // What is asked of pixels with truth t and prediction p: one pair of classes, all errors of a truth
 // or of a prediction, one class, or everything that is wrong.
 function questionOf(state) {
@@ -40,20 +44,20 @@ function questionOf(state) {
   const question = { t, p, c, about: about === data.names.length ? null : about };
   if (c !== null) {
     question.holds = (truth, pred) => (truth === c) !== (pred === c);
-    question.text = `${className(c)}: missed and false positives`;
-    question.pixels = `Wrong ${data.unit} of ${className(c)}`;
+    question.text = `${classCalled(c)}: missed and false positives`;
+    question.pixels = `Wrong ${data.unit} of ${classCalled(c)}`;
   } else if (t !== null && p !== null) {
     question.holds = (truth, pred) => truth === t && pred === p;
-    question.text = t === p ? `${className(t)}: correct` : `${className(t)} predicted as ${className(p)}`;
-    question.pixels = `${className(t)} ${data.unit} labelled ${className(p)}`;
+    question.text = t === p ? `${classCalled(t)}: correct` : `${classCalled(t)} predicted as ${classCalled(p)}`;
+    question.pixels = `${classCalled(t)} ${data.unit} labelled ${classCalled(p)}`;
   } else if (t !== null) {
     question.holds = (truth, pred) => truth === t && pred !== t;
-    question.text = `${className(t)} predicted as another class`;
-    question.pixels = `${className(t)} ${data.unit} labelled as another class`;
+    question.text = `${classCalled(t)} predicted as another class`;
+    question.pixels = `${classCalled(t)} ${data.unit} labelled as another class`;
   } else if (p !== null) {
     question.holds = (truth, pred) => pred === p && truth !== p;
-    question.text = `other classes predicted as ${className(p)}`;
-    question.pixels = `Other ${data.unit} labelled ${className(p)}`;
+    question.text = `other classes predicted as ${classCalled(p)}`;
+    question.pixels = `Other ${data.unit} labelled ${classCalled(p)}`;
   } else {
     question.holds = (truth, pred) => truth !== pred;
     question.text = "";

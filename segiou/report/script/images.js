@@ -174,7 +174,7 @@ const images = {
     }
     // For two models the viewer shows it, in the key of the colours.
     if (ious && !two) {
-      const title = `IoU of ${className(this.question.about)}`;
+      const title = `IoU of ${classCalled(this.question.about)}`;
       columns.push({ key: "iou", title, first: 1, value: (i) => ious[0][i], text: percent });
     }
     // For two models the viewer shows the false positives.
@@ -368,7 +368,7 @@ const images = {
       const canvas = row.querySelector(".thumb:not([data-painted])");
       if (!canvas) continue;
       canvas.dataset.painted = "";
-      const picture = await pictures.of(Number(row.dataset.number));
+      const picture = await pictures.of(Number(row.dataset.number), true);
       if (question !== this.question) return;
       if (!picture.truth) continue;
       const whole = document.createElement("canvas");

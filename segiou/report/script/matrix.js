@@ -79,7 +79,7 @@ const matrix = {
   read(t, p) {
     const pixels = this.rows[t][p];
     const readout = byId("heat-readout");
-    const [truth, pred] = [this.names[t], this.columns[p]];
+    const [truth, pred] = [this.names[t], this.columns[p]].map(called);
     readout.replaceChildren();
     const line = html("div");
     if (t === p) line.append(html("b", {}, truth), ": correct");
@@ -97,7 +97,7 @@ const matrix = {
     byId("lens-lists").hidden = value === "";
     if (value === "") return;
     const index = Number(value);
-    for (const name of all(".lens-name")) name.textContent = this.names[index];
+    for (const name of all(".lens-name")) name.textContent = called(this.names[index]);
     const row = this.rows[index].map((n, p) => [this.columns[p], n, p === index, this.address(index, p)]);
     const column = this.rows.map((cells, t) => [this.names[t], cells[index], t === index, this.address(t, index)]);
     this.list(byId("lens-row"), row, this.rowSums[index]);

@@ -33,13 +33,13 @@ const objects = {
     target.replaceChildren();
     if (!picture.objects?.length) return;
     if (question.about !== null && !data.images.things.includes(question.about)) {
-      target.append(`${className(question.about)} is a stuff class: its ${data.unit} form a single segment.`);
+      target.append(`${classCalled(question.about)} is a stuff class: its ${data.unit} form a single segment.`);
       return;
     }
     const [from, to] = this.sizes;
     const range = to < Infinity ? `${from} to ${to} ${data.unit}` : `${from} ${data.unit} or more`;
     const sizes = from > 0 || to < Infinity ? `, ${range}` : "";
-    const about = question.about === null ? "" : ` of ${className(question.about)}`;
+    const about = question.about === null ? "" : ` of ${classCalled(question.about)}`;
     const counts = models.map((_, m) => this.counted(picture, m, question));
     target.append(html("b", {}, `Objects${about}${sizes}: `));
     this.keys.forEach(([kind, text], place) => {

@@ -61,19 +61,20 @@ const loaded = (source) => {
   return image.decode().then(() => image);
 };
 
-async function pixelsOf(source) {
+// The pixels of an image; at another size, some of them.
+async function pixelsOf(source, size) {
   const image = await loaded(source);
-  const canvas = document.createElement("canvas");
-  canvas.width = image.naturalWidth;
-  canvas.height = image.naturalHeight;
+  const { width, height } = size ?? { width: image.naturalWidth, height: image.naturalHeight };
+  const canvas = setAll(document.createElement("canvas"), { width, height });
   const context = canvas.getContext("2d", { willReadFrequently: true });
-  context.drawImage(image, 0, 0);
-  return context.getImageData(0, 0, canvas.width, canvas.height).data;
+  context.imageSmoothingEnabled = false;
+  context.drawImage(image, 0, 0, width, height);
+  return context.getImageData(0, 0, width, height).data;
 }
 
 // Decodes colours to class indices; without a table, to numbers.
-async function indicesOf(source, table = null) {
-  const pixels = new Uint32Array((await pixelsOf(source)).buffer);
+async function indicesOf(source, size, table = null) {
+  const pixels = new Uint32Array((await pixelsOf(source, size)).buffer);
   const indices = new Uint16Array(pixels.length);
   let [last, index] = [null, 0];
   for (let i = 0; i < indices.length; i += 1) {
@@ -92,7 +93,7 @@ const channelsOf = (color) => [1, 3, 5].map((at) => Number.parseInt(color.slice(
 
 // Pictures are in the page, or in scripts next to it: a page opened from disk may read no other file.
 const pictures = {
-  most: 40,
+  most: 60,
 
   build({ colors, pictures: within, folder, ids }) {
     this.colors = colors.map(channelsOf);
@@ -109,11 +110,13 @@ const pictures = {
     return this.folder !== "" || number in this.within;
   },
 
-  of(number) {
-    let found = this.read.get(number);
-    this.read.delete(number);
-    found ??= this.source(number).then(decoded);
-    this.read.set(number, found);
+  // Of the pixels of an image, a thumbnail needs few.
+  of(number, small = false) {
+    const key = `${number} ${small}`;
+    let found = this.read.get(key);
+    this.read.delete(key);
+    found ??= this.source(number).then((source) => decoded(source, small));
+    this.read.set(key, found);
     if (this.read.size > this.most) this.read.delete(this.read.keys().next().value);
     return found;
   },
@@ -140,15 +143,23 @@ const pictures = {
   },
 };
 
+// The longer side of a thumbnail, in pixels.
+const THUMBNAIL = 144;
+
 // Decodes a picture: class indices, and the photo in colour and in grey.
-async function decoded(found) {
+async function decoded(found, small) {
   if (!found.masks) return { problem: found.problem };
-  const [truth, ...preds] = await Promise.all(found.masks.map((mask) => indicesOf(mask, pictures.table)));
-  const objects = await Promise.all(found.objects.map((numbers) => indicesOf(numbers)));
-  const picture = { ...found, truth, preds, objects, photo: null, grey: null, name: "", aspect: found.width / found.height };
+  const aspect = found.width / found.height;
+  const scale = Math.min(1, THUMBNAIL / found.width, THUMBNAIL / found.height);
+  const [width, height] = [found.width, found.height].map((n) => Math.max(1, Math.round(n * scale)));
+  // The planes of a volume are side by side in its picture, and are cut at its own size.
+  const size = small && !(found.depth > 1) ? { width, height } : null;
+  const [truth, ...preds] = await Promise.all(found.masks.map((mask) => indicesOf(mask, size, pictures.table)));
+  const objects = await Promise.all(found.objects.map((numbers) => indicesOf(numbers, size)));
+  const picture = { ...found, ...size, truth, preds, objects, photo: null, grey: null, name: "", aspect };
   if (found.depth > 1) return stacked(picture);
   if (found.image) {
-    picture.photo = await pixelsOf(found.image);
+    picture.photo = await pixelsOf(found.image, size);
     picture.grey = new Uint8ClampedArray(truth.length);
     for (let i = 0; i < truth.length; i += 1) {
       const [r, g, b] = [picture.photo[4 * i], picture.photo[4 * i + 1], picture.photo[4 * i + 2]];

@@ -305,7 +305,7 @@ const viewer = {
     const at = (part, offset, length) =>
       Math.min(Math.max(Math.floor(((part - offset) / scale) * length), 0), length - 1);
     const pixel = at(place[1], y, height) * width + at(place[0], x, width);
-    const name = (index) => (index === pictures.ignored ? "ignored" : className(index));
+    const name = (index) => (index === pictures.ignored ? "ignored" : classCalled(index));
     const answers = preds.map((pred, m) => `${this.models[m]}: ${name(pred[pixel])}`);
     byId("viewer-readout").textContent = [`truth: ${name(truth[pixel])}`, ...answers].join(" · ");
   },

@@ -108,7 +108,7 @@ const shrink = {
     );
     for (const radio of document.getElementsByName("mistake")) radio.checked = radio.value === mistake;
     for (const [key, node] of this.values) node.textContent = percentText(numbers[key]);
-    byId("shrink-remark").textContent = this.remark(numbers);
+    byId("shrink-remark").textContent = this.remark(numbers).replaceAll(" %", "\u00a0%");
     this.svg.setAttribute(
       "aria-label",
       `Chart against the size of the object. At ${scale} %: pixel accuracy ` +
