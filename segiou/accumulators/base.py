@@ -38,7 +38,7 @@ class _Part:
 
 
 class Accumulator(ABC):
-    """A commutative monoid of integer counts.
+    """Integer counts that are updated, merged and saved.
 
     An empty one merged in changes nothing, merging is associative and
     commutative, and any split of the same pairs over any number of

@@ -335,7 +335,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         return self._decided_encoding
 
     def add(self, tally: ConfusionCounts, *, pairs: int = 1) -> Self:
-        """Add counts made elsewhere with the same options.
+        """Add counts from elsewhere that have the same options.
 
         Parameters
         ----------

@@ -248,9 +248,9 @@ def design_of(
     groups: Groups | None,
     blocks: BlockLength | None,
 ) -> Design:
-    """Find the units by names and scores of one or more models; of several, by their differences.
+    """Find the units from image names and the scores of a model, or differences of models.
 
-    Given groups are units. So are three or more sequences in the names; one or two are divided
+    Passed groups are the units, or else sequences in the names; one or two sequences are divided
     into batches of neighbours (R. Ibragimov and U. Müller, J. Bus. Econ. Statist. 28 (2010)).
     """
     ids, number = scored[0].ids, scored[0].num_images

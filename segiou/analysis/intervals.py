@@ -220,7 +220,7 @@ class Intervals(OverUnits):
         return f'<div class="segiou-intervals">{sentence_list(self.sentences())}{rows}</div>'
 
     def sentences(self) -> list[str]:
-        """Return the score, its interval and what limits it as sentences."""
+        """Return the score, its interval and its limits as sentences."""
         return [_overall_sentence(self), *self.cautions()]
 
     def caution(self) -> Caution | None:

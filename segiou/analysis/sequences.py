@@ -53,9 +53,9 @@ class Sequences:
 
 @lru_cache(maxsize=1)  # each metric asks for the same images again
 def sequences_in_names(ids: tuple[str, ...]) -> tuple[Sequences, ...]:
-    """Sequences that the names allow, the finest first: a common beginning, then numbers.
+    """Possible sequences of images, finest first: names with a common prefix, then numbers.
 
-    The last number of a name is taken as the place in a sequence, then the last two, and so on.
+    The position in a sequence is the last number of a name, or the last two, and so on.
     Groupings in which most sequences are a single image are left out.
     """
     # The text that all names end with, from its first character that is no digit.

@@ -328,7 +328,7 @@ class BoundaryOptions(Measure):
         return resolved_boundary(self, measures, masks, protocol)
 
     def code(self) -> str:
-        """Python that makes the options again."""
+        """Python code that creates the options."""
         return f"BoundaryOptions({', '.join(f'{n}={v!r}' for n, v in self.chosen().items())})"
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:

@@ -93,7 +93,7 @@ class BoundaryCounts:
 
     @classmethod
     def zeros(cls, num_classes: int, options: BoundaryOptions) -> BoundaryCounts:
-        """Counts of no images.
+        """Counts without images.
 
         Parameters
         ----------

@@ -200,7 +200,7 @@ class SurfaceOptions(Measure):
 
     @classmethod
     def of(cls, choice: SurfaceOptions | str | bool, **own: Any) -> SurfaceOptions:
-        """Options from options, the name of a convention, or True for segiou's convention."""
+        """Build from options, the name of a convention, or True for segiou's convention."""
         if isinstance(choice, SurfaceOptions):
             return choice
         name = "segiou" if choice is True else str(choice)
@@ -239,7 +239,7 @@ class SurfaceOptions(Measure):
 
     @classmethod
     def from_keyword(cls, choice: SurfaceOptions | str | bool) -> Measure:
-        """Options, or a convention: it takes the tolerances of boundaries."""
+        """Options, or a convention with the tolerances of the boundaries."""
         from segiou.boundary.surface_choice import SurfaceConvention
 
         if isinstance(choice, Measure):
@@ -260,7 +260,7 @@ class SurfaceOptions(Measure):
         return SurfacePlan(self, classes, masks)
 
     def code(self) -> str:
-        """Python that makes the options again."""
+        """Python code that creates the options."""
         from segiou.boundary.surface_choice import surface_code
 
         return surface_code(self)

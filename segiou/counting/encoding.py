@@ -326,7 +326,7 @@ class Encoding:
     def count_shared(
         self, truth: NDArray[Any], pred: NDArray[Any], pixels: NDArray[np.int64]
     ) -> ConfusionCounts | None:
-        """Count pairs of labels that several pixels share; None where :meth:`count` raises.
+        """Count pairs of labels that several pixels share; None if :meth:`count` raises.
 
         Parameters
         ----------
@@ -397,7 +397,7 @@ class Encoding:
         return ConfusionCounts.trusted(table[:-2], table[-2].sum())
 
     def empty_table(self) -> NDArray[np.int64]:
-        """A table of zeros; rows are classes, ignored, undeclared, columns classes, unassigned."""
+        """Zeros: rows for classes, ignored, undeclared; columns for classes, unassigned."""
         return _zeros((self.num_classes + 2, self.num_classes + 1))
 
     def table_of(self, tally: ConfusionCounts) -> NDArray[np.int64]:

@@ -173,10 +173,10 @@ def count_scores(
     activation: Activation | None = None,
     valid_codes: int | None = None,
 ) -> Ints:
-    """Cells (C + 2, B, 2) of scores (C, *pixels) of pixels with these class codes.
+    """Count scores into the cells (C + 2, B, 2) of :class:`segiou.ScoreHistogram`.
 
-    Codes of ``valid_codes`` and more, C by default, are ignored. The cells are those of
-    :class:`segiou.ScoreHistogram`.
+    ``planes`` are scores (C, *pixels) and ``codes`` the class indices of the pixels; codes of
+    ``valid_codes`` and more, C by default, are ignored.
     """
     limit = len(planes) if valid_codes is None else valid_codes
     cells = np.zeros((len(planes) + 2, bins.number, 2), np.int64)

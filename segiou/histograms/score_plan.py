@@ -104,7 +104,7 @@ class ScoreOptions(Measure):
 
     @classmethod
     def of(cls, choice: Any) -> ScoreOptions:
-        """Options from options, the name of an activation, or True for probabilities."""
+        """Build from options, the name of an activation, or True for probabilities."""
         return choice if isinstance(choice, cls) else cls() if choice is True else cls(choice)
 
     @classmethod

@@ -56,7 +56,7 @@ class LesionOptions(Measure):
 
     @classmethod
     def of(cls, choice: Any) -> LesionOptions:
-        """Options from options, the name of a protocol, or True for BraTS 2023 GLI."""
+        """Build from options, the name of a protocol, or True for BraTS 2023 GLI."""
         return choice if isinstance(choice, cls) else cls() if choice is True else cls(choice)
 
     @classmethod

@@ -86,7 +86,7 @@ class ObjectMask(NamedTuple):
 
 
 #: Per side: the number (from 1) of the object at each pixel; and for each object its outcome
-#: (0 forgiven, 1 found, 2 missed or false positive), class index and pixels.
+#: (0 dropped, 1 found, 2 missed or false positive), class index and pixels.
 Drawn = tuple[tuple[NDArray[np.int64], list[list[int]]], ...]
 
 
@@ -158,7 +158,7 @@ class ObjectOptions(Measure):
 
     @classmethod
     def of(cls, choice: ObjectOptions | str | bool) -> ObjectOptions:
-        """Options from a caller's choice: options, the name of a source, or True for defaults."""
+        """Build from options, the name of a source, or True for the defaults."""
         if isinstance(choice, ObjectOptions):
             return choice
         if choice is not True and not isinstance(choice, str):

@@ -177,7 +177,7 @@ class ImageColumn(NamedTuple):
     better : {"higher", "lower"}, optional
         Which numbers are better; None if it cannot rank images.
     title : str
-        Name of the score for people.
+        Human-readable name of the score.
     """
 
     name: str
@@ -266,7 +266,7 @@ class Measure(ABC):
 
     @classmethod
     def for_score(cls, name: str) -> Measure:
-        """The measure as one of its scores needs it; the defaults by default.
+        """The measure with the options that one of its scores needs, by default the defaults.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ class Measure(ABC):
         return source
 
     def words(self, labels: Any) -> list[str]:
-        """Options of the command line that ask for the measure.
+        """Command-line options that request the measure.
 
         Parameters
         ----------
@@ -343,7 +343,7 @@ class Measure(ABC):
         return found
 
     def code(self) -> str:
-        """Python that makes the measure again."""
+        """Python code that creates the measure."""
         return repr(self)
 
     @abstractmethod
@@ -563,7 +563,7 @@ class Plan(ABC):
         return None
 
     def words(self, plans: Sequence[Plan]) -> list[str]:
-        """Options of the command line that ask for the plan, in a run of these plans.
+        """Command-line options that request the plan, in a run of these plans.
 
         Parameters
         ----------
@@ -575,7 +575,7 @@ class Plan(ABC):
 
     @property
     def given_spacing(self) -> tuple[float, ...] | None:
-        """The size of a pixel that was passed and replaces the spacing of the files."""
+        """Passed pixel size, which overrides the spacing of the files."""
         return self.masks.spacing
 
     def check(self, parts: Parts) -> None:  # noqa: B027 - most measures have nothing to check

@@ -161,7 +161,7 @@ class Parts:
         return self._arrays[name]
 
     def dense(self, name: str) -> NDArray[Any]:
-        r"""An array as a NumPy array, (N, \*shape), where it is stored sparse.
+        r"""A sparse array as a dense NumPy array, (N, \*shape).
 
         Parameters
         ----------

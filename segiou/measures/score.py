@@ -189,7 +189,7 @@ class Score:
         return np.concatenate([self.evaluate(part) for part in row_parts(self.sums(parts))])
 
     def shown(self, value: float) -> str:
-        """Write a value for people: a ratio in per cent, anything else in its unit.
+        """Format a value: a ratio in per cent, anything else with its unit.
 
         Parameters
         ----------

@@ -79,7 +79,7 @@ class Column(NamedTuple):
         return column._replace(kind=kind, unit=score.unit, better=score.better)
 
     def at(self, index: int) -> float:
-        """The number of a row, or after the rows of a mean row.
+        """The number at an index: the rows, then the mean rows.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ class ScoreTable:
         return replace(self, rows=of(self.rows), columns=tuple(columns), empty=of(self.empty))
 
     def score(self, name: str, row: str = "") -> float | None:
-        """The mean of a score, or its value of a row.
+        """Mean of a score, or its value in a row.
 
         Parameters
         ----------

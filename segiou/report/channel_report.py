@@ -28,7 +28,7 @@ class ChannelReport(Report):
 
     @property
     def backend(self) -> str:
-        """Which counting routine is live."""
+        """Name of the counting routine in use."""
         return CHANNELS_BACKEND
 
     @property
@@ -63,7 +63,7 @@ class ChannelReport(Report):
 
     @cached_property
     def cohen_kappa(self) -> float:
-        """Cohen's kappa of yes and no over all channels."""
+        """Cohen's kappa, pooled over all channels."""
         return float(metrics.cohen_kappa(self.counts.pooled().one_vs_rest())[0])
 
     @cached_property

@@ -32,7 +32,7 @@ class ClassRow:
 
     @property
     def status(self) -> str:
-        """Absent, never predicted, not in truth, or nothing to say."""
+        """Absent, never predicted, not in truth, or empty."""
         if self.tp + self.fp + self.fn == 0:
             return "absent"
         if self.tp + self.fn == 0:

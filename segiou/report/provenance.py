@@ -142,7 +142,7 @@ def _options(run: Run, report: Report, page: dict[str, Any]) -> list[str]:
 
 
 def _given_spacing(run: Run) -> tuple[float, ...] | None:
-    """The size of a pixel that was passed and replaces the spacing of the files."""
+    """Passed pixel size, which overrides the spacing of the files."""
     found = (plan.given_spacing for plan in run.plans)
     return next((spacing for spacing in found if spacing is not None), None)
 

@@ -130,7 +130,7 @@ class Report(Drawable):
 
     @property
     def backend(self) -> str:
-        """Which counting routine is live."""
+        """Name of the counting routine in use."""
         return BACKEND
 
     @property
@@ -161,7 +161,7 @@ class Report(Drawable):
 
     @property
     def unassigned(self) -> NDArray[np.int64]:
-        """Valid pixels of each truth class whose prediction names no class, (C,)."""
+        """Valid pixels of each truth class with an undeclared prediction, (C,)."""
         return self.tally.unassigned
 
     @cached_property
@@ -279,7 +279,7 @@ class Report(Drawable):
 
     @property
     def boundary(self) -> tuple[Plain, ...]:
-        """Boundary measures as :func:`segiou.boundary.boundary_rows` gives them."""
+        """Boundary measures, as from :func:`segiou.boundary.boundary_rows`."""
         return self._rows("boundary")
 
     @property
@@ -294,7 +294,7 @@ class Report(Drawable):
 
     @property
     def surface_cases(self) -> tuple[Plain, ...]:
-        """The same of each case and structure."""
+        """Surface distances of each case and structure."""
         return self._rows("surface_cases")
 
     @property
@@ -402,7 +402,7 @@ class Report(Drawable):
 
     @cached_property
     def majority(self) -> Baseline:
-        """The majority baseline: what predicting the most frequent class everywhere scores."""
+        """Scores of always predicting the most frequent class (majority baseline)."""
         chosen = majority_class(self.counts)
         counts = majority_counts(self.counts, chosen)
         images = None if self.per_image is None else majority_counts(self.per_image, chosen)

@@ -73,7 +73,7 @@ class Evaluator:
         self.reset()
 
     def reset(self) -> Self:
-        """Forget all images.
+        """Discard all images.
 
         Returns
         -------

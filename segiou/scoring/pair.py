@@ -380,7 +380,7 @@ class _OpenMask:
     raster: Raster | None = None
     #: Label of pixels outside all objects, and outside all segments.
     outside: tuple[int | None, int | None] = None, None
-    #: A file of scores that is not decoded yet, and the scores that the labels were decided from.
+    #: A file of scores that is not decoded yet, and the scores that its labels derive from.
     content: bytes | RawMask | None = None
     scores: Any = None
 
