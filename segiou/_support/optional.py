@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache, wraps
 from importlib import import_module
+from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
@@ -67,13 +68,23 @@ def load_part(module: str) -> Any:
     return found
 
 
-@cache
+#: Acquired by the first thread that warns, and never released.
+_warned = Lock()
+
+
 def warn_missing(module: str) -> None:
-    """Warn once per process that a compiled module is missing, and how slow the fallback is."""
-    part = PARTS[module]
+    """Warn once per process that compiled modules, this one among them, are missing."""
+    if not _warned.acquire(blocking=False):
+        return
+    missing = {module}.union(name for name in PARTS if not _is_there(name))
     msg = (
-        f"{part.what} is not compiled, so it is {part.cost} (results are identical); reinstall "
-        "segiou with a C compiler available"
+<<<<<<< Updated upstream
+        f"{len(missing)} of {len(PARTS)} compiled modules are missing, so segiou is slower "
+        "(results are identical); segiou --version lists them. Reinstall with a C compiler available"
+=======
+        f"{len(missing)} of {len(PARTS)} compiled modules are missing, so segiou is slower (results "
+        "are identical); segiou --version lists them. Reinstall segiou with a C compiler available"
+>>>>>>> Stashed changes
     )
     warnings.warn(msg, stacklevel=3)
 

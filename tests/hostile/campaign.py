@@ -96,6 +96,7 @@ def main() -> int:
     # Room for the threads that libraries start; what a file makes us take comes on top.
     resource.setrlimit(resource.RLIMIT_AS, (MEGABYTES << 20, MEGABYTES << 20))
     warnings.simplefilter("error")
+    warnings.filterwarnings("ignore", ".* compiled modules are missing")
     with suppress(ImportError):
         import_module("rasterio")  # here, or the first TIFF for GDAL would be slow
     outcomes: Counter[str] = Counter()

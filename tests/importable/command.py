@@ -27,3 +27,9 @@ def segiou(*arguments: str, columns: int | None = None, **options) -> subprocess
         env=environment | options.pop("env", {}),
         **options,
     )
+
+
+def notes(stderr: str) -> str:
+    """What the command wrote to stderr, except that this checkout is not built."""
+    lines = stderr.splitlines(keepends=True)
+    return "".join(line for line in lines if "compiled modules are missing" not in line)
