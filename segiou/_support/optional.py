@@ -78,13 +78,9 @@ def warn_missing(module: str) -> None:
         return
     missing = {module}.union(name for name in PARTS if not _is_there(name))
     msg = (
-<<<<<<< Updated upstream
-        f"{len(missing)} of {len(PARTS)} compiled modules are missing, so segiou is slower "
-        "(results are identical); segiou --version lists them. Reinstall with a C compiler available"
-=======
-        f"{len(missing)} of {len(PARTS)} compiled modules are missing, so segiou is slower (results "
-        "are identical); segiou --version lists them. Reinstall segiou with a C compiler available"
->>>>>>> Stashed changes
+        f"{len(missing)} of {len(PARTS)} compiled modules are missing, so segiou is slower, with "
+        "identical results. Reinstall segiou with a C compiler available; segiou --version lists "
+        "the modules"
     )
     warnings.warn(msg, stacklevel=3)
 

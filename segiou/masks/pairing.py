@@ -470,9 +470,15 @@ def _proposals(truth: Mapping[str, str], pred: Mapping[str, str], pairs: int) ->
     backwards = [[name[::-1] for name in side] for side in names]
     for sides, options in ((paths, _suffixed), (names, _suffixed), (backwards, _prefixed)):
         count, best = _best_differences(*sides)
-        if count >= least:
-            return [_words(count, options(ends)) for ends in best[:_CHOICES]]
-    count, number = max((_same_number(truth, pred, key), key) for key in _NUMBERS)
+        # A key is searched in both folders, so a prefix of one may be removed in the other, too.
+        choices = [
+            choice
+            for choice in map(options, best)
+            if "key" not in choice or _same_key(truth, pred, choice["key"]) >= count
+        ]
+        if count >= least and choices:
+            return [_words(count, choice) for choice in choices[:_CHOICES]]
+    count, number = max((_same_key(truth, pred, key), key) for key in _NUMBERS)
     return [_words(count, {"key": number})] if count >= max(least, 2) else []
 
 
@@ -482,7 +488,8 @@ def _suffixed(ends: Difference) -> Options:
 
 
 def _prefixed(ends: Difference) -> Options:
-    prefixes = [re.escape(end[::-1]) for end in ends if end]
+    # The first alternative that matches is taken, so the longer prefix comes first.
+    prefixes = sorted((re.escape(end[::-1]) for end in ends if end), key=len, reverse=True)
     optional = "?" if len(prefixes) < 2 else ""
     return {"key": rf"(?:^|/)(?:{'|'.join(prefixes)}){optional}([^/]+)\.[^.]+$"}
 
@@ -558,7 +565,7 @@ def _unique_in_both(truth: Iterable[str], pred: Iterable[str]) -> int:
     return len(once[0] & once[1])
 
 
-def _same_number(truth: Iterable[str], pred: Iterable[str], key: str) -> int:
+def _same_key(truth: Iterable[str], pred: Iterable[str], key: str) -> int:
     pattern = re.compile(key)
     return _unique_in_both(
         *([m[1] for m in map(pattern.search, files) if m] for files in (truth, pred))
