@@ -116,7 +116,7 @@ def within(labels: NDArray[Any], bits: int) -> NDArray[Any]:
     if bits == 64 or labels.dtype.kind not in "iu" or labels.dtype.itemsize < 8:
         return labels
     lowest = 0 if labels.dtype.kind == "u" else -(1 << 31)
-    return labels.clip(lowest, (1 << 31) - 1).astype(np.int32)
+    return labels.clip(lowest, LARGEST_INTEGER).astype(np.int32)
 
 
 def three_dimensions(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
@@ -275,6 +275,8 @@ def operations_for(tensor: Any) -> Operations:
 
 #: Means "no undeclared value so far" in the maxima; fits in 32 bits.
 NONE_MET = -(1 << 31)
+#: Larger values are clipped to these on devices of 32 bits: floats, and integers.
+LARGEST_FLOAT, LARGEST_INTEGER = (1 << 31) - 128, (1 << 31) - 1
 
 
 class DeviceCount(NamedTuple):
@@ -404,9 +406,11 @@ class DeviceValuesError(UndeclaredValuesError):
         self.values: dict[int, int] = {}
         self.pixels = pixels
         self.largest = largest
-        found = f"{pixels} pixels, the largest value {largest}"
+        clipped = largest in (LARGEST_FLOAT, LARGEST_INTEGER)
+        found = f"{pixels} pixels, the largest value {largest}{' or more' if clipped else ''}"
         meaning = "neither a class nor ignored" if side == "truth" else "undeclared on valid pixels"
-        fix = f"ignore={largest}" if side == "truth" else "unassigned='count'"
+        value = "the value" if clipped else largest
+        fix = f"ignore={value}" if side == "truth" else "unassigned='count'"
         self.args: tuple[object, ...] = (
             f"{side} contained values that are {meaning} since the last reset: {found}; declare "
             f"classes for them, or pass {fix}. To list all values and find the batch, update with "

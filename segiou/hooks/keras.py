@@ -10,6 +10,8 @@ import numpy as np
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import dtype_name
 from segiou.counting.device_counts import (
+    LARGEST_FLOAT,
+    LARGEST_INTEGER,
     NONE_MET,
     CodeTables,
     Operations,
@@ -59,7 +61,7 @@ class _Operations(Operations):
 
     def largest(self, values: Any) -> Any:
         """The largest value, limited to 32 bits."""
-        largest = ops.clip(ops.max(values), NONE_MET, (1 << 31) - 1)
+        largest = ops.clip(ops.max(values), NONE_MET, LARGEST_INTEGER)
         return ops.reshape(ops.cast(largest, "int32"), (1,))
 
     def flat(self, values: Any) -> Any:
@@ -174,8 +176,7 @@ class SegmentationScores(keras.metrics.Metric):
             return truth, ops.zeros_like(truth, dtype="bool")
         values = ops.cast(truth, "float32")
         wrong = values != ops.round(values)
-        # The largest float32 below 2^31, or far below 2^63.
-        limit = (1 << 31) - 128 if self._tables.ops.widest == 32 else 1 << 62
+        limit = LARGEST_FLOAT if self._tables.ops.widest == 32 else 1 << 62
         whole = ops.where(wrong, ops.zeros_like(values), ops.clip(values, -limit, limit))
         return ops.cast(whole, f"int{self._tables.ops.widest}"), wrong
 
