@@ -6,6 +6,7 @@ import math
 import os
 import pickle
 import signal
+import tempfile
 import threading
 import time
 from collections import deque
@@ -259,7 +260,6 @@ def _processes(count: int) -> Engine:
     # Inside, because threads do not need them.
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import forkserver, resource_tracker
 
     # Forking a process with threads can deadlock.
     methods = multiprocessing.get_all_start_methods()
@@ -267,18 +267,33 @@ def _processes(count: int) -> Engine:
 
     def make() -> ProcessPoolExecutor:
         if context.get_start_method() == "forkserver":
-            # ensure_running() of the fork server starts the tracker, which unblocks the signal.
-            resource_tracker.ensure_running()
-            # Workers inherit the blocked signal, so they never see Ctrl-C, which a terminal sends
-            # to all processes.
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            try:
-                forkserver.ensure_running()
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            _start_fork_server()
         return ProcessPoolExecutor(count, mp_context=context, initializer=_begin_worker)
 
     return Engine(make(), count, 0.1, True, make)
+
+
+def _start_fork_server() -> None:
+    from multiprocessing import forkserver, resource_tracker
+
+    # ensure_running() of the fork server starts the tracker, which unblocks the signal.
+    resource_tracker.ensure_running()
+    # Workers inherit the blocked signal, so they never see Ctrl-C, which a terminal sends to all
+    # processes.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    except OSError as error:
+        if "path too long" not in str(error):  # of its socket
+            raise
+        folder = tempfile.gettempdir()
+        msg = (
+            f"processes cannot be started: the path of the temporary folder {folder!r} is too long "
+            f"({len(folder)} characters). Set TMPDIR to a shorter path"
+        )
+        raise ValueError(msg) from error
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin_worker() -> None:

@@ -9,6 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 
 import pytest
+from command import SCORE, segiou as segiou_command
 from deadly_tasks import Deadly
 from mask_files import score_pairs
 
@@ -61,6 +62,15 @@ def test_a_python_that_cannot_start_threads_works_all_the_same(masks, expected, 
 
     monkeypatch.setattr(engines.threading.Thread, "start", refuse)
     assert scored(masks).total() == expected
+
+
+@pytest.mark.gate
+def test_a_temporary_folder_that_is_too_long_for_a_socket_is_named(tmp_path):
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    done = segiou_command(*SCORE, "--processes", 2, env={"TMPDIR": str(folder)})
+    # Newer Pythons find a shorter folder themselves.
+    assert done.returncode == 0 or "Set TMPDIR to a shorter path" in done.stderr
 
 
 def test_loky(masks, expected, required):
