@@ -1,6 +1,7 @@
 """The report in a headless Chromium: sorting, filtering, heat map, gallery, hostile names."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -132,18 +133,25 @@ def test_terms_explain_themselves(report, new_page, report_url):
     definition = report.locator("#term-precision")
     assert definition.is_hidden()
     term.press("Enter")
-    assert definition.is_visible() and "TP / (TP + FP)" in definition.inner_text()
+    definition.wait_for()
+    assert "TP / (TP + FP)" in definition.inner_text()
     report.keyboard.press("Escape")
-    assert definition.is_hidden()
+    definition.wait_for(state="hidden")
+    term.press("Enter")
+    definition.wait_for()
+    report.evaluate("scrollBy(0, 20)")
+    definition.wait_for(state="hidden")
     term.hover()
-    assert definition.is_visible()
+    definition.wait_for()
     report.locator("h1").hover()
-    assert definition.is_hidden()
+    definition.wait_for(state="hidden")
     assert report.locator("#class-table [aria-sort]").count() == 0
     phone = new_page(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
     phone.goto(report_url)
     phone.locator("#class-table .term", has_text="IoU").tap()
-    box = phone.locator("#term-iou").bounding_box()
+    definition = phone.locator("#term-iou")
+    definition.wait_for()  # a tap becomes a click later
+    box = definition.bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= 390
 
 
@@ -484,15 +492,18 @@ def test_one_picture_at_a_time_is_chosen_by_touch(new_page, report_url, until):
     until(page, "document.getElementById('viewer').dataset.shown === 'image=scene_0'")
     choice = page.locator("#viewer-content")
     assert choice.is_hidden()
+    # A tap becomes a click later.
     page.locator("#viewer-mode label", has_text="one at a time").tap()
+    choice.wait_for()
     assert choice.locator("span").all_inner_texts() == [
         *("image", "truth", "prediction", "difference")
     ]
     choice.locator("label", has_text="difference").tap()
     shown = page.locator("#viewer-panels figure:visible")
+    shown.locator("figcaption", has_text="difference").wait_for()
     assert shown.locator("figcaption").all_inner_texts() == ["difference"]
     shown.locator("canvas").tap()
-    assert page.locator("#viewer-readout").inner_text().startswith("truth: ")
+    page.locator("#viewer-readout", has_text=re.compile("^truth: ")).wait_for()
 
 
 def test_enlarged_pictures_are_no_smaller_and_none_stands_alone(new_page, report_url, until):
@@ -530,6 +541,7 @@ def test_two_fingers_zoom_and_one_moves(new_page, report_url, until):
     page.goto(f"{report_url}#image=scene_9")
     until(page, "document.getElementById('viewer').dataset.shown === 'image=scene_9'")
     page.locator("#viewer-enlarge").tap()
+    until(page, "document.getElementById('viewer').matches(':modal')")
     box = page.locator("#viewer-panels canvas").first.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     session = page.context.new_cdp_session(page)

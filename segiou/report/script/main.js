@@ -14,13 +14,18 @@ function buildCopying() {
   }
 }
 
-// Definitions open next to their term; a mouse need not click.
+// Definitions open next to their term, and close when it moves; a mouse need not click.
 function buildTerms() {
+  let moved = () => false;
   for (const term of all(".term")) {
     const definition = byId(term.getAttribute("popovertarget"));
     const place = () => {
-      const { left, bottom } = term.getBoundingClientRect();
+      const { left, top, bottom } = term.getBoundingClientRect();
       setStyle(definition, { left: `${Math.max(Math.min(left, innerWidth - 330), 8)}px`, top: `${bottom + 6}px` });
+      moved = () => {
+        const now = term.getBoundingClientRect();
+        return now.left !== left || now.top !== top;
+      };
     };
     term.addEventListener("click", place);
     term.addEventListener("pointerenter", ({ pointerType }) => {
@@ -30,7 +35,9 @@ function buildTerms() {
     });
     term.addEventListener("pointerleave", ({ pointerType }) => pointerType === "mouse" && definition.hidePopover());
   }
-  addEventListener("scroll", () => document.querySelector(".definition:popover-open")?.hidePopover(), true);
+  // A scroll that brought the term into view is reported after its definition opened.
+  const hide = () => moved() && document.querySelector(".definition:popover-open")?.hidePopover();
+  addEventListener("scroll", hide, true);
 }
 
 // Collapsed parts are printed.
