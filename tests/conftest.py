@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from functools import partial
@@ -37,6 +38,11 @@ def pytest_collection_modifyitems(items):
         for item in items:
             if item.get_closest_marker("sanitize"):
                 item.add_marker(skip)
+
+
+def pytest_collection_finish():
+    """Leave modules and tests out of garbage collections, which took a tenth of the time."""
+    gc.freeze()
 
 
 @pytest.fixture

@@ -60,6 +60,8 @@ def imports(tree: ast.AST, where: str = "") -> list[tuple[str, str]]:
     """Every import of the package: the function it stands in, and the package imported."""
     found = []
     for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.expr):
+            continue
         names: list[str] = []
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import linecache
 import pkgutil
 from pathlib import Path
 
@@ -33,6 +34,7 @@ def test_docstring_examples(name):
         pytest.skip(str(error))
     if name == "segiou.masks.image_files" and not module.EXTENSION_BUILT:
         pytest.skip("the C extension of the PNG reader is not built")
+    linecache.clearcache()  # doctest checks every file in it before each docstring
     assert doctest.testmod(module, optionflags=FLAGS).failed == 0
 
 
@@ -40,6 +42,7 @@ def test_docstring_examples(name):
 def test_documentation_examples(path):
     if ">>> from segiou import plots" in path.read_text(encoding="utf-8"):
         pytest.importorskip("matplotlib")
+    linecache.clearcache()
     done = doctest.testfile(str(path), module_relative=False, optionflags=FLAGS)
     assert done.failed == 0
 

@@ -8,21 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Terms of the series: powers of at most ``_SMALL`` fall below rounding.
-_TERMS = 400
+#: Powers and factors of the series: powers of at most ``_SMALL`` fall below rounding.
+_POWERS = np.arange(400)
+_FACTORS = np.cumprod(np.r_[1, (2 * _POWERS[1:] - 1) / (2 * _POWERS[1:])])
 _SMALL = 0.9
-#: Panels of the Gauss-Legendre rule of five nodes, and these with their weights; making longer
-#: rules would load numpy.polynomial.
+#: Nodes between 0 and 1 and weights of the Gauss-Legendre rule of five nodes in each of 16 panels;
+#: making longer rules would load numpy.polynomial.
 _PANELS = 16
 _OUTER, _INNER = 0.906179845938664, 0.5384693101056831
 _NODES = np.array([-_OUTER, -_INNER, 0, _INNER, _OUTER])
-_WEIGHTS = np.array([0.23692688505618908, 0.47862867049936647, 0.5688888888888889])
+_PLACES = ((np.arange(_PANELS)[:, None] + (_NODES + 1) / 2) / _PANELS).ravel()
+_HALF = np.array([0.23692688505618908, 0.47862867049936647, 0.5688888888888889])
+_WEIGHTS = np.tile(_HALF[[0, 1, 2, 1, 0]], _PANELS)
 _MOST_STEPS = 100
 
 
 def student(freedom: Any, tail: float) -> Any:
     """Quantile with the tail above it; NaN without degrees of freedom."""
-    given = np.asarray(freedom, float)
+    given, where = np.unique(np.asarray(freedom, float), return_inverse=True)
     f, smaller = np.where(given > 0, given, 1.0), min(tail, 1 - tail)
     t, scale = np.zeros(f.shape), _scale(f)
     # The tail is convex, so Newton's steps from below never overshoot.
@@ -32,24 +35,21 @@ def student(freedom: Any, tail: float) -> Any:
         t = t + step
         if (np.abs(step) <= 1e-14 * t).all():
             break
-    return np.where(given > 0, math.copysign(1, 0.5 - tail) * t, np.nan)
+    quantiles = np.where(given > 0, math.copysign(1, 0.5 - tail) * t, np.nan)
+    return quantiles[where.reshape(np.shape(freedom))]
 
 
 def _tail(f: NDArray[Any], t: NDArray[Any], scale: NDArray[Any]) -> Any:
     """The upper tail of values of at least 0."""
     x, scale = f / (f + t * t), scale * np.sqrt(f)
-    n = np.arange(_TERMS)
-    factors = np.cumprod(np.r_[1, (2 * n[1:] - 1) / (2 * n[1:])])
     small = np.minimum(x, _SMALL)[..., None]
-    series = small[..., 0] ** (f / 2) * (factors * small**n / (f[..., None] / 2 + n)).sum(-1) / 2
+    terms = _FACTORS * small**_POWERS / (f[..., None] / 2 + _POWERS)
+    series = small[..., 0] ** (f / 2) * terms.sum(-1) / 2
     # Far from the tail, the integral of the density from 0, over the angle with tangent t / √f.
-    places = ((np.arange(_PANELS)[:, None] + (_NODES + 1) / 2) / _PANELS).ravel()
     end = np.arctan(t / np.sqrt(f))
-    angles = np.minimum(end, 0.5)[..., None] * places
+    angles = np.minimum(end, 0.5)[..., None] * _PLACES
     logs = np.log1p(-(np.sin(angles) ** 2)) * (f[..., None] - 1) / 2
-    inner = (
-        (np.tile(_WEIGHTS[[0, 1, 2, 1, 0]], _PANELS) * np.exp(logs)).sum(-1) * end / (2 * _PANELS)
-    )
+    inner = (_WEIGHTS * np.exp(logs)).sum(-1) * end / (2 * _PANELS)
     return np.where(x < _SMALL, scale * series, 0.5 - scale * inner)
 
 

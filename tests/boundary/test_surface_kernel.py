@@ -15,7 +15,7 @@ from segiou.boundary.surfaces import measure_surfaces
 kernel = pytest.importorskip("segiou.boundary._surfaces", reason="the kernel is not built here")
 
 #: Cases of each kind of volumes, with all conventions.
-ROUNDS = [range(30), pytest.param(range(30, 100), marks=pytest.mark.gate)]
+ROUNDS = [range(15), pytest.param(range(15, 100), marks=pytest.mark.gate)]
 STEPS = (0.5, 1.0, 0.7, 3.0, 0.586, 1.37)
 
 

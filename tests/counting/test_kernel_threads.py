@@ -62,5 +62,5 @@ def test_labels_that_change_meanwhile_do_no_harm():
 
 
 def test_other_threads_run_while_pixels_are_counted():
-    long = np.broadcast_to(np.uint8(1), (1 << 15, 1 << 15))
+    long = np.broadcast_to(np.uint8(1), (1 << 14, 1 << 14))
     assert others_run_during(lambda: counted(long, long))

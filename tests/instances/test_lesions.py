@@ -198,7 +198,7 @@ def test_the_rule_of_brats_written_out(challenge):
         return min(peer.compute_robust_hausdorff(surfaces, 95), 374)
 
     rng = np.random.default_rng(len(challenge))
-    for round_ in range(20):
+    for round_ in range(10):
         truth = np.zeros((10, 12, 11), np.uint8)
         for _ in range(rng.integers(0, 6)):
             corner = rng.integers(0, 9, 3)

@@ -25,9 +25,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def contents(rng):
+def contents(rng, most=70_000):
     """Bytes that deflate well or badly, by short or long matches."""
-    size = rng.choice([1, 2, 5, 40, 300, 5000, 70_000])
+    size = min(most, rng.choice([1, 2, 5, 40, 300, 5000, 70_000]))
     kind = rng.randrange(5)
     if kind == 0:
         return rng.randbytes(size)
@@ -78,7 +78,7 @@ def test_a_damaged_stream_gives_what_zlib_gives_or_nothing(png):
     rng = random.Random(2)
     accepted = 0
     for _ in range(INPUTS * 5):
-        content = b"\0" + contents(rng)[:5000]
+        content = b"\0" + contents(rng, 5000)
         stream = bytearray(deflated(content, rng))
         for _ in range(rng.choice((1, 1, 2, 4))):
             stream[rng.randrange(len(stream))] ^= 1 << rng.randrange(8)
