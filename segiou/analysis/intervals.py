@@ -414,7 +414,7 @@ def bootstrap(
     method : {"percentile", "bca"}
         Percentiles of the resamples, or corrected for bias and skew (BCa).
     **options
-        Others of :func:`confidence_intervals`, whose jackknife is more
+        Other options of :func:`confidence_intervals`, whose jackknife is more
         accurate on few images and faster.
 
     Examples

@@ -124,7 +124,11 @@ class ScoreOptions(Measure):
             if own["threshold"] is not None:
                 more["threshold"] = float(own["threshold"])
         except ValueError:
-            msg = f"--scores-bins, --threshold: expected numbers, got {bins}, {own['threshold']}"
+            numbers = {"--scores-bins": bins, "--threshold": own["threshold"]}
+            passed = " ".join(
+                f"{name} {text}" for name, text in numbers.items() if text is not None
+            )
+            msg = f"{passed}: expected a number"
             raise ValueError(msg) from None
         more["axis"], more["files"] = own["scores_axis"] or "", own["scores_files"] or ""
         return cls("" if kind == "probabilities" else kind, **more)

@@ -228,7 +228,7 @@ def worst_mean(values: Any, quantile: int, weights: Any = None) -> Floats:
 
 
 def false_positive_images(per_image: Counts) -> NDArray[np.int64]:
-    """Number of images per class in which it was predicted but is not in the truth, (C,).
+    """Number of images in which each class is predicted but not in the truth, (C,).
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def false_positive_images(per_image: Counts) -> NDArray[np.int64]:
 
 
 def false_positive_classes(per_image: Counts) -> NDArray[np.int64]:
-    """Number of classes per image that were predicted but are not in its truth, (N,).
+    """Number of classes in each image that are predicted but not in its truth, (N,).
 
     Parameters
     ----------

@@ -124,8 +124,8 @@ def explore(
     truth, pred = _mask("truth", truth), _mask("pred", with_dimensions_of(truth, pred))
     if truth.size > _MOST_PIXELS:
         msg = (
-            f"masks are too large to paint ({truth.size} pixels); "
-            f"crop them to at most {_MOST_PIXELS}"
+            f"masks of {truth.size} pixels are too large to paint; "
+            f"crop them to at most {_MOST_PIXELS} pixels"
         )
         raise ValueError(msg)
     if labels is None:

@@ -423,7 +423,7 @@ class Run(Drawable):
         protocol : Protocol or str, optional
             The run's own by default.
         **options
-            Others of :func:`segiou.confidence_intervals`: level, blocks, aggregate,
+            Other options of :func:`segiou.confidence_intervals`: level, blocks, aggregate,
             method, resamples, seed.
         """
         from segiou.analysis.intervals import confidence_intervals

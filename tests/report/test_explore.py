@@ -45,7 +45,7 @@ def test_names_cannot_leave_their_place():
         (([0, 1], [0, 1]), ValueError, r"shape \(H, W\), got shape \(2,\)"),
         (([[0.5]], [[0]]), TypeError, "truth"),
         ((np.arange(64).reshape(8, 8),) * 2, ValueError, "64 values; pass labels="),
-        ((np.zeros((3000, 2000), np.uint8),) * 2, ValueError, "too large to paint"),
+        ((np.zeros((3000, 2000), np.uint8),) * 2, ValueError, "are too large to paint"),
     ],
 )
 def test_what_cannot_be_painted_is_refused(arguments, error, message):
