@@ -349,7 +349,7 @@ def _batches(sequences: Sequences, length: float) -> list[int]:
     total = max(total, len(sequences))
     exact = [total * len(own) / number for own in sequences.members]
     found = [max(1, math.floor(share)) for share in exact]
-    # What is left goes to the largest remainders.
+    # The rest goes to the largest remainders.
     for i in sorted(range(len(exact)), key=lambda i: found[i] - exact[i]):
         if sum(found) < total:
             found[i] += 1

@@ -58,7 +58,7 @@ def sequences_in_names(ids: tuple[str, ...]) -> tuple[Sequences, ...]:
     The position in a sequence is the last number of a name, or the last two, and so on.
     Groupings in which most sequences are a single image are left out.
     """
-    # The text that all names end with, from its first character that is no digit.
+    # The text that all names end with, from its first character that is not a digit.
     same = commonprefix([id[::-1] for id in ids])  # noqa: RUF071  (texts, no paths)
     ending = same[::-1].lstrip("0123456789")
     start = "(?s)^(.*?)" if any("\n" in id for id in ids) else "^(.*?)"
@@ -88,7 +88,7 @@ def sequences_of(ids: Sequence[str], names: Sequence[Any], pattern: str = "") ->
         return [(int(part), "") if k % 2 else (-1, part) for k, part in enumerate(parts)]
 
     ordered = [sorted(own, key=order) for own in members.values()]
-    # Positions, which arrays without names have, are no evidence of a sequence.
+    # Positions, which arrays without names have, are not evidence of a sequence.
     positions = all(id == str(place) for place, id in enumerate(ids))
     steps = tuple(s for own in ordered for s in _steps([ids[i] for i in own]) if not positions)
     arrays = tuple(np.array(own, dtype=np.intp) for own in ordered)

@@ -19,7 +19,7 @@ from segiou.metrics.protocols import Protocol, load_protocol
 
 @dataclass(frozen=True)
 class ThresholdGain:
-    """What a different threshold gains on images that it was not chosen on.
+    """Gain of a different threshold on images that it was not chosen on.
 
     Attributes
     ----------

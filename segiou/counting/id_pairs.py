@@ -1,4 +1,4 @@
-"""Pairs of object ids → how many pixels have each: what every score of objects is made of."""
+"""Pairs of object ids → the pixels of each pair, from which all object scores are computed."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _from_bits(bits: NDArray[np.unsignedinteger[Any]], dtype: np.dtype[Any]) -> 
 
 
 def _sorted_runs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
-    """Pairs of ids of any width, and the pixels of each; without the compiled routine, too."""
+    """Pairs of ids of any width, and the pixels of each; also without the compiled routine."""
     parts = []
     for start in range(0, len(truth), _PIECE):
         t, p = truth[start : start + _PIECE], pred[start : start + _PIECE]

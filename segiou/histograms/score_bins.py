@@ -125,7 +125,7 @@ def two_planes(scores: NDArray[Any], activation: Activation | None) -> NDArray[A
 
 
 #: exp(x) = 2^n · exp(r) for |r| ≤ log(2) / 2, by a polynomial of float32 operations that every
-#: processor rounds alike, so that compiled code and NumPy return the same integers.
+#: processor rounds in the same way, so that compiled code and NumPy return the same integers.
 _LOG2E = np.float32(1.4426950408889634)
 _LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _EXP = tuple(

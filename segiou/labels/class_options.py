@@ -18,7 +18,7 @@ from segiou.labels.label_set import LEAST_VALUE, MOST_VALUE, LabelSet, load_labe
 
 Unassigned = Literal["error", "count"]
 Labels = LabelSet | str | Path | Sequence[str] | Mapping[str, Any] | int
-#: Arguments of :meth:`ClassOptions.of`, named alike by every function that scores.
+#: Arguments of :meth:`ClassOptions.of`, with the same names in every function that scores.
 CLASS_ARGUMENTS: Final = ("labels", "pred_labels", "ignore", "exclude", "unassigned")
 
 

@@ -118,7 +118,7 @@ class ArchiveFolder:
         Raises
         ------
         MaskError
-            If it is corrupt, encrypted, too large, or the archive is changing.
+            If it is corrupt, encrypted or too large, or if the archive is changing.
         """
         with damage(path, "cannot be read from its archive", MemoryError):
             stamp, read = self._member(path)

@@ -470,7 +470,7 @@ def _proposals(truth: Mapping[str, str], pred: Mapping[str, str], pairs: int) ->
     backwards = [[name[::-1] for name in side] for side in names]
     for sides, options in ((paths, _suffixed), (names, _suffixed), (backwards, _prefixed)):
         count, best = _best_differences(*sides)
-        # A key is searched in both folders, so a prefix of one may be removed in the other, too.
+        # A key is searched in both folders, so a prefix of one may also be removed in the other.
         choices = [
             choice
             for choice in map(options, best)

@@ -81,7 +81,7 @@ def measure_of(key: str) -> type[Measure]:
     found: type[Measure] | None = find_plugin("measures", key, type)
     if found is None:
         hint = did_you_mean(key, measure_keys())
-        msg = f"there is no measure {key!r}{hint}; install its package, or choose another"
+        msg = f"unknown measure {key!r}{hint}; install its package, or choose another"
         raise ValueError(msg)
     if not issubclass(found, Measure) or getattr(found, "key", None) != key:
         msg = f"the entry point {key!r} of segiou.measures must name a Measure with the key {key!r}"

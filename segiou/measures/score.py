@@ -48,7 +48,7 @@ class Score:
     alone : callable, optional
         Parts of N images → (N,) finite values, for scores that may be infinite.
     rule : str
-        How the mean is made, in a word; empty for the mean of the classes.
+        Kind of mean, in a word; empty for the mean of the classes.
     median_of : callable, optional
         Parts of N images → (N, K) values of the cases, if the score of a
         structure is their median; NaN where it is absent.

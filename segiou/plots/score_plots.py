@@ -262,7 +262,7 @@ def reliability(
     found = histogram.calibration(bins, c)
     filled = found.pixels > 0
     if not filled.any():
-        msg = "no scores were counted for this diagram; if classes overlap, pass class_name"
+        msg = "no scores were counted, so nothing can be drawn; if classes overlap, pass class_name"
         raise ValueError(msg)
     share = found.pixels / found.pixels.sum()
     named = "" if class_name is None else f"{short_name(class_name, 20)}, "

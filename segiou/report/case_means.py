@@ -91,6 +91,6 @@ def _column(name: str, title: str, values: Floats) -> Column:
 
 
 def tables_of_volumes(run: Run, provenance: Mapping[str, object]) -> tuple[ScoreTable, ...]:
-    """The table of a run that was made of volumes; none of images."""
+    """The table of a run of volumes; empty for images."""
     table = case_means_table(run) if provenance.get("masks") == "volumes" else None
     return () if table is None else (table,)

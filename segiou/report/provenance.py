@@ -43,7 +43,7 @@ def making(
 
 
 def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
-    """What was scored, and how; nothing that is empty."""
+    """Origin of a report and its options, without empty ones."""
     protocol, unit, source = report.protocol, report.unit, report.provenance
     left = f", {count(report.left_out)} skipped" if report.left_out else ""
     ignored = f"{count(report.ignored)} ignored ({ignored_text(report)})"

@@ -66,12 +66,12 @@ class Report(Drawable):
     ----------
     class_names : tuple of str
     tally : ConfusionCounts
-        The confusion matrix and what it leaves out; or the counts of
+        The confusion matrix and the pixels outside it; or the counts of
         overlapping channels, which have none.
     pairs : int
         Pairs of truth and prediction that were counted.
     protocol : Protocol
-        How the means are made.
+        Rules of the means.
     include : ndarray of bool, shape (C,)
         False where a class is left out of the means; it still counts.
     per_image : Counts of shape (N, C), optional
@@ -182,7 +182,7 @@ class Report(Drawable):
         Raises
         ------
         ValueError
-            If there is no such column.
+            If the column is unknown.
         """
         return sorted_rows(self.classes, key, reverse=bool(reverse))
 
@@ -527,7 +527,7 @@ class Report(Drawable):
         Raises
         ------
         ValueError
-            If there is no such score.
+            If the score is unknown.
 
         Examples
         --------

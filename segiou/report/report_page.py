@@ -282,7 +282,7 @@ def _intervals(report: Report) -> list[Intervals]:
 
 
 def _bounds(drawn: Sequence[Intervals], of_iou: Intervals | None) -> dict[str, Any]:
-    """Lower and upper ends of scores and of classes' IoU, and what is said of them."""
+    """Lower and upper ends of scores and of classes' IoU, and notes on them."""
     classes = () if of_iou is None else of_iou.classes
     overall = _ends((_OVERALL.get(i.metric, i.metric), i.overall) for i in drawn)
     return {
@@ -443,7 +443,7 @@ def _views(table: NDArray[np.int64], side: float) -> list[dict[str, Any]]:
 
 
 def _shares(table: NDArray[np.int64]) -> list[Floats]:
-    """Each cell's share of its truth class, and of what was predicted so."""
+    """Each cell's share of its truth class, and of its predicted class."""
     return [np.nan_to_num(ratio(table, table.sum(axis, keepdims=True))) for axis in (1, 0)]
 
 

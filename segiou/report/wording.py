@@ -99,7 +99,7 @@ def influences(pair: PairComparison) -> list[tuple[InfluentialImage, str]]:
 
 
 def interval_text(found: Intervals) -> str:
-    """The interval of the mean and what was resampled."""
+    """The interval of the mean and its units."""
     if math.isnan(found.overall.low):
         return f"no interval, {found.units_text}"
     limits = range_text((found.overall.low, found.overall.high))
@@ -141,7 +141,7 @@ def threshold_text(report: Report) -> str:
 
 
 def _gain(one: ThresholdGain) -> str:
-    """What a threshold gains, with the interval; of a class also the threshold."""
+    """Gain of a threshold, with the interval; for a class also the threshold."""
     at = f" at {one.threshold:.3g}" if one.score == "iou" else ""
     limits = f"{100 * one.level:g} % interval {points(one.low)} to {points(one.high)}"
     return f"{points(one.gain)} points{at} ({limits})"
@@ -192,7 +192,7 @@ def _costliest(steps: Sequence[NextStep], unit: str) -> str:
 
 
 def _error(step: NextStep, unit: str) -> str:
-    """An error and what it costs."""
+    """An error and its cost."""
     truth, pred = called(str(step.truth)), called(str(step.pred))
     cost = f"{points(step.gain)} points"
     if step.kind == "missed_class":
@@ -225,7 +225,7 @@ _ALIGNED = {
 
 
 def pairs_text(report: Report) -> str:
-    """Number of pairs, what is missing, and how they were aligned."""
+    """Number of pairs, missing ones, and how they were aligned."""
     skipped = f" ({report.left_out} skipped)" if report.left_out else ""
     lacks = (("unfinished", "unfinished"), ("partial", "shards missing"))
     found = [(reason, report.provenance.get(name)) for name, reason in lacks]

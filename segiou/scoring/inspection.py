@@ -40,7 +40,7 @@ _NO_DATA = {255, 65535, 2**31 - 1, 2**32 - 1}
 _GOOD = 0.4
 #: Maximum number of label sets listed.
 LISTED = 6
-#: With at least this many classes, all of them occurring is no coincidence.
+#: With at least this many classes, it is not a coincidence that all occur.
 _CERTAIN = 5
 #: Masks with at least this many pixels are read and counted window by window.
 _BIG_PIXELS = 1 << 22
