@@ -303,7 +303,7 @@ def test_images_may_come_one_by_one():
 
 @pytest.mark.parametrize(("truths", "preds"), [(2, 3), (3, 2)])
 def test_generators_that_do_not_end_together(truths, preds):
-    text = "got only 2 (truth images, but more predictions|predictions, but more truth)"
+    text = "got 2 (truth images, but more predictions|predictions, but more truth)"
     with pytest.raises(ValueError, match=text):
         segiou.score(([[0]] for _ in range(truths)), ([[0]] for _ in range(preds)), labels=2)
 
