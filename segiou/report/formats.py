@@ -109,9 +109,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "never_predicted": [r.name for r in report.classes if r.status == "never predicted"],
         **_named(report, "mean_dice", "pixel_accuracy", "mean_accuracy", "gap"),
         **_named(report, "frequency_weighted_iou", "cohen_kappa", "majority"),
-        "fine_grained": None
-        if report.image_level_means is None
-        else report.image_level_means.to_dict(),
+        "fine_grained": _image_level_means(report),
         "next_steps": [step.to_dict() for step in report.next_steps],
         "threshold_gains": [gain.to_dict() for gain in report.threshold_gains],
         "classes": report.classes,
@@ -129,6 +127,13 @@ def to_dict(report: Report) -> dict[str, Any]:
 
 def _named(report: Report, *names: str) -> dict[str, Any]:
     return {name: getattr(report, name) for name in names}
+
+
+def _image_level_means(report: Report) -> dict[str, Any] | None:
+    if report.image_level_means is None:
+        return None
+    intervals = {str(q): list(ends) for q, ends in report.worst_image_intervals.items()}
+    return report.image_level_means.to_dict() | {"worst_image_intervals": intervals}
 
 
 def _matrix_part(report: Report) -> dict[str, Any]:

@@ -20,12 +20,13 @@ from segiou._support.optional import Drawable
 from segiou._support.text import Json, did_you_mean, percent, plural
 from segiou.analysis.baselines import majority_class, majority_counts
 from segiou.analysis.intervals import Intervals, confidence_intervals
+from segiou.analysis.order_statistics import worst_mean_limits
 from segiou.analysis.steps import NextStep, next_steps
 from segiou.analysis.threshold_gains import ThresholdGain
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import BACKEND
 from segiou.measures.score_table import ScoreTable
-from segiou.metrics.per_image import ImageLevelMeans, image_level_means
+from segiou.metrics.per_image import QUANTILES, ImageLevelMeans, image_level_means, image_means
 from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats
 from segiou.report import formats
@@ -421,6 +422,19 @@ class Report(Drawable):
         return image_level_means(self.per_image, include=self.include)
 
     fine_grained: ClassVar[RenamedAttribute] = RenamedAttribute("image_level_means")
+
+    @cached_property
+    def worst_image_intervals(self) -> dict[int, tuple[float, float]]:
+        """Intervals of the means over the worst images, by percentage.
+
+        Only if images are the units of the intervals, and from two worst images on.
+        """
+        intervals = self.intervals_or_default
+        if intervals is None or intervals.unit != "image" or self.per_image is None:
+            return {}
+        values = image_means(self.per_image, include=self.include)
+        limits = {q: worst_mean_limits(values, q, level=intervals.level) for q in QUANTILES}
+        return {q: ends for q, ends in limits.items() if not np.isnan(ends[0])}
 
     @cached_property
     def imbalance(self) -> Imbalance:

@@ -312,10 +312,17 @@ def _means_over_images(report: Report) -> Iterator[Fact]:
     worst = f"  worst {_WORST} % of images"
     image = "per-image mean IoU (classes in the image's truth), averaged over images"
     yield "image-wise mean IoU (I)", cell(found.image), image
-    yield worst, cell(found.worst_image[_WORST]), ""
+    yield worst, cell(found.worst_image[_WORST]), _worst_interval(report)
     per_class = "per-class mean IoU (images that contain the class), averaged over classes"
     yield "class-wise mean IoU (C)", cell(found.class_mean), per_class
     yield worst, cell(found.worst_class[_WORST]), "each class's lowest-scoring images"
+
+
+def _worst_interval(report: Report) -> str:
+    ends, intervals = report.worst_image_intervals.get(_WORST), report.intervals_or_default
+    if ends is None or intervals is None:
+        return ""
+    return f"{100 * intervals.level:g} % interval {range_text(ends)}"
 
 
 def _class_columns(

@@ -11,6 +11,7 @@ import re
 import pytest
 
 import segiou
+from segiou.analysis import worst_mean_limits
 
 #: Three images of a class a and a rare b; the last lacks b and has it predicted; nobody has c.
 TRUTHS = [[[0] * 8 + [1] * 2], [[0] * 5 + [1] * 5], [[0] * 10]]
@@ -47,6 +48,23 @@ def test_the_text_says_them_and_what_they_do_not_see(run):
     assert ["class-wise mean IoU (C)", "50.65 %"] in rows
     assert rows.count(["worst 10 % of images", "25.00 %"]) == 2
     assert "(class absent from the image's truth): b in 1 image\n" in text
+
+
+def test_means_over_the_worst_images_have_an_interval_where_images_are_the_units():
+    # All pixels of 40 images are of class 1: the four worst images have IoU 0.1 to 0.4.
+    truths = [[[1] * 10]] * 40
+    preds = [[[1] * n + [0] * (10 - n)] for n in (1, 2, 3, 4, *[5, 6] * 18)]
+    run = segiou.score(truths, preds, labels=2)
+    report = run.report(intervals=run.intervals(groups="none"))
+    low, high = worst_mean_limits([0.1, 0.2, 0.3, 0.4, *[0.5, 0.6] * 18], 10)
+    assert report.worst_image_intervals[10] == (low, high)
+    assert report.to_dict()["fine_grained"]["worst_image_intervals"]["10"] == [low, high]
+    row = f"25.00 % +95 % interval {100 * low:.2f} to {100 * high:.2f} %"
+    assert re.search(row, report.to_text(width=140, detail=True))
+    grouped = run.report(intervals=run.intervals(groups=[i // 5 for i in range(40)]))
+    assert grouped.worst_image_intervals == {}
+    few = segiou.score(truths[:9], preds[:9], labels=2).report()
+    assert next(iter(few.worst_image_intervals)) == 30  # two of nine images
 
 
 @pytest.mark.parametrize("width", [24, 30, 44, 60, 80])
