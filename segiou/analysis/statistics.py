@@ -512,7 +512,9 @@ class ScoredParts:
         sums, evaluate = score.sums(parts), score.evaluate
         if aggregate in ("I", "C"):
             values = score.of_images(parts)
-            sums = np.concatenate([np.nan_to_num(values), ~np.isnan(values)], axis=-1)
+            # An infinite distance, of a missing surface, makes the mean infinite.
+            defined = ~np.isnan(values)
+            sums = np.concatenate([np.where(defined, values, 0.0), defined], axis=-1)
             evaluate = _ratios if aggregate == "I" else _mean_of_ratios
         seen = np.zeros((len(parts), len(score.names)), bool)
         if score.seen is not None:

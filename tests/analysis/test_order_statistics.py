@@ -97,6 +97,22 @@ def test_medians_over_groups_have_a_bootstrap(run):
     assert (found.method, found.unit, found.resamples) == ("percentile", "group", 10_000)
 
 
+@pytest.mark.parametrize("aggregate", ["I", "C"])
+@pytest.mark.filterwarnings("error")
+def test_a_missing_surface_makes_the_mean_distance_infinite(run, aggregate):
+    truth = np.zeros((4, 24, 24), int)
+    truth[:, 8:16, 8:16] = 1
+    preds = np.stack([np.roll(truth[0], far, 1) for far in range(3)] + [0 * truth[0]])
+    lacking = segiou.score(truth, preds, labels=["back", "disc"], surfaces=True)
+    found = confidence_intervals(lacking, "hausdorff_95", aggregate=aggregate, groups="none")
+    disc = {one.name: one for one in found.classes}["disc"]
+    for one in (disc, found.overall):
+        assert one.value == INF
+        assert np.isnan([one.low, one.high, one.standard_error]).all()
+    whole = confidence_intervals(run, "hausdorff_95", aggregate=aggregate, groups="none")
+    assert {one.name: one.value for one in whole.classes}["disc"] == pytest.approx(3.5, abs=0.1)
+
+
 def test_the_jackknife_of_a_median_is_refused(run):
     prepared = scored_images(run, "hausdorff_95", None).over(units_of(8), None)
     with pytest.raises(ValueError, match="medians"):
