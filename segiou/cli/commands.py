@@ -77,6 +77,7 @@ def compare(parsed: argparse.Namespace) -> int:
         detect=parsed.detect,
         names=parsed.names.split(",") if parsed.names else None,
     )
+    inputs.note_undrawn(parsed, [found])
     write_comparison_pages(found, runs, parsed)
     write_findings(found.to_dict, found.to_text, parsed)
     return 0

@@ -32,6 +32,7 @@ from segiou.scoring.folder import Callbacks, score_job
 from segiou.scoring.job import PAIR_ARGUMENTS, Job
 
 if TYPE_CHECKING:
+    from segiou.analysis.intervals import OverUnits
     from segiou.masks.pairing import Pair
     from segiou.measures.measure import Measure, Plan
 
@@ -75,6 +76,15 @@ def resampling(parsed: argparse.Namespace) -> dict[str, Any]:
     """Options of intervals as arguments of the library."""
     names = ("blocks", "resamples", "seed", "level", "method")
     return {"groups": groups_argument(parsed.group_by)} | {n: getattr(parsed, n) for n in names}
+
+
+def note_undrawn(parsed: argparse.Namespace, found: Sequence[OverUnits]) -> None:
+    """Report options of resampling where nothing was resampled."""
+    for name in ("resamples", "seed"):
+        is_given = getattr(parsed, name) != parsed.command.get_default(name)
+        is_drawn = any(getattr(one, name) is not None for one in found)
+        if is_given and found and not is_drawn and not parsed.quiet:
+            note(f"{option_of(name)} has no effect without --method percentile or bca")
 
 
 def groups_argument(text: str | None) -> str | Mapping[str, str] | None:

@@ -54,6 +54,7 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
         if parsed.fail_if_worse is not None:
             margin = float(parsed.fail_if_worse)
             found.append(not_worse(change, margin, confident=parsed.confident))
+    inputs.note_undrawn(parsed, [*(intervals or ()), *([change] if change else [])])
     write_text(parsed.output, _rendered(run, report, parsed, found, change))
     _write_pages(run, report, parsed, change)
     if parsed.per_image:

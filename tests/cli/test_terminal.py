@@ -67,6 +67,22 @@ def test_details_are_shown_when_asked_and_explained(inside, monkeypatch):
     assert report["mean_accuracy"] > 0
 
 
+@pytest.mark.parametrize(
+    ("options", "unused"),
+    [
+        (["--resamples", "20"], ["--resamples"]),
+        (["--resamples", "20", "--seed", "1"], ["--resamples", "--seed"]),
+        (["--resamples", "20", "--seed", "1", "--method", "bca"], []),
+        (["--resamples", "20", "--quiet"], []),
+    ],
+)
+def test_options_of_the_bootstrap_are_reported_where_nothing_is_resampled(inside, options, unused):
+    done = inside(*SCORE, "--intervals", *options)
+    notes = [f"segiou: {one} has no effect without --method percentile or bca" for one in unused]
+    assert [line for line in done.stderr.splitlines() if "no effect" in line] == notes
+    assert done.returncode == 0
+
+
 def test_the_gap_is_split_where_pixel_accuracy_stands(inside, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     line = next(x for x in inside(*SCORE).stdout.splitlines() if x.startswith("pixel accuracy"))
