@@ -41,6 +41,7 @@ GROUP, SHARED = 10, 0.8
 RESAMPLES = 1000
 _MANY = 300_000
 CAMVID = Path(__file__).resolve().parents[2] / "shared" / "data" / "camvid"
+BICYCLIST = 10
 
 
 class Truths(NamedTuple):
@@ -179,23 +180,31 @@ def true_difference(design: str, noise: float) -> float:
 
 
 @cache
-def camvid(model: str) -> Counts:
-    """Counts of each frame of the CamVid masks beside the checkout."""
+def camvid(model: str, left_out: float = 0) -> Counts:
+    """Counts of each frame of the CamVid masks beside the checkout.
+
+    ``left_out`` frames are left out, those in which ``base`` finds most pixels of bicyclists: one
+    frame has 77 % of them.
+    """
     from segiou import score_folder
 
-    return score_folder(CAMVID / "truth", CAMVID / model, labels="camvid").counts
+    counts = score_folder(CAMVID / "truth", CAMVID / model, labels="camvid").counts
+    if not left_out:
+        return counts
+    order = np.argsort(camvid("base").tp[:, BICYCLIST])
+    return counts[np.sort(order[: len(order) - int(left_out)])]
 
 
-def frames(model: str, number: int, rng: np.random.Generator) -> list[float]:
-    """CamVid frames drawn at random: the interval contains the score of all frames."""
-    counts = camvid(model)
+def frames(model: str, number: int, rng: np.random.Generator, left_out: float) -> list[float]:
+    """CamVid frames drawn with replacement: the interval contains the score of all frames."""
+    counts = camvid(model, left_out)
     drawn = counts[rng.integers(0, len(counts.tp), number)]
     return both(drawn, None, float(mean_iou(counts.summed())))
 
 
-def frame_pairs(model: str, number: int, rng: np.random.Generator) -> list[float]:
+def frame_pairs(model: str, number: int, rng: np.random.Generator, left_out: float) -> list[float]:
     """The same of the difference of the two models."""
-    a, b = camvid("small"), camvid(model)
+    a, b = camvid("small", left_out), camvid(model, left_out)
     drawn = rng.integers(0, len(a.tp), number)
     pair = [statistic(counts[drawn], units=units_of(number)) for counts in (a, b)]
     limits = jackknife(pair[1], pair[0])
@@ -206,7 +215,7 @@ def frame_pairs(model: str, number: int, rng: np.random.Generator) -> list[float
 def thresholds(design: str, number: int, rng: np.random.Generator, points: float) -> list[float]:
     """A model whose score is ``points`` above the threshold: passed, failed by one-sided bounds."""
     counts = predicted(truths(design, independent(number, rng), rng), rng)
-    found = jackknife(statistic(counts, units=units_of(number)), sides=1)
+    found = jackknife(statistic(counts, units=units_of(number)), level=0.9)
     least = true_score(design) - points / 100
     return [float(found.low[0] >= least), float(found.high[0] < least)]
 
@@ -241,10 +250,11 @@ def cells() -> Iterator[Cell]:
             for number in (10, 20, 50, 200):
                 yield Cell("thresholds", thresholds, design, number, (points,))
     if CAMVID.is_dir():
-        for number in (10, 20, 40):
-            for model in ("base", "small"):
-                yield Cell("camvid", frames, model, number)
-            yield Cell("camvid", frame_pairs, "base", number)
+        for left_out in (0, 1):
+            for number in (10, 20, 40, 200):
+                for model in ("base", "small"):
+                    yield Cell("camvid", frames, model, number, (left_out,))
+                yield Cell("camvid", frame_pairs, "base", number, (left_out,))
 
 
 def measured(cell: Cell, samples: int) -> np.ndarray:

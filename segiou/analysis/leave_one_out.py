@@ -75,9 +75,8 @@ class Limits:
     freedom: Floats
 
 
-def jackknife(
-    of: Statistic, minus: Statistic | None = None, *, level: float = 0.95, sides: int = 2
-) -> Limits:
+@np.errstate(invalid="ignore")  # differences of infinite distances are undefined
+def jackknife(of: Statistic, minus: Statistic | None = None, *, level: float = 0.95) -> Limits:
     """Jackknife-t intervals of a score and its classes, or of their differences.
 
     Every unit is left out in turn. The variance of a class, V_c = Σ_i (v_c − v_c(i))², has
@@ -85,9 +84,10 @@ def jackknife(
     symmetric on the score's scale (the logit of a ratio), by the delta method. A mean of classes
     has Satterthwaite degrees of freedom, (Σ V_c)² / Σ V_c²/(k_c − 1), and unequal arms: each class
     contributes the distances of its limits from its value, so the interval keeps the correlation
-    of the classes (MOVER on jackknife influences). A mean of
-    distances is symmetric on the log scale. A score at a bound of the scale has the limit of as
-    many hits or misses in a row. Differences of classes stay on the identity scale.
+    of the classes (MOVER on jackknife influences). A mean of distances is symmetric on the log
+    scale. The variance of a score, but not of a difference, includes the square of its jackknife
+    bias. A score at a bound of the scale has the limit of as many hits or misses in a row.
+    Differences of classes stay on the identity scale.
 
     Parameters
     ----------
@@ -96,9 +96,7 @@ def jackknife(
     minus : Statistic, optional
         The same score of another model over the same units, to be subtracted.
     level : float
-        Between 0 and 1.
-    sides : {1, 2}
-        With 1, each limit is a one-sided bound at the level.
+        Between 0 and 1. Limits at 0.9 are one-sided bounds at 95 %.
 
     References
     ----------
@@ -110,7 +108,7 @@ def jackknife(
         msg = "the jackknife is wrong for medians; use a bootstrap (method='percentile')"
         raise ValueError(msg)
     models = [_Model.of(one, flip) for flip, one in enumerate((of, minus)) if one is not None]
-    units, tail = len(of.units), (1 - level) / sides
+    units, tail = len(of.units), (1 - level) / 2
     spread = _Spread.of(models, units)
     values = of.values if minus is None else of.values - minus.values
     seen = of.seen if minus is None else np.minimum(of.seen, minus.seen)
@@ -120,6 +118,7 @@ def jackknife(
     low, high = np.append(down, t[1:]), np.append(up, t[1:])
     error = np.sqrt(np.append(spread.score * (units - 1) / units, spread.variance))
     error[1:][seen[1:] < 2] = np.nan
+    error[np.isinf(values)] = np.nan
     if minus is None:
         less, more = models[0].arms(error[1:], t[1:])
         low[1:] *= less
@@ -189,6 +188,8 @@ class _Spread:
 
     score: float
     """Of the score, or of the difference of the scores."""
+    bias: float
+    """Of a score, by the jackknife; 0 for a difference, in which most of it cancels."""
     variance: Floats
     """Of each class, or of the difference of each class, (C,)."""
     own: list[Floats]
@@ -204,14 +205,16 @@ class _Spread:
         if units * len(models) * len(models[0].values) <= _KEPT:
             kept = [*steps()]
             steps = lambda: iter(kept)  # noqa: E731
-        joint = np.zeros(len(models[0].values))
+        joint, drift = np.zeros(len(models[0].values)), 0.0
         own = [np.zeros(len(joint)) for _ in models]
         for parts in steps():
             both = parts[0] - parts[1] if len(parts) > 1 else parts[0]
             joint += _squares(both)
+            drift += float(both[:, 0].sum())
             for total, part in zip(own, parts, strict=True):
                 total += _squares(part)
-        return cls(float(joint[0]), joint[1:], own, steps)
+        bias = 0.0 if len(models) > 1 else -drift * (units - 1) / units
+        return cls(float(joint[0]), bias, joint[1:], own, steps)
 
 
 def _squares(part: Floats) -> Floats:
@@ -239,7 +242,11 @@ def _reach_of_score(
             for model, part, move in zip(models, parts, moves, strict=True):
                 moved += (-1 if model.flip else 1) * _moved(model, part, move[side])
             total[side] += moved @ moved
-    down, up = t * np.sqrt(total * (units - 1) / units)
+    variance = total * (units - 1) / units
+    # The bias is too uncertain to be subtracted, so it widens the interval like a variance.
+    if spread.score > 0:
+        variance *= 1 + spread.bias**2 / (spread.score * (units - 1) / units)
+    down, up = t * np.sqrt(variance)
     return float(down), float(up)
 
 

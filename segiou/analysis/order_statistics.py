@@ -13,7 +13,7 @@ from segiou.analysis.student import student
 from segiou.metrics.ratio import Floats
 
 
-def median_limits(values: ArrayLike, *, level: float = 0.95, sides: int = 2) -> tuple[float, float]:
+def median_limits(values: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
     """Interval of a median by interpolated order statistics.
 
     For n values, the interval from the l-th lowest to the l-th highest covers
@@ -26,8 +26,6 @@ def median_limits(values: ArrayLike, *, level: float = 0.95, sides: int = 2) -> 
         One value per case; NaN values are left out, infinite ones are not.
     level : float
         Between 0 and 1.
-    sides : {1, 2}
-        With 1, each limit is a one-sided bound at the level.
 
     Returns
     -------
@@ -51,7 +49,7 @@ def median_limits(values: ArrayLike, *, level: float = 0.95, sides: int = 2) -> 
     table = np.asarray(values, dtype=float)
     ranked = np.sort(table[~np.isnan(table)])
     n = len(ranked)
-    wanted = 1 - 2 * (1 - check_number("level", level, 0, 1)) / sides
+    wanted = check_number("level", level, 0, 1)
     places = np.arange(1, n // 2 + 1)
     covered = 1 - 2 * bdtr(places - 1.0, n, 0.5)
     last = int((covered >= wanted).sum())

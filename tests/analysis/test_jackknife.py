@@ -43,6 +43,24 @@ def test_by_hand():
     assert found.freedom.tolist() == [2, 2]
 
 
+def test_the_bias_of_a_score_widens_its_interval_but_not_that_of_a_difference():
+    # Recall 6/16 without each image: 4/12, 3/12, 5/8; bias 2 (29/72 - 27/72) = 1/18.
+    pixels = [4, 4, 8]
+    one, none = stat(recalls([2, 3, 1], pixels), "recall"), stat(recalls([0, 0, 0], pixels))
+    found = jackknife(one)
+    squares = (1 + 9 + 36) / 24**2
+    assert found.standard_error == pytest.approx(np.sqrt([2 / 3 * squares, squares]))
+    wider = np.sqrt((2 / 3 * squares + 1 / 18**2) / squares)
+    for ends in (found.low, found.high):
+        assert ends[0] - 6 / 16 == pytest.approx(wider * (ends[1] - 6 / 16))
+    # The identity scale; the class that is never hit has no arms of its own.
+    apart = jackknife(one, none)
+    down = found.values[0] - found.low[0]
+    assert apart.values[0] - apart.low[0] == pytest.approx(
+        down * np.sqrt(2 / 3 * squares) / np.sqrt(2 / 3 * squares + 1 / 18**2)
+    )
+
+
 def test_the_mean_of_equal_classes_has_their_degrees_of_freedom():
     one = stat(some_counts(), "recall", include=[True, False, False])
     found = jackknife(one)
@@ -69,28 +87,19 @@ def test_a_class_in_one_image_has_no_interval_and_leaves_the_mean_one():
     assert found.low[0] < found.values[0] < found.high[0]
 
 
-def test_one_sided_bounds_are_those_of_a_wider_two_sided_interval():
-    one, two = (
-        jackknife(stat(some_counts()), sides=1, level=0.95),
-        jackknife(stat(some_counts()), level=0.90),
-    )
-    assert one.low == pytest.approx(two.low)
-    assert one.high == pytest.approx(two.high)
-
-
 def test_kappa_is_on_fishers_scale_and_may_be_negative():
     rng = np.random.default_rng(0)
     tables = rng.integers(1, 20, (12, 2, 2))
     tp = np.stack([tables[:, 0, 0], tables[:, 1, 1]], 1)
     fn = np.stack([tables[:, 0, 1], tables[:, 1, 0]], 1)
     total = tables.sum((1, 2))[:, None]
-    found = jackknife(
-        stat(Counts(tp, fn[:, ::-1], fn, total - tp - fn - fn[:, ::-1]), "cohen_kappa")
-    )
+    kappa = stat(Counts(tp, fn[:, ::-1], fn, total - tp - fn - fn[:, ::-1]), "cohen_kappa")
+    found = jackknife(kappa)
     z, slope = np.arctanh(found.values[0]), 1 / (1 - found.values[0] ** 2)
     error = found.standard_error[0] * np.sqrt(12 / 11)  # arms by the plain sum of squares
     reach = stats.t.ppf(0.975, 11) * error * slope
-    shrink = np.sqrt(11 / 12)
+    bias = 11 * (kappa.left_out[:, 0].mean() - found.values[0])
+    shrink = np.sqrt(11 / 12 * (1 + (bias / found.standard_error[0]) ** 2))
     assert found.high[0] - found.values[0] == pytest.approx(
         shrink * (np.tanh(z + reach) - found.values[0])
     )

@@ -43,11 +43,6 @@ def test_few_and_infinite_values():
     assert median_limits([1, INF, INF, INF, INF, INF, INF, INF, INF, INF, INF]) == (INF, INF)
 
 
-def test_a_one_sided_bound_is_that_of_the_wider_level():
-    values = np.random.default_rng(0).random(30)
-    assert median_limits(values, sides=1) == pytest.approx(median_limits(values, level=0.9))
-
-
 def test_the_worst_cases_have_their_own_degrees_of_freedom():
     values = np.linspace(0.3, 0.9, 40)
     worst = values[:4]
