@@ -61,7 +61,7 @@ TASKS = {
     "Score masks": ["score_folder", "score", "read_mask", "load_labels", "LabelSet"],
     "Count batches": ["ConfusionMatrix", "ChannelCounts", "ScoreHistogram", "Counts"],
     "Read results": ["Run", "Report", "Protocol"],
-    "Interpret scores": ["explain", "bootstrap", "compare", "rank", "explore"],
+    "Interpret scores": ["explain", "confidence_intervals", "compare", "rank", "explore"],
     "Errors": ["DataError", "MaskError"],
 }
 #: The page that explains each package.

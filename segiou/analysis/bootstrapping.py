@@ -46,9 +46,12 @@ def times_drawn(drawn: NDArray[np.intp], units: int) -> NDArray[np.int64]:
 
 
 def bootstrap_limits(
-    values: Floats, points: Floats, left_out: Floats | None, level: float
+    values: Floats, of: Statistic, minus: Statistic | None = None, *, level: float, method: str
 ) -> Limits:
-    """Limits from resampled values (B, K); BCa if leave-one-out values (U, K) are passed."""
+    """Limits from resampled values (B, K) of a score, or of the difference of two."""
+    both = [of] if minus is None else [of, minus]
+    points = np.subtract.reduce([one.values for one in both])
+    left_out = np.subtract.reduce([one.left_out for one in both]) if method == "bca" else None
     found = []
     for place, (column, value) in enumerate(zip(values.T, points, strict=True)):
         left = None if left_out is None else left_out[:, place]

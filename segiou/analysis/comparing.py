@@ -22,7 +22,7 @@ from segiou.analysis.comparison import (
 )
 from segiou.analysis.dependence import BlockLength, design_of
 from segiou.analysis.imbalance import explain_difference
-from segiou.analysis.intervals import Method, check_method, of_design
+from segiou.analysis.intervals import Method, check_method, of_design, plain_rows
 from segiou.analysis.leave_one_out import Influence, Limits, jackknife
 from segiou.analysis.paired_runs import check_runs, names_of, same_images, scored_runs
 from segiou.analysis.ranking import Contest, Ranking, one_sided, placed
@@ -303,8 +303,7 @@ class _Compared:
         score = self.scores[i]
         if self.method == "jackknife":
             return jackknife(score, level=self.level)
-        without = score.left_out if self.method == "bca" else None
-        return bootstrap_limits(self.resampled[i], score.values, without, self.level)
+        return bootstrap_limits(self.resampled[i], score, level=self.level, method=self.method)
 
     def permuted(self, i: int, j: int) -> Permuted:
         """The permutation test; none with several training runs, which it would ignore."""
@@ -320,9 +319,8 @@ class _Compared:
             return crossed(self.runs[i], self.runs[j], level=self.level)
         if self.method == "jackknife":
             return jackknife(b, a, level=self.level), None
-        without = b.left_out - a.left_out if self.method == "bca" else None
         values = self.resampled[j] - self.resampled[i]
-        return bootstrap_limits(values, b.values - a.values, without, self.level), None
+        return bootstrap_limits(values, b, a, level=self.level, method=self.method), None
 
     def pair(
         self, pair: tuple[int, int], limits: Limits, permuted: Permuted, p: Floats, p_holm: float
@@ -369,14 +367,10 @@ class _Compared:
         shares = nowhere
         if self.method != "jackknife":
             shares = np.isnan(self.resampled[j] - self.resampled[i]).mean(0)
-        columns = (
-            *(a.values, b.values, b.values - a.values, *ends, limits.standard_error),
-            *(p, adjusted, a.seen, shares, limits.freedom),
-        )
-        rows: Any = zip(a.names, *(column.tolist() for column in columns), strict=True)
-        for row in rows:
-            known: Any = [math.nan if number != number else number for number in row]
-            yield Difference(*known)
+        values = a.values, b.values, b.values - a.values
+        rest = limits.standard_error, p, adjusted, a.seen, shares, limits.freedom
+        for row in plain_rows(a.names, *values, *ends, *rest):
+            yield Difference(*row)
 
     def images_differing(self, i: int, j: int) -> int:
         """Images on which the counts of two models differ."""

@@ -81,7 +81,7 @@ def class_bars(
     metric : {"iou", "dice", "precision", "recall"}
         Score to draw.
     intervals : Intervals, optional
-        Bootstrap intervals of the same metric; by default those of the report.
+        Intervals of the same metric; by default those of the report.
     limit : int
         Largest number of classes to draw; the lowest ones are kept.
     color : color, optional

@@ -103,7 +103,7 @@ def save_plots(
     directory : str or path
         Created if missing; existing files are replaced.
     intervals : Intervals, optional
-        Bootstrap intervals of the class IoU.
+        Intervals of the class IoU.
     dpi : int
         Resolution of the PNG files.
 

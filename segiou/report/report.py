@@ -84,7 +84,7 @@ class Report(Drawable):
     provenance : mapping
         How it was made: files, options.
     intervals : Intervals, optional
-        Bootstrap intervals of the mean and of each class's IoU.
+        Intervals of the mean and of each class's IoU.
     tables : tuple of ScoreTable
         What other measures found.
     scales : mapping of str to (str, str)
