@@ -100,17 +100,51 @@ class SurfaceAccumulator:
         self.rows.extend(found)
         return found
 
+    def merge(self, *others: Self) -> Self:
+        """Add the rows of other accumulators to this one; the others do not change.
+
+        Parameters
+        ----------
+        *others : SurfaceAccumulator
+            Accumulators of the same structures and options.
+
+        Returns
+        -------
+        SurfaceAccumulator
+            This accumulator.
+
+        Raises
+        ------
+        TypeError
+            If an argument is something else.
+        ValueError
+            If structures or options differ.
+        """
+        rows: list[SurfaceRow] = []
+        for other in others:
+            if not isinstance(other, SurfaceAccumulator):
+                msg = f"only surfaces can be merged, not {type(other).__name__}"
+                raise TypeError(msg)
+            if difference := self._difference(other):
+                msg = f"cannot merge surfaces: {difference}"
+                raise ValueError(msg)
+            rows += other.rows
+        self.rows += rows
+        return self
+
     def __add__(self, other: Self) -> Self:
         if not isinstance(other, SurfaceAccumulator):
             return NotImplemented
-        mine, theirs = self._settings(), other._settings()
-        for name, value in mine.items():
-            if value != theirs[name]:
-                msg = f"cannot add surfaces with different {name}: {value} and {theirs[name]}"
-                raise ValueError(msg)
-        new = type(self)(self.structures, ignore=self.ignore, options=self.options)
-        new.rows = [*self.rows, *other.rows]
-        return new
+        return self.empty().merge(self, other)
+
+    def empty(self) -> Self:
+        """A new accumulator of the same structures and options, without rows."""
+        return type(self)(self.structures, ignore=self.ignore, options=self.options)
+
+    def reset(self) -> Self:
+        """Discard all rows."""
+        self.rows = []
+        return self
 
     def scores(self) -> list[Scores]:
         """The scores of each row, with its ``case``, ``label`` and ``state``."""
@@ -131,12 +165,40 @@ class SurfaceAccumulator:
             "options": self.options.to_dict(),
         }
 
+    def _difference(self, other: Self) -> str:
+        mine, theirs = self._settings(), other._settings()
+        return "; ".join(f"{k}: {mine[k]} and {theirs[k]}" for k in mine if mine[k] != theirs[k])
+
     def state_dict(self) -> dict[str, Json]:
         """The rows and options as plain lists, strings and numbers."""
         return {**self._settings(), "rows": [row.to_dict() for row in self.rows]}
 
+    def load_state_dict(self, state: Mapping[str, Any]) -> Self:
+        """Replace the rows with those of a saved state.
+
+        Parameters
+        ----------
+        state : mapping
+            Values of :meth:`state_dict`.
+
+        Returns
+        -------
+        SurfaceAccumulator
+            This accumulator.
+
+        Raises
+        ------
+        ValueError
+            If structures or options differ.
+        """
+        saved = self.from_state_dict(state)
+        if difference := self._difference(saved):
+            msg = f"the saved state has different options: {difference}"
+            raise ValueError(msg)
+        return self.reset().merge(saved)
+
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
         """An accumulator from the values of :meth:`state_dict`.
 
         Parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain
 from typing import Any, TypeVar
 
 from segiou.accumulators.confusion import ConfusionMatrix
@@ -102,9 +101,7 @@ def add_up(counted: Counted, gather: Callable[[Any], list[Any]]) -> Counted:
     if other := _other(options):
         msg = f"the classes or options of process {other} differ from those of process 0"
         raise ValueError(msg)
-    if isinstance(counted, ImageCounts):
-        return counted.empty().merge(chain.from_iterable(parts))
-    if isinstance(counted, _MERGED):
+    if isinstance(counted, (ImageCounts, *_MERGED)):
         return counted.empty().merge(*parts)
     cells, pixels, pairs = zip(*parts, strict=True)
     if (total := sum(pixels)) >= 1 << 63:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any, Literal, Self
 
+from segiou._support.arguments import check_kind
 from segiou._support.text import listed
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import framework_of, not_compiled, to_host, with_dimensions_of
@@ -119,13 +120,13 @@ class ImageCounts:
         counts = ((name, self._counting.count(t, p, mask=m, **how)) for name, t, p, m in images)
         return self.merge([ImageCount.of(name, count) for name, count in counts])
 
-    def merge(self, images: Iterable[ImageCount]) -> Self:
+    def merge(self, *others: Self | Iterable[ImageCount]) -> Self:
         """Add images counted elsewhere with the same options.
 
         Parameters
         ----------
-        images : iterable of ImageCount
-            Counts to add, such as ``other.images``.
+        *others : ImageCounts or iterable of ImageCount
+            Counts to add; the others do not change.
 
         Returns
         -------
@@ -134,12 +135,14 @@ class ImageCounts:
 
         Raises
         ------
+        TypeError
+            If an argument is something else.
         ValueError
-            If an image has different counts and `conflict` is ``"error"``. Nothing
-            is added then.
+            If classes or options differ, or if an image has different counts and
+            `conflict` is ``"error"``. Nothing is added then.
         """
         new: dict[str, ImageCount] = {}
-        for image in images:
+        for image in chain.from_iterable(map(self._images_of, others)):
             known = self._images.get(image.id) or new.setdefault(image.id, image)
             if self.conflict == "error" and known != image:
                 msg = (
@@ -150,6 +153,15 @@ class ImageCounts:
                 raise ValueError(msg)
         self._images |= new
         return self
+
+    def _images_of(self, other: Self | Iterable[ImageCount]) -> Iterable[ImageCount]:
+        if not isinstance(other, ImageCounts):
+            check_kind("images", other, Iterable, "ImageCounts or an iterable of ImageCount")
+            return other
+        if difference := self.options.difference(other.options):
+            msg = f"cannot merge images: {difference}"
+            raise ValueError(msg)
+        return other.images
 
     def empty(self) -> Self:
         """A new accumulator of the same options, without images."""
