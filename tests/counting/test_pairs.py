@@ -37,7 +37,7 @@ def label_pairs(draw):
     return arrays[0], arrays[1], classes, ignored
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(label_pairs())
 def test_agrees_with_scikit_learn_on_any_layout(case):
     truth, pred, classes, ignored = case
