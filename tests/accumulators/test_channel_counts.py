@@ -165,7 +165,7 @@ def test_report_in_every_format():
     for text in (str(channels.report()), channels.report().to_markdown(), channels._repr_html_()):
         assert "70.00 %" in text
         assert "20 values (pixels × channels)" in text
-        assert "the more frequent of yes and no in each channel" in " ".join(text.split())
+        assert "the more frequent value of each channel" in " ".join(text.split())
     assert repr(channels) == "<ChannelCounts: 2 channels, 1 pair, 10 pixels>"
 
 
