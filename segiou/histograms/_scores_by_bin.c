@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK 256 /* pixels that are counted at once */
+#define BLOCK 512 /* pixels that are counted at once */
+#define CACHE_LINE 64
 #define HALF_ONE 0x3C00
 #define UNITS 16777216.0          /* of a top score: 2^24 */
 #define ROUND_DOUBLE 4503599627370496.0 /* 2^52 added and taken off rounds to an integer */
@@ -35,25 +36,19 @@ typedef struct {
     int32_t bins;
     int is_half;
     int64_t *cells;
+    float *raised;        /* softmax: (C, BLOCK) */
     int64_t nan, outside; /* pixels with a NaN score; scores outside [0, 1] */
 } Work;
 
-typedef struct {
-    size_t n;
-    int is_dense;        /* all pixels are valid, and their scores lie side by side */
-    ptrdiff_t at[BLOCK]; /* where the scores of the valid pixels are */
-    int32_t code[BLOCK], bin[BLOCK], key[BLOCK];
-    double score[BLOCK], best[BLOCK], best_class[BLOCK];
-    float largest[BLOCK], total[BLOCK];
-    uint8_t is_nan[BLOCK];
-    float *raised; /* softmax: (C, BLOCK) */
-} Block;
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#define HAS_AVX2
-#define INLINE static inline __attribute__((always_inline)) /* into walk_avx2 as well */
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline)) /* into the walks for AVX2 as well */
+#define FETCH(at) __builtin_prefetch((at), 0, 2)
 #else
 #define INLINE static inline
+#define FETCH(at) ((void)(at))
+#endif
+#if defined(__x86_64__) && defined(__GNUC__)
+#define HAS_AVX2
 #endif
 
 INLINE float float_of(uint32_t bits)
@@ -78,36 +73,6 @@ INLINE float from_half(uint16_t half)
     return float_of(bits | sign);
 }
 
-#define LOOP(type, place, value)                                                               \
-    for (size_t i = 0; i < n; i++) {                                                           \
-        type x;                                                                                \
-        memcpy(&x, place, sizeof x);                                                           \
-        to[i] = (value);                                                                       \
-    }
-#define LOAD(type, value)                                                                      \
-    if (block->is_dense)                                                                       \
-        LOOP(type, first + i * sizeof x, value)                                                \
-    else                                                                                       \
-        LOOP(type, from + block->at[i], value)                                                 \
-    break
-
-/* The scores of one class as doubles; of integers, the largest is 1. */
-INLINE void load(const Work *work, Block *block, const char *row, size_t c)
-{
-    const char *from = row + (ptrdiff_t)c * work->class_stride, *first = from + block->at[0];
-    double *to = block->score;
-    size_t n = block->n;
-    switch (work->kind) {
-    case FLOAT16: LOAD(uint16_t, (double)from_half(x));
-    case BFLOAT16: LOAD(uint16_t, (double)float_of((uint32_t)x << 16));
-    case FLOAT32: LOAD(float, (double)x);
-    case FLOAT64: LOAD(double, x);
-    case UINT8: LOAD(uint8_t, x / 255.0);
-    case UINT16: LOAD(uint16_t, x / 65535.0);
-    case BOOL: LOAD(uint8_t, (double)(x != 0));
-    }
-}
-
 /* As exp_of of score_bins.py, operation by operation. */
 INLINE float raise(float x)
 {
@@ -122,28 +87,6 @@ INLINE float raise(float x)
     p = (p * r + 0.50000001201f) * (r * r) + (r + 1.0f);
     uint32_t power = (bits_of(shifted) - bits_of(ROUND_FLOAT) + 127u) << 23;
     return p * float_of(power);
-}
-
-INLINE void find_bins(const Work *work, Block *block)
-{
-    const double *score = block->score;
-    if (!work->is_half) {
-        double bins = work->bins;
-        int32_t last = work->bins - 1;
-        for (size_t i = 0; i < block->n; i++) {
-            int32_t found = (int32_t)(score[i] * bins);
-            block->bin[i] = found < last ? found : last;
-        }
-        return;
-    }
-    for (size_t i = 0; i < block->n; i++) {
-        uint64_t bits;
-        memcpy(&bits, &score[i], sizeof bits);
-        bits += 0x1FFFFFFFFFF + (bits >> 42 & 1);
-        int32_t normal = (int32_t)(bits >> 42) - (1008 << 10);
-        int32_t small = (int32_t)((score[i] * UNITS + ROUND_DOUBLE) - ROUND_DOUBLE);
-        block->bin[i] = score[i] < 6.103515625e-05 ? small : normal;
-    }
 }
 
 /* Neighbours often share a cell, and adding to it again and again would wait for itself. */
@@ -165,148 +108,45 @@ INLINE void add_keys(const int32_t *key, size_t n, int64_t *cells)
         cells[key[i]]++;
 }
 
-/* Scores outside [0, 1] and NaN become 0: their counts are not used. */
-INLINE void check(Work *work, Block *block)
-{
-    int64_t right = 1;
-    for (size_t i = 0; i < block->n; i++)
-        right &= (int64_t)(block->score[i] >= 0.0) & (int64_t)(block->score[i] <= 1.0);
-    if (right)
-        return;
-    for (size_t i = 0; i < block->n; i++) {
-        double score = block->score[i];
-        block->is_nan[i] |= score != score;
-        work->outside += score < 0.0 || score > 1.0;
-        block->score[i] = score >= 0.0 && score <= 1.0 ? score : 0.0;
-    }
-}
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+#define NAME(x) PASTE(x##_, REAL)
 
-/* Logits → scores in float32, kept as doubles; `raised` are those of softmax before division. */
-INLINE void activate(const Work *work, Block *block, const float *raised)
-{
-    if (work->activation == SIGMOID)
-        for (size_t i = 0; i < block->n; i++) {
-            float x = (float)block->score[i], e = raise(x < 0.0f ? x : -x);
-            block->score[i] = (double)((x >= 0.0f ? 1.0f : e) / (1.0f + e));
-        }
-    else if (work->activation == SOFTMAX)
-        for (size_t i = 0; i < block->n; i++)
-            block->score[i] = (double)((raised ? raised[i] : 1.0f) / block->total[i]);
-}
+#define REAL float
+#define KINDS                                          \
+    KIND(FLOAT16, uint16_t, from_half(x))              \
+    KIND(BFLOAT16, uint16_t, float_of((uint32_t)x << 16)) \
+    KIND(FLOAT32, float, x)                            \
+    KIND(BOOL, uint8_t, (float)(x != 0))
+#include "_scores_by_bin_loops.h"
+#undef REAL
+#undef KINDS
+#define REAL double
+#define KINDS                         \
+    KIND(FLOAT64, double, x)          \
+    KIND(UINT8, uint8_t, x / 255.0)   \
+    KIND(UINT16, uint16_t, x / 65535.0)
+#include "_scores_by_bin_loops.h"
 
-INLINE void raise_all(const Work *work, Block *block, const char *row)
+static void (*find_walk(Kind kind))(Work *)
 {
-    size_t n = block->n;
-    memset(block->total, 0, sizeof block->total);
-    for (size_t c = 0; c < work->classes; c++) {
-        float *plane = block->raised + c * BLOCK;
-        load(work, block, row, c);
-        for (size_t i = 0; i < n; i++)
-            plane[i] = (float)block->score[i];
-        for (size_t i = 0; i < n; i++)
-            block->largest[i] =
-                c == 0 || plane[i] > block->largest[i] ? plane[i] : block->largest[i];
-    }
-    for (size_t c = 0; c < work->classes; c++) {
-        float *plane = block->raised + c * BLOCK;
-        for (size_t i = 0; i < n; i++)
-            block->total[i] += plane[i] = raise(plane[i] - block->largest[i]);
-    }
-}
-
-INLINE void count_block(Work *work, Block *block, const char *row)
-{
-    size_t n = block->n, width = 2 * (size_t)work->bins;
-    memset(block->is_nan, 0, sizeof block->is_nan);
-    if (work->activation == SOFTMAX)
-        raise_all(work, block, row);
-    for (size_t c = 0; c < work->classes; c++) {
-        load(work, block, row, c);
-        double own = (double)c, none = c == 0 ? 1.0 : 0.0;
-        for (size_t i = 0; i < n; i++) { /* the first of the highest, before the activation */
-            double score = block->score[i], best = block->best[i];
-            int64_t is_best = (int64_t)(score > best) | (int64_t)(none > 0.0);
-            block->best[i] = is_best ? score : best;
-            block->best_class[i] = is_best ? own : block->best_class[i];
-        }
-        activate(work, block, block->raised + c * BLOCK);
-        check(work, block);
-        find_bins(work, block);
-        for (size_t i = 0; i < n; i++)
-            block->key[i] = 2 * block->bin[i] + (block->code[i] == (int32_t)c);
-        add_keys(block->key, n, work->cells + c * width);
-    }
-    int64_t *top = work->cells + work->classes * width, *sums = top + width, outside = work->outside;
-    memcpy(block->score, block->best, sizeof block->score);
-    activate(work, block, NULL); /* the highest logit is raised to 1 */
-    check(work, block);
-    work->outside = outside; /* counted above */
-    find_bins(work, block);
-    for (size_t i = 0; i < n; i++) {
-        block->key[i] = 2 * block->bin[i] + ((int32_t)block->best_class[i] == block->code[i]);
-        double units = (block->score[i] * UNITS + ROUND_DOUBLE) - ROUND_DOUBLE;
-        sums[2 * block->bin[i]] += (int64_t)units;
-        work->nan += block->is_nan[i];
-    }
-    add_keys(block->key, n, top);
-}
-
-INLINE void walk(Work *work, Block *block)
-{
-    const char *rows[2] = {work->scores, work->codes};
-    ptrdiff_t index[MAX_AXES] = {0}, length = row_length(&work->axes);
-    ptrdiff_t steps[2] = {row_stride(&work->axes, 0), row_stride(&work->axes, 1)};
-    int64_t *ignored = work->cells + (work->classes + 1) * 2 * (size_t)work->bins + 1;
-    do {
-        for (ptrdiff_t start = 0; start < length; start += BLOCK) {
-            ptrdiff_t n = length - start < BLOCK ? length - start : BLOCK;
-            block->n = 0;
-            for (ptrdiff_t i = start; i < start + n; i++) {
-                uint16_t code;
-                memcpy(&code, rows[1] + i * steps[1], sizeof code);
-                block->code[block->n] = code;
-                block->at[block->n] = i * steps[0];
-                block->n += code < work->limit;
-            }
-            *ignored += n - (ptrdiff_t)block->n;
-            block->is_dense = block->n == (size_t)n && steps[0] == sizes[work->kind];
-            if (block->n)
-                count_block(work, block, rows[0]);
-        }
-    } while (next_row(&work->axes, index, rows));
-}
-
-#ifdef HAS_AVX2
-__attribute__((target("avx2"))) static void walk_avx2(Work *work, Block *block)
-{
-    walk(work, block);
-}
-#endif
-
-static void walk_any(Work *work, Block *block)
-{
+    int is_double = kind == FLOAT64 || kind == UINT8 || kind == UINT16;
 #ifdef HAS_AVX2
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2")) {
-        walk_avx2(work, block);
-        return;
-    }
+    if (__builtin_cpu_supports("avx2"))
+        return is_double ? walk_avx2_double : walk_avx2_float;
 #endif
-    walk(work, block);
+    return is_double ? walk_double : walk_float;
 }
 
 static int run(Work *work)
 {
-    Block *block = calloc(1, sizeof *block);
-    float *raised = malloc((work->activation == SOFTMAX ? work->classes : 1) * BLOCK * sizeof(float));
-    int is_there = block != NULL && raised != NULL;
-    if (is_there) {
-        block->raised = raised;
-        walk_any(work, block);
-    }
-    free(raised);
-    free(block);
-    return is_there;
+    size_t planes = work->activation == SOFTMAX ? work->classes : 1;
+    work->raised = malloc(planes * BLOCK * sizeof(float));
+    if (work->raised)
+        find_walk(work->kind)(work);
+    free(work->raised);
+    return work->raised != NULL;
 }
 
 /* Scores (C, pixels...), codes (pixels...) and cells (C + 2, bins, 2) must fit each other. */
