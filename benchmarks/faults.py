@@ -1,6 +1,6 @@
 """Kill scoring at random moments, resume, and compare with an uninterrupted run, bit for bit.
 
-    python benchmarks/faults.py [--kills 60] [--pairs 400] [--processes 2] [--seed 0]
+    python benchmarks/faults.py [--kills 60] [--pairs 400] [--processes 2] [--scores] [--seed 0]
 
 Every process is killed with SIGKILL, including its workers. After each kill, the run file must
 contain only correct counts. The last line shows kills, resumes, finished runs and mismatches; the
@@ -29,15 +29,21 @@ from segiou.runs.database import RunFileError
 CLASSES = 19
 
 
-def make_masks(folder: Path, pairs: int) -> None:
+def make_masks(folder: Path, pairs: int, *, scores: bool) -> None:
     rng = np.random.default_rng(0)
     for side in ("truth", "pred"):
         (folder / side).mkdir()
     for i in range(pairs):
         coarse = rng.integers(0, CLASSES, (8, 10), dtype=np.uint8)
-        truth = np.kron(coarse, np.ones((80, 80), dtype=np.uint8))
+        size = 2 if scores else 80
+        truth = np.kron(coarse, np.ones((size, size), dtype=np.uint8))
         Image.fromarray(truth).save(folder / "truth" / f"{i:04d}.png")
-        Image.fromarray(np.roll(truth, i % 13, 1)).save(folder / "pred" / f"{i:04d}.png")
+        pred = np.roll(truth, i % 13, 1)
+        if scores:
+            logits = rng.normal(size=(*truth.shape, CLASSES)) + 3 * np.eye(CLASSES)[pred]
+            np.save(folder / "pred" / f"{i:04d}.npy", logits.astype(np.float16))
+        else:
+            Image.fromarray(pred).save(folder / "pred" / f"{i:04d}.png")
 
 
 @dataclass
@@ -58,11 +64,13 @@ class Score:
         )
 
 
-def start(folder: Path, run: Path, processes: int | None) -> subprocess.Popen[bytes]:
+def start(folder: Path, run: Path, options: argparse.Namespace) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "segiou", "score", str(folder / "truth"), str(folder / "pred")]
     command += ["--labels", str(CLASSES), "--run", str(run), "--quiet", "--format", "json"]
-    if processes:
-        command += ["--processes", str(processes)]
+    if options.processes:
+        command += ["--processes", str(options.processes)]
+    if options.scores:
+        command += ["--scores=softmax"]
     root = str(Path(segiou.__file__).parents[1])
     return subprocess.Popen(
         command,
@@ -74,10 +82,22 @@ def start(folder: Path, run: Path, processes: int | None) -> subprocess.Popen[by
 
 
 def images_of(path: Path) -> dict[str, tuple[object, ...]]:
+    run = segiou.Run.open(path)
+    packed = [run.parts(key).pack() for key in run.measured]
     return {
-        image.id: (image.cells.tobytes(), image.values.tobytes(), image.ignored)
-        for image in segiou.Run.open(path)
+        image.id: (
+            image.cells.tobytes(),
+            image.values.tobytes(),
+            image.ignored,
+            *(of_images[i] for of_images in packed),
+        )
+        for i, image in enumerate(run)
     }
+
+
+def totals_of(path: Path) -> tuple[object, object]:
+    run = segiou.Run.open(path)
+    return run.total(), run.measured
 
 
 def check(
@@ -111,7 +131,7 @@ def until_finished(
     run = folder / f"run-{score.finished}.sqlite"
     kills_here = 0
     while True:
-        process = start(folder, run, options.processes)
+        process = start(folder, run, options)
         # After some kills the run may finish, so that finished runs are compared as well.
         limit = None if kills_here >= 8 else chance.uniform(*seconds)
         try:
@@ -126,8 +146,7 @@ def until_finished(
             if process.returncode != 0:
                 score.mismatches.append(process.stderr.read().decode())
             check(run, expected, score, whole=True)
-            total = segiou.Run.open(run).total()
-            if total != options.total:
+            if totals_of(run) != options.totals:
                 score.mismatches.append(f"{run}: the total differs")
             score.finished += 1
             score.resumes += kills_here
@@ -141,27 +160,26 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--pairs", type=int, default=400)
     parser.add_argument("--processes", type=int)
+    parser.add_argument("--scores", action="store_true", help="count score histograms as well")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     chance = random.Random(options.seed)
     score = Score()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        make_masks(folder, options.pairs)
+        make_masks(folder, options.pairs, scores=options.scores)
         begin = time.perf_counter()
-        process = start(folder, folder / "undisturbed.sqlite", options.processes)
+        process = start(folder, folder / "undisturbed.sqlite", options)
         _, errors = process.communicate()
         whole = time.perf_counter() - begin
         if process.returncode:
             print(errors.decode())
             return 2
         expected = images_of(folder / "undisturbed.sqlite")
-        options.total = segiou.score_folder(
-            folder / "truth", folder / "pred", labels=CLASSES
-        ).total()
+        options.totals = totals_of(folder / "undisturbed.sqlite")
         while score.kills < options.kills:
-            # Between the start of Python and the end of an uninterrupted run.
-            until_finished(folder, expected, score, options, chance, (0.15 * whole, whole))
+            # Between the start of Python and the report of an uninterrupted run.
+            until_finished(folder, expected, score, options, chance, (0.15 * whole, 0.8 * whole))
         for text in score.mismatches:
             print(f"mismatch: {text}")
         engine = f"{options.processes} processes" if options.processes else "threads"

@@ -1,7 +1,9 @@
-"""Score histograms, NumPy's argmax, scikit-learn and torchmetrics on the same probabilities.
+"""Score histograms, argmax, scikit-learn and torchmetrics on the same scores.
 
-Run with ``python -m benchmarks.score_histograms [CLASSES]``; nanoseconds of processor time per
-pixel, medians of alternating runs.
+Run with ``python -m benchmarks.score_histograms [CLASSES [ROUNDS]]``; nanoseconds of processor
+time per score (pixel and class), medians of alternating runs. The first group derives average
+precision, the area under the ROC curve and the precision-recall curve of each class; the second
+only counts, beside argmax of the same logits.
 """
 
 from __future__ import annotations
@@ -12,13 +14,11 @@ from statistics import median
 
 import numpy as np
 import torch
-from sklearn.metrics import average_precision_score
-from torchmetrics.functional.classification import multiclass_average_precision
+from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
+from torchmetrics.functional import classification as theirs
 
 import segiou
 from segiou.histograms import score_bins
-
-ROUNDS = 3
 
 
 def batch(classes, height=256, width=512):
@@ -38,43 +38,72 @@ def without_kernel(function):
         score_bins._compiled = kept
 
 
-def contestants(truth, logits):
+def derived(truth, logits):
+    """Areas and curves of the same probabilities by each tool."""
     scores = torch.from_numpy(logits).softmax(1)
     labels, classes = torch.from_numpy(truth), logits.shape[1]
 
     def ours(data, **how):
-        return segiou.ScoreHistogram(classes).update(truth, data, **how).average_precision()
+        found = segiou.ScoreHistogram(classes).update(truth, data, **how)
+        curves = [found.pr_curve(c) for c in range(classes)]
+        return found.average_precision(), found.roc_auc(), curves
 
     def sklearn():
-        return [
-            average_precision_score((truth == c).ravel(), scores[:, c].ravel())
-            for c in range(classes)
-        ]
+        for c in range(classes):
+            own, score = (truth == c).ravel(), scores[:, c].ravel()
+            average_precision_score(own, score)
+            roc_auc_score(own, score)
+            precision_recall_curve(own, score)
+
+    def torchmetrics(thresholds):
+        for name in ("average_precision", "auroc", "precision_recall_curve"):
+            more = {} if name.endswith("curve") else {"average": None}
+            function = getattr(theirs, f"multiclass_{name}")
+            function(scores, labels, classes, thresholds=thresholds, **more)
 
     return {
         "segiou, probabilities": lambda: ours(scores),
         "segiou, logits": lambda: ours(logits, activation="softmax"),
         "segiou without C": lambda: without_kernel(lambda: ours(scores)),
-        "NumPy's argmax": lambda: logits.argmax(1),
         "scikit-learn": sklearn,
-        "torchmetrics, 100 thresholds": lambda: multiclass_average_precision(
-            scores, labels, classes, average=None, thresholds=100
-        ),
+        "torchmetrics, 100 thresholds": lambda: torchmetrics(100),
+        "torchmetrics, exact": lambda: torchmetrics(None),
+    }
+
+
+def counted(truth, logits):
+    """Counts of the same logits, and argmax of them."""
+    histogram = segiou.ScoreHistogram(logits.shape[1])
+    last = np.ascontiguousarray(np.moveaxis(logits, 1, -1))
+    tensors = torch.from_numpy(logits), torch.from_numpy(last)
+    probabilities = tensors[0].softmax(1)
+    return {
+        "update, probabilities": lambda: histogram.update(truth, probabilities),
+        "update, softmax NCHW": lambda: histogram.update(truth, logits, 1, "softmax"),
+        "update, softmax NHWC": lambda: histogram.update(truth, last, -1, "softmax"),
+        "NumPy's argmax, NCHW": lambda: logits.argmax(1),
+        "NumPy's argmax, NHWC": lambda: last.argmax(-1),
+        "torch's argmax, NCHW": lambda: tensors[0].argmax(1),
+        "torch's argmax, NHWC": lambda: tensors[1].argmax(-1),
     }
 
 
 def main():
+    classes, rounds = (int(x) for x in (*sys.argv[1:3], *("19", "5")[len(sys.argv) - 1 :]))
     torch.set_num_threads(1)
-    truth, logits = batch(int(sys.argv[1]) if len(sys.argv) > 1 else 19)
-    runs = contestants(truth, logits)
-    times = {name: [] for name in runs}
-    for _ in range(ROUNDS):
-        for name, run in runs.items():
-            start = time.process_time()
-            run()
-            times[name].append(time.process_time() - start)
-    for name, found in times.items():
-        print(f"{name:30} {1e9 * median(found) / truth.size:10.1f} ns per pixel")
+    truth, logits = batch(classes)
+    for group in (derived, counted):
+        runs = group(truth, logits)
+        times = {name: [] for name in runs}
+        for _ in range(rounds):
+            for name, run in runs.items():
+                start = time.process_time()
+                run()
+                times[name].append(time.process_time() - start)
+        first = median(times[next(iter(times))])
+        for name, found in times.items():
+            nanoseconds = 1e9 * median(found) / logits.size
+            print(f"{name:30} {nanoseconds:10.2f} ns per score {median(found) / first:8.2f}")
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ def check_thresholds(
         scores = [plan.scores[threshold.score] for plan in plans if threshold.score in plan.scores]
         if key is not None and not scores:
             noun = measure_of(key).noun
-            msg = f"{start}: {noun} are not measured; score with {flag_of(key)}"
+            msg = f"{start}: {noun} are not measured; score with {flag_of(key, threshold.score)}"
             raise ValueError(msg)
         known = {name: None for score in scores for name in score.names}
         names = tuple(known) if scores else class_names

@@ -16,6 +16,8 @@ Ints = NDArray[np.int64]
 
 #: Parts of a region are integers that sum to this, so that overlaps add up exactly.
 WHOLE: int = 1 << 32
+#: Highest false positive rate by default.
+LIMIT = 0.3
 
 
 def count_overlaps(
@@ -65,21 +67,17 @@ def _add_regions(
     np.add.at(overlaps, (class_of[owner], at), parts)
 
 
-def aupro(overlaps: Ints, numbers: Ints, counts: NDArray[Any], limit: float) -> Floats:
-    """Area below the mean overlap over the false positive rate up to a limit, over the limit."""
-    fp, _, _, negative = passing(counts)
-    rates = np.asarray(ratio(fp, negative))[:, ::-1]
-    means = np.asarray(ratio(overlaps[:, ::-1].cumsum(-1), numbers[:, None] * float(WHOLE)))
-    return np.array([_area(*both, limit) for both in zip(rates, means, strict=True)])
+def aupro(cells: NDArray[Any], limit: float) -> Floats:
+    """Area below the mean overlap over the false positive rate up to a limit, over the limit.
 
-
-def _area(rates: Floats, means: Floats, limit: float) -> float:
-    if np.isnan(rates).any() or np.isnan(means).any():
-        return float(np.nan)
-    x, y = np.append(0.0, rates), np.append(0.0, means)
-    after = int(np.searchsorted(x, limit, side="right"))
-    if after < len(x):
-        share = (limit - x[after - 1]) / (x[after] - x[after - 1])
-        end = y[after - 1] + share * (y[after] - y[after - 1])
-        x, y = np.append(x[:after], limit), np.append(y[:after], end)
-    return float((np.diff(x) * (y[1:] + y[:-1])).sum() / 2 / limit)
+    The cells of a histogram that counts regions, (..., 2 C + 2, B, 2), give (..., C).
+    """
+    classes = (cells.shape[-3] - 2) // 2
+    fp, _, _, negative = passing(cells[..., :classes, :, :])
+    overlaps, numbers = cells[..., classes + 2 :, :, 0], cells[..., classes + 2 :, :1, 1]
+    x = np.asarray(ratio(fp, negative))[..., ::-1]
+    y = np.asarray(ratio(overlaps[..., ::-1].cumsum(-1), numbers * float(WHOLE)))
+    steps, rises = np.diff(x, prepend=0.0), np.diff(y, prepend=0.0)
+    widths = np.diff(np.minimum(x, limit), prepend=0.0)
+    shares = np.divide(widths, steps, out=np.zeros_like(steps), where=steps > 0)
+    return np.asarray((widths * (y - rises + shares * rises / 2)).sum(-1) / limit)

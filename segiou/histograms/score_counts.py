@@ -24,7 +24,7 @@ from segiou.counting.counts import counts_array
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.histograms import threshold_curves as curves
 from segiou.histograms.calibration_errors import Calibration, class_calibration, top_calibration
-from segiou.histograms.region_overlaps import aupro, count_overlaps
+from segiou.histograms.region_overlaps import LIMIT, aupro, count_overlaps
 from segiou.histograms.score_bins import (
     Activation,
     ScoreBins,
@@ -370,7 +370,7 @@ class ScoreHistogram(Accumulator, Drawable):
         """
         return curves.fpr_at_tpr(self.counts, tpr)
 
-    def aupro(self, limit: float = 0.3) -> Floats:
+    def aupro(self, limit: float = LIMIT) -> Floats:
         """Area under the per-region overlap curve per class, (C,).
 
         The curve is the mean share of each true region that passes a threshold, over the
@@ -397,8 +397,7 @@ class ScoreHistogram(Accumulator, Drawable):
         if not check_number("limit", limit, 0, 1):
             msg = "limit must be greater than 0"
             raise ValueError(msg)
-        named = self._named(self._cells)
-        return aupro(named["overlaps"], named["numbers"], named["counts"], limit)
+        return aupro(self._cells, limit)
 
     def brier(self) -> Floats:
         """Brier score per class, the mean squared difference from the truth, (C,)."""

@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_integer, check_number
+from segiou._support.arguments import check_choice, check_flag, check_integer, check_number
 from segiou._support.text import Json, plain
 from segiou.counting.counts import Counts
 from segiou.counting.scores import scores_to_labels
 from segiou.histograms import threshold_curves as curves
 from segiou.histograms.calibration_errors import diagram, errors, top_calibration
 from segiou.histograms.page_curves import page_curves
+from segiou.histograms.region_overlaps import LIMIT, WHOLE, aupro
 from segiou.histograms.score_bins import FLOAT16, SCORE_UNIT, ScoreBins, as_floats, as_scores
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.histograms.score_files import ClassFiles, class_axis, read_scores
@@ -44,6 +45,7 @@ _OPTIONS = {
     "scores_axis": "axis",
     "scores_bins": "bins",
     "scores_files": "files",
+    "scores_regions": "regions",
 }
 
 
@@ -67,6 +69,9 @@ class ScoreOptions(Measure):
     files : str
         Path of the files below their folder if each contains one class, without
         extension: ``"{id}_{class}"``, where the class is a name or an index.
+    regions : bool
+        Whether to count the true regions as well, for the score ``aupro``: see
+        :class:`segiou.ScoreHistogram`.
 
     Raises
     ------
@@ -90,8 +95,10 @@ class ScoreOptions(Measure):
     threshold: float | None = None
     axis: str = ""
     files: str = ""
+    regions: bool = False
 
     def __post_init__(self) -> None:
+        check_flag("regions", self.regions)
         check_choice("axis", self.axis, ("", "first", "last"))
         if self.threshold is not None:
             check_number("threshold", self.threshold)
@@ -112,7 +119,7 @@ class ScoreOptions(Measure):
         """Options from the command line."""
         own = {name: given.get(name) for name in _OPTIONS}
         if not (kind := given.get("scores")):
-            if others := [name for name, value in own.items() if value is not None]:
+            if others := [name for name, value in own.items() if value not in (None, False)]:
                 msg = f"--{others[0].replace('_', '-')} needs --scores"
                 raise ValueError(msg)
             return None
@@ -131,6 +138,7 @@ class ScoreOptions(Measure):
             msg = f"{passed}: expected a number"
             raise ValueError(msg) from None
         more["axis"], more["files"] = own["scores_axis"] or "", own["scores_files"] or ""
+        more["regions"] = bool(own["scores_regions"])
         return cls("" if kind == "probabilities" else kind, **more)
 
     def words(self, labels: Any) -> list[str]:
@@ -139,7 +147,8 @@ class ScoreOptions(Measure):
         usual = type(self)()
         for option, name in _OPTIONS.items():
             if (value := getattr(self, name)) != getattr(usual, name):
-                found.append(f"--{option.replace('_', '-')}={value}")
+                flag = f"--{option.replace('_', '-')}"
+                found.append(flag if value is True else f"{flag}={value}")
         return found
 
     def predictions(self, source: Source, classes: ClassOptions) -> Source:
@@ -181,7 +190,7 @@ class ScorePlan(Plan):
 
     @property
     def _shape(self) -> tuple[int, int, int]:
-        return self.classes.num_classes + 2, self.bins.number, 2
+        return self._nothing._empty().shape
 
     @property
     def layout(self) -> Layout:
@@ -190,11 +199,11 @@ class ScorePlan(Plan):
 
     @cached_property
     def _nothing(self) -> ScoreHistogram:
-        return ScoreHistogram.from_options(self.classes, self.measure.bins)
+        return ScoreHistogram.from_options(self.classes, self.measure.bins, self.measure.regions)
 
     def histogram(self, total: Parts, images: int) -> ScoreHistogram:
         """The histograms of all images."""
-        new = ScoreHistogram.from_options(self.classes, self.measure.bins)
+        new = self._nothing.copy()
         new._add(total.dense("cells")[0], images)
         return new
 
@@ -247,13 +256,17 @@ class ScorePlan(Plan):
         """Reject cells whose numbers of pixels differ between the classes."""
         image, cell, numbers = _filled(parts)
         row, at = np.divmod(cell, 2 * self.bins.number)
-        last = self._shape[0] - 1
-        is_sum, is_pixels = (row == last) & (at % 2 == 0), row < last
-        pixels = np.zeros((len(parts), last))
+        sums = self.classes.num_classes + 1
+        is_pixels, is_sum = row < sums, (row == sums) & (at % 2 == 0)
+        pixels = np.zeros((len(parts), sums))
         np.add.at(pixels, (image[is_pixels], row[is_pixels]), numbers[is_pixels])
-        sums = np.bincount(image[is_sum], numbers[is_sum] * SCORE_UNIT, len(parts))
-        wrong = (pixels != pixels[:, :1]).any() or (sums > pixels[:, -1]).any()
-        if wrong or ((row == last) & ~is_sum & (at != 1)).any():
+        summed = np.bincount(image[is_sum], numbers[is_sum] * SCORE_UNIT, len(parts))
+        wrong = (pixels != pixels[:, :1]).any() or (summed > pixels[:, -1]).any()
+        is_region = row > sums
+        regions = np.zeros((len(parts), self._shape[0]), np.int64)
+        signed = np.where(at % 2 == 0, numbers, -WHOLE * numbers)
+        np.add.at(regions, (image[is_region], row[is_region]), signed[is_region])
+        if wrong or regions.any() or ((row >= sums) & (at % 2 == 1) & (at != 1)).any():
             msg = "invalid score histograms"
             raise ValueError(msg)
 
@@ -264,10 +277,11 @@ class ScorePlan(Plan):
 
         def add(name: str, title: str, ratio_of: Any, **more: Any) -> None:
             include = self.classes.include
+            own = slice(None if name == "aupro" else self.classes.num_classes)
 
             def evaluate(flat: NDArray[Any]) -> Floats:
                 cells = flat.reshape(*flat.shape[:-1], *self._shape)
-                each = ratio_of(cells[..., :-2, :, :])
+                each = ratio_of(cells[..., own, :, :])
                 if "overall" in more:
                     return np.concatenate([more["overall"](cells, each)[..., None], each], -1)
                 known = ~np.isnan(each) & include
@@ -284,6 +298,8 @@ class ScorePlan(Plan):
         add("roc_auc", "AUROC", curves.roc_auc)
         add("best_iou", "best IoU", lambda n: curves.scores_at(n, "iou").max(-1))
         add("fpr95", "FPR at 95 % TPR", curves.fpr_at_tpr, better="lower")
+        if self.measure.regions:
+            add("aupro", "AUPRO", lambda cells: aupro(cells, LIMIT))
         for at, name in enumerate(("ece", "mce", "ace")):
             add(
                 name,
@@ -308,14 +324,15 @@ class ScorePlan(Plan):
 
     def _top_error(self, at: int) -> Callable[[NDArray[Any], Floats], Floats]:
         def of(cells: NDArray[Any], _: Floats) -> Floats:
-            sums = cells[..., -1, :, 0] * SCORE_UNIT
-            return errors(*diagram(cells[..., -2, :, :], sums, self.bins, self.measure.rows))[at]
+            top = self.classes.num_classes
+            sums = cells[..., top + 1, :, 0] * SCORE_UNIT
+            return errors(*diagram(cells[..., top, :, :], sums, self.bins, self.measure.rows))[at]
 
         return of
 
     def _seen(self, parts: Parts) -> NDArray[np.bool_]:
         image, cell, _ = _filled(parts)
-        own = (cell % 2 == 1) & (cell < (self._shape[0] - 2) * 2 * self.bins.number)
+        own = (cell % 2 == 1) & (cell < self.classes.num_classes * 2 * self.bins.number)
         found = np.zeros((len(parts), self.classes.num_classes), bool)
         found[image[own], cell[own] // (2 * self.bins.number)] = True
         return found
@@ -332,7 +349,7 @@ class ScorePlan(Plan):
 
     def table(self, found: Counted) -> ScoreTable:
         """Scores of each class with its best threshold; JSON adds the diagram."""
-        cells = found.total.dense("cells")[0]
+        cells = found.total.dense("cells")[0][: self.classes.num_classes + 2]
         best = curves.best_threshold(
             cells[:-2], self.bins.edges, self.classes.include, "iou", beta=1.0
         )
@@ -389,7 +406,9 @@ class ScorePlan(Plan):
     def way(self) -> Mapping[str, Json]:
         """Options that must be equal for scores to be comparable."""
         options = self.measure.to_dict()
-        return {name: options[name] for name in ("activation", "bins", "rows", "threshold")}
+        return {
+            name: options[name] for name in ("activation", "bins", "rows", "threshold", "regions")
+        }
 
 
 def _filled(parts: Parts) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:

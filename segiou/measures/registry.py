@@ -30,7 +30,10 @@ _NAMES = {
     "surfaces": ("surface_dice", "hausdorff_95", "hausdorff", "average_surface_distance"),
     "lesions": ("lesion_f1", "lesion_dice", "lesion_hd95"),
     "area": ("area_error",),
-    "scores": ("average_precision", "roc_auc", "best_iou", "fpr95", "ece", "mce", "ace", "brier"),
+    "scores": (
+        *("average_precision", "roc_auc", "best_iou", "fpr95", "aupro"),
+        *("ece", "mce", "ace", "brier"),
+    ),
 }
 #: Options of the command line and keys of the JSON report; no measure may have such a key.
 RESERVED = frozenset(
@@ -121,13 +124,14 @@ def fitted(
 
 #: Options of the command line that ask for a measure, or need it; the key, by default.
 _ASKING = {"boundary": ("boundary", "boundary_tolerance"), "lesions": ("lesions",)}
-_ASKING["scores"] = ("scores", "threshold", "scores_axis", "scores_bins", "scores_files")
+_OF_SCORES = ("axis", "bins", "files", "regions")
+_ASKING["scores"] = ("scores", "threshold", *(f"scores_{name}" for name in _OF_SCORES))
 _ASKING["area"] = ("area", "columns")
 _ASKING["surfaces"] = (*_ASKING["boundary"], "surface", "empty")
 
 
-#: Options of the command line that are named differently from their measure.
-_FLAGS = {"surfaces": "surface"}
+#: Options of the command line that are named differently from their measure, or of one score.
+_FLAGS = {"surfaces": "surface", "aupro": "scores --scores-regions"}
 #: Measures that score_folder has keywords for.
 KEYWORDS = ("boundary", "objects", "surfaces")
 #: Keys of their part of the JSON report, which are null if nothing was measured.
@@ -136,9 +140,9 @@ JSON_KEYS = ("boundary", "boundary_options", "surfaces", "surface_cases", "surfa
 NEED_SPACING: tuple[str, ...] = (*_ASKING["surfaces"], "min_size")
 
 
-def flag_of(key: str) -> str:
-    """The option of the command line that asks for a measure."""
-    return f"--{_FLAGS.get(key, key)}"
+def flag_of(key: str, score: str = "") -> str:
+    """The options of the command line that ask for a measure, or for a score of it."""
+    return f"--{_FLAGS.get(score) or _FLAGS.get(key, key)}"
 
 
 def asked_measures(given: Mapping[str, Any], classes: ClassOptions) -> tuple[Measure, ...]:

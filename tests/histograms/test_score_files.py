@@ -177,6 +177,20 @@ def test_the_command(folder, capsys):
     assert "half-precision" in capsys.readouterr().out
 
 
+def test_shards_merge(folder):
+    written(folder, npy, LOGITS)
+    words = [str(folder / "truth"), str(folder / "scores"), "--labels", "3", "--quiet"]
+    words = ["score", *words, "--scores=softmax", "--scores-regions"]
+    shards = [str(folder / f"{i}.sqlite") for i in (1, 2)]
+    for i, shard in enumerate(shards, 1):
+        assert main([*words, "--run", shard, "--shard", f"{i}/2"]) == 0
+    assert main(["merge", *shards, "-o", str(folder / "all.sqlite"), "--quiet"]) == 0
+    found = segiou.ScoreHistogram.of_run(segiou.Run.open(folder / "all.sqlite"))
+    whole = segiou.ScoreHistogram(3, regions=True).update(TRUTH, LOGITS, activation="softmax")
+    assert (found.counts == whole.counts).all()
+    assert (found.aupro() == whole.aupro()).all()
+
+
 def test_refused(folder):
     problems = {
         "needs? .*first": lambda path, array: npy(path, array[:2]),

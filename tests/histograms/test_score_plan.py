@@ -132,6 +132,47 @@ def test_sparse_fields():
         Parts.unpack({"cells": Field((2, 2), sparse=True)}, [b"\x02\x07\x01"])
 
 
+def test_regions_are_counted_for_each_image(tmp_path, capsys):
+    with_regions = ScoreOptions("softmax", bins=64, regions=True)
+    whole = segiou.ScoreHistogram(3, bins=64, ignore=255, regions=True)
+    whole.update(TRUTH, GOOD, activation="softmax")
+    ids = [f"image{i}" for i in range(5)]
+    run = scored(GOOD, [with_regions], ids=ids)
+    run.save(tmp_path / "good.sqlite")
+    scored(BAD, [with_regions], ids=ids).save(tmp_path / "bad.sqlite")
+    again = segiou.Run.open(tmp_path / "good.sqlite")
+    halves = again.select(ids[3:]).merge(again.select(ids[:3]))
+    for one in (run, again, halves):
+        found = segiou.ScoreHistogram.of_run(one)
+        assert (found.counts == whole.counts).all()
+        assert (found.aupro(0.1) == whole.aupro(0.1)).all()
+        assert one.report().score("aupro", "1") == whole.aupro()[1]
+        assert one.report().score("aupro") == pytest.approx(whole.aupro().mean())
+    shown = run.intervals("aupro", groups="none").overall
+    assert shown.low < shown.value < shown.high
+    alone = segiou.ScoreHistogram(3, bins=64, ignore=255, regions=True)
+    alone.update(TRUTH[0], GOOD[0], axis=0, activation="softmax")
+    of_images = run.score_plans["aupro"].scores["aupro"].of_images(run.parts("scores"))
+    np.testing.assert_allclose(of_images[0, 1:], alone.aupro(), rtol=1e-12)
+    paths = [str(tmp_path / name) for name in ("good.sqlite", "bad.sqlite")]
+    assert main(["compare", *paths, "--metric", "aupro"]) == 0
+    assert "AUPRO" in capsys.readouterr().out
+    assert main(["report", paths[0], "--fail-under", "aupro:1=0.99", "--quiet"]) == 1
+    assert "aupro" not in scored(GOOD).report().scores()
+    with pytest.raises(ValueError, match="--scores --scores-regions"):
+        scored(GOOD).intervals("aupro")
+    with pytest.raises(ValueError, match="regions"):
+        run.merge(scored(GOOD, ids=["other", *ids[1:]]))
+    cells = run.parts("scores").total.dense("cells")[0].copy()
+    plan = run.plans[0]
+    plan.check(Parts.of(plan.layout, cells=cells))
+    for row, at, hit in ((5, 0, 1), (6, 63, 0), (7, 2, 1)):
+        forged = cells.copy()
+        forged[row, at, hit] += 1
+        with pytest.raises(ValueError, match="invalid"):
+            plan.check(Parts.of(plan.layout, cells=forged))
+
+
 def test_refused():
     for wrong in ({"activation": "tanh"}, {"bins": 1}, {"rows": 0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):

@@ -24,11 +24,12 @@ PAIRS = 600
 
 
 @pytest.mark.gate
-def test_runs_that_are_killed_go_on_to_the_same_bits():
+@pytest.mark.parametrize("more", [[], ["--scores"]], ids=["masks", "scores"])
+def test_runs_that_are_killed_go_on_to_the_same_bits(more):
     # benchmarks/faults.py does the same with fifty and more kills.
-    kills, pairs = ("50", "1500") if os.environ.get("SEGIOU_SLOW") == "1" else ("4", "500")
+    kills, pairs = ("50", "1500") if os.environ.get("SEGIOU_SLOW") == "1" else ("3", "500")
     script = ROOT / "benchmarks" / "faults.py"
-    command = [sys.executable, str(script), "--kills", kills, "--pairs", pairs]
+    command = [sys.executable, str(script), "--kills", kills, "--pairs", pairs, *more]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     found = re.search(r"kills (\d+) .*mismatches (\d+)$", result.stdout.strip())
