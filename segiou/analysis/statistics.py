@@ -568,7 +568,8 @@ def scored_parts(images: ScoredImages[Any], run: Any, name: str, key: str) -> Sc
     if plan is None:
         how = f"{key}=True" if key in KEYWORDS else f"measures=[{key!r}]"
         noun = key.removesuffix("s")
-        msg = f"{name} has no {noun} counts; rescore with {how} ({flag_of(key, str(images.metric))})"
+        flag = flag_of(key, str(images.metric))
+        msg = f"{name} has no {noun} counts; rescore with {how} ({flag})"
         raise ValueError(msg)
     score = plan.scores[images.metric]
     return ScoredParts(
