@@ -379,7 +379,7 @@ class ScoreHistogram(Accumulator, Drawable):
         Parameters
         ----------
         limit : float
-            Highest false positive rate. The area up to it is divided by it.
+            Highest false positive rate; the area up to the limit is divided by the limit.
 
         Returns
         -------

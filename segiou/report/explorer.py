@@ -147,7 +147,7 @@ def _values(truth: NDArray[Any], pred: NDArray[Any], ignore: Any) -> LabelSet:
     ignored = set(ignore) if isinstance(ignore, Iterable) else {ignore}
     found = sorted({*np.unique(truth).tolist(), *np.unique(pred).tolist()} - ignored)
     if not 0 < len(found) <= _MOST_VALUES:
-        msg = f"the masks have {len(found)} values; pass labels= to declare the classes"
+        msg = f"the masks have {len(found)} distinct values; pass labels= to declare the classes"
         raise ValueError(msg)
     return LabelSet("values", tuple(LabelClass(str(int(v)), (int(v),)) for v in found))
 

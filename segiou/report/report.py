@@ -359,7 +359,7 @@ class Report(Drawable):
             return f"{name}: unknown class {row!r}; classes: {', '.join(rows)}{hint}"
         known = (*formats.SCALARS, *self.scales, *(f"{one}:CLASS" for one in formats.PER_CLASS))
         full = f"{name}:{row}" if row else name
-        return f"unknown score {full!r}; scores: {', '.join(known)}{did_you_mean(full, known)}"
+        return f"unknown score {full!r}; choose from {', '.join(known)}{did_you_mean(full, known)}"
 
     def _measured(self, name: str, row: str = "") -> float | None:
         """A score of a measure; None if no measure has the score or the row."""

@@ -132,19 +132,20 @@ def threshold_text(report: Report) -> str:
     gains = report.threshold_gains
     if not gains:
         return ""
-    if gains[0].score == "mean_iou":
-        at = f"A threshold of {gains[0].threshold:.3g}"
-        return f"{at} would raise mean IoU by {_gain(gains[0])}."
-    several = listed([f"{called(one.name)} by {_gain(one)}" for one in gains], _FEW)
-    subject = "A threshold on its own score" if len(gains) == 1 else "Thresholds on their scores"
-    return f"{subject} would raise the IoU of {several}."
+    one = gains[0]
+    if one.score == "mean_iou":
+        return f"A threshold of {one.threshold:.3g} would raise mean IoU by {_gain(one)}."
+    if len(gains) == 1:
+        at = f"A threshold of {one.threshold:.3g} for {called(one.name)}"
+        return f"{at} would raise its IoU by {_gain(one)}."
+    several = [f"{called(one.name)} at {one.threshold:.3g} by {_gain(one)}" for one in gains]
+    return f"Class thresholds would raise IoU: {listed(several, _FEW)}."
 
 
 def _gain(one: ThresholdGain) -> str:
-    """Gain of a threshold, with the interval; for a class also the threshold."""
-    at = f" at {one.threshold:.3g}" if one.score == "iou" else ""
+    """Gain of a threshold, with the interval."""
     limits = f"{100 * one.level:g} % interval {points(one.low)} to {points(one.high)}"
-    return f"{points(one.gain)} points{at} ({limits})"
+    return f"{points(one.gain)} points ({limits})"
 
 
 def _headline(report: Report) -> str:

@@ -155,7 +155,7 @@ class Job:
     def of(
         cls, options: ClassOptions, measures: Iterable[Measure], given: Mapping[str, Any]
     ) -> Job:
-        """The job for arguments by name, of :func:`segiou.score_folder` or of the command line.
+        """Build a job from the arguments of :func:`segiou.score_folder` or of the command line.
 
         Parameters
         ----------

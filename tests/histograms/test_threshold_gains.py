@@ -80,7 +80,7 @@ def test_classes_that_lose_pixels_to_another():
     table = segiou.ScoreHistogram(3, bins=100).update(truth, scores).at_thresholds()
     in_sample = np.nanmax(table.iou[2]) - report.classes[2].iou
     assert 0 < best.gain <= in_sample
-    assert "would raise the IoU of c by" in report.verdict
+    assert "Class thresholds would raise IoU: c at" in report.verdict
     excluded = run_of(truth, scores, ["a", "b", "c"], exclude="c").report()
     assert "c" not in [gain.name for gain in excluded.threshold_gains]
 

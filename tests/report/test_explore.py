@@ -44,7 +44,7 @@ def test_names_cannot_leave_their_place():
         (([[0]], [[0, 1]]), ValueError, "shapes must match"),
         (([0, 1], [0, 1]), ValueError, r"shape \(H, W\), got shape \(2,\)"),
         (([[0.5]], [[0]]), TypeError, "truth"),
-        ((np.arange(64).reshape(8, 8),) * 2, ValueError, "64 values; pass labels="),
+        ((np.arange(64).reshape(8, 8),) * 2, ValueError, "64 distinct values; pass labels="),
         ((np.zeros((3000, 2000), np.uint8),) * 2, ValueError, "are too large to paint"),
     ],
 )
