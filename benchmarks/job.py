@@ -23,6 +23,7 @@ import numpy as np
 from PIL import Image
 
 import segiou
+from segiou.counting.encoding import BACKEND
 from segiou.masks.read import read_mask
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "camvid"
@@ -176,7 +177,7 @@ def main() -> None:
             "camvid 480 x 360": folder_pairs(copied(SHARED, Path(scratch) / "small", 8)),
             "camvid as 2048 x 1024": folder_pairs(copied(large, Path(scratch) / "more", 4)),
         }
-        print(f"{segiou.BACKEND}, {os.cpu_count()} processors, medians of {rounds} rounds")
+        print(f"{BACKEND}, {os.cpu_count()} processors, medians of {rounds} rounds")
         rows = [
             whole_job(name, pairs, threads, rounds)
             for name, pairs in sets.items()

@@ -62,10 +62,9 @@ def count_id_pairs(
     truth, pred = label_arrays(truth_ids, pred_ids, ("truth_ids", "pred_ids"))
     count = _count_runs if _id_pairs else fallback("segiou.counting._id_pairs", _sorted_runs)
     in_truth, in_pred, pixels = count(*_lines(truth, pred))
-    kept = np.ones(len(in_truth), bool)
     for value in read_several("ignore", ignore, "a sequence of ids"):
-        kept &= in_truth != check_integer("ignore", value)
-    in_truth, in_pred, pixels = in_truth[kept], in_pred[kept], pixels[kept]
+        kept = in_truth != check_integer("ignore", value)
+        in_truth, in_pred, pixels = in_truth[kept], in_pred[kept], pixels[kept]
     return in_truth, in_pred, pixels
 
 
@@ -104,19 +103,25 @@ def _order(truth: Ids, pred: Ids) -> NDArray[np.intp]:
 
 def _sorted_pairs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
     """Pairs of ids of at most 32 bits, sorted as single numbers, and the pixels of each."""
-    keys = _bits(truth).astype(np.uint64) << np.uint64(32) | _bits(pred)
+    keys = _bits(truth).astype(np.uint64)
+    keys <<= np.uint64(32)  # in place: fresh memory costs more than the arithmetic
+    keys |= _bits(pred)
     keys.sort()
-    starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-    pixels = np.diff(starts, append=len(keys))
+    is_first = np.ones(len(keys), bool)
+    np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
+    starts = np.flatnonzero(is_first)
+    keys, pixels = keys[starts], np.diff(starts, append=len(keys))
     in_truth, in_pred = (
         bits.view(f"{ids.dtype.kind}4").astype(ids.dtype)
         if ids.itemsize == 8
         else _from_bits(bits, ids.dtype)
         for bits, ids in (
-            ((keys[starts] >> np.uint64(32)).astype(np.uint32), truth),
-            (keys[starts].astype(np.uint32), pred),
+            ((keys >> np.uint64(32)).astype(np.uint32), truth),
+            (keys.astype(np.uint32), pred),
         )
     )
+    if "i" not in (truth.dtype.kind, pred.dtype.kind):  # the bits are in the order of the ids
+        return in_truth, in_pred, pixels
     order = _order(in_truth, in_pred)
     return in_truth[order], in_pred[order], pixels[order]
 

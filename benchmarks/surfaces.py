@@ -1,7 +1,7 @@
 """Surface distances of volumes: segiou compared with other tools and the exact answer.
 
-``python -m pytest benchmarks/test_surfaces.py`` checks that all agree; ``python
-benchmarks/test_surfaces.py`` prints the factors quoted in the documentation.
+``python -m benchmarks.surfaces [mesh spine knee shifted noise shell]`` checks that all agree, and
+prints the factors quoted in the documentation.
 """
 
 import ctypes
@@ -12,7 +12,6 @@ from functools import partial, wraps
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from segiou.boundary.surfaces import surface_scores
 
@@ -185,23 +184,6 @@ def check(ours, theirs, places, name):
     assert list(ours) == list(theirs), name
     for label, row in picked(ours, *places).items():
         np.testing.assert_allclose(row, theirs[label], rtol=2e-5, err_msg=f"{name} {label}")
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("peer", [medpy, surface_distance, scipy_trees])
-def test_the_tools_agree_on_the_mesh(peer):
-    if not VOLUMES.is_dir():
-        pytest.skip(f"no volumes at {VOLUMES}")
-    convention, places = PEERS[peer]
-    check(segiou(convention)(*mesh()), peer(*mesh()), places, peer.__name__)
-
-
-@pytest.mark.parametrize("convention", ["medpy", "segiou"])
-@pytest.mark.parametrize("data", [knee, noise])
-def test_surfaces(benchmark, data, convention):
-    pair = data()
-    benchmark.group = data.__name__
-    benchmark.pedantic(lambda: segiou(convention)(*pair), rounds=3, warmup_rounds=1)
 
 
 def seconds(function, rounds):
