@@ -33,4 +33,16 @@ static inline int add_interface(PyObject *module)
 #define SLOTS_WITHOUT_STATE {Py_mod_exec, SLOT_FUNCTION(add_interface)}, {0, NULL}
 #endif
 
+/* A module of the methods above, with a function that runs when it is imported. */
+#define DEFINE_MODULE_WITH(START, NAME, DOC)                                                       \
+    static PyModuleDef_Slot slots[] = {{Py_mod_exec, SLOT_FUNCTION(START)}, SLOTS_WITHOUT_STATE};  \
+    static PyModuleDef definition = {                                                              \
+        PyModuleDef_HEAD_INIT, .m_name = #NAME, .m_doc = DOC, .m_methods = methods,                \
+        .m_slots = slots,                                                                          \
+    };                                                                                             \
+    PyMODINIT_FUNC PyInit_##NAME(void) { return PyModuleDef_Init(&definition); }
+
+static inline int start_nothing(PyObject *Py_UNUSED(module)) { return 0; }
+#define DEFINE_MODULE(NAME, DOC) DEFINE_MODULE_WITH(start_nothing, NAME, DOC)
+
 #endif

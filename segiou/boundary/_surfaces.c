@@ -155,13 +155,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {SLOTS_WITHOUT_STATE};
-
-static PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "_surfaces", .m_methods = methods, .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__surfaces(void)
-{
-    return PyModuleDef_Init(&definition);
-}
+DEFINE_MODULE(_surfaces, NULL)

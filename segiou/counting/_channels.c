@@ -44,7 +44,22 @@ static void fold(const Columns *columns, size_t width, size_t period, int64_t *t
     }
 }
 
-/* A stream whose bytes belong to `period` channels in turn. */
+/* Pixel by pixel, straight into the totals: few pixels, or more channels than columns. */
+static uint8_t add_pixels(const uint8_t *truth, const uint8_t *pred, size_t pixels, size_t period,
+                          int64_t *totals, size_t channels)
+{
+    uint8_t seen = 0;
+    for (size_t pixel = 0; pixel < pixels; pixel++, truth += period, pred += period)
+        for (size_t c = 0; c < period; c++) {
+            totals[c] += truth[c] & pred[c];
+            totals[channels + c] += truth[c];
+            totals[2 * channels + c] += pred[c];
+            seen |= truth[c] | pred[c];
+        }
+    return seen;
+}
+
+/* A stream of whole pixels, whose bytes belong to `period` channels in turn. */
 static uint8_t add_stream(const uint8_t *truth, const uint8_t *pred, size_t length, size_t period,
                           int64_t *totals, size_t channels)
 {
@@ -63,36 +78,14 @@ static uint8_t add_stream(const uint8_t *truth, const uint8_t *pred, size_t leng
         length -= now * width;
         rows -= now;
     }
-    for (size_t i = 0; i < length; i++) {
-        size_t channel = i % period;
-        totals[channel] += truth[i] & pred[i];
-        totals[channels + channel] += truth[i];
-        totals[2 * channels + channel] += pred[i];
-        seen |= truth[i] | pred[i];
-    }
-    return seen;
-}
-
-/* More channels side by side than columns: pixel by pixel, straight into the totals. */
-static uint8_t add_wide(const uint8_t *truth, const uint8_t *pred, size_t pixels, size_t channels,
-                        int64_t *totals)
-{
-    uint8_t seen = 0;
-    for (size_t pixel = 0; pixel < pixels; pixel++, truth += channels, pred += channels)
-        for (size_t c = 0; c < channels; c++) {
-            totals[c] += truth[c] & pred[c];
-            totals[channels + c] += truth[c];
-            totals[2 * channels + c] += pred[c];
-            seen |= truth[c] | pred[c];
-        }
-    return seen;
+    return seen | add_pixels(truth, pred, length / period, period, totals, channels);
 }
 
 static uint8_t add_planes(const uint8_t *truth, const uint8_t *pred, size_t outer, size_t channels,
                           size_t inner, int64_t *totals)
 {
     if (inner == 1 && channels > MAX_WIDTH - ROW_BYTES)
-        return add_wide(truth, pred, outer, channels, totals);
+        return add_pixels(truth, pred, outer, channels, totals, channels);
     if (inner == 1)
         return add_stream(truth, pred, outer * channels, channels, totals, channels);
     uint8_t seen = 0;
@@ -151,12 +144,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {SLOTS_WITHOUT_STATE};
-
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, .m_name = "_channels",
-    .m_doc = "Sums over binary channels.", .m_size = 0,
-    .m_methods = methods, .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__channels(void) { return PyModuleDef_Init(&module); }
+DEFINE_MODULE(_channels, "Sums over binary channels.")

@@ -326,12 +326,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {SLOTS_WITHOUT_STATE};
-
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, .m_name = "_id_pairs",
-    .m_doc = "Pixels of each pair of ids.", .m_size = 0,
-    .m_methods = methods, .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__id_pairs(void) { return PyModuleDef_Init(&module); }
+DEFINE_MODULE(_id_pairs, "Pixels of each pair of ids.")

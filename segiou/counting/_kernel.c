@@ -236,17 +236,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {
-    {Py_mod_exec, SLOT_FUNCTION(start)},
-    SLOTS_WITHOUT_STATE,
-};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "segiou.counting._kernel",
-    .m_doc = "Counting label pairs at memory speed.",
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__kernel(void) { return PyModuleDef_Init(&definition); }
+DEFINE_MODULE_WITH(start, _kernel, "Counting label pairs at memory speed.")

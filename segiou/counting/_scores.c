@@ -128,12 +128,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {SLOTS_WITHOUT_STATE};
-
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, .m_name = "segiou.counting._scores",
-    .m_doc = "Labels from scores at memory speed.", .m_size = 0,
-    .m_methods = methods, .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__scores(void) { return PyModuleDef_Init(&module); }
+DEFINE_MODULE(_scores, "Labels from scores at memory speed.")

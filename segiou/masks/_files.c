@@ -180,20 +180,8 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {SLOTS_WITHOUT_STATE};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "segiou.masks._files",
-    .m_doc = "Reads small files without the interpreter lock.",
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__files(void)
-{
-#if !defined(_WIN32)
-    fill_checksums();
+#if defined(_WIN32)
+DEFINE_MODULE(_files, NULL)
+#else
+DEFINE_MODULE_WITH(fill_checksums, _files, "Reads small files without the interpreter lock.")
 #endif
-    return PyModuleDef_Init(&definition);
-}

@@ -38,16 +38,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef_Slot slots[] = {SLOTS_WITHOUT_STATE};
-
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "segiou.masks._png", "Plain PNG files, decoded in C.", 0,
-    methods, slots, NULL, NULL, NULL,
-};
-
-PyMODINIT_FUNC
-PyInit__png(void)
-{
-    fill_checksums();
-    return PyModuleDef_Init(&module);
-}
+DEFINE_MODULE_WITH(fill_checksums, _png, "Plain PNG files, decoded in C.")

@@ -37,9 +37,9 @@ typedef struct {
 /* CRC-32 of every byte with up to seven zeros behind it. */
 static uint32_t checksums[8][256];
 
-/* Before any file is read. */
-static void
-fill_checksums(void)
+/* Before any file is read: when a module is imported. */
+static int
+fill_checksums(PyObject *Py_UNUSED(module))
 {
     for (unsigned byte = 0; byte < 256; byte++) {
         uint32_t sum = byte;
@@ -54,6 +54,7 @@ fill_checksums(void)
             checksums[i][byte] = before >> 8 ^ checksums[0][before & 255];
         }
     }
+    return 0;
 }
 
 /* NULL where there is no memory. */
