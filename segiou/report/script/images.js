@@ -391,6 +391,9 @@ const images = {
     }
     this.mark();
     this.shown = viewer.show(number, this.question);
+    // The next image is the likeliest to be asked for.
+    const next = this.order[place + 1];
+    if (next !== undefined) this.shown.then(() => pictures.of(next));
   },
 
   mark() {
