@@ -14,6 +14,8 @@ from segiou.counting.varints import decode_cells, encode_cells
 
 #: More numbers than one image can have.
 _MOST_NUMBERS = 1 << 40
+#: Images whose sparse arrays are decoded at a time.
+_DECODED = 16
 
 
 class Field(NamedTuple):
@@ -413,6 +415,13 @@ def _decoded(
     name: str, field: Field, lengths: NDArray[np.int64], blobs: list[bytes]
 ) -> NDArray[Any]:
     """The array of so many rows per image; ValueError if the bytes hold something else."""
+    if field.sparse and len(blobs) > _DECODED:  # decoding takes many times the room of the result
+        starts = range(0, len(blobs), _DECODED)
+        parts = [(lengths[i : i + _DECODED], blobs[i : i + _DECODED]) for i in starts]
+        joined: NDArray[Any] = _sparse_rows(
+            [_decoded(name, field, *part) for part in parts], field.size
+        )
+        return joined
     room = lengths * field.size
     total = int(lengths.sum())
     if field.floats:
