@@ -146,7 +146,8 @@ def sequences(design: str, number: int, rng: np.random.Generator, r: float, leng
     """Sequences found in the names, by the rule of the package and as independent images."""
     counts = predicted(truths(design, serial(r, length)(number, rng), rng), rng)
     ids = [f"drive{i // (length or number)}_{i:05d}" for i in range(number)]
-    design_found = design_of([scored_images(counts, "iou", None, ids)], None, None)
+    images = scored_images(counts, "iou", None)
+    design_found = design_of(ids, number, lambda: [images.of_images()])
     truth, found = true_score(design), []
     for units in (design_found.units, units_of(number)):
         limits = jackknife(statistic(counts, units=units))

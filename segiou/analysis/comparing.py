@@ -131,7 +131,8 @@ def compare(
     pixels = same_images(runs, each, protocol, metric)
     images = scored_runs(runs, each, pixels)
     models = recipes or {name: slice(i, i + 1) for i, name in enumerate(each)}
-    design = design_of(images, groups, blocks)
+    cases = [one.of_images() for one in images]
+    design = design_of(images[0].ids, len(cases[0]), lambda: cases, groups, blocks)
     trained = [
         [one.over(design.units, aggregate) for one in images[own]] for own in models.values()
     ]
@@ -144,7 +145,7 @@ def compare(
         runs=trained,
         scores=[across_runs(own) for own in trained],
         alone=[across_runs(own) for own in alone],
-        cases=[np.mean([one.of_images() for one in images[own]], 0) for own in models.values()],
+        cases=[np.mean(cases[own], 0) for own in models.values()],
         include=images[0].include,
         level=level,
         # Medians are not smooth.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
@@ -14,7 +14,6 @@ from segiou._support.arguments import check_number, refuse_kind
 from segiou._support.files import printable
 from segiou._support.text import Json, listed, percent, plain, see
 from segiou.analysis.sequences import Members, Sequences, sequences_in_names, sequences_of
-from segiou.analysis.statistics import ScoredImages, ScoredParts
 from segiou.analysis.units import (
     FEW_UNITS,
     INDEPENDENT,
@@ -244,16 +243,17 @@ class Design:
 
 
 def design_of(
-    scored: Sequence[ScoredImages[Any] | ScoredParts],
-    groups: Groups | None,
-    blocks: BlockLength | None,
+    ids: Sequence[str] | None,
+    number: int,
+    scores: Callable[[], Sequence[Floats]],
+    groups: Groups | None = None,
+    blocks: BlockLength | None = None,
 ) -> Design:
     """Find the units from image names and the scores of a model, or differences of models.
 
     Passed groups are the units, or else sequences in the names; one or two sequences are divided
     into batches of neighbours (R. Ibragimov and U. Müller, J. Bus. Econ. Statist. 28 (2010)).
     """
-    ids, number = scored[0].ids, scored[0].num_images
     check_blocks(groups, blocks)
     independent = isinstance(groups, str) and groups == INDEPENDENT
     if isinstance(groups, str) and ids is None and not independent:
@@ -273,17 +273,16 @@ def design_of(
             candidates += (Sequences(("",), (np.arange(number),)),)
     if not candidates:
         return Design(images, images, None, f"File names show no order, {_SO_INDEPENDENT}.")
-    return _along(scored, images, candidates, blocks)
+    return _along(scores(), images, candidates, blocks)
 
 
 def _along(
-    scored: Sequence[ScoredImages[Any] | ScoredParts],
+    scores: Sequence[Floats],
     images: Units,
     candidates: Sequence[Sequences],
     blocks: BlockLength | None,
 ) -> Design:
     """The units along the first sequences that are given, regular, or supported by the scores."""
-    scores = [one.of_images() for one in scored]
     series = [b - a for a, b in combinations(scores, 2)] or scores
     accepted = (s for s in candidates if not s.pattern or s.is_regular or _supported(series, s))
     sequences = next(accepted, None)

@@ -367,7 +367,7 @@ def confidence_intervals(
         class_names=images.class_names if class_names is None else class_names,
         include=images.include if include is None else include,
     )
-    design = design_of([images], groups, blocks)
+    design = design_of(images.ids, images.num_images, lambda: [images.of_images()], groups, blocks)
     prepared = images.over(design.units, aggregate)
     if prepared.median_of is not None and method == "jackknife":
         method = _MEDIANS if prepared.units.kind == "image" else "percentile"

@@ -140,7 +140,8 @@ def rank(
         raise ValueError(msg)
     partial = in_cases and (scheme == "rank-then-aggregate" or missing not in (None, "error"))
     scored = [_Scored.of(runs, each, score, protocol, partial=partial) for score in scores]
-    design = design_of(scored[0].rows(), groups, blocks)
+    ids, cases = scored[0].ids, scored[0].cases
+    design = design_of(ids, len(ids), lambda: [*cases], groups, blocks)
     setup = _Setup(scheme, aggregate, missing, ties, alpha, design.units, draws, seed, level)
     contests = [setup.contest(one, in_cases=in_cases) for one in scored]
     contest, name = contests[0], scored[0].label
@@ -197,20 +198,6 @@ def _no_bootstrap() -> ValueError:
     )
 
 
-class _Rows(NamedTuple):
-    """Per-image scores of a run, as the search for dependent images sees them."""
-
-    ids: tuple[str, ...]
-    values: Floats
-
-    @property
-    def num_images(self) -> int:
-        return len(self.values)
-
-    def of_images(self) -> Floats:
-        return self.values
-
-
 @dataclass(frozen=True, eq=False)
 class _Scored:
     """A score of all models: of each image, and of the data set."""
@@ -261,9 +248,6 @@ class _Scored:
             cases,
             images,
         )
-
-    def rows(self) -> list[Any]:
-        return [_Rows(self.ids, row) for row in self.cases]
 
 
 class _Setup(NamedTuple):

@@ -56,7 +56,7 @@ def report_of(
         gains = None
         if len(run) >= FEWEST_IMAGES and len(run) * run.options.num_classes <= _MOST_MOVED:
             images = scored_images(run, "iou", protocol)
-            units = design_of([images], None, None).units
+            units = design_of(images.ids, len(run), lambda: [images.of_images()]).units
             gains = ImageGains(run.counts, units, protocol, include)
             other_gains = _gains_of_thresholds(run, units, protocol, include)
         blocks = run._images.blocks(files=False)

@@ -139,8 +139,8 @@ def named(number, *prefixes):
 
 
 def units_along(counts, ids, **options):
-    options = {"groups": None, "blocks": None} | options
-    return design_of([scored_images(counts, "iou", None, ids)], **options)
+    images = scored_images(counts, "iou", None)
+    return design_of(ids, images.num_images, lambda: [images.of_images()], **options)
 
 
 def test_three_sequences_in_the_names_are_the_units():
@@ -335,10 +335,9 @@ def test_camvid_frames_are_of_two_drives(camvid_tables):
 
 
 def test_bare_counts_have_no_names():
-    found = design_of([scored_images(frames(12), "iou", None)], None, None)
+    found = units_along(frames(12), None)
     assert (found.units.kind, found.dependence) == ("image", None)
-    images = scored_images(frames(12), "iou", None, named(6, "a", "b"))
-    assert isinstance(design_of([images], None, None).dependence, Dependence)
+    assert isinstance(units_along(frames(12), named(6, "a", "b")).dependence, Dependence)
 
 
 def test_ten_images_are_the_fewest_whose_names_are_read():
