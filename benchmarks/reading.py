@@ -196,7 +196,9 @@ def panoptic_table(rounds: int, images: int = 100) -> str:
         write_panoptic(root, images)
         theirs = panopticapi(root)
         peer = [theirs[i + 1] for i in range(CATEGORIES)]
-        if score_panoptic(root).objects.detections.tolist() != [[s.tp, s.fp, s.fn] for s in peer]:
+        if score_panoptic(root).counts_of("objects").detections.tolist() != [
+            [s.tp, s.fp, s.fn] for s in peer
+        ]:
             msg = "segiou and panopticapi count different segments"
             raise AssertionError(msg)
         contestants = {

@@ -253,8 +253,11 @@ def test_flags_of_numpy_are_flags(flag):
 
 
 def test_boundary_options_of_a_run_may_be_asked_for_with_true():
-    assert run_from_counts(CM.options, measures=["boundary"]).boundary_options == BoundaryOptions()
-    assert run_from_counts(CM.options).boundary_options is None
+    assert (
+        run_from_counts(CM.options, measures=["boundary"]).plan("boundary").measure
+        == BoundaryOptions()
+    )
+    assert run_from_counts(CM.options).plan("boundary") is None
 
 
 @pytest.mark.parametrize("number", [np.int64(19), np.uint8(19)])

@@ -50,10 +50,13 @@ def lazy_face(
 
 
 class RenamedAttribute:
-    """Deprecated alias of an attribute: ``old = RenamedAttribute("new")`` in the class body."""
+    """Deprecated alias: ``old = RenamedAttribute("new")`` in the class body.
 
-    def __init__(self, new: str) -> None:
-        self.new = new
+    ``read`` gets the value from an object if ``new`` is not the name of an attribute.
+    """
+
+    def __init__(self, new: str, read: Callable[[Any], Any] | None = None) -> None:
+        self.new, self.read = new, read
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.old = name
@@ -62,7 +65,7 @@ class RenamedAttribute:
         if instance is None:  # dataclasses look at annotated attributes of the class
             return self
         _warn_renamed(f"{owner.__name__}.{self.old}", f"{owner.__name__}.{self.new}")
-        return getattr(instance, self.new)
+        return getattr(instance, self.new) if self.read is None else self.read(instance)
 
 
 def _warn_renamed(old: str, new: str) -> None:

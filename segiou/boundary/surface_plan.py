@@ -234,6 +234,10 @@ class SurfacePlan(Plan):
                 found.append(row)
         return found
 
+    def counts_of(self, run: Any) -> tuple[SurfaceRow, ...]:
+        """The distances, one row per case and structure."""
+        return tuple(self.rows(run.measured[self.key], run.ids))
+
     def _tolerances(self, label: str) -> tuple[float, ...]:
         return self.options.tolerances_of.get(label, self.options.tolerances)
 

@@ -310,11 +310,10 @@ class ScoreHistogram(Accumulator, Drawable):
         ValueError
             If the run has no histograms.
         """
-        plan = next((plan for plan in run.plans if plan.key == "scores"), None)
-        if plan is None:
+        found: Self | None = run.counts_of("scores")
+        if found is None:
             msg = "the run has no score histograms; rescore with measures=['scores'] (--scores)"
             raise ValueError(msg)
-        found: Self = plan.histogram(run.measured["scores"], len(run))
         return found
 
     @property

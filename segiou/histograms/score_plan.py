@@ -337,6 +337,10 @@ class ScorePlan(Plan):
         found[image[own], cell[own] // (2 * self.bins.number)] = True
         return found
 
+    def counts_of(self, run: Any) -> ScoreHistogram:
+        """The histograms of all images."""
+        return self.histogram(run.measured[self.key], len(run))
+
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
         """Every score of each image, and the average precision and IoU of its classes."""
         found: dict[str, NDArray[Any]] = {}

@@ -93,6 +93,10 @@ class ObjectPlan(Plan):
         empty = self.measure.empty(self._scored)
         return empty.load_state_dict({**empty.state_dict(), **new})
 
+    def counts_of(self, run: Any) -> PanopticCounts:
+        """The counts of all images."""
+        return self.counts(run.measured[self.key], len(run))
+
     @cached_property
     def scores(self) -> Mapping[str, Score]:
         """PQ, SQ and RQ; their means do not depend on the protocol of the pixels."""

@@ -481,6 +481,16 @@ class Plan(ABC):
         """
         raise NotImplementedError
 
+    def counts_of(self, run: Any) -> Any:
+        """The counts of a run in the form that other functions take; by default of each image.
+
+        Parameters
+        ----------
+        run : Run
+            A run with these counts.
+        """
+        return run.parts(self.key)
+
     @property
     @abstractmethod
     def scores(self) -> Mapping[str, Score]:

@@ -25,7 +25,7 @@ from segiou.plots.style import (
     require,
     short_name,
 )
-from segiou.report.distance_pictures import first_distance
+from segiou.report.distance_pictures import first_distance, values_of_cases
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -424,8 +424,8 @@ def distance_boxes(
     source : Report or Run
         Source of the scores, with surface measurements.
     measure : str
-        As for :meth:`segiou.report.Report.surface_values`; by default the first
-        percentile of the distances, such as ``"hausdorff_95"``.
+        Such as ``"hausdorff_95"``, ``"average_surface_distance"``, ``"dice"`` or
+        ``"surface_dice_1"``; by default the first percentile of the distances.
     limit : int
         Largest number of structures to draw; those with the largest medians are kept.
     color : color, optional
@@ -445,19 +445,19 @@ def distance_boxes(
         If surfaces or the measure are not available, or no structure has a value in any case.
     """
     report = report_of(source)
-    if report.surface_plan is None:
+    if "surface_plan" not in report.measures:
         msg = "surfaces were not measured; score with surfaces=True (--surface segiou)"
         raise ValueError(msg)
-    found = report.surface_values(measure)
+    found = values_of_cases(report, measure)
     every = [(name, *of_cases) for name, of_cases in found.items() if of_cases[0].size]
     if not every:
         msg = "no structure has a value in any case, so nothing can be drawn"
         raise ValueError(msg)
     every.sort(key=lambda item: -float(np.median(item[1])))
     shown = every[:limit]
-    measure = measure or first_distance(report.surfaces[0])
+    measure = measure or first_distance(report.measures["surfaces"][0])
     is_distance = measure.startswith(("hausdorff", "average_surface_distance"))
-    unit = report.surface_plan["unit"] if is_distance else ""
+    unit = report.measures["surface_plan"]["unit"] if is_distance else ""
     with drawing(ax, title, figsize, height_of(len(shown))) as axes:
         draw_boxes(axes, [values for _, values, _ in shown], color)
         names = [
@@ -501,7 +501,9 @@ def boundary_vs_iou(
         If boundaries were not measured, or no class has both scores.
     """
     report = report_of(source)
-    measured = [row for row in report.boundary if row["measure"] == "boundary_iou"]
+    measured = [
+        row for row in report.measures.get("boundary", ()) if row["measure"] == "boundary_iou"
+    ]
     if not measured:
         msg = "boundaries were not measured; score with boundary=True (--boundary)"
         raise ValueError(msg)

@@ -141,11 +141,11 @@ def _of_report(report: Report, intervals: Intervals | None) -> Figures:
         "confusion_matrix": report.has_matrix,
         "class_bars": any(row.iou == row.iou for row in report.classes),
         "accuracy_vs_iou": in_truth > 0,
-        "boundary_vs_iou": report.boundary,
+        "boundary_vs_iou": report.measures.get("boundary"),
         "prevalence_curve": in_truth > 1 and report.has_matrix,
         "image_distribution": of_images,
         "class_boxes": of_images,
-        "distance_boxes": any(row["found"] for row in report.surfaces),
+        "distance_boxes": any(row["found"] for row in report.measures.get("surfaces", ())),
     }
     for kind in filter(applies.get, KINDS):
         if kind == "class_bars":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +22,9 @@ def first_distance(names: Iterable[str]) -> str:
     return next((name for name in names if name.startswith("hausdorff_")), "hausdorff")
 
 
-def values_of_cases(
-    cases: Sequence[Mapping[str, Any]], measure: str
-) -> dict[str, tuple[Floats, int]]:
-    """See :meth:`segiou.Report.surface_values`."""
+def values_of_cases(report: Report, measure: str = "") -> dict[str, tuple[Floats, int]]:
+    """The finite values of a measure by structure, and the number of cases without one."""
+    cases = report.measures["surface_cases"]
     names = dict.fromkeys(name for row in cases for name in row)
     known = [name for name in names if name not in ("case", "label", "state")]
     measure = measure or first_distance(known)
@@ -45,24 +44,26 @@ def values_of_cases(
 
 def texts_of_cases(report: Report) -> dict[str, str]:
     """Dice and the first distance percentile of every structure of each case, as text."""
-    if not report.surface_cases:
+    cases = report.measures.get("surface_cases")
+    if not cases:
         return {}
-    measure = first_distance(report.surfaces[0])
+    measure = first_distance(report.measures["surfaces"][0])
     texts: dict[str, list[str]] = {}
-    for row in report.surface_cases:
+    for row in cases:
         score = row["state"]
         if score == "found":
             score = f"{cell(row['dice'])}, {distance_text(row[measure])}"
         if score != "absent":
             texts.setdefault(row["case"], []).append(f"{called(str(row['label']))} {score}")
-    unit = (report.surface_plan or {}).get("unit")
+    unit = report.measures["surface_plan"]["unit"]
     title = f"Dice and {measure.replace('hausdorff_', 'HD')} in {unit or 'units of the spacing'}"
     return {case: f"{title}: {'; '.join(parts)}" for case, parts in texts.items()}
 
 
 def distance_boxes(report: Report) -> dict[str, Any]:
     """Box plots of each structure's distances over its cases, as fractions of the longest."""
-    found = report.surface_values() if any(row["found"] for row in report.surfaces) else {}
+    rows = report.measures.get("surfaces", ())
+    found = values_of_cases(report) if any(row["found"] for row in rows) else {}
     of_cases = {name: of_label for name, of_label in found.items() if of_label[0].size}
     if not of_cases:
         return {"boxes": []}
@@ -77,8 +78,7 @@ def distance_boxes(report: Report) -> dict[str, Any]:
                 "cases": f"{values.size} of {plural(values.size + lost, 'case')}",
             }
         )
-    measure = first_distance(report.surfaces[0])
-    unit = report.surface_plan["unit"] if report.surface_plan else ""
+    measure, unit = first_distance(rows[0]), report.measures["surface_plan"]["unit"]
     return {
         "boxes": boxes,
         "boxes_of": ", ".join(filter(None, (f"HD{measure[10:]}", unit))),

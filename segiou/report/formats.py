@@ -119,7 +119,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "intervals": None if report.intervals is None else report.intervals.to_dict(),
         **_named(report, "worst_images", "provenance"),
         **dict.fromkeys(JSON_KEYS),
-        **{key: part for table in report.tables for key, part in table.to_dict().items()},
+        **report.measures,
     }
     defined: dict[str, Any] = plain(data)
     return defined

@@ -98,7 +98,7 @@ class ImageTable:
             for i, picture in enumerate(every):
                 call = f"segiouPicture({i}, {json.dumps(self.ids[i])}, {json.dumps(picture)});\n"
                 write_whole(self.folder / "pictures" / f"{i}.js", call)
-        counts = self.runs[0].objects
+        counts = self.runs[0].counts_of("objects")
         return {
             "models": list(self.models),
             "colors": [hex_color(color) for color in colors],
@@ -114,13 +114,14 @@ class ImageTable:
     def _pictures(
         self, colors: Sequence[Color], indices: Sequence[int], room: int | None, width: int
     ) -> Iterator[dict[str, Any]]:
+        plan = self.runs[0].plan("objects")
         readers = [score_reader(run, self.read) for run in self.runs]
 
         def picture(index: int) -> dict[str, Any]:
             files = [columns.files[index] for columns in self.columns]
             preds = [(file.pred, run.options) for file, run in zip(files, self.runs, strict=True)]
             image = None if self.match is None else self.match.files.get(self.ids[index])
-            objects = None if self.objects is None else self.runs[0].object_options
+            objects = None if plan is None or self.objects is None else plan.measure
             try:
                 masks = read_indices(files[0].truth, preds, self.read, width, objects, readers)
             except PictureError as error:
@@ -156,17 +157,18 @@ def _interest(scores: Sequence[Floats]) -> Floats:
 
 def _objects(runs: tuple[Run, ...], columns: tuple[Columns, ...]) -> list[list[list[int]]] | None:
     """Objects of each image if all runs have the same options; stuff has none."""
-    if runs[0].objects is None or any(r.object_options != runs[0].object_options for r in runs):
+    plans = [run.plan("objects") for run in runs]
+    if plans[0] is None or any(p is None or p.measure != plans[0].measure for p in plans):
         return None
     both = zip(columns, runs, strict=True)
     found = (unpack_parts(c.measured, r._header, "objects")["detections"] for c, r in both)
-    return [of_run[:, runs[0].objects.things].sum(1).tolist() for of_run in found]
+    return [of_run[:, runs[0].counts_of("objects").things].sum(1).tolist() for of_run in found]
 
 
 def _taken(run: Run, indices: Ints) -> Columns:
     """Some images by index; the others are not kept, since a run may be larger than memory."""
     parts, start = [], 0
-    for block in run._images.blocks(measured=run.object_options is not None):
+    for block in run._images.blocks(measured=run.plan("objects") is not None):
         inside = indices[(indices >= start) & (indices < start + len(block))]
         parts.append(block.take((inside - start).tolist()))
         start += len(block)

@@ -25,6 +25,7 @@ from segiou.analysis.steps import NextStep, next_steps
 from segiou.analysis.threshold_gains import ThresholdGain
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import BACKEND
+from segiou.measures.former import OF_REPORTS, add_former
 from segiou.measures.score_table import ScoreTable
 from segiou.metrics.per_image import QUANTILES, ImageLevelMeans, image_level_means, image_means
 from segiou.metrics.protocols import Mean, Protocol
@@ -32,7 +33,6 @@ from segiou.metrics.ratio import Floats
 from segiou.report import formats
 from segiou.report.class_columns import class_columns
 from segiou.report.class_rows import Baseline, ClassRow, WorstImages, class_rows, sorted_rows
-from segiou.report.distance_pictures import values_of_cases
 from segiou.report.wording import verdict
 
 if TYPE_CHECKING:
@@ -49,10 +49,6 @@ Format = Literal["table", "json", "csv", "markdown", "html"]
 FEWEST_IMAGES: Final = 3
 #: Intervals of more counts of an image and a class take over a second, so only if asked for.
 _MOST_COUNTS = 10_000_000
-
-
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,42 +223,6 @@ class Report(Drawable):
         """Cohen's kappa."""
         return float(metrics.cohen_kappa(self.counts))
 
-    @property
-    def boundary_iou(self) -> float:
-        """Mean Boundary IoU at the first width; NaN if it was not measured."""
-        return _or_nan(self._measured("boundary_iou"))
-
-    def surface_values(self, measure: str = "") -> dict[str, tuple[Floats, int]]:
-        """A measure of surfaces in every case, by structure.
-
-        Parameters
-        ----------
-        measure : str
-            Such as ``"hausdorff_95"``, ``"average_surface_distance"``, ``"dice"`` or
-            ``"surface_dice_1"``; by default the first percentile of the distances.
-
-        Returns
-        -------
-        dict of str to (ndarray of float64, int)
-            The finite values, and the number of other cases, in which the structure is missed
-            or a false positive.
-
-        Raises
-        ------
-        ValueError
-            If it was not measured.
-        """
-        return values_of_cases(self.surface_cases, measure)
-
-    @property
-    def surface_dice(self) -> float:
-        """Mean surface Dice of the structures, at the first tolerance; NaN if not measured."""
-        means = [
-            next((row[name]["mean"] for name in row if name.startswith("surface_dice")), np.nan)
-            for row in self.surfaces
-        ]
-        return float(metrics.mean(np.array(means)))
-
     def table(self, key: str) -> ScoreTable | None:
         """Table of a measure; None if it was not measured.
 
@@ -273,46 +233,10 @@ class Report(Drawable):
         """
         return next((table for table in self.tables if table.key == key), None)
 
-    @property
-    def objects(self) -> Plain | None:
-        """Scores of objects, as plain data; None if they were not scored."""
-        return self._plain("objects")
-
-    @property
-    def boundary(self) -> tuple[Plain, ...]:
-        """Boundary measures, as from :func:`segiou.boundary.boundary_rows`."""
-        return self._rows("boundary")
-
-    @property
-    def boundary_options(self) -> Plain | None:
-        """Options of the boundary scores."""
-        return self._plain("boundary_options")
-
-    @property
-    def surfaces(self) -> tuple[Plain, ...]:
-        """Distances between surfaces over the cases, one for each structure."""
-        return self._rows("surfaces")
-
-    @property
-    def surface_cases(self) -> tuple[Plain, ...]:
-        """Surface distances of each case and structure."""
-        return self._rows("surface_cases")
-
-    @property
-    def surface_plan(self) -> Plain | None:
-        """How surfaces were measured."""
-        return self._plain("surface_plan")
-
-    def _data(self, name: str) -> Any:
-        several = (table.data for table in self.tables if table.data is not None)
-        return next((data[name] for data in several if name in data), None)
-
-    def _plain(self, name: str) -> Plain | None:
-        found: Plain | None = self._data(name)
-        return found
-
-    def _rows(self, name: str) -> tuple[Plain, ...]:
-        return self._data(name) or ()
+    @cached_property
+    def measures(self) -> Mapping[str, Any]:
+        """What the measures found, by the keys of the JSON report, such as ``"objects"``."""
+        return {key: part for table in self.tables for key, part in table.to_dict().items()}
 
     def score(self, name: str, row: str = "") -> float:
         """One score of the report, by its name in ``--fail-under``.
@@ -366,6 +290,10 @@ class Report(Drawable):
         found = (table.score(name, row) for table in self.tables)
         return next((value for value in found if value is not None), None)
 
+    def _or_nan(self, name: str, row: str = "") -> float:
+        found = self._measured(name, row)
+        return math.nan if found is None else found
+
     def score_unit(self, name: str) -> str:
         """Unit of a score, or of a column of images such as ``hausdorff_95:liver``.
 
@@ -390,11 +318,6 @@ class Report(Drawable):
             Name of the score.
         """
         return self.scales.get(name.partition(":")[0], ("", "higher"))[1]
-
-    @property
-    def pq(self) -> float:
-        """Mean panoptic quality; NaN if objects were not scored."""
-        return _or_nan(self._measured("pq"))
 
     @property
     def gap(self) -> float:
@@ -699,3 +622,6 @@ class Report(Drawable):
             f"{plural(len(self.class_names), 'class', 'classes')}, "
             f"pixel accuracy {percent(self.pixel_accuracy)}, {plural(self.pairs, 'pair')}>"
         )
+
+
+add_former(Report, OF_REPORTS)

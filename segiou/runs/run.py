@@ -24,6 +24,7 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.counts import ConfusionCounts, Counts, SparseConfusionCounts
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
+from segiou.measures.former import OF_RUNS, add_former
 from segiou.measures.parts import Parts
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
@@ -38,12 +39,6 @@ if TYPE_CHECKING:
 
     from segiou.analysis.intervals import Intervals
     from segiou.analysis.units import Groups, Metric
-    from segiou.boundary.boundary_options import BoundaryOptions
-    from segiou.boundary.boundary_sums import BoundaryCounts
-    from segiou.boundary.surface_plan import SurfacePlan
-    from segiou.boundary.surfaces import SurfaceRow
-    from segiou.instances.object_files import ObjectOptions
-    from segiou.instances.panoptic import PanopticCounts
     from segiou.measures.measure import Plan
     from segiou.report.report import Report
     from segiou.runs.database import RunFile
@@ -161,25 +156,15 @@ class Run(Drawable):
         """Boolean mask of the classes included in means, (C,)."""
         return self.options.include
 
-    @property
-    def boundary_options(self) -> BoundaryOptions | None:
-        """Options of boundary metrics; None if they were not computed."""
-        plan: Any = self._header.plan("boundary")
-        options: BoundaryOptions | None = plan and plan.measure
-        return options
+    def plan(self, key: str) -> Plan | None:
+        """The plan of a measure; None if it was not counted.
 
-    @property
-    def surface_plan(self) -> SurfacePlan | None:
-        """Plan of surface distances; None if they were not computed."""
-        plan: SurfacePlan | None = self._header.plan("surfaces")  # type: ignore[assignment]
-        return plan
-
-    @cached_property
-    def surfaces(self) -> tuple[SurfaceRow, ...]:
-        """Surface distances, one row per case and structure; empty if not computed."""
-        if self.surface_plan is None:
-            return ()
-        return tuple(self.surface_plan.rows(self.measured["surfaces"], self.ids))
+        Parameters
+        ----------
+        key : str
+            Key of the measure.
+        """
+        return self._header.plan(key)
 
     def __len__(self) -> int:
         return len(self._images)
@@ -267,18 +252,6 @@ class Run(Drawable):
     def _loaded(self) -> Columns:
         return Columns.joined(self._images.blocks())
 
-    @cached_property
-    def boundary(self) -> BoundaryCounts | None:
-        """Boundary counts of each image, N rows; None if not computed.
-
-        A row takes about 10 KB per class with distances, 200 bytes without.
-        """
-        if self.boundary_options is None:
-            return None
-        plan: Any = self._header.plan("boundary")
-        counts: BoundaryCounts = plan.counts(self.parts("boundary"))
-        return counts
-
     def _packed(self) -> list[bytes]:
         """The packed measures of each image."""
         blocks = self._images.blocks(files=False, measured=True)
@@ -316,17 +289,25 @@ class Run(Drawable):
         """The plan of every score of a measure, by name."""
         return {name: plan for plan in self.plans for name in plan.scores}
 
-    @property
-    def object_options(self) -> ObjectOptions | None:
-        """Options of object scores; None if they were not computed."""
-        plan = self._header.plan("objects")
-        return None if plan is None else plan.measure
+    def counts_of(self, key: str) -> Any:
+        """The counts of a measure in the form that its functions take; None if not counted.
+
+        Such as :class:`segiou.boundary.BoundaryCounts` of each image for ``"boundary"``; of
+        a measure without a form of its own, the parts of each image.
+
+        Parameters
+        ----------
+        key : str
+            Key of the measure.
+        """
+        plan = self.plan(key)
+        if plan is not None and key not in self._counts_by_key:
+            self._counts_by_key[key] = plan.counts_of(self)
+        return self._counts_by_key.get(key)
 
     @cached_property
-    def objects(self) -> PanopticCounts | None:
-        """Object counts over all images; None if not computed."""
-        plan: Any = self._header.plan("objects")
-        return None if plan is None else plan.counts(self.measured["objects"], len(self))
+    def _counts_by_key(self) -> dict[str, Any]:
+        return {}
 
     def worst(self, n: int = 10, *, by: str = "mean_iou") -> list[dict[str, str | float]]:
         """Return rows of the worst images, the worst first.
@@ -357,13 +338,8 @@ class Run(Drawable):
         ``false_positive_classes``, the number of classes that are predicted but
         absent from the image's truth, which ``mean_iou`` ignores; and
         ``iou:CLASS`` of each class, NaN if it is in neither truth nor prediction.
-        With objects, also ``objects_found``, ``objects_false_positive`` and
-        ``objects_missed``.
-
-        With surfaces, also ``dice:NAME``, ``hausdorff_95:NAME`` and other scores of
-        each structure, in the unit of ``surface_plan``, and ``iou:NAME`` of each
-        region. Distances of missed structures are infinite or follow the
-        convention.
+        Measures add their scores, such as ``hausdorff_95:NAME`` of each structure; the
+        unit of a score is in :attr:`score_plans`.
         """
         return list(self._table().rows())
 
@@ -599,3 +575,6 @@ class Run(Drawable):
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
+
+
+add_former(Run, OF_RUNS)

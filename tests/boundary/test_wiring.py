@@ -62,16 +62,20 @@ def test_a_volume_is_refused_and_not_cut_into_slices(pairs, tmp_path):
 
 def test_arrays_and_folders_count_what_the_accumulator_does(pairs, folders):
     run = segiou.score(*pairs, labels=LABELS, ignore=255, boundary=OPTIONS)
-    assert run.boundary.table.shape[0] == 6
-    assert run.boundary.summed() == counted_at_once(pairs)
+    assert run.counts_of("boundary").table.shape[0] == 6
+    assert run.counts_of("boundary").summed() == counted_at_once(pairs)
     for how in ({}, {"run": folders / "r.sqlite"}, {"processes": 1}):
-        assert from_folders(folders, boundary=OPTIONS, **how).boundary == run.boundary
-    first = run.boundary.band_counts()[:, 0]
+        assert from_folders(folders, boundary=OPTIONS, **how).counts_of(
+            "boundary"
+        ) == run.counts_of("boundary")
+    first = run.counts_of("boundary").band_counts()[:, 0]
     assert first.tp.shape == (6, 3)
-    np.testing.assert_array_equal(segiou.metrics.iou(first), boundary_iou(run.boundary)[:, 0])
+    np.testing.assert_array_equal(
+        segiou.metrics.iou(first), boundary_iou(run.counts_of("boundary"))[:, 0]
+    )
     np.testing.assert_array_equal(
         run.plans[0].scores["boundary_iou"].of_images(run.parts("boundary"))[:, 1:],
-        boundary_iou(run.boundary)[:, 0],
+        boundary_iou(run.counts_of("boundary"))[:, 0],
     )
 
 
@@ -80,17 +84,18 @@ def test_scores_and_masks_of_valid_pixels_are_measured(pairs):
     truths, valid = np.where(truths == 255, 0, truths), truths != 255
     scores = np.eye(3)[preds].transpose(0, 3, 1, 2)
     run = segiou.score(truths, scores, labels=3, argmax=0, mask=valid, boundary=OPTIONS)
-    assert run.boundary.summed() == counted_at_once(pairs)
+    assert run.counts_of("boundary").summed() == counted_at_once(pairs)
     soft = segiou.score([[0, 1], [0, 1]], [[0.2, 0.9], [0.1, 0.7]], labels=2, threshold=0.5,
                         boundary=OPTIONS)  # fmt: skip
-    assert boundary_iou(soft.boundary[0])[0].tolist() == [1.0, 1.0]
+    assert boundary_iou(soft.counts_of("boundary")[0])[0].tolist() == [1.0, 1.0]
 
 
 def test_nothing_is_measured_unless_asked_for(pairs):
     run = segiou.score(*pairs, labels=LABELS, ignore=255, boundary=False)
-    assert run.boundary is run.boundary_options is None
-    assert run.report().boundary == ()
-    assert np.isnan(run.report().boundary_iou)
+    assert run.counts_of("boundary") is run.plan("boundary") is None
+    assert "boundary" not in run.report().measures
+    with pytest.raises(ValueError, match="unknown score"):
+        run.report().score("boundary_iou")
     with pytest.raises(ValueError, match="no boundary counts; rescore with boundary=True"):
         run.intervals("boundary_iou")
     with pytest.raises(TypeError, match="boundary must be True or BoundaryOptions, got '2%'"):
@@ -100,15 +105,17 @@ def test_nothing_is_measured_unless_asked_for(pairs):
 def test_a_run_keeps_its_boundaries_through_everything(pairs, tmp_path):
     run = segiou.score(*pairs, labels=LABELS, ignore=255, boundary=OPTIONS)
     first, rest = run.select(["0", "1"]), run.select(["2", "3", "4", "5"])
-    assert rest.boundary == run.boundary[2:]
-    assert rest.merge(first).boundary == run.boundary
-    assert run.groups("[01]|.")["0"].boundary == run.boundary[:1]
+    assert rest.counts_of("boundary") == run.counts_of("boundary")[2:]
+    assert rest.merge(first).counts_of("boundary") == run.counts_of("boundary")
+    assert run.groups("[01]|.")["0"].counts_of("boundary") == run.counts_of("boundary")[:1]
     opened = segiou.Run.open(run.save(tmp_path / "r.sqlite"))
-    assert opened.boundary == run.boundary
+    assert opened.counts_of("boundary") == run.counts_of("boundary")
     assert list(opened) == list(run)
     paths = [part.save(tmp_path / f"{len(part)}.sqlite") for part in (first, rest)]
     assert main(["merge", *map(str, paths), "-o", str(tmp_path / "all.sqlite"), "--quiet"]) == 0
-    assert segiou.Run.open(tmp_path / "all.sqlite").boundary == run.boundary
+    assert segiou.Run.open(tmp_path / "all.sqlite").counts_of("boundary") == run.counts_of(
+        "boundary"
+    )
 
 
 def test_runs_of_other_boundaries_do_not_merge(pairs):
@@ -132,7 +139,7 @@ def test_runs_of_other_boundaries_do_not_merge(pairs):
 
 def test_a_run_file_goes_on(folders):
     path = folders / "r.sqlite"
-    whole = from_folders(folders, boundary=OPTIONS, run=path).boundary
+    whole = from_folders(folders, boundary=OPTIONS, run=path).counts_of("boundary")
     with pytest.raises(ValueError, match="boundary widths is 2% here and 1, 10% there"):
         from_folders(folders, boundary=True, run=path)
     with pytest.raises(ValueError, match="boundaries are measured there but not here"):
@@ -141,12 +148,12 @@ def test_a_run_file_goes_on(folders):
     Image.fromarray(np.zeros((24, 30), np.uint8)).save(folders / "pred" / "3.png")
     for side in ("truth", "pred"):
         (folders / side / "5.png").rename(folders / f"{side}-5.png")
-    changed = from_folders(folders, boundary=OPTIONS, run=path).boundary
+    changed = from_folders(folders, boundary=OPTIONS, run=path).counts_of("boundary")
     assert changed[:3] == whole[:3]
     assert changed != whole[:5]
     for side in ("truth", "pred"):
         (folders / f"{side}-5.png").rename(folders / side / "5.png")
-    assert from_folders(folders, boundary=OPTIONS, run=path).boundary[5] == whole[5]
+    assert from_folders(folders, boundary=OPTIONS, run=path).counts_of("boundary")[5] == whole[5]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +172,7 @@ def test_damage_is_found(folders, damage, message):
     connection.commit()
     connection.close()
     with pytest.raises(RunFileError, match=message):
-        _ = segiou.Run.open(path).boundary
+        _ = segiou.Run.open(path).counts_of("boundary")
 
 
 def test_one_dimension_has_no_boundary(folders):
@@ -179,8 +186,8 @@ def test_intervals_are_of_the_first_width(pairs):
     found = run.intervals("boundary_iou", resamples=200)
     assert found.metric == "boundary_iou"
     assert found.overall.name == "mean Boundary IoU"
-    assert found.overall.value == run.report().boundary_iou
-    values = boundary_iou(run.boundary.summed())[0]
+    assert found.overall.value == run.report().score("boundary_iou")
+    values = boundary_iou(run.counts_of("boundary").summed())[0]
     assert [c.value for c in found.classes] == values.tolist()
     assert found.overall.low < found.overall.value < found.overall.high
 
@@ -196,7 +203,7 @@ def test_models_are_compared(pairs):
     (pair,) = found.pairs
     assert found.metric == "boundary_iou"
     assert pair.overall.b == 1.0
-    assert pair.overall.a == runs[0].report().boundary_iou
+    assert pair.overall.a == runs[0].report().score("boundary_iou")
     # What pixel accuracy hides is about the whole images, not of the bands.
     plain = segiou.compare(*runs, resamples=100, permutations=100)
     assert pair.imbalance.to_dict() == plain.pairs[0].imbalance.to_dict()
@@ -211,8 +218,8 @@ def test_models_are_compared(pairs):
 def test_reports_show_them(pairs):
     run = segiou.score(*pairs, labels=LABELS, ignore=255, exclude="sky", boundary=OPTIONS)
     report = run.report()
-    values = boundary_iou(run.boundary.summed())
-    assert report.boundary_iou == np.mean(values[0, 1:])
+    values = boundary_iou(run.counts_of("boundary").summed())
+    assert report.score("boundary_iou") == np.mean(values[0, 1:])
     data = json.loads(report.to_json(), parse_constant=pytest.fail)
     rows = {(row["measure"], row["tolerance"]): row for row in data["boundary"]}
     assert rows["boundary_iou", "10%"]["classes"]["car"] == values[1, 2]
@@ -224,7 +231,7 @@ def test_reports_show_them(pairs):
     for part in ("Boundary IoU 1 px", "Boundary IoU 10%", "surface Dice 1 px", "HD95", "∞",
                  "boundaries: widths 1, 10 %; contours of pixels; tolerances 1, 3"):  # fmt: skip
         assert part in text
-    assert percent(report.boundary_iou) in text
+    assert percent(report.score("boundary_iou")) in text
     assert "| class | Boundary IoU 1 px |" in report.to_markdown()
     assert "Boundaries</summary>" in report._repr_html_()
     head, *lines = report.to_csv().splitlines()

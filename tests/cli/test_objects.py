@@ -45,11 +45,13 @@ def test_coco_end_to_end_into_a_page(coco, tmp_path, capsys):
     score(coco, "--format", "json", *outputs)
     found = json.loads(capsys.readouterr().out)["objects"]
     run = segiou.Run.open(files["sqlite"])
-    assert found["all"] == run.objects.panoptic_quality()
+    assert found["all"] == run.counts_of("objects").panoptic_quality()
     assert found["things"]["classes"] == len(THINGS)
     car = next(row for row in found["classes"] if row["name"] == "car")
     index = run.class_names.index("car")
-    assert [car["found"], car["invented"], car["missed"]] == run.objects.detections[index].tolist()
+    assert [car["found"], car["invented"], car["missed"]] == run.counts_of("objects").detections[
+        index
+    ].tolist()
     assert found["options"]["source"] == "coco"
     page = files["html"].read_text()
     assert '<section id="objects"' in page and ">false positive<" in page
@@ -118,7 +120,7 @@ def test_two_models_are_compared_by_their_objects(coco, tmp_path, capsys):
     assert (found["metric"], found["protocol"]) == ("pq", "coco")
     verdict = (tmp_path / "page.html").read_text().partition('class="verdict"')[2][:200]
     assert "PQ" in verdict, verdict
-    means = [segiou.Run.open(run).objects.panoptic_quality()["pq"] for run in runs]
+    means = [segiou.Run.open(run).counts_of("objects").panoptic_quality()["pq"] for run in runs]
     overall = found["pairs"][0]["overall"]
     assert [overall["a"], overall["b"]] == pytest.approx(means, abs=1e-9)
 

@@ -86,7 +86,7 @@ def of_boundaries(truth, pred, mask):
 
 def evaluated(truth, pred, mask):
     found = Evaluator(2, measures=[BoundaryOptions(widths=1)]).update(truth, pred, mask=mask).run()
-    return np.append(found.total().matrix, found.boundary.table)
+    return np.append(found.total().matrix, found.counts_of("boundary").table)
 
 
 LABELS = {

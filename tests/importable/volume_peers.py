@@ -207,7 +207,7 @@ def functions_of(path, names, **given):
 def cases_of(run):
     """Case → structure → its scores."""
     found = defaultdict(dict)
-    for row in run.report().surface_cases:
+    for row in run.report().measures["surface_cases"]:
         found[row["case"]][row["label"]] = row
     return found
 

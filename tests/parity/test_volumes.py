@@ -85,17 +85,19 @@ def test_what_challenges_count_where_a_mask_is_empty(name, cases):
     labels = ["background", "liver"]
     run = segiou.score(TRUTH, PRED, labels=labels, exclude=0, surfaces=name, spacing=(1, 1, 1))
     report = run.report(name)
-    found = [row["dice"] for row in report.surface_cases]
+    found = [row["dice"] for row in report.measures["surface_cases"]]
     assert found == pytest.approx(cases, nan_ok=True)
     mean = np.nanmean(cases)
-    assert report.surfaces[0]["dice"]["mean"] == pytest.approx(mean)
+    assert report.measures["surfaces"][0]["dice"]["mean"] == pytest.approx(mean)
     # The protocol's mean of Dice over cases and classes is the same.
     assert report.mean_dice == pytest.approx(mean)
     limit = {"flare22": 5, "totalsegmentator": 3}.get(name, 1)
-    assert report.surfaces[0][f"surface_dice_{limit}"]["mean_cases"] == np.sum(~np.isnan(cases))
+    assert report.measures["surfaces"][0][f"surface_dice_{limit}"]["mean_cases"] == np.sum(
+        ~np.isnan(cases)
+    )
     if name == "totalsegmentator":
         # It measures on voxels of 1.5 mm, whatever the file says.
-        assert run.surface_plan.options.tolerances == (3.0,)
+        assert run.plan("surfaces").options.tolerances == (3.0,)
 
 
 def test_metrics_reloaded_averages_cases_and_counts_dice_of_nothing_1():
@@ -120,12 +122,12 @@ def test_kits_has_its_own_tolerances_and_the_protocol_chooses_the_convention(tmp
         image.to_filename(tmp_path / side / "case.nii.gz")
     folders = tmp_path / "truth", tmp_path / "pred"
     run = segiou.score_folder(*folders, labels="kits23", boundary=True, protocol="kits23")
-    assert run.surface_plan.options.convention == "kits23"
-    rows = {row["label"]: row for row in run.report().surfaces}
+    assert run.plan("surfaces").options.convention == "kits23"
+    rows = {row["label"]: row for row in run.report().measures["surfaces"]}
     # kits23/configuration/labels.py, HEC_SD_TOLERANCES_MM
     assert "surface_dice_1.03308" in rows["kidney_and_mass"]
     assert {"surface_dice_1.13288", "surface_dice_1.14982"} <= rows["mass"].keys() | rows[
         "tumor"
     ].keys()
     own = segiou.score_folder(*folders, labels="kits23", boundary=True, surfaces="medpy")
-    assert own.surface_plan.options.convention == "medpy"
+    assert own.plan("surfaces").options.convention == "medpy"

@@ -360,7 +360,9 @@ def test_command_and_python_measure_boundaries_again(folders, options, monkeypat
     wanted = BoundaryOptions() if options is True else options
     assert (again.widths, again.tolerances) == (wanted.widths, wanted.tolerances)
     monkeypatch.chdir(folders)
-    assert made_by(page)["report"].boundary_options == report.boundary_options
+    assert (
+        made_by(page)["report"].measures["boundary_options"] == report.measures["boundary_options"]
+    )
 
 
 def test_command_says_that_it_lacks_the_groups(folders):

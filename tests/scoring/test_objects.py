@@ -65,12 +65,14 @@ def test_the_files_of_coco_are_scored_as_panopticapi_does(coco, tmp_path, capsys
     )
     for part, is_thing in (("all", None), ("things", True), ("stuff", False)):
         expected = theirs.pq_average(categories, is_thing)[0]
-        found = run.objects.panoptic_quality(part)
+        found = run.counts_of("objects").panoptic_quality(part)
         expected["classes"] = expected.pop("n")
         assert found == pytest.approx(expected, rel=1e-12)
     expected = [[theirs[c].tp, theirs[c].fp, theirs[c].fn] for c in categories]
-    assert run.objects.detections.tolist() == expected
-    assert run.objects.things.tolist() == [bool(c["isthing"]) for c in categories.values()]
+    assert run.counts_of("objects").detections.tolist() == expected
+    assert run.counts_of("objects").things.tolist() == [
+        bool(c["isthing"]) for c in categories.values()
+    ]
 
 
 def write_panoptic(root, name, ids, segments, categories):
@@ -98,7 +100,7 @@ def test_void_is_not_category_0_of_the_other_file(tmp_path):
     ids = np.array([[1, 1, 2, 2]])
     write_panoptic(tmp_path, "truth", ids, [(1, 0, 0), (2, 1, 0)], (0, 1))
     write_panoptic(tmp_path, "pred", ids * (ids == 2), [(2, 1, 0)], (1,))
-    assert panoptic_run(tmp_path).objects.panoptic_quality()["pq"] == 0.5
+    assert panoptic_run(tmp_path).counts_of("objects").panoptic_quality()["pq"] == 0.5
 
 
 def test_annotations_of_both_sides_are_checked_at_any_size(tmp_path):
@@ -130,14 +132,15 @@ def test_id_0_is_void_whichever_file_lists_category_0(tmp_path, of_truth, of_pre
     assert np.column_stack([total.matrix, total.unassigned]).tolist() == pixels.tolist()
     assert total.ignored == 1
     truth, pred = (f"{side}/x.png" for side in sides)
-    masks = read_indices(truth, [(pred, run.options)], read_any, objects=run.object_options)
+    plan = run.plan("objects")
+    masks = read_indices(truth, [(pred, run.options)], read_any, objects=plan and plan.measure)
     assert [array.tolist() for array in masks.arrays] == [[[2, t, t, t, 1]], [[p, p, p, 3, 1]]]
     if objects:
         # Of 3 pixels outside void 2 match, enough if the categories agree.
         found = np.zeros((2, 3), int)
         for outcome in [(1, 0), *([(t, 0)] if t == p else [(t, 2), (p, 1)])]:
             found[outcome] += 1
-        assert run.objects.detections.tolist() == found.tolist()
+        assert run.counts_of("objects").detections.tolist() == found.tolist()
 
 
 def test_undeclared_categories_are_named(tmp_path):
@@ -155,7 +158,7 @@ def test_each_segment_of_stuff_is_matched_and_crowds_of_stuff_are_forgiven(tmp_p
     write_panoptic(tmp_path, "truth", truth, [(1, 5, 0), (2, 5, 0), (3, 6, 1)], (5, 6))
     write_panoptic(tmp_path, "pred", pred, [(1, 5, 0), (3, 6, 0)], (5, 6))
     # Per class TP, FP, FN.
-    assert panoptic_run(tmp_path).objects.detections.tolist() == [[1, 0, 1], [0, 0, 0]]
+    assert panoptic_run(tmp_path).counts_of("objects").detections.tolist() == [[1, 0, 1], [0, 0, 0]]
 
 
 def test_the_annotations_are_a_place_too(coco):
@@ -167,7 +170,7 @@ def test_the_annotations_are_a_place_too(coco):
         objects="coco",  # things are what its categories say
     )
     found = coco_run(coco, "model_a")
-    assert run.objects == found.objects
+    assert run.counts_of("objects") == found.counts_of("objects")
     assert run.total() == found.total()
     assert len(run.ids) == 6
 
@@ -183,12 +186,12 @@ def test_a_label_file_without_categories_names_no_things(coco, tmp_path):
 def test_objects_are_kept_merged_compared_and_given_intervals(coco, tmp_path):
     a, b = (coco_run(coco, f"model_{x}", run=tmp_path / f"{x}.sqlite") for x in "ab")
     again = segiou.Run.open(tmp_path / "a.sqlite")
-    assert again.objects == a.objects
-    assert again.object_options == ObjectOptions("coco", things=THINGS)
+    assert again.counts_of("objects") == a.counts_of("objects")
+    assert again.plan("objects").measure == ObjectOptions("coco", things=THINGS)
     halves = [coco_run(coco, "model_a", shard=(i, 2)) for i in (1, 2)]
-    assert halves[0].merge(halves[1]).objects == a.objects
+    assert halves[0].merge(halves[1]).counts_of("objects") == a.counts_of("objects")
     found = segiou.compare(again, b, metric="pq", resamples=50, permutations=50)
-    means = [run.objects.panoptic_quality()["pq"] for run in (a, b)]
+    means = [run.counts_of("objects").panoptic_quality()["pq"] for run in (a, b)]
     overall = found.pairs[0].overall
     assert [overall.a, overall.b] == pytest.approx(means, abs=1e-9)
     interval = again.intervals("pq", resamples=50).overall
@@ -196,14 +199,16 @@ def test_objects_are_kept_merged_compared_and_given_intervals(coco, tmp_path):
     for metric in ("pq", "sq", "rq"):
         for protocol in ("segiou", "ade20k", "detectron2"):
             value = again.intervals(metric, resamples=50, protocol=protocol).overall.value
-            assert value == pytest.approx(a.objects.panoptic_quality()[metric], abs=1e-9)
+            assert value == pytest.approx(
+                a.counts_of("objects").panoptic_quality()[metric], abs=1e-9
+            )
 
 
 def test_a_class_without_a_match_has_an_sq_of_0_in_tables_and_intervals():
     truth, pred = np.array([[[0, 0, 1, 1]]] * 2), np.array([[[0, 0, 2, 2]]] * 2)
     run = segiou.score(truth, pred, labels=4, objects=True)
-    np.testing.assert_array_equal(run.objects.sq(), [1, 0, 0, np.nan])
-    for name, mean in run.objects.panoptic_quality().items():
+    np.testing.assert_array_equal(run.counts_of("objects").sq(), [1, 0, 0, np.nan])
+    for name, mean in run.counts_of("objects").panoptic_quality().items():
         if name != "classes":
             assert run.intervals(name, resamples=20).overall.value == mean == 1 / 3
 
@@ -219,10 +224,13 @@ def test_objects_of_one_image_stand_with_its_boundaries(coco):
         objects="coco",
         boundary=True,
     )
-    assert both.objects == alone.objects
-    assert (both.boundary.table == boundaries.boundary.table).all()
-    found = sum((both.select([id]).objects for id in both.ids), alone.objects.empty())
-    assert found == alone.objects
+    assert both.counts_of("objects") == alone.counts_of("objects")
+    assert (both.counts_of("boundary").table == boundaries.counts_of("boundary").table).all()
+    found = sum(
+        (both.select([id]).counts_of("objects") for id in both.ids),
+        alone.counts_of("objects").empty(),
+    )
+    assert found == alone.counts_of("objects")
 
 
 @pytest.fixture
@@ -310,10 +318,9 @@ def test_without_annotations(coco, tmp_path):
 def test_two_files_of_coco_have_the_annotations_beside_their_folders(coco):
     first = [coco / side / "north_0001.png" for side in ("truth", "model_a")]
     options = {"labels": coco / "truth.json", "unassigned": "count", "objects": "coco"}
-    assert (
-        segiou.score_folder(*first, **options).objects
-        == coco_run(coco, "model_a").select(["north_0001"]).objects
-    )
+    assert segiou.score_folder(*first, **options).counts_of("objects") == coco_run(
+        coco, "model_a"
+    ).select(["north_0001"]).counts_of("objects")
 
 
 @pytest.mark.parametrize("ending", ["", ".json"])
@@ -325,7 +332,7 @@ def test_what_is_scored_already_is_read_again_if_a_file_of_coco_changes(tmp_path
         write_coco(tmp_path / side, masks, load_labels(["a", "b"]), things=())
     sides = [tmp_path / f"{side}{ending}" for side in ("truth", "pred")]
     options = {"labels": tmp_path / "truth.json", "objects": "coco"}
-    first = segiou.score_folder(*sides, **options, run=tmp_path / "a.sqlite").objects
+    first = segiou.score_folder(*sides, **options, run=tmp_path / "a.sqlite").counts_of("objects")
     if changed == "pred.json":
         found = json.loads((tmp_path / changed).read_text())
         set_first(category_id=2)(found["annotations"])
@@ -334,7 +341,11 @@ def test_what_is_scored_already_is_read_again_if_a_file_of_coco_changes(tmp_path
         pixels = np.asarray(Image.open(tmp_path / changed))
         Image.fromarray(pixels[:, ::-1]).save(tmp_path / changed)
     again = segiou.score_folder(*sides, **options, run=tmp_path / "a.sqlite")
-    assert again.objects == segiou.score_folder(*sides, **options).objects != first
+    assert (
+        again.counts_of("objects")
+        == segiou.score_folder(*sides, **options).counts_of("objects")
+        != first
+    )
 
 
 @pytest.mark.parametrize("place", ["folder", "file"])
@@ -353,7 +364,7 @@ def test_masks_of_coco_may_lie_in_subfolders_and_are_drawn(tmp_path, place):
     if place == "file":
         sides = [side.with_suffix(".json") for side in sides]
     run = segiou.score_folder(*sides, labels=tmp_path / "truth.json", objects="coco")
-    assert run.objects.tp.tolist() == [1, 1]
+    assert run.counts_of("objects").tp.tolist() == [1, 1]
     read = {"read": lambda path: open_source(path).read(path)[0]}
     page = write_html(tmp_path / "page.html", run.report(), run=run, **read).read_text()
     assert "data:image/png" in page and "No pictures:" not in page
@@ -376,14 +387,14 @@ def test_components_of_class_maps():
             void = {"truth": VOID, "model_a": 99}[side]
             sides += [np.where((ids > 0) & small, void, values), ids]
         expected.update(*sides)
-    assert run.objects.detections.tolist() == expected.detections.tolist()
-    assert run.objects.overlaps.tolist() == expected.overlaps.tolist()
+    assert run.counts_of("objects").detections.tolist() == expected.detections.tolist()
+    assert run.counts_of("objects").overlaps.tolist() == expected.overlaps.tolist()
     arrays = [
         [read_mask(path) for path in sorted((STREETS / side).glob("*.png"))]
         for side in ("truth", "model_a")
     ]
     again = segiou.score(*arrays, labels=run.labels, objects=options)
-    assert again.objects == run.objects
+    assert again.counts_of("objects") == run.counts_of("objects")
 
 
 #: Blobs along a line of voxels that the prediction finds: of 6, 4, 3 and 2 of them.
@@ -422,27 +433,30 @@ def scored_scans(scans, min_size, **options):
 )
 def test_a_least_size_is_of_voxels_or_of_the_volume_that_they_have(scans, min_size, kept):
     run = scored_scans(scans, min_size)
-    found = [run.select([id]).objects for id in ("fine", "thick")]
+    found = [run.select([id]).counts_of("objects") for id in ("fine", "thick")]
     assert [counts.tp[1] for counts in found] == kept
     # What is smaller is void on both sides.
-    assert run.objects.overlaps[:, 1].tolist() == run.objects.overlaps[:, 2].tolist()
+    assert (
+        run.counts_of("objects").overlaps[:, 1].tolist()
+        == run.counts_of("objects").overlaps[:, 2].tolist()
+    )
     given = scored_scans(scans, min_size, spacing=(1, 1, 2))
-    assert given.objects.tp[1] == (2 * kept[1])
+    assert given.counts_of("objects").tp[1] == (2 * kept[1])
 
 
 def test_a_least_size_in_mm_is_kept_and_compared(scans):
     path = scans / "run.sqlite"
     whole = scored_scans(scans, "4.5mm³", run=path)
     again = segiou.Run.open(path)
-    assert again.object_options == ObjectOptions(things=("1",), min_size="4.5mm3")
-    assert again.objects == whole.objects
+    assert again.plan("objects").measure == ObjectOptions(things=("1",), min_size="4.5mm3")
+    assert again.counts_of("objects") == whole.counts_of("objects")
     (scans / "pred" / "thick.nii.gz").touch()
     resumed = scored_scans(scans, "4.5 mm3", run=path)
-    assert resumed.objects == whole.objects
+    assert resumed.counts_of("objects") == whole.counts_of("objects")
     whole = resumed
     halves = [scored_scans(scans, "4.5mm3", shard=(i, 2), missing="skip") for i in (1, 2)]
-    assert halves[0].merge(halves[1]).objects == whole.objects
-    found = whole.report().objects["options"]
+    assert halves[0].merge(halves[1]).counts_of("objects") == whole.counts_of("objects")
+    found = whole.report().measures["objects"]["options"]
     assert (found["min_size"], found["spacing"]) == ("4.5mm3", None)
     assert "components below 4.5 mm³ are void" in " ".join(str(whole.report()).split())
     assert "components below 4.5 voxels are void" in " ".join(
@@ -452,7 +466,7 @@ def test_a_least_size_in_mm_is_kept_and_compared(scans):
         str(scans / "truth" / "thick.nii.gz"),
         [(str(scans / "pred" / "thick.nii.gz"), whole.options)],
     )
-    ((drawn, _),) = read_indices(*files, objects=whole.object_options).outcomes
+    ((drawn, _),) = read_indices(*files, objects=whole.plan("objects").measure).outcomes
     assert sorted(drawn) == [[1, 1, 3], [1, 1, 4], [1, 1, 6]]
     other = "min_size '4.5mm3' here and 4.5 there"
     with pytest.raises(ValueError, match=other):
@@ -469,8 +483,8 @@ def test_images_have_a_least_size_in_mm_by_their_spacing():
     image = np.array([BLOBS])
     options: dict = {"labels": 2, "objects": ObjectOptions(things=("1",), min_size="2mm2")}
     run = segiou.score([image], [image], spacing=(0.5, 1), **options)
-    assert run.objects.tp.tolist() == [1, 2]
-    assert run.object_options.spacing == (0.5, 1.0)
+    assert run.counts_of("objects").tp.tolist() == [1, 2]
+    assert run.plan("objects").measure.spacing == (0.5, 1.0)
     assert "components below 2 mm² are void" in " ".join(str(run.report()).split())
     with pytest.raises(ValueError, match="min_size=2mm2 requires masks with 2 axes and a spacing"):
         segiou.score([image], [image], **options)
@@ -497,11 +511,11 @@ def test_scores_and_masked_pixels_of_arrays():
     truth = np.array([[[0, 1, 1, 0]]])
     scores = np.eye(2)[[[[0, 1, 1, 1]]]]
     run = segiou.score(truth, scores, labels=2, argmax=-1, objects=True)
-    assert run.objects.detections.tolist() == [[1, 0, 1], [1, 0, 0]]
+    assert run.counts_of("objects").detections.tolist() == [[1, 0, 1], [1, 0, 0]]
     mask = np.array([[[True, True, True, False]]])
     run = segiou.score(truth, scores, labels=2, argmax=-1, objects=True, mask=mask)
-    assert run.objects.detections.tolist() == [[1, 0, 0], [1, 0, 0]]
-    assert run.objects.pq().tolist() == [1, 1]
+    assert run.counts_of("objects").detections.tolist() == [[1, 0, 0], [1, 0, 0]]
+    assert run.counts_of("objects").pq().tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -512,7 +526,7 @@ def test_objects_have_their_class_whatever_the_order_of_the_predicted_labels(pre
     objects = ObjectOptions(things=("a", "b"))
     options = {"labels": labels, "pred_labels": other, "objects": objects, **how}
     run = segiou.score([[[0, 1, 1, 2]]], pred, **options)
-    assert run.objects.detections.tolist() == [[1, 0, 0], [1, 0, 0], [1, 0, 0]]
+    assert run.counts_of("objects").detections.tolist() == [[1, 0, 0], [1, 0, 0], [1, 0, 0]]
     assert run.total().matrix.tolist() == [[1, 0, 0], [0, 2, 0], [0, 0, 1]]
 
 
@@ -526,10 +540,10 @@ def test_the_instance_ids_of_cityscapes(tmp_path):
         tmp_path / "truth", tmp_path / "pred", labels="cityscapes", objects="cityscapes"
     )
     road, car = (run.labels.index(name) for name in ("road", "car"))
-    assert run.objects.things[car] and not run.objects.things[road]
+    assert run.counts_of("objects").things[car] and not run.counts_of("objects").things[road]
     # Car 26000 is found, 26001 is not; 26001 of the prediction lies on a group of cars.
-    assert run.objects.detections[car].tolist() == [1, 0, 1]
-    assert run.objects.overlaps.tolist() == [[road, 2, 3, 1], [car, 2, 2, 1]]
+    assert run.counts_of("objects").detections[car].tolist() == [1, 0, 1]
+    assert run.counts_of("objects").overlaps.tolist() == [[road, 2, 3, 1], [car, 2, 2, 1]]
     assert run.total().matrix[car, car] == 4
 
 
@@ -558,7 +572,7 @@ def test_the_sums_are_over_the_classes_of_the_mean():
 def test_ids_of_8_bits_hold_no_objects(tmp_path):
     run = cityscapes_pair(tmp_path, np.uint8([7, 7, 26, 0]), np.uint8([7, 7, 7, 0]))
     road = run.labels.index("road")
-    assert run.objects.overlaps.tolist() == [[road, 2, 3, 1]]
+    assert run.counts_of("objects").overlaps.tolist() == [[road, 2, 3, 1]]
 
 
 def test_void_of_cityscapes_may_be_negative(tmp_path):
@@ -567,7 +581,7 @@ def test_void_of_cityscapes_may_be_negative(tmp_path):
         np.save(tmp_path / side / "x.npy", np.array([ids]))
     options = {"labels": "cityscapes", "ignore": -1, "objects": "cityscapes"}
     run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", **options)
-    assert run.objects.overlaps[:, 1:].tolist() == [[1, 1, 1], [1, 1, 1]]
+    assert run.counts_of("objects").overlaps[:, 1:].tolist() == [[1, 1, 1], [1, 1, 1]]
 
 
 def test_ids_with_loss_are_refused_like_classes(tmp_path):
@@ -578,7 +592,10 @@ def test_ids_with_loss_are_refused_like_classes(tmp_path):
     options = {"labels": "cityscapes", "objects": "cityscapes"}
     with pytest.raises(DataError, match="is a lossy JPEG"):
         segiou.score_folder(*folders, **options)
-    assert segiou.score_folder(*folders, **options, allow_lossy=True).objects.tp.sum() == 1
+    assert (
+        segiou.score_folder(*folders, **options, allow_lossy=True).counts_of("objects").tp.sum()
+        == 1
+    )
 
 
 def test_class_maps_in_the_place_of_instance_ids_are_recognised(tmp_path):
@@ -609,12 +626,12 @@ def test_the_points_of_semantickitti(tmp_path):
     )
     options = ObjectOptions("kitti", things=("car",))
     run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels, objects=options)
-    assert run.objects.detections.tolist() == [[0, 1, 2], [1, 0, 0]]
-    assert run.objects.summary()["protocol"] == "semantickitti"
+    assert run.counts_of("objects").detections.tolist() == [[0, 1, 2], [1, 0, 0]]
+    assert run.counts_of("objects").summary()["protocol"] == "semantickitti"
     assert "absent classes count as 0" in " ".join(str(run.report()).split())
     assert run.total().matrix.tolist() == [[80, 0], [0, 40]]
     plain = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels)
-    assert plain.total() == run.total() and plain.objects is None
+    assert plain.total() == run.total() and plain.counts_of("objects") is None
     (tmp_path / "pred" / "000000.label").write_bytes(b"12345")
     with pytest.raises(DataError, match="5 bytes is not a multiple of 4"):
         segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels)
@@ -624,7 +641,7 @@ def test_intervals_have_the_mean_of_the_table_where_absent_classes_count_0():
     images = [np.array([[0, 0, 1, 1]]), np.array([[1, 1, 0, 0]])]
     objects = ObjectOptions(protocol="semantickitti")
     run = segiou.score(images, images, labels=4, objects=objects)
-    assert run.objects.panoptic_quality()["pq"] == 0.5
+    assert run.counts_of("objects").panoptic_quality()["pq"] == 0.5
     assert run.intervals("pq", groups="none").overall.value == 0.5
     assert (
         segiou.compare(run, run, metric="pq", groups="none", resamples=20).pairs[0].overall.a == 0.5
@@ -639,11 +656,11 @@ def test_values_of_one_class_of_semantickitti_are_different_objects(tmp_path):
         (tmp_path / side / "000000.label").write_bytes(points.tobytes())
     folders = tmp_path / "truth", tmp_path / "pred"
     run = segiou.score_folder(*folders, labels="semantickitti", objects="kitti")
-    found = dict(zip(run.class_names, run.objects.tp.tolist(), strict=True))
+    found = dict(zip(run.class_names, run.counts_of("objects").tp.tolist(), strict=True))
     assert {name: n for name, n in found.items() if n} == {"car": 2, "road": 2}
     options = ObjectOptions("kitti", things=("car",))
     run = segiou.score_folder(*folders, labels="semantickitti", objects=options)
-    assert run.objects.tp[run.class_names.index("road")] == 1
+    assert run.counts_of("objects").tp[run.class_names.index("road")] == 1
 
 
 def test_what_is_not_measured_is_said(coco):
@@ -704,7 +721,7 @@ def test_damaged_counts_of_objects_are_refused(tmp_path, match, cut, message):
         values = (packed, checksum("0", packed))
         file.execute("UPDATE image SET measured = ?, measured_crc = ?", values)
     with pytest.raises(segiou.runs.RunFileError, match=message):
-        segiou.Run.open(tmp_path / "a.sqlite").objects  # noqa: B018
+        segiou.Run.open(tmp_path / "a.sqlite").counts_of("objects")
 
 
 def test_categories_that_begin_at_0_leave_no_segment_another_value(tmp_path):
@@ -724,7 +741,7 @@ def test_categories_that_begin_at_0_leave_no_segment_another_value(tmp_path):
     )
     assert run.total().matrix.tolist() == [[3, 0], [0, 1]]
     assert run.total().ignored == 1
-    assert run.objects.overlaps.tolist() == [[0, 3, 3, 1], [1, 1, 1, 1]]
+    assert run.counts_of("objects").overlaps.tolist() == [[0, 3, 3, 1], [1, 1, 1, 1]]
 
 
 def test_ids_of_a_resized_prediction_are_resized_with_it(tmp_path):
@@ -740,4 +757,4 @@ def test_ids_of_a_resized_prediction_are_resized_with_it(tmp_path):
         resize_pred="nearest",
     )
     road, car = (run.labels.index(name) for name in ("road", "car"))
-    assert run.objects.overlaps.tolist() == [[road, 4, 4, 1], [car, 4, 4, 2]]
+    assert run.counts_of("objects").overlaps.tolist() == [[road, 4, 4, 1], [car, 4, 4, 2]]

@@ -95,16 +95,16 @@ def expected(convention="medpy", tolerances=(1.0,)):
 @pytest.mark.parametrize("convention", ["segiou", "medpy", "monai", "metricsreloaded"])
 def test_each_case_and_structure_is_measured(folder, convention):
     run = scored(folder, surfaces=SurfaceOptions((1, 2), convention=convention))
-    assert run.surface_plan.unit == "mm"
-    for row in run.surfaces:
-        values = row.values(run.surface_plan.options)
+    assert run.plan("surfaces").unit == "mm"
+    for row in run.counts_of("surfaces"):
+        values = row.values(run.plan("surfaces").options)
         wanted = expected(convention, (1, 2))[row.case][row.label]
         for name in ("hausdorff", "hausdorff_95", "average_surface_distance"):
             assert values[name] == pytest.approx(wanted[name], nan_ok=True)
         assert [*values["surface_dice"].values()] == pytest.approx(
             [*wanted["surface_dice"].values()], nan_ok=True
         )
-    assert [row.state for row in run.surfaces if row.label == "core"] == [
+    assert [row.state for row in run.counts_of("surfaces") if row.label == "core"] == [
         "found",
         "found",
         "missed",
@@ -115,16 +115,16 @@ def test_each_case_and_structure_is_measured(folder, convention):
 def test_the_run_file_keeps_every_case(folder):
     path = folder / "r.sqlite"
     run = scored(folder)
-    assert scored(folder, run=path).surfaces == run.surfaces
+    assert scored(folder, run=path).counts_of("surfaces") == run.counts_of("surfaces")
     opened = segiou.Run.open(path)
-    assert opened.surfaces == run.surfaces
-    assert opened.surface_plan == run.surface_plan
+    assert opened.counts_of("surfaces") == run.counts_of("surfaces")
+    assert opened.plan("surfaces") == run.plan("surfaces")
     assert opened.report().to_dict()["surfaces"] == run.report().to_dict()["surfaces"]
     # One case changes, and only that one is read again.
     save(folder / "pred" / "a.nii.gz", CASES["b"][1], SPACINGS[0])
     again = scored(folder, run=path)
-    assert again.surfaces[:3] != run.surfaces[:3]
-    assert again.surfaces[3:] == run.surfaces[3:]
+    assert again.counts_of("surfaces")[:3] != run.counts_of("surfaces")[:3]
+    assert again.counts_of("surfaces")[3:] == run.counts_of("surfaces")[3:]
     with pytest.raises(ValueError, match="surface convention is segiou here and medpy there"):
         scored(folder, run=path, surfaces="segiou")
     with pytest.raises(ValueError, match="surfaces are measured there but not here"):
@@ -134,13 +134,13 @@ def test_the_run_file_keeps_every_case(folder):
 def test_parts_are_merged(folder):
     whole = scored(folder)
     runs = [scored(folder, shard=(i, 2), run=folder / f"{i}.sqlite") for i in (1, 2)]
-    assert runs[0].merge(runs[1]).surfaces == whole.surfaces
+    assert runs[0].merge(runs[1]).counts_of("surfaces") == whole.counts_of("surfaces")
     paths = [str(folder / f"{i}.sqlite") for i in (1, 2)]
     assert main(["merge", *paths, "-o", str(folder / "all.sqlite"), "--quiet"]) == 0
     merged = segiou.Run.open(folder / "all.sqlite")
-    assert merged.surfaces == whole.surfaces
-    assert merged.select(["a", "c"]).surfaces == tuple(
-        row for row in whole.surfaces if row.case in ("a", "c")
+    assert merged.counts_of("surfaces") == whole.counts_of("surfaces")
+    assert merged.select(["a", "c"]).counts_of("surfaces") == tuple(
+        row for row in whole.counts_of("surfaces") if row.case in ("a", "c")
     )
 
 
@@ -203,10 +203,10 @@ def test_forged_rows_are_refused(folder, change):
     path = folder / "r.sqlite"
     scored(folder, run=path)
     forged(path, lambda rows: rows)
-    assert len(segiou.Run.open(path).surfaces) == 12
+    assert len(segiou.Run.open(path).counts_of("surfaces")) == 12
     forged(path, change)
     with pytest.raises(RunFileError, match="invalid surface rows"):
-        _ = segiou.Run.open(path).surfaces
+        _ = segiou.Run.open(path).counts_of("surfaces")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_rows_of_another_length_are_refused(folder, damage):
         values = (packed, checksum("b", packed))
         file.execute("UPDATE image SET measured = ?, measured_crc = ? WHERE id = 'b'", values)
     with pytest.raises(RunFileError, match=r"is truncated|more counts"):
-        _ = segiou.Run.open(path).surfaces
+        _ = segiou.Run.open(path).counts_of("surfaces")
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_damage_is_found(folder, value):
     connection.commit()
     connection.close()
     with pytest.raises(RunFileError, match="checksum mismatch in the measures of image 'b'"):
-        _ = segiou.Run.open(folder / "r.sqlite").surfaces
+        _ = segiou.Run.open(folder / "r.sqlite").counts_of("surfaces")
 
 
 def test_the_command_from_table_to_json(folder, capsys):
@@ -299,8 +299,8 @@ def test_the_command_from_table_to_json(folder, capsys):
 
 def test_boundary_alone_measures_the_surfaces_of_volumes(folder):
     run = scored(folder, surfaces=None, boundary=True)
-    assert run.boundary_options is None
-    options = run.surface_plan.options
+    assert run.plan("boundary") is None
+    options = run.plan("surfaces").options
     assert (options.convention, options.tolerances) == ("segiou", (1.0, 2.0, 4.0))
     with pytest.raises(ValueError, match="2%: surface tolerances cannot be relative"):
         scored(folder, boundary=BoundaryOptions(tolerances="2%"))
@@ -371,12 +371,12 @@ def test_images_are_measured_in_pixels_or_with_a_spacing():
     truth, pred = CASES["a"][0][:, :, 3], CASES["a"][1][:, :, 3]
     labels = segiou.LabelSet.from_dict(CLASSES)
     run = segiou.score([truth], [pred], labels=labels, surfaces="medpy")
-    assert (run.surface_plan.unit, [*run.surface_plan.structures]) == (
+    assert (run.plan("surfaces").unit, [*run.plan("surfaces").structures]) == (
         "px",
         ["background", "edema", "core", "whole"],
     )
     wide = segiou.score([truth], [pred], labels=labels, surfaces="medpy", spacing=(2, 2))
-    near, far = (r.surfaces[1].hausdorff for r in (run, wide))
+    near, far = (r.counts_of("surfaces")[1].hausdorff for r in (run, wide))
     assert (near, far) == (1.0, 2.0)
 
 
@@ -407,10 +407,10 @@ def patients(model, **options):
 
 def test_intervals_are_over_cases():
     run = patients("model_a")
-    rows = run.report().surfaces
+    rows = run.report().measures["surfaces"]
     found = run.intervals("surface_dice", resamples=500)
     assert (found.units, found.aggregate) == (10, "class")
-    assert [c.name for c in found.classes] == [*run.surface_plan.structures]
+    assert [c.name for c in found.classes] == [*run.plan("surfaces").structures]
     means = [row["surface_dice_1"]["mean"] for row in rows]
     assert [c.value for c in found.classes] == pytest.approx(means, nan_ok=True)
     assert found.overall.value == pytest.approx(np.nanmean(means))
@@ -511,7 +511,7 @@ def test_what_was_killed_goes_on(tmp_path):
         command = [sys.executable, "-m", "segiou", *arguments, str(path)]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        assert segiou.Run.open(path).surfaces == whole.surfaces
+        assert segiou.Run.open(path).counts_of("surfaces") == whole.counts_of("surfaces")
         assert json.loads(done.stdout)["surfaces"] == whole.report().to_dict()["surfaces"]
 
 
@@ -522,7 +522,7 @@ def test_the_page_has_the_distances(tmp_path):
     page = write_html(tmp_path / "page.html", run.report(), run=run).read_text()
     section = page[page.index('<section id="surfaces"') :]
     section = section[: section.index("</section>")]
-    for row in run.report().surfaces:
+    for row in run.report().measures["surfaces"]:
         assert f'<span class="name">{row["label"]}</span>' in section
     assert "Surfaces: convention segiou, distances in mm." in section
     assert '"unit":"voxels"' in page
@@ -531,7 +531,7 @@ def test_the_page_has_the_distances(tmp_path):
     assert "Voxel accuracy" in text and not re.search(r"\bpixels?\b(?![-\"])", text, re.IGNORECASE)
     assert "HD95 median, mm</th>" in section
     assert "2.06\xa0% of organ voxels are predicted as tumour" in page
-    case = next(c for c in run.report().surface_cases if c["case"] == "patient_05")
+    case = next(c for c in run.report().measures["surface_cases"] if c["case"] == "patient_05")
     known = f"organ {100 * case['dice']:.2f} %, {case['hausdorff_95']:.2f}; tumour missed; vessel "
     assert f"Dice and HD95 in mm: {known}" in page
     # How to make it again.
@@ -580,7 +580,8 @@ def test_without_a_tolerance_there_is_no_surface_dice():
     options = SurfaceOptions(tolerances=())
     for measured in (options, None):
         report = segiou.score([mask], [mask], labels=2, surfaces=measured).report()
-        assert np.isnan(report.surface_dice)
+        with pytest.raises(ValueError, match="unknown score"):
+            report.score("surface_dice")
 
 
 def scores_of_command(capsys, folder, *options, code=0):
