@@ -162,17 +162,12 @@ class Accumulator(ABC):
         return self._classes.difference(other._classes)
 
     def merge(self, *others: Self) -> Self:
-        """Add other accumulators to this one; the others do not change.
+        """Add other accumulators to this one and return it; the others do not change.
 
         Parameters
         ----------
         *others : Self
             Accumulators of the same classes and options.
-
-        Returns
-        -------
-        Self
-            This accumulator.
 
         Raises
         ------
@@ -260,17 +255,12 @@ class Accumulator(ABC):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> Self:
-        """Replace the counts with those of a saved state.
+        """Replace the counts with those of a saved state; returns itself.
 
         Parameters
         ----------
         state : mapping
             As returned by :meth:`state_dict`.
-
-        Returns
-        -------
-        Self
-            This accumulator.
 
         Raises
         ------

@@ -204,7 +204,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         argmax: int | None = None,
         threshold: float | None = None,
     ) -> Self:
-        """Count one pair, or one batch, of label arrays.
+        """Count one pair, or one batch, of label arrays; returns itself.
 
         Parameters
         ----------
@@ -220,11 +220,6 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
             ``pred`` then holds the score of the second of two classes, which is
             predicted if its score is greater than this; see
             :func:`segiou.counting.scores_to_labels`.
-
-        Returns
-        -------
-        ConfusionMatrix
-            Itself.
 
         Raises
         ------
@@ -461,7 +456,7 @@ class ChannelCounts(PixelAccumulator):
     def update(
         self, truth: Any, pred: Any, *, axis: int, mask: Any = None, threshold: float | None = None
     ) -> Self:
-        """Count one pair, or one batch, of channels.
+        """Count one pair, or one batch, of channels; returns itself.
 
         Parameters
         ----------
@@ -470,11 +465,6 @@ class ChannelCounts(PixelAccumulator):
         axis : int
             The channel axis: 0 for (C, H, W), −1 for (H, W, C), 1 for
             (N, C, H, W).
-
-        Returns
-        -------
-        Self
-            This accumulator.
 
         Raises
         ------

@@ -55,10 +55,6 @@ def bin_distances(resolution: float) -> NDArray[np.float64]:
     resolution : float
         Width of the finest bins, in pixels.
 
-    Returns
-    -------
-    ndarray of float64
-
     Examples
     --------
     >>> values = bin_distances(0.25)

@@ -236,10 +236,6 @@ class BoundaryCounts:
         name : str
             Name of the part.
 
-        Returns
-        -------
-        ndarray of int64
-
         Raises
         ------
         ValueError

@@ -93,10 +93,6 @@ def element_lengths(contour: Contour, spacing: tuple[float, float]) -> NDArray[n
     spacing : (float, float)
         Height and width of a pixel.
 
-    Returns
-    -------
-    ndarray of float64
-
     Examples
     --------
     >>> element_lengths("elements", (3.0, 4.0))

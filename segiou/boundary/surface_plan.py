@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from segiou.measures.measure import Counted, ImageColumn, MaskPair, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable
-from segiou.metrics.ratio import Floats, ratio
+from segiou.metrics.ratio import Floats
 
 _STATES: tuple[State, ...] = ("absent", "found", "missed", "false_positive")
 #: Histogram bins from which medians of resamples are read.
@@ -315,8 +315,8 @@ class SurfacePlan(Plan):
         how: Any = {"seen": self._seen, "rule": "cases"}
         every = np.ones(len(names), dtype=bool)
         if self.options.tolerances:
-            found["surface_dice"] = Score.of_names(
-                "surface_dice", "surface Dice", names, every, self._dice, _mean, **how
+            found["surface_dice"] = Score.of_cases(
+                "surface_dice", "surface Dice", names, self._dice, seen=self._seen
             )
         for name in self._distances:
             title = f"{_WORDS.get(name, name.replace('hausdorff_', 'HD'))} median"
@@ -338,12 +338,10 @@ class SurfacePlan(Plan):
     def _seen(self, parts: Parts) -> NDArray[np.bool_]:
         return np.isin(parts["cases"][..., 0], [1, 2])  # found or missed
 
-    def _dice(self, parts: Parts) -> NDArray[Any]:
+    def _dice(self, parts: Parts) -> Floats:
         rows = self.rows(parts, [""] * len(parts["cases"]))
         dice = [next(iter(row.values(self.options)["surface_dice"].values())) for row in rows]
-        scores = np.reshape(dice, (-1, len(self.structures)))
-        units = np.rint(np.nan_to_num(scores) * 2.0**32).astype(np.int64)
-        return np.stack([units, ~np.isnan(scores)], axis=-1)
+        return np.reshape(dice, (-1, len(self.structures)))
 
     def _alone(self, name: str, parts: Parts) -> Floats:
         """Mean distance of each case; the diagonal where it is infinite."""
@@ -369,66 +367,19 @@ class SurfacePlan(Plan):
 
     def table(self, found: Counted) -> ScoreTable:
         """States of each structure and its scores over the cases."""
-        rows = self.rows(found.total, found.ids())
-        overlaps = self.overlaps(found.total)
-        cases = [
-            {
-                "case": r.case,
-                "label": r.label,
-                "state": r.state,
-                **o,
-                **flat_scores(r.values(self.options)),
-            }
-            for r, o in zip(rows, overlaps, strict=True)
-        ]
+        rows, overlaps = self.rows(found.total, found.ids()), self.overlaps(found.total)
         summary: Any = summarize_surfaces(rows, self.options, overlaps)
-        bounds, shown = found.intervals.get("surface_dice"), self._shown()
-        limits: tuple[Any, ...] = ()
-        if bounds is not None:
-            by_name = {one.name: (one.low, one.high) for one in bounds.classes}
-            limits = tuple(by_name.get(row["label"]) for row in summary)
-            for row, ends in zip(summary, limits, strict=True):
-                first = next(part for name, part in row.items() if name.startswith("surface_dice"))
-                first |= {"low": ends[0], "high": ends[1], "level": bounds.level}
-        columns = []
-        for state in ("found", "missed", "false_positive"):
-            numbers = tuple(row[state] for row in summary)
-            head = state.replace("_", " ")
-            columns.append(Column(f"surfaces_{state}", head, numbers, (), "count", "", None))
-        measures = {
-            n: None for row in summary for n, value in row.items() if isinstance(value, dict)
-        }
-        for name in measures:
-            for kind in ("mean", "median", "mean_of_found"):
-                values = tuple(row.get(name, {}).get(kind, np.nan) for row in summary)
-                distance = name.startswith(DISTANCES)
-                head = shown.get((name, kind), "")
-                columns.append(
-                    Column(
-                        f"{name}:{kind}",
-                        head,
-                        values,
-                        (),
-                        "distance" if distance else "ratio",
-                        self.unit if distance else "",
-                        "lower" if distance else "higher",
-                        limits if limits and head == shown.get("dice") else (),
-                        bounds.level if bounds else 0.95,
-                        texts=self._at_own(name, summary) if head else (),
-                    )
-                )
-        invented = tuple(row["invented"] for row in summary)  # former name, without a header
-        columns.append(Column("surfaces_invented", "", invented, (), "count", "", None))
+        columns = self._columns(summary, found.intervals.get("surface_dice"))
         about = (
             "Cases in which each structure was found, missed or a false positive, and the distance "
             "from predicted to true surface."
         )
-        data = {
-            "surfaces": tuple(summary),
-            "surface_cases": tuple(cases),
-            "surface_plan": self.described(),
-        }
-        lone = tuple(not any(c.values[i] for c in columns[:3]) for i in range(len(summary)))
+        cases = tuple(
+            {"case": r.case, "label": r.label, "state": r.state, **o, **flat_scores(own)}
+            for r, o in zip(rows, overlaps, strict=True)
+            for own in [r.values(self.options)]
+        )
+        plan = self.described()
         return ScoreTable(
             "surfaces",
             "Surface distances",
@@ -436,12 +387,37 @@ class SurfacePlan(Plan):
             tuple(self.structures) if summary else (),
             tuple(columns),
             (),
-            surface_note(self.described()),
+            surface_note(plan),
             "structure",
-            lone,
-            data=data,
+            tuple(not any(c.values[i] for c in columns[:3]) for i in range(len(summary))),
+            data={"surfaces": tuple(summary), "surface_cases": cases, "surface_plan": plan},
             scores=self._exact(summary),
         )
+
+    def _columns(self, summary: Any, bounds: Any) -> list[Column]:
+        """States, then the mean, median and mean of found cases of every measure."""
+        limits = _bound(summary, bounds)
+        columns = []
+        for state in ("found", "missed", "false_positive"):
+            head = state.replace("_", " ")
+            columns.append(Column.of_counts(f"surfaces_{state}", head, (r[state] for r in summary)))
+        measures = {n: None for row in summary for n, value in row.items() if type(value) is dict}
+        for name, kind in product(measures, ("mean", "median", "mean_of_found")):
+            is_distance = name.startswith(DISTANCES)
+            head = self._shown.get((name, kind), "")
+            column = Column(
+                f"{name}:{kind}",
+                head,
+                tuple(row.get(name, {}).get(kind, np.nan) for row in summary),
+                limits=limits if head == self._shown.get("dice") else (),
+                level=bounds.level if bounds else 0.95,
+                texts=self._at_own(name, summary) if head else (),
+            )
+            if is_distance:
+                column = column._replace(kind="distance", unit=self.unit, better="lower")
+            columns.append(column)
+        # A former name, without a header.
+        return [*columns, columns[2]._replace(name="surfaces_invented", title="")]
 
     def _at_own(self, name: str, summary: Any) -> tuple[str, ...]:
         """Surface Dice of structures with their own tolerance, not that of the column, as text."""
@@ -475,6 +451,7 @@ class SurfacePlan(Plan):
             found[name] = (float(known.mean()) if known.size else math.nan, *values.tolist())
         return found
 
+    @cached_property
     def _shown(self) -> dict[Any, str]:
         """Headers of the columns shown in text."""
         unit, o = f" {self.unit}".rstrip(), self.options
@@ -498,8 +475,16 @@ class SurfacePlan(Plan):
         return ["dice", *flat_scores(nothing.values(self.options))]
 
 
-def _mean(numbers: NDArray[Any]) -> Floats:
-    return ratio(numbers[..., 0] / 2.0**32, numbers[..., 1])
+def _bound(summary: Any, bounds: Any) -> tuple[Any, ...]:
+    """Interval limits of the surface Dice of each structure, which are added to its summary."""
+    if bounds is None:
+        return ()
+    by_name = {one.name: (one.low, one.high) for one in bounds.classes}
+    limits = tuple(by_name[row["label"]] for row in summary)
+    for row, ends in zip(summary, limits, strict=True):
+        first = next(part for name, part in row.items() if name.startswith("surface_dice"))
+        first |= {"low": ends[0], "high": ends[1], "level": bounds.level}
+    return limits
 
 
 def _median(numbers: NDArray[Any]) -> Floats:

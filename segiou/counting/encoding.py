@@ -133,10 +133,6 @@ class ValueCodes:
         ----------
         labels : ndarray
             Label values.
-
-        Returns
-        -------
-        ndarray of bool
         """
         values = [v for v in self.far if can_hold(labels.dtype, v)]
         if len(values) == 1:
@@ -407,10 +403,6 @@ class Encoding:
         ----------
         tally : ConfusionCounts
             Counts of the same number of classes.
-
-        Returns
-        -------
-        ndarray of int64
         """
         table = self.empty_table()
         table[:-2], table[-2, 0] = tally.table, tally.ignored

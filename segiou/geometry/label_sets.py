@@ -63,10 +63,6 @@ class LabelSetCounts:
             Value of a sample without labels in truth and prediction: undefined (NaN) by default, 1
             to count it as agreement, 0 as scikit-learn does by default.
 
-        Returns
-        -------
-        ndarray of float64
-
         Raises
         ------
         ValueError

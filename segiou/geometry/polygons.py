@@ -37,10 +37,6 @@ def polygon_intersection(
     ----------
     truth, pred, elementwise, repair
         As for `polygon_iou`.
-
-    Returns
-    -------
-    ndarray of float64
     """
     return _overlap(*_read_both(truth, pred, elementwise, repair), elementwise)[0]
 
@@ -54,10 +50,6 @@ def polygon_union(
     ----------
     truth, pred, elementwise, repair
         As for `polygon_iou`.
-
-    Returns
-    -------
-    ndarray of float64
     """
     return _overlap(*_read_both(truth, pred, elementwise, repair), elementwise)[1]
 
@@ -116,10 +108,6 @@ def polygon_giou(
     ----------
     truth, pred, elementwise, repair
         As for `polygon_iou`.
-
-    Returns
-    -------
-    ndarray of float64
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,8 +20,6 @@ from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats, ratio
 
-#: Sums of means over the cases are kept in multiples of this, so that they are exact.
-_UNIT = 2.0**-32
 _NUMBERS = ("found", "missed", "false_positive")
 
 
@@ -145,22 +143,13 @@ class LesionPlan(Plan):
     def scores(self) -> Mapping[str, Score]:
         """F1 over all lesions, and means of Dice and HD95 over the cases."""
         names, every = tuple(self.regions), np.ones(len(self.regions), bool)
-
-        def score(name: str, title: str, numbers: Any, ratio_of: Any, **more: Any) -> Score:
-            how = {"seen": self._seen, **more}
-            return Score.of_names(name, title, names, every, numbers, ratio_of, **how)
-
-        cases: Any = {"rule": "cases"}
-        far: Any = {"unit": self.unit, "better": "lower", "alone": partial(_alone, at=1)}
-        return {
-            "lesion_f1": score("lesion_f1", "lesion F1", lambda p: p["lesions"], _f1),
-            "lesion_dice": score(
-                "lesion_dice", "lesion Dice", partial(_fixed, at=0), _mean, **cases
-            ),
-            "lesion_hd95": score(
-                "lesion_hd95", "lesion HD95", partial(_fixed, at=1), _mean, **cases, **far
-            ),
-        }
+        far: Any = {"unit": self.unit, "better": "lower", "alone": _alone}
+        found = (
+            Score.of_names("lesion_f1", "lesion F1", names, every, _lesions, _f1, seen=self._seen),
+            Score.of_cases("lesion_dice", "lesion Dice", names, _dice, seen=self._seen),
+            Score.of_cases("lesion_hd95", "lesion HD95", names, _hd95, seen=self._seen, **far),
+        )
+        return {score.name: score for score in found}
 
     @staticmethod
     def _seen(parts: Parts) -> NDArray[np.bool_]:
@@ -178,15 +167,8 @@ class LesionPlan(Plan):
         plain = super().table(found)
         numbers = found.total["lesions"].sum(0)
         columns = [
-            Column(
-                f"lesions_{name}",
-                name.replace("_", " "),
-                tuple(numbers[:, at].tolist()),
-                (int(numbers[:, at].sum()),),
-                kind="count",
-                better=None,
-            )
-            for at, name in enumerate(_NUMBERS)
+            Column.of_counts(f"lesions_{name}", name.replace("_", " "), own, [own.sum()])
+            for name, own in zip(_NUMBERS, numbers.T, strict=True)
         ]
         return ScoreTable(
             self.key,
@@ -204,21 +186,22 @@ class LesionPlan(Plan):
         )
 
 
+def _lesions(parts: Parts) -> NDArray[np.int64]:
+    return parts["lesions"]
+
+
 def _f1(n: NDArray[Any]) -> Floats:
     return ratio(2 * n[..., 0], 2 * n[..., 0] + n[..., 1] + n[..., 2])
 
 
-def _fixed(parts: Parts, at: int) -> NDArray[np.int64]:
-    values = parts["cases"][..., at]
-    known = np.isfinite(values)
-    units = np.rint(np.where(known, values, 0.0) / _UNIT).astype(np.int64)
-    return np.stack([units, known], axis=-1)
+def _dice(parts: Parts) -> Floats:
+    return parts["cases"][..., 0]
 
 
-def _mean(numbers: NDArray[Any]) -> Floats:
-    return ratio(numbers[..., 0] * _UNIT, numbers[..., 1])
+def _hd95(parts: Parts) -> Floats:
+    return parts["cases"][..., 1]
 
 
-def _alone(parts: Parts, at: int) -> Floats:
-    values = parts["cases"][..., at]
+def _alone(parts: Parts) -> Floats:
+    values = _hd95(parts)
     return np.asarray(np.where(np.isfinite(values), values, 0.0).mean(-1))

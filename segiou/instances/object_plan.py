@@ -155,22 +155,13 @@ class ObjectPlan(Plan):
             columns.append(column._replace(means=means, limits=limits))
         for name, at in _NUMBERS.items():
             numbers = counts.detections[:, at]
-            sums = tuple(int(numbers[of[p] & self._scored.include].sum()) for p, _ in parts)
-            column = Column(
-                f"objects_{name}",
-                name.replace("_", " "),
-                tuple(numbers.tolist()),
-                sums,
-                "count",
-                "",
-                None,
-            )
-            columns.insert(-2, column)
+            sums = [numbers[of[p] & self._scored.include].sum() for p, _ in parts]
+            head = name.replace("_", " ")
+            columns.insert(-2, Column.of_counts(f"objects_{name}", head, numbers, sums))
         lone: Any = [*(~counts.detections.any(1)).tolist()]  # type: ignore[misc]
         lone += [not any(c.means[k] for c in columns[1:-2]) for k in range(len(parts))]
-        sums_of_fp = tuple(map(int, next(c for c in columns if c.name.endswith("positive")).means))
-        fp = tuple(counts.fp.tolist())
-        columns.append(Column("objects_invented", "", fp, sums_of_fp, "count", "", None))
+        fp = next(column for column in columns if column.name == "objects_false_positive")
+        columns.append(fp._replace(name="objects_invented", title=""))
         if (bounds := intervals.get("pq")) is not None:
             by_name = {row["name"]: row for row in rows}
             bounded = [summary["all"], *(by_name[one.name] for one in bounds.classes)]

@@ -380,10 +380,6 @@ class PanopticCounts(ObjectCounts):
         """Segmentation quality per class, the mean IoU of the matches, (C,); NaN if absent.
 
         A class that occurs but has no match gets 0, so that it counts in a mean.
-
-        Returns
-        -------
-        ndarray of float64
         """
         return self._qualities()["sq"]
 

@@ -320,10 +320,6 @@ class Measure(ABC):
             The place.
         classes : ClassOptions
             The classes.
-
-        Returns
-        -------
-        Source
         """
         return source
 
@@ -474,10 +470,6 @@ class Plan(ABC):
             The file.
         truth : tuple of int
             Shape of the truth.
-
-        Returns
-        -------
-        ScoredPrediction
         """
         raise NotImplementedError
 

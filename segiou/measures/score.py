@@ -17,6 +17,8 @@ from segiou.measures.parts import Parts, row_parts
 from segiou.metrics.ratio import Floats, ratio as divided
 
 Better = Literal["higher", "lower"]
+#: Sums of values of cases are integer multiples of this, so that they are exact in any order.
+_UNIT = 2.0**-32
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,39 @@ class Score:
             return np.concatenate([mean[..., None], values], axis=-1)
 
         return cls(name, title, tuple(names), sums, evaluate, **more)
+
+    @classmethod
+    def of_cases(
+        cls,
+        name: str,
+        title: str,
+        names: Sequence[str],
+        values: Callable[[Parts], Floats],
+        **more: Any,
+    ) -> Score:
+        """Make a score of structures that is the mean over the cases where it is finite.
+
+        Parameters
+        ----------
+        name, title, names
+            As of :meth:`of_names`; the mean covers every structure.
+        values : callable
+            Parts of N cases → (N, K) values.
+        **more
+            Other attributes of the score.
+        """
+
+        def numbers(parts: Parts) -> NDArray[np.int64]:
+            each = np.asarray(values(parts))
+            known = np.isfinite(each)
+            units = np.rint(np.where(known, each, 0.0) / _UNIT).astype(np.int64)
+            return np.stack([units, known], axis=-1)
+
+        def mean(sums: NDArray[Any]) -> Floats:
+            return divided(sums[..., 0] * _UNIT, sums[..., 1])
+
+        every = np.ones(len(names), bool)
+        return cls.of_names(name, title, names, every, numbers, mean, rule="cases", **more)
 
     @property
     def column_names(self) -> tuple[str, ...]:

@@ -78,6 +78,21 @@ class Column(NamedTuple):
         kind: Kind = "distance" if score.unit else "ratio"
         return column._replace(kind=kind, unit=score.unit, better=score.better)
 
+    @classmethod
+    def of_counts(cls, name: str, title: str, values: Any, means: Any = ()) -> Column:
+        """Make a column of integers, which are neither good nor bad.
+
+        Parameters
+        ----------
+        name, title : str
+            As of the column.
+        values, means : iterable of int
+            Numbers of the rows and of the mean rows.
+        """
+        rows = tuple(int(value) for value in values)
+        sums = tuple(int(value) for value in means)
+        return cls(name, title, rows, sums, kind="count", better=None)
+
     def at(self, index: int) -> float:
         """The number at an index: the rows, then the mean rows.
 

@@ -295,10 +295,6 @@ def soft_iou(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = None
     axis : int or tuple of int, optional
         Axes to sum over; all by default.
 
-    Returns
-    -------
-    ndarray of float64
-
     Raises
     ------
     ValueError
@@ -329,10 +325,6 @@ def soft_dice(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = Non
         Probabilities in [0, 1].
     axis : int or tuple of int, optional
         Axes to sum over; all by default.
-
-    Returns
-    -------
-    ndarray of float64
 
     Raises
     ------

@@ -144,10 +144,6 @@ def image_values(per_image: Counts, metric: Metric = iou, *, include: Any = None
         A per-class metric of :mod:`segiou.metrics`.
     include : array_like of bool, shape (C,), optional
         Classes to average over; all by default.
-
-    Returns
-    -------
-    ndarray of float64
     """
     check_per_image(per_image)
     check_callable("metric", metric, "a function of Counts, such as segiou.metrics.iou")
@@ -166,10 +162,6 @@ def image_means(per_image: Counts, metric: Metric = iou, *, include: Any = None)
         A per-class metric of :mod:`segiou.metrics`.
     include : array_like of bool, shape (C,), optional
         Classes to average over; all by default.
-
-    Returns
-    -------
-    ndarray of float64
     """
     return mean(image_values(per_image, metric, include=include))
 
@@ -189,10 +181,6 @@ def class_means(
         Classes to average over; all by default.
     weights : array_like of float, shape (N,), optional
         Weight of each image; equal by default.
-
-    Returns
-    -------
-    ndarray of float64
     """
     return worst_mean(image_values(per_image, metric, include=include), 100, weights)
 
@@ -234,10 +222,6 @@ def false_positive_images(per_image: Counts) -> NDArray[np.int64]:
     ----------
     per_image : Counts of shape (N, C)
         Counts of each image.
-
-    Returns
-    -------
-    ndarray of int64
     """
     return np.asarray(_only_predicted(per_image).sum(0, dtype=np.int64))
 
@@ -249,10 +233,6 @@ def false_positive_classes(per_image: Counts) -> NDArray[np.int64]:
     ----------
     per_image : Counts of shape (N, C)
         Counts of each image.
-
-    Returns
-    -------
-    ndarray of int64
     """
     return np.asarray(_only_predicted(per_image).sum(1, dtype=np.int64))
 
@@ -284,10 +264,6 @@ def image_influence(
         A per-class metric of :mod:`segiou.metrics`.
     include : array_like of bool, shape (C,), optional
         Classes to average over; all by default.
-
-    Returns
-    -------
-    ndarray of float64
 
     Examples
     --------

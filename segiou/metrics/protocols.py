@@ -207,10 +207,6 @@ class Protocol:
         ----------
         scored : ConfusionMatrix, ChannelCounts, Run or Report
             Counts with their classes.
-
-        Returns
-        -------
-        ndarray of bool
         """
         include: NDArray[np.bool_] = np.array(scored.include, dtype=bool)
         if self.ignored == "exclude" and (options := getattr(scored, "options", None)) is not None:

@@ -44,14 +44,7 @@ def case_means_table(run: Run) -> ScoreTable | None:
         _column("dice_cases", "Dice, mean over cases", _means(metrics.dice(cases))),
         _column("dice_pooled", "pooled Dice", metrics.dice(pooled)),
         _column("iou_cases", "IoU, mean over cases", _means(metrics.iou(cases))),
-        Column(
-            "dice_case_count",
-            "cases",
-            tuple(there.sum(0).tolist()),
-            (int(there.any(1).sum()),),
-            kind="count",
-            better=None,
-        ),
+        Column.of_counts("dice_case_count", "cases", there.sum(0), [there.any(1).sum()]),
     )
     note = f"Dice over cases: {len(run)} cases; cases without the structure are skipped"
     return ScoreTable(

@@ -73,13 +73,7 @@ class Evaluator:
         self.reset()
 
     def reset(self) -> Self:
-        """Discard all images.
-
-        Returns
-        -------
-        Evaluator
-            This evaluator.
-        """
+        """Discard all images; returns itself."""
         self._scorer = ArrayScorer(self._empty, self._measures)
         self._images: list[ImageCount] = []
         self._named: list[bool] = []
@@ -102,7 +96,7 @@ class Evaluator:
         mask: Any = None,
         spacing: Sequence[float] | None = None,
     ) -> Self:
-        """Count an image or a batch of images.
+        """Count an image or a batch of images; returns itself.
 
         Parameters
         ----------
@@ -113,11 +107,6 @@ class Evaluator:
             Names of the images; they are numbered by default.
         spacing : sequence of float, optional
             Size of a pixel along each axis.
-
-        Returns
-        -------
-        Evaluator
-            This evaluator.
 
         Raises
         ------
@@ -192,17 +181,12 @@ class Evaluator:
         return found if per_class else {key: v for key, v in found.items() if key in means}
 
     def merge(self, *others: Evaluator) -> Self:
-        """Add the images of other evaluators, such as those of other processes.
+        """Add the images of other evaluators, such as those of other processes; returns itself.
 
         Parameters
         ----------
         *others : Evaluator
             Evaluators with the same classes, options and measures.
-
-        Returns
-        -------
-        Evaluator
-            This evaluator.
 
         Raises
         ------
@@ -248,17 +232,12 @@ class Evaluator:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> Self:
-        """Replace the images with those of a saved state.
+        """Replace the images with those of a saved state; returns itself.
 
         Parameters
         ----------
         state : mapping
             As returned by :meth:`state_dict`.
-
-        Returns
-        -------
-        Evaluator
-            This evaluator.
 
         Raises
         ------
