@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from segiou._support import RenamedAttribute
@@ -25,7 +26,11 @@ def _entry(key: str, without: Any = None) -> RenamedAttribute:
 
 
 def _mean(name: str) -> RenamedAttribute:
-    return RenamedAttribute(f"score({name!r})", lambda report: report._or_nan(name))
+    def read(report: Any) -> float:
+        found: float | None = report._measured(name)
+        return math.nan if found is None else found
+
+    return RenamedAttribute(f"score({name!r})", read)
 
 
 OF_RUNS = {

@@ -17,6 +17,7 @@ from segiou.plots.style import (
     MUTED,
     OTHER,
     Size,
+    class_index,
     drawing,
     in_percent,
     legend_above,
@@ -26,6 +27,7 @@ from segiou.plots.style import (
     short_name,
 )
 from segiou.report.distance_pictures import first_distance, values_of_cases
+from segiou.report.formats import PER_CLASS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
     from segiou.report.report import Report
 
 
-#: Class scores that can be drawn.
-METRICS = ("iou", "dice", "precision", "recall")
 _ROW = 0.165
 
 
@@ -56,8 +56,8 @@ def height_of(rows: float) -> float:
 
 def check_metric(metric: str) -> None:
     """Reject an unknown metric."""
-    if metric not in METRICS:
-        msg = f"unknown metric {metric!r}; choose from {', '.join(METRICS)}"
+    if metric not in PER_CLASS:
+        msg = f"unknown metric {metric!r}; choose from {', '.join(PER_CLASS)}"
         raise ValueError(msg)
 
 
@@ -250,13 +250,10 @@ def prevalence_curve(
     if class_name is None:
         in_truth = [row for row in _defined(report, "recall") if row.share > 0]
         class_name = min(in_truth, key=lambda row: row.share).name
-    if class_name not in report.class_names:
-        msg = f"unknown class {class_name!r}; choose from {', '.join(report.class_names[:12])}"
-        raise ValueError(msg)
+    index = class_index(report.class_names, class_name)
     if not report.has_matrix:
         msg = "a prevalence curve requires exclusive classes, not overlapping channels"
         raise ValueError(msg)
-    index = report.class_names.index(class_name)
     row = report.classes[index]
     low = np.log10(min(1e-4, row.share / 2)) if row.share > 0 else -4.0
     shares = np.logspace(low, np.log10(0.5), 81)

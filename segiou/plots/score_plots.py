@@ -16,6 +16,7 @@ from segiou.plots.style import (
     MUTED,
     OTHER,
     Size,
+    class_index,
     drawing,
     in_percent,
     legend_above,
@@ -161,7 +162,7 @@ def _chosen(
         return [int(c) for c in order if not np.isnan(values[c])][:limit] or _none(histogram)
     given = [class_names] if isinstance(class_names, str) else class_names
     given = read_several("class_names", given, "a sequence of class names")
-    indices = [_index(histogram, name) for name in given]
+    indices = [class_index(histogram.class_names, name) for name in given]
     return [c for c in indices if not np.isnan(values[c])][:limit] or _none(histogram)
 
 
@@ -169,14 +170,6 @@ def _none(histogram: ScoreHistogram) -> list[int]:
     reasons = "; ".join(f"{name}: {why}" for name, why in histogram.undefined.items())
     msg = f"no class has a curve ({reasons}), so nothing can be drawn"
     raise ValueError(msg)
-
-
-def _index(histogram: ScoreHistogram, name: str) -> int:
-    names = histogram.class_names
-    if name not in names:
-        msg = f"unknown class {name!r}; choose from {', '.join(names[:12])}"
-        raise ValueError(msg)
-    return names.index(name)
 
 
 def _curves(
@@ -258,7 +251,7 @@ def reliability(
         If scores were not counted, the class is unknown, or there are no pixels.
     """
     histogram = histogram_of(source)
-    c = None if class_name is None else _index(histogram, class_name)
+    c = None if class_name is None else class_index(histogram.class_names, class_name)
     found = histogram.calibration(bins, c)
     filled = found.pixels > 0
     if not filled.any():
@@ -322,10 +315,10 @@ def thresholds(
         If scores were not counted, or the class is unknown or not in the truth.
     """
     histogram = histogram_of(source)
-    own = histogram.counts[..., 1].sum(-1)
+    own, names = histogram.counts[..., 1].sum(-1), histogram.class_names
     if class_name is None and own.any():
-        class_name = histogram.class_names[int(np.where(own > 0, own, own.max() + 1).argmin())]
-    c = _none(histogram)[0] if class_name is None else _index(histogram, class_name)
+        class_name = names[int(np.where(own > 0, own, own.max() + 1).argmin())]
+    c = _none(histogram)[0] if class_name is None else class_index(names, class_name)
     if not own[c]:
         msg = f"class {class_name!r} is not in the truth, so nothing can be drawn"
         raise ValueError(msg)

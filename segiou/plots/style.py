@@ -151,6 +151,14 @@ def report_of(source: Any) -> Report:
     return found
 
 
+def class_index(names: Sequence[str], name: str) -> int:
+    """Index of a class by name; the error lists some of the names."""
+    if name not in names:
+        msg = f"unknown class {name!r}; choose from {', '.join(names[:12])}"
+        raise ValueError(msg)
+    return names.index(name)
+
+
 def legend_above(ax: Axes, columns: int, **options: Any) -> None:
     """Put the legend above the axes."""
     ax.legend(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -289,10 +288,6 @@ class Report(Drawable):
         """A score of a measure; None if no measure has the score or the row."""
         found = (table.score(name, row) for table in self.tables)
         return next((value for value in found if value is not None), None)
-
-    def _or_nan(self, name: str, row: str = "") -> float:
-        found = self._measured(name, row)
-        return math.nan if found is None else found
 
     def score_unit(self, name: str) -> str:
         """Unit of a score, or of a column of images such as ``hausdorff_95:liver``.
