@@ -128,6 +128,8 @@ def test_sparse_fields():
     assert Parts.unpack(layout, joined.pack()) == joined
     assert Parts.from_dict(layout, joined.to_dict()) == joined.total
     assert joined["cells"].nnz == 4
+    many = Parts.joined(layout, [*parts, parts[0]] * 20)
+    assert Parts.unpack(layout, many.pack()) == many
     with pytest.raises(ValueError, match="lies outside"):
         Parts.unpack({"cells": Field((2, 2), sparse=True)}, [b"\x02\x07\x01"])
 
