@@ -106,6 +106,14 @@ class Operations:
         """Number of occurrences of each of 0 … length − 1."""
         return self.xp.bincount(index.ravel(), minlength=length)
 
+    def sums(self, index: Any, weights: Any, length: int) -> Any:
+        """Sum of the weights at each of 0 … length − 1."""
+        return self.xp.zeros(length, dtype=weights.dtype).at[index.ravel()].add(weights.ravel())
+
+    def real(self, values: Any, bits: int) -> Any:
+        """Values as floats of 32 or 64 bits."""
+        return values.astype(f"float{bits}")
+
     def join(self, parts: list[Any]) -> Any:
         """Several vectors joined into one."""
         return self.xp.concatenate(parts)
@@ -305,6 +313,8 @@ class CodeTables:
         self.encoding = encoding
         self.truth: Any = self._table(encoding.truth)
         self.pred: Any = self._table(encoding.pred)
+        #: Length of the sums of a batch.
+        self.cells: int = (encoding.num_classes + 2) * (encoding.num_classes + 1) + 1
 
     def _table(self, side: ValueCodes) -> Any:
         """The codes, with an entry at either end for all values beyond it."""

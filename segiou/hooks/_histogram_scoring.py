@@ -34,7 +34,9 @@ class HistogramScoring:
         self._like = histogram.bins.kind, histogram.regions
         measure = ScoreOptions(activation or "", bins=histogram.bins.kind)
         self.plan: Plan = measure.plan(self.options, Masks())
+        self.rows: int = measure.rows
         self.axis = axis
+        self.threshold = None  # scores are not decided
         self.how: dict[str, Any] = {"axis": axis, "activation": activation}
         self.names = (scores,) if isinstance(scores, str) else tuple(scores)
         for name in self.names:

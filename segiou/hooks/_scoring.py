@@ -165,10 +165,11 @@ def warn_of_repeats(name: str, processes: int, drawn: int, images: int, fix: str
 BASE = 1 << 20
 
 
-def check_pixels(shape: tuple[int, ...]) -> None:
+def check_pixels(shape: tuple[int, ...], limit: int = 1 << 30) -> None:
     """Raise a ValueError for a batch whose counts could overflow."""
-    if (pixels := math.prod(shape)) >= 1 << 30:
-        msg = f"a batch must have fewer than 2^30 pixels, got {pixels} in shape {shape}"
+    if (pixels := math.prod(shape)) >= limit:
+        power = limit.bit_length() - 1
+        msg = f"a batch must have fewer than 2^{power} pixels, got {pixels} in shape {shape}"
         raise ValueError(msg)
 
 

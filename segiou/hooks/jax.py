@@ -17,6 +17,9 @@ import numpy as np
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.device_counts import NONE_MET, CodeTables, Jax, read_counts
+from segiou.histograms.compiled_counts import MOST_PIXELS, CompiledScores
+from segiou.histograms.score_counts import ScoreHistogram
+from segiou.hooks._histogram_scoring import of_kind
 from segiou.hooks._scoring import as_int64, carry, check_pixels
 from segiou.labels.class_options import ClassOptions
 
@@ -45,9 +48,9 @@ class CountState(NamedTuple):
 
 
 class PixelCounter:
-    """Counts pairs of label arrays inside ``jit``, ``pmap``, ``shard_map`` or ``scan``.
+    """Counts pairs of label arrays, or scores, inside ``jit``, ``pmap``, ``shard_map`` or ``scan``.
 
-    All methods except :meth:`confusion_matrix` are pure functions of their
+    All methods except :meth:`confusion_matrix` and :meth:`histogram` are pure functions of their
     arguments. Counts are exact with and without ``jax_enable_x64``. Without it,
     JAX itself truncates NumPy arrays of 64-bit integers to 32 bits when they are
     passed to a jitted function.
@@ -55,18 +58,24 @@ class PixelCounter:
     Parameters
     ----------
     labels, **options
-        As for :class:`segiou.ConfusionMatrix`.
+        As for :class:`segiou.ConfusionMatrix`; or a :class:`segiou.ScoreHistogram`, to
+        count float scores in histograms like it. Its bins are a power of 2 or ``"float16"``.
     """
 
     def __init__(self, labels: Any, **options: Any) -> None:
+        operations = Jax("jax", jnp, None)
+        self._counting: CodeTables | CompiledScores
+        if isinstance(labels, ScoreHistogram):
+            self.options = labels._classes
+            self._counting = CompiledScores(operations, labels.empty(), **options)
+            return
         self.options = ClassOptions.of(labels, **options)
         self.options.warn_of_ignored_classes(stacklevel=3)
-        self._tables = CodeTables(Jax("jax", jnp, None), Encoding.of_classes(self.options))
+        self._counting = CodeTables(operations, Encoding.of_classes(self.options))
 
     def init(self) -> CountState:
         """A state without counts."""
-        cells = (self.options.num_classes + 2) * (self.options.num_classes + 1) + 1
-        low, high = (jnp.zeros(cells, jnp.int32) for _ in range(2))
+        low, high = (jnp.zeros(self._counting.cells, jnp.int32) for _ in range(2))
         return CountState(low, high, jnp.full(2, NONE_MET, jnp.int32), jnp.zeros((), jnp.int32))
 
     def update(
@@ -76,8 +85,7 @@ class PixelCounter:
         pred: Any,
         *,
         mask: Any = None,
-        argmax: int | None = None,
-        threshold: float | None = None,
+        **how: Any,
     ) -> CountState:
         """Add a batch to a state.
 
@@ -85,18 +93,24 @@ class PixelCounter:
         ----------
         state : CountState
             Counts so far.
-        truth, pred, mask, argmax, threshold
-            As for :meth:`segiou.ConfusionMatrix.update`.
+        truth, pred, mask
+            As for :meth:`segiou.ConfusionMatrix.update`; `pred` may be scores.
+        **how
+            ``argmax`` or ``threshold``, as there; or of histograms ``axis`` and
+            ``activation``, as for :meth:`segiou.ScoreHistogram.update`.
 
         Returns
         -------
         CountState
             The new state.
         """
-        check_pixels(np.shape(truth))
-        if argmax is not None or threshold is not None:
-            self.options.check_scores(np.shape(pred), argmax)
-        count = self._tables.count(truth, pred, mask=mask, argmax=argmax, threshold=threshold)
+        if isinstance(self._counting, CompiledScores):
+            check_pixels(np.shape(truth), MOST_PIXELS)
+        else:
+            check_pixels(np.shape(truth))
+            if how:
+                self.options.check_scores(np.shape(pred), how.get("argmax"))
+        count = self._counting.count(truth, pred, mask=mask, **how)
         low, high = carry(state.low + count.sums.astype(jnp.int32), state.high)
         maxima = jnp.maximum(state.maxima, count.maxima.astype(jnp.int32))
         return CountState(low, high, maxima, state.batches + 1)
@@ -138,7 +152,30 @@ class PixelCounter:
         ValueError
             If undeclared values or NaN scores were counted, or if the state is
             still spread over devices.
+        TypeError
+            If the counter counts histograms.
         """
+        return of_kind(self._read(state), ConfusionMatrix)
+
+    def histogram(self, state: CountState) -> ScoreHistogram:
+        """Read a state from its device as a :class:`segiou.ScoreHistogram`.
+
+        Parameters
+        ----------
+        state : CountState
+            Counts so far.
+
+        Raises
+        ------
+        ValueError
+            If undeclared values, or scores that are NaN or outside [0, 1], were counted,
+            or if the state is still spread over devices.
+        TypeError
+            If the counter counts a confusion matrix.
+        """
+        return of_kind(self._read(state), ScoreHistogram)
+
+    def _read(self, state: CountState) -> ConfusionMatrix | ScoreHistogram:
         if np.ndim(state.batches):
             msg = (
                 f"the state has a device axis of size {len(state.batches)}; sum it with psum, or "
@@ -146,5 +183,7 @@ class PixelCounter:
             )
             raise ValueError(msg)
         sums, maxima = as_int64(state.low, state.high), np.asarray(state.maxima)
-        count = read_counts(self._tables.encoding, sums, maxima)
+        if isinstance(self._counting, CompiledScores):
+            return self._counting.read(sums, maxima, int(state.batches))
+        count = read_counts(self._counting.encoding, sums, maxima)
         return ConfusionMatrix.from_options(self.options).add(count, pairs=int(state.batches))

@@ -20,7 +20,11 @@ from segiou.counting.device_counts import (
     within,
 )
 from segiou.counting.encoding import Encoding
-from segiou.hooks._scoring import BASE, Scores, Scoring, as_int64, carry, check_pixels, missing
+from segiou.histograms.compiled_counts import MOST_PIXELS, CompiledScores
+from segiou.histograms.score_bins import Activation
+from segiou.histograms.score_counts import ScoreHistogram
+from segiou.hooks._histogram_scoring import HistogramScoring, of_kind, scoring_of
+from segiou.hooks._scoring import BASE, Scores, as_int64, carry, check_pixels, missing
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import Protocol
 from segiou.report.formats import score_keys
@@ -30,6 +34,8 @@ try:
     from keras import ops
 except ImportError as error:
     raise missing("keras and its backend, such as torch or jax", "keras") from error
+
+from segiou.hooks._keras_histograms import scores_of_sums
 
 __all__ = ["SegmentationScores"]
 
@@ -83,6 +89,14 @@ class _Operations(Operations):
         flat = ops.cast(ops.reshape(index, (-1,)), "int32")
         return ops.segment_sum(ops.ones_like(flat), flat, num_segments=length)
 
+    def sums(self, index: Any, weights: Any, length: int) -> Any:
+        """A sum of the weights per segment."""
+        return ops.segment_sum(weights, index, num_segments=length)
+
+    def real(self, values: Any, bits: int) -> Any:
+        """A cast."""
+        return ops.cast(values, f"float{bits}")
+
 
 @keras.saving.register_keras_serializable(package="segiou")
 class SegmentationScores(keras.metrics.Metric):
@@ -96,15 +110,20 @@ class SegmentationScores(keras.metrics.Metric):
     Parameters
     ----------
     labels, **options
-        As for :class:`segiou.ConfusionMatrix`.
-    scores : str or sequence of str
-        With one name, the result is a scalar; with several names, or a per-class
-        score such as ``"iou"``, it is a dict of scalars.
+        As for :class:`segiou.ConfusionMatrix`; or a :class:`segiou.ScoreHistogram`, to
+        count float scores in histograms like it. Its bins are a power of 2 or ``"float16"``.
+    scores : str or sequence of str, optional
+        ``"mean_iou"`` or, of histograms, ``"average_precision"`` by default. With one
+        name, the result is a scalar; with several names, or a per-class score such as
+        ``"iou"``, it is a dict of scalars.
     protocol : Protocol or str
         How means are computed; protocols that average over images are not
         supported.
-    axis : int
-        The class axis of predictions that are scores.
+    axis : int, optional
+        The class axis of predictions that are scores; None as in
+        :meth:`segiou.ScoreHistogram.update`.
+    activation : {"softmax", "sigmoid"}, optional
+        Of histograms: as in :meth:`segiou.ScoreHistogram.update`.
     threshold : float, optional
         With two classes, the second is predicted if its score is greater than this.
     name : str
@@ -115,20 +134,25 @@ class SegmentationScores(keras.metrics.Metric):
         self,
         labels: Any,
         *,
-        scores: Scores = "mean_iou",
+        scores: Scores | None = None,
         protocol: Protocol | str = "segiou",
-        axis: int = -1,
+        axis: int | None = -1,
+        activation: Activation | None = None,
         threshold: float | None = None,
         name: str = "segmentation_scores",
         **options: Any,
     ) -> None:
         # Keras also saves a dtype, which has no effect on integer counts and float32 scores.
         super().__init__(name=name, dtype=options.pop("dtype", None))
-        options |= {"axis": axis, "threshold": threshold}
-        self.scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
-        self._tables = CodeTables(_Operations(), Encoding.of_classes(self.scoring.options))
-        classes = self.scoring.options.num_classes
-        cells = (classes + 2) * (classes + 1) + 1
+        options |= {"axis": axis, "activation": activation, "threshold": threshold}
+        options |= {"protocol": protocol, "default": "mean_iou"}
+        self.scoring: Any = scoring_of(labels, scores=scores, **options)
+        self._tables: CodeTables | CompiledScores
+        if isinstance(self.scoring, HistogramScoring):
+            self._tables = CompiledScores(_Operations(), self.scoring.empty())
+        else:
+            self._tables = CodeTables(_Operations(), Encoding.of_classes(self.scoring.options))
+        cells = self._tables.cells
         # Keras sums each of these over the devices of a distributed model.
         sizes = {"low": (cells,), "high": (cells,), "batches": (), "refused": (2,)}
         self.low, self.high, self.batches, self.refused, self.largest, self.met = (
@@ -152,7 +176,8 @@ class SegmentationScores(keras.metrics.Metric):
         truth, pred = self._tables.ops.array(y_true), self._tables.ops.array(y_pred)
         truth, wrong = self._labels(truth, pred)
         truth, pred, decision = self.scoring.read(truth, pred)
-        check_pixels(tuple(size or 1 for size in truth.shape))
+        limit = MOST_PIXELS if isinstance(self._tables, CompiledScores) else 1 << 30
+        check_pixels(tuple(size or 1 for size in truth.shape), limit)
         mask, wrong_weights = _mask_of(sample_weight, truth)
         if mask is not None:
             wrong = ops.reshape(wrong, ops.shape(truth)) & mask
@@ -169,7 +194,8 @@ class SegmentationScores(keras.metrics.Metric):
         """Labels as integers, and whether the truth is neither a whole number nor one-hot."""
         scoring = self.scoring
         has_scores = scoring.threshold is None and "float" in dtype_name(pred)
-        has_axis = has_scores and len(truth.shape) == len(pred.shape) > 1
+        has_axis = has_scores and scoring.axis is not None
+        has_axis = has_axis and len(truth.shape) == len(pred.shape) > 1
         if has_axis and truth.shape[scoring.axis] == scoring.options.num_classes:
             return self._labels_of_one_hot(ops.cast(truth, "float32"))
         if "float" not in dtype_name(truth):
@@ -211,6 +237,9 @@ class SegmentationScores(keras.metrics.Metric):
         options = self.scoring.options
         classes = options.num_classes
         sums = ops.cast(self.high.value, "float32") * BASE + ops.cast(self.low.value, "float32")
+        if isinstance(self._tables, CompiledScores):
+            refused = ops.sum(ops.cast(self.refused.value, "float32"))
+            return scores_of_sums(sums, refused, self._tables, self.scoring)
         whole = ops.reshape(sums[:-1], (classes + 2, classes + 1))
         table, bad = whole[:classes], sums[-1] + ops.sum(whole[-1])
         bad = bad + ops.sum(ops.cast(self.refused.value, "float32"))
@@ -255,7 +284,16 @@ class SegmentationScores(keras.metrics.Metric):
         ValueError
             If there were undeclared values, a truth that is neither whole
             numbers nor one-hot, NaN scores, or weights other than 0 and 1.
+        TypeError
+            If histograms are counted.
         """
+        return of_kind(self._counted(), ConfusionMatrix)
+
+    def histogram(self) -> ScoreHistogram:
+        """The exact histograms; raises as :meth:`confusion_matrix`, which it replaces."""
+        return of_kind(self._counted(), ScoreHistogram)
+
+    def _counted(self) -> ConfusionMatrix | ScoreHistogram:
         low, high, refused, met, largest, batches = map(
             ops.convert_to_numpy,
             (self.low, self.high, self.refused, self.met, self.largest, self.batches),
@@ -279,25 +317,34 @@ class SegmentationScores(keras.metrics.Metric):
                 "device to see the values"
             )
             raise ValueError(msg)
-        count = read_counts(self._tables.encoding, as_int64(low, high), largest)
-        return self.scoring.empty().add(count, pairs=int(batches))
+        sums = as_int64(low, high)
+        if isinstance(self._tables, CompiledScores):
+            return self._tables.read(sums, largest, int(batches))
+        count = read_counts(self._tables.encoding, sums, largest)
+        return ConfusionMatrix.from_options(self.scoring.options).add(count, pairs=int(batches))
 
     def get_config(self) -> dict[str, Any]:
         """The configuration that Keras saves with a model."""
-        threshold = self.scoring.threshold
-        return {
+        scoring = self.scoring
+        config = {
             **super().get_config(),
-            "options": self.scoring.options.to_dict(),
-            "scores": self.scoring.only or list(self.scoring.names),
-            "protocol": asdict(self.scoring.protocol),
-            "axis": self.scoring.axis,
-            "threshold": None if threshold is None else float(threshold),
+            "options": scoring.options.to_dict(),
+            "scores": scoring.only or list(scoring.names),
+            "axis": scoring.axis,
         }
+        if isinstance(scoring, HistogramScoring):
+            like = {"bins": scoring.empty().bins.kind, "activation": scoring.how["activation"]}
+            return {**config, **like}
+        threshold = None if scoring.threshold is None else float(scoring.threshold)
+        return {**config, "protocol": asdict(scoring.protocol), "threshold": threshold}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> SegmentationScores:
         """Build from a configuration of :meth:`get_config`."""
-        options = vars(ClassOptions.from_dict(config.pop("options")))
+        classes = ClassOptions.from_dict(config.pop("options"))
+        if "bins" in config:
+            return cls(ScoreHistogram.from_options(classes, config.pop("bins")), **config)
+        options = vars(classes)
         return cls(**options, protocol=Protocol(**config.pop("protocol")), **config)
 
 
