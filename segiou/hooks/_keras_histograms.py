@@ -16,16 +16,15 @@ def scores_of_sums(
 ) -> dict[str, Any]:
     """Scores by name, of the sums of all batches in float32; NaN if bad values were counted."""
     counts, top, top_sums = counting.parts(sums, ops)
+    values, best_sums = counting.bins.values, top_sums * SCORE_UNIT
     include = ops.convert_to_tensor(scoring.options.include)
     nan_if_bad = ops.where(bad + ops.sum(sums[-3:]) > 0, float("nan"), 0.0)
     found = {}
     for name in scoring.names:
         if name in ("ece", "mce", "ace"):
-            value = _calibration(
-                name, top, top_sums * SCORE_UNIT, counting.bins.values, scoring.rows
-            )
+            value = _calibration(name, top, best_sums, values, scoring.rows)
         elif name == "brier":
-            value = ops.sum(_brier(counts, counting.bins.values))
+            value = ops.sum(_brier(counts, values))
         else:
             value = _mean(_OF_CLASSES[name](counts), include)
         found[name] = value + nan_if_bad
