@@ -512,7 +512,7 @@ class ScoredParts:
         sums, evaluate = score.sums(parts), score.evaluate
         if aggregate in ("I", "C"):
             values = score.of_images(parts)
-            # An infinite distance, of a missing surface, makes the mean infinite.
+            # An infinite distance, of a missed structure, makes the mean infinite.
             defined = ~np.isnan(values)
             sums = np.concatenate([np.where(defined, values, 0.0), defined], axis=-1)
             evaluate = _ratios if aggregate == "I" else _mean_of_ratios
