@@ -77,7 +77,7 @@ def test_hooks_use_the_same_names(report):
     from segiou.hooks._scoring import Scoring
 
     counted = ConfusionMatrix(NAMES).update([0], [0])
-    values = Scoring(NAMES).values(counted.counts)
+    values = Scoring(NAMES).values(counted)
     assert list(values) == list(report.scores())
     np.testing.assert_equal(values, counted.report().scores())
 

@@ -30,7 +30,7 @@ def test_a_name_stays_on_its_line():
     )
     assert str(Problem("straße 道.png", "is bad")) == "straße 道.png: is bad"
     assert problem_lines([Problem(f"{i}\r.png", "is\tbad") for i in range(6)]) == [
-        r"6 files: is\tbad",
+        r"6 files: each is\tbad",
         r"  0\r.png, 1\r.png, 2\r.png and 3 more",
     ]
 
