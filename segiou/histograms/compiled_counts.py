@@ -19,7 +19,7 @@ from segiou.counting.device_counts import (
 )
 from segiou.counting.scores import NanScoresError
 from segiou.histograms import score_bins as bins_of
-from segiou.histograms.score_bins import FLOAT16, Activation, ScoreRangeError
+from segiou.histograms.score_bins import FLOAT16, Activation, ScoreBins, ScoreRangeError
 from segiou.histograms.score_counts import ScoreHistogram
 
 #: Sums of top scores are counted in three digits, so that 2^23 pixels fit in 32 bits.
@@ -44,7 +44,7 @@ class CompiledScores:
         self.ops = ops
         self.histogram = histogram
         self._classes = histogram.num_classes
-        self.bins = histogram.bins
+        self.bins: ScoreBins = histogram.bins
         self._codes = CodeTables(ops, histogram._encoding)
         self._top = (histogram.num_classes + 1) * self.bins.number * 2
         self.cells: int = self._top + _DIGITS * self.bins.number + 4
