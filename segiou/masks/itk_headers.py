@@ -125,6 +125,8 @@ def _header_fields(
             problem = f"is corrupt: its header has a line without {mark!r}: {line[:40]!r}"
             raise MaskError(path, problem)
         name = name.strip(_SPACE)
+        if "\0" in name:  # where MetaIO would end it
+            raise MaskError(path, f"is corrupt: its header has the field {name[:40]!r}")
         if mark == "=" and name in fields:
             raise MaskError(path, f"is corrupt: its header has {name[:40]!r} twice")
         fields[name] = value.strip(_SPACE)
