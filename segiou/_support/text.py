@@ -303,12 +303,15 @@ def wrapped(line: str, width: int) -> str:
 def plain(value: Any) -> Any:
     """Convert dataclasses, arrays and numbers to JSON types; NaN and infinity become None.
 
+    Private fields are left out.
+
     >>> import numpy as np
     >>> plain({"iou": np.array([0.5, np.nan]), "n": np.int64(3)})
     {'iou': [0.5, None], 'n': 3}
     """
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        names = (f.name for f in fields(value) if not f.name.startswith("_"))
+        return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if hasattr(value, "dtype"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
 from typing import Any, ClassVar, Literal, get_args
@@ -21,7 +21,7 @@ from segiou.analysis.dependence import BlockLength, Caution, Dependence, Design,
 from segiou.analysis.leave_one_out import Limits, jackknife
 from segiou.analysis.order_statistics import median_limits
 from segiou.analysis.statistics import Aggregate, Statistic, scored_images
-from segiou.analysis.units import FEW_UNITS, Groups, HasCounts, Metric, plural_of
+from segiou.analysis.units import FEW_UNITS, Groups, HasCounts, Metric, Units, plural_of
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
 
@@ -185,6 +185,7 @@ class Intervals(OverUnits):
     limit: Caution | None = None
     unseen_classes: tuple[str, ...] = ()
     truth_mean: float = float("nan")
+    _over: Units | None = field(default=None, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Interval]:
         yield self.overall
@@ -391,6 +392,7 @@ def confidence_intervals(
         overall=overall,
         classes=tuple(classes),
         score_unit=prepared.score_unit,
+        _over=design.units,
         **of_design(design, blocks),
         **_unseen(prepared, len(design.images)),
     )

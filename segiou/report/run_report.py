@@ -55,8 +55,7 @@ def report_of(
     if few:
         gains = None
         if len(run) >= FEWEST_IMAGES and len(run) * run.options.num_classes <= _MOST_MOVED:
-            images = scored_images(run, "iou", protocol)
-            units = design_of(images.ids, len(run), lambda: [images.of_images()]).units
+            units = _units_of(run, protocol, given)
             gains = ImageGains(run.counts, units, protocol, include)
             other_gains = _gains_of_thresholds(run, units, protocol, include)
         blocks = run._images.blocks(files=False)
@@ -79,6 +78,15 @@ def report_of(
         threshold_gains=other_gains,
         **measured_parts(run, measured),
     )
+
+
+def _units_of(run: Run, protocol: Protocol, given: Sequence[Intervals]) -> Units:
+    """The units of the intervals that were passed, or else those found in the ids."""
+    for found in given:
+        if found._over is not None and len(found._over.index) == len(run):
+            return found._over
+    images = scored_images(run, "iou", protocol)
+    return design_of(images.ids, len(run), lambda: [images.of_images()]).units
 
 
 def _gains_of_thresholds(

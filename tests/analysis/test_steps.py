@@ -230,3 +230,18 @@ def test_two_images_give_no_interval():
     assert np.isnan(step.low) and not step.uncertain
     assert step.to_dict()["low"] is None
     assert "interval" not in str(step)
+
+
+def test_gains_are_over_the_units_of_the_intervals():
+    tables = [{(1, 0): n} for n in (8, 9, 12, 10, 11, 7)]
+    run = scored_images(tables)
+    (step,) = run.report(intervals=run.intervals(groups=[*"aabbcc"])).next_steps
+    left = []
+    for i in (0, 2, 4):
+        (other,) = scored_images(tables[:i] + tables[i + 2 :]).report().next_steps
+        left.append(other.gain)
+    reach = 4.302652729911275 * np.sqrt(((step.gain - np.array(left)) ** 2).sum())  # t, 2 df
+    apart = np.exp(reach / step.gain)
+    assert (step.low, step.high) == pytest.approx((step.gain / apart, step.gain * apart))
+    two = run.intervals(groups=[*"aaabbb"])
+    assert np.isnan(run.report(intervals=two).next_steps[0].low)
