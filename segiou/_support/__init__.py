@@ -56,7 +56,8 @@ class RenamedAttribute:
     """
 
     def __init__(self, new: str, read: Callable[[Any], Any] | None = None) -> None:
-        self.new, self.read = new, read
+        self.new: str = new
+        self.read: Callable[[Any], Any] | None = read
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.old = name

@@ -473,7 +473,7 @@ class Plan(ABC):
         """
         raise NotImplementedError
 
-    def counts_of(self, run: Any) -> Any:
+    def counts_of(self, run: Any) -> object:
         """The counts of a run in the form that other functions take; by default of each image.
 
         Parameters

@@ -442,7 +442,8 @@ def distance_boxes(
         If surfaces or the measure are not available, or no structure has a value in any case.
     """
     report = report_of(source)
-    if "surface_plan" not in report.measures:
+    measures: Any = report.measures
+    if "surface_plan" not in measures:
         msg = "surfaces were not measured; score with surfaces=True (--surface segiou)"
         raise ValueError(msg)
     found = values_of_cases(report, measure)
@@ -452,9 +453,9 @@ def distance_boxes(
         raise ValueError(msg)
     every.sort(key=lambda item: -float(np.median(item[1])))
     shown = every[:limit]
-    measure = measure or first_distance(report.measures["surfaces"][0])
+    measure = measure or first_distance(measures["surfaces"][0])
     is_distance = measure.startswith(("hausdorff", "average_surface_distance"))
-    unit = report.measures["surface_plan"]["unit"] if is_distance else ""
+    unit = measures["surface_plan"]["unit"] if is_distance else ""
     with drawing(ax, title, figsize, height_of(len(shown))) as axes:
         draw_boxes(axes, [values for _, values, _ in shown], color)
         names = [
@@ -498,9 +499,8 @@ def boundary_vs_iou(
         If boundaries were not measured, or no class has both scores.
     """
     report = report_of(source)
-    measured = [
-        row for row in report.measures.get("boundary", ()) if row["measure"] == "boundary_iou"
-    ]
+    rows: Any = report.measures.get("boundary", ())
+    measured = [row for row in rows if row["measure"] == "boundary_iou"]
     if not measured:
         msg = "boundaries were not measured; score with boundary=True (--boundary)"
         raise ValueError(msg)

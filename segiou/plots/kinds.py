@@ -137,6 +137,7 @@ def save_plots(
 def _of_report(report: Report, intervals: Intervals | None) -> Figures:
     in_truth = sum(row.tp + row.fn > 0 for row in report.classes)
     of_images = report.per_image is not None and report.per_image.truth.any()
+    surfaces: Any = report.measures.get("surfaces", ())
     applies = {
         "confusion_matrix": report.has_matrix,
         "class_bars": any(row.iou == row.iou for row in report.classes),
@@ -145,7 +146,7 @@ def _of_report(report: Report, intervals: Intervals | None) -> Figures:
         "prevalence_curve": in_truth > 1 and report.has_matrix,
         "image_distribution": of_images,
         "class_boxes": of_images,
-        "distance_boxes": any(row["found"] for row in report.measures.get("surfaces", ())),
+        "distance_boxes": any(row["found"] for row in surfaces),
     }
     for kind in filter(applies.get, KINDS):
         if kind == "class_bars":

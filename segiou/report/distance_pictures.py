@@ -24,7 +24,7 @@ def first_distance(names: Iterable[str]) -> str:
 
 def values_of_cases(report: Report, measure: str = "") -> dict[str, tuple[Floats, int]]:
     """The finite values of a measure by structure, and the number of cases without one."""
-    cases = report.measures["surface_cases"]
+    cases: Any = report.measures["surface_cases"]
     names = dict.fromkeys(name for row in cases for name in row)
     known = [name for name in names if name not in ("case", "label", "state")]
     measure = measure or first_distance(known)
@@ -44,10 +44,11 @@ def values_of_cases(report: Report, measure: str = "") -> dict[str, tuple[Floats
 
 def texts_of_cases(report: Report) -> dict[str, str]:
     """Dice and the first distance percentile of every structure of each case, as text."""
-    cases = report.measures.get("surface_cases")
+    measures: Any = report.measures
+    cases = measures.get("surface_cases")
     if not cases:
         return {}
-    measure = first_distance(report.measures["surfaces"][0])
+    measure = first_distance(measures["surfaces"][0])
     texts: dict[str, list[str]] = {}
     for row in cases:
         score = row["state"]
@@ -55,14 +56,15 @@ def texts_of_cases(report: Report) -> dict[str, str]:
             score = f"{cell(row['dice'])}, {distance_text(row[measure])}"
         if score != "absent":
             texts.setdefault(row["case"], []).append(f"{called(str(row['label']))} {score}")
-    unit = report.measures["surface_plan"]["unit"]
+    unit = measures["surface_plan"]["unit"]
     title = f"Dice and {measure.replace('hausdorff_', 'HD')} in {unit or 'units of the spacing'}"
     return {case: f"{title}: {'; '.join(parts)}" for case, parts in texts.items()}
 
 
 def distance_boxes(report: Report) -> dict[str, Any]:
     """Box plots of each structure's distances over its cases, as fractions of the longest."""
-    rows = report.measures.get("surfaces", ())
+    measures: Any = report.measures
+    rows = measures.get("surfaces", ())
     found = values_of_cases(report) if any(row["found"] for row in rows) else {}
     of_cases = {name: of_label for name, of_label in found.items() if of_label[0].size}
     if not of_cases:
@@ -78,7 +80,7 @@ def distance_boxes(report: Report) -> dict[str, Any]:
                 "cases": f"{values.size} of {plural(values.size + lost, 'case')}",
             }
         )
-    measure, unit = first_distance(rows[0]), report.measures["surface_plan"]["unit"]
+    measure, unit = first_distance(rows[0]), measures["surface_plan"]["unit"]
     return {
         "boxes": boxes,
         "boxes_of": ", ".join(filter(None, (f"HD{measure[10:]}", unit))),

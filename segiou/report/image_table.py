@@ -98,7 +98,7 @@ class ImageTable:
             for i, picture in enumerate(every):
                 call = f"segiouPicture({i}, {json.dumps(self.ids[i])}, {json.dumps(picture)});\n"
                 write_whole(self.folder / "pictures" / f"{i}.js", call)
-        counts = self.runs[0].counts_of("objects")
+        counts: Any = self.runs[0].counts_of("objects")
         return {
             "models": list(self.models),
             "colors": [hex_color(color) for color in colors],
@@ -162,7 +162,8 @@ def _objects(runs: tuple[Run, ...], columns: tuple[Columns, ...]) -> list[list[l
         return None
     both = zip(columns, runs, strict=True)
     found = (unpack_parts(c.measured, r._header, "objects")["detections"] for c, r in both)
-    return [of_run[:, runs[0].counts_of("objects").things].sum(1).tolist() for of_run in found]
+    counts: Any = runs[0].counts_of("objects")
+    return [of_run[:, counts.things].sum(1).tolist() for of_run in found]
 
 
 def _taken(run: Run, indices: Ints) -> Columns:

@@ -233,7 +233,7 @@ class Report(Drawable):
         return next((table for table in self.tables if table.key == key), None)
 
     @cached_property
-    def measures(self) -> Mapping[str, Any]:
+    def measures(self) -> Mapping[str, Json]:
         """What the measures found, by the keys of the JSON report, such as ``"objects"``."""
         return {key: part for table in self.tables for key, part in table.to_dict().items()}
 

@@ -289,7 +289,7 @@ class Run(Drawable):
         """The plan of every score of a measure, by name."""
         return {name: plan for plan in self.plans for name in plan.scores}
 
-    def counts_of(self, key: str) -> Any:
+    def counts_of(self, key: str) -> object:
         """The counts of a measure in the form that its functions take; None if not counted.
 
         Such as :class:`segiou.boundary.BoundaryCounts` of each image for ``"boundary"``; of
