@@ -6,6 +6,7 @@ import importlib
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,13 +39,16 @@ WINDOWS = """
 
 
 def headers(folder, name):
-    """Python's headers, for Windows where the compiler builds for it."""
-    if not (include_folder() / "Python.h").is_file():
+    """Python's headers for the system that the compiler builds for; sizes on ARM are those here."""
+    own = include_folder()
+    if not (own / "Python.h").is_file():
         skip_unless_required("needs Python's headers", REQUIRE)
-    if name != "mingw":
-        return include_folder()
-    copied = shutil.copytree(include_folder(), folder / "headers")
-    (copied / "pyconfig.h").write_text(WINDOWS)
+    # Debian keeps one pyconfig.h per system, and only this machine's is installed.
+    config = own.parent / getattr(sys.implementation, "_multiarch", "") / own.name / "pyconfig.h"
+    if name in ("gcc", "clang") or (name != "mingw" and not config.is_file()):
+        return own
+    copied = shutil.copytree(own, folder / "headers")
+    (copied / "pyconfig.h").write_text(WINDOWS if name == "mingw" else config.read_text())
     return copied
 
 
