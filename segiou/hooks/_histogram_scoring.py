@@ -1,4 +1,4 @@
-"""What hooks count: a confusion matrix, or the histograms of an accumulator that is passed."""
+"""Scoring of hooks: a confusion matrix, or the histograms of a passed accumulator."""
 
 from __future__ import annotations
 

@@ -242,5 +242,5 @@ class MatrixCounter(TorchCounter):
 
 
 def counter_of(scoring: AnyScoring) -> TorchCounter:
-    """The counter for what a hook counts."""
+    """Return a counter of matrices or histograms."""
     return MatrixCounter(scoring) if isinstance(scoring, Scoring) else TorchCounter(scoring)

@@ -81,7 +81,7 @@ class ComputeMetrics:
     protocol : Protocol or str
         How means are computed.
     activation : {"softmax", "sigmoid"}, optional
-        Of histograms: as in :meth:`segiou.ScoreHistogram.update`.
+        For a histogram, as in :meth:`segiou.ScoreHistogram.update`.
 
     Attributes
     ----------

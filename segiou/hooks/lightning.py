@@ -94,7 +94,7 @@ class SegmentationScores(Callback):
         The class axis of predictions that are scores; None as in
         :meth:`segiou.ScoreHistogram.update`.
     activation : {"softmax", "sigmoid"}, optional
-        Of histograms: as in :meth:`segiou.ScoreHistogram.update`.
+        For a histogram, as in :meth:`segiou.ScoreHistogram.update`.
     threshold : float, optional
         With two classes, the second is predicted if its score is greater than this.
     """

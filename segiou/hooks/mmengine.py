@@ -43,7 +43,7 @@ class SegmentationScores(BaseMetric):
     protocol : Protocol or str
         How means are computed.
     activation : {"softmax", "sigmoid"}, optional
-        Of histograms: as in :meth:`segiou.ScoreHistogram.update`.
+        For a histogram, as in :meth:`segiou.ScoreHistogram.update`.
     truth_key, pred_key : str
         The entries of a data sample whose ``"data"`` holds the labels, or the scores:
         ``"seg_logits"`` in mmsegmentation.

@@ -176,7 +176,7 @@ class Masks:
     arrays: tuple[Indices, ...]
     #: Shape of the truth itself.
     full: Shape
-    #: Of a volume: between planes, rows and columns.
+    #: Distance between the planes, rows and columns of a volume.
     spacing: tuple[float, ...] = (1.0, 1.0, 1.0)
     #: Numbers of the objects of each array, from 1; none where they were not scored.
     objects: tuple[Indices, ...] = ()

@@ -234,7 +234,7 @@ class Report(Drawable):
 
     @cached_property
     def measures(self) -> Mapping[str, Json]:
-        """What the measures found, by the keys of the JSON report, such as ``"objects"``."""
+        """Results of the measures by their keys in the JSON report, such as ``"objects"``."""
         return {key: part for table in self.tables for key, part in table.to_dict().items()}
 
     def score(self, name: str, row: str = "") -> float:

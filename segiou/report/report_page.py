@@ -129,7 +129,7 @@ def render_report(
     of_iou = next((found for found in drawn if found.metric == "iou"), None)
     if imbalance is None and report.has_matrix:
         imbalance = report.imbalance
-    # The first says what is drawn at the top: the steps from pixel accuracy to mean IoU.
+    # The first repeats the chart at the top, from pixel accuracy to mean IoU.
     sentences = [] if imbalance is None else imbalance.sentences()[1:]
     steps = top_steps(report.next_steps)
     groups = zip(report.group_rows, report.groups, strict=True)

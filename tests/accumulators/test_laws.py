@@ -111,7 +111,7 @@ def test_pickles_are_the_same_and_go_on(name, whole):
     assert same(again, counted(name, [*IMAGES, 9]))
 
 
-#: ImageCounts has no state; what is saved is its run.
+#: ImageCounts has no state, because its run is saved.
 @pytest.mark.parametrize("name", [name for name in KINDS if name != "images"])
 def test_states_are_the_same_and_go_on(name, whole):
     state = json.loads(json.dumps(whole.state_dict()))
