@@ -72,11 +72,18 @@ def load_part(module: str) -> Any:
 _warned = Lock()
 
 
-def warn_missing(module: str) -> None:
-    """Warn once per process that compiled modules, this one among them, are missing."""
+def leave_warning_to_parent() -> None:
+    """Never warn of missing compiled modules in this process."""
+    _warned.acquire(blocking=False)
+
+
+def warn_missing(*modules: str) -> None:
+    """Warn once per process if compiled modules, these among them, are missing."""
     if not _warned.acquire(blocking=False):
         return
-    missing = {module}.union(name for name in PARTS if not _is_there(name))
+    missing = {*modules, *(name for name in PARTS if not _is_there(name))}
+    if not missing:
+        return
     msg = (
         f"{len(missing)} of {len(PARTS)} compiled modules are missing, so segiou is slower, with "
         "identical results. Reinstall segiou with a C compiler available; segiou --version lists "

@@ -353,17 +353,17 @@ def _lost_sentences(found: Imbalance) -> list[str]:
     ]
     if len(rows) < 2:
         return [
-            f"Losing {name} ({share} of pixels) entirely would cost {accuracy} points of accuracy "
-            f"and {mean_iou} of mean IoU."
+            f"If the model stopped finding {name} ({share} of pixels), pixel accuracy would fall by "
+            f"{accuracy} points and mean IoU by {mean_iou}."
             for name, share, accuracy, mean_iou in rows
         ]
     shown = [
-        f"{name} ({share}{'' if i else ' of pixels'}) {accuracy} / {mean_iou}"
+        f"{name} ({share}{'' if i else ' of pixels'}) {accuracy} and {mean_iou}"
         for i, (name, share, accuracy, mean_iou) in enumerate(rows)
     ]
     return [
-        "Points lost if the model stopped finding a class (accuracy / mean IoU): "
-        f"{'; '.join(shown)}."
+        "If the model stopped finding one class, pixel accuracy and mean IoU would fall by (in "
+        f"points): {'; '.join(shown)}."
     ]
 
 

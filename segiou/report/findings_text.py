@@ -138,7 +138,7 @@ def _file_facts(found: Inspection) -> list[tuple[str, str]]:
         "format": found.kinds,
         "mode": found.modes,
         "dtype": found.dtypes,
-        "size": found.sizes,
+        "size": {size.replace("x", " × "): n for size, n in found.sizes.items()},
         "spacing": found.spacings,
         "orientation": found.orientations,
     }

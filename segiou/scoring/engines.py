@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import check_kind
 from segiou._support.files import Problem
-from segiou._support.optional import import_extra
+from segiou._support.optional import import_extra, leave_warning_to_parent, warn_missing
 from segiou.masks.pairing import Pair
 from segiou.scoring.pair import PairScorer, Result
 
@@ -268,6 +268,7 @@ def _processes(count: int) -> Engine:
     def make() -> ProcessPoolExecutor:
         if context.get_start_method() == "forkserver":
             _start_fork_server()
+        warn_missing()  # once, not in every process
         return ProcessPoolExecutor(count, mp_context=context, initializer=_begin_worker)
 
     return Engine(make(), count, 0.1, True, make)
@@ -297,7 +298,8 @@ def _start_fork_server() -> None:
 
 
 def _begin_worker() -> None:
-    """Leave Ctrl-C to the parent process, and exit with it."""
+    """Leave Ctrl-C and warnings of the installation to the parent process, and exit with it."""
+    leave_warning_to_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -135,8 +135,8 @@ def test_sentence_about_a_rare_class():
     # pole: 12 of 1000 pixels, 1 found, nothing else called pole: IoU 1/12, K = 2.
     counts = Counts(tp=[988, 1], fp=[11, 0], fn=[0, 11], tn=[1, 988])
     assert explain(counts, ["road", "pole"]).sentences()[-1] == (
-        "Losing pole (1.20 % of pixels) entirely would cost 0.10 points of accuracy and 4.17 of "
-        "mean IoU."
+        "If the model stopped finding pole (1.20 % of pixels), pixel accuracy would fall by 0.10 "
+        "points and mean IoU by 4.17."
     )
 
 
@@ -144,8 +144,8 @@ def test_sentence_about_two_rare_classes():
     # pole and sign: 10 of 1000 pixels each, half of them found, the rest called road.
     counts = Counts(tp=[980, 5, 5], fp=[10, 0, 0], fn=[0, 5, 5], tn=[10, 990, 990])
     assert explain(counts, ["road", "pole", "sign"]).sentences()[-1] == (
-        "Points lost if the model stopped finding a class (accuracy / mean IoU): "
-        "pole (1.00 % of pixels) 0.50 / 16.67; sign (1.00 %) 0.50 / 16.67."
+        "If the model stopped finding one class, pixel accuracy and mean IoU would fall by (in "
+        "points): pole (1.00 % of pixels) 0.50 and 16.67; sign (1.00 %) 0.50 and 16.67."
     )
 
 
