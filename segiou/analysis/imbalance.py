@@ -353,8 +353,8 @@ def _lost_sentences(found: Imbalance) -> list[str]:
     ]
     if len(rows) < 2:
         return [
-            f"If the model stopped finding {name} ({share} of pixels), pixel accuracy would fall by "
-            f"{accuracy} points and mean IoU by {mean_iou}."
+            f"If the model stopped finding {name} ({share} of pixels), pixel accuracy would fall "
+            f"by {accuracy} points and mean IoU by {mean_iou}."
             for name, share, accuracy, mean_iou in rows
         ]
     shown = [
