@@ -108,6 +108,20 @@ static inline uint64_t differ64_from(const uint8_t *a, uint8_t value)
     return unequal64(a, all, all, all, all);
 }
 
+/* A bit for each number of 1, 2 or 4 bytes, from those of its bytes. */
+static inline uint64_t join_bits(uint64_t bits, size_t bytes)
+{
+    for (; bytes > 1; bytes /= 2) {
+        bits = (bits | bits >> 1) & EACH_BYTE * 0x55;
+        bits = (bits | bits >> 1) & EACH_BYTE * 0x33;
+        bits = (bits | bits >> 2) & EACH_BYTE * 0x0F;
+        bits = (bits | bits >> 4) & UINT64_C(0x00FF00FF00FF00FF);
+        bits = (bits | bits >> 8) & UINT64_C(0x0000FFFF0000FFFF);
+        bits = (bits | bits >> 16) & UINT32_MAX;
+    }
+    return bits;
+}
+
 static inline unsigned count_ones(uint64_t bits)
 {
     bits -= bits >> 1 & EACH_BYTE * 0x55;

@@ -34,19 +34,6 @@ void fill_position_lookup(void)
     }
 }
 
-/* A bit for each symbol, from those of its bytes. */
-static inline uint64_t as_bits(uint64_t bits, size_t width)
-{
-    if (width == 1)
-        return bits;
-    bits = (bits | bits >> 1) & 0x5555555555555555u;
-    bits = (bits | bits >> 1) & 0x3333333333333333u;
-    bits = (bits | bits >> 2) & 0x0F0F0F0F0F0F0F0Fu;
-    bits = (bits | bits >> 4) & 0x00FF00FF00FF00FFu;
-    bits = (bits | bits >> 8) & 0x0000FFFF0000FFFFu;
-    return (bits | bits >> 16) & 0xFFFFFFFFu;
-}
-
 /* Eight at a time; writes eight and keeps as many as there are bits: no branch to mispredict. */
 static inline size_t append_positions(uint16_t *positions, size_t found, uint64_t mask, size_t at)
 {

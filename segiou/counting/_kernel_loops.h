@@ -29,7 +29,7 @@ TARGET static inline size_t NAME(scan)(const void *truth_symbols, const void *pr
     /* Loads of a whole line cost twice across two of them: those of truth start at one. */
     size_t head = (size_t)(-(uintptr_t)(truth + width) % 64) / width;
     if (head) {
-        uint64_t mask = as_bits(NAME(changed64)(truth + width, pred + width, width), width);
+        uint64_t mask = join_bits(NAME(changed64)(truth + width, pred + width, width), width);
         found = NAME(append)(positions, found, mask & ~(UINT64_MAX << head), 1);
         i += head;
     }
@@ -44,13 +44,13 @@ TARGET static inline size_t NAME(scan)(const void *truth_symbols, const void *pr
         if ((masks[0] | masks[1] | masks[2] | masks[3]) == 0)
             continue;
         for (size_t j = 0; j < 4; j++)
-            found = NAME(append)(positions, found, as_bits(masks[j], width), i + j * step);
+            found = NAME(append)(positions, found, join_bits(masks[j], width), i + j * step);
     }
     while (i < n) {
         size_t at = i + step <= n ? i : n - step;
         const uint8_t *t = truth + at * width, *p = pred + at * width;
         uint64_t mask = NAME(changed64)(t, p, width);
-        mask = as_bits(mask, width) & UINT64_MAX << (i - at);
+        mask = join_bits(mask, width) & UINT64_MAX << (i - at);
         found = NAME(append)(positions, found, mask, at);
         i = at + step;
     }

@@ -167,9 +167,8 @@ PyDoc_STRVAR(read_small_doc,
              "For each path: content, size and modification time in ns of a regular file of at\n"
              "most 256 KiB that was written at least `tick` ns ago and does not change\n"
              "meanwhile. None for all other files and on errors.\n\n"
-             "pixels: memory for the pixels of plain PNG files, one byte each or, for colours,\n"
-             "uint32: red + 256 green + 65536 blue. Decoded files have (offset in bytes, height,\n"
-             "width, Pillow mode) as content.");
+             "pixels: memory for the pixels of plain PNG files, as read_png() decodes them. Decoded\n"
+             "files have (offset in bytes, height, width, Pillow mode) as content.");
 
 #endif
 

@@ -28,8 +28,8 @@ decode_file(PyObject *Py_UNUSED(module), PyObject *args)
 
 PyDoc_STRVAR(read_png_doc,
 "read_png(file, memory, /)\n--\n\n"
-"Decode a plain PNG file at the beginning of memory: one byte per pixel, or for colours\n"
-"an aligned uint32 each, red + 256 green + 65536 blue.\n\n"
+"Decode a plain PNG file at the beginning of memory: one byte per pixel, an aligned uint16\n"
+"for 16 bits, or for colours an aligned uint32, red + 256 green + 65536 blue.\n\n"
 "Height, width and Pillow's mode; None where the file is not plain, is damaged, or\n"
 "needs more memory: for its pixels and 64 bytes.");
 

@@ -1,10 +1,10 @@
-/* The pixels of a plain PNG file: grey or palette of up to eight bits, or colours of eight bits, not
+/* The pixels of a plain PNG file: grey of up to 16 bits, or palette or colours of eight bits, not
  * interlaced, and with no chunk that could change how the pixels look or upset Pillow, which judges
  * every other file. */
 #ifndef SEGIOU_PNG_FILE_H
 #define SEGIOU_PNG_FILE_H
 
-#include "_png_ids.h"
+#include "_png_rows.h"
 
 #define HEADER_BYTES 33
 #define CHUNK_BYTES 12   /* of length, name and checksum */
@@ -28,8 +28,9 @@ typedef struct {
 typedef struct {
     size_t width, height;
     size_t row_bytes;     /* without the filter byte */
-    size_t pixel_bytes;   /* 1, or 4 for colours */
-    unsigned depth, scale; /* bits per pixel, and what a packed sample is multiplied by */
+    size_t pixel_bytes;   /* in memory */
+    unsigned bytes;       /* of a pixel in the file; 1 if it has fewer bits */
+    unsigned depth, scale; /* bits per sample, and what a packed sample is multiplied by */
     const char *mode;     /* Pillow's */
     size_t stream_size;
 } PngImage;
@@ -123,15 +124,15 @@ read_header(const uint8_t *file, size_t size, size_t room, PngImage *image)
     static const uint8_t start[16] = {137, 'P', 'N', 'G', '\r', '\n', 26, '\n', 0, 0, 0, 13,
                                       'I', 'H', 'D', 'R'};
     /* Packed grey samples are spread over 0..255, as Pillow does; one bit stays 0 and 1. */
-    static const uint8_t scales[9] = {0, 1, 85, 0, 17, 0, 0, 0, 1};
+    static const uint8_t scales[17] = {[1] = 1, [2] = 85, [4] = 17, [8] = 1, [16] = 1};
     if (size < HEADER_BYTES || memcmp(file, start, sizeof start) != 0
         || read_big_endian(file + 29) != chunk_checksum(file + 12, 17)) {
         return 0;
     }
     uint32_t width = read_big_endian(file + 16), height = read_big_endian(file + 20);
     unsigned depth = file[24], color = file[25];
-    int is_color = color == 2 && depth == 8, is_palette = color == 3;
-    if (width == 0 || height == 0 || height > room / width || depth > 8 || !scales[depth]
+    int is_color = color == 2 && depth == 8, is_palette = color == 3 && depth <= 8;
+    if (width == 0 || height == 0 || height > room / width || depth > 16 || !scales[depth]
         || (color != 0 && !is_color && !is_palette) || file[26] || file[27] || file[28]) {
         return 0;
     }
@@ -139,10 +140,11 @@ read_header(const uint8_t *file, size_t size, size_t room, PngImage *image)
     image->height = height;
     image->depth = depth;
     image->scale = is_palette ? 1 : scales[depth];
-    image->mode = is_color ? "RGB" : is_palette ? "P" : depth == 1 ? "1" : "L";
-    image->pixel_bytes = is_color ? 4 : 1;
-    image->row_bytes = is_color ? 3 * image->width : image->width / 8 * depth
-        + (image->width % 8 * depth + 7) / 8;
+    image->mode = is_color ? "RGB" : is_palette ? "P" : depth == 1 ? "1" : depth == 16 ? "I;16" : "L";
+    image->bytes = is_color ? 3 : depth == 16 ? 2 : 1;
+    image->pixel_bytes = bytes_in_memory(image->bytes);
+    image->row_bytes = depth < 8 ? image->width / 8 * depth + (image->width % 8 * depth + 7) / 8
+                                 : image->width * image->bytes;
     return room >= BLOCK && height <= (room - BLOCK) / image->pixel_bytes / width;
 }
 
@@ -269,7 +271,7 @@ join_stream(PngReader *reader, const uint8_t *file, size_t size, PngImage *image
         } else if (memcmp(name, "tRNS", 4) == 0) {
             is_plain = !has_begun && !has_alpha
                 && (is_palette ? length > 0 && length <= colors
-                               : length == (image->pixel_bytes > 1 ? 6 : 2));
+                               : length == (image->bytes == 3 ? 6 : 2));
             has_alpha = 1;
         } else {
             is_plain = is_harmless(reader, image->stream_size, name, body, length);
@@ -295,16 +297,11 @@ decode_row(PngRows *rows, const uint8_t *row)
     size_t pixels_bytes = image->width * image->pixel_bytes;
     uint8_t *above = rows->above, *line = rows->pixels;
     rows->pixels += pixels_bytes;
-    if (image->pixel_bytes > 1) {
+    if (image->depth >= 8) {
         rows->above = line;
-        return unfilter_colors(row[0], row + 1, (uint32_t *)above, (uint32_t *)line,
-                               image->width);
+        return unfilter_row(row[0], row + 1, above, line, image->width, image->bytes);
     }
-    if (image->depth == 8) {
-        rows->above = line;
-        return unfilter_row(row[0], row + 1, above, line, image->row_bytes);
-    }
-    int done = unfilter_row(row[0], row + 1, above, rows->line, image->row_bytes);
+    int done = unfilter_row(row[0], row + 1, above, rows->line, image->row_bytes, 1);
     spread_row(rows->line, line, image->width, rows->spread, 8 / image->depth);
     rows->above = rows->line;
     rows->line = above;
@@ -327,7 +324,7 @@ decode_rows(void *sink, const uint8_t *from, const uint8_t *to)
 }
 
 /* Pixels at the beginning of `memory`, of which `room` bytes may be written: one byte each, or
- * uint32_t for colours, and BLOCK bytes more. 0 where the file is not plain, damaged, needs more
+ * uint16_t for 16 bits, or uint32_t for colours, and BLOCK bytes more. 0 where the file is not plain, damaged, needs more
  * room or memory ran out; `memory` is then garbage. */
 static int
 read_png(PngReader *reader, const uint8_t *file, size_t size, size_t room, uint8_t *memory,

@@ -1,7 +1,10 @@
-/* Rows of a non-interlaced PNG with one channel: unfiltered, one byte per pixel.
+/* Rows of a non-interlaced PNG, unfiltered: samples of up to eight bits as bytes, samples of 16 bits
+ * as uint16_t, and colours as uint32_t, red + 256 green + 65536 blue.
  *
- * A mask is made of runs, so nearly every filtered byte (residual) is zero. Pixels where something
- * changes are found 64 at a time and computed; those between two of them repeat the first one.
+ * A mask, and colours that are ids, are made of runs, so nearly every filtered byte (residual) is
+ * zero. Pixels where something changes are found by blocks of 64 bytes and computed; those between
+ * two of them repeat the first one. The bytes of a pixel are lanes of one integer. Every function
+ * of `bytes`, those of a pixel in the file, is inlined where they are a constant.
  *
  * Every function may read BLOCK bytes behind the rows that it is given, and write as many behind
  * its own.
@@ -30,6 +33,57 @@ lowest_bit(uint64_t bits)
 #endif
 }
 
+/* The pixel at the beginning of some residuals. */
+ALWAYS_INLINED uint32_t
+load_residual(const uint8_t *from, unsigned bytes)
+{
+    return bytes == 1 ? from[0]
+        : bytes == 2 ? from[1] | (uint32_t)from[0] << 8
+                     : from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16;
+}
+
+/* Bytes of a pixel in memory. */
+static inline size_t
+bytes_in_memory(unsigned bytes)
+{
+    return bytes == 3 ? 4 : bytes;
+}
+
+ALWAYS_INLINED uint32_t
+load_pixel(const void *row, size_t x, unsigned bytes)
+{
+    return bytes == 1 ? ((const uint8_t *)row)[x]
+        : bytes == 2  ? ((const uint16_t *)row)[x]
+                      : ((const uint32_t *)row)[x];
+}
+
+ALWAYS_INLINED void
+store_pixel(void *row, size_t x, uint32_t value, unsigned bytes)
+{
+    if (bytes == 1) {
+        ((uint8_t *)row)[x] = (uint8_t)value;
+    } else if (bytes == 2) {
+        ((uint16_t *)row)[x] = (uint16_t)value;
+    } else {
+        ((uint32_t *)row)[x] = value;
+    }
+}
+
+/* Sums of the lanes, without carries between them. */
+ALWAYS_INLINED uint32_t
+add_lanes(uint32_t one, uint32_t other, unsigned bytes)
+{
+    return bytes == 1 ? (uint8_t)(one + other)
+        : ((one & 0x7F7F7Fu) + (other & 0x7F7F7Fu)) ^ ((one ^ other) & 0x808080u);
+}
+
+/* Means of the lanes, rounded down. */
+static inline uint32_t
+average_lanes(uint32_t one, uint32_t other)
+{
+    return (one & other) + ((one ^ other) >> 1 & 0x7F7F7Fu);
+}
+
 /* The neighbour (left, above, above left) closest to left + above - corner. */
 static inline int
 paeth(int left, int above, int corner)
@@ -42,84 +96,180 @@ paeth(int left, int above, int corner)
     return from_left <= nearest ? left : nearer;
 }
 
-/* The pixels from..to - 1 of a run, and up to 31 behind it. */
-static inline void
-fill_run(uint8_t *row, size_t from, size_t to, uint8_t value)
+ALWAYS_INLINED uint32_t
+paeth_lanes(uint32_t left, uint32_t above, uint32_t corner, unsigned bytes)
 {
-    for (; from < to; from += 32) {
-        memset(row + from, value, 32);
+    uint32_t nearest = 0;
+    if (bytes > 1 && left == corner) {
+        return above;
+    }
+    if (bytes > 1 && above == corner) {
+        return left;
+    }
+    for (unsigned shift = 0; shift < 8 * bytes; shift += 8) {
+        nearest |= (uint32_t)paeth(left >> shift & 255, above >> shift & 255,
+                                   corner >> shift & 255) << shift;
+    }
+    return nearest;
+}
+
+/* What Sub or Paeth make of the residual of pixel x > 0. */
+ALWAYS_INLINED uint32_t
+next_pixel(const uint8_t *residuals, const uint8_t *above, size_t x, uint32_t left, unsigned bytes,
+           int is_paeth)
+{
+    uint32_t guess = is_paeth ? paeth_lanes(left, load_pixel(above, x, bytes),
+                                            load_pixel(above, x - 1, bytes), bytes)
+                              : left;
+    return add_lanes(guess, load_residual(residuals + bytes * x, bytes), bytes);
+}
+
+/* A bit for each of 16 pixels, from those of their three bytes. */
+static inline uint64_t
+join_triples(uint64_t bits)
+{
+    bits = (bits | bits >> 1 | bits >> 2) & UINT64_C(0x249249249249);
+    bits = (bits | bits >> 2) & UINT64_C(0x0C30C30C30C3);
+    bits = (bits | bits >> 4) & UINT64_C(0x00F00F00F00F);
+    bits = (bits | bits >> 8) & UINT64_C(0x0000FF0000FF);
+    return (bits | bits >> 16) & 0xFFFF;
+}
+
+/* A bit for each pixel of a block with a residual; for Paeth, also where the row above is not
+ * level. */
+ALWAYS_INLINED uint64_t
+changed_pixels(const uint8_t *residuals, const uint8_t *above, unsigned bytes, int is_paeth)
+{
+    uint64_t changes = differ64_from(residuals, 0);
+    uint64_t edges = is_paeth ? differ64(above, above - bytes_in_memory(bytes)) : 0;
+    if ((changes | edges) == 0) {
+        return 0;
+    }
+    changes = bytes == 3 ? join_triples(changes) : join_bits(changes, bytes);
+    return changes | join_bits(edges, bytes_in_memory(bytes));
+}
+
+/* The pixels from..to - 1 of a run, and up to 31 bytes behind it. */
+ALWAYS_INLINED void
+fill_run(uint8_t *row, size_t from, size_t to, uint32_t value, unsigned bytes)
+{
+    const size_t step = 32 / bytes_in_memory(bytes);
+    for (; from < to; from += step) {
+        for (size_t i = 0; i < step; i++) {
+            store_pixel(row, from + i, value, bytes);
+        }
     }
 }
 
 /* Sub, or Paeth: where a residual is zero and the row above level, both repeat the pixel on the
  * left. */
-static inline void
-undo_runs(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size, int is_paeth)
+ALWAYS_INLINED void
+undo_runs(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size,
+          unsigned bytes, int is_paeth)
 {
-    enum { TEXTURE = 24 }; /* changes in a block from which on its pixels are computed one by one */
-    size_t from = 0; /* of the last run, which is not written yet */
-    uint8_t left = (uint8_t)(residuals[0] + (is_paeth ? above[0] : 0));
-    for (size_t x = 1; x < size; x += BLOCK) {
-        uint64_t changes = differ64_from(residuals + x, 0);
-        changes |= is_paeth ? differ64(above + x, above + x - 1) : 0;
-        if (size - x < BLOCK) {
-            changes &= (UINT64_C(1) << (size - x)) - 1;
-        }
+    const size_t pixel = bytes_in_memory(bytes), step = BLOCK / pixel;
+    const size_t texture = step * 3 / 8; /* changes from which on pixels are computed one by one */
+    size_t from = 0;                     /* of the last run, which is not written yet */
+    uint32_t first = is_paeth ? load_pixel(above, 0, bytes) : 0;
+    uint32_t left = add_lanes(first, load_residual(residuals, bytes), bytes);
+    for (size_t x = 1; x < size; x += step) {
+        size_t stop = size - x < step ? size : x + step;
+        uint64_t changes = changed_pixels(residuals + x * bytes, above + x * pixel, bytes, is_paeth);
+        changes &= UINT64_MAX >> (64 - (stop - x));
         if (changes == 0) {
             continue;
         }
-        if (count_ones(changes) >= TEXTURE) {
-            size_t stop = size - x < BLOCK ? size : x + BLOCK;
-            fill_run(row, from, x, left);
+        if (count_ones(changes) >= texture) {
+            fill_run(row, from, x, left, bytes);
             for (size_t i = x; i < stop; i++) {
-                int guess = is_paeth ? paeth(left, above[i], above[i - 1]) : left;
-                row[i] = left = (uint8_t)(guess + residuals[i]);
+                left = next_pixel(residuals, above, i, left, bytes, is_paeth);
+                store_pixel(row, i, left, bytes);
             }
             from = stop;
             continue;
         }
         for (; changes != 0; changes &= changes - 1) {
             size_t at = x + lowest_bit(changes);
-            fill_run(row, from, at, left);
-            int guess = is_paeth ? paeth(left, above[at], above[at - 1]) : left;
-            left = (uint8_t)(guess + residuals[at]);
+            fill_run(row, from, at, left, bytes);
+            left = next_pixel(residuals, above, at, left, bytes, is_paeth);
             from = at;
         }
     }
-    fill_run(row, from, size, left);
+    fill_run(row, from, size, left, bytes);
 }
 
-static void
-undo_up(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size)
+/* Up, of the pixels from..to - 1. */
+ALWAYS_INLINED void
+undo_up(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t from, size_t to,
+        unsigned bytes)
 {
-    for (size_t x = 0; x < size; x++) {
-        row[x] = (uint8_t)(residuals[x] + above[x]);
+    for (size_t x = from; x < to; x++) {
+        uint32_t residual = load_residual(residuals + bytes * x, bytes);
+        store_pixel(row, x, add_lanes(load_pixel(above, x, bytes), residual, bytes), bytes);
+    }
+}
+
+/* Compilers have no vector instructions for three bytes, so that most of them are not added. */
+static void
+undo_color_up(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size)
+{
+    for (size_t x = 0; x < size; x += 8) {
+        uint64_t words[3];
+        memcpy(words, residuals + 3 * x, sizeof words);
+        if (words[0] | words[1] | words[2]) {
+            undo_up(residuals, above, row, x, x + 8, 3);
+        } else {
+            memmove(row + 4 * x, above + 4 * x, 32); /* rows of fewer pixels overlap */
+        }
     }
 }
 
 /* The mean of left and above depends on every pixel before: no shortcut worth having. */
-static void
-undo_average(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size)
+ALWAYS_INLINED void
+undo_average(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size,
+             unsigned bytes)
 {
-    unsigned left = 0;
+    uint32_t left = 0;
     for (size_t x = 0; x < size; x++) {
-        left = (uint8_t)(residuals[x] + ((left + above[x]) >> 1));
-        row[x] = (uint8_t)left;
+        uint32_t mean = average_lanes(left, load_pixel(above, x, bytes));
+        left = add_lanes(mean, load_residual(residuals + bytes * x, bytes), bytes);
+        store_pixel(row, x, left, bytes);
+    }
+}
+
+ALWAYS_INLINED int
+unfilter(uint8_t filter, const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size,
+         unsigned bytes)
+{
+    switch (filter) {
+    case 0:
+        for (size_t x = 0; x < size; x++) {
+            store_pixel(row, x, load_residual(residuals + bytes * x, bytes), bytes);
+        }
+        return 1;
+    case 1: undo_runs(residuals, above, row, size, bytes, 0); return 1;
+    case 2:
+        if (bytes == 3) {
+            undo_color_up(residuals, above, row, size);
+        } else {
+            undo_up(residuals, above, row, 0, size, bytes);
+        }
+        return 1;
+    case 3: undo_average(residuals, above, row, size, bytes); return 1;
+    case 4: undo_runs(residuals, above, row, size, bytes, 1); return 1;
+    default: return 0;
     }
 }
 
 /* Undo one filter. 0 where there is no such filter. */
 static int
 unfilter_row(uint8_t filter, const uint8_t *residuals, const uint8_t *above, uint8_t *row,
-             size_t size)
+             size_t size, unsigned bytes)
 {
-    switch (filter) {
-    case 0: memcpy(row, residuals, size); return 1;
-    case 1: undo_runs(residuals, above, row, size, 0); return 1;
-    case 2: undo_up(residuals, above, row, size); return 1;
-    case 3: undo_average(residuals, above, row, size); return 1;
-    case 4: undo_runs(residuals, above, row, size, 1); return 1;
-    default: return 0;
+    switch (bytes) {
+    case 1: return unfilter(filter, residuals, above, row, size, 1);
+    case 2: return unfilter(filter, residuals, above, row, size, 2);
+    default: return unfilter(filter, residuals, above, row, size, 3);
     }
 }
 

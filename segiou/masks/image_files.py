@@ -43,6 +43,8 @@ _GAP_OR_COMMENT = rb"(?:\s|#[^\r\n]*[\r\n])+"
 #: Kind, width, height and maximum of a PGM or PPM.
 _NETPBM = re.compile(_GAP_OR_COMMENT.join([rb"P([2356])", *[rb"(\d{1,9})"] * 3]) + rb"\s")
 _LOSSY = {"JPEG", "JPEG2000", "MPO", "WEBP", "AVIF", "HEIF"}
+#: Types of pixels by Pillow's mode; others have bytes.
+_DTYPES = {"RGB": np.uint32, "I;16": np.uint16}
 _LABEL_MODES = {"1", "L", "P", "I", "I;16", "I;16B", "I;16L"}
 
 
@@ -72,7 +74,7 @@ class Scratch:
 
 
 def read_png(data: bytes, *, scratch: Scratch | None = None) -> RawMask | None:
-    """Read a grey or palette PNG of at most eight bits, or a colour PNG of eight bits.
+    """Read a grey PNG, or a palette or colour PNG of eight bits.
 
     Colours are packed as ``red + 256 green + 65536 blue``.
 
@@ -91,19 +93,19 @@ def read_png(data: bytes, *, scratch: Scratch | None = None) -> RawMask | None:
     if len(data) < 26:
         return None
     width, height, depth, color = struct.unpack_from(">IIBB", data, 16)
-    is_color = color == 2
-    rows = height * (-(-width * depth * (3 if is_color else 1) // 8) + 1)
+    rows = height * (-(-width * depth * _CHANNELS.get(color, 1) // 8) + 1)
     # Forged sizes must not allocate memory.
     if rows > MAX_RATIO * len(data) or width * height > MAX_PIXELS:
         return None
-    memory = (scratch or Scratch()).take(height * width * (4 if is_color else 1) + _GAP)
+    pixel_bytes = 4 if color == 2 else 2 if depth == 16 else 1
+    memory = (scratch or Scratch()).take(height * width * pixel_bytes + _GAP)
     found = _png.read_png(data, memory)
     return found and plain_png(memory, 0, *found)
 
 
 def plain_png(memory: NDArray[np.uint8], start: int, height: int, width: int, mode: str) -> RawMask:
     """The mask that compiled code decoded into memory."""
-    dtype = np.dtype(np.uint32 if mode == "RGB" else np.uint8)
+    dtype = np.dtype(_DTYPES.get(mode, np.uint8))
     values = memory[start : start + height * width * dtype.itemsize].view(dtype)
     return RawMask(values.reshape(height, width), mode, "PNG")
 

@@ -36,6 +36,8 @@ def pack(samples, depth):
     """Rows of samples as rows of bytes, the first sample in the high bits."""
     if samples.ndim == 3:
         return samples.reshape(len(samples), -1)
+    if depth == 16:
+        return samples.astype(">u2").view(np.uint8)
     bits = (samples[..., None] >> np.arange(depth - 1, -1, -1)) & 1
     return np.packbits(bits.reshape(len(samples), -1), axis=1)
 
@@ -59,8 +61,8 @@ def filter_rows(rows, filters, channels=1):
 
 def stream(samples, depth=8, filters=(0,), level=6, strategy=zlib.Z_DEFAULT_STRATEGY):
     """The zlib stream of the samples."""
-    samples = np.asarray(samples, np.uint8)
-    rows = filter_rows(pack(samples, depth), filters, 3 if samples.ndim == 3 else 1)
+    samples = np.asarray(samples, np.uint16 if depth == 16 else np.uint8)
+    rows = filter_rows(pack(samples, depth), filters, 3 if samples.ndim == 3 else -(-depth // 8))
     engine = zlib.compressobj(level, strategy=strategy)
     return engine.compress(rows) + engine.flush()
 
@@ -69,7 +71,7 @@ def write(
     samples, depth=8, color=0, filters=(0,), palette=None, before=(), after=(), cut=None, **how
 ):
     """A whole file; before and after are chunks around IDAT, cut the sizes of its pieces."""
-    samples = np.asarray(samples, np.uint8)
+    samples = np.asarray(samples)
     color = 2 if samples.ndim == 3 else color
     data = stream(samples, depth, filters, **how)
     stops = np.cumsum([0, *(cut or ())]).tolist()
@@ -136,7 +138,7 @@ def agrees(data):
         return False
     values, mode = pillow(data)
     assert mask.mode == mode
-    assert mask.values.dtype == (np.uint32 if mode == "RGB" else np.uint8)
+    assert mask.values.dtype == {"RGB": np.uint32, "I;16": np.uint16}.get(mode, np.uint8)
     assert mask.values.flags.c_contiguous
     if mode == "RGB":
         values = values @ np.array([1, 1 << 8, 1 << 16])

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 DEPTHS = (1, 2, 4, 8)
-KINDS = [(depth, color) for color in (0, 3) for depth in DEPTHS]
+KINDS = [(depth, color) for color in (0, 3) for depth in DEPTHS] + [(16, 0)]
 
 
 def saved(image, **options):
@@ -47,6 +47,11 @@ def test_grey_of_four_bits_is_spread_over_the_byte(png):
 def test_one_bit_gives_zero_and_one(png):
     mask = read_png(png.write([[1, 0, 1], [0, 0, 1]], depth=1))
     assert (mask.mode, mask.values.tolist()) == ("1", [[1, 0, 1], [0, 0, 1]])
+
+
+def test_samples_of_16_bits_have_their_high_byte_first(png):
+    mask = read_png(png.write([[258, 65535, 1]], depth=16))
+    assert (mask.mode, mask.values.tolist()) == ("I;16", [[258, 65535, 1]])
 
 
 def test_palette_indices_are_kept_even_beyond_the_palette(png):
@@ -82,7 +87,7 @@ def test_every_filter_depth_and_width(png, blobs, depth, color, filters):
 def test_round_trip_through_the_forced_filters(png, data):
     depth, color = data.draw(st.sampled_from(KINDS))
     shape = data.draw(hnp.array_shapes(min_dims=2, max_dims=2, max_side=40))
-    samples = data.draw(hnp.arrays(np.uint8, shape, elements=st.integers(0, 2**depth - 1)))
+    samples = data.draw(hnp.arrays(np.uint16, shape, elements=st.integers(0, 2**depth - 1)))
     filters = data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=5))
     assert png.agrees(png.write(samples, depth, color, filters))
 

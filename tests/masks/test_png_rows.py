@@ -39,8 +39,9 @@ def plain_rows(raw, width, depth, scale, channels=1):
         if line[0] > 4:
             return None
         above = plain_row(line[0], line[1:], above, channels)
-        if channels == 3:
-            pixels.append(np.reshape(above, (width, 3)) @ [1, 1 << 8, 1 << 16])
+        if channels > 1:
+            lanes = [1 << 8, 1] if channels == 2 else [1, 1 << 8, 1 << 16]
+            pixels.append(np.reshape(above, (width, channels)) @ lanes)
             continue
         bits = np.unpackbits(np.array(above, np.uint8)).reshape(-1, depth)
         pixels.append(np.packbits(bits, axis=1)[:width, 0] >> (8 - depth))
@@ -52,7 +53,8 @@ def unfiltered(png, raw, width, depth, color):
     palette = [png.chunk(b"PLTE", bytes(3))] if color == 3 else []
     chunks = [png.header(width, len(raw), depth, color), *palette]
     chunks += [png.chunk(b"IDAT", zlib.compress(raw.tobytes())), png.chunk(b"IEND")]
-    file, dtype = png.SIGNATURE + b"".join(chunks), np.dtype(np.uint32 if color == 2 else np.uint8)
+    file = png.SIGNATURE + b"".join(chunks)
+    dtype = np.dtype(np.uint32 if color == 2 else np.uint16 if depth == 16 else np.uint8)
     size = len(raw) * width * dtype.itemsize
     memory = np.empty(size + 64, np.uint8)
     assert read_png(file, memory[:-1]) is None  # too small by one byte
@@ -77,25 +79,27 @@ def test_every_filter_and_width(png, depth):
         np.testing.assert_array_equal(found, plain_rows(raw, width, depth, scale))
 
 
-def test_every_filter_and_width_of_colors(png):
+@pytest.mark.parametrize(("channels", "depth", "color"), [(2, 16, 0), (3, 8, 2)])
+def test_every_filter_and_width_of_several_bytes(png, channels, depth, color):
     rng = np.random.default_rng(3)
     for width in [*range(1, 36), 130] * 5:
-        is_residual = rng.random((8, 3 * width + 1)) < rng.choice([0.01, 0.1, 1.0])
+        is_residual = rng.random((8, channels * width + 1)) < rng.choice([0.01, 0.1, 1.0])
         raw = np.where(is_residual, rng.integers(0, 256, is_residual.shape), 0).astype(np.uint8)
         raw[:, 0] = rng.integers(0, 5, 8)
-        found = unfiltered(png, raw, width, 8, 2)
-        np.testing.assert_array_equal(found, plain_rows(raw, width, 8, 1, 3))
+        found = unfiltered(png, raw, width, depth, color)
+        np.testing.assert_array_equal(found, plain_rows(raw, width, depth, 1, channels))
 
 
-def test_colors_in_memory_that_is_not_aligned(png):
-    file = png.write(np.zeros((2, 3, 3), np.uint8))
+@pytest.mark.parametrize(("pixel", "depth", "mode"), [(0, 16, "I;16"), ((0, 0, 0), 8, "RGB")])
+def test_memory_that_is_not_aligned(png, pixel, depth, mode):
+    file = png.write([[pixel] * 3] * 2, depth)
     memory = np.empty(1 + 2 * 3 * 4 + 64, np.uint8)
     assert read_png(file, memory[1:]) is None
-    assert read_png(file, memory) == (2, 3, "RGB")
+    assert read_png(file, memory) == (2, 3, mode)
 
 
-@pytest.mark.parametrize("depth", [1, 8])
+@pytest.mark.parametrize("depth", [1, 8, 16])
 def test_a_filter_that_does_not_exist(png, depth):
     raw = np.zeros((4, 1 + 2 * depth), np.uint8)
     raw[3, 0] = 5
-    assert unfiltered(png, raw, 16, depth, 0) is plain_rows(raw, 16, depth, 1) is None
+    assert unfiltered(png, raw, 16, depth, 0) is None
