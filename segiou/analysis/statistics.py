@@ -492,7 +492,7 @@ class ScoredParts:
     @property
     def title(self) -> str:
         """The name of the score in a sentence."""
-        return f"mean {self.score.title}"
+        return self.score.overall_title
 
     def of_images(self) -> Floats:
         """Per-image score, (N,)."""
@@ -526,13 +526,13 @@ class ScoredParts:
             metric=score.name,
             aggregate=aggregate or ("class" if score.rule == "cases" else "D"),
             protocol=score.rule,
-            names=(f"mean {score.title}", *score.names),
+            names=(score.overall_title, *score.names),
             units=units,
             sums=sums,
             evaluate=evaluate,
             seen=np.concatenate([[len(units)], in_units]),
             scale=_scale_of(score, values),
-            weights=_weights_of(values),
+            weights=_weights_of(values) if score.is_mean else None,
             better=score.better,
             score_unit=score.unit,
             median_of=score.median_of(parts) if is_median and score.median_of else None,

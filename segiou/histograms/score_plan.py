@@ -35,9 +35,9 @@ from segiou.measures.measure import (
     ScoredPrediction,
 )
 from segiou.measures.parts import Field, Layout, Parts
-from segiou.measures.score import Score
+from segiou.measures.score import Better, Score, with_mean
 from segiou.measures.score_table import Column, RowCurves, ScoreTable
-from segiou.metrics.ratio import Floats, ratio
+from segiou.metrics.ratio import Floats
 
 #: Options of the command line beside --scores, and their names here.
 _OPTIONS = {
@@ -275,23 +275,27 @@ class ScorePlan(Plan):
         """Areas and best IoU as means of the classes; calibration errors of the highest scores."""
         values, found = self.bins.values, {}
 
-        def add(name: str, title: str, ratio_of: Any, **more: Any) -> None:
-            include = self.classes.include
+        def add(
+            name: str, title: str, ratio_of: Any, overall: Any = None, better: Better = "higher"
+        ) -> None:
             own = slice(None if name == "aupro" else self.classes.num_classes)
 
             def evaluate(flat: NDArray[Any]) -> Floats:
                 cells = flat.reshape(*flat.shape[:-1], *self._shape)
                 each = ratio_of(cells[..., own, :, :])
-                if "overall" in more:
-                    return np.concatenate([more["overall"](cells, each)[..., None], each], -1)
-                known = ~np.isnan(each) & include
-                mean = ratio(np.where(known, each, 0.0).sum(-1), known.sum(-1))
-                return np.concatenate([mean[..., None], each], -1)
+                if overall is None:
+                    return with_mean(each, self.classes.include)
+                return np.concatenate([overall(cells, each)[..., None], each], -1)
 
-            names = self.classes.labels.class_names
-            better: Any = more.get("better", "higher")
             found[name] = Score(
-                name, title, names, lambda parts: parts["cells"], evaluate, self._seen, "", better
+                name,
+                title,
+                self.classes.labels.class_names,
+                lambda parts: parts["cells"],
+                evaluate,
+                self._seen,
+                better=better,
+                is_mean=overall is None,
             )
 
         add("average_precision", "AP", curves.average_precision)
@@ -301,19 +305,13 @@ class ScorePlan(Plan):
         if self.measure.regions:
             add("aupro", "AUPRO", lambda cells: aupro(cells, LIMIT))
         for at, name in enumerate(("ece", "mce", "ace")):
-            add(
-                name,
-                name.upper(),
-                self._class_error(at),
-                overall=self._top_error(at),
-                better="lower",
-            )
+            add(name, name.upper(), self._class_error(at), self._top_error(at), "lower")
         add(
             "brier",
-            "Brier",
+            "Brier score",
             lambda n: curves.brier(n, values),
-            overall=lambda _, each: each.sum(-1),
-            better="lower",
+            lambda _, each: each.sum(-1),
+            "lower",
         )
         return found
 

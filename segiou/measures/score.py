@@ -21,9 +21,17 @@ Better = Literal["higher", "lower"]
 _UNIT = 2.0**-32
 
 
+def with_mean(values: Floats, include: NDArray[np.bool_], absent_is_zero: bool = False) -> Floats:
+    """Values (..., K) after their mean over the included ones, (..., 1 + K)."""
+    known = ~np.isnan(values) & include
+    total = np.where(known, values, 0.0).sum(-1)
+    mean = divided(total, include.sum() if absent_is_zero else known.sum(-1))
+    return np.concatenate([mean[..., None], values], axis=-1)
+
+
 @dataclass(frozen=True)
 class Score:
-    """A score of each class or structure, and their mean.
+    """A score of each class or structure, and an overall value, by default their mean.
 
     The score is a function of sums over images, so that merging, resampling and
     leaving images out are additions. :meth:`of_classes` and :meth:`of_names`
@@ -40,7 +48,7 @@ class Score:
     sums : callable
         Parts of N images → (N, F) numbers that add up; a SciPy sparse array if most are 0.
     evaluate : callable
-        (..., F) sums → (..., 1 + K) values, the mean first; NaN if undefined.
+        (..., F) sums → (..., 1 + K) values, the overall value first; NaN if undefined.
     seen : callable, optional
         Parts of N images → (N, K) bool: whether the truth contains the structure.
     unit : str
@@ -54,6 +62,8 @@ class Score:
     median_of : callable, optional
         Parts of N images → (N, K) values of the cases, if the score of a
         structure is their median; NaN where it is absent.
+    is_mean : bool
+        Whether the overall value is a mean of the classes or structures.
 
     Examples
     --------
@@ -74,6 +84,7 @@ class Score:
     alone: Callable[[Parts], Floats] | None = field(default=None, repr=False)
     rule: str = ""
     median_of: Callable[[Parts], Floats] | None = field(default=None, repr=False)
+    is_mean: bool = True
 
     def __post_init__(self) -> None:
         for name in ("name", "title", "unit", "rule"):
@@ -149,10 +160,7 @@ class Score:
         def evaluate(flat: NDArray[Any]) -> Floats:
             each = flat.shape[-1] // max(1, len(taken))
             values = ratio(flat.reshape(*flat.shape[:-1], len(taken), each))
-            known = ~np.isnan(values) & taken
-            total = np.where(known, values, 0.0).sum(-1)
-            mean = divided(total, taken.sum() if absent_is_zero else known.sum(-1))
-            return np.concatenate([mean[..., None], values], axis=-1)
+            return with_mean(values, taken, absent_is_zero)
 
         return cls(name, title, tuple(names), sums, evaluate, **more)
 
@@ -188,6 +196,11 @@ class Score:
 
         every = np.ones(len(names), bool)
         return cls.of_names(name, title, names, every, numbers, mean, rule="cases", **more)
+
+    @property
+    def overall_title(self) -> str:
+        """Name of the overall value in a sentence."""
+        return f"mean {self.title}" if self.is_mean else self.title
 
     @property
     def column_names(self) -> tuple[str, ...]:

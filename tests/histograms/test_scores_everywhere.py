@@ -68,6 +68,8 @@ def test_intervals_and_comparisons(runs, name):
         found = run.intervals(name)
         assert found.overall.low < run.report().score(name) < found.overall.high
         assert [one.name for one in found.classes] == ["0", "1", "2"]
+        is_mean = name not in ("ece", "mce", "ace", "brier")
+        assert found.overall.name.startswith("mean ") == is_mean
         assert all(0 <= one.low < one.high <= 1 for one in found.classes)
     (pair,) = segiou.compare(*runs, metric=name).pairs
     values = [run.report().score(name) for run in runs]
