@@ -35,6 +35,7 @@ from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
 
+@np.errstate(invalid="ignore")  # differences of infinite distances are undefined
 def compare(
     *runs: HasRunCounts | Mapping[str, Sequence[HasRunCounts]],
     metric: Metric = "iou",

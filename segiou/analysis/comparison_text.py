@@ -81,7 +81,11 @@ def _outcome(found: Comparison, pair: PairComparison) -> str:
     if math.isnan(score.delta):
         lacking = [name for name, x in ((pair.a, score.a), (pair.b, score.b)) if math.isnan(x)]
         of = f" of {lacking[0]}" if len(lacking) == 1 else ""
-        return f"Cannot compare {names}: {score.name}{of} is undefined."
+        reason = "undefined"
+        if not lacking:  # ∞ − ∞
+            where = [row.name for row in pair.classes if math.isinf(row.a) and math.isinf(row.b)]
+            reason = f"infinite for both, as it is for {text.classes(where)}"
+        return f"Cannot compare {names}: {score.name}{of} is {reason}."
     values = f"{score.name} {show(score.a)} vs {show(score.b)}"
     if not pair.images_differing:
         return f"{names} are identical: {score.name} {show(score.a)}."

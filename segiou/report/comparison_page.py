@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou.analysis import comparison_text
+from segiou.analysis.statistics import OVERALL_METRICS, scored_images
 from segiou.measures.registry import measure_of_score
-from segiou.metrics.per_image import image_means
-from segiou.metrics.ratio import Floats
+from segiou.metrics import METRICS
 from segiou.report.distance_pictures import box_of
-from segiou.report.image_table import EXAMPLES
+from segiou.report.image_table import EXAMPLES, ImageScores
 from segiou.report.page import sentence
 from segiou.report.pictures import Reader
 from segiou.report.report_page import histogram, render_page, write_page
@@ -84,7 +84,7 @@ def render_comparison(
     protocol = "" if beside else comparison.protocol
     reports = [run.report(protocol or None) for run in runs]
     rows = (found.overall, *found.classes)
-    before, after = (image_means(run.counts, include=run.include) for run in runs)
+    scores = _image_scores(comparison, runs, protocol)
     context = {
         "comparison": comparison,
         "found": found,
@@ -94,7 +94,8 @@ def render_comparison(
         # Structures of measures may be groups.
         "shares": {r.name: r.share for r in (*reports[0].group_rows, *reports[0].classes)},
         "reach": _reach(x for row in rows for x in (row.delta, row.low, row.high)),
-        "spread": _spread(after - before),
+        "image_score": scores.title,
+        "spread": _spread(scores, better=comparison.better),
         "verdict": comparison_text.verdict(comparison, found),
         "evidence": comparison_text.evidence(comparison, found),
         "caution": comparison_text.caution(comparison, found),
@@ -123,6 +124,7 @@ def render_comparison(
         reports,
         runs,
         (found.a, found.b),
+        scores=scores,
         images=images,
         examples=examples,
         read=read,
@@ -170,18 +172,32 @@ def _reach(values: Iterable[float], least: float = 0.005) -> float:
     return next(step for step in steps if step >= max(widest, least))
 
 
-def _spread(per_image: Floats) -> dict[str, Any] | None:
+def _image_scores(comparison: Comparison, runs: tuple[Run, ...], protocol: str) -> ImageScores:
+    """The compared score of each image; mean IoU if the score is the caller's own function."""
+    metric = comparison.metric
+    if measure_of_score(metric) is None and metric not in {**METRICS, **OVERALL_METRICS}:
+        return ImageScores.of_iou(runs)
+    images = [scored_images(run, metric, protocol or None) for run in runs]
+    values = tuple(one.of_images() for one in images)
+    return ImageScores(images[0].title, comparison.score_unit, values)
+
+
+def _spread(scores: ImageScores, better: str) -> dict[str, Any] | None:
     """Distribution of the per-image differences."""
-    defined = per_image[~np.isnan(per_image)]
+    before, after = scores.values
+    with np.errstate(invalid="ignore"):  # ∞ − ∞ is undefined
+        differences = after - before
+    defined = differences[np.isfinite(differences)]
     if not defined.size:
         return None
     reach = _reach(defined.tolist(), least=0.05)
+    sign = 1 if better == "higher" else -1
     return {
         # An odd number of bins, so that one is centred on 0.
         **histogram(defined, _BINS, -reach, reach),
         "reach": reach,
-        "higher": int((defined > 0).sum()),
-        "lower": int((defined < 0).sum()),
+        "improved": int((sign * defined > 0).sum()),
+        "worse": int((sign * defined < 0).sum()),
         "equal": int((defined == 0).sum()),
         "median": float(np.median(defined)),
         "highest": float(defined.max()),

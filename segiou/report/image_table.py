@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,20 @@ _WIDTH_WITHIN, _WIDTH_BESIDE = 480, 1024
 _AT_ONCE = 64
 
 
+class ImageScores(NamedTuple):
+    """A score of each image, one array per run."""
+
+    title: str
+    unit: str
+    values: tuple[Floats, ...]
+
+    @classmethod
+    def of_iou(cls, runs: tuple[Run, ...]) -> ImageScores:
+        """Mean IoU over the classes in the truth of each image."""
+        of_runs = (image_means(run.counts, include=run.include) for run in runs)
+        return cls("mean IoU", "", tuple(of_runs))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageTable:
     """The images that a page lists, of one run or of two runs of the same images."""
@@ -53,8 +67,7 @@ class ImageTable:
     runs: tuple[Run, ...]
     #: Whose predictions they are.
     models: tuple[str, ...]
-    #: Mean IoU of each image, one array per run.
-    scores: tuple[Floats, ...]
+    scores: ImageScores
     columns: tuple[Columns, ...]
     #: Number of images that are not listed.
     left: int = 0
@@ -103,7 +116,8 @@ class ImageTable:
             "models": list(self.models),
             "colors": [hex_color(color) for color in colors],
             "ids": list(self.ids),
-            "scores": plain(self.scores),
+            "score": {"title": self.scores.title, "unit": self.scores.unit},
+            "scores": plain(self.scores.values),
             "cells": [_packed(columns, self.kept) for columns in self.columns],
             "objects": self.objects,
             "things": [] if counts is None else np.flatnonzero(counts.things).tolist(),
@@ -139,20 +153,22 @@ class ImageTable:
                 yield from pool.map(picture, indices[start : start + _AT_ONCE])
 
 
-def image_table(runs: tuple[Run, ...], models: tuple[str, ...], **sources: Any) -> ImageTable:
+def image_table(
+    runs: tuple[Run, ...], models: tuple[str, ...], scores: ImageScores, **sources: Any
+) -> ImageTable:
     """The images of a run or two; only the worst or most different of very many."""
-    scores = tuple(image_means(run.counts, include=run.include) for run in runs)
     order = np.argsort(_interest(scores), kind="stable")
     listed = np.sort(order[:LISTED])
     columns = tuple(_taken(run, listed) for run in runs)
-    taken = tuple(of_run[listed] for of_run in scores)
+    taken = scores._replace(values=tuple(of_run[listed] for of_run in scores.values))
     left = len(order) - len(listed)
     return ImageTable(runs, models, taken, columns, left, _objects(runs, columns), **sources)
 
 
-def _interest(scores: Sequence[Floats]) -> Floats:
+def _interest(scores: ImageScores) -> Floats:
     """The order of images: by score, or by how far the scores of two models differ."""
-    return scores[0] if len(scores) == 1 else -np.abs(scores[1] - scores[0])
+    first, *others = scores.values
+    return -np.abs(others[0] - first) if others else first
 
 
 def _objects(runs: tuple[Run, ...], columns: tuple[Columns, ...]) -> list[list[list[int]]] | None:

@@ -21,7 +21,7 @@ from segiou.metrics.ratio import Floats, ratio
 from segiou.report.case_tables import CaseTable, case_tables
 from segiou.report.class_columns import COUNTS, class_columns
 from segiou.report.distance_pictures import distance_boxes, texts_of_cases
-from segiou.report.image_table import EXAMPLES, ImageTable, choose, image_table
+from segiou.report.image_table import EXAMPLES, ImageScores, ImageTable, choose, image_table
 from segiou.report.measured import measured_tables
 from segiou.report.page import assemble, class_colors
 from segiou.report.pictures import Reader, grey_png, match_images
@@ -180,6 +180,7 @@ def render_page(
     runs: tuple[Run, ...],
     models: tuple[str, ...],
     *,
+    scores: ImageScores | None = None,
     images: str | Path | None,
     examples: int,
     read: Reader | None,
@@ -198,7 +199,9 @@ def render_page(
         match = None if images is None else match_images(images, runs[0].ids)
         beside = None if folder is None else Path(folder)
         texts = texts_of_cases(reports[0]) if len(reports) == 1 else {}
-        table = image_table(runs, models, match=match, read=read, folder=beside, texts=texts)
+        scores = scores or ImageScores.of_iou(runs)
+        sources: Any = {"match": match, "read": read, "folder": beside, "texts": texts}
+        table = image_table(runs, models, scores, **sources)
         chosen = choose(table, examples, first, seed)
     # The page of each of two runs is a separate file.
     place = "report.html" if folder is None or len(reports) > 1 else f"{Path(folder)}/"

@@ -246,6 +246,11 @@ def test_equal_scores_of_different_counts_and_undefined_ones():
     assert found.pair_sentences(undefined) == [
         "Cannot compare m0 and m1: mean IoU of m0 is undefined."
     ]
+    infinite = replace(pair.classes[0], name="car", a=np.inf, b=np.inf)
+    overall = replace(pair.overall, name="mean HD", delta=np.nan)
+    assert found.pair_sentences(replace(pair, overall=overall, classes=(infinite,))) == [
+        "Cannot compare m0 and m1: mean HD is infinite for both, as it is for car."
+    ]
 
 
 def test_old_names_still_work_and_say_the_new_ones():

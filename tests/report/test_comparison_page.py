@@ -1,5 +1,6 @@
 """The comparison's page as text."""
 
+import json
 import re
 from html import unescape
 
@@ -119,3 +120,23 @@ def test_training_runs_are_points_behind_their_mean(runs):
     assert track.count('class="far"') == 3
     assert f"{100 * np.mean(found.run_scores[0]):.2f} %" in track
     assert "training run" not in render_comparison(compare(*runs), *runs).partition("<footer")[0]
+
+
+def test_images_are_compared_by_the_score_of_the_comparison():
+    # Bands of columns: 3 of class 1 in the truth, 5 and 4 in the predictions.
+    truth, far, near = (np.tile(np.arange(8) < width, (4, 5, 1)).astype(int) for width in (3, 5, 4))
+    runs = [
+        segiou.score(truth, pred, labels=2, surfaces=True, name=name)
+        for pred, name in ((far, "far"), (near, "near"))
+    ]
+    page = render_comparison(compare(*runs, metric="hausdorff"), *runs)
+    images = page[page.index('id="images"') : page.index('id="method"')]
+    facts = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", images))
+    assert facts["Images improved"] == "4" and facts["Images worse"] == "0"
+    assert facts["Median difference, px"] == "−1.00"
+    assert "← near better · far better →" in images
+    data = json.loads(
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1]
+    )
+    assert data["images"]["score"]["unit"] == "px"
+    assert data["images"]["scores"] == [[2.0] * 4, [1.0] * 4]

@@ -14,7 +14,7 @@ import segiou
 from segiou.analysis.steps import confusion_gains
 from segiou.counting.counts import ConfusionCounts
 from segiou.labels.class_options import ClassOptions
-from segiou.report.image_table import ImageTable, choose
+from segiou.report.image_table import ImageScores, ImageTable, choose
 from segiou.report.page import class_colors
 from segiou.report.pictures import (
     Masks,
@@ -176,7 +176,8 @@ def table_of(*scores):
     """A table whose images are named by their places."""
     images = [ImageCount(str(i), np.zeros(0, int), np.zeros(0, int)) for i in range(len(scores[0]))]
     arrays = tuple(np.array(values, dtype=float) for values in scores)
-    return ImageTable(scores, ("",) * len(scores), arrays, (Columns.of(images),) * len(scores))
+    columns = (Columns.of(images),) * len(scores)
+    return ImageTable(scores, ("",) * len(scores), ImageScores("mean IoU", "", arrays), columns)
 
 
 @settings(max_examples=40)
@@ -220,7 +221,8 @@ def test_data_of_5000_images_and_150_classes_stay_below_10_mb():
         for i in range(5000)
     ]
     run = segiou.score([[0]], [[0]], labels=2)
-    table = ImageTable((run,), ("model",), (rng.random(5000),), (Columns.of(images),))
+    scores = ImageScores("mean IoU", "", (rng.random(5000),))
+    table = ImageTable((run,), ("model",), scores, (Columns.of(images),))
     payload = table.payload(class_colors(segiou.LabelSet.numbered(150)), [])
     assert (table.kept, table.cut) == (120, True)
     assert len(payload["cells"][0]["steps"]) == 120 * 5000

@@ -11,6 +11,7 @@ const images = {
     this.ids = found.ids;
     this.shared = sharedEnds(found.ids);
     this.scores = found.scores;
+    this.score = found.score;
     this.models = found.models;
     this.objects = found.objects;
     this.cells = found.cells.map((packed) => this.unpacked(packed));
@@ -162,15 +163,15 @@ const images = {
   },
 
   get columns() {
-    const { models, scores, concerned, ious } = this;
+    const { models, score, scores, concerned, ious } = this;
     const two = models.length > 1;
     const columns = [{ key: "image", title: "Image", first: 1, value: (i) => this.ids[i] }];
     scores.forEach((values, m) =>
-      columns.push({ key: `score${m}`, title: two ? models[m] : "Mean IoU", first: 1, value: (i) => values[i], text: percent }),
+      columns.push({ key: `score${m}`, title: two ? models[m] : capital(score.title), first: 1, value: (i) => values[i], text: (x) => scored(x, score.unit) }),
     );
     if (two) {
       const value = (i) => this.differenceOf(i);
-      columns.push({ key: "difference", title: "Difference", first: 1, value, text: signedPoints });
+      columns.push({ key: "difference", title: "Difference", first: 1, value, text: (x) => change(x, score.unit) });
     }
     // For two models the viewer shows it, in the key of the colours.
     if (ious && !two) {
@@ -286,8 +287,10 @@ const images = {
     const parts = [];
     if (this.filtered) parts.push(this.question.text);
     if (from !== null) {
-      const name = this.models.length > 1 ? "difference" : "mean IoU";
-      parts.push(`${name} ${(100 * from).toFixed(2)} to ${(100 * to).toFixed(2)}`);
+      const { title, unit } = this.score;
+      const name = this.models.length > 1 ? "difference" : title;
+      const factor = unit ? 1 : 100;
+      parts.push(`${name} ${(factor * from).toFixed(2)} to ${(factor * to).toFixed(2)}${unit && ` ${unit}`}`);
     }
     if (parts.length) target.append(html("b", {}, parts.join("; ")), " · ");
     target.append(`${grouped(number)} of ${grouped(every)} images`);
@@ -472,4 +475,7 @@ function nameOf(id) {
 }
 
 const collator = new Intl.Collator(undefined, { numeric: true });
-const signedPoints = (x) => `${x > 0 ? "+" : x < 0 ? "−" : ""}${Math.abs(100 * x).toFixed(2)}`;
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+// A score, and a difference without its unit: in points, or in the unit of the score.
+const scored = (x, unit) => (unit && Number.isFinite(x) ? `${x.toFixed(2)} ${unit}` : percent(x));
+const change = (x, unit) => `${x > 0 ? "+" : x < 0 ? "−" : ""}${Math.abs(unit ? x : 100 * x).toFixed(2)}`;
