@@ -61,7 +61,8 @@ def bootstrap_limits(
         error = defined.std(ddof=1) if is_finite else np.nan
         found.append((low, high, error) if low < high else (np.nan, np.nan, error))
     low, high, error = np.array(found).T
-    return Limits(points, low, high, error, np.full(len(points), np.nan))
+    freedom = np.full(len(points), np.nan)
+    return Limits(points, low, high, error, freedom, np.isnan(values).mean(0))
 
 
 def limits_of(

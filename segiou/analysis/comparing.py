@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import combinations
-from typing import Any
+from dataclasses import replace
+from itertools import combinations, repeat
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, read_several
-from segiou.analysis.bootstrapping import bootstrap_limits, resampled
+from segiou.analysis.bootstrapping import resampled
 from segiou.analysis.comparison import (
     Comparison,
     Difference,
@@ -22,14 +21,14 @@ from segiou.analysis.comparison import (
 )
 from segiou.analysis.dependence import BlockLength, design_of
 from segiou.analysis.imbalance import explain_difference
-from segiou.analysis.intervals import Method, check_method, of_design, plain_rows
-from segiou.analysis.leave_one_out import Influence, Limits, jackknife
+from segiou.analysis.intervals import Method, check_method, limits_by, of_design, plain_rows
+from segiou.analysis.leave_one_out import Influence, Limits
 from segiou.analysis.paired_runs import check_runs, names_of, same_images, scored_runs
-from segiou.analysis.ranking import Contest, Ranking, one_sided, placed
+from segiou.analysis.ranking import Ranking, contest_of, placed
 from segiou.analysis.recipes import across_runs, crossed
 from segiou.analysis.significance import Permuted, holm_adjust, permutation_test, power
 from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic
-from segiou.analysis.units import Groups, HasRunCounts, Metric
+from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
@@ -131,33 +130,33 @@ def compare(
     each = names_of(runs, names if recipes is None else None)
     pixels = same_images(runs, each, protocol, metric)
     images = scored_runs(runs, each, pixels)
-    models = recipes or {name: slice(i, i + 1) for i, name in enumerate(each)}
+    recipes = recipes or {name: slice(i, i + 1) for i, name in enumerate(each)}
     cases = [one.of_images() for one in images]
     design = design_of(images[0].ids, len(cases[0]), lambda: cases, groups, blocks)
-    trained = [
-        [one.over(design.units, aggregate) for one in images[own]] for own in models.values()
-    ]
-    alone = trained
-    if design.units is not design.images:
-        alone = [[one.over(design.images, aggregate) for one in images[o]] for o in models.values()]
-    compared = _Compared(
-        names=tuple(models),
-        pixels=_pooled([pixels[own] for own in models.values()]),
-        runs=trained,
-        scores=[across_runs(own) for own in trained],
-        alone=[across_runs(own) for own in alone],
-        cases=[np.mean(cases[own], 0) for own in models.values()],
-        include=images[0].include,
-        level=level,
-        # Medians are not smooth.
-        method="percentile" if trained[0][0].median_of is not None else method,
-        detect=detect,
-        resamples=resamples,
-        permutations=permutations,
-        seed=seed,
-        influential=influential,
+
+    def scores(units: Units) -> list[list[Statistic]]:
+        return [[one.over(units, aggregate) for one in images[own]] for own in recipes.values()]
+
+    trained = scores(design.units)
+    alone = trained if design.units is design.images else scores(design.images)
+    if trained[0][0].median_of is not None:
+        method = "percentile"  # medians are not smooth
+    means = [across_runs(own) for own in trained]
+    draws = method != "jackknife" or len(recipes) > 2
+    models = map(
+        _Model,
+        recipes,
+        _pooled([pixels[own] for own in recipes.values()]),
+        trained,
+        means,
+        map(across_runs, alone),
+        (np.mean(cases[own], 0) for own in recipes.values()),
+        resampled(means, resamples, seed) if draws else repeat(None),
     )
-    return compared.comparison(of_design(design, blocks), len(design.images))
+    compared = _Compared(
+        [*models], images[0].include, level, method, detect, permutations, seed, influential
+    )
+    return compared.comparison(of_design(design, blocks), resamples if draws else None)
 
 
 def _recipes(
@@ -192,152 +191,129 @@ def _pooled(models: Sequence[Sequence[ScoredImages[Counts]]]) -> list[ScoredImag
     return found
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Compared:
+class _Model(NamedTuple):
+    """A model and its scores."""
+
+    name: str
+    pixels: ScoredImages[Counts]
+    runs: list[Statistic]
+    """Scores of each training run."""
+    score: Statistic
+    """Of its run, or the mean of several."""
+    alone: Statistic
+    """The score over single images."""
+    cases: Floats
+    """Score of each image."""
+    drawn: Floats | None
+    """Scores of the resamples, (B, 1 + C)."""
+
+
+class _Compared(NamedTuple):
     """Models on the same images, compared in pairs."""
 
-    names: tuple[str, ...]
-    pixels: list[ScoredImages[Counts]]
-    runs: list[list[Statistic]]
-    """Scores of each training run."""
-    scores: list[Statistic]
-    """Scores of each model: of its run, or the mean of several."""
-    alone: list[Statistic]
-    """Scores over single images."""
-    cases: list[Floats]
-    """Scores of each image, of each model."""
+    models: list[_Model]
     include: NDArray[np.bool_]
     level: float
     method: Method
     detect: float | None
-    resamples: int
     permutations: int
     seed: int
     influential: int
 
-    def comparison(self, units: dict[str, Any], images: int) -> Comparison:
+    def comparison(self, units: dict[str, Any], resamples: int | None) -> Comparison:
         """All pairs and the ranking."""
-        first, pairs = self.scores[0], [*combinations(range(len(self.names)), 2)]
-        permuted = [self.permuted(i, j) for i, j in pairs]
-        compared = [self.limits(i, j) for i, j in pairs]
-        ps = [
-            found.p if own is None else own
-            for found, (_, own) in zip(permuted, compared, strict=True)
-        ]
-        adjusted = holm_adjust(np.array([p[0] for p in ps]))
-        ranking = self.ranking([limits for limits, _ in compared], units)
-        is_random = self.draws or not all(found.exact for found in permuted)
-        several = any(len(own) > 1 for own in self.runs)
+        first, pairs = self.models[0].score, [*combinations(self.models, 2)]
+        tests = [self.tested(a, b) for a, b in pairs]
+        adjusted = holm_adjust(np.array([found.p[0] for _, found in tests]))
+        ranking = self.ranking([limits for limits, _ in tests], units, resamples)
+        is_random = resamples is not None or not all(found.exact for _, found in tests)
+        several = any(len(model.runs) > 1 for model in self.models)
         return Comparison(
             metric=first.metric,
             aggregate=first.aggregate,
             protocol=first.protocol,
-            names=self.names,
-            images=images,
+            names=ranking.names,
+            images=ranking.images,
             level=self.level,
             method=self.method,
-            resamples=self.resamples if self.draws else None,
+            resamples=resamples,
             seed=self.seed if is_random else None,
             ranking=ranking.models,
             pairs=tuple(
-                self.pair(pair, limits, found, p, p_holm)
-                for pair, (limits, _), found, p, p_holm in zip(
-                    pairs, compared, permuted, ps, adjusted, strict=True
-                )
+                self.pair(*pair, *test, p)
+                for pair, test, p in zip(pairs, tests, adjusted, strict=True)
             ),
             better=first.better,
             score_unit=first.score_unit,
             run_scores=tuple(
-                tuple(float(run.values[0]) for run in own) for own in self.runs if several
+                tuple(float(run.values[0]) for run in model.runs)
+                for model in self.models
+                if several
             ),
-            stability=ranking if len(self.names) > 2 else None,
+            stability=ranking if len(self.models) > 2 else None,
             **units,
         )
 
-    @property
-    def draws(self) -> bool:
-        """Whether anything is resampled: for intervals, or to rank."""
-        return self.method != "jackknife" or len(self.names) > 2
-
-    @cached_property
-    def resampled(self) -> list[Floats]:
-        """Scores of the resamples, (B, 1 + C)."""
-        return resampled(self.scores, self.resamples, self.seed)
-
-    def ranking(self, compared: Sequence[Limits], units: dict[str, Any]) -> Ranking:
+    def ranking(
+        self, compared: Sequence[Limits], units: dict[str, Any], resamples: int | None
+    ) -> Ranking:
         """Models by score, with the stability of their ranks."""
-        first = self.scores[0]
-        ends = [self.own_limits(place) for place in range(len(self.names))]
-        values = np.array([own.values[0] for own in self.scores])
-        limits = np.array([(own.low[0], own.high[0]) for own in ends])
-        pairs = dict(zip(combinations(range(len(self.names)), 2), compared, strict=True))
-        # Two models have no ranking to print, and SciPy takes a while to load.
-        nothing = np.full((len(self.names), len(self.names)), np.nan)
-        p, drawn = one_sided(pairs, first) if len(self.names) > 2 else nothing, None
-        if first.units.too_few:
-            limits, p = np.full_like(limits, np.nan), np.full_like(p, np.nan)
-        elif first.median_of is not None:
-            p = np.full_like(p, np.nan)
-        elif self.draws:
-            drawn = np.stack([one[:, 0] for one in self.resampled], axis=1)
-        contest = Contest(values, first.better, limits, p, drawn)
+        first, drawn = self.models[0].score, [model.drawn for model in self.models]
+        own = [
+            limits_by(self.method, model.score, level=self.level, drawn=model.drawn)
+            for model in self.models
+        ]
+        pairs = zip(combinations(range(len(self.models)), 2), compared, strict=True)
+        names = tuple(model.name for model in self.models)
+        # Two models have no stability to print.
+        known = dict(pairs) if len(names) > 2 else {}
+        contest = contest_of([model.score for model in self.models], own, known, drawn)
         return Ranking(
             by=(first.metric,),
             scheme="aggregate-then-rank",
             aggregate=first.aggregate if first.median_of is None else "median",
             value_name=first.names[0],
-            names=self.names,
-            images=len(self.pixels[0].ids or ()),
+            names=names,
+            images=len(self.models[0].cases),
             level=self.level,
             method=self.method,
-            seed=self.seed if self.draws else None,
+            seed=None if resamples is None else self.seed,
             better=first.better,
             score_unit=first.score_unit,
-            cases=tuple(tuple(own.tolist()) for own in self.cases),
+            cases=tuple(tuple(model.cases.tolist()) for model in self.models),
             case_name=first.names[0],
             case_unit=first.score_unit,
-            **placed(self.names, contest, level=self.level),
+            **placed(names, contest, level=self.level),
             **units,
         )
 
-    def own_limits(self, i: int) -> Limits:
-        """Intervals of a model's own scores."""
-        score = self.scores[i]
-        if self.method == "jackknife":
-            return jackknife(score, level=self.level)
-        return bootstrap_limits(self.resampled[i], score, level=self.level, method=self.method)
-
-    def permuted(self, i: int, j: int) -> Permuted:
-        """The permutation test; none with several training runs, which it would ignore."""
-        a, b = self.scores[i], self.scores[j]
-        if len(self.runs[i]) > 1 or len(self.runs[j]) > 1:
-            return Permuted(np.full(len(a.names), np.nan), 0, True)
-        return permutation_test(a, b, self.permutations, self.seed)
-
-    def limits(self, i: int, j: int) -> tuple[Limits, Floats | None]:
-        """Intervals of the differences; p as well if there are several training runs."""
-        a, b = self.scores[i], self.scores[j]
-        if len(self.runs[i]) > 1 or len(self.runs[j]) > 1:
-            return crossed(self.runs[i], self.runs[j], level=self.level)
-        if self.method == "jackknife":
-            return jackknife(b, a, level=self.level), None
-        values = self.resampled[j] - self.resampled[i]
-        return bootstrap_limits(values, b, a, level=self.level, method=self.method), None
+    def tested(self, a: _Model, b: _Model) -> tuple[Limits, Permuted]:
+        """Intervals and p of the differences."""
+        if len(a.runs) > 1 or len(b.runs) > 1:
+            # A permutation test would ignore that the training runs vary.
+            limits, p = crossed(a.runs, b.runs, level=self.level)
+            few = a.score.units.too_few
+            return limits.without_ends() if few else limits, Permuted(p, 0, True)
+        drawn = None if a.drawn is None or b.drawn is None else b.drawn - a.drawn
+        limits = limits_by(self.method, b.score, a.score, level=self.level, drawn=drawn)
+        return limits, permutation_test(a.score, b.score, self.permutations, self.seed)
 
     def pair(
-        self, pair: tuple[int, int], limits: Limits, permuted: Permuted, p: Floats, p_holm: float
+        self, a: _Model, b: _Model, limits: Limits, permuted: Permuted, p_holm: float
     ) -> PairComparison:
         """Compare two models, given Holm's adjustment over the pairs."""
-        i, j = pair
-        a, b, names = self.scores[i], self.scores[j], (self.names[i], self.names[j])
-        adjusted = np.concatenate([[p_holm], holm_adjust(p[1:])])
-        overall, *classes = self.differences(i, j, limits, p, adjusted)
-        alone = self.alone[i], self.alone[j]
-        sides = [*self.influential_images(*alone)]  # those that raise the difference first
-        favours_b, favours_a = sides if a.better == "higher" else sides[::-1]
-        undefined = np.isnan([a.values[1:], b.values[1:]])
+        score, names = a.score, (a.name, b.name)
+        adjusted = np.concatenate([[p_holm], holm_adjust(permuted.p[1:])])
+        rows = plain_rows(
+            *(score.names, score.values, b.score.values, b.score.values - score.values),
+            *(limits.low, limits.high, limits.standard_error, permuted.p, adjusted),
+            *(score.seen, limits.undefined_share, limits.freedom),
+        )
+        overall, *classes = (Difference(*row) for row in rows)
+        sides = [*self.influential_images(a.alone, b.alone)]  # those that raise it first
+        favours_b, favours_a = sides if score.better == "higher" else sides[::-1]
+        undefined = np.isnan([score.values[1:], b.score.values[1:]])
         for_one = (undefined[0] != undefined[1]) & self.include[: undefined.shape[1]]
-        pixels = self.pixels[i]
         return PairComparison(
             *names,
             overall=overall,
@@ -346,40 +322,18 @@ class _Compared:
             exact=permuted.exact,
             favours_a=favours_a,
             favours_b=favours_b,
-            power=power(a, limits, level=self.level, detect=self.detect),
-            defined_for_one=tuple(a.names[1 + c] for c in np.flatnonzero(for_one).tolist()),
+            power=power(score, limits, level=self.level, detect=self.detect),
+            defined_for_one=tuple(score.names[1 + c] for c in np.flatnonzero(for_one).tolist()),
             imbalance=explain_difference(
-                pixels.counts,
-                self.pixels[j].counts,
-                pixels.class_names or (),
+                a.pixels.counts,
+                b.pixels.counts,
+                a.pixels.class_names or (),
                 names=names,
-                include=pixels.include,
-                protocol=pixels.protocol,
+                include=a.pixels.include,
+                protocol=a.pixels.protocol,
             ),
-            images_differing=self.images_differing(i, j),
+            images_differing=_images_differing(a.alone.sums, b.alone.sums),
         )
-
-    def differences(
-        self, i: int, j: int, limits: Limits, p: Floats, adjusted: Floats
-    ) -> Iterator[Difference]:
-        """Differences of the score and of every class."""
-        a, b = self.scores[i], self.scores[j]
-        nowhere = np.full(len(a.names), np.nan)
-        ends = (nowhere, nowhere) if a.units.too_few else (limits.low, limits.high)
-        shares = nowhere
-        if self.method != "jackknife":
-            shares = np.isnan(self.resampled[j] - self.resampled[i]).mean(0)
-        values = a.values, b.values, b.values - a.values
-        rest = limits.standard_error, p, adjusted, a.seen, shares, limits.freedom
-        for row in plain_rows(a.names, *values, *ends, *rest):
-            yield Difference(*row)
-
-    def images_differing(self, i: int, j: int) -> int:
-        """Images on which the counts of two models differ."""
-        a, b = self.alone[i].sums, self.alone[j].sums
-        if a.shape != b.shape:  # of different numbers of runs
-            return int(a.shape[0])
-        return int(np.count_nonzero(np.asarray((a != b).sum(1))))
 
     def influential_images(
         self, a: Statistic, b: Statistic
@@ -391,3 +345,10 @@ class _Compared:
         images = [InfluentialImage(*row) for row in zip(ids, *columns, strict=True)]
         for side in found.strongest(self.influential):
             yield tuple(images[i] for i in side)
+
+
+def _images_differing(a: Any, b: Any) -> int:
+    """Images on which the counts of two models differ."""
+    if a.shape != b.shape:  # of different numbers of runs
+        return int(a.shape[0])
+    return int(np.count_nonzero(np.asarray((a != b).sum(1))))

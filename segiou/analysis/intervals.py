@@ -24,6 +24,7 @@ from segiou.analysis.statistics import Aggregate, Statistic, scored_images
 from segiou.analysis.units import FEW_UNITS, Groups, HasCounts, Metric, Units, plural_of
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
+from segiou.metrics.ratio import Floats
 
 Method = Literal["jackknife", "percentile", "bca"]
 #: A method that cannot be chosen: medians have it by default.
@@ -373,14 +374,15 @@ def confidence_intervals(
     if prepared.median_of is not None and method == "jackknife":
         method = _MEDIANS if prepared.units.kind == "image" else "percentile"
     drawn = method in ("percentile", "bca") or (method == _MEDIANS and len(prepared.names) > 2)
-    draw: Any = {"resamples": resamples, "seed": seed}
-    if method == _MEDIANS:
-        found = _of_medians(prepared, level, **draw)
-    elif drawn:
-        found = _bootstrapped(prepared, level, method=method, **draw)
-    else:
-        found = _left_out(prepared, level)
-    overall, *classes = found
+    values = resampled([prepared], resamples, seed)[0] if drawn else None
+    limits = limits_by(method, prepared, level=level, drawn=values)
+    overall, *classes = (
+        Interval(*row)
+        for row in plain_rows(
+            *(prepared.names, limits.values, limits.low, limits.high, limits.standard_error),
+            *(prepared.seen, limits.freedom, limits.undefined_share),
+        )
+    )
     return Intervals(
         metric=prepared.metric,
         aggregate=prepared.aggregate,
@@ -450,15 +452,25 @@ def of_design(design: Design, blocks: BlockLength | None) -> dict[str, Any]:
     }
 
 
-def interval_rows(
-    prepared: Statistic, limits: Any, values: Any, shares: Any = None
-) -> Iterator[Interval]:
-    """An interval per value of a statistic; none over too few groups."""
-    nowhere = np.full(len(values), np.nan)
-    low, high = (nowhere, nowhere) if prepared.units.too_few else (limits.low, limits.high)
-    columns = (values, low, high, limits.standard_error, prepared.seen, limits.freedom)
-    for row in plain_rows(prepared.names, *columns, nowhere if shares is None else shares):
-        yield Interval(*row)
+def limits_by(
+    method: str,
+    of: Statistic,
+    minus: Statistic | None = None,
+    *,
+    level: float,
+    drawn: Floats | None = None,
+) -> Limits:
+    """Limits of a score, or of the difference of two, from ``drawn`` values of resamples, if any.
+
+    There are none over too few groups.
+    """
+    if method == _MEDIANS:
+        found = _limits_of_medians(of, level, drawn)
+    elif method == "jackknife" or drawn is None:
+        found = jackknife(of, minus, level=level)
+    else:
+        found = bootstrap_limits(drawn, of, minus, level=level, method=method)
+    return found.without_ends() if of.units.too_few else found
 
 
 def plain_rows(names: Sequence[str], *columns: NDArray[Any]) -> Iterator[Any]:
@@ -467,34 +479,14 @@ def plain_rows(names: Sequence[str], *columns: NDArray[Any]) -> Iterator[Any]:
         yield name, *(math.nan if number != number else number for number in row)
 
 
-def _left_out(prepared: Statistic, level: float) -> Iterator[Interval]:
-    limits = jackknife(prepared, level=level)
-    return interval_rows(prepared, limits, limits.values)
-
-
-def _of_medians(
-    prepared: Statistic, level: float, *, resamples: int, seed: int
-) -> Iterator[Interval]:
+def _limits_of_medians(of: Statistic, level: float, drawn: Floats | None) -> Limits:
     """Order statistics of each structure; a bootstrap of their mean if there are several."""
-    values, cases = prepared.values, prepared.median_of
-    ends = [median_limits(column, level=level) for column in np.transpose(cases)]  # type: ignore[arg-type]
-    if len(ends) == 1:
-        first = ends[0]
-    else:
-        (drawn,) = resampled([prepared], resamples, seed)
-        first = limits_of(drawn[:, 0], level)
-    low, high = np.array([first, *ends]).T
+    assert of.median_of is not None
+    ends = [median_limits(column, level=level) for column in of.median_of.T]
+    low, high = np.array([ends[0] if drawn is None else limits_of(drawn[:, 0], level), *ends]).T
     low[low == high] = high[low == high] = np.nan
-    unknown = np.full(len(values), np.nan)
-    return interval_rows(prepared, Limits(values, low, high, unknown, unknown), values)
-
-
-def _bootstrapped(
-    prepared: Statistic, level: float, *, resamples: int, seed: int, method: str
-) -> Iterator[Interval]:
-    (values,) = resampled([prepared], resamples, seed)
-    limits = bootstrap_limits(values, prepared, level=level, method=method)
-    return interval_rows(prepared, limits, prepared.values, np.isnan(values).mean(0))
+    unknown = np.full(len(low), np.nan)
+    return Limits(of.values, low, high, unknown, unknown, unknown)
 
 
 def _unseen(prepared: Statistic, images: int) -> dict[str, Any]:

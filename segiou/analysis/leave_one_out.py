@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,6 +66,8 @@ class Limits:
         Jackknife standard errors.
     freedom : ndarray of float
         Degrees of freedom of Student's t.
+    undefined_share : ndarray of float
+        Share of the resamples without a value; NaN if nothing was resampled.
     """
 
     values: Floats
@@ -73,6 +75,12 @@ class Limits:
     high: Floats
     standard_error: Floats
     freedom: Floats
+    undefined_share: Floats
+
+    def without_ends(self) -> Limits:
+        """The same without intervals."""
+        nowhere = np.full(len(self.values), np.nan)
+        return replace(self, low=nowhere, high=nowhere)
 
 
 @np.errstate(invalid="ignore")  # differences of infinite distances are undefined
@@ -136,7 +144,7 @@ def jackknife(of: Statistic, minus: Statistic | None = None, *, level: float = 0
     # No interval at all rather than one of no width: units that agree show no spread.
     equal = (limits[0] == limits[1]) | ((error == 0) & (minus is not None))
     limits[:, ~np.isfinite(error) | equal] = np.nan
-    return Limits(values, limits[0], limits[1], error, freedom)
+    return Limits(values, limits[0], limits[1], error, freedom, np.full(len(values), np.nan))
 
 
 @dataclass(frozen=True, eq=False)

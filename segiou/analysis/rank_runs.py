@@ -23,10 +23,10 @@ from segiou.analysis.case_ranks import (
     signed_rank_tests,
 )
 from segiou.analysis.dependence import BlockLength, design_of
-from segiou.analysis.intervals import check_method, of_design
+from segiou.analysis.intervals import check_method, limits_by, of_design
 from segiou.analysis.leave_one_out import jackknife
 from segiou.analysis.paired_runs import check_runs, names_of, same_images, scored_runs
-from segiou.analysis.ranking import MEDIANS, Contest, Ranking, one_sided, placed
+from segiou.analysis.ranking import MEDIANS, Contest, Ranking, contest_of, placed
 from segiou.analysis.statistics import Statistic, place_of
 from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
 from segiou.metrics.protocols import Protocol
@@ -293,22 +293,13 @@ class _Setup(NamedTuple):
             if self.draws:
                 raise _no_bootstrap()
             return _unknown(np.array([s.values[column] for s in statistics]), statistics[0].better)
-        limits = [jackknife(one, level=self.level) for one in statistics]
-        drawn = None
-        if self.draws and not self.units.too_few:
-            values = resampled(statistics, self.draws, self.seed)
-            drawn = np.stack([one[:, column] for one in values], axis=1)
         pairs = {
             (i, j): jackknife(statistics[j], statistics[i], level=self.level)
             for i, j in combinations(range(len(statistics)), 2)
         }
-        return Contest(
-            np.array([one.values[column] for one in limits]),
-            statistics[0].better,
-            np.array([(one.low[column], one.high[column]) for one in limits]),
-            one_sided(pairs, statistics[0], column),
-            drawn,
-        )
+        own = [limits_by("jackknife", one, level=self.level) for one in statistics]
+        drawn = resampled(statistics, self.draws, self.seed) if self.draws else []
+        return contest_of(statistics, own, pairs, drawn, column)
 
     def tests(self, cases: Floats, better: str, means: list[Statistic]) -> Contest:
         """Shares of the other models that are beaten, on images and on resamples."""

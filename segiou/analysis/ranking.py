@@ -221,12 +221,33 @@ class Contest(NamedTuple):
     """Posterior probabilities that a model is not better than another; by default p."""
 
 
-def one_sided(pairs: Mapping[tuple[int, int], Limits], score: Statistic, column: int = 0) -> Floats:
+def contest_of(
+    scores: Sequence[Statistic],
+    own: Sequence[Limits],
+    pairs: Mapping[tuple[int, int], Limits],
+    drawn: Sequence[Floats | None],
+    column: int = 0,
+) -> Contest:
+    """Models by a score: its limits, those of differences of pairs, and values of resamples."""
+    first = scores[0]
+    limits = np.array([(one.low[column], one.high[column]) for one in own])
+    values = np.array([one.values[column] for one in own])
+    if first.units.too_few or first.median_of is not None:
+        return Contest(values, first.better, limits, np.full((len(own), len(own)), np.nan), None)
+    several = [one[:, column] for one in drawn if one is not None]
+    p = _one_sided(len(own), pairs, first, column)
+    return Contest(values, first.better, limits, p, np.stack(several, axis=1) if several else None)
+
+
+def _one_sided(
+    number: int, pairs: Mapping[tuple[int, int], Limits], score: Statistic, column: int
+) -> Floats:
     """One-sided p of each model against each other, from differences of pairs (second − first)."""
+    found = np.full((number, number), np.nan)
+    if not pairs:  # SciPy takes a while to load
+        return found
     from scipy.special import stdtr  # type: ignore[import-untyped, unused-ignore]
 
-    number = 1 + max(j for _, j in pairs)
-    found = np.full((number, number), np.nan)
     for (i, j), limits in pairs.items():
         error, freedom = limits.standard_error[column], limits.freedom[column]
         if math.isnan(freedom):  # of a bootstrap

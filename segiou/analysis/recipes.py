@@ -74,7 +74,8 @@ def crossed(
     if a[0].score_unit:
         low, high = images.values - reach, images.values + reach
     low[low == high] = high[low == high] = np.nan
-    return Limits(images.values, low, high, error, together), np.where(error > 0, p, np.nan)
+    found = replace(images, low=low, high=high, standard_error=error, freedom=together)
+    return found, np.where(error > 0, p, np.nan)
 
 
 def _of_runs(
