@@ -240,7 +240,7 @@ class _Scored:
         title = images[0].title
         return cls(
             name,
-            f"{title.removeprefix('mean ')} of {part}" if part else title,
+            f"{score.title if score else title.removeprefix('mean ')} of {part}" if part else title,
             part,
             score.better if score else "higher",
             score.unit if score else "",

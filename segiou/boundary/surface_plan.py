@@ -302,7 +302,7 @@ class SurfacePlan(Plan):
         for column in super().image_columns:
             name = column.name.partition(":")[0]
             start, _, length = name.rpartition("_")
-            title = titles.get(name) or column.title.removesuffix(" median")
+            title = titles.get(name) or column.title.removeprefix("median ")
             if start in named:
                 title = f"{named[start]} {length} {self.unit}".rstrip()
             found.append(column._replace(title=title))
@@ -319,7 +319,7 @@ class SurfacePlan(Plan):
                 "surface_dice", "surface Dice", names, self._dice, seen=self._seen
             )
         for name in self._distances:
-            title = f"{_WORDS.get(name, name.replace('hausdorff_', 'HD'))} median"
+            title = f"median {_WORDS.get(name, name.replace('hausdorff_', 'HD'))}"
             numbers = partial(self._binned, name)
             how |= {
                 "unit": self.unit or "units",

@@ -182,6 +182,14 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(EXIT_USAGE, f"segiou: {message}\nSee {self.prog} --help\n")
 
+    def _match_argument(self, action: argparse.Action, arg_strings_pattern: str) -> int:
+        try:
+            return super()._match_argument(action, arg_strings_pattern)
+        except argparse.ArgumentError as error:
+            wanted = ", ".join(action.choices) if action.choices else action.metavar
+            msg = f"{error.message}: {wanted}" if wanted else error.message
+            raise argparse.ArgumentError(action, msg) from None
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             from segiou._support.text import did_you_mean

@@ -200,7 +200,15 @@ class Score:
     @property
     def overall_title(self) -> str:
         """Name of the overall value in a sentence."""
+        if self.median_of is not None:
+            return f"mean of {self.title}"
         return f"mean {self.title}" if self.is_mean else self.title
+
+    @property
+    def image_title(self) -> str:
+        """Name of the value of one image in a sentence."""
+        title = self.title.removeprefix("median ")
+        return f"mean {title}" if self.is_mean else title
 
     @property
     def column_names(self) -> tuple[str, ...]:

@@ -179,7 +179,9 @@ def _image_scores(comparison: Comparison, runs: tuple[Run, ...], protocol: str) 
         return ImageScores.of_iou(runs)
     images = [scored_images(run, metric, protocol or None) for run in runs]
     values = tuple(one.of_images() for one in images)
-    return ImageScores(images[0].title, comparison.score_unit, values)
+    own = getattr(images[0], "score", None)
+    title = own.image_title if own else images[0].title
+    return ImageScores(title, comparison.score_unit, values)
 
 
 def _spread(scores: ImageScores, better: str) -> dict[str, Any] | None:

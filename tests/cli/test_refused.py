@@ -109,6 +109,7 @@ def test_images_that_are_no_folder(capsys, tmp_path):
             ["--sort", "iuo"],
             "argument --sort: invalid choice 'iuo'; choose from order, name, iou, dice",
         ),
+        (["--surface"], "argument --surface: expected one argument: segiou, medpy, monai"),
         (["--format", "jsn"], "did you mean json?"),
         (["--fail-under", "mean_acuracy=0.5"], "did you mean mean_accuracy?"),
         (["--worst", "1", "--worst-by", "iou:buildng"], "did you mean iou:building?"),

@@ -145,7 +145,7 @@ def test_measures_are_listed(command):
     assert code == 0
     found = {one["key"]: one for one in json.loads(text)["measures"]}
     assert {"boundary", "objects", "surfaces", "lesions"} <= found.keys()
-    assert {"name": "hausdorff_95", "title": "HD95 median", "unit": "px", "better": "lower"} in (
+    assert {"name": "hausdorff_95", "title": "median HD95", "unit": "px", "better": "lower"} in (
         found["surfaces"]["scores"]
     )
     code, text, _ = command("measures")
