@@ -308,9 +308,20 @@ class BoundaryOptions(Measure):
     @classmethod
     def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> BoundaryOptions | None:
         """Options from the command line."""
-        from segiou.boundary.surface_choice import asked_boundary
-
-        return asked_boundary(given)
+        widths, in_mm, of = asked_lengths(given)
+        every = [tolerance for several in of.values() for tolerance in several]
+        if not widths and not in_mm and not every:
+            return None
+        options: dict[str, Any] = {"widths": widths} if widths else {}
+        if in_mm or every:
+            options["tolerances"] = of[""] or [Tolerance(1, every[0].unit if every else "mm")]
+        if not widths and asks_for_surfaces(given, in_mm, of):
+            # The tolerances are those of the surfaces; boundaries are not measured.
+            options |= {"widths": (), "trimaps": False, "contours": ()}
+        spacing = given.get("spacing")
+        if spacing is not None and len(spacing) == 2:
+            options["spacing"] = spacing
+        return cls(**options)
 
     @classmethod
     def for_score(cls, name: str) -> BoundaryOptions:
@@ -319,9 +330,19 @@ class BoundaryOptions(Measure):
 
     def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> Measure | None:
         """These options for images; the surfaces of volumes."""
-        from segiou.boundary.surface_choice import resolved_boundary
+        from segiou.boundary.surface_options import SurfaceConvention
 
-        return resolved_boundary(self, measures, masks, protocol)
+        if not masks.volumes:
+            return self if self.widths or self.contours else None
+        if self.widths not in ((), BoundaryOptions().widths):
+            msg = (
+                f"widths {', '.join(map(str, self.widths))}: Boundary IoU of volumes needs widths "
+                "in mm; pass --boundary=2mm (Python: surfaces=SurfaceOptions(widths=...))"
+            )
+            raise ValueError(msg)
+        if any(one.key == SurfaceConvention.key for one in measures):
+            return None
+        return SurfaceConvention().resolved(measures, masks, protocol)
 
     def code(self) -> str:
         """Python code that creates the options."""
@@ -383,6 +404,25 @@ class BoundaryOptions(Measure):
             name: tuple(Tolerance(**t) for t in data[name]) for name in ("widths", "tolerances")
         }
         return cls(**{**data, **read})
+
+
+def asked_lengths(
+    given: Mapping[str, Any],
+) -> tuple[list[str], list[float], dict[str, list[Tolerance]]]:
+    """Widths in pixels and in mm on the command line, and tolerances by structure ("": common)."""
+    texts = [text for text in (given.get("boundary") or "").split(",") if text]
+    in_mm = [Tolerance.of(text).value for text in texts if text.endswith("mm")]
+    of: dict[str, list[Tolerance]] = {"": []}
+    for text in (given.get("boundary_tolerance") or "").split(","):
+        if text:
+            name, _, value = text.rpartition("=")
+            of.setdefault(name.strip(), []).append(Tolerance.of(value))
+    return [text for text in texts if not text.endswith("mm")], in_mm, of
+
+
+def asks_for_surfaces(given: Mapping[str, Any], in_mm: list[float], of: Mapping[str, Any]) -> bool:
+    """Whether the command line asks for surfaces."""
+    return bool(given.get("surface") or given.get("empty") or in_mm or of.keys() > {""})
 
 
 def _shown(value: Any) -> str:

@@ -41,7 +41,7 @@ __all__ = [
 
 
 def boundary_iou(counts: BoundaryCounts) -> Floats:
-    """Boundary IoU per width and class: IoU of the inner bands of truth and prediction.
+    """Boundary IoU per width and class: IoU of the inner bands, shape (..., K, C).
 
     ``|(G_d ∩ G) ∩ (P_d ∩ P)| / |(G_d ∩ G) ∪ (P_d ∩ P)|``, where X_d are the
     pixels within d of X's contour.
@@ -50,10 +50,6 @@ def boundary_iou(counts: BoundaryCounts) -> Floats:
     ----------
     counts : BoundaryCounts
         Boundary counts.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., K, C)
 
     References
     ----------
@@ -108,7 +104,7 @@ def trimap_accuracy(counts: BoundaryCounts) -> Floats:
 
 
 def class_trimap_iou(counts: BoundaryCounts) -> Floats:
-    """Trimap IoU per width and class, in the band around that class's truth boundary.
+    """Trimap IoU per width and class, in the band around its truth boundary, shape (..., K, C).
 
     ``|G_d ∩ (G ∩ P)| / |G_d ∩ (G ∪ P)|``; not symmetric, since the band follows the truth.
 
@@ -116,10 +112,6 @@ def class_trimap_iou(counts: BoundaryCounts) -> Floats:
     ----------
     counts : BoundaryCounts
         Boundary counts.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., K, C)
 
     References
     ----------
@@ -162,10 +154,8 @@ def boundary_recall(counts: BoundaryCounts, contour: Contour | None = None) -> F
 
     Parameters
     ----------
-    counts : BoundaryCounts
-        Boundary counts.
-    contour : Contour, optional
-        Kind of contour; by default the first measured.
+    counts, contour
+        As for :func:`boundary_precision`.
 
     References
     ----------
@@ -179,10 +169,8 @@ def boundary_f1(counts: BoundaryCounts, contour: Contour | None = None) -> Float
 
     Parameters
     ----------
-    counts : BoundaryCounts
-        Boundary counts.
-    contour : Contour, optional
-        Kind of contour; by default the first measured.
+    counts, contour
+        As for :func:`boundary_precision`.
 
     References
     ----------
@@ -193,21 +181,15 @@ def boundary_f1(counts: BoundaryCounts, contour: Contour | None = None) -> Float
 
 
 def surface_dice(counts: BoundaryCounts, contour: Contour | None = None) -> Floats:
-    """Normalised surface Dice: share of both boundaries within each tolerance.
+    """Normalised surface Dice: share of both boundaries within each tolerance, shape (..., S, C).
 
     Computed from lengths of surface elements for the contour "elements" (Nikolov
     et al.; surface-distance), and from pixels for "pixels" (MONAI's default).
 
     Parameters
     ----------
-    counts : BoundaryCounts
-        Boundary counts.
-    contour : Contour, optional
-        Kind of contour; by default the first measured.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., S, C)
+    counts, contour
+        As for :func:`boundary_precision`.
 
     References
     ----------
@@ -224,7 +206,7 @@ def average_surface_distance(
     direction: Literal["both", "truth_to_pred", "pred_to_truth"] = "both",
     lone: Literal["infinite", "skip"] = "infinite",
 ) -> Floats:
-    """Average distance between the boundaries, weighted by length, per class.
+    """Average distance between the boundaries, weighted by length, per class, (..., C).
 
     Sums are kept in steps of the resolution / 65536; an image's own
     exact value comes from :meth:`ContourDistances.average`.
@@ -241,9 +223,6 @@ def average_surface_distance(
         Whether a boundary whose class has none on the other side of the same
         image counts as infinitely far or is skipped.
 
-    Returns
-    -------
-    ndarray of float64, shape (..., C)
     """
     sides = {"both": slice(None), "truth_to_pred": slice(1), "pred_to_truth": slice(1, 2)}
     check_choice("direction", direction, list(sides))
@@ -267,7 +246,7 @@ def average_surface_distance(
 def hausdorff_distance(
     counts: BoundaryCounts, percentile: float = 95.0, contour: Contour | None = None
 ) -> Floats:
-    """Percentile of the distances pooled over all images, per class.
+    """Percentile of the distances pooled over all images, per class, (..., C).
 
     The result is the larger percentile of both directions: the smallest histogram
     bin within which at least that share of the boundary length lies;
@@ -282,10 +261,6 @@ def hausdorff_distance(
         Between 0 and 100.
     contour : Contour, optional
         Kind of contour; by default the first measured.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., C)
 
     Raises
     ------

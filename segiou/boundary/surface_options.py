@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, Literal
@@ -15,6 +16,11 @@ from segiou._support.arguments import (
     read_spacing,
 )
 from segiou._support.text import Json
+from segiou.boundary.boundary_options import (
+    BoundaryOptions,
+    asked_lengths,
+    asks_for_surfaces,
+)
 from segiou.boundary.surface_points import Kind, Label
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.measure import Masks, Measure, Plan
@@ -232,26 +238,50 @@ class SurfaceOptions(Measure):
 
     @classmethod
     def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> Measure | None:
-        """Options from the command line."""
-        from segiou.boundary.surface_choice import asked_surfaces
-
-        return asked_surfaces(given)
+        """A convention from the command line, or options that go beyond one."""
+        _, in_mm, of = asked_lengths(given)
+        if not asks_for_surfaces(given, in_mm, of):
+            return None
+        if not (given.get("empty") or in_mm or of.keys() > {""}):
+            return SurfaceConvention(given["surface"])
+        if len({tolerance.unit for several in of.values() for tolerance in several}) > 1:
+            text = given["boundary_tolerance"]
+            msg = f"--boundary-tolerance {text}: use the same unit for all tolerances"
+            raise ValueError(msg)
+        values = {name: [one.value for one in several] for name, several in of.items()}
+        common = values.pop("")
+        return _of_convention(
+            given.get("surface") or "",
+            given.get("protocol"),
+            common,
+            usual=given.get("boundary") is not None and not values,
+            tolerances_of=values,
+            empty=dict(rule for text in given.get("empty") or () for rule in _rules(text)),
+            widths=in_mm,
+        )
 
     @classmethod
     def from_keyword(cls, choice: SurfaceOptions | str | bool) -> Measure:
         """Options, or a convention with the tolerances of the boundaries."""
-        from segiou.boundary.surface_choice import SurfaceConvention
-
         if isinstance(choice, Measure):
             return choice
         check_kind("surfaces", choice, (str, bool), "True, a convention or SurfaceOptions")
         return SurfaceConvention("segiou" if choice is True else str(choice))
 
     def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> SurfaceOptions:
-        """The options with the unit of their distances."""
-        from segiou.boundary.surface_choice import with_units
-
-        return with_units(self, measures, masks)
+        """The options with the unit of their distances, and a spacing that boundaries have."""
+        boundary, options = _boundary_of(measures), self
+        spacing = self.spacing or masks.spacing
+        if spacing is None and boundary.spacing != BoundaryOptions().spacing:
+            spacing = boundary.spacing
+            options = replace(self, spacing=spacing)
+        in_mm = any(tolerance.unit == "mm" for tolerance in boundary.tolerances)
+        if in_mm and spacing is None and not masks.volumes:
+            msg = (
+                "tolerances in mm require the pixel size in mm; pass spacing=(H, W) (--spacing H,W)"
+            )
+            raise ValueError(msg)
+        return replace(options, unit="mm") if in_mm and not masks.unit else options
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""
@@ -260,10 +290,14 @@ class SurfaceOptions(Measure):
         return SurfacePlan(self, classes, masks)
 
     def code(self) -> str:
-        """Python code that creates the options."""
-        from segiou.boundary.surface_choice import surface_code
-
-        return surface_code(self)
+        """Python code that creates the options, without defaults."""
+        # NaN and infinity have no literals.
+        rules = re.sub(r"\b(nan|inf)\b", r'float("\1")', repr(dict(self.empty)))
+        parts = [repr(self.tolerances), f"convention={self.convention!r}"]
+        parts += [f"tolerances_of={dict(self.tolerances_of)!r}"] if self.tolerances_of else []
+        parts += [f"empty={rules}"] if self.empty else []
+        parts += [f"widths={self.widths!r}"] if self.widths else []
+        return f"SurfaceOptions({', '.join(parts)})"
 
     def filling(self, measure: str, state: State, diagonal: float) -> float:
         """Value of a measure if a mask is empty.
@@ -290,3 +324,73 @@ def _checked_lengths(name: str, given: Iterable[float]) -> tuple[float, ...]:
         msg = f"{name} must not be negative, got {list(limits)}"
         raise ValueError(msg)
     return limits
+
+
+@dataclass(frozen=True)
+class SurfaceConvention(Measure):
+    """Surface distances by a convention, with the tolerances of the boundaries.
+
+    Attributes
+    ----------
+    convention : str
+        A key of ``CONVENTIONS``; empty for that of the protocol, or segiou's.
+    """
+
+    key: ClassVar[str] = "surfaces"
+
+    convention: str = ""
+
+    def __post_init__(self) -> None:
+        if self.convention:
+            check_choice("convention", self.convention, tuple(CONVENTIONS))
+
+    def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> SurfaceOptions:
+        """Options of the convention, with the tolerances of the boundaries."""
+        tolerances = _boundary_of(measures).tolerances
+        if shares := [str(t) for t in tolerances if t.unit == "diagonal"]:
+            msg = (
+                f"tolerance {shares[0]}: surface tolerances cannot be relative to the diagonal; "
+                "use pixels, or mm such as '2mm'"
+            )
+            raise ValueError(msg)
+        is_usual = tolerances == BoundaryOptions().tolerances
+        given = () if is_usual else tuple(one.value for one in tolerances)
+        options = _of_convention(self.convention, protocol, given, usual=is_usual)
+        return options.resolved(measures, masks, protocol)
+
+    def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
+        """The plan of the options."""
+        return self.resolved((), masks, "segiou").plan(classes, masks)
+
+
+def _of_convention(
+    convention: str, protocol: str | None, tolerances: Sequence[float], *, usual: bool, **own: Any
+) -> SurfaceOptions:
+    """Options of a convention, by default that of the protocol.
+
+    Without tolerances, ``usual`` takes those of boundaries, unless a challenge defines its own.
+    """
+    name = convention or (protocol if protocol in CONVENTIONS else "segiou")
+    if usual and not tolerances and not CONVENTIONS[name].is_challenge:
+        tolerances = [one.value for one in BoundaryOptions().tolerances]
+    return SurfaceOptions.of(name, tolerances=tolerances, **own)
+
+
+def _boundary_of(measures: Sequence[Measure]) -> BoundaryOptions:
+    found = (one for one in measures if isinstance(one, BoundaryOptions))
+    return next(found, BoundaryOptions((), tolerances=(), contours=()))
+
+
+def _rules(text: str) -> list[tuple[str, tuple[float | str, ...]]]:
+    """Values of measures for empty masks, from the command line."""
+    name, _, values = text.partition("=")
+    try:
+        rule = tuple(v if v == "diagonal" else float(v) for v in values.split(","))
+    except ValueError:
+        msg = (
+            f"--empty {text}: expected MEASURE=BOTH,TRUTH,PRED, where values are numbers, nan, inf "
+            "or diagonal, e.g. hausdorff_95=nan,diagonal,diagonal"
+        )
+        raise ValueError(msg) from None
+    measure = "hausdorff_percentile" if name.startswith("hausdorff_") else name
+    return [(m, rule) for m in (DISTANCES if name == "distances" else [measure])]

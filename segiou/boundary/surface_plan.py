@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.files import printable
-from segiou._support.text import Json, did_you_mean, listed, percent
+from segiou._support.text import Json, did_you_mean, digits, listed, percent
 from segiou.boundary.boundary_options import bin_distances, bin_indices
 from segiou.boundary.codes import LabelCodes, ignored_code
 from segiou.boundary.surface_cases import flat_scores, summarize_surfaces
-from segiou.boundary.surface_choice import surface_words
 from segiou.boundary.surface_options import CONVENTIONS, DISTANCES, LONE, State, SurfaceOptions
 from segiou.boundary.surfaces import SurfaceRow, measure_surfaces
 from segiou.counting.counts import Counts
@@ -95,22 +94,23 @@ class SurfacePlan(Plan):
 
     def words(self, plans: Sequence[Plan]) -> list[str]:
         """Command-line arguments for these surfaces."""
-        has_boundary = any(plan.key == "boundary" for plan in plans)
-        return surface_words(self.options, self.unit, has_boundary=has_boundary)
+        o = self.options
+        words = [f"--surface={o.convention}"]
+        if o.widths:
+            words.append(f"--boundary={','.join(f'{digits(width)}mm' for width in o.widths)}")
+        if all(plan.key != "boundary" for plan in plans):
+            of = {"": o.tolerances} | {f"{name}=": own for name, own in o.tolerances_of.items()}
+            unit = self.unit.removesuffix("px")
+            limits = [f"{name}{digits(limit)}{unit}" for name, own in of.items() for limit in own]
+            words.append(f"--boundary-tolerance={','.join(limits)}")
+        for measure, values in o.empty.items():
+            words.append(f"--empty={measure}={','.join(map(str, values))}")
+        return words
 
     def way(self) -> Mapping[str, Json]:
         """Options that must be equal when models are compared."""
         plain: Any = self.described()
         return {**plain.pop("options"), **plain}
-
-    def difference(self, other: Plan) -> str:
-        """Describe the differences to another plan; empty if there are none."""
-        mine, theirs = self.way(), other.way()
-        return "; ".join(
-            f"surface {name} is {mine.get(name)} here and {theirs.get(name)} there"
-            for name in {**mine, **theirs}
-            if mine.get(name) != theirs.get(name)
-        )
 
     def described(self) -> dict[str, Json]:
         """Options, structures, spacing and unit as plain values."""
@@ -210,26 +210,25 @@ class SurfacePlan(Plan):
         found, f = [], self._fields
         for case, array in zip(cases, parts["cases"], strict=True):
             for label, line in zip(self.structures, array, strict=True):
-                limits = self._tolerances(label)
-                is_found = int(line[0]) == _STATES.index("found")
-                pairs = line[f["within"]].reshape(-1, 2)[: len(limits)].tolist()
-                bands = line[f["bands"]].reshape(-1, 3).astype(np.int64).tolist()
+                limits, state = self._tolerances(label), _STATES[int(line[0])]
+                numbers = {name: line[where].tolist() for name, where in f.items()}
+                within = numbers["within"][: 2 * len(limits)]
+                bands = line[f["bands"]].reshape(-1, 3).astype(np.int64)
                 row = SurfaceRow(
                     label,
                     case,
-                    _STATES[int(line[0])],
-                    float(line[f["diagonal"]][0]),
-                    tuple(line[f["sizes"]].tolist()),
+                    state,
+                    numbers["diagonal"][0],
+                    tuple(numbers["sizes"]),
                     limits,
-                    tuple((a, b) for a, b in pairs),
-                    bands=tuple((a, b, c) for a, b, c in bands),
+                    tuple(zip(within[::2], within[1::2], strict=True)),
+                    bands=tuple(map(tuple, bands.tolist())),
                 )
-                if is_found:
+                if state == "found":
+                    (hausdorff,), (average,) = numbers["hausdorff"], numbers["average"]
+                    percentiles = tuple(numbers["percentiles"])
                     row = replace(
-                        row,
-                        hausdorff=float(line[f["hausdorff"]][0]),
-                        average=float(line[f["average"]][0]),
-                        percentiles=tuple(line[f["percentiles"]].tolist()),
+                        row, hausdorff=hausdorff, average=average, percentiles=percentiles
                     )
                 found.append(row)
         return found
@@ -434,19 +433,13 @@ class SurfacePlan(Plan):
 
     def _exact(self, summary: Any) -> dict[str, tuple[float, ...]]:
         """The scores over the cases, computed without bins."""
-        if not summary:
-            return dict.fromkeys(self.scores, (math.nan,))
         found = {}
         for name in self.scores:
-            key = name if name in summary[0] else f"{name}_{self.options.tolerances[0]:g}"
-            kind = "mean" if name == "surface_dice" else "median"
-            each = [
-                next((v for k, v in r.items() if k.startswith("surface_dice")), {})
-                if name == "surface_dice"
-                else r[key]
-                for r in summary
-            ]
-            values = np.array([one.get(kind, np.nan) for one in each])
+            if name == "surface_dice":  # at the first tolerance of each structure
+                dice = ((own for key, own in r.items() if key.startswith(name)) for r in summary)
+                values = np.array([next(own)["mean"] for own in dice])
+            else:
+                values = np.array([row[name]["median"] for row in summary])
             known = values[~np.isnan(values)]
             found[name] = (float(known.mean()) if known.size else math.nan, *values.tolist())
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import compress
 from typing import Any
 
@@ -14,28 +14,17 @@ from numpy.typing import NDArray
 from segiou._support.text import digits, listed, plural
 from segiou.counting.counts import ConfusionCounts
 from segiou.instances.object_files import ObjectOptions
-from segiou.instances.panoptic import IOU_UNIT, PROTOCOLS, PanopticCounts
+from segiou.instances.panoptic import IOU_UNIT, PROTOCOLS, PanopticCounts, qualities
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.measure import Counted, ImageColumn, MaskPair, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable
-from segiou.metrics.ratio import Floats, ratio
+from segiou.metrics.ratio import Floats
 
 _NAMED = 8
 _NUMBERS = {"found": 0, "missed": 2, "false_positive": 1}
-_TITLES = {"pq": "PQ", "sq": "SQ", "rq": "RQ"}
-
-
-def _sq(n: NDArray[Any]) -> Floats:
-    return ratio(n[..., 3] / IOU_UNIT, np.maximum(n[..., 0], n[..., 1] + n[..., 2] > 0))
-
-
-def _rq(n: NDArray[Any]) -> Floats:
-    return ratio(n[..., 0], n[..., 0] + (n[..., 1] + n[..., 2]) / 2)
-
-
-_METRICS = {"pq": lambda n: _sq(n) * _rq(n), "sq": _sq, "rq": _rq}
+_MEANS = {"all": "mean", "things": "mean of things", "stuff": "mean of stuff"}
 
 
 @dataclass(frozen=True)
@@ -106,8 +95,10 @@ class ObjectPlan(Plan):
             "seen": lambda parts: parts["detections"][..., [0, 2]].any(-1),
         }
         return {
-            name: Score.of_classes(name, title, self.classes, self._numbers, _METRICS[name], **how)
-            for name, title in _TITLES.items()
+            name: Score.of_classes(
+                name, name.upper(), self.classes, self._numbers, partial(_quality, name), **how
+            )
+            for name in self.measure.score_names
         }
 
     def _numbers(self, parts: Parts) -> NDArray[np.int64]:
@@ -139,60 +130,56 @@ class ObjectPlan(Plan):
 
     def table(self, found: Counted) -> ScoreTable:
         """Qualities and numbers per class, and the means of things and stuff."""
-        intervals = found.intervals
         counts, names = self.counts(found.total, found.images), self.classes.labels.class_names
         summary: Any = counts.summary()
-        rows = summary["classes"]
-        parts = [("all", "mean"), ("things", "mean of things"), ("stuff", "mean of stuff")]
         of = {"all": np.ones_like(counts.things), "things": counts.things, "stuff": ~counts.things}
-        parts = [p for p in parts if p[0] == "all" or 0 < of[p[0]].sum() < len(names)]
-        columns = []
-        for score in self.scores.values():
-            values = np.array([np.nan, *(row[score.name] for row in rows)])
-            column = Column.of_score(score, values, intervals.get(score.name))
-            limits = column.limits and (*column.limits, *[None] * (len(parts) - 1))
-            means = tuple(summary[part][score.name] for part, _ in parts)
-            columns.append(column._replace(means=means, limits=limits))
-        for name, at in _NUMBERS.items():
-            numbers = counts.detections[:, at]
-            sums = [numbers[of[p] & self._scored.include].sum() for p, _ in parts]
-            head = name.replace("_", " ")
-            columns.insert(-2, Column.of_counts(f"objects_{name}", head, numbers, sums))
-        lone: Any = [*(~counts.detections.any(1)).tolist()]  # type: ignore[misc]
-        lone += [not any(c.means[k] for c in columns[1:-2]) for k in range(len(parts))]
-        fp = next(column for column in columns if column.name == "objects_false_positive")
-        columns.append(fp._replace(name="objects_invented", title=""))
+        of = {part: own for part, own in of.items() if part == "all" or 0 < own.sum() < len(names)}
+        intervals = found.intervals
+        qualities = []
+        for name, score in self.scores.items():
+            values = np.array([np.nan, *(row[name] for row in summary["classes"])])
+            column = Column.of_score(score, values, intervals.get(name))
+            limits = column.limits and (*column.limits, *[None] * (len(of) - 1))
+            means = tuple(summary[part][name] for part in of)
+            qualities.append(column._replace(means=means, limits=limits))
+        numbers = [
+            Column.of_counts(
+                f"objects_{name}",
+                name.replace("_", " "),
+                counts.detections[:, at],
+                [counts.detections[own & self._scored.include, at].sum() for own in of.values()],
+            )
+            for name, at in _NUMBERS.items()
+        ]
+        former = numbers[-1]._replace(name="objects_invented", title="")
+        rows_of = ((*column.values, *column.means) for column in numbers)
+        empty = tuple(not any(row) for row in zip(*rows_of, strict=True))
         if (bounds := intervals.get("pq")) is not None:
-            by_name = {row["name"]: row for row in rows}
-            bounded = [summary["all"], *(by_name[one.name] for one in bounds.classes)]
-            for row, one in zip(bounded, bounds, strict=True):
-                row |= {"pq_low": one.low, "pq_high": one.high}
+            rows = {"": summary["all"]} | {row["name"]: row for row in summary["classes"]}
+            for name, one in zip(["", *(own.name for own in bounds.classes)], bounds, strict=True):
+                rows[name] |= {"pq_low": one.low, "pq_high": one.high}
             summary["intervals"] = bounds.to_dict()
         about = (
             "True objects found and missed, and predicted objects with no match (false positives). "
             "An object is found if a predicted object of its class overlaps it with IoU above 0.5. "
             "PQ = SQ (mean IoU of found objects) × RQ (F1 score of objects)."
         )
-        data = {"objects": {**summary, "options": self.measure.to_dict()}}
         table = ScoreTable(
             "objects",
             "Objects",
             about,
             names,
-            tuple(columns),
-            tuple(n for _, n in parts),
+            (qualities[0], *numbers, *qualities[1:], former),
+            tuple(_MEANS[part] for part in of),
             self._note(counts, summary, found.tally),
             "name",
-            tuple(map(bool, lone)),
-            data=data,
+            empty,
+            data={"objects": {**summary, "options": self.measure.to_dict()}},
         )
         # Things come before stuff; the background of volumes is left out.
-        shown = [c for c in range(len(names)) if c not in self._background]
+        background = {*self._scored.exclude} - {*self.classes.exclude}
+        shown = [c for c in range(len(names)) if c not in background]
         return table.taken(sorted(shown, key=lambda c: not counts.things[c]))
-
-    @property
-    def _background(self) -> set[int]:
-        return {*self._scored.exclude} - {*self.classes.exclude}
 
     def _note(
         self, counts: PanopticCounts, summary: Mapping[str, Any], tally: ConfusionCounts
@@ -214,3 +201,9 @@ class ObjectPlan(Plan):
                 "than instance maps?"
             )
         return note
+
+
+def _quality(name: str, sums: NDArray[Any]) -> Floats:
+    """A quality of each class from TP, FP, FN and the sum of IoU, (..., C, 4)."""
+    tp, fp, fn, ious = np.moveaxis(sums, -1, 0)
+    return qualities(tp, fp, fn, ious / IOU_UNIT)[name]

@@ -367,10 +367,7 @@ class PanopticCounts(ObjectCounts):
             (tp, fp, fn), overlaps = self.detections.T, self.overlaps
         ious = np.zeros(self.num_classes)
         np.add.at(ious, overlaps[:, 0], overlaps[:, 1] / overlaps[:, 2] * overlaps[:, 3])
-        segments = tp + (fp + fn) / 2
-        # A class without a match has SQ 0, so that it counts in a mean.
-        sq, rq = ratio(ious, np.maximum(tp, segments > 0)), ratio(tp, segments)
-        return {"pq": sq * rq, "sq": sq, "rq": rq}
+        return qualities(tp, fp, fn, ious)
 
     def pq(self) -> Floats:
         """Panoptic quality per class, Σ IoU / (TP + FP / 2 + FN / 2), (C,); NaN if absent."""
@@ -426,6 +423,14 @@ class PanopticCounts(ObjectCounts):
         classes: list[dict[str, Any]] = [dict(zip(columns, row, strict=True)) for row in rows]
         means = {part: self.panoptic_quality(part) for part in get_args(Part)}
         return {"protocol": self._protocol.name, "classes": classes, **means}
+
+
+def qualities(tp: Any, fp: Any, fn: Any, ious: Any) -> dict[str, Floats]:
+    """PQ, SQ and RQ of each class, from its outcomes and the sum of IoU of its matches."""
+    segments = tp + (fp + fn) / 2
+    # A class without a match has SQ 0, so that it counts in a mean.
+    sq, rq = ratio(ious, np.maximum(tp, segments > 0)), ratio(tp, segments)
+    return {"pq": sq * rq, "sq": sq, "rq": rq}
 
 
 #: Sums of IoU are kept as integers in units of 1 / IOU_UNIT, because resamples are integer sums.

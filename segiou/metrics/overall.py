@@ -8,13 +8,14 @@ from typing import Any, Literal
 import numpy as np
 
 from segiou._support.arguments import check_callable, check_choice
+from segiou.counting.arrays import check_same_shape
 from segiou.counting.counts import Counts, check_counts
 from segiou.metrics.per_class import dice, iou, recall
 from segiou.metrics.ratio import Floats, included, ratio
 
 
 def mean(values: Floats, include: Any = None) -> Floats:
-    """Mean over the classes (last axis) that have a value; NaN if none has.
+    """Mean over the classes (last axis) that have a value, (...); NaN if none has.
 
     Parameters
     ----------
@@ -22,10 +23,6 @@ def mean(values: Floats, include: Any = None) -> Floats:
         Values; NaN is skipped.
     include : array_like of bool, shape (C,) or (..., C), optional
         Classes to average over; all by default.
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
 
     Examples
     --------
@@ -45,7 +42,7 @@ def average(
     *,
     include: Any = None,
 ) -> Floats:
-    """Average a per-class metric over the classes.
+    """Average a per-class metric over the classes, (...).
 
     Parameters
     ----------
@@ -56,13 +53,9 @@ def average(
     how : {"macro", "micro", "weighted", "none"}
         ``"macro"``: mean of the defined values; ``"micro"``: metric of the
         pooled counts; ``"weighted"``: mean weighted by truth pixels;
-        ``"none"``: the value of each class.
+        ``"none"``: the value of each class, (..., C).
     include : array_like of bool, shape (C,), optional
         Classes to average over; all by default.
-
-    Returns
-    -------
-    ndarray of float64, shape (...), or (..., C) for "none"
 
     Raises
     ------
@@ -92,16 +85,12 @@ def average(
 
 
 def mean_iou(counts: Counts) -> Floats:
-    """Mean IoU over the classes in truth or prediction.
+    """Mean IoU over the classes in truth or prediction, (...).
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
         Counts per class.
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
 
     References
     ----------
@@ -116,16 +105,12 @@ def mean_iou(counts: Counts) -> Floats:
 
 
 def mean_dice(counts: Counts) -> Floats:
-    """Mean Dice over the classes in truth or prediction.
+    """Mean Dice over the classes in truth or prediction, (...).
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
         Counts per class.
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
 
     Examples
     --------
@@ -136,16 +121,12 @@ def mean_dice(counts: Counts) -> Floats:
 
 
 def mean_accuracy(counts: Counts) -> Floats:
-    """Mean recall over the classes in the truth (multi-class balanced accuracy).
+    """Mean recall over the classes in the truth (multi-class balanced accuracy), (...).
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
         Counts per class.
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
 
     References
     ----------
@@ -160,16 +141,12 @@ def mean_accuracy(counts: Counts) -> Floats:
 
 
 def pixel_accuracy(counts: Counts) -> Floats:
-    """Fraction of the valid pixels that are correct, Σ TP / Σ (TP + FN).
+    """Fraction of the valid pixels that are correct, Σ TP / Σ (TP + FN), (...).
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
         Counts per class.
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
 
     Examples
     --------
@@ -181,16 +158,12 @@ def pixel_accuracy(counts: Counts) -> Floats:
 
 
 def frequency_weighted_iou(counts: Counts) -> Floats:
-    """IoU weighted by the prevalence of each class, Σ prevalence · IoU.
+    """IoU weighted by the prevalence of each class, Σ prevalence · IoU, (...).
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
         Counts per class.
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
 
     References
     ----------
@@ -207,23 +180,19 @@ def frequency_weighted_iou(counts: Counts) -> Floats:
 
 
 def cohen_kappa(counts: Counts) -> Floats:
-    """Cohen's kappa over all classes, (p_o − p_e) / (1 − p_e).
+    """Cohen's kappa over all classes, (p_o − p_e) / (1 − p_e), (...).
 
     p_o is pixel accuracy and p_e = Σ t_c p_c / n² the agreement expected of two
     independent labellings with the same class frequencies. It is computed as
     Σ (TP·TN − FP·FN) / Σ t (n − p), which avoids the cancellation in 1 − p_e if
-    one class is very frequent.
+    one class is very frequent. NaN if truth and prediction consist of the same
+    single class.
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
         Counts of all classes of a labelling. Unassigned pixels count as
         disagreement.
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
-        NaN if truth and prediction consist of the same single class.
 
     Raises
     ------
@@ -245,20 +214,16 @@ def cohen_kappa(counts: Counts) -> Floats:
 
 
 def matthews_correlation(counts: Counts) -> Floats:
-    """Multi-class Matthews correlation (R_K) over all classes.
+    """Multi-class Matthews correlation (R_K) over all classes, (...).
 
     (c s − Σ p_k t_k) / √((s² − Σ p_k²)(s² − Σ t_k²)), with c correct pixels of s
-    valid ones; unassigned pixels count as an additional class.
+    valid ones; unassigned pixels count as an additional class. NaN if truth
+    or prediction consists of a single class.
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
         Counts of all classes of a labelling.
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
-        NaN if truth or prediction consists of a single class.
 
     Raises
     ------
@@ -376,8 +341,5 @@ def _probabilities(*maps: Any) -> list[Floats]:
             )
             raise ValueError(msg)
         found.append(values.astype(np.float64, copy=False))
-    t, p = found
-    if t.shape != p.shape:
-        msg = f"truth has shape {t.shape} but pred has {p.shape}; shapes must match"
-        raise ValueError(msg)
+    check_same_shape(found[0], found[1])
     return found

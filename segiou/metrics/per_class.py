@@ -14,16 +14,12 @@ from segiou.metrics.ratio import Floats, ratio
 
 
 def iou(counts: Counts) -> Floats:
-    """Intersection over union (Jaccard index) per class, TP / (TP + FP + FN).
+    """Intersection over union (Jaccard index) per class, TP / (TP + FP + FN), (..., C).
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
         Counts per class.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., C)
 
     References
     ----------
@@ -40,7 +36,7 @@ def iou(counts: Counts) -> Floats:
 
 
 def dice(counts: Counts) -> Floats:
-    """Dice coefficient (F1 score) per class, 2 TP / (2 TP + FP + FN).
+    """Dice coefficient (F1 score) per class, 2 TP / (2 TP + FP + FN), (..., C).
 
     Equals 2 IoU / (1 + IoU) for each class; means do not convert.
 
@@ -48,10 +44,6 @@ def dice(counts: Counts) -> Floats:
     ----------
     counts : Counts of shape (..., C)
         Counts per class.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., C)
 
     References
     ----------
@@ -67,7 +59,7 @@ def dice(counts: Counts) -> Floats:
 
 
 def f_beta(counts: Counts, beta: float) -> Floats:
-    """F-beta score per class, (1 + β²) TP / ((1 + β²) TP + β² FN + FP).
+    """F-beta score per class, (1 + β²) TP / ((1 + β²) TP + β² FN + FP), (..., C).
 
     Recall weighs ``beta`` times as much as precision. The score of a class that
     is always missed is 0, not undefined.
@@ -78,10 +70,6 @@ def f_beta(counts: Counts, beta: float) -> Floats:
         Counts per class.
     beta : float
         At least 0; 1 gives Dice.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., C)
 
     Raises
     ------
@@ -105,7 +93,7 @@ def f_beta(counts: Counts, beta: float) -> Floats:
 
 
 def tversky(counts: Counts, alpha: float, beta: float) -> Floats:
-    """Tversky index per class, TP / (TP + α FP + β FN).
+    """Tversky index per class, TP / (TP + α FP + β FN), (..., C).
 
     α = β = 1 gives IoU, α = β = ½ gives Dice, α = 1 and β = 0 gives precision,
     α = 0 and β = 1 gives recall.
@@ -116,10 +104,6 @@ def tversky(counts: Counts, alpha: float, beta: float) -> Floats:
         Counts per class.
     alpha, beta : float
         Weights of false positives and false negatives, at least 0.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., C)
 
     Raises
     ------
@@ -142,17 +126,12 @@ def tversky(counts: Counts, alpha: float, beta: float) -> Floats:
 
 
 def precision(counts: Counts) -> Floats:
-    """Precision per class, TP / (TP + FP), the correct fraction of its predicted pixels.
+    """Precision per class, TP / (TP + FP), (..., C); NaN for a class that was never predicted.
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
         Counts per class.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., C)
-        NaN for a class that was never predicted.
 
     Examples
     --------
@@ -164,17 +143,12 @@ def precision(counts: Counts) -> Floats:
 
 
 def recall(counts: Counts) -> Floats:
-    """Recall (sensitivity, class accuracy) per class, TP / (TP + FN).
+    """Recall (sensitivity, class accuracy) per class, TP / (TP + FN), (..., C); NaN if absent.
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
         Counts per class.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., C)
-        NaN for a class that does not occur in the truth.
 
     Examples
     --------
@@ -186,17 +160,12 @@ def recall(counts: Counts) -> Floats:
 
 
 def specificity(counts: Counts) -> Floats:
-    """Specificity per class, TN / (TN + FP), the correct fraction of pixels of other classes.
+    """Specificity per class, TN / (TN + FP), (..., C); NaN for a class that is the whole truth.
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
         Counts per class.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., C)
-        NaN for a class that covers the whole truth.
 
     Examples
     --------
@@ -208,19 +177,15 @@ def specificity(counts: Counts) -> Floats:
 
 
 def balanced_accuracy(counts: Counts) -> Floats:
-    """Balanced accuracy per class against the rest, (recall + specificity) / 2.
+    """Balanced accuracy per class against the rest, (recall + specificity) / 2, (..., C).
 
-    The multi-class balanced accuracy is :func:`mean_accuracy`.
+    NaN for a class that is absent or the whole truth. The multi-class balanced
+    accuracy is :func:`mean_accuracy`.
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
         Counts per class.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., C)
-        NaN for a class that covers none or all of the truth.
 
     References
     ----------
@@ -235,7 +200,7 @@ def balanced_accuracy(counts: Counts) -> Floats:
 
 
 def volumetric_similarity(counts: Counts) -> Floats:
-    """Volumetric similarity per class, ``1 − |FN − FP| / (2 TP + FP + FN)``.
+    """Volumetric similarity per class, ``1 − |FN − FP| / (2 TP + FP + FN)``, (..., C).
 
     Equals 2 min(t, p) / (t + p), which compares only sizes: two areas of equal
     size that do not overlap score 1.
@@ -244,10 +209,6 @@ def volumetric_similarity(counts: Counts) -> Floats:
     ----------
     counts : Counts of shape (..., C)
         Counts per class.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., C)
 
     References
     ----------
@@ -272,16 +233,12 @@ def _check_weight(name: str, value: float) -> None:
 
 
 def prevalence(counts: Counts) -> Floats:
-    """Fraction of the valid truth pixels in each class, (TP + FN) / Σ (TP + FN).
+    """Fraction of the valid truth pixels in each class, (TP + FN) / Σ (TP + FN), (..., C).
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
         Counts per class.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., C)
 
     Examples
     --------

@@ -138,12 +138,8 @@ def image_values(per_image: Counts, metric: Metric = iou, *, include: Any = None
 
     Parameters
     ----------
-    per_image : Counts of shape (N, C)
-        Counts of each image.
-    metric : callable, default iou
-        A per-class metric of :mod:`segiou.metrics`.
-    include : array_like of bool, shape (C,), optional
-        Classes to average over; all by default.
+    per_image, metric, include
+        As for :func:`image_level_means`.
     """
     check_per_image(per_image)
     check_callable("metric", metric, "a function of Counts, such as segiou.metrics.iou")
@@ -156,12 +152,8 @@ def image_means(per_image: Counts, metric: Metric = iou, *, include: Any = None)
 
     Parameters
     ----------
-    per_image : Counts of shape (N, C)
-        Counts of each image.
-    metric : callable, default iou
-        A per-class metric of :mod:`segiou.metrics`.
-    include : array_like of bool, shape (C,), optional
-        Classes to average over; all by default.
+    per_image, metric, include
+        As for :func:`image_level_means`.
     """
     return mean(image_values(per_image, metric, include=include))
 
@@ -173,14 +165,8 @@ def class_means(
 
     Parameters
     ----------
-    per_image : Counts of shape (N, C)
-        Counts of each image.
-    metric : callable, default iou
-        A per-class metric of :mod:`segiou.metrics`.
-    include : array_like of bool, shape (C,), optional
-        Classes to average over; all by default.
-    weights : array_like of float, shape (N,), optional
-        Weight of each image; equal by default.
+    per_image, metric, include, weights
+        As for :func:`image_level_means`.
     """
     return worst_mean(image_values(per_image, metric, include=include), 100, weights)
 

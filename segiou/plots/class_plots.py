@@ -85,7 +85,7 @@ def class_bars(
     limit : int
         Largest number of classes to draw; the lowest ones are kept.
     color : color, optional
-        Colour of the bars.
+        Colour of the score.
     title, figsize, ax : optional
         Title, size of a new figure in inches, and axes to draw into.
 
@@ -155,18 +155,12 @@ def accuracy_vs_iou(
     """Draw accuracy and IoU of each class, the most frequent class on top.
 
     The accuracy of a class is its recall. The line between the two dots is the
-    cost of false positives.
+    cost of false positives; ``limit`` keeps the longest lines.
 
     Parameters
     ----------
-    source : Report, Run or ConfusionMatrix
-        Source of the scores.
-    limit : int
-        Largest number of classes to draw; those with the longest lines are kept.
-    color : color, optional
-        Colour of the IoU dots.
-    title, figsize, ax : optional
-        Title, size of a new figure in inches, and axes to draw into.
+    source, limit, color, title, figsize, ax
+        As for :func:`class_bars`.
 
     Raises
     ------
@@ -227,10 +221,8 @@ def prevalence_curve(
         Source of the scores.
     class_name : str, optional
         By default the rarest class in the truth.
-    color : color, optional
-        Colour of the IoU line.
-    title, figsize, ax : optional
-        Title, size of a new figure in inches, and axes to draw into.
+    color, title, figsize, ax
+        As for :func:`class_bars`.
 
     Returns
     -------
@@ -293,10 +285,8 @@ def image_distribution(
         Source of the scores, with per-image counts.
     bins : int
         Number of bins between 0 and 1.
-    color : color, optional
-        Colour of the bars.
-    title, figsize, ax : optional
-        Title, size of a new figure in inches, and axes to draw into.
+    color, title, figsize, ax
+        As for :func:`class_bars`.
 
     Raises
     ------
@@ -346,20 +336,15 @@ def class_boxes(
 ) -> Axes:
     """Draw the distribution of a class score over images, the lowest median on top.
 
-    The box of a class covers the images whose truth contains it.
+    The box of a class covers the images whose truth contains it; ``limit`` keeps
+    the lowest medians.
 
     Parameters
     ----------
     source : Report or Run
         Source of the scores, with per-image counts.
-    metric : {"iou", "dice", "precision", "recall"}
-        Score to draw.
-    limit : int
-        Largest number of classes to draw; those with the lowest medians are kept.
-    color : color, optional
-        Colour of the boxes.
-    title, figsize, ax : optional
-        Title, size of a new figure in inches, and axes to draw into.
+    metric, limit, color, title, figsize, ax
+        As for :func:`class_bars`.
 
     Returns
     -------
@@ -416,6 +401,9 @@ def distance_boxes(
 ) -> Axes:
     """Draw the distribution of a surface measure over cases, the largest median on top.
 
+    If there are more structures than ``limit``, those with the largest medians are
+    kept.
+
     Parameters
     ----------
     source : Report or Run
@@ -423,12 +411,8 @@ def distance_boxes(
     measure : str
         Such as ``"hausdorff_95"``, ``"average_surface_distance"``, ``"dice"`` or
         ``"surface_dice_1"``; by default the first percentile of the distances.
-    limit : int
-        Largest number of structures to draw; those with the largest medians are kept.
-    color : color, optional
-        Colour of the boxes.
-    title, figsize, ax : optional
-        Title, size of a new figure in inches, and axes to draw into.
+    limit, color, title, figsize, ax
+        As for :func:`class_bars`.
 
     Returns
     -------
@@ -480,18 +464,15 @@ def boundary_vs_iou(
 ) -> Axes:
     """Draw IoU and Boundary IoU of each class, the most frequent class on top.
 
-    The line between the two dots is long for large objects with ragged edges.
+    The line between the two dots is long for large objects with ragged edges;
+    ``limit`` keeps the longest lines.
 
     Parameters
     ----------
     source : Report or Run
         Source of the scores, with boundary measurements.
-    limit : int
-        Largest number of classes to draw; those with the longest lines are kept.
-    color : color, optional
-        Colour of the Boundary IoU dots.
-    title, figsize, ax : optional
-        Title, size of a new figure in inches, and axes to draw into.
+    limit, color, title, figsize, ax
+        As for :func:`class_bars`.
 
     Raises
     ------

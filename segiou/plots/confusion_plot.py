@@ -39,8 +39,8 @@ def confusion_matrix(
         None for pixels on a logarithmic scale.
     cmap : str or Colormap
         Colour map of the cells.
-    title, figsize, ax : optional
-        Title, size of a new figure in inches, and axes to draw into.
+    title, figsize, ax
+        As for :func:`class_bars`.
 
     Returns
     -------

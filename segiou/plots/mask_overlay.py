@@ -46,8 +46,8 @@ def overlay(
         The image, drawn in grey below the masks.
     ignore : iterable of int
         Truth values whose pixels are not drawn.
-    title, figsize, ax : optional
-        Title, size of a new figure in inches, and axes to draw into.
+    title, figsize, ax
+        As for :func:`class_bars`.
 
     Returns
     -------

@@ -49,15 +49,13 @@ def model_bars(
     names : sequence of str, optional
         Names of the models; by default the names of the runs or titles of the
         reports, otherwise A, B, ….
-    metric : {"iou", "dice", "precision", "recall"}
-        Score to draw.
     limit : int
         Largest number of classes to draw; those with the largest differences
         are kept.
     cmap : str or Colormap
         Colour map from which the colours of the models are taken.
-    title, figsize, ax : optional
-        Title, size of a new figure in inches, and axes to draw into.
+    metric, title, figsize, ax
+        As for :func:`class_bars`.
 
     Returns
     -------
@@ -170,10 +168,8 @@ def comparison_forest(
     limit : int
         Largest number of classes to draw; those with the largest differences
         are kept.
-    color : color, optional
-        Colour of rows with a clear difference.
-    title, figsize, ax : optional
-        Title, size of a new figure in inches, and axes to draw into.
+    color, title, figsize, ax
+        As for :func:`class_bars`; the colour of rows with a clear difference.
 
     Returns
     -------

@@ -34,10 +34,8 @@ def rank_stability(
     ----------
     ranking : Ranking or Comparison
         With resamples; a comparison of three or more models.
-    color : color, optional
-        Colour of the dots.
-    title, figsize, ax : optional
-        Title, size of a new figure in inches, and axes to draw into.
+    color, title, figsize, ax
+        As for :func:`class_bars`.
 
     Returns
     -------
@@ -87,10 +85,8 @@ def case_boxes(
     ----------
     ranking : Ranking or Comparison
         A ranking, or a comparison of three or more models.
-    color : color, optional
-        Colour of the boxes.
-    title, figsize, ax : optional
-        Title, size of a new figure in inches, and axes to draw into.
+    color, title, figsize, ax
+        As for :func:`class_bars`.
 
     Returns
     -------

@@ -67,8 +67,8 @@ def pr_curve(
         Largest number of classes to draw.
     cmap : str or Colormap
         Colour map from which the colours of the classes are taken.
-    title, figsize, ax : optional
-        Title, size of a new figure in inches, and axes to draw into.
+    title, figsize, ax
+        As for :func:`class_bars`.
 
     Returns
     -------
@@ -81,16 +81,10 @@ def pr_curve(
         If scores were not counted, a class is unknown, or no class has a curve.
     """
     histogram = histogram_of(source)
-    best = histogram.best_threshold().thresholds
-
-    def curve_of(c: int) -> tuple[Curve, int]:
-        curve = histogram.pr_curve(c)
-        return curve, int(np.searchsorted(curve.thresholds, best[c]))
-
     values = histogram.average_precision()
     chosen = _chosen(histogram, class_names, values, limit)
     with drawing(ax, title, figsize, 2.6) as axes:
-        _curves(axes, histogram, chosen, (values, "AP"), curve_of, cmap)
+        _curves(axes, histogram, chosen, (values, "AP"), histogram.pr_curve, cmap)
         axes.set_xlabel("recall (dot: best IoU)")
         axes.set_ylabel("precision")
     return axes
@@ -110,16 +104,8 @@ def roc_curve(
 
     Parameters
     ----------
-    source : ScoreHistogram, Report or Run
-        Source of the scores; runs and reports need the measure ``scores``.
-    class_names : str or sequence of str, optional
-        Classes to draw; by default the ``limit`` with the smallest area.
-    limit : int
-        Largest number of classes to draw.
-    cmap : str or Colormap
-        Colour map from which the colours of the classes are taken.
-    title, figsize, ax : optional
-        Title, size of a new figure in inches, and axes to draw into.
+    source, class_names, limit, cmap, title, figsize, ax
+        As for :func:`pr_curve`; by default the classes with the smallest area.
 
     Returns
     -------
@@ -133,17 +119,11 @@ def roc_curve(
         If scores were not counted, a class is unknown, or no class has a curve.
     """
     histogram = histogram_of(source)
-    best = histogram.best_threshold().thresholds
-
-    def curve_of(c: int) -> tuple[Curve, int]:
-        curve = histogram.roc_curve(c)  # thresholds descend
-        return curve, len(curve.x) - 1 - int(np.searchsorted(curve.thresholds[::-1], best[c]))
-
     values = histogram.roc_auc()
     chosen = _chosen(histogram, class_names, values, limit)
     with drawing(ax, title, figsize, 2.6) as axes:
         axes.plot([0, 1], [0, 1], color=MUTED, linestyle=(0, (4, 2)), linewidth=0.8)
-        _curves(axes, histogram, chosen, (values, "AUROC"), curve_of, cmap)
+        _curves(axes, histogram, chosen, (values, "AUROC"), histogram.roc_curve, cmap)
         axes.set_xlabel("false positive rate (dot: best IoU)")
         axes.set_ylabel("true positive rate")
     return axes
@@ -177,13 +157,15 @@ def _curves(
     histogram: ScoreHistogram,
     chosen: list[int],
     area: tuple[Any, str],
-    curve_of: Callable[[int], tuple[Curve, int]],
+    curve_of: Callable[[int], Curve],
     cmap: Any,
 ) -> None:
     values, label = area
+    thresholds = histogram.best_threshold().thresholds
     colors = require("matplotlib").colormaps.get_cmap(cmap)(np.linspace(0.1, 0.8, len(chosen)))
     for k, (c, color) in enumerate(zip(chosen, colors, strict=True)):
-        curve, best = curve_of(c)
+        curve = curve_of(c)
+        best = int(np.abs(curve.thresholds - thresholds[c]).argmin())
         shown = np.unique(np.append(_thinned(len(curve.x)), best))
         name = short_name(histogram.class_names[c], 20)
         axes.plot(
@@ -228,16 +210,12 @@ def reliability(
 
     Parameters
     ----------
-    source : ScoreHistogram, Report or Run
-        Source of the scores; runs and reports need the measure ``scores``.
     class_name : str, optional
         A class against the rest; by default the highest score of each pixel.
     bins : int
         Number of equal bins of the diagram.
-    color : color, optional
-        Colour of the line.
-    title, figsize, ax : optional
-        Title, size of a new figure in inches, and axes to draw into.
+    source, color, title, figsize, ax
+        As for :func:`pr_curve` and :func:`class_bars`.
 
     Returns
     -------
@@ -293,16 +271,12 @@ def thresholds(
 
     Parameters
     ----------
-    source : ScoreHistogram, Report or Run
-        Source of the scores; runs and reports need the measure ``scores``.
     class_name : str, optional
         By default the rarest class in the truth.
     by : {"iou", "dice"}
         Score whose best threshold is marked.
-    color : color, optional
-        Colour of the IoU line.
-    title, figsize, ax : optional
-        Title, size of a new figure in inches, and axes to draw into.
+    source, color, title, figsize, ax
+        As for :func:`pr_curve` and :func:`class_bars`.
 
     Returns
     -------

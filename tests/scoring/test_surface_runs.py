@@ -125,7 +125,7 @@ def test_the_run_file_keeps_every_case(folder):
     again = scored(folder, run=path)
     assert again.counts_of("surfaces")[:3] != run.counts_of("surfaces")[:3]
     assert again.counts_of("surfaces")[3:] == run.counts_of("surfaces")[3:]
-    with pytest.raises(ValueError, match="surface convention is segiou here and medpy there"):
+    with pytest.raises(ValueError, match="convention 'segiou' here and 'medpy' there"):
         scored(folder, run=path, surfaces="segiou")
     with pytest.raises(ValueError, match="surfaces are measured there but not here"):
         scored(folder, run=path, surfaces=None)
