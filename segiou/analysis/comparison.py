@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from segiou._support import RenamedAttribute, text
 from segiou._support.arguments import check_integer
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.analysis import comparison_text
-from segiou.analysis.dependence import Caution, Dependence
 from segiou.analysis.imbalance import ImbalanceDifference
-from segiou.analysis.intervals import Method, OverUnits
+from segiou.analysis.intervals import OverUnits
 from segiou.analysis.ranking import ModelRank, Ranking
 from segiou.analysis.significance import Power
 from segiou.analysis.units import FEW_UNITS
@@ -153,7 +152,7 @@ class PairComparison:
         return tuple(sorted(found, key=lambda c: -abs(c.delta)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(OverUnits, Drawable):
     """Comparison of models on the same images.
 
@@ -199,24 +198,12 @@ class Comparison(OverUnits, Drawable):
     _plot_kind = "comparison_forest"
 
     metric: str
-    aggregate: str
     protocol: str
     names: tuple[str, ...]
     images: int
-    unit: str
-    units: int
-    level: float
-    method: Method
-    resamples: int | None
-    seed: int | None
     ranking: tuple[ModelRank, ...]
     pairs: tuple[PairComparison, ...]
-    dependence: Dependence | None = None
-    block_length: float | None = None
     better: str = "higher"
-    score_unit: str = ""
-    independence: str = ""
-    limit: Caution | None = None
     run_scores: tuple[tuple[float, ...], ...] = ()
     stability: Ranking | None = None
 
@@ -263,8 +250,7 @@ class Comparison(OverUnits, Drawable):
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
-        found: dict[str, Any] = text.plain(self)
-        del found["limit"]
+        found = self._plain()
         for i, (own, pair) in enumerate(zip(self.pairs, found["pairs"], strict=True)):
             pair["imbalance"] = own.imbalance.to_dict()
             for row in (pair["overall"], *pair["classes"]):
@@ -272,9 +258,7 @@ class Comparison(OverUnits, Drawable):
             old = {"for_a": "favours_a", "for_b": "favours_b", "one_sided": "defined_for_one"}
             found["pairs"][i] = text.old_keys(pair, **old)
         found["stability"] = None if self.stability is None else self.stability.to_dict()
-        found["dependence"] = None if self.dependence is None else self.dependence.to_dict()
-        found["sentences"] = self.sentences()
-        return found
+        return found | {"sentences": self.sentences()}
 
     def __str__(self) -> str:
         return self.to_text()

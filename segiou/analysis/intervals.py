@@ -78,20 +78,22 @@ class Interval:
         return self.units < FEW_UNITS
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OverUnits:
-    """Shared by intervals and comparisons over units."""
+    """Shared by intervals, comparisons and rankings over units."""
 
-    __slots__ = ()
-    unit: str
-    units: int
+    aggregate: str
     level: float
     method: Method
     resamples: int | None
     seed: int | None
-    dependence: Dependence | None
-    block_length: float | None
-    independence: str
-    limit: Caution | None
+    unit: str
+    units: int
+    score_unit: str = ""
+    dependence: Dependence | None = None
+    block_length: float | None = None
+    independence: str = ""
+    limit: Caution | None = None
 
     @property
     def units_text(self) -> str:
@@ -129,8 +131,13 @@ class OverUnits:
             return self.dependence.sentences()
         return [self.independence] if self.independence else []
 
+    def _plain(self) -> dict[str, Any]:
+        found: dict[str, Any] = text.plain(self)
+        del found["limit"]
+        return found | {"dependence": self.dependence and self.dependence.to_dict()}
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Intervals(OverUnits):
     """Intervals of a score and of its classes.
 
@@ -169,21 +176,9 @@ class Intervals(OverUnits):
     """
 
     metric: str
-    aggregate: str
     protocol: str
-    level: float
-    method: Method
-    resamples: int | None
-    seed: int | None
-    unit: str
-    units: int
     overall: Interval
     classes: tuple[Interval, ...]
-    dependence: Dependence | None = None
-    block_length: float | None = None
-    score_unit: str = ""
-    independence: str = ""
-    limit: Caution | None = None
     unseen_classes: tuple[str, ...] = ()
     truth_mean: float = float("nan")
     _over: Units | None = field(default=None, repr=False, compare=False)
@@ -202,15 +197,12 @@ class Intervals(OverUnits):
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
-        found: dict[str, Any] = text.plain(self)
-        del found["limit"]
+        found = self._plain()
         for row in (found["overall"], *found["classes"]):
             row["vanished"] = row["undefined_share"]
         found["unreliable_classes"] = list(self.unreliable_classes)
         found = text.old_keys(found, few="unreliable_classes")
-        found["cautions"] = self.cautions()
-        found["dependence"] = None if self.dependence is None else self.dependence.to_dict()
-        return found
+        return found | {"cautions": self.cautions()}
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())

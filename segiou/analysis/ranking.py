@@ -14,8 +14,7 @@ from segiou._support.arguments import check_integer
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.analysis.case_ranks import ranks_of
-from segiou.analysis.dependence import Caution, Dependence
-from segiou.analysis.intervals import Method, OverUnits
+from segiou.analysis.intervals import OverUnits
 from segiou.analysis.leave_one_out import Limits
 from segiou.analysis.significance import holm_adjust
 from segiou.analysis.statistics import Statistic
@@ -64,7 +63,7 @@ class ModelRank:
         return f"{self.rank_low} to {self.rank_high}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking(OverUnits, Drawable):
     """Models in order, with the stability of their ranks.
 
@@ -116,31 +115,19 @@ class Ranking(OverUnits, Drawable):
 
     by: tuple[str, ...]
     scheme: str
-    aggregate: str
     value_name: str
     names: tuple[str, ...]
     models: tuple[ModelRank, ...]
     images: int
-    unit: str
-    units: int
-    level: float
-    method: Method
-    resamples: int | None
-    seed: int | None
     tau: float
     tau_quartiles: tuple[float, float]
     false_claim: float
     rival: str
     better: str
-    score_unit: str
     score_ranks: tuple[tuple[float, ...], ...] = ()
     cases: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
     case_name: str = ""
     case_unit: str = ""
-    dependence: Dependence | None = None
-    block_length: float | None = None
-    independence: str = ""
-    limit: Caution | None = None
 
     @property
     def sets_name(self) -> str:
@@ -171,10 +158,9 @@ class Ranking(OverUnits, Drawable):
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined. Without the cases."""
-        found: dict[str, Any] = text.plain(replace(self, cases=(), limit=None))
-        del found["limit"], found["cases"]
-        found["dependence"] = None if self.dependence is None else self.dependence.to_dict()
-        return found | {"sentences": self.sentences()}
+        found = replace(self, cases=())._plain() | {"sentences": self.sentences()}
+        del found["cases"]
+        return found
 
     def __str__(self) -> str:
         return self.to_text()
