@@ -70,7 +70,7 @@ def start(folder: Path, run: Path, options: argparse.Namespace) -> subprocess.Po
     if options.processes:
         command += ["--processes", str(options.processes)]
     if options.scores:
-        command += ["--scores=softmax"]
+        command += ["--scores=softmax", "--scores-regions"]
     root = str(Path(segiou.__file__).parents[1])
     return subprocess.Popen(
         command,
@@ -160,7 +160,8 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--pairs", type=int, default=400)
     parser.add_argument("--processes", type=int)
-    parser.add_argument("--scores", action="store_true", help="count score histograms as well")
+    about = "count score histograms with regions as well"
+    parser.add_argument("--scores", action="store_true", help=about)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     chance = random.Random(options.seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -162,9 +162,9 @@ class _Pair:
 
     def refuse(self) -> NoReturn:
         """Raise an error that lists the wrong values, those of the truth first."""
-        _refuse_values("truth", self._values(self.truth))
+        refuse_channel_values("truth", self._values(self.truth))
         if self.threshold is None:
-            _refuse_values("pred", self._values(self.pred))
+            refuse_channel_values("pred", self._values(self.pred))
         elif missing := sum(n for value, n in self._values(self.pred).items() if value != value):
             msg = f"pred has {missing} NaN scores; fix the model, or mask them out"
             raise ValueError(msg)
@@ -194,7 +194,8 @@ def _as_bytes(values: NDArray[Any], threshold: float | None = None) -> NDArray[n
     return found
 
 
-def _refuse_values(name: str, found: Counter[Any]) -> None:
+def refuse_channel_values(name: str, found: Mapping[Any, int]) -> None:
+    """Raise a ValueError for values of channels other than 0 and 1."""
     wrong = {value: n for value, n in found.items() if value not in (0, 1)}
     if not wrong:
         return

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.optional import load_part, warn_missing
+from segiou._support.text import plural
 from segiou.counting import reference
 from segiou.counting.arrays import AtLeast, as_array, check_decision, is_bfloat16
 
@@ -20,7 +21,9 @@ class NanScoresError(ValueError):
     """Pixels with a NaN score, which have no label."""
 
     def __init__(self, pixels: int) -> None:
-        super().__init__(f"{pixels} pixels have a NaN score; fix the model, or replace the NaNs")
+        super().__init__(
+            f"found NaN scores on {plural(pixels, 'pixel')}; fix the model, or replace the NaNs"
+        )
         self.pixels = pixels
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -70,7 +70,8 @@ class ScoreBins:
                 msg = f"bins must be an integer or 'float16', got {self.kind!r}"
                 raise ValueError(msg)
         else:
-            check_integer("bins", self.kind, 2, _MOST_BINS)
+            number = check_integer("bins", self.kind, 2, _MOST_BINS)
+            object.__setattr__(self, "kind", number)
 
     @property
     def number(self) -> int:

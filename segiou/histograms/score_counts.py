@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Self
@@ -20,6 +21,7 @@ from segiou.counting.arrays import (
     not_compiled,
     with_dimensions_of,
 )
+from segiou.counting.channels import refuse_channel_values
 from segiou.counting.counts import counts_array
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.histograms import threshold_curves as curves
@@ -164,7 +166,7 @@ class ScoreHistogram(Accumulator, Drawable):
         ----------
         truth : array_like of int or bool, any shape
             Labels in the label set's file values. With the shape of the scores, it holds
-            one channel per class instead: nonzero where the pixel is of the class.
+            one channel per class instead, of 0 and 1: whether the pixel is of the class.
             Channels may overlap, and have no highest score.
         scores : array_like of float, uint8 or uint16
             One score per class along ``axis``; of integers, 255 or 65535 is 1.
@@ -284,6 +286,9 @@ class ScoreHistogram(Accumulator, Drawable):
             codes = np.where(labels != 0, np.uint16(0), np.uint16(1))
             if valid is not None:
                 codes[~valid] = 2
+            own = labels[codes == 0]
+            if (own != 1).any():
+                refuse_channel_values("truth", Counter(own.tolist()))
             cells[c] = count_scores(codes, plane[None], self.bins, activation, valid_codes=2)[0]
             if self.regions:
                 (overlaps,), (number,) = count_overlaps(codes, plane[None], self.bins, activation)

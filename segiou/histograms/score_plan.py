@@ -107,7 +107,7 @@ class ScoreOptions(Measure):
             raise ValueError(msg)
         check_choice("activation", self.activation, ("", "softmax", "sigmoid"))
         check_integer("rows", self.rows, 1)
-        ScoreBins(self.bins)
+        object.__setattr__(self, "bins", ScoreBins(self.bins).kind)
 
     @classmethod
     def of(cls, choice: Any) -> ScoreOptions:

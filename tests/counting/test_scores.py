@@ -199,7 +199,7 @@ def test_every_score_of_16_bits(decided, kind):
     want = np.roll(wide_numbers, 12345) > wide_numbers
     np.testing.assert_array_equal(decided(np.stack([numbers, turned]), argmax=0), want)
     for nan in made[~is_number][::17]:
-        with pytest.raises(ValueError, match="1 pixels have a NaN score"):
+        with pytest.raises(ValueError, match="found NaN scores on 1 pixel"):
             decided(np.array([[1, 0], [nan, 0]], dtype=made.dtype), argmax=0)
 
 
@@ -213,11 +213,11 @@ def test_pixels_with_a_nan_are_counted(decided, dtype, sign):
     given_scores[3, 299, 399] = np.inf
     layouts = {0: given_scores, -1: np.ascontiguousarray(np.moveaxis(given_scores, 0, -1))}
     for axis, laid_out in layouts.items():
-        with pytest.raises(ValueError, match=r"^3 pixels have a NaN score"):
+        with pytest.raises(ValueError, match=r"^found NaN scores on 3 pixels"):
             decided(laid_out, argmax=axis)
-    with pytest.raises(ValueError, match=r"^1 pixels have a NaN score"):
+    with pytest.raises(ValueError, match=r"^found NaN scores on 1 pixel"):
         decided(given_scores[7], threshold=0.5)
-    with pytest.raises(ValueError, match=r"^2 pixels have a NaN score"):
+    with pytest.raises(ValueError, match=r"^found NaN scores on 2 pixels"):
         decided(np.tile(given_scores[:, :1, 0], (100, 1))[:, [0, 0]], argmax=0)
 
 

@@ -146,6 +146,10 @@ def test_channels_may_overlap():
         assert (found.counts[c] == alone.counts[1]).all()
     assert not found.top_counts.any()
     assert found.ignored == (~mask).sum()
+    void = np.where(mask[:, None], channels, 255)
+    assert histogram().update(void, PROBABILITIES, mask=mask) == found
+    with pytest.raises(ValueError, match=r"^truth must be bool or contain only 0 and 1, found 255"):
+        histogram().update(void, PROBABILITIES)
 
 
 def test_label_sets_have_values():

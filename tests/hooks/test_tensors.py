@@ -233,7 +233,7 @@ def test_nan_scores_are_refused_at_reading(tensor):
     scores = np.zeros((1, 2, 3), dtype=np.float32)
     scores[0, 1, 2] = np.nan
     cm = ConfusionMatrix(2).update(tensor(np.zeros((1, 3), np.int32)), tensor(scores), argmax=1)
-    with pytest.raises(ValueError, match="1 pixels have a NaN score"):
+    with pytest.raises(ValueError, match="found NaN scores on 1 pixel"):
         cm.compute()
 
 
