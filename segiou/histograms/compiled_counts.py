@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -19,8 +20,16 @@ from segiou.counting.device_counts import (
 )
 from segiou.counting.scores import NanScoresError
 from segiou.histograms import score_bins as bins_of
-from segiou.histograms.score_bins import FLOAT16, Activation, ScoreBins, ScoreRangeError
+from segiou.histograms.score_bins import (
+    FLOAT16,
+    SCORE_UNIT,
+    Activation,
+    ScoreBins,
+    ScoreRangeError,
+    as_floats,
+)
 from segiou.histograms.score_counts import ScoreHistogram
+from segiou.metrics.ratio import Floats
 
 #: Sums of top scores are counted in three digits, so that 2^23 pixels fit in 32 bits.
 _DIGITS, _DIGIT = 3, 256
@@ -36,10 +45,11 @@ class CompiledScores:
     """
 
     def __init__(self, ops: Operations, histogram: ScoreHistogram) -> None:
-        kind = histogram.bins.kind
-        if histogram.regions or (isinstance(kind, int) and kind & (kind - 1)):
-            wanted = "regions=False" if histogram.regions else "a power of 2 or 'float16' as bins"
-            msg = f"compiled functions count histograms with {wanted}"
+        if histogram.regions:
+            msg = (
+                "compiled functions cannot find regions; pass a histogram with regions=False, or "
+                "update a ScoreHistogram outside them"
+            )
             raise ValueError(msg)
         self.ops = ops
         self.histogram = histogram
@@ -49,6 +59,7 @@ class CompiledScores:
         self._top = (histogram.num_classes + 1) * self.bins.number * 2
         self.cells: int = self._top + _DIGITS * self.bins.number + 4
         self._powers: Any = ops.array(np.exp2(np.arange(-127, 128), dtype=np.float32))
+        self._edges: Any = ops.array(_single(self.bins))
 
     def count(
         self,
@@ -62,8 +73,11 @@ class CompiledScores:
         """Count a batch, with the arguments of :meth:`ScoreHistogram.update`."""
         ops, classes = self.ops, self.histogram.num_classes
         truth, scores = ops.array(truth), ops.array(scores)
-        if "float" not in dtype_name(scores):
-            msg = f"compiled functions count float scores, got {dtype_name(scores)}"
+        kind = dtype_name(scores)
+        is_integer = kind in ("uint8", "uint16")
+        if "float" not in kind and (activation is not None or not is_integer):
+            wanted = "floats, uint8 or uint16" if activation is None else f"floats for {activation}"
+            msg = f"scores must be {wanted}, got dtype {kind}"
             raise TypeError(msg)
         check_same_shape(truth, scores, ("truth", "scores"), argmax=axis)
         raw = self._planes(scores, axis, activation)
@@ -71,12 +85,17 @@ class CompiledScores:
         if mask is not None:
             t = ops.xp.where(ops.flat(ops.array(mask)), t, classes)
         valid, bad = t < classes, t == self._truth[0].undeclared
-        found = self._activated(raw, activation)
-        nan = ops.xp.any(ops.xp.isnan(found), axis=0) & valid
-        outside = ((found < 0) | (found > 1)) & valid
+        if is_integer:
+            nan = outside = valid & ~valid
+            binned = self._of_integers(raw, kind, axis)
+        else:
+            found = self._activated(raw, activation)
+            nan = ops.xp.any(ops.xp.isnan(found), axis=0) & valid
+            outside = ((found < 0) | (found > 1)) & valid
+            binned = self._index(found), ops.wide(ops.xp.round(found * 2.0**24), 32)
         ends = [ops.total(one) for one in (t == classes, bad, nan, outside)]
         largest = ops.largest(ops.xp.where(bad, values, NONE_MET))
-        sums = ops.join([*self._counted(t, valid, raw, found), *ends])
+        sums = ops.join([*self._counted(t, valid, raw, *binned), *ends])
         return DeviceCount(ops, sums, ops.join([largest, largest]))
 
     @property
@@ -84,16 +103,19 @@ class CompiledScores:
         return self._codes.encoding.truth, self._codes.truth
 
     def _planes(self, scores: Any, axis: int | None, activation: Activation | None) -> Any:
-        """Scores of each class, (C, pixels), in float32 or float64."""
-        xp, number = self.ops.xp, self.histogram.num_classes
-        double = "float64" in dtype_name(scores)
-        scores = scores if double else self.ops.real(scores, 32)
+        """Scores of each class, (C, pixels), in float32, float64 or, for integers, int32."""
+        xp, number, kind = self.ops.xp, self.histogram.num_classes, dtype_name(scores)
+        if "float" not in kind:
+            scores = self.ops.wide(scores, 32)
+        elif "float64" not in kind:
+            scores = self.ops.real(scores, 32)
         if axis is None:
             if number != 2 or activation == "softmax":
                 msg = "axis=None needs 2 classes, and probabilities or activation='sigmoid'"
                 raise ValueError(msg)
             second = self.ops.flat(scores)
-            return xp.stack([1 - second if activation is None else -second, second])
+            whole = 1 if "float" in kind else np.iinfo(kind).max
+            return xp.stack([whole - second if activation is None else -second, second])
         if scores.shape[axis] != number:
             found = f"got {scores.shape[axis]}"
             msg = f"expected {number} classes along axis {axis} of scores, {found}"
@@ -102,21 +124,19 @@ class CompiledScores:
             scores, axis = xp.reshape(scores, three_dimensions(scores.shape, axis)), 1
         return xp.reshape(xp.moveaxis(scores, axis, 0), (number, -1))
 
-    def _counted(self, t: Any, valid: Any, raw: Any, found: Any) -> list[Any]:
+    def _counted(self, t: Any, valid: Any, raw: Any, index: Any, units: Any) -> list[Any]:
         """Cells of the classes and of the highest score, and the digits of its sums."""
         ops, xp, number = self.ops, self.ops.xp, self.bins.number
-        index = self._index(found)
         top = ops.wide(xp.argmax(raw, axis=0), 32)
         rows = [2 * (c * number + index[c]) + ops.wide(t == c, 32) for c in range(self._classes)]
         chosen = [top == c for c in range(self._classes)]
         top_index = sum(xp.where(one, index[c], 0) for c, one in enumerate(chosen))
-        best = sum(xp.where(one, found[c], 0.0) for c, one in enumerate(chosen))
+        best = sum(xp.where(one, units[c], 0) for c, one in enumerate(chosen))
         rows.append(2 * (self._classes * number + top_index) + ops.wide(top == t, 32))
         cells = [ops.histogram(xp.where(valid, row, self._top), self._top + 1) for row in rows]
         table = reduce(lambda a, b: a + b, cells)[:-1]
-        units = ops.wide(xp.round(best * 2.0**24), 32)
         at = xp.where(valid, top_index, number)
-        digits = (units % _DIGIT, units // _DIGIT % _DIGIT, units // _DIGIT**2)
+        digits = (best % _DIGIT, best // _DIGIT % _DIGIT, best // _DIGIT**2)
         return [table, *(ops.sums(at, digit, number + 1)[:-1] for digit in digits)]
 
     def _index(self, scores: Any) -> Any:
@@ -128,7 +148,24 @@ class CompiledScores:
             scale = ops.take(self._powers, 127 + 25 - xp.maximum(exponent, 1))
             bits = ops.wide(xp.round(scores * scale), 32)
             return ops.clip(bits + 1024 * xp.maximum(exponent - 1, 0), 0, number - 1)
-        return ops.clip(ops.wide(scores * float(number), 32), 0, number - 1)
+        index = ops.clip(ops.wide(scores * float(number), 32), 0, number - 1)
+        if "float64" in dtype_name(scores) or not number & (number - 1):
+            return index
+        # Products of single precision may round up to the next bin.
+        return index - ops.wide(scores < ops.take(self._edges, index), 32)
+
+    def _of_integers(self, raw: Any, kind: str, axis: int | None) -> tuple[Any, Any]:
+        """Bins of integers and their units of sums, from tables of all values."""
+        ops, levels = self.ops, as_floats(np.arange(np.iinfo(kind).max + 1, dtype=kind))
+
+        def taken(numbers_of: Callable[[Floats], NDArray[Any]]) -> Any:
+            if axis is not None:
+                return ops.take(ops.array(numbers_of(levels).astype(np.int32)), raw)
+            planes = (1 - levels)[::-1], levels
+            tables = [ops.array(numbers_of(one).astype(np.int32)) for one in planes]
+            return ops.xp.stack([ops.take(one, raw[c]) for c, one in enumerate(tables)])
+
+        return taken(self.bins.index_of), taken(lambda numbers: np.rint(numbers / SCORE_UNIT))
 
     def _activated(self, logits: Any, activation: Activation | None) -> Any:
         """As :func:`segiou.histograms.score_bins.activated`."""
@@ -189,3 +226,11 @@ class CompiledScores:
         cells[-1, 0, 1] = ignored
         found._add(cells, pairs)
         return found
+
+
+def _single(bins: ScoreBins) -> NDArray[np.float32]:
+    """The smallest float32 in each bin; no bound of the first."""
+    edges = bins.edges.astype(np.float32)
+    edges = np.where(edges < bins.edges, np.nextafter(edges, np.float32(1)), edges)
+    edges[0] = -np.inf
+    return edges

@@ -59,7 +59,7 @@ class PixelCounter:
     ----------
     labels, **options
         As for :class:`segiou.ConfusionMatrix`; or a :class:`segiou.ScoreHistogram`, to
-        count float scores in histograms like it. Its bins are a power of 2 or ``"float16"``.
+        count scores in histograms like it, without regions.
     """
 
     def __init__(self, labels: Any, **options: Any) -> None:

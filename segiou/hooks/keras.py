@@ -111,7 +111,7 @@ class SegmentationScores(keras.metrics.Metric):
     ----------
     labels, **options
         As for :class:`segiou.ConfusionMatrix`; or a :class:`segiou.ScoreHistogram`, to
-        count float scores in histograms like it. Its bins are a power of 2 or ``"float16"``.
+        count scores in histograms like it, without regions.
     scores : str or sequence of str, optional
         ``"mean_iou"`` or, of histograms, ``"average_precision"`` by default. With one
         name, the result is a scalar; with several names, or a per-class score such as

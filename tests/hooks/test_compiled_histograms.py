@@ -39,6 +39,7 @@ def counted(jax, like, truth, scores, **how):
         (64, "float16", "softmax"),
         (4096, "float16", None),
         ("float16", "float32", None),
+        (1000, "bfloat16", "softmax"),
     ],
 )
 def test_jitted(jax, bins, kind, activation):
@@ -74,7 +75,7 @@ def test_axes_masks_and_a_single_score(jax):
 
 def test_every_score_has_its_bin(jax):
     """Both sides of every edge of the bins, and the ends."""
-    for bins in (256, "float16"):
+    for bins in (256, 65535, "float16"):
         like = ScoreHistogram(2, bins=bins)
         edges = like.bins.edges.astype("f4")
         middle = ((edges[1:].astype("f8") + edges[:-1]) / 2).astype("f4")
@@ -84,6 +85,20 @@ def test_every_score_has_its_bin(jax):
         counter, step = counted(jax, like, truth, scores, axis=None)
         found = counter.histogram(step(counter.init(), truth, scores))
         assert found == like.empty().update(truth, scores, None)
+
+
+def test_integer_scores(jax):
+    scores = RNG.integers(0, 255, LOGITS.shape, "u1", endpoint=True)
+    like = ScoreHistogram(4, bins=100, ignore=255)
+    counter, step = counted(jax, like, TRUTH, scores)
+    expected = like.empty().update(TRUTH, scores)
+    assert counter.histogram(step(counter.init(), TRUTH, scores)) == expected
+    for kind, bins in (("u1", 100), ("u2", "float16")):
+        values = np.arange(np.iinfo(kind).max + 1).astype(kind)
+        two, truth = ScoreHistogram(2, bins=bins), values % 2
+        counter, step = counted(jax, two, truth, values, axis=None)
+        expected = two.empty().update(truth, values, None)
+        assert counter.histogram(step(counter.init(), truth, values)) == expected
 
 
 def test_merge_scan_and_sums_beyond_32_bits(jax):
@@ -119,11 +134,13 @@ def test_refused(jax):
             counter.histogram(state)
     with pytest.raises(TypeError, match="are a ScoreHistogram, not a ConfusionMatrix"):
         counter.confusion_matrix(counter.init())
-    with pytest.raises(TypeError, match="float scores, got uint8"):
-        counter.update(counter.init(), truth, np.array([1, 2], "u1"), axis=None)
-    for options in ({"bins": 100}, {"regions": True}):
-        with pytest.raises(ValueError, match="compiled functions count histograms with"):
-            PixelCounter(ScoreHistogram(2, **options))
+    with pytest.raises(TypeError, match="must be floats, uint8 or uint16, got dtype int32"):
+        counter.update(counter.init(), truth, np.array([1, 2], "i4"), axis=None)
+    with pytest.raises(TypeError, match="must be floats for sigmoid, got dtype uint8"):
+        bytes_ = np.array([1, 2], "u1")
+        counter.update(counter.init(), truth, bytes_, axis=None, activation="sigmoid")
+    with pytest.raises(ValueError, match="compiled functions cannot find regions"):
+        PixelCounter(ScoreHistogram(2, regions=True))
     with pytest.raises(ValueError, match="expected 2 classes along axis 0 of scores, got 3"):
         counter.update(counter.init(), truth, np.zeros((3, 2), "f4"), axis=0)
     with pytest.raises(ValueError, match=r"fewer than 2\^23"):
@@ -187,9 +204,13 @@ masked = like.empty().update(truth, logits, -1, "softmax", mask=data["mask"])
 single = SegmentationScores(ScoreHistogram(2, bins="float16"), axis=None, activation="sigmoid")
 single.update_state(truth == 1, logits[..., 0])
 two = ScoreHistogram(2, bins="float16").update(truth == 1, logits[..., 0], None, "sigmoid")
+levels = np.arange(256, dtype="uint8")
+bytes_ = SegmentationScores(ScoreHistogram(2, bins=100), axis=None)
+bytes_.update_state(levels % 2, levels)
+of_bytes = ScoreHistogram(2, bins=100).update(levels % 2, levels, None)
 bad = SegmentationScores(ScoreHistogram(2), axis=None)
 bad.update_state(np.array([0, 9]), np.array([0.2, 0.4]))
-pairs = [(metric, expected), (again, masked), (single, two)]
+pairs = [(metric, expected), (again, masked), (single, two), (bytes_, of_bytes)]
 out = {
     "same": [hook.histogram() == wanted for hook, wanted in pairs],
     "log": {name: float(log[name]) for name in names},
@@ -215,7 +236,7 @@ def test_keras(backend, run_python, tmp_path):
     path = tmp_path / "scores.npz"
     np.savez(path, truth=TRUTH, logits=LOGITS, mask=MASK)
     out = run_python(KERAS, str(path), KERAS_BACKEND=backend)
-    assert out["same"] == [True, True, True]
+    assert out["same"] == [True] * 4
     expected = ScoreHistogram.from_state_dict(out["state"])
     calibration = expected.calibration()
     wanted = {
