@@ -18,7 +18,15 @@ from segiou.histograms import threshold_curves as curves
 from segiou.histograms.calibration_errors import diagram, errors, top_calibration
 from segiou.histograms.page_curves import page_curves
 from segiou.histograms.region_overlaps import LIMIT, WHOLE, aupro
-from segiou.histograms.score_bins import FLOAT16, SCORE_UNIT, ScoreBins, as_floats, as_scores
+from segiou.histograms.score_bins import (
+    FLOAT16,
+    SCORE_UNIT,
+    ScoreBins,
+    activated,
+    as_floats,
+    as_scores,
+    two_planes,
+)
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.histograms.score_files import ClassFiles, class_axis, read_scores
 from segiou.histograms.threshold_choice import other_thresholds
@@ -237,6 +245,12 @@ class ScorePlan(Plan):
         if volume is not None:
             volume = replace(volume, values=labels, spacing=volume.spacing[: labels.ndim])
         return ScoredPrediction(labels, planes, volume)
+
+    def class_scores(self, scores: NDArray[Any], truth: tuple[int, ...]) -> NDArray[Any]:
+        """Probabilities of each class."""
+        activation: Any = self.measure.activation or None
+        planes = two_planes(scores, activation) if scores.shape == truth else as_floats(scores)
+        return activated(planes, activation)
 
     def count(self, pair: MaskPair) -> Parts:
         """Count the scores of an image."""

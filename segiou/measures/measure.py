@@ -473,6 +473,18 @@ class Plan(ABC):
         """
         raise NotImplementedError
 
+    def class_scores(self, scores: NDArray[Any], truth: tuple[int, ...]) -> NDArray[Any] | None:
+        """Scores of each class in [0, 1], (C, ...), as pages draw them; None by default.
+
+        Parameters
+        ----------
+        scores : ndarray
+            Scores of some pixels of an image, as in :class:`MaskPair`.
+        truth : tuple of int
+            Shape of the truth of these pixels.
+        """
+        return None
+
     def counts_of(self, run: Any) -> object:
         """The counts of a run in the form that other functions take; by default of each image.
 

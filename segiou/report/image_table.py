@@ -22,9 +22,10 @@ from segiou.report.pictures import (
     ImageMatch,
     PictureError,
     Reader,
+    ScoreReader,
     fitted,
     read_indices,
-    score_reader,
+    score_maps,
 )
 from segiou.runs.image_counts import Columns, unpack_parts
 
@@ -120,6 +121,7 @@ class ImageTable:
             "scores": plain(self.scores.values),
             "cells": [_packed(columns, self.kept) for columns in self.columns],
             "objects": self.objects,
+            "curves": next((p.key for p in self.runs[0].plans if p.reads_predictions), ""),
             "things": [] if counts is None else np.flatnonzero(counts.things).tolist(),
             "pictures": within,
             "folder": "" if self.folder is None else "pictures",
@@ -129,7 +131,7 @@ class ImageTable:
         self, colors: Sequence[Color], indices: Sequence[int], room: int | None, width: int
     ) -> Iterator[dict[str, Any]]:
         plan = self.runs[0].plan("objects")
-        readers = [score_reader(run, self.read) for run in self.runs]
+        readers = [ScoreReader.of(run, self.read) for run in self.runs]
 
         def picture(index: int) -> dict[str, Any]:
             files = [columns.files[index] for columns in self.columns]
@@ -143,6 +145,7 @@ class ImageTable:
             is_image = len(masks.full) == 2
             most = min(room, _ONE_IMAGE) if room is not None and is_image else room
             found: dict[str, Any] = plain(fitted(masks, colors, image, most))
+            found |= score_maps(masks, found, room)
             found["text"] = self.texts.get(self.ids[index], "")
             if self.match is not None and image is None and is_image:
                 found["problem"] = self.match.no_photo

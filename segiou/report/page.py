@@ -107,7 +107,7 @@ SCRIPTS = (
     "explorer_files/script/theme.js",
     *(
         f"script/{name}.js"
-        for name in ("address", "table", "curves", "matrix", "pictures", "objects")
+        for name in ("address", "table", "curves", "matrix", "pictures", "objects", "scores")
     ),
     *(f"script/{name}.js" for name in ("viewer", "panels", "images", "main")),
 )

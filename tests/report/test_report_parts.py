@@ -13,17 +13,20 @@ from PIL import Image
 import segiou
 from segiou.analysis.steps import confusion_gains
 from segiou.counting.counts import ConfusionCounts
+from segiou.histograms import ScoreOptions
 from segiou.labels.class_options import ClassOptions
 from segiou.report.image_table import ImageScores, ImageTable, choose
 from segiou.report.page import class_colors
 from segiou.report.pictures import (
     Masks,
     PictureError,
+    ScoreReader,
     fitted,
     mask_png,
     match_images,
     read_image,
     read_indices,
+    score_maps,
 )
 from segiou.report.report_page import confusion_rows, distribution, heatmap
 from segiou.runs.image_counts import Columns, ImageCount
@@ -80,6 +83,30 @@ def test_indices_know_ignored_and_unassigned(tmp_path):
     assert truth.tolist() == [[0, 1, 2, 3]]
     # The prediction is brought to the truth's width, and 8 names no class.
     assert pred.tolist() == [[1, 3, 3, 0]]
+
+
+def test_scores_of_the_classes_with_errors_are_drawn(tmp_path):
+    for name in ("truth", "scores"):
+        (tmp_path / name).mkdir()
+    Image.fromarray(np.array([[0, 0, 1, 1, 9]], np.uint8)).save(tmp_path / "truth" / "a.png")
+    shares = [[0.8, 0.3, 0.25, 0.1, 1], [0.15, 0.6, 0.7, 0.88, 1], [0.05, 0.1, 0.05, 0.02, np.nan]]
+    np.save(tmp_path / "scores" / "a.npy", np.log(shares)[:, None])
+    labels = segiou.LabelSet.from_names(["a", "b", "c"], ignore=9)
+    run = segiou.score_folder(
+        tmp_path / "truth", tmp_path / "scores", labels=labels, measures=[ScoreOptions("softmax")]
+    )
+    truth, pred = (str(tmp_path / name) for name in ("truth/a.png", "scores/a.npy"))
+    masks = read_indices(truth, [(pred, run.options)], readers=[ScoreReader.of(run)])
+    # One pixel of a is predicted as b; c does not occur.
+    assert masks.scored == (0, 1)
+    drawn = [[[80, 30, 25, 10, 0]], [[15, 60, 70, 88, 0]]]
+    assert masks.scores[0].tolist() == drawn
+    pictures = fitted(masks, class_colors(labels), None, None)
+    maps = score_maps(masks, pictures, None)
+    assert maps["scored"] == (0, 1)
+    assert [np.asarray(decoded(uri)).tolist() for uri in maps["maps"][0]] == drawn
+    few = score_maps(masks, pictures, len(maps["maps"][0][0]))
+    assert (few["scored"], few["maps"]) == ((0,), [maps["maps"][0][:1]])
 
 
 def test_indices_of_missing_files_are_refused(tmp_path):

@@ -79,6 +79,8 @@ class Curves {
 
   move() {
     const at = Number(this.slider.value);
+    this.row.at = at;
+    if (data.images) scores.follow(this.row);
     const shown = this.values.map(([name, values]) => [name, percent(values[at] ?? NaN)]);
     const step = String(this.steps[at]);
     const text = shown.map(([name, value]) => `${name} ${value}`).join(", ");

@@ -157,7 +157,10 @@ async function decoded(found, small) {
   const [truth, ...preds] = await Promise.all(found.masks.map((mask) => indicesOf(mask, size, pictures.table)));
   const objects = await Promise.all(found.objects.map((numbers) => indicesOf(numbers, size)));
   const picture = { ...found, ...size, truth, preds, objects, photo: null, grey: null, name: "", aspect };
-  if (found.depth > 1) return stacked(picture);
+  if (found.depth > 1) {
+    const whole = (sheet) => unstacked(sheet, found);
+    return { ...picture, truth: whole(truth), preds: preds.map(whole), objects: objects.map(whole) };
+  }
   if (found.image) {
     picture.photo = await pixelsOf(found.image, size);
     picture.grey = new Uint8ClampedArray(truth.length);
@@ -170,21 +173,16 @@ async function decoded(found, small) {
 }
 
 // Unpacks a volume, whose planes are side by side in its picture, into planes, rows and columns.
-function stacked(picture) {
-  const { width, height, depth, columns } = picture;
-  const unmounted = (sheet) => {
-    const voxels = new Uint16Array(depth * height * width);
-    for (let z = 0; z < depth; z += 1) {
-      const corner = Math.floor(z / columns) * height * columns * width + (z % columns) * width;
-      for (let y = 0; y < height; y += 1) {
-        const start = corner + y * columns * width;
-        voxels.set(sheet.subarray(start, start + width), (z * height + y) * width);
-      }
+function unstacked(sheet, { width, height, depth, columns }) {
+  const voxels = new Uint16Array(depth * height * width);
+  for (let z = 0; z < depth; z += 1) {
+    const corner = Math.floor(z / columns) * height * columns * width + (z % columns) * width;
+    for (let y = 0; y < height; y += 1) {
+      const start = corner + y * columns * width;
+      voxels.set(sheet.subarray(start, start + width), (z * height + y) * width);
     }
-    return voxels;
-  };
-  const { truth, preds, objects } = picture;
-  return { ...picture, truth: unmounted(truth), preds: preds.map(unmounted), objects: objects.map(unmounted) };
+  }
+  return voxels;
 }
 
 // The plane with most voxels that the question is about, and the row and column with most of those.
@@ -234,21 +232,23 @@ function planesOf(picture, place) {
     };
     const [truth, ...preds] = [picture.truth, ...picture.preds].map(cut);
     const [aspect, objects] = [(columns * pixel) / rows, picture.objects.map(cut)];
+    const levels = picture.levels?.map((voxels) => voxels && cut(voxels));
     const { outcomes } = picture;
     const size = { name: PLANES[plane], width: columns, height: rows, aspect, across: across[plane] };
-    return { ...size, truth, preds, objects, outcomes, photo: null, grey: null };
+    return { ...size, truth, preds, objects, levels, outcomes, photo: null, grey: null };
   });
 }
 
 // Paints one layer of a plane: "image", "truth", the number of a model, "difference", or the objects
-// of a model.
+// or scores of a model.
 function paint(canvas, plane, content, question, opacity) {
   [canvas.width, canvas.height] = [plane.width, plane.height];
   const context = canvas.getContext("2d", { willReadFrequently: true });
   const image = context.createImageData(plane.width, plane.height);
   const out = new Uint32Array(image.data.buffer);
   const colorAt = colorsOf(plane, content, question);
-  const { grey, photo } = plane;
+  // Scores cover the photo: their colours are a scale.
+  const { grey, photo } = content.score === undefined ? plane : {};
   const pack = (r, g, b) => 0xff000000 | (b << 16) | (g << 8) | r;
   let [last, opaque] = [null, 0];
   for (let i = 0; i < out.length; i += 1) {
@@ -273,6 +273,7 @@ function colorsOf(plane, content, question) {
   const { truth, preds } = plane;
   const { colors, ignored } = pictures;
   if (content.model !== undefined) return objects.colorsOf(plane, content.model, question);
+  if (content.score !== undefined) return scores.colorsOf(plane, content.score);
   if (content === "image") return () => undefined;
   if (content === "truth") return (i) => colors[truth[i]];
   if (content !== "difference") return (i) => colors[preds[content][i]];

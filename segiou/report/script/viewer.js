@@ -13,6 +13,7 @@ const viewer = {
     this.dialog.setAttribute("open", "");
     panels.build(this.holder);
     objects.build();
+    scores.build();
     const on = (id, use) => byId(id).addEventListener("click", use);
     on("viewer-previous", () => images.walk(-1));
     on("viewer-next", () => images.walk(1));
@@ -54,9 +55,11 @@ const viewer = {
     byId("viewer-title").replaceChildren(nameOf(images.ids[number]));
     byId("viewer-facts").textContent = images.factsOf(number);
     const picture = await pictures.of(number);
+    const found = await scores.read(picture, question);
     if (this.number !== number || this.question !== question) return;
     if (moved) panels.reset();
-    this.picture = picture;
+    this.picture = { ...picture, levels: found.levels };
+    scores.offer(found);
     this.drawKey();
     byId("viewer-problem").textContent = picture.problem;
     byId("viewer-text").textContent = picture.text ?? "";
@@ -76,6 +79,17 @@ const viewer = {
     const size = `${whole} ${solid ? "voxels" : "pixels"}${shown === whole ? "" : `, shown as ${shown}`}`;
     const patient = "Radiological view: the patient's right is on the left. Slices are numbered from the top, front and right.";
     return solid ? `${size}. ${patient}` : size;
+  },
+
+  // Shows the scores of another class.
+  async showScores() {
+    const [{ number }, { chosen }] = [this, scores];
+    const found = await scores.read(this.picture, this.question);
+    if (this.number !== number || scores.chosen !== chosen) return;
+    this.picture = { ...this.picture, levels: found.levels };
+    scores.offer(found);
+    this.slide();
+    this.fill();
   },
 
   // A slider for each direction of a volume.
@@ -108,6 +122,10 @@ const viewer = {
       const several = this.models.length > 1;
       shown.push(...this.models.map((name, model) => [{ model }, several ? `objects of ${name}` : "objects"]));
     }
+    this.picture.levels.forEach((levels, score) => {
+      const title = `score of ${classCalled(scores.shown)}`;
+      if (levels) shown.push([{ score }, this.models.length > 1 ? `${this.models[score]}: ${title}` : title]);
+    });
     return this.picture.grey ? [["image", "image"], ...shown] : shown;
   },
 
@@ -155,11 +173,19 @@ const viewer = {
 
   draw() {
     objects.describe(this.picture, this.models, this.question);
+    scores.describe();
     const opacity = byId("viewer-opacity").value / 100;
     for (const { canvas, plane, content } of this.frames) {
       paint(canvas, plane, content, this.question, opacity);
     }
     panels.apply();
+  },
+
+  drawScores() {
+    scores.describe();
+    for (const { canvas, plane, content } of this.frames ?? []) {
+      if (content.score !== undefined) paint(canvas, plane, content, this.question, 1);
+    }
   },
 
   arrange() {
@@ -255,7 +281,7 @@ const viewer = {
   },
 
   key(event) {
-    if (event.target.matches("input:not([type=radio])") || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.target.matches("select, input:not([type=radio])") || event.altKey || event.ctrlKey || event.metaKey) return;
     const { key } = event;
     const letter = key.toLowerCase();
     if (event.target.matches("input, .keys") && key.startsWith("Arrow")) return;
@@ -300,13 +326,15 @@ const viewer = {
     const place = panels.placeOf(event);
     const frame = this.frames?.find(({ canvas }) => event.target.contains(canvas) || event.target === canvas);
     if (!place || !frame) return;
-    const { width, height, truth, preds } = frame.plane;
+    const { width, height, truth, preds, levels = [] } = frame.plane;
     const { scale, x, y } = panels.view;
     const at = (part, offset, length) =>
       Math.min(Math.max(Math.floor(((part - offset) / scale) * length), 0), length - 1);
     const pixel = at(place[1], y, height) * width + at(place[0], x, width);
     const name = (index) => (index === pictures.ignored ? "ignored" : classCalled(index));
     const answers = preds.map((pred, m) => `${this.models[m]}: ${name(pred[pixel])}`);
+    const shares = levels.filter(Boolean).map((of) => (of[pixel] / 100).toFixed(2));
+    if (shares.length) answers.push(`score of ${classCalled(scores.shown)}: ${shares.join(" / ")}`);
     byId("viewer-readout").textContent = [`truth: ${name(truth[pixel])}`, ...answers].join(" · ");
   },
 };
