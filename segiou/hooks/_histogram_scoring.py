@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice
+from segiou._support.text import capital
 from segiou.histograms.score_bins import Activation
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.histograms.score_plan import ScoreOptions
@@ -106,12 +107,23 @@ def _names() -> tuple[str, ...]:
     return tuple(ScoreOptions().plan(ClassOptions.of(2), Masks()).scores)
 
 
+_NO_REPEATS = "use a sampler without repetition, such as range(rank, len(dataset), processes)"
+_ONLY_FOR_PIXELS = {
+    "ids": f"ids need counts per image, which a ScoreHistogram does not keep; {_NO_REPEATS}",
+    "report": "report needs a confusion matrix; add a callback with the labels for it",
+}
+
+
 def only_for_pixels(scoring: AnyScoring, **given: Any) -> None:
     """Raise a ValueError for options that histograms do not have."""
     names = [name for name, value in given.items() if value]
-    if names and not isinstance(scoring, Scoring):
-        msg = f"{names[0]} does not apply to a ScoreHistogram"
-        raise ValueError(msg)
+    if names and isinstance(scoring, HistogramScoring):
+        raise ValueError(_ONLY_FOR_PIXELS[names[0]])
+
+
+def fix_of_repeats(scoring: AnyScoring, fix: str) -> str:
+    """The end of a warning of repeated images: the fix, or that of histograms."""
+    return capital(_NO_REPEATS) if isinstance(scoring, HistogramScoring) else fix
 
 
 def of_kind(counted: Any, kind: type[Kind]) -> Kind:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from segiou.hooks._histogram_scoring import of_kind, only_for_pixels, scoring_of
+from segiou.hooks._histogram_scoring import (
+    fix_of_repeats,
+    of_kind,
+    only_for_pixels,
+    scoring_of,
+)
 from segiou.hooks._scoring import Scores, missing, warn_of_repeated_images
 
 try:
@@ -132,7 +137,8 @@ class SegmentationScores(Metric):
         """Compute the scores of the engine's epoch."""
         if not (self._has_ids or self._is_checked) and idist.get_rank() == 0:
             self._is_checked = True
-            warn_of_repeated_images(name, engine.state.dataloader, idist.get_world_size(), _FIX)
+            loader, fix = engine.state.dataloader, fix_of_repeats(self.scoring, _FIX)
+            warn_of_repeated_images(name, loader, idist.get_world_size(), fix)
         super().completed(engine, name)
 
     def compute(self) -> float | dict[str, float]:

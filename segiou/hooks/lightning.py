@@ -12,7 +12,7 @@ from typing import Any
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.histograms.score_bins import Activation
 from segiou.histograms.score_counts import ScoreHistogram
-from segiou.hooks._histogram_scoring import only_for_pixels, scoring_of
+from segiou.hooks._histogram_scoring import fix_of_repeats, only_for_pixels, scoring_of
 from segiou.hooks._scoring import Scores, missing, warn_of_repeated_images
 from segiou.hooks.images import Conflict, ImageCounts
 from segiou.metrics.protocols import Protocol
@@ -76,7 +76,7 @@ class SegmentationScores(Callback):
     ids : callable, optional
         ``ids(outputs, batch) -> ids``, one id per image, as for
         :class:`segiou.hooks.images.ImageCounts`. Memory then grows by about
-        1 KiB per image.
+        1 KiB per image. Histograms are not kept per image.
     conflict : {"error", "first"}
         Treatment of an image that is counted twice with different results.
     scores : str or sequence of str, optional
@@ -135,8 +135,9 @@ class SegmentationScores(Callback):
         if is_new and self.ids is None and trainer.is_global_zero:
             self._checked.add(stage)
             several = loaders if isinstance(loaders, (list, tuple)) else [loaders]
+            fix = fix_of_repeats(self.scoring, _FIX)
             for i, loader in enumerate(several):
-                warn_of_repeated_images(f"{stage} dataloader {i}", loader, trainer.world_size, _FIX)
+                warn_of_repeated_images(f"{stage} dataloader {i}", loader, trainer.world_size, fix)
 
     def _empty(self) -> Any:
         if self.ids is None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from segiou.hooks._histogram_scoring import of_kind, scoring_of
+from segiou.hooks._histogram_scoring import fix_of_repeats, of_kind, scoring_of
 from segiou.hooks._scoring import Scores, digest, missing, warn_of_repeated_images
 
 try:
@@ -58,6 +58,7 @@ class _Scores(Metric):
     plot_upper_bound = 1.0
 
     scores: str | tuple[str, ...]
+    _repeated = _REPEATED
 
     def __init__(self, scores: Scores, metric_options: dict[str, Any] | None) -> None:
         # A dict is not cached, since it depends on the caller.
@@ -115,7 +116,7 @@ class _Scores(Metric):
                 several = loaders if isinstance(loaders, (list, tuple)) else [loaders]
                 for i, loader in enumerate(several if trainer.is_global_zero else ()):
                     name = f"{stage} dataloader {i}"
-                    warn_of_repeated_images(name, loader, trainer.world_size, _REPEATED)
+                    warn_of_repeated_images(name, loader, trainer.world_size, self._repeated)
                 self._is_checked = True
             frame = frame.f_back
 
@@ -181,6 +182,7 @@ class SegmentationScores(_Scores):
         scoring = scoring_of(labels, scores=scores, **options)
         super().__init__(scoring.only or scores or scoring.names, metric_options)
         self.scoring, self.counter = scoring, counter_of(scoring)
+        self._repeated = fix_of_repeats(scoring, _REPEATED)
         #: MetricTracker uses it if ClasswiseWrapper names the classes.
         self.num_classes: int = scoring.options.num_classes
         sums, maxima = self.counter.empty()
