@@ -97,10 +97,8 @@ class BoundaryCounts:
 
         Parameters
         ----------
-        num_classes : int
-            Number of classes.
-        options : BoundaryOptions
-            The options.
+        num_classes, options
+            As of the counts.
         """
         return cls.trusted(empty_parts(num_classes, options)[0], num_classes, options)
 
@@ -136,10 +134,8 @@ class BoundaryCounts:
         ----------
         table : ndarray of int64
             The counts in the order of the layout of the options.
-        num_classes : int
-            Number of classes.
-        options : BoundaryOptions
-            The options.
+        num_classes, options
+            As of the counts.
         """
         # The checks would cost as much as counting a small image.
         counts = object.__new__(cls)

@@ -22,6 +22,7 @@ from segiou.boundary.codes import (
     unassigned_code,
 )
 from segiou.boundary.contours import ContourDistances, find_contour
+from segiou.counting.arrays import check_same_shape
 from segiou.counting.encoding import Encoding
 
 __all__ = [
@@ -119,9 +120,7 @@ def _check_codes(truth: Any, pred: Any, num_classes: int) -> None:
         if not isinstance(codes, np.ndarray) or codes.dtype != expected or codes.ndim != 2:
             msg = f"{name} must be a 2-D array of dtype {expected} for {num_classes} classes"
             raise ValueError(msg)
-    if truth.shape != pred.shape:
-        msg = f"truth has shape {truth.shape} but pred has {pred.shape}"
-        raise ValueError(msg)
+    check_same_shape(truth, pred)
     ignored = ignored_code(expected)
     if not np.array_equal(truth == ignored, pred == ignored):
         msg = f"ignored pixels (code {ignored}) must be the same in truth and pred"
@@ -194,11 +193,7 @@ def boundary_counts(truth: Any, pred: Any, num_classes: int, **settings: Any) ->
 
     Parameters
     ----------
-    truth, pred : array_like of int or bool, equal shapes (H, W)
-        True and predicted label map.
-    num_classes : int
-        Number of classes.
-    **settings
+    truth, pred, num_classes, **settings
         As for :func:`segiou.boundary.measure_boundaries`.
     """
     return measure_boundaries(truth, pred, num_classes, **settings).counts

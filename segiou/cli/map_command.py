@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from segiou._support.arguments import check_number
 from segiou._support.files import Problem, read_rows, write_whole
 from segiou._support.text import csv_name
 from segiou.analysis.map_estimates import MapAccuracy, map_accuracy
 from segiou.cli import console, inputs
-from segiou.cli.output import write_text
+from segiou.cli.output import as_json, as_text, write_text
 from segiou.labels.label_set import LabelSet, load_labels
 from segiou.masks.class_areas import class_areas, values_at
 from segiou.masks.read import MaskError
@@ -83,18 +81,13 @@ def _rendered(
 ) -> str:
     if kind == "json":
         files = {"sample_file": str(parsed.sample), "areas_file": str(parsed.areas)}
-        data = {**files, "unit": parsed.unit, "strata": parsed.strata, **found.to_dict()}
-        return json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        own = {**files, "unit": parsed.unit, "strata": parsed.strata}
+        return as_json({**own, **found.to_dict()})
     if kind == "table":
-        color = not parsed.output and console.wants_color()
-        width = 100 if parsed.output else console.stdout_width()
-        return console.harmless(render_map(found, width, color=color, unit=unit), color=color)
-    how: dict[str, Any] = {
-        "csv": map_csv,
-        "markdown": partial(map_markdown, unit=unit),
-        "html": partial(map_html, unit=unit, facts=facts),
-    }
-    return console.harmless(how[kind](found)) if kind == "markdown" else str(how[kind](found))
+        return as_text(partial(render_map, found, unit=unit), parsed)
+    if kind == "markdown":
+        return console.harmless(map_markdown(found, unit=unit))
+    return map_csv(found) if kind == "csv" else map_html(found, unit, facts)
 
 
 def _rows(parsed: argparse.Namespace) -> list[dict[str, str]]:

@@ -182,12 +182,19 @@ def write_findings(
     data: Callable[[], dict[str, Any]], text: Callable[..., str], parsed: argparse.Namespace
 ) -> None:
     """Write findings as JSON or text, depending on the output options."""
-    if inputs.findings_format(parsed) == "json":
-        content = json.dumps(data(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-    else:
-        sheet = _sheet(parsed)
-        content = console.harmless(text(**sheet), color=sheet["color"])
-    write_text(parsed.output, content)
+    kind = inputs.findings_format(parsed)
+    write_text(parsed.output, as_json(data()) if kind == "json" else as_text(text, parsed))
+
+
+def as_json(data: dict[str, Any]) -> str:
+    """Findings as JSON."""
+    return json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def as_text(text: Callable[..., str], parsed: argparse.Namespace) -> str:
+    """Findings as text for the output, without control characters."""
+    sheet = _sheet(parsed)
+    return console.harmless(text(**sheet), color=sheet["color"])
 
 
 def write_problems(path: str, problems: Iterable[Problem]) -> None:

@@ -35,14 +35,9 @@ class Threshold(NamedTuple):
     unit: str = ""
 
     @property
-    def of_class(self) -> bool:
-        """Whether the score belongs to one class."""
-        return self.class_name is not None
-
-    @property
     def name(self) -> str:
         """The name of the score as in the option."""
-        return f"{self.score}:{self.class_name}" if self.of_class else self.score
+        return f"{self.score}:{self.class_name}" if self.class_name is not None else self.score
 
     @property
     def option(self) -> str:

@@ -145,10 +145,6 @@ def as_label_array(data: Any, name: str) -> NDArray[np.integer[Any] | np.bool_]:
     name : str
         Name of the argument, used in error messages.
 
-    Returns
-    -------
-    ndarray of integer | bool
-
     Raises
     ------
     TypeError

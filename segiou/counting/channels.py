@@ -45,7 +45,7 @@ def count_channels(
     mask: Any = None,
     threshold: float | None = None,
 ) -> Counts:
-    """Count binary channels that may overlap, each one separately.
+    """Count binary channels that may overlap, each one separately, (C,).
 
     Parameters
     ----------
@@ -62,10 +62,6 @@ def count_channels(
     threshold : float, optional
         A channel is predicted if its score is greater than this; a score equal
         to the threshold is not predicted.
-
-    Returns
-    -------
-    Counts of shape (C,)
 
     Raises
     ------

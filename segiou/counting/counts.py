@@ -370,7 +370,7 @@ class ConfusionCounts:
     def group_counts(
         self, groups: Sequence[Sequence[int]], *, grouped_truth_only: bool = False
     ) -> Counts:
-        """Counts of groups of classes, each against the rest; groups may overlap.
+        """Counts of groups of classes, each against the rest, (..., G); groups may overlap.
 
         Confusion within a group is correct. A prediction of the group is a
         false positive if the truth is a class outside the group.
@@ -381,10 +381,6 @@ class ConfusionCounts:
             Class indices of each of the G groups.
         grouped_truth_only : bool
             Whether to drop the pixels whose truth is in none of the groups.
-
-        Returns
-        -------
-        Counts of shape (..., G)
 
         Raises
         ------

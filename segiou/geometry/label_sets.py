@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import read_several
+from segiou.counting.arrays import check_same_shape
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import average, mean
 from segiou.metrics.per_class import iou
@@ -118,9 +119,7 @@ def count_indicators(
     (0.5, array([0.5, nan]), 0.75)
     """
     ours, theirs = _indicators(truth, "truth"), _indicators(pred, "pred")
-    if ours.shape != theirs.shape:
-        msg = f"truth has shape {ours.shape} but pred has {theirs.shape}"
-        raise ValueError(msg)
+    check_same_shape(ours, theirs)
     names = tuple(range(ours.shape[1])) if class_names is None else _unique(class_names)
     if len(names) != ours.shape[1]:
         msg = f"expected {ours.shape[1]} class names, one per column, got {len(names)}"

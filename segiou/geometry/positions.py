@@ -217,10 +217,8 @@ def interval_set_iou(truth: ArrayLike, pred: ArrayLike) -> float:
 
     Parameters
     ----------
-    truth : array_like, shape (N, 2)
-        Starts and ends, integers or floats in the same unit.
-    pred : array_like, shape (M, 2)
-        Starts and ends of the predicted intervals.
+    truth, pred
+        As for `interval_iou`.
 
     Returns
     -------

@@ -116,10 +116,8 @@ class PanopticCounts(ObjectCounts):
 
     Parameters
     ----------
-    labels : int, sequence of str, LabelSet, str or path
-        The classes, as for :class:`segiou.ConfusionMatrix`.
-    pred_labels : likewise, optional
-        The same classes as the predictions encode them.
+    labels, pred_labels, exclude
+        As for :class:`segiou.ConfusionMatrix`.
     ignore : int, str or iterable of them
         Values or names of classes that are void on both sides: predictions on
         void truth are not penalised, and pixels predicted as void belong to no
@@ -127,8 +125,6 @@ class PanopticCounts(ObjectCounts):
     things : iterable of int or str, optional
         Classes, by name or index, whose ids separate objects. All pixels of any
         other class (stuff) in an image are one segment. All classes by default.
-    exclude : int, str or iterable of them
-        Classes excluded from means.
     unassigned : {"error", "count"}
         Whether an undeclared predicted value is an error or void.
     **own

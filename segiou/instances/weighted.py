@@ -54,20 +54,12 @@ class InstanceCounts(ObjectCounts):
 
     Parameters
     ----------
-    labels : int, sequence of str, LabelSet, str or path
-        The classes, as for :class:`segiou.ConfusionMatrix`. A class with several
-        values, such as a category of Cityscapes, has objects of each value.
-    pred_labels : likewise, optional
-        The same classes as the predictions encode them.
-    ignore : int, str or iterable of them
-        Truth values whose pixels are skipped.
+    labels, pred_labels, ignore, exclude, unassigned
+        As for :class:`segiou.ConfusionMatrix`. A class with several values, such as
+        a category of Cityscapes, has objects of each value.
     things : iterable of int or str, optional
         Classes that have objects, by name or index; other classes get no score.
         All classes by default.
-    exclude : int, str or iterable of them
-        Classes excluded from means.
-    unassigned : {"error", "count"}
-        Whether an undeclared predicted value is an error or counts as wrong.
     **own
         Not used.
 
@@ -198,10 +190,6 @@ def cityscapes_instances(instance_ids: Any) -> tuple[NDArray[np.int64], NDArray[
     ----------
     instance_ids : array_like
         Pixels of an ``instanceIds`` file, (H, W).
-
-    Returns
-    -------
-    tuple of ndarray of int64
 
     Examples
     --------

@@ -60,16 +60,8 @@ class ClassOptions:
 
         Parameters
         ----------
-        labels : Labels
-            A label set, its name, class names, or their number.
-        pred_labels : Labels, optional
-            Label set of the predictions; by default that of the truth.
-        ignore : int or str or iterable of int or str, optional
-            Truth values whose pixels are ignored.
-        exclude : int or str or iterable of int or str, optional
-            Classes excluded from means.
-        unassigned : Unassigned, default "error"
-            Whether a prediction outside all classes is an error or counted as missed.
+        labels, pred_labels, ignore, exclude, unassigned
+            As for :class:`segiou.ConfusionMatrix`.
 
         Raises
         ------

@@ -40,12 +40,10 @@ UNSUPPORTED = {
 #: Files that a zarr store begins with.
 ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")
 #: Problems of folders with masks in another layout, by a file in them.
-_LAYOUT_FILES = {
-    **dict.fromkeys(
-        ("dataset_info.json", "dataset_dict.json", "state.json"),
-        "is a data set of save_to_disk (Hugging Face); write it with Dataset.to_parquet",
-    ),
-}
+_LAYOUT_FILES = dict.fromkeys(
+    ("dataset_info.json", "dataset_dict.json", "state.json"),
+    "is a data set of save_to_disk (Hugging Face); write it with Dataset.to_parquet",
+)
 
 
 def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:

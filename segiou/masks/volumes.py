@@ -119,7 +119,8 @@ def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
         return _from_itk(nrrd_parts(data, path), path)
     if str(path).lower().endswith((".mha", ".mhd")):
         return _from_itk(metaimage_parts(data, path), path)
-    return _from_nifti(data, path)
+    header, wbits = _nifti_header(data, path)
+    return header.read(data, wbits)
 
 
 def _from_itk(parts: ItkParts, path: str | Path) -> Volume:
@@ -128,16 +129,11 @@ def _from_itk(parts: ItkParts, path: str | Path) -> Volume:
 
 def scores_from_nifti(data: bytes, path: str | Path) -> Volume:
     """Scores in a NIfTI file, with or without a fourth axis of classes, and their geometry."""
-    is_packed = data[:2] == _GZIP
-    head = data[:_HEAD]
-    if is_packed:
-        with damage(path, "is corrupt", MemoryError):
-            head = inflater.decompressobj(31).decompress(data[:4096], _HEAD)
-    header = _Header.of_nifti(head, path, channels=True)
+    header, wbits = _nifti_header(data, path, channels=True)
     if math.prod(header.shape) > _MOST_VOXELS:
         raise MaskError(path, f"declares an invalid size {header.shape}; save it again")
-    if is_packed:
-        data = _decompressed(data, header.size, path, 31)
+    if wbits is not None:
+        data = _decompressed(data, header.size, path, wbits)
     header.check_size(len(data))
     values = header.stored(data)
     if header.scale != (1, 0):
@@ -148,12 +144,15 @@ def scores_from_nifti(data: bytes, path: str | Path) -> Volume:
 # NIfTI ------------------------------------------------------------------------------------
 
 
-def _from_nifti(data: bytes, path: str | Path) -> Volume:
+def _nifti_header(
+    data: bytes, path: str | Path, *, channels: bool = False
+) -> tuple[_Header, int | None]:
+    """The header of a NIfTI file, and the format in which zlib decompresses it, if any."""
     if data[:2] != _GZIP:
-        return _Header.of_nifti(data[:_HEAD], path).read(data, None)
+        return _Header.of_nifti(data[:_HEAD], path, channels=channels), None
     with damage(path, "is corrupt", MemoryError):
         head = inflater.decompressobj(31).decompress(data[:4096], _HEAD)
-    return _Header.of_nifti(head, path).read(data, 31)
+    return _Header.of_nifti(head, path, channels=channels), 31
 
 
 def open_nifti(path: str | Path, bound: int) -> RawMask | None:

@@ -172,7 +172,7 @@ def class_means(
 
 
 def worst_mean(values: Any, quantile: int, weights: Any = None) -> Floats:
-    """Mean of the lowest values along the first axis; NaN is skipped.
+    """Mean of the lowest values along the first axis, () or (C,); NaN is skipped.
 
     The mean covers the lowest max(1, ⌊quantile · n / 100⌋) of n defined values,
     in exact integer arithmetic: 70 % of 90 values are 63, although 0.7 * 90 is
@@ -187,10 +187,6 @@ def worst_mean(values: Any, quantile: int, weights: Any = None) -> Floats:
     weights : array_like of float, shape (N,), optional
         Weight of each value in the mean. The choice of the lowest values does
         not depend on weights.
-
-    Returns
-    -------
-    ndarray of float64, shape () or (C,)
 
     Examples
     --------

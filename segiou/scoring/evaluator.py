@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -137,7 +138,7 @@ class Evaluator:
         """
         width = len(str(len(self._images)))
         images = [
-            one if named else ImageCount(f"{i:0{width}}", *_but_the_id(one))
+            one if named else replace(one, id=f"{i:0{width}}")
             for i, (one, named) in enumerate(zip(self._images, self._named, strict=True))
         ]
         return Run(self._counted_for, Columns.of(images).by_id())
@@ -258,10 +259,6 @@ class Evaluator:
         if saved:
             self._scorer.go_on(header)
         return self
-
-
-def _but_the_id(image: ImageCount) -> tuple[Any, ...]:
-    return (image.cells, image.values, image.ignored, *image.files, image.measured)
 
 
 def _images_of(state: Mapping[str, Any]) -> list[tuple[ImageCount, bool]]:

@@ -200,21 +200,20 @@ class PairScorer:
             ) from error
         beside: bytes | None = None
         if self.header.counts_more:
-            spacing = None if truth.volume is None else truth.volume.spacing
-            raster = truth.raster or pred.raster
-            objects = shared or (truth.objects, pred.objects)
             needs_maps = shared is None or len(self.header.plans) > 1
-            first, second = (s.whole() if needs_maps else s.values for s in (truth, pred))
+            sides: list[Any] = [s.whole() if needs_maps else s.values for s in (truth, pred)]
+            images = MaskPair(
+                sides[0],
+                sides[1],
+                self.header.options,
+                shared or (truth.objects, pred.objects),
+                spacing=None if truth.volume is None else truth.volume.spacing,
+                tally=counted,
+                scores=pred.scores,
+                raster=truth.raster or pred.raster,
+            )
             try:
-                beside = self.measured(
-                    first,
-                    second,
-                    objects,
-                    spacing=spacing,
-                    tally=counted,
-                    scores=pred.scores,
-                    raster=raster,
-                )
+                beside = self.measured(images)
             except MaskError:
                 raise
             except ValueError as error:
@@ -273,51 +272,22 @@ class PairScorer:
             raise MaskError(pair.pred, geometry_text(pair.truth, difference))
         return replace(pred, values=volume.values, volume=volume)
 
-    def measured(
-        self,
-        truth: Any,
-        pred: Any,
-        ids: Sequence[ObjectMask | None] = (None, None),
-        *,
-        mask: Any = None,
-        spacing: Sequence[float] | None = None,
-        tally: ConfusionCounts | None = None,
-        scores: Any = None,
-        raster: Raster | None = None,
-    ) -> bytes | None:
-        """Counts of all measures of a pair, packed.
+    def measured(self, pair: MaskPair) -> bytes | None:
+        """Counts of all measures of a pair, packed as in :class:`segiou.runs.ImageCount`.
 
         Parameters
         ----------
-        truth, pred : array_like
-            Labels.
-        ids : sequence of ObjectMask or None, optional
-            Object ids of truth and prediction.
-        mask : array_like, optional
-            True for valid pixels; all by default.
-        spacing : sequence of float, optional
-            Spacing in the truth's file.
-        tally : ConfusionCounts, optional
-            The confusion matrix of the pair.
-        scores : array_like, optional
-            Scores from which the prediction was derived, as in :class:`segiou.measures.MaskPair`.
-        raster : Raster, optional
-            The georeference of the pair.
-
-        Returns
-        -------
-        bytes or None
-            As stored in :class:`segiou.runs.ImageCount`.
+        pair : MaskPair
+            Truth and prediction.
         """
-        options, plans = self.header.options, self.header.plans
+        options, plans = pair.classes, self.header.plans
+        tally = pair.tally
         if options.unassigned == "error" and tally is not None and tally.unassigned.any():
             # Nodata of a prediction is outside all classes.
             options = replace(options, unassigned="count")
+            pair = replace(pair, classes=options)
             plans = tuple(replace(one, classes=options) for one in plans)
-        beside = mask, spacing, tally, scores, raster
-        images = MaskPair(truth, pred, options, (ids[0], ids[1]), *beside)
-        counted = {one.key: one.count(images) for one in plans}
-        return pack_measured(self.header, counted)
+        return pack_measured(self.header, {one.key: one.count(pair) for one in plans})
 
     @cached_property
     def _score_reader(self) -> Any:

@@ -16,7 +16,7 @@ from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding, count_windows
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.windows import is_chunked
-from segiou.measures.measure import Masks
+from segiou.measures.measure import MaskPair, Masks
 from segiou.measures.registry import fitted, plans_of, read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
@@ -177,9 +177,9 @@ class ArrayScorer:
                 if not is_labels:
                     pixels = pixels[0], self._values.take(pixels[1])
                 scorer = self._scorer = self._planned(volumes=pixels[0].ndim == 3)
-                beside = scorer.measured(
-                    *pixels, mask=mask, spacing=spacing, tally=counted, scores=scores
-                )
+                given: dict[str, Any] = {"mask": mask, "spacing": spacing, "scores": scores}
+                pair = MaskPair(*pixels, scorer.header.options, tally=counted, **given)
+                beside = scorer.measured(pair)
         except (ValueError, TypeError) as error:
             error.add_note(f"in image {image!r}")
             raise
