@@ -7,11 +7,12 @@
  */
 #include "../_support/_python.h"
 
+#include "../_support/_bytes.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK 32                /* ids that are compared at once */
 #define PART 32768              /* ids between looks at the number of pairs */
 #define MANY_PAIRS 2048         /* more of them leave the caches */
 #define TOO_MANY 30000          /* without a dense table, sorting is faster */
@@ -163,55 +164,79 @@ static int make_dense(Table *table, size_t length)
     return done;
 }
 
-/* Defines the count of two arrays of given types. */
-#define DEFINE_COUNT(NAME, T, P)                                                                   \
-    static int NAME(Table *table, const void *truth_ids, const void *pred_ids, size_t length)      \
-    {                                                                                              \
-        const T *truth = truth_ids;                                                                \
-        const P *pred = pred_ids;                                                                  \
-        size_t start = 0;                                                                          \
-        while (start < length) {                                                                   \
-            T t = truth[start];                                                                    \
-            P p = pred[start];                                                                     \
-            size_t i = start + 1, near = i + 8 < length ? i + 8 : length;                          \
-            while (i < near && truth[i] == t && pred[i] == p)                                      \
-                i++;                                                                               \
-            if (i == near) {                                                                       \
-                for (; i + BLOCK <= length; i += BLOCK) {                                          \
-                    T in_truth = 0;                                                                \
-                    P in_pred = 0;                                                                 \
-                    for (size_t k = 0; k < BLOCK; k++)                                             \
-                        in_truth |= truth[i + k] ^ t;                                              \
-                    for (size_t k = 0; k < BLOCK; k++)                                             \
-                        in_pred |= pred[i + k] ^ p;                                                \
-                    if (in_truth | in_pred)                                                        \
-                        break;                                                                     \
-                }                                                                                  \
-                while (i < length && truth[i] == t && pred[i] == p)                                \
-                    i++;                                                                           \
-            }                                                                                      \
-            if (!add(table, t, p, i - start))                                                      \
-                return 0;                                                                          \
-            start = i;                                                                             \
-        }                                                                                          \
-        return 1;                                                                                  \
+static inline uint64_t load_id(const char *ids, size_t i, size_t size)
+{
+    switch (size) {
+    case 1: return ((const uint8_t *)ids)[i];
+    case 2: return ((const uint16_t *)ids)[i];
+    case 4: return ((const uint32_t *)ids)[i];
+    default: return ((const uint64_t *)ids)[i];
     }
+}
 
-#define DEFINE_COUNTS(BITS)                                                                        \
-    DEFINE_COUNT(count_##BITS##_8, uint##BITS##_t, uint8_t)                                        \
-    DEFINE_COUNT(count_##BITS##_16, uint##BITS##_t, uint16_t)                                      \
-    DEFINE_COUNT(count_##BITS##_32, uint##BITS##_t, uint32_t)                                      \
-    DEFINE_COUNT(count_##BITS##_64, uint##BITS##_t, uint64_t)
+/* A bit for each of 64 / least ids from the i-th on that differs from the one before it. */
+ALWAYS_INLINED uint64_t changed_ids(const char *ids, size_t i, size_t size, size_t least,
+                                    int fetches)
+{
+    const uint8_t *at = (const uint8_t *)ids + i * size;
+    uint64_t changes = 0;
+    for (size_t k = 0; k < size / least; k++, at += 64) {
+        if (fetches)
+            FETCH_AHEAD(at);
+        uint64_t bytes = differ64(at, at - size);
+        if (bytes)
+            changes |= join_bits(bytes, size) << (64 / size * k);
+    }
+    return changes;
+}
 
+/* In noise, most blocks are taken for one change per pixel: finding the changes takes longer. */
+ALWAYS_INLINED int count_runs(Table *table, const char *truth, size_t truth_size,
+                              const char *pred, size_t pred_size, size_t length)
+{
+    const size_t least = truth_size < pred_size ? truth_size : pred_size, step = 64 / least;
+    const int fetches = FETCHES_AHEAD;
+    uint64_t t = load_id(truth, 0, truth_size), p = load_id(pred, 0, pred_size);
+    size_t start = 0;
+    unsigned noisy_blocks = 0; /* from here on, presumably */
+    for (size_t i = 1; i < length; i += step) {
+        uint64_t changes = UINT64_MAX >> (64 - step);
+        if (i + step > length) {
+            changes >>= i + step - length;
+        } else if (noisy_blocks) {
+            noisy_blocks--;
+        } else {
+            changes = changed_ids(truth, i, truth_size, least, fetches) |
+                      changed_ids(pred, i, pred_size, least, fetches);
+            noisy_blocks = changes && count_ones(changes) > step / 2 ? 7 : 0;
+        }
+        for (; changes; changes &= changes - 1) {
+            size_t at = i + lowest_bit(changes);
+            if (!add(table, t, p, at - start))
+                return 0;
+            t = load_id(truth, at, truth_size);
+            p = load_id(pred, at, pred_size);
+            start = at;
+        }
+    }
+    return add(table, t, p, length - start);
+}
+
+#define DEFINE_COUNT(T, P)                                                                         \
+    static int count_##T##_##P(Table *table, const char *truth, const char *pred, size_t length)    \
+    {                                                                                              \
+        return count_runs(table, truth, T, pred, P, length);                                       \
+    }
+#define DEFINE_COUNTS(T) DEFINE_COUNT(T, 1) DEFINE_COUNT(T, 2) DEFINE_COUNT(T, 4) DEFINE_COUNT(T, 8)
+DEFINE_COUNTS(1)
+DEFINE_COUNTS(2)
+DEFINE_COUNTS(4)
 DEFINE_COUNTS(8)
-DEFINE_COUNTS(16)
-DEFINE_COUNTS(32)
-DEFINE_COUNTS(64)
 
-typedef int (*Count)(Table *, const void *, const void *, size_t);
+typedef int (*Count)(Table *, const char *, const char *, size_t);
 
-#define ROW(BITS) {count_##BITS##_8, count_##BITS##_16, count_##BITS##_32, count_##BITS##_64}
-static const Count COUNTS[4][4] = {ROW(8), ROW(16), ROW(32), ROW(64)};
+#define ROW(T) {count_##T##_1, count_##T##_2, count_##T##_4, count_##T##_8}
+static const Count COUNTS[4][4] = {ROW(1), ROW(2), ROW(4), ROW(8)};
 
 /* 1, 2, 4, 8 bytes: 0, 1, 2, 3; anything else: -1. */
 static int width_index(Py_ssize_t itemsize)

@@ -94,18 +94,11 @@ typedef struct {
     FindPairs find_pairs;
 } Loops;
 
-#if defined(__x86_64__) && defined(__GNUC__)
 /* A short loop takes a tenth longer where it happens to lie across lines of code. */
+#if defined(__x86_64__) && defined(__GNUC__)
 #define ALIGNED_CODE __attribute__((aligned(64)))
-#define AHEAD 2048 /* bytes */
-/* Intel's own prefetching stops at every page; AMD's does better alone, by a quarter. Past the
- * end of an array this is a hint at an address that is never read, and no access. */
-#define FETCH_AHEAD(at) __builtin_prefetch((const char *)(at) + AHEAD)
-#define FETCHES_AHEAD (__builtin_cpu_is("intel") != 0)
 #else
 #define ALIGNED_CODE
-#define FETCH_AHEAD(at) ((void)(at))
-#define FETCHES_AHEAD 0
 #endif
 /* Called once, before any loops run. */
 void fill_position_lookup(void);

@@ -16,10 +16,8 @@
 
 #ifdef __GNUC__
 #define NOT_INLINED __attribute__((noinline))
-#define ALWAYS_INLINED static inline __attribute__((always_inline))
 #else
 #define NOT_INLINED
-#define ALWAYS_INLINED static inline
 #endif
 
 #define READ_BEHIND 64    /* bytes behind a stream that may be read; any content */

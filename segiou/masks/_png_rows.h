@@ -19,20 +19,6 @@
 
 enum { BLOCK = 64 };
 
-static inline unsigned
-lowest_bit(uint64_t bits)
-{
-#ifdef __GNUC__
-    return (unsigned)__builtin_ctzll(bits);
-#else
-    unsigned place = 0;
-    for (; !(bits & 1); bits >>= 1) {
-        place++;
-    }
-    return place;
-#endif
-}
-
 /* The pixel at the beginning of some residuals. */
 ALWAYS_INLINED uint32_t
 load_residual(const uint8_t *from, unsigned bytes)
