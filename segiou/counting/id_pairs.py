@@ -68,6 +68,12 @@ def count_id_pairs(
     return in_truth, in_pred, pixels
 
 
+def count_ids(ids: Ids) -> dict[int, int]:
+    """Number of pixels of each id, ascending."""
+    found, _, pixels = count_id_pairs(ids, np.zeros_like(ids, bool))
+    return dict(zip(map(int, found.tolist()), pixels.tolist(), strict=True))
+
+
 def _lines(truth: Ids, pred: Ids) -> tuple[Ids, Ids]:
     """Both as lines of native integers in one order: that of memory, where both agree on it."""
     order = sorted(range(truth.ndim), key=lambda axis: -abs(truth.strides[axis]))

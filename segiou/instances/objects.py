@@ -24,7 +24,7 @@ from segiou.boundary.surface_points import check_spacing
 from segiou.counting.arrays import as_label_array, label_arrays
 from segiou.counting.counts import LARGEST, counts_array
 from segiou.counting.encoding import Encoding
-from segiou.counting.id_pairs import count_id_pairs
+from segiou.counting.id_pairs import count_id_pairs, count_ids
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned, class_indices
 
 Ints = NDArray[np.int64]
@@ -76,8 +76,7 @@ def id_areas(ids: Ids, pixels: Ints | None = None) -> dict[int, int]:
         for number, some in zip(ids.tolist(), pixels.tolist(), strict=True):
             areas[number] = areas.get(number, 0) + some
         return areas
-    found, _, pixels = count_id_pairs(ids, np.zeros_like(ids, bool))
-    return dict(zip(found.tolist(), pixels.tolist(), strict=True))
+    return count_ids(ids)
 
 
 def mapped(ids: Ids, meaning: Mapping[int, int], dtype: Any = np.int64) -> NDArray[Any]:

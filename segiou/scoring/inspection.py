@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from segiou._support.files import Problem, os_problem, problem_lines
 from segiou._support.text import Json, listed, plural
+from segiou.counting.id_pairs import count_ids
 from segiou.labels.label_set import LabelClass, LabelSet, hex_color, labelset_names, load_labels
 from segiou.masks.colors import count_colors
 from segiou.masks.pairing import Pairing
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 _MANY_VALUES = 64
 #: A file with more distinct values is suspicious.
 _MANY = {"values": _MANY_VALUES, "colors": 4 * _MANY_VALUES, "names": math.inf}
-#: Value ranges below this size are counted with bincount.
-_FEW = 1 << 20
 #: Values that conventionally mark unlabelled pixels.
 _NO_DATA = {255, 65535, 2**31 - 1, 2**32 - 1}
 #: A label set of at least this quality fits well.
@@ -421,7 +420,7 @@ def _content(path: str, mask: RawMask) -> _FileContent:
     pixels: Counter[Any] = Counter()
     for window in window_slices(shape, chunks_of(mask.values), _BIG_PIXELS):
         part = mask.values[window]
-        pixels.update(count_colors(part) if mask.is_color else _count_values(part))
+        pixels.update(count_colors(part) if mask.is_color else count_ids(part))
     # A broadcast scalar keeps shape and dtype without memory per pixel.
     nothing = np.broadcast_to(np.zeros((), mask.values.dtype), shape)
     volume = None if mask.volume is None else replace(mask.volume, values=nothing)
@@ -432,18 +431,6 @@ def _content(path: str, mask: RawMask) -> _FileContent:
     for place, number in pixels.items():
         names[mask.names[place] or _IN_NO_SHAPE] += number
     return _FileContent(path, "names", names, about)
-
-
-def _count_values(values: NDArray[Any]) -> dict[int, int]:
-    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
-    if values.dtype != np.bool_ and high - low < _FEW:
-        # Much faster than sorting.
-        wide = values.ravel(order="K")
-        wide = wide if wide.itemsize == 8 else wide.astype(np.int64)
-        counts = np.bincount((wide - low).astype(np.int64, copy=False))
-        return {low + int(v): int(counts[v]) for v in np.flatnonzero(counts)}
-    found, counts = np.unique(values, return_counts=True)
-    return dict(zip((int(v) for v in found), counts.tolist(), strict=True))
 
 
 def _summary(
