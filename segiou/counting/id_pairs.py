@@ -172,7 +172,7 @@ def add_up(in_truth: Ids, in_pred: Ids, pixels: Ints) -> tuple[Side, Side, Ints]
     return (truth, t), (pred, p), sums(of_pair, pixels, len(pairs))
 
 
-def sums(at: NDArray[np.integer[Any]], pixels: Ints, length: int) -> Ints:
+def sums(at: Ids, pixels: Ints, length: int) -> Ints:
     """The pixels of each place."""
     found = np.zeros(length, dtype=np.int64)
     np.add.at(found, at, pixels)

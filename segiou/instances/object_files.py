@@ -22,11 +22,13 @@ from segiou._support.arguments import (
 )
 from segiou._support.files import Stamp, read_json
 from segiou._support.text import digits, listed
-from segiou.counting.id_pairs import count_id_pairs
+from segiou.counting.arrays import as_label_array
+from segiou.counting.id_pairs import count_id_pairs, count_ids, sums
 from segiou.instances.objects import (
     NO_OBJECT,
+    components,
     id_areas,
-    label_components,
+    least_size,
     mapped,
     pack_ids,
     read_size,
@@ -345,8 +347,13 @@ class ObjectOptions(Measure):
         second = self._objects(pred, counts, counts.pred_labels, spacing)
         if self.source == "cityscapes":
             _check_numbered(counts, second)
-        if mask is not None:
-            first = first._replace(classes=np.where(mask, first.classes, NO_OBJECT))
+        sides = first, second
+        if mask is not None and callable(first.classes):
+            first = first._replace(ids=np.where(mask, first.ids, 0))
+        elif mask is not None:
+            classes = np.asarray(first.classes, np.int64)  # the type of a file cannot hold NO_OBJECT
+            first = first._replace(classes=np.where(mask, classes, NO_OBJECT))
+        first, second = self.shared(first, second) or (first.whole(), second.whole())
         is_coco = self.source == "coco"
         if is_coco:
             # Id 0 is void, even if its class value is an undeclared category.
@@ -360,23 +367,27 @@ class ObjectOptions(Measure):
         found = counts.matches(
             first[:2], second[:2], first.crowd, split_stuff=is_coco, pixels=first.pixels
         )
-        return (first, second), found
+        return sides, found
 
     def _objects(
         self, side: Any, counts: PanopticCounts, labels: LabelSet, spacing: Any
     ) -> ObjectMask:
-        """An object mask unchanged, or the components of a class map; small ones are void."""
+        """An object mask, or the components of a class map; small ones, and id 0, are void."""
         if isinstance(side, ObjectMask):
             return side.whole()
+        array = as_label_array(side, "labels")
+        size = (self.spacing or spacing) if isinstance(self.min_size, str) else None
+        voxel, least = least_size(array, self.min_size, size)
         things = _things(counts, labels)
-        how: Any = {"connectivity": self.connectivity, "merge": self.merge}
-        if isinstance(self.min_size, str):
-            how["spacing"] = self.spacing or spacing
-        ids = label_components(side, things.values(), min_size=self.min_size, **how)
-        if self.min_size:
-            small = np.isin(side, [*chain(*things.values())]) & (ids == 0)
-            side = np.where(small, NO_OBJECT, side.astype(np.int64))
-        return ObjectMask(side, ids)
+        of_things = {*chain(*things.values())}
+        others = ([value] for value in count_ids(array) if value not in of_things)
+        ids = components(array, [*things.values(), *others], self.connectivity, self.merge)
+        numbers, values, pixels = count_id_pairs(ids, array)
+        classes = np.full(int(numbers.max(initial=0)) + 1, NO_OBJECT)
+        classes[numbers] = values
+        small = sums(numbers, pixels, len(classes)) * voxel < least
+        classes[small & np.isin(classes, [*of_things])] = NO_OBJECT
+        return ObjectMask(classes.__getitem__, ids)
 
 
 def _things(counts: PanopticCounts, labels: LabelSet) -> dict[str, Sequence[int]]:
@@ -416,7 +427,7 @@ def draw_objects(
     sides, matches = options._matched(counts, truth, pred, spacing)
     drawn = []
     for k, side in enumerate(sides):
-        codes = counts._segments(k, pack_ids(*side.resized(shape)[:2], ("classes", "ids")))
+        codes = counts._segments(k, pack_ids(*side.resized(shape).whole()[:2], ("classes", "ids")))
         things = np.append(counts.things, False)[matches.rows[k][:, 1]]
         numbers = {code: n for n, code in enumerate(matches.segments[k][things].tolist(), 1)}
         drawn.append((mapped(codes, numbers), matches.rows[k][things].tolist()))

@@ -81,6 +81,9 @@ def id_areas(ids: Ids, pixels: Ints | None = None) -> dict[int, int]:
 
 def mapped(ids: Ids, meaning: Mapping[int, int], dtype: Any = np.int64) -> NDArray[Any]:
     """Map each id to its value; other ids become 0."""
+    if ids.dtype == dtype == np.uint8:  # several times as fast as a table of NumPy
+        meanings = bytes(meaning.get(number, 0) for number in range(256))
+        return np.frombuffer(bytearray(ids).translate(meanings), np.uint8).reshape(ids.shape)
     if ids.size < _FEW_IDS:
         values = [meaning.get(number, 0) for number in ids.ravel().tolist()]
         return np.array(values, dtype).reshape(ids.shape)
@@ -151,15 +154,24 @@ def label_components(
            [0, 0, 0, 1]])
     """
     array = as_label_array(labels, "labels")
-    voxel = math.prod(check_spacing(array, spacing, "objects"))
-    least, unit = read_size(min_size)
-    if unit and (spacing is None or unit != f"mm{array.ndim}"):
-        msg = (
-            f"min_size={min_size} requires masks with {unit[-1]} axes and a spacing, got "
-            f"{array.ndim} axes and spacing {spacing}; pass spacing=… (--spacing A,B), or give "
-            "the size in pixels"
-        )
-        raise ValueError(msg)
+    voxel, least = least_size(array, min_size, spacing)
+    found = components(array, values, connectivity, merge)
+    if least <= voxel:  # no component is smaller
+        return found.astype(np.int64)
+    sizes = np.bincount(found.reshape(-1), minlength=1)
+    kept = sizes * voxel >= least
+    kept[0] = False
+    kept_numbers: Ints = np.where(kept, np.cumsum(kept), 0)
+    return kept_numbers[found.astype(np.intp, copy=False)]
+
+
+def components(
+    array: NDArray[Any],
+    values: Iterable[int | Collection[int]] | None,
+    connectivity: int | None,
+    merge: int,
+) -> NDArray[np.integer[Any]]:
+    """Numbered components, as by :func:`label_components`, in the type that they need."""
     check_integer("merge", merge, 0)
     choices = _NEIGHBOURS[array.ndim]
     if connectivity not in (None, *choices):
@@ -176,13 +188,23 @@ def label_components(
         raise ValueError(msg)
     numbers = {value: number for number, group in enumerate(groups, 1) for value in group}
     classes = mapped(array, numbers, np.uint8 if len(groups) < 256 else np.int32)
-    found = _merged(classes, merge, rank) if merge else _connected(classes, rank)
-    if least <= voxel:  # no component is smaller
-        return found.astype(np.int64)
-    sizes = np.bincount(found.reshape(-1), minlength=1)
-    kept = sizes * voxel >= least
-    kept[0] = False
-    return np.where(kept, np.cumsum(kept), 0)[found]
+    return _merged(classes, merge, rank) if merge else _connected(classes, rank)
+
+
+def least_size(
+    array: NDArray[Any], min_size: float | str, spacing: float | Sequence[float] | None
+) -> tuple[float, float]:
+    """Size of a pixel and of the smallest component, in one unit."""
+    voxel = math.prod(check_spacing(array, spacing, "objects"))
+    least, unit = read_size(min_size)
+    if unit and (spacing is None or unit != f"mm{array.ndim}"):
+        msg = (
+            f"min_size={min_size} requires masks with {unit[-1]} axes and a spacing, got "
+            f"{array.ndim} axes and spacing {spacing}; pass spacing=… (--spacing A,B), or give "
+            "the size in pixels"
+        )
+        raise ValueError(msg)
+    return voxel, least
 
 
 def read_size(size: float | str) -> tuple[float, str]:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou._support.files import Problem, os_problem, problem_lines
 from segiou._support.text import Json, listed, plural

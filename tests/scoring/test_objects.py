@@ -507,8 +507,9 @@ def test_texts_that_are_no_size_are_named(size, problem):
         ObjectOptions(min_size=size)
 
 
-def test_scores_and_masked_pixels_of_arrays():
-    truth = np.array([[[0, 1, 1, 0]]])
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8])
+def test_scores_and_masked_pixels_of_arrays(dtype):
+    truth = np.array([[[0, 1, 1, 0]]], dtype)
     scores = np.eye(2)[[[[0, 1, 1, 1]]]]
     run = segiou.score(truth, scores, labels=2, argmax=-1, objects=True)
     assert run.counts_of("objects").detections.tolist() == [[1, 0, 1], [1, 0, 0]]
