@@ -1,5 +1,6 @@
 /* Values of any integer dtype, stride and byte order as symbols of 8 or 16 bits; and the tables
  * of what the symbols mean. */
+#include "../_support/_bytes.h"
 #include "_kernel.h"
 
 #include <stdlib.h>
