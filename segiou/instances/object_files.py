@@ -351,7 +351,7 @@ class ObjectOptions(Measure):
         if mask is not None and callable(first.classes):
             first = first._replace(ids=np.where(mask, first.ids, 0))
         elif mask is not None:
-            classes = np.asarray(first.classes, np.int64)  # the type of a file cannot hold NO_OBJECT
+            classes = np.asarray(first.classes, np.int64)  # files have few bits
             first = first._replace(classes=np.where(mask, classes, NO_OBJECT))
         first, second = self.shared(first, second) or (first.whole(), second.whole())
         is_coco = self.source == "coco"

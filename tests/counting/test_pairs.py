@@ -218,7 +218,7 @@ def test_argmax_over_any_axis_equals_numpy():
         ([[0.0]], {"argmax": 0, "threshold": 0.5}, ValueError, "exactly one of argmax"),
         ([[0.0]], {"argmax": 2}, ValueError, "argmax=2 is out of range"),
         (np.zeros((0, 2)), {"argmax": 0}, ValueError, "no classes"),
-        ([[np.nan], [0.0]], {"argmax": 0}, ValueError, "1 pixels have a NaN"),
+        ([[np.nan], [0.0]], {"argmax": 0}, ValueError, "NaN scores on 1 pixel"),
         ([np.nan], {"threshold": 0.5}, ValueError, "NaN"),
         (["a"], {"threshold": 0.5}, TypeError, "must be numbers"),
         (None, {"argmax": 1}, TypeError, "must be numbers"),

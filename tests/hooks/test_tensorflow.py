@@ -104,5 +104,5 @@ def test_what_is_no_rectangle_is_refused_in_words():
             ConfusionMatrix(2).update(tensor, tensor)
     with pytest.raises(TypeError, match="truth has dtype object"):
         ConfusionMatrix(2).update(tf.constant(["a"]), tf.constant([0]))
-    with pytest.raises(ValueError, match="1 pixels have a NaN"):
+    with pytest.raises(ValueError, match="NaN scores on 1 pixel"):
         ConfusionMatrix(2).update([0], tf.constant([[np.nan, 1]], tf.bfloat16), argmax=-1)
