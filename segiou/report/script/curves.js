@@ -24,13 +24,19 @@ class Curves {
     this.slider.max = last;
     this.slider.value = best;
     this.holder.querySelector(".steps-name").textContent = this.name.replace(/^./, (letter) => letter.toUpperCase());
-    this.button.textContent = `Best ${this.name}: ${this.steps[best]}`;
+    this.button.textContent = `Best ${this.name}: ${this.textOf(best)}`;
     // The middle of the thumb does not reach the ends.
     const part = best / Math.max(last, 1);
     setStyle(this.holder.querySelector(".tick"), { left: `calc(${100 * part}% + ${8 - 16 * part}px - 5px)` });
     this.drawn = charts.map((chart) => this.draw(chart));
     this.holder.querySelector(".charts").replaceChildren(...this.drawn.map(({ figure }) => figure));
     this.move();
+  }
+
+  // A step in the middle needs fewer digits than one near 0 or 1.
+  textOf(place) {
+    const step = this.steps[place];
+    return String(step > 0.1 && step < 0.9 ? Number(step.toFixed(3)) : step);
   }
 
   pointsOf({ x, y, points }) {
@@ -82,7 +88,7 @@ class Curves {
     this.row.at = at;
     if (data.images) scores.follow(this.row);
     const shown = this.values.map(([name, values]) => [name, percent(values[at] ?? NaN)]);
-    const step = String(this.steps[at]);
+    const step = this.textOf(at);
     const text = shown.map(([name, value]) => `${name} ${value}`).join(", ");
     this.slider.setAttribute("aria-valuetext", `${this.name} ${step}: ${text}`);
     const cells = [[this.name, step], ...shown].map(([name, value]) => {
