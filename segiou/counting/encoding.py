@@ -119,9 +119,10 @@ class ValueCodes:
         -------
         ndarray of uint16
         """
-        found = np.full(labels.shape, self.undeclared, dtype=np.uint16)
-        inside = (labels >= self.low) & (labels <= self.low + len(self.codes) - 1)
-        found[inside] = self.codes[labels[inside].astype(np.int64) - self.low]
+        found = np.empty(labels.shape, np.uint16)
+        look_up = reference.finder(labels.dtype, self.low, self.codes, self.undeclared)
+        for block in reference.iter_blocks(labels.shape):
+            found[block] = look_up(labels[block])
         if self.far:
             found[self.is_far(labels)] = self.undeclared - 1  # only truth values can be far
         return found

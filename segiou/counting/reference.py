@@ -12,7 +12,7 @@ from segiou.counting.arrays import check_labels, check_same_shape, is_bfloat16
 
 _BLOCK = 1 << 16
 #: Maps values to codes.
-Finder = Callable[[NDArray[Any]], NDArray[np.intp]]
+Finder = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 def count_coded(
@@ -28,8 +28,8 @@ def count_coded(
     check_labels(truth, "truth")
     check_labels(pred, "pred")
     check_same_shape(truth, pred)
-    rows = _finder(truth.dtype, truth_low, truth_codes, table.shape[0] - 1)
-    columns = _finder(pred.dtype, pred_low, pred_codes, table.shape[1] - 1)
+    rows = finder(truth.dtype, truth_low, truth_codes.astype(np.intp), table.shape[0] - 1)
+    columns = finder(pred.dtype, pred_low, pred_codes.astype(np.intp), table.shape[1] - 1)
     blocks = np.nditer(
         [truth, pred],
         flags=["external_loop", "buffered", "zerosize_ok"],
@@ -44,21 +44,22 @@ def count_coded(
     return bool(table[-1].any() or table[:, -1].any())
 
 
-def _finder(dtype: np.dtype[Any], low: int, codes: NDArray[np.uint16], undeclared: int) -> Finder:
-    """A function that maps values of this dtype to codes."""
+def finder(dtype: np.dtype[Any], low: int, codes: NDArray[Any], undeclared: int) -> Finder:
+    """A function that maps values of this dtype to codes, of the type that the codes have."""
     limits = np.iinfo(np.uint8 if dtype.kind == "b" else dtype)
     start = min(max(int(limits.min) - low, 0), len(codes))
     stop = min(max(int(limits.max) - low + 1, start), len(codes))
     # Two's complement: one unsigned comparison checks both ends of the range.
     first, beyond = np.uint64((low + start) % 2**64), np.uint64(stop - start)
-    table = np.append(codes[start:stop], np.uint16(undeclared)).astype(np.intp)
+    table = np.append(codes[start:stop], codes.dtype.type(undeclared))
 
-    def look_up(values: NDArray[Any]) -> NDArray[np.intp]:
+    def look_up(values: NDArray[Any]) -> NDArray[Any]:
         if dtype.kind == "b":
             values = values.view(np.uint8) != 0
-        if values.dtype != np.uint64:
-            values = values.astype(np.int64).view(np.uint64)
-        return table[np.minimum(values - first, beyond).astype(np.intp)]
+        index = values.astype(np.int64).view(np.uint64)
+        index -= first
+        np.minimum(index, beyond, out=index)
+        return table.take(index.view(np.int64), mode="clip")  # inside; other modes check it again
 
     if dtype.itemsize > 1:
         return look_up
@@ -125,7 +126,7 @@ def _planes(bits: NDArray[np.uint8]) -> NDArray[np.int64]:
     return np.asarray(per_image.sum(0))
 
 
-#: Scores are compared in blocks of about this many pixels, to stay in cache.
+#: Pixels are read in blocks of about this many, to stay in cache.
 _BLOCK_PIXELS = 1 << 15
 
 
@@ -134,18 +135,20 @@ def decide_into(planes: NDArray[Any], limit: np.generic | None, labels: NDArray[
     # np.argmax over a leading axis first makes a transposed copy of all scores.
     if labels.ndim == 0:
         return decide_into(planes[:, None], limit, labels[None])
-    blocks = _blocks(labels.shape)
+    blocks = iter_blocks(labels.shape)
     return sum(_decide_block(planes[:, *block], limit, labels[block]) for block in blocks)
 
 
-def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
+def iter_blocks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
     """Blocks along the first axis, or along the second if a row is too large, and so on."""
-    if 0 in shape:
+    if not shape:
+        yield ()
+    if not shape or 0 in shape:
         return
     row_pixels = int(np.prod(shape[1:]))
     if row_pixels > _BLOCK_PIXELS:
         for i in range(shape[0]):
-            yield from ((i, *block) for block in _blocks(shape[1:]))
+            yield from ((i, *block) for block in iter_blocks(shape[1:]))
         return
     rows = max(1, _BLOCK_PIXELS // row_pixels)
     for start in range(0, shape[0], rows):

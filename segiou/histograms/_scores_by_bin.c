@@ -6,17 +6,19 @@
  */
 #include "../_support/_python.h"
 
+#include "../_support/_bytes.h"
 #include "../counting/_axes.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BLOCK 512 /* pixels that are counted at once */
 #define CACHE_LINE 64
 #define HALF_ONE 0x3C00
-#define UNITS 16777216.0          /* of a top score: 2^24 */
-#define ROUND_DOUBLE 4503599627370496.0 /* 2^52 added and taken off rounds to an integer */
-#define ROUND_FLOAT 12582912.0f   /* as 1.5 * 2^23 does */
+#define SMALLEST_NORMAL 6.103515625e-05f /* of half precision */
+#define UNITS 16777216.0f         /* of a top score: 2^24 */
+#define ROUND_FLOAT 12582912.0f   /* 1.5 * 2^23 added and taken off rounds to an integer */
 
 typedef enum { FLOAT16, BFLOAT16, FLOAT32, FLOAT64, UINT8, UINT16, BOOL } Kind;
 typedef enum { NONE, SOFTMAX, SIGMOID } Activation;
@@ -27,7 +29,8 @@ static const Py_ssize_t sizes[] = {2, 2, 4, 8, 1, 2, 1};
 
 typedef struct {
     Axes axes; /* of the scores of a class, and of the codes */
-    const char *scores, *codes;
+    const char *scores;
+    const uint16_t *codes;
     ptrdiff_t class_stride;
     size_t classes;
     unsigned limit; /* codes from here on are ignored */
@@ -36,19 +39,15 @@ typedef struct {
     int32_t bins;
     int is_half;
     int64_t *cells;
-    float *raised;        /* softmax: (C, BLOCK) */
     int64_t nan, outside; /* pixels with a NaN score; scores outside [0, 1] */
 } Work;
 
 #if defined(__GNUC__)
-#define INLINE static inline __attribute__((always_inline)) /* into the walks for AVX2 as well */
+#define INLINE static inline __attribute__((always_inline)) /* into the walk for each processor */
 #define FETCH(at) __builtin_prefetch((at), 0, 2)
 #else
 #define INLINE static inline
 #define FETCH(at) ((void)(at))
-#endif
-#if defined(__x86_64__) && defined(__GNUC__)
-#define HAS_AVX2
 #endif
 
 INLINE float float_of(uint32_t bits)
@@ -89,64 +88,74 @@ INLINE float raise(float x)
     return p * float_of(power);
 }
 
-/* Neighbours often share a cell, and adding to it again and again would wait for itself. */
-INLINE void add_keys(const int32_t *key, size_t n, int64_t *cells)
+/* Adds one to the cell of each key; or units, to the first cell of its bin. Neighbours often share
+ * a cell, and adding to it again and again would wait for itself. */
+INLINE void add_keys(const int32_t *key, const int32_t *units, size_t n, int64_t *cells)
 {
+    const int32_t kept = units ? ~1 : ~0;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        int32_t first = key[i], differ = 0;
-        for (size_t k = 1; k < 8; k++)
+        int32_t first = key[i], differ = 0, sum = 0; /* at most 8 * 2^24 */
+        for (size_t k = 0; k < 8; k++) {
             differ |= key[i + k] ^ first;
+            sum += units ? units[i + k] : 1;
+        }
         if (!differ) {
-            cells[first] += 8;
+            cells[first & kept] += sum;
             continue;
         }
         for (size_t k = 0; k < 8; k++)
-            cells[key[i + k]]++;
+            cells[key[i + k] & kept] += units ? units[i + k] : 1;
     }
     for (; i < n; i++)
-        cells[key[i]]++;
+        cells[key[i] & kept] += units ? units[i] : 1;
 }
 
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 #define NAME(x) PASTE(x##_, REAL)
 
-#define REAL float
-#define KINDS                                          \
-    KIND(FLOAT16, uint16_t, from_half(x))              \
-    KIND(BFLOAT16, uint16_t, float_of((uint32_t)x << 16)) \
-    KIND(FLOAT32, float, x)                            \
-    KIND(BOOL, uint8_t, (float)(x != 0))
-#include "_scores_by_bin_loops.h"
-#undef REAL
-#undef KINDS
-#define REAL double
-#define KINDS                         \
-    KIND(FLOAT64, double, x)          \
-    KIND(UINT8, uint8_t, x / 255.0)   \
+#define REAL double /* first: floats use its functions */
+#define BITS uint64_t
+#define FRACTION 52
+#define KINDS                       \
+    KIND(FLOAT64, double, x)        \
+    KIND(UINT8, uint8_t, x / 255.0) \
     KIND(UINT16, uint16_t, x / 65535.0)
 #include "_scores_by_bin_loops.h"
+#define REAL float
+#define BITS uint32_t
+#define FRACTION 23
+#define KINDS                                             \
+    KIND(FLOAT16, uint16_t, from_half(x))                 \
+    KIND(BFLOAT16, uint16_t, float_of((uint32_t)x << 16)) \
+    KIND(FLOAT32, float, x)                               \
+    KIND(BOOL, uint8_t, (float)(x != 0))
+#include "_scores_by_bin_loops.h"
 
-static void (*find_walk(Kind kind))(Work *)
+/* For the kind of scores, on this processor, but none better than `loops`: 0 is portable. */
+static void (*find_walk(Kind kind, int loops))(Work *, float *)
 {
     int is_double = kind == FLOAT64 || kind == UINT8 || kind == UINT16;
-#ifdef HAS_AVX2
+#ifdef HAS_X86_LOOPS
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2"))
+    if (loops > 1 && __builtin_cpu_supports("avx512bw"))
+        return is_double ? walk_avx512_double : walk_avx512_float;
+    if (loops > 0 && __builtin_cpu_supports("avx2"))
         return is_double ? walk_avx2_double : walk_avx2_float;
 #endif
+    (void)loops;
     return is_double ? walk_double : walk_float;
 }
 
-static int run(Work *work)
+static int run(Work *work, int loops)
 {
     size_t planes = work->activation == SOFTMAX ? work->classes : 1;
-    work->raised = malloc(planes * BLOCK * sizeof(float));
-    if (work->raised)
-        find_walk(work->kind)(work);
-    free(work->raised);
-    return work->raised != NULL;
+    float *memory = malloc(planes * BLOCK * sizeof(float));
+    if (memory)
+        find_walk(work->kind, loops)(work, memory);
+    free(memory);
+    return memory != NULL;
 }
 
 /* Scores (C, pixels...), codes (pixels...) and cells (C + 2, bins, 2) must fit each other. */
@@ -166,13 +175,12 @@ static int read_arrays(Work *work, const Py_buffer *scores, const Py_buffer *cod
         fits = scores->shape[1 + axis] == codes->shape[axis];
         work->axes.shape[axis] = codes->shape[axis];
         work->axes.strides[0][axis] = scores->strides[1 + axis];
-        work->axes.strides[1][axis] = codes->strides[axis];
     }
     if (!fits) {
         PyErr_SetString(PyExc_ValueError, "scores, codes and cells do not fit each other");
         return -1;
     }
-    work->axes.ndim = ndim, work->axes.arrays = 2;
+    work->axes.ndim = ndim, work->axes.arrays = 1;
     work->kind = (Kind)found;
     work->scores = scores->buf, work->codes = codes->buf, work->cells = cells->buf;
     work->classes = (size_t)scores->shape[0];
@@ -186,22 +194,22 @@ static PyObject *count_scores(PyObject *self, PyObject *args)
     (void)self;
     PyObject *given[3], *found = NULL;
     const char *kind;
-    int activation;
+    int activation, loops = 2;
     Work work = {0};
-    if (!PyArg_ParseTuple(args, "OsOOIpi:count_scores", &given[0], &kind, &given[1], &given[2],
-                          &work.limit, &work.is_half, &activation))
+    if (!PyArg_ParseTuple(args, "OsOOIpi|i:count_scores", &given[0], &kind, &given[1], &given[2],
+                          &work.limit, &work.is_half, &activation, &loops))
         return NULL;
     work.activation = (Activation)activation;
     Py_buffer scores = {0}, codes = {0}, cells = {0};
     if (PyObject_GetBuffer(given[0], &scores, PyBUF_STRIDES) == 0 &&
-        PyObject_GetBuffer(given[1], &codes, PyBUF_STRIDES) == 0 &&
+        PyObject_GetBuffer(given[1], &codes, PyBUF_C_CONTIGUOUS) == 0 &&
         PyObject_GetBuffer(given[2], &cells, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS) == 0 &&
         read_arrays(&work, &scores, &codes, &cells, kind) == 0) {
         int is_done = 1;
         Py_BEGIN_ALLOW_THREADS
         if (!is_empty(&work.axes)) {
             merge_axes(&work.axes);
-            is_done = run(&work);
+            is_done = run(&work, loops);
         }
         Py_END_ALLOW_THREADS
         found = is_done ? Py_BuildValue("LL", (long long)work.nan, (long long)work.outside)
@@ -215,17 +223,9 @@ static PyObject *count_scores(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"count_scores", count_scores, METH_VARARGS,
-     "count_scores(scores, kind, codes, cells, limit, is_half, activation, /) -> (int, int)\n--\n\n"
+     "count_scores(scores, kind, codes, cells, limit, is_half, activation, loops=2, /)\n--\n\n"
      "Add scores to cells; returns pixels with a NaN score, and scores outside [0, 1]."},
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {SLOTS_WITHOUT_STATE};
-
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, .m_name = "segiou.histograms._scores_by_bin",
-    .m_doc = "Histograms of scores at memory speed.", .m_size = 0,
-    .m_methods = methods, .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__scores_by_bin(void) { return PyModuleDef_Init(&module); }
+DEFINE_MODULE(_scores_by_bin, "Histograms of scores at memory speed.")

@@ -3,5 +3,13 @@ from typing import Any
 INTERFACE: int
 
 def count_scores(
-    scores: Any, kind: str, codes: Any, cells: Any, limit: int, is_half: bool, activation: int, /
+    scores: Any,
+    kind: str,
+    codes: Any,
+    cells: Any,
+    limit: int,
+    is_half: bool,
+    activation: int,
+    loops: int = 2,
+    /,
 ) -> tuple[int, int]: ...

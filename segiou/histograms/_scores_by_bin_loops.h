@@ -1,13 +1,22 @@
 /* The loops over scores as floats or doubles; included by _scores_by_bin.c, with
  *
- *   REAL    float or double: it holds scores exactly
- *   KINDS   the kinds of scores that are read as such, each as KIND(kind, type, value of x)
+ *   REAL, BITS  float and uint32_t, or double and uint64_t: they hold scores exactly
+ *   FRACTION    bits of a REAL after its leading one
+ *   KINDS       the kinds of scores that are read as such, each as KIND(kind, type, value of x)
  */
+#define LOST (FRACTION - 10) /* by half precision */
+#define HALF_BIAS ((((BITS)1 << (8 * sizeof(REAL) - 2 - FRACTION)) - 16) << 10)
+
 typedef struct {
-    size_t n;
-    ptrdiff_t at[BLOCK], step; /* where the scores of valid pixels are; their distance, or 0 */
-    int32_t code[BLOCK], key[BLOCK];
-    REAL score[BLOCK], best[BLOCK], best_class[BLOCK];
+    size_t n;          /* valid pixels */
+    const char *first; /* the scores of the first pixel */
+    ptrdiff_t step;
+    int is_whole, is_row; /* all pixels are valid; and one score follows the other */
+    int right;            /* all scores are in [0, 1] */
+    int32_t at[BLOCK];    /* which pixels are valid, if not all */
+    int32_t code[BLOCK], key[BLOCK], units[BLOCK];
+    REAL score[BLOCK], best[BLOCK];
+    BITS best_class[BLOCK];
     float total[BLOCK];
     uint8_t is_nan[BLOCK];
 } NAME(Block);
@@ -18,23 +27,25 @@ typedef struct {
         memcpy(&x, place, sizeof x); \
         to[i] = value;               \
     }
-#define KIND(name, type, value)                                                  \
-    case name:                                                                   \
-        if (block->step == sizeof(type))                                         \
-            LOOP(type, first + i * sizeof(type), value)                          \
-        else                                                                     \
-            LOOP(type, from + block->at[i], value)                               \
+#define KIND(name, type, value)                           \
+    case name:                                            \
+        if (block->is_row)                                \
+            LOOP(type, from + i * sizeof(type), value)    \
+        else if (block->is_whole)                         \
+            LOOP(type, from + (ptrdiff_t)i * step, value) \
+        else                                              \
+            LOOP(type, from + block->at[i] * step, value) \
         break;
 
 /* The scores of one class; of integers, the largest is 1. */
-INLINE void NAME(load)(const Work *work, NAME(Block) *block, const char *row, size_t c)
+INLINE void NAME(load)(const Work *work, const NAME(Block) *block, size_t c, REAL *to)
 {
-    const char *from = row + (ptrdiff_t)c * work->class_stride, *first = from + block->at[0];
-    REAL *to = block->score;
+    const char *from = block->first + (ptrdiff_t)c * work->class_stride;
     size_t n = block->n, size = (size_t)sizes[work->kind];
-    if (block->step == sizes[work->kind] && c + 1 < work->classes) /* fetch the next class */
+    ptrdiff_t step = block->step;
+    if (block->is_row && c + 1 < work->classes) /* fetch the next class */
         for (size_t line = 0; line < n * size; line += CACHE_LINE)
-            FETCH(first + work->class_stride + line);
+            FETCH(from + work->class_stride + line);
     switch (work->kind) {
         KINDS
     default:
@@ -45,83 +56,99 @@ INLINE void NAME(load)(const Work *work, NAME(Block) *block, const char *row, si
 #undef LOOP
 
 /* The first of the highest scores so far and its class. */
-INLINE void NAME(keep_best)(NAME(Block) *block, size_t c)
+INLINE void NAME(keep_best)(NAME(Block) *block, const REAL *scores, BITS own)
 {
-    REAL own = (REAL)c;
-    if (c == 0)
-        memcpy(block->best, block->score, sizeof block->best);
     for (size_t i = 0; i < block->n; i++) {
-        REAL score = block->score[i], best = block->best[i];
-        block->best_class[i] = score > best ? own : c == 0 ? 0 : block->best_class[i];
+        REAL score = scores[i], best = block->best[i];
+        BITS is_more = -(BITS)(score > best); /* no branch */
+        block->best_class[i] = (own & is_more) | (block->best_class[i] & ~is_more);
         block->best[i] = score > best ? score : best;
     }
 }
 
-/* Scores outside [0, 1] and NaN become 0: their counts are not used. */
-INLINE int64_t NAME(check)(NAME(Block) *block)
+/* NaN and what is below 0 count as 0, and what is above as the last: their counts are not used. */
+INLINE REAL NAME(scaled)(REAL score, REAL factor, REAL last)
 {
-    int64_t outside = 0;
-    int32_t right = 1;
-    for (size_t i = 0; i < block->n; i++)
-        right &= (int32_t)(block->score[i] >= 0) & (int32_t)(block->score[i] <= 1);
-    for (size_t i = 0; !right && i < block->n; i++) {
-        REAL score = block->score[i];
-        block->is_nan[i] |= score != score;
-        outside += score < 0 || score > 1;
-        block->score[i] = score >= 0 && score <= 1 ? score : 0;
-    }
-    return outside;
+    score = (score > 0 ? score : 0) * factor;
+    return score < last ? score : last;
 }
 
-/* Cells of the scores: twice their bins, plus one for pixels with this code. */
-INLINE void NAME(find_keys)(const Work *work, NAME(Block) *block, int32_t code)
+/* The nearest integer of a number from 0 on. */
+INLINE int32_t NAME(rounded)(REAL number)
 {
-    const REAL *score = block->score;
-    int32_t *key = block->key, last = work->bins - 1;
-    if (work->is_half) {
+    const REAL whole = (REAL)((BITS)1 << FRACTION); /* from here on, all numbers are */
+    REAL found = (number + whole) - whole;
+    return (int32_t)(number < whole ? found : number);
+}
+
+/* The bits of a half-precision number; small ones are multiples of 2^-24. */
+INLINE int32_t NAME(half_bin)(REAL score)
+{
+    REAL small = NAME(scaled)(score, UNITS, UNITS * SMALLEST_NORMAL);
+    BITS bits;
+    memcpy(&bits, &score, sizeof bits);
+    bits += ((BITS)1 << (LOST - 1)) - 1 + (bits >> LOST & 1);
+    int32_t normal = (int32_t)((bits >> LOST) - HALF_BIAS);
+    normal = normal < HALF_ONE ? normal : HALF_ONE;
+    return score < SMALLEST_NORMAL ? NAME(rounded)(small) : normal;
+}
+
+/* Cells of the scores: twice their bins, plus one for pixels with this code. Returns whether all
+ * scores are in [0, 1]. */
+INLINE int NAME(find_keys)(const Work *work, NAME(Block) *block, const REAL *scores, int32_t code)
+{
+    int32_t *key = block->key, last = work->bins - 1, right = 1;
+#define LOOP(bin)                                               \
+    for (size_t i = 0; i < block->n; i++) {                     \
+        REAL score = scores[i];                                 \
+        key[i] = 2 * (int32_t)(bin) + (block->code[i] == code); \
+        right &= (int32_t)(score >= 0) & (int32_t)(score <= 1); \
+    }
+    if (work->is_half)
+        LOOP(NAME(half_bin)(score))
+    else if (work->bins & last)
+        LOOP(scaled_double(score, work->bins, last))
+    else /* products with powers of 2 are exact */
+        LOOP(NAME(scaled)(score, (REAL)work->bins, (REAL)last))
+#undef LOOP
+    return right;
+}
+
+INLINE void NAME(count_class)(Work *work, NAME(Block) *block, const REAL *scores, size_t c)
+{
+    int right = NAME(find_keys)(work, block, scores, (int32_t)c);
+    if (!right)
         for (size_t i = 0; i < block->n; i++) {
-            double wide = (double)score[i];
-            uint64_t bits;
-            memcpy(&bits, &wide, sizeof bits);
-            bits += 0x1FFFFFFFFFF + (bits >> 42 & 1);
-            int32_t normal = (int32_t)(bits >> 42) - (1008 << 10);
-            int32_t small = (int32_t)((wide * UNITS + ROUND_DOUBLE) - ROUND_DOUBLE);
-            key[i] = wide < 6.103515625e-05 ? small : normal;
+            block->is_nan[i] |= scores[i] != scores[i];
+            work->outside += scores[i] < 0 || scores[i] > 1;
         }
-    } else if (work->bins & last) {
-        double bins = work->bins;
-        for (size_t i = 0; i < block->n; i++)
-            key[i] = (int32_t)((double)score[i] * bins);
-    } else { /* products with powers of 2 are exact */
-        REAL bins = (REAL)work->bins;
-        for (size_t i = 0; i < block->n; i++)
-            key[i] = (int32_t)(score[i] * bins);
-    }
-    for (size_t i = 0; i < block->n; i++)
-        key[i] = 2 * (key[i] < last ? key[i] : last) + (block->code[i] == code);
+    add_keys(block->key, NULL, block->n, work->cells + c * 2 * (size_t)work->bins);
+    block->right &= right;
 }
 
-INLINE void NAME(count_class)(Work *work, NAME(Block) *block, size_t c)
+/* Floats stay in their plane; doubles have a place of their own. */
+INLINE REAL *NAME(scores_of)(NAME(Block) *block, float *plane)
 {
-    work->outside += NAME(check)(block);
-    NAME(find_keys)(work, block, (int32_t)c);
-    add_keys(block->key, block->n, work->cells + c * 2 * (size_t)work->bins);
+    return sizeof(REAL) == sizeof(float) ? (void *)plane : block->score;
 }
 
-/* Logits → scores in float32: those of the planes in `raised`, which becomes exp(logits - best). */
-INLINE void NAME(count_softmax)(Work *work, NAME(Block) *block)
+/* Logits → scores in float32; the planes become exp(logits - best). */
+INLINE void NAME(count_softmax)(Work *work, NAME(Block) *block, float *planes)
 {
     size_t n = block->n;
-    memset(block->total, 0, sizeof block->total);
-    for (size_t c = 0; c < work->classes; c++)
-        for (size_t i = 0; i < n; i++) {
-            float *logit = work->raised + c * BLOCK + i;
-            block->total[i] += *logit = raise(*logit - (float)block->best[i]);
-        }
+    for (size_t i = 0; i < n; i++)
+        block->total[i] = 0;
     for (size_t c = 0; c < work->classes; c++) {
+        float *plane = planes + c * BLOCK;
         for (size_t i = 0; i < n; i++)
-            block->score[i] = work->raised[c * BLOCK + i] / block->total[i];
-        NAME(count_class)(work, block, c);
+            block->total[i] += plane[i] = raise(plane[i] - (float)block->best[i]);
+    }
+    for (size_t c = 0; c < work->classes; c++) {
+        float *plane = planes + c * BLOCK;
+        REAL *scores = NAME(scores_of)(block, plane);
+        for (size_t i = 0; i < n; i++)
+            scores[i] = plane[i] / block->total[i];
+        NAME(count_class)(work, block, scores, c);
     }
     for (size_t i = 0; i < n; i++)
         block->best[i] = 1.0f / block->total[i];
@@ -135,71 +162,101 @@ INLINE void NAME(apply_sigmoid)(REAL *score, size_t n)
     }
 }
 
-INLINE void NAME(count_block)(Work *work, NAME(Block) *block, const char *row)
+/* The highest score of each pixel: its bin, whether its class is right, and its sum. */
+INLINE void NAME(count_top)(Work *work, NAME(Block) *block)
 {
     size_t n = block->n, width = 2 * (size_t)work->bins;
-    memset(block->is_nan, 0, sizeof block->is_nan);
+    int64_t *top = work->cells + work->classes * width;
+    for (size_t i = 0; i < n; i++) {
+        block->units[i] = NAME(rounded)(NAME(scaled)(block->best[i], UNITS, UNITS));
+        block->code[i] = (int32_t)block->best_class[i] == block->code[i];
+    }
+    NAME(find_keys)(work, block, block->best, 1);
+    add_keys(block->key, NULL, n, top);
+    add_keys(block->key, block->units, n, top + width);
+}
+
+INLINE void NAME(count_block)(Work *work, NAME(Block) *block, float *planes)
+{
+    size_t n = block->n, step = work->activation == SOFTMAX ? BLOCK : 0;
+    for (size_t i = 0; i < n; i++) {
+        block->best[i] = -INFINITY;
+        block->best_class[i] = 0;
+    }
+    memset(block->is_nan, 0, n);
+    block->right = 1;
     for (size_t c = 0; c < work->classes; c++) {
-        NAME(load)(work, block, row, c);
-        NAME(keep_best)(block, c);
+        float *plane = planes + c * step;
+        REAL *scores = NAME(scores_of)(block, plane);
+        NAME(load)(work, block, c, scores);
+        NAME(keep_best)(block, scores, (BITS)c);
         if (work->activation == SOFTMAX) {
-            for (size_t i = 0; i < n; i++)
-                work->raised[c * BLOCK + i] = (float)block->score[i];
+            for (size_t i = 0; i < n && scores == block->score; i++)
+                plane[i] = (float)scores[i];
             continue;
         }
         if (work->activation == SIGMOID)
-            NAME(apply_sigmoid)(block->score, n);
-        NAME(count_class)(work, block, c);
+            NAME(apply_sigmoid)(scores, n);
+        NAME(count_class)(work, block, scores, c);
     }
     if (work->activation == SOFTMAX)
-        NAME(count_softmax)(work, block);
+        NAME(count_softmax)(work, block, planes);
     else if (work->activation == SIGMOID)
         NAME(apply_sigmoid)(block->best, n);
-    int64_t *top = work->cells + work->classes * width, *sums = top + width;
-    memcpy(block->score, block->best, sizeof block->score);
-    NAME(check)(block); /* counted above */
-    for (size_t i = 0; i < n; i++)
-        block->code[i] = (int32_t)block->best_class[i] == block->code[i];
-    NAME(find_keys)(work, block, 1);
-    for (size_t i = 0; i < n; i++) {
-        double units = ((double)block->score[i] * UNITS + ROUND_DOUBLE) - ROUND_DOUBLE;
-        sums[block->key[i] & ~1] += (int64_t)units;
+    NAME(count_top)(work, block);
+    for (size_t i = 0; i < n && !block->right; i++)
         work->nan += block->is_nan[i];
-    }
-    add_keys(block->key, n, top);
 }
 
-INLINE void NAME(walk_blocks)(Work *work)
+/* The codes of valid pixels, and which these are. */
+INLINE void NAME(keep_valid)(const Work *work, NAME(Block) *block, const uint16_t *codes, size_t n)
 {
-    NAME(Block) block = {0};
-    const char *rows[2] = {work->scores, work->codes};
+    size_t valid = 0;
+    for (size_t i = 0; i < n; i++) {
+        block->code[i] = codes[i];
+        valid += codes[i] < work->limit;
+    }
+    block->n = valid;
+    block->is_whole = valid == n;
+    block->is_row = block->is_whole && block->step == sizes[work->kind];
+    valid = 0;
+    for (size_t i = 0; i < n && !block->is_whole; i++) {
+        block->code[valid] = codes[i];
+        block->at[valid] = (int32_t)i;
+        valid += codes[i] < work->limit;
+    }
+}
+
+INLINE void NAME(walk_blocks)(Work *work, float *planes)
+{
+    NAME(Block) block = {.step = row_stride(&work->axes, 0)};
+    const char *row = work->scores;
+    const uint16_t *codes = work->codes;
     ptrdiff_t index[MAX_AXES] = {0}, length = row_length(&work->axes);
-    ptrdiff_t steps[2] = {row_stride(&work->axes, 0), row_stride(&work->axes, 1)};
     int64_t *ignored = work->cells + (work->classes + 1) * 2 * (size_t)work->bins + 1;
     do {
         for (ptrdiff_t start = 0; start < length; start += BLOCK) {
-            ptrdiff_t n = length - start < BLOCK ? length - start : BLOCK;
-            block.n = 0;
-            for (ptrdiff_t i = start; i < start + n; i++) {
-                uint16_t code;
-                memcpy(&code, rows[1] + i * steps[1], sizeof code);
-                block.code[block.n] = code;
-                block.at[block.n] = i * steps[0];
-                block.n += code < work->limit;
-            }
-            *ignored += n - (ptrdiff_t)block.n;
-            block.step = block.n == (size_t)n ? steps[0] : 0;
-            if (block.n)
-                NAME(count_block)(work, &block, rows[0]);
+            size_t n = (size_t)(length - start < BLOCK ? length - start : BLOCK);
+            block.first = row + start * block.step;
+            NAME(keep_valid)(work, &block, codes, n);
+            NAME(count_block)(work, &block, planes);
+            *ignored += (int64_t)(n - block.n);
+            codes += n;
         }
-    } while (next_row(&work->axes, index, rows));
+    } while (next_row(&work->axes, index, &row));
 }
 
-static void NAME(walk)(Work *work) { NAME(walk_blocks)(work); }
-
-#ifdef HAS_AVX2
-__attribute__((target("avx2"))) static void NAME(walk_avx2)(Work *work)
-{
-    NAME(walk_blocks)(work);
-}
+#define DEFINE_WALK(name, TARGET) \
+    TARGET static void NAME(name)(Work *work, float *planes) { NAME(walk_blocks)(work, planes); }
+DEFINE_WALK(walk, )
+#ifdef HAS_X86_LOOPS
+DEFINE_WALK(walk_avx2, AVX2)
+DEFINE_WALK(walk_avx512, AVX512)
 #endif
+#undef DEFINE_WALK
+#undef LOST
+#undef HALF_BIAS
+#undef REAL
+#undef BITS
+#undef FRACTION
+#undef KINDS

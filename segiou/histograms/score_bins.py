@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -14,6 +13,7 @@ from segiou._support.arguments import check_integer
 from segiou._support.optional import load_part, warn_missing
 from segiou._support.text import plural
 from segiou.counting.arrays import as_array, is_bfloat16
+from segiou.counting.reference import iter_blocks
 from segiou.counting.scores import NanScoresError
 from segiou.metrics.ratio import Floats
 
@@ -27,8 +27,6 @@ _MOST_BINS = 1 << 16
 _compiled = load_part("segiou.histograms._scores_by_bin")
 #: Sums of top scores are integers in this unit, in which half-precision scores are exact.
 SCORE_UNIT = 2.0**-24
-#: Pixels that NumPy counts at once.
-_BLOCK = 1 << 15
 
 
 class ScoreRangeError(ValueError):
@@ -216,7 +214,7 @@ def _count_plainly(
     """Count with NumPy; returns pixels with a NaN score, and scores outside [0, 1]."""
     classes = len(planes)
     nan = outside = 0
-    for at in _blocks(codes.shape):
+    for at in iter_blocks(codes.shape):
         truth = codes[at].ravel()
         valid = truth < limit
         part = planes[(slice(None), *at)].reshape(classes, -1)[:, valid]
@@ -245,18 +243,3 @@ def _count_plainly(
 
 def _table(index: NDArray[np.intp], bins: ScoreBins) -> Ints:
     return np.bincount(index, minlength=2 * bins.number).reshape(bins.number, 2)
-
-
-def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice | int, ...]]:
-    """Slices of an array that hold few pixels each."""
-    if not shape:
-        yield ()
-        return
-    inner = int(np.prod(shape[1:], dtype=np.int64))
-    if inner > _BLOCK:
-        for i in range(shape[0]):
-            yield from ((i, *rest) for rest in _blocks(shape[1:]))
-        return
-    step = max(1, _BLOCK // max(1, inner))
-    for start in range(0, shape[0], step):
-        yield (slice(start, start + step),)

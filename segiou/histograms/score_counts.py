@@ -242,11 +242,11 @@ class ScoreHistogram(Accumulator, Drawable):
     def _counted(
         self, codes: NDArray[np.uint16], planes: NDArray[Any], activation: Activation | None
     ) -> Ints:
-        cells, c = self._empty(), self.num_classes
-        cells[: c + 2] = count_scores(codes, planes, self.bins, activation)
+        cells = count_scores(codes, planes, self.bins, activation)
         if self.regions:
-            found = count_overlaps(codes, planes, self.bins, activation)
-            cells[c + 2 :, :, 0], cells[c + 2 :, 0, 1] = found
+            found = np.zeros((self.num_classes, *cells.shape[1:]), np.int64)
+            found[:, :, 0], found[:, 0, 1] = count_overlaps(codes, planes, self.bins, activation)
+            cells = np.concatenate([cells, found])
         return cells
 
     def _codes(self, truth: NDArray[Any], mask: Any) -> NDArray[np.uint16]:
@@ -254,8 +254,8 @@ class ScoreHistogram(Accumulator, Drawable):
         codes: NDArray[np.uint16] = self._encoding.truth.codes_of(truth)
         if mask is not None:
             codes[~as_valid_mask(mask, truth.shape)] = self.num_classes
-        if (wrong := codes > self.num_classes).any():
-            values, pixels = np.unique(truth[wrong], return_counts=True)
+        if codes.max(initial=0) > self.num_classes:
+            values, pixels = np.unique(truth[codes > self.num_classes], return_counts=True)
             found = zip(values.tolist(), pixels.tolist(), strict=True)
             raise UndeclaredValuesError("truth", dict(found))
         return codes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -18,8 +20,18 @@ EDGES = np.concatenate([np.arange(65) / 64, [2**-24, 2**-25, 2**-14, 1 - 2**-12,
 pytestmark = pytest.mark.skipif(score_bins._compiled is None, reason="the routine is not compiled")
 
 
+def with_loops(loops):
+    """The compiled routine with loops for any processor (0), AVX2 (1), or the best here (2)."""
+    part = score_bins._compiled
+    return SimpleNamespace(count_scores=lambda *given: part.count_scores(*given, loops))
+
+
 def both(monkeypatch, *arguments):
     compiled = count_scores(*arguments)
+    for loops in (0, 1):
+        with monkeypatch.context() as patch:
+            patch.setattr(score_bins, "_compiled", with_loops(loops))
+            assert (count_scores(*arguments) == compiled).all()
     with monkeypatch.context() as patch:
         patch.setattr(score_bins, "_compiled", None)
         patch.setattr(score_bins, "warn_missing", lambda module: None)
