@@ -306,10 +306,6 @@ class ScoreHistogram(Accumulator, Drawable):
         run : Run
             The run.
 
-        Returns
-        -------
-        ScoreHistogram
-
         Raises
         ------
         ValueError
@@ -367,10 +363,6 @@ class ScoreHistogram(Accumulator, Drawable):
         ----------
         tpr : float
             The true positive rate (recall).
-
-        Returns
-        -------
-        ndarray of float64, shape (C,)
         """
         return curves.fpr_at_tpr(self.counts, tpr)
 
@@ -483,10 +475,6 @@ class ScoreHistogram(Accumulator, Drawable):
         ----------
         bins : int
             Number of equal bins of the diagram.
-
-        Returns
-        -------
-        ndarray of float64, shape (C,)
         """
         check_integer("bins", bins, 1)
         return np.array([class_calibration(one, self.bins, bins).ece for one in self.counts])

@@ -129,42 +129,33 @@ class ClassFiles:
     def find(self) -> dict[str, str]:
         """One entry per image: the path of its first class. ValueError if a file is missing."""
         found = self.files.find()
-        first = [(*key, path) for path in found.values() if (key := self._key(path)) and not key[1]]
+        names = {self.names[0], "0"} - {*self.names[1:]}
+        matches = ((self._match(path), path) for path in found.values())
+        first = [(match["id"], path) for match, path in matches if match and match["name"] in names]
         if not first:
             msg = f"{self.root}: no file matches {self.pattern!r} with the first class"
             raise ValueError(msg)
         there = {*found.values()}
-        for image, _, path in first:
+        for image, path in first:
             several = zip(self.names, self._paths(path), strict=True)
             if missing := [name for name, one in several if one not in there]:
                 msg = f"{self.root}: {image} has no file for {listed(missing, 8)}"
                 raise ValueError(msg)
-        return {f"{image}{split_ending(path)[1]}": path for image, _, path in first}
+        return {f"{image}{split_ending(path)[1]}": path for image, path in first}
 
-    def _key(self, path: str) -> tuple[str, int] | None:
-        """Image and class index of a file; None if it does not match."""
+    def _match(self, path: str) -> re.Match[str] | None:
+        """The image and the class in the name of a file; None if it does not match."""
         pattern = re.escape(self.pattern).replace(r"\{id\}", "(?P<id>.+)")
-        pattern = pattern.replace(r"\{class\}", "(?P<name>[^/]+)")
-        match = re.fullmatch(pattern, split_ending(path[len(self.root) :].lstrip("/"))[0])
-        if match is None:
-            return None
-        name = match["name"]
-        if name in self.names:
-            return match["id"], self.names.index(name)
-        is_index = name.isdecimal() and int(name) < len(self.names)
-        return (match["id"], int(name)) if is_index else None
+        named = re.compile(pattern.replace(r"\{class\}", "(?P<name>[^/]+)"))
+        start = len(self.root) + path[len(self.root) :].startswith("/")
+        return named.fullmatch(path, start, len(split_ending(path)[0]))
 
     def _paths(self, path: str) -> list[str]:
         """The paths of all classes of the image whose first class is at this path."""
-        key = self._key(path)
-        image = key[0] if key else ""
-        stem, ending = split_ending(path)
-        filled = self.pattern.replace("{id}", image)
-        own = [filled.replace("{class}", name) for name in self.names]
-        if not stem.endswith(own[0]):
-            own = [filled.replace("{class}", str(c)) for c in range(len(self.names))]
-        place = stem[: len(stem) - len(own[0])]
-        return [f"{place}{one}{ending}" for one in own]
+        match = self._match(path)
+        assert match is not None
+        own = self.names if match["name"] in self.names else map(str, range(len(self.names)))
+        return [f"{path[: match.start('name')]}{one}{path[match.end('name') :]}" for one in own]
 
     def stamp(self, path: str) -> Stamp:
         """That of all files of an image, by the file of its first class."""

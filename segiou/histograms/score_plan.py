@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,7 +16,6 @@ from segiou.counting.counts import Counts
 from segiou.counting.scores import scores_to_labels
 from segiou.histograms import threshold_curves as curves
 from segiou.histograms.calibration_errors import diagram, errors, top_calibration
-from segiou.histograms.page_curves import page_curves
 from segiou.histograms.region_overlaps import LIMIT, WHOLE, aupro
 from segiou.histograms.score_bins import (
     FLOAT16,
@@ -29,7 +28,6 @@ from segiou.histograms.score_bins import (
 )
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.histograms.score_files import ClassFiles, class_axis, read_scores
-from segiou.histograms.threshold_choice import other_thresholds
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.read import MaskError, RawMask
 from segiou.masks.sources import Source
@@ -41,10 +39,11 @@ from segiou.measures.measure import (
     Measure,
     Plan,
     ScoredPrediction,
+    read_number,
 )
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Better, Score, with_mean
-from segiou.measures.score_table import Column, RowCurves, ScoreTable
+from segiou.measures.score_table import Chart, Column, RowCurves, ScoreTable
 from segiou.metrics.ratio import Floats
 
 #: Options of the command line beside --scores, and their names here.
@@ -55,6 +54,8 @@ _OPTIONS = {
     "scores_files": "files",
     "scores_regions": "regions",
 }
+#: Largest number of thresholds per class on a page.
+_THRESHOLDS = 101
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,8 @@ class ScoreOptions(Measure):
         check_choice("axis", self.axis, ("", "first", "last"))
         if self.threshold is not None:
             check_number("threshold", self.threshold)
-        if self.files and not ("{id}" in self.files and "{class}" in self.files):
-            msg = f"files must contain {{id}} and {{class}}, got {self.files!r}"
+        if self.files and not self.files.count("{id}") == self.files.count("{class}") == 1:
+            msg = f"files must contain {{id}} and {{class}} once, got {self.files!r}"
             raise ValueError(msg)
         check_choice("activation", self.activation, ("", "softmax", "sigmoid"))
         check_integer("rows", self.rows, 1)
@@ -131,23 +132,17 @@ class ScoreOptions(Measure):
                 msg = f"--{others[0].replace('_', '-')} needs --scores"
                 raise ValueError(msg)
             return None
-        bins = own["scores_bins"]
-        try:
-            more: dict[str, Any] = (
-                {} if bins is None else {"bins": bins if bins == FLOAT16 else int(bins)}
-            )
-            if own["threshold"] is not None:
-                more["threshold"] = float(own["threshold"])
-        except ValueError:
-            numbers = {"--scores-bins": bins, "--threshold": own["threshold"]}
-            passed = " ".join(
-                f"{name} {text}" for name, text in numbers.items() if text is not None
-            )
-            msg = f"{passed}: expected a number"
-            raise ValueError(msg) from None
-        more["axis"], more["files"] = own["scores_axis"] or "", own["scores_files"] or ""
-        more["regions"] = bool(own["scores_regions"])
-        return cls("" if kind == "probabilities" else kind, **more)
+        bins, threshold = own["scores_bins"], own["threshold"]
+        if bins not in (None, FLOAT16):
+            bins = read_number("--scores-bins", bins, int)
+        return cls(
+            "" if kind == "probabilities" else kind,
+            cls.bins if bins is None else bins,
+            threshold=None if threshold is None else read_number("--threshold", threshold, float),
+            axis=own["scores_axis"] or "",
+            files=own["scores_files"] or "",
+            regions=bool(own["scores_regions"]),
+        )
 
     def words(self, labels: Any) -> list[str]:
         """Command-line arguments for these options."""
@@ -168,6 +163,44 @@ class ScoreOptions(Measure):
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""
         return ScorePlan(self, classes, masks)
+
+
+def page_curves(histogram: ScoreHistogram, bins: int) -> Iterator[RowCurves]:
+    """Curves of each class that has any; ``bins`` is that of the reliability diagram."""
+    table, best = histogram.at_thresholds(), histogram.best_threshold()
+    for c, name in enumerate(histogram.class_names):
+        if name in histogram.undefined:
+            continue
+        at = int(np.searchsorted(table.thresholds, best.thresholds[c]))
+        shown = _shown(table.recall[c], at)
+        values = {"IoU": table.iou, "precision": table.precision, "recall": table.recall}
+        series = {"threshold": tuple(float(f"{x:.5g}") for x in table.thresholds[shown])}
+        series |= {title: _plain(one[c][shown]) for title, one in values.items()}
+        found = histogram.calibration(bins, c)
+        filled = found.pixels > 0
+        points = zip(_plain(found.confidence[filled]), _plain(found.accuracy[filled]), strict=True)
+        charts = (
+            Chart("Precision and recall", "recall", "precision"),
+            Chart("IoU at each threshold", "threshold", "IoU"),
+            Chart("Reliability diagram", "mean score", "share of the class", tuple(points), True),
+        )
+        yield RowCurves(name, series, int(np.searchsorted(shown, at)), charts)
+
+
+def _shown(recall: Floats, best: int) -> Any:
+    """Indices of thresholds, half of them at equal steps of the index, half of recall."""
+    number = len(recall)
+    half = (_THRESHOLDS - 1) // 2
+    equal = np.linspace(0, number - 1, half).round().astype(int)
+    by_recall = number - np.searchsorted(recall[::-1], np.linspace(0, 1, half), side="left") - 1
+    return np.unique([*equal, *np.clip(by_recall, 0, number - 1), best])
+
+
+def _plain(values: Floats) -> tuple[Any, ...]:
+    """Numbers with 4 decimal places; only exact ones are 0 or 1, and NaN is None."""
+    near = np.where((values > 0) & (values < 1), values.clip(1e-5, 1 - 1e-5), values)
+    kept = np.where((near < 1e-4) | (near > 1 - 1e-4), near.round(5), near.round(4))
+    return tuple(None if np.isnan(x) else float(x) for x in kept)
 
 
 @dataclass(frozen=True)
@@ -407,7 +440,7 @@ class ScorePlan(Plan):
     def alternative(self, parts: Parts, counts: Counts, units: NDArray[np.intp]) -> Alternative:
         """Counts of each image at the thresholds that are best on the other units."""
         include = self.classes.include
-        return other_thresholds(parts["cells"], self.bins.edges, counts, units, include)
+        return curves.other_thresholds(parts["cells"], self.bins.edges, counts, units, include)
 
     def _note(self, best: curves.BestThreshold) -> str:
         kind = self.measure.bins

@@ -399,10 +399,14 @@ def _as_kind(cls: type[Measure], name: str, value: Any) -> Any:
     is_number = isinstance(default, int | float) and not isinstance(default, bool)
     if not (is_number and isinstance(value, str)):
         return value
+    return read_number(f"--{cls.key}-{name.replace('_', '-')}", value, type(default))
+
+
+def read_number(option: str, value: str, kind: type[int] | type[float]) -> Any:
+    """The number that an option of the command line was given as a text."""
     try:
-        return type(default)(value)
+        return kind(value)
     except ValueError:
-        option = f"--{cls.key}-{name.replace('_', '-')}"
         msg = f"{option} {value}: must be a number"
         raise ValueError(msg) from None
 
