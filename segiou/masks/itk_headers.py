@@ -32,6 +32,9 @@ _GEOMETRY = {
     ),
     **dict.fromkeys(("TransformMatrix", "Rotation", "Orientation"), 2),
 }
+#: MetaImage fields that describe the data.
+_DATA = {"BinaryData", "BinaryDataByteOrderMSB", "ElementByteOrderMSB", "HeaderSize"}
+_DATA |= {"CompressedData", "CompressedDataSize", "ElementDataFile"}
 
 
 class ItkParts(NamedTuple):
@@ -79,6 +82,9 @@ def nrrd_parts(data: bytes, path: str | Path) -> ItkParts:
 def metaimage_parts(data: bytes, path: str | Path) -> ItkParts:
     """The parts of a MetaImage file."""
     fields, start = _header_fields(data, 0, "=", "ElementDataFile", path)
+    for field in fields:  # MetaIO also ends a name at a colon
+        if field.partition(":")[0] in (_DATA | {*_GEOMETRY}) - {field}:
+            raise MaskError(path, f"is corrupt: its header has the field {field[:40]!r}")
     geometry = _geometry_header(fields, path)
     name = fields["ElementDataFile"]
     content = data[start:] if name in ("LOCAL", "Local", "local") else _beside(Path(path), name)
