@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,27 +20,30 @@ _GDAL = {"GDAL_CACHEMAX": 64}
 _MOST_NAMED = 8
 
 
-def open_raster(path: str | Path) -> RawMask:
-    """Open a raster by GDAL; its values are read window by window."""
+def open_by_gdal(
+    path: str | Path, place: Any, need: str, problem: str, settings: Mapping[str, Any], **how: Any
+) -> Any:
+    """A dataset of rasterio; ``need`` is the problem without it, ``problem`` that of bad files."""
     try:
         rasterio: Any = import_module("rasterio")
     except ImportError as error:
-        problem = "needs GDAL: pip install 'segiou[geo]'"
-        raise MaskError(path, problem) from error
-    with damage(path, "cannot be opened by GDAL", OSError), warnings.catch_warnings():
+        raise MaskError(path, need) from error
+    with damage(path, problem), warnings.catch_warnings(), rasterio.Env(**settings):
         # A geotransform is optional.
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-        try:
-            with rasterio.Env(**_GDAL):
-                dataset = rasterio.open(str(path))
-        except rasterio.errors.RasterioIOError as error:
-            raise MaskError(path, f"cannot be opened by GDAL: {error}") from error
+        return rasterio.open(place, **how)
+
+
+def open_raster(path: str | Path) -> RawMask:
+    """Open a raster by GDAL; its values are read window by window."""
+    need = "needs GDAL: pip install 'segiou[geo]'"
+    dataset = open_by_gdal(path, str(path), need, "cannot be opened by GDAL", _GDAL)
     try:
         _check_bands(dataset, path)
-        values: FileMask = _GdalRaster(path, dataset)
     except MaskError:
         dataset.close()
         raise
+    values: FileMask = GdalMask(path, dataset, "cannot be read by GDAL", _GDAL)
     nodata = dataset.nodata
     if values.dtype.kind == "f":
         values = WholeNumbers(values, nodata)
@@ -83,20 +87,35 @@ def _system_of(crs: Any) -> tuple[str, tuple[Any, ...], float | None]:
     return (f"EPSG:{code}" if code else crs.to_wkt()), (), metres
 
 
-class _GdalRaster(FileMask):
-    """The band of a raster."""
+class GdalMask(FileMask):
+    """The band or bands of a dataset of GDAL."""
 
-    def __init__(self, path: str | Path, dataset: Any) -> None:
-        self._dataset = dataset
-        chunks = dataset.block_shapes[0]
-        super().__init__(path, dataset.shape, np.dtype(dataset.dtypes[0]), chunks, unread)
+    def __init__(
+        self,
+        path: str | Path,
+        dataset: Any,
+        problem: str,
+        settings: Mapping[str, Any],
+        bands: Any = 1,
+        dtype: np.dtype[Any] | None = None,
+    ) -> None:
+        self._dataset, self._bands, self._problem, self._settings = (
+            dataset,
+            bands,
+            problem,
+            settings,
+        )
+        dtype = np.dtype(dataset.dtypes[0]) if dtype is None else dtype
+        super().__init__(path, dataset.shape, dtype, dataset.block_shapes[0], unread)
         self._closing.callback(dataset.close)
 
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
         parts = zip(index, self.shape, strict=True)
         window = tuple(part.indices(length)[:2] for part, length in parts)
-        with damage(self.path, "cannot be read by GDAL"):
-            return np.asarray(self._dataset.read(1, window=window))
+        with damage(self.path, self._problem), import_module("rasterio").Env(**self._settings):
+            pixels = np.asarray(self._dataset.read(self._bands, window=window))
+        pixels = np.moveaxis(pixels, 0, -1) if pixels.ndim == 3 else pixels
+        return pixels.astype(self.dtype, copy=False)
 
 
 class WholeNumbers(FileMask):

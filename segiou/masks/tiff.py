@@ -9,10 +9,7 @@ import io
 import logging
 import lzma
 import math
-import warnings
-from contextlib import closing, suppress
-from functools import partial
-from importlib import import_module
+from contextlib import suppress
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
@@ -22,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.masks.georeference import raster_of, stored_nodata
+from segiou.masks.rasters import GdalMask, WholeNumbers, open_by_gdal, whole_numbers
 from segiou.masks.read import MaskError, RawMask, damage, inflater
 from segiou.masks.windows import FileMask, RemoteFile
 
@@ -81,14 +79,12 @@ def from_tiff(data: bytes, path: str | Path) -> RawMask:
         if _can_decode(page):
             array = page.asarray()
         else:
-            with closing(GdalFile(path, page, data)) as decoded:
+            with _opened_by_gdal(path, page, io.BytesIO(data)) as decoded:
                 array = decoded[:, :]
         # tifffile drops axes of length 1.
         shape = (height, width, *((3,) if mode == "RGB" else ()))
         values = array.reshape(shape)
         if values.dtype.kind == "f":
-            from segiou.masks.rasters import whole_numbers
-
             values = whole_numbers(values, stored_nodata(page), path)
         return RawMask(values, mode, kind, lossy, raster=raster)
 
@@ -126,10 +122,15 @@ def open_tiff(path: str | Path, least: int, remote: RemoteFile | None = None) ->
             return None
         page = _mask_page(opened, remote.size if remote else Path(path).stat().st_size, path)
         mode = _mode(page, path)
-        values: FileMask = TiffMask(path, page, mode, remote)
+        values: FileMask
+        is_packed = page.compression != 1
+        if not _can_decode(page) or (_is_large(page) and is_packed and not _has_rows(page)):
+            files = {"opener": remote.files} if remote else {}
+            place = remote.name if remote else str(path)
+            values = _opened_by_gdal(path, page, place, page.dtype, **files)
+        else:
+            values = TiffMask(path, page, mode, remote)
         if values.dtype.kind == "f":
-            from segiou.masks.rasters import WholeNumbers
-
             values = WholeNumbers(values, stored_nodata(page))
         return RawMask(values, mode, *_kind(page), raster=raster_of(page))
 
@@ -140,29 +141,16 @@ class TiffMask(FileMask):
     def __init__(self, path: str | Path, page: Any, mode: str, remote: RemoteFile | None) -> None:
         self._page = page
         self._color = (3,) if mode == "RGB" else ()
-        self._segment = height, width = _segment_size(page)
-        self._across = -(-page.imagewidth // width)
-        is_large = height * width * page.samplesperpixel * page.dtype.itemsize > _MOST_SEGMENT_BYTES
-        # Rows of uncompressed strips can be read one by one, and deflated rows in order.
-        has_rows = not page.is_tiled and page.bitspersample == 8 * page.dtype.itemsize
-        in_turn = has_rows and page.compression in _DEFLATE and page.predictor in (1, 2)
-        self._inflated = _InflatedRows(self) if is_large and in_turn else None
-        is_open = has_rows and page.compression == 1 and page.predictor == 1
-        self._by_row = is_open or self._inflated is not None
-        by_gdal = not _can_decode(page) or (is_large and page.compression != 1 and not in_turn)
-        # First, because a failure would leave the file open.
-        self._gdal = GdalFile(path, page, remote=remote) if by_gdal else None
+        self._segment = _segment_size(page)
+        self._across = -(-page.imagewidth // self._segment[1])
+        in_turn = _is_large(page) and page.compression != 1
+        self._inflated = _InflatedRows(self) if in_turn else None
+        self._by_row = in_turn or (page.compression == 1 and _has_rows(page))
         chunks = (1, page.imagewidth) if self._by_row else self._segment
-        if self._gdal is not None:
-            chunks = self._gdal.chunks
         shape, read = (page.imagelength, page.imagewidth), remote.read if remote else None
         super().__init__(path, shape, page.dtype, chunks, read)
-        if self._gdal is not None:
-            self._closing.callback(self._gdal.close)
 
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
-        if self._gdal is not None:
-            return self._gdal[index].astype(self.dtype, copy=False)
         with damage(self.path, "is a corrupt TIFF", OSError, MemoryError):
             return self._window(index)
 
@@ -366,6 +354,20 @@ def _listed(page: Any) -> tuple[Any, ...]:
     return tuple(tuple(v) if isinstance(v, (list, tuple)) else v for v in values)
 
 
+def _is_large(page: Any) -> bool:
+    """Whether tiles or strips are too large to be read whole."""
+    pixels = math.prod(_segment_size(page)) * page.samplesperpixel
+    return bool(pixels * page.dtype.itemsize > _MOST_SEGMENT_BYTES)
+
+
+def _has_rows(page: Any) -> bool:
+    """Whether rows can be read: one by one if uncompressed, in order if deflated."""
+    is_plain = not page.is_tiled and page.bitspersample == 8 * page.dtype.itemsize
+    if page.compression == 1:
+        return bool(is_plain and page.predictor == 1)
+    return is_plain and page.compression in _DEFLATE and page.predictor in (1, 2)
+
+
 def _row_bytes(page: Any, width: int) -> int:
     samples = page.samplesperpixel if page.planarconfig == 1 else 1
     return -(-width * samples * int(page.bitspersample) // 8)
@@ -384,53 +386,21 @@ def _check_decompressed_size(page: Any, packed: bytes, segment: int, path: str |
             raise MaskError(path, problem)
 
 
-class GdalFile:
-    """A TIFF opened by rasterio: a local file, its content, or a remote file.
-
-    GDAL supports all compressions, and reads large strips in parts.
-    """
-
-    def __init__(
-        self,
-        path: str | Path,
-        page: Any,
-        content: bytes = b"",
-        remote: RemoteFile | None = None,
-    ) -> None:
-        self._path, self._bands = path, [1, 2, 3] if page.samplesperpixel == 3 else 1
-        try:
-            rasterio: Any = import_module("rasterio")
-        except ImportError as error:
-            packed = getattr(page.compression, "name", page.compression)
-            bits = (
-                "" if page.bitspersample in _WHOLE_BITS else f"{page.bitspersample}-bit values and "
-            )
-            problem = (
-                f"uses {bits}{packed} compression, which needs pip install 'segiou[geo]'; or save "
-                "it with 8 bits and deflate, in tiles of 256 × 256 or so"
-            )
-            raise MaskError(path, problem) from error
-        # Opens only this file, with a small cache.
-        self._settings = partial(rasterio.Env, **_GDAL)
-        place = io.BytesIO(content) if content else remote.name if remote else str(path)
-        with damage(path, "is a corrupt TIFF"), warnings.catch_warnings(), self._settings():
-            # A geotransform is optional.
-            warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-            opener = remote.files if remote else None
-            self._dataset = rasterio.open(place, driver="GTiff", opener=opener)
-        self.chunks: tuple[int, int] = self._dataset.block_shapes[0]
-        if (size := math.prod(self.chunks) * page.dtype.itemsize) > _MOST_BLOCK_BYTES:
-            self.close()
-            problem = f"has tiles or strips of {size} bytes; save it in tiles of 256 × 256 or so"
-            raise MaskError(path, problem)
-
-    def __getitem__(self, index: tuple[slice, ...]) -> NDArray[Any]:
-        shape = self._dataset.shape
-        window = tuple(part.indices(size)[:2] for part, size in zip(index, shape, strict=True))
-        with damage(self._path, "is a corrupt TIFF"), self._settings():
-            pixels = self._dataset.read(self._bands, window=window)
-        return np.moveaxis(pixels, 0, -1) if pixels.ndim == 3 else np.asarray(pixels)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._dataset.close()
+def _opened_by_gdal(
+    path: str | Path, page: Any, place: Any, dtype: np.dtype[Any] | None = None, **how: Any
+) -> GdalMask:
+    """A page opened by GDAL, which supports all compressions and reads large strips in parts."""
+    packed = getattr(page.compression, "name", page.compression)
+    bits = "" if page.bitspersample in _WHOLE_BITS else f"{page.bitspersample}-bit values and "
+    need = (
+        f"uses {bits}{packed} compression, which needs pip install 'segiou[geo]'; or save it with "
+        "8 bits and deflate, in tiles of 256 × 256 or so"
+    )
+    how |= {"driver": "GTiff"}
+    dataset = open_by_gdal(path, place, need, "is a corrupt TIFF", _GDAL, **how)
+    if (size := math.prod(dataset.block_shapes[0]) * page.dtype.itemsize) > _MOST_BLOCK_BYTES:
+        dataset.close()
+        problem = f"has tiles or strips of {size} bytes; save it in tiles of 256 × 256 or so"
+        raise MaskError(path, problem)
+    bands = [1, 2, 3] if page.samplesperpixel == 3 else 1
+    return GdalMask(path, dataset, "is a corrupt TIFF", _GDAL, bands, dtype)
