@@ -9,10 +9,10 @@ import numpy as np
 from segiou import metrics
 from segiou.counting.counts import Counts
 from segiou.measures.score_table import Column, ScoreTable
-from segiou.metrics.ratio import Floats, ratio
+from segiou.metrics.ratio import Floats
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from segiou.runs.run import Run
 
@@ -37,13 +37,13 @@ def case_means_table(run: Run) -> ScoreTable | None:
     if not structures or not len(run):
         return None
     members = [*structures.values()]
-    cases = _case_counts(run, members)
+    cases = case_counts(run, members)
     pooled = run._tally.group_counts(members)
     there = cases.truth + cases.pred > 0
     columns = (
-        _column("dice_cases", "Dice, mean over cases", _means(metrics.dice(cases))),
+        _column("dice_cases", "Dice, mean over cases", metrics.mean(metrics.dice(cases).T)),
         _column("dice_pooled", "pooled Dice", metrics.dice(pooled)),
-        _column("iou_cases", "IoU, mean over cases", _means(metrics.iou(cases))),
+        _column("iou_cases", "IoU, mean over cases", metrics.mean(metrics.iou(cases).T)),
         Column.of_counts("dice_case_count", "cases", there.sum(0), [there.any(1).sum()]),
     )
     note = f"Dice over cases: {len(run)} cases; cases without the structure are skipped"
@@ -60,7 +60,7 @@ def case_means_table(run: Run) -> ScoreTable | None:
     )
 
 
-def _case_counts(run: Run, members: Sequence[tuple[int, ...]]) -> Counts:
+def case_counts(run: Run, members: Sequence[tuple[int, ...]]) -> Counts:
     """Counts (N, K) of the structures in each case."""
     if all(len(several) == 1 for several in members):
         return run.counts[:, [several[0] for several in members]]
@@ -71,19 +71,6 @@ def _case_counts(run: Run, members: Sequence[tuple[int, ...]]) -> Counts:
     return Counts.trusted(tp, fp, fn, tn)
 
 
-def _means(values: Floats) -> Floats:
-    known = ~np.isnan(values)
-    number = known.sum(0)
-    total = np.where(known, values, 0.0).sum(0)
-    return ratio(total, number)
-
-
 def _column(name: str, title: str, values: Floats) -> Column:
     mean = float(metrics.mean(values))
     return Column(name, title, tuple(values.tolist()), (mean,))
-
-
-def tables_of_volumes(run: Run, provenance: Mapping[str, object]) -> tuple[ScoreTable, ...]:
-    """The table of a run of volumes; empty for images."""
-    table = case_means_table(run) if provenance.get("masks") == "volumes" else None
-    return () if table is None else (table,)

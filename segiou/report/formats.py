@@ -13,12 +13,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.files import printable
 from segiou._support.optional import compiled_parts, import_extra
 from segiou._support.text import called, csv_text, did_you_mean, percent, plain, plural
 from segiou.measures.registry import JSON_KEYS, measure_of_score
+from segiou.report.case_means import case_counts, structures_of
 from segiou.report.class_columns import COUNTS, ClassColumns, class_columns, is_map
 from segiou.report.measured import measured_cells, measured_tables, structure_cells
 from segiou.report.wording import (
@@ -325,46 +327,9 @@ def nnunet_summary(run: Run) -> str:
     ----------
     nnU-Net v2, ``nnunetv2/evaluation/evaluate_predictions.py``.
     """
-    scored = _nnunet_classes(run)
-    cases: list[dict[str, Any]] = [
-        {
-            "metrics": _nnunet_metrics(run, index, scored),
-            "prediction_file": image.pred,
-            "reference_file": image.truth,
-        }
-        for index, image in enumerate(run)
-    ]
-    means = {key: _mean_of_defined([case["metrics"][key] for case in cases]) for key in scored}
-    summary = {
-        "foreground_mean": {
-            name: float(np.mean([mean[name] for mean in means.values()]))
-            for name in (next(iter(means.values())) if means else ())
-        },
-        "mean": means,
-        "metric_per_case": cases,
-    }
-    return json.dumps(summary, indent=4, sort_keys=True) + "\n"
-
-
-def _nnunet_classes(run: Run) -> dict[str, list[int]]:
-    """Classes of each label or region, by its values in the files."""
-    classes, names = run.labels.classes, run.class_names
-    if run.labels.groups:
-        regions = {name: [*map(names.index, of)] for name, of in run.labels.groups.items()}
-    else:
-        scored = np.flatnonzero(run.include).tolist()
-        regions = {names[c]: [c] for c in scored if classes[c].values != (0,)}
-    keys = {}
-    for name, region in regions.items():
-        values = tuple(value for c in region for value in classes[c].values)
-        # A label has the name of its class; a region with one value does not.
-        is_label = len(values) == 1 and name == names[region[0]]
-        keys[str(values[0] if is_label else values)] = region
-    return keys
-
-
-def _nnunet_metrics(run: Run, index: int, scored: dict[str, list[int]]) -> dict[str, Any]:
-    counts = run.tally(index).group_counts([*scored.values()])
+    structures = structures_of(run)
+    keys = [_nnunet_key(run, name, members) for name, members in structures.items()]
+    counts = case_counts(run, [*structures.values()])
     columns = {
         "Dice": metrics.dice(counts),
         "IoU": metrics.iou(counts),
@@ -372,17 +337,33 @@ def _nnunet_metrics(run: Run, index: int, scored: dict[str, list[int]]) -> dict[
         "FP": counts.fp,
         "FN": counts.fn,
         "TN": counts.tn,
-        "n_pred": counts.tp + counts.fp,
-        "n_ref": counts.tp + counts.fn,
+        "n_pred": counts.pred,
+        "n_ref": counts.truth,
     }
-    return {
-        key: {name: column[at].item() for name, column in columns.items()}
-        for at, key in enumerate(scored)
+    means = {name: metrics.mean(column.T.astype(np.float64)) for name, column in columns.items()}
+    summary = {
+        "foreground_mean": {name: float(np.mean(mean)) for name, mean in means.items() if keys},
+        "mean": _by_structure(keys, means),
+        "metric_per_case": [
+            {
+                "metrics": _by_structure(keys, {n: column[i] for n, column in columns.items()}),
+                "prediction_file": image.pred,
+                "reference_file": image.truth,
+            }
+            for i, image in enumerate(run)
+        ],
     }
+    return json.dumps(summary, indent=4, sort_keys=True) + "\n"
 
 
-def _mean_of_defined(cases: list[dict[str, Any]]) -> dict[str, float]:
-    """Mean over the cases in which a value is defined; NaN without any."""
-    columns = {name: np.array([case[name] for case in cases], np.float64) for name in cases[0]}
-    defined = {name: values[~np.isnan(values)] for name, values in columns.items()}
-    return {name: float(np.mean(v)) if len(v) else math.nan for name, v in defined.items()}
+def _nnunet_key(run: Run, name: str, members: Sequence[int]) -> str:
+    """A label or region, by its values in the files."""
+    values = tuple(value for c in members for value in run.labels.classes[c].values)
+    # A label has the name of its class; a region with one value does not.
+    is_label = len(values) == 1 and name == run.class_names[members[0]]
+    return str(values[0] if is_label else values)
+
+
+def _by_structure(keys: Sequence[str], columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    lists = {name: column.tolist() for name, column in columns.items()}
+    return {key: {name: own[at] for name, own in lists.items()} for at, key in enumerate(keys)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from segiou._support.files import printable
 from segiou.measures.measure import Counted
 from segiou.measures.score_table import Column, RowCurves, ScoreTable
-from segiou.report.case_means import tables_of_volumes
+from segiou.report.case_means import case_means_table
 from segiou.report.wording import cell, range_text
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ def measured_parts(run: Run, intervals: Mapping[str, Intervals]) -> dict[str, An
         for plan in run.plans
     )
     scores = (score for plan in run.plans for score in plan.scores.values())
-    tables = (*tables_of_volumes(run, run.provenance), *tables)
+    if run.provenance.get("masks") == "volumes" and (cases := case_means_table(run)) is not None:
+        tables = (cases, *tables)
     return {"tables": tables, "scales": {one.name: (one.unit, one.better) for one in scores}}
 
 
