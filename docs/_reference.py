@@ -181,7 +181,8 @@ def _module(path: str, name: str) -> list[str]:
         return [f"Install {name} to build this page.", ""]
     lines = [f".. automodule:: {path}.{name}", "   :members:"]
     # Other modules give it again.
-    return lines + ([] if name == "images" else ["   :exclude-members: ImageCounts"]) + [""]
+    more = ":inherited-members:" if name == "images" else ":exclude-members: ImageCounts"
+    return [*lines, f"   {more}", ""]
 
 
 def _directive(path: str, name: str, value: Any) -> list[str]:

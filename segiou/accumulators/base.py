@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -24,6 +24,181 @@ if TYPE_CHECKING:
     from segiou.report.report import Report
 
 _STATE_VERSION = 1
+_STATE = "a mapping as returned by state_dict"
+
+
+class Accumulator(ABC):
+    """Counts that are updated, merged and saved.
+
+    An empty one merged in changes nothing, merging is associative and
+    commutative, and any split of the same pairs over any number of
+    accumulators, in any order, merges to the same counts.
+
+    Several threads may update an accumulator at the same time without losing
+    counts.
+    """
+
+    _noun: ClassVar[str]
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Start without counts."""
+
+    @abstractmethod
+    def _settings(self) -> dict[str, Any]:
+        """The options as plain data, by name."""
+
+    @abstractmethod
+    def _difference(self, other: Self) -> str:
+        """The reason why two accumulators cannot be added; empty if they can."""
+
+    @abstractmethod
+    def _join(self, others: Sequence[Self]) -> None:
+        """Add the counts of others, or none of them if this raises."""
+
+    @abstractmethod
+    def _content(self) -> dict[str, Any]:
+        """Counts by name: arrays, or lists of cases as plain data, whose order has no meaning."""
+
+    @abstractmethod
+    def _fill(self, state: Mapping[str, Any]) -> None:
+        """Add what :meth:`_content` described, after checks."""
+
+    @classmethod
+    @abstractmethod
+    def _of_state(cls, state: Mapping[str, Any]) -> Self:
+        """An empty accumulator with the options of a saved state."""
+
+    def merge(self, *others: Self) -> Self:
+        """Add other accumulators to this one and return it; the others do not change.
+
+        Parameters
+        ----------
+        *others : Self
+            Accumulators of the same classes and options.
+
+        Raises
+        ------
+        TypeError
+            If an argument is a different kind of accumulator.
+        ValueError
+            If classes or options differ.
+        OverflowError
+            If a count would exceed int64. Nothing is added then.
+        """
+        for other in others:
+            self._check_alike(other)
+        self._join(others)
+        return self
+
+    def _check_alike(self, other: Self) -> None:
+        """Raise unless another accumulator can be added to this one."""
+        if not isinstance(other, self._kind()):
+            msg = f"only {self._noun} can be merged, not {type(other).__name__}"
+            raise TypeError(msg)
+        if difference := self._difference(other):
+            msg = f"cannot merge {self._noun}: {difference}"
+            raise ValueError(msg)
+
+    @classmethod
+    def _kind(cls) -> type[Accumulator]:
+        """The base class whose subclasses can be merged with one another."""
+        return next(base for base in reversed(cls.__mro__) if "_noun" in vars(base))
+
+    def empty(self) -> Self:
+        """A new accumulator of the same classes and options, without counts."""
+        new = object.__new__(type(self))
+        new.__dict__ |= self.__dict__
+        new._forget()
+        return new
+
+    def copy(self) -> Self:
+        """An independent copy."""
+        return self.empty().merge(self)
+
+    def reset(self) -> Self:
+        """Discard all counts but keep classes and options."""
+        self._forget()
+        return self
+
+    def __add__(self, other: object) -> Self:
+        if isinstance(other, int) and other == 0:
+            return self.copy()
+        if not isinstance(other, self._kind()):
+            return NotImplemented
+        return self.copy().merge(other)  # type: ignore[arg-type]
+
+    # sum() starts from 0.
+    __radd__ = __add__
+
+    def __iadd__(self, other: object) -> Self:
+        if not isinstance(other, self._kind()):
+            return NotImplemented
+        return self.merge(other)  # type: ignore[arg-type]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, self._kind()):
+            return NotImplemented
+        if self._difference(other):
+            return False
+        mine, theirs = self._content(), other._content()
+        return all(_equal(mine[name], theirs[name]) for name in mine)
+
+    def state_dict(self) -> dict[str, Json]:
+        """The counts and options as plain lists, strings and numbers."""
+        state = {"state_version": _STATE_VERSION, **self._settings(), **self._content()}
+        return {k: v.tolist() if hasattr(v, "tolist") else v for k, v in state.items()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> Self:
+        """Replace the counts with those of a saved state; returns itself.
+
+        Parameters
+        ----------
+        state : mapping
+            As returned by :meth:`state_dict`.
+
+        Raises
+        ------
+        TypeError
+            If a value in it has a wrong type.
+        ValueError
+            If the state has a different version, or its classes or options differ.
+        """
+        saved = self.from_state_dict(state)
+        if difference := self.empty()._difference(saved):
+            msg = f"the saved state has different options: {difference}"
+            raise ValueError(msg)
+        return self.reset().merge(saved)
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
+        """Build an accumulator from a saved state; raises as :meth:`load_state_dict`.
+
+        Parameters
+        ----------
+        state : mapping
+            As returned by :meth:`state_dict`.
+        """
+        check_kind("state", state, Mapping, _STATE)
+        if (version := state.get("state_version", _STATE_VERSION)) != _STATE_VERSION:
+            msg = (
+                f"expected state_version {_STATE_VERSION}, got {version!r}; save the state again "
+                "with this version of segiou"
+            )
+            raise ValueError(msg)
+        try:
+            new = cls._of_state(state)
+            new._fill(state)
+        except KeyError as error:
+            msg = f"state must be {_STATE}; missing: {error.args[0]}"
+            raise ValueError(msg) from None
+        return new
+
+
+def _equal(mine: Any, theirs: Any) -> bool:
+    if isinstance(mine, list):
+        return sorted(map(repr, mine)) == sorted(map(repr, theirs))
+    return np.array_equal(mine, theirs)
 
 
 class _Part:
@@ -37,19 +212,13 @@ class _Part:
         self.lock = Lock()
 
 
-class Accumulator(ABC):
-    """Integer counts that are updated, merged and saved.
+class TableAccumulator(Accumulator):
+    """Base class of accumulators whose counts are one table of int64.
 
-    An empty one merged in changes nothing, merging is associative and
-    commutative, and any split of the same pairs over any number of
-    accumulators, in any order, merges to the same integers.
-
-    Several threads may update an accumulator at the same time without losing
-    counts. Each thread has its own table, and reading sums the tables. A reader
-    sees every batch either completely or not at all.
+    Each thread has its own table, and reading sums the tables. A reader sees
+    every batch either completely or not at all.
     """
 
-    _noun: ClassVar[str]
     _classes: ClassOptions
 
     def _start(self, classes: ClassOptions) -> None:
@@ -157,150 +326,34 @@ class Accumulator(ABC):
         """Raise an OverflowError if the sum of these and all earlier counts exceeds int64."""
         add_exactly(self._cells, cells, f"the sum of {self._noun}")
 
+    def _settings(self) -> dict[str, Any]:
+        return {"options": self._classes.to_dict()}
+
     def _difference(self, other: Self) -> str:
-        """The reason why two accumulators cannot be added; empty if they can."""
         return self._classes.difference(other._classes)
 
-    def merge(self, *others: Self) -> Self:
-        """Add other accumulators to this one and return it; the others do not change.
-
-        Parameters
-        ----------
-        *others : Self
-            Accumulators of the same classes and options.
-
-        Raises
-        ------
-        TypeError
-            If an argument is a different kind of accumulator.
-        ValueError
-            If classes or options differ.
-        OverflowError
-            If a count would exceed int64. Nothing is added then.
-        """
+    def _join(self, others: Sequence[Self]) -> None:
         cells, pairs = self._empty(), 0
         for other in others:
-            if not isinstance(other, self._kind()):
-                msg = f"only {self._noun} can be merged, not {type(other).__name__}"
-                raise TypeError(msg)
-            if difference := self._difference(other):
-                msg = f"cannot merge {self._noun}: {difference}"
-                raise ValueError(msg)
             more, number = other._snapshot()
             cells = add_exactly(cells, more, f"the sum of {self._noun}")
             pairs += number
         self._add(cells, pairs)
-        return self
+
+    def _content(self) -> dict[str, Any]:
+        cells, pairs = self._snapshot()
+        return {**self._named(cells), "pairs": pairs}
+
+    def _fill(self, state: Mapping[str, Any]) -> None:
+        self._add(self._read(state), check_integer("pairs", state["pairs"], 0))
 
     @classmethod
-    def _kind(cls) -> type[Accumulator]:
-        """The base class whose subclasses can be merged with one another."""
-        return next(base for base in reversed(cls.__mro__) if "_noun" in vars(base))
-
-    def empty(self) -> Self:
-        """A new accumulator of the same classes and options, without counts."""
-        new = object.__new__(type(self))
-        new.__dict__ |= self.__dict__
-        new._forget()
-        return new
-
-    def copy(self) -> Self:
-        """An independent copy."""
-        return self.empty().merge(self)
-
-    def reset(self) -> Self:
-        """Discard all counts but keep classes and options."""
-        self._forget()
-        return self
-
-    def __add__(self, other: object) -> Self:
-        if isinstance(other, int) and other == 0:
-            return self.copy()
-        if not isinstance(other, self._kind()):
-            return NotImplemented
-        return self.copy().merge(other)  # type: ignore[arg-type]
-
-    # sum() starts from 0.
-    __radd__ = __add__
-
-    def __iadd__(self, other: object) -> Self:
-        if not isinstance(other, self._kind()):
-            return NotImplemented
-        return self.merge(other)  # type: ignore[arg-type]
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, self._kind()):
-            return NotImplemented
-        (mine, pairs), (theirs, others) = (self._named_snapshot(), other._named_snapshot())
-        if pairs != others or self._difference(other):
-            return False
-        return all(np.array_equal(mine[name], theirs[name]) for name in mine)
+    def _of_state(cls, state: Mapping[str, Any]) -> Self:
+        return cls.from_options(ClassOptions.from_dict(state["options"]))
 
     def __repr__(self) -> str:
         classes = plural(self.num_classes, "class", "classes")
         return f"<{type(self).__name__}: {classes}, {plural(self.pairs, 'pair')}>"
-
-    def _named_snapshot(self) -> tuple[dict[str, NDArray[np.int64]], int]:
-        cells, pairs = self._snapshot()
-        return self._named(cells), pairs
-
-    def state_dict(self) -> dict[str, Json]:
-        """The counts and options as plain lists, strings and integers."""
-        named, pairs = self._named_snapshot()
-        return {
-            "state_version": _STATE_VERSION,
-            "options": self._classes.to_dict(),
-            **{name: part.tolist() for name, part in named.items()},
-            "pairs": pairs,
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> Self:
-        """Replace the counts with those of a saved state; returns itself.
-
-        Parameters
-        ----------
-        state : mapping
-            As returned by :meth:`state_dict`.
-
-        Raises
-        ------
-        TypeError
-            If a value in it has a wrong type.
-        ValueError
-            If the state has a different version, or its classes or options differ.
-        """
-        saved = self.from_state_dict(state)
-        if difference := self._difference(saved):
-            msg = f"the saved state has different options: {difference}"
-            raise ValueError(msg)
-        return self.reset().merge(saved)
-
-    @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
-        """Build an accumulator from a saved state; raises as :meth:`load_state_dict`.
-
-        Parameters
-        ----------
-        state : mapping
-            As returned by :meth:`state_dict`.
-        """
-        check_kind("state", state, Mapping, _STATE)
-        _check_names(state, "state_version", "options", "pairs")
-        if state["state_version"] != _STATE_VERSION:
-            msg = (
-                f"expected state_version {_STATE_VERSION}, got {state['state_version']!r}; save "
-                "the state again with this version of segiou"
-            )
-            raise ValueError(msg)
-        new = cls._of_state(state)
-        _check_names(state, *new._named(new._empty()))
-        new._add(new._read(state), check_integer("pairs", state["pairs"], 0))
-        return new
-
-    @classmethod
-    def _of_state(cls, state: Mapping[str, Any]) -> Self:
-        """An empty accumulator with the classes and options of a saved state."""
-        return cls.from_options(ClassOptions.from_dict(state["options"]))
 
     def __getstate__(self) -> dict[str, Any]:
         return self.state_dict()
@@ -309,7 +362,7 @@ class Accumulator(ABC):
         self.__dict__ = self.from_state_dict(state).__dict__
 
 
-class PixelAccumulator(Accumulator):
+class PixelAccumulator(TableAccumulator):
     """Base class of pixel counts, with the scores computed from them."""
 
     #: The sum over these axes is a number of pixels, which bounds every other sum of counts.
@@ -409,12 +462,3 @@ class PixelAccumulator(Accumulator):
     def mean_accuracy(self) -> float:
         """Mean recall over the classes that are not excluded."""
         return float(metrics.mean(metrics.recall(self.counts), self.include))
-
-
-_STATE = "a mapping as returned by state_dict"
-
-
-def _check_names(state: Mapping[str, Any], *names: str) -> None:
-    if missing := sorted(set(names) - set(state)):
-        msg = f"state must be {_STATE}; missing: {', '.join(missing)}"
-        raise ValueError(msg)

@@ -11,8 +11,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.text import Json, plural
-from segiou.accumulators.base import Accumulator
+from segiou._support.text import plural
+from segiou.accumulators.base import TableAccumulator
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.boundary_sums import BoundaryCounts
 from segiou.boundary.codes import LabelCodes
@@ -25,7 +25,7 @@ from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 __all__ = ["BoundaryAccumulator"]
 
 
-class BoundaryAccumulator(Accumulator):
+class BoundaryAccumulator(TableAccumulator):
     """Accumulate boundary counts over pairs of label maps.
 
     Accumulators add up and can be updated by several threads at once; see
@@ -62,24 +62,14 @@ class BoundaryAccumulator(Accumulator):
         unassigned: Unassigned = "error",
         options: BoundaryOptions | None = None,
     ) -> None:
-        self.options: BoundaryOptions = BoundaryOptions() if options is None else options
-        self._start(
-            ClassOptions.of(
-                labels,
-                pred_labels=pred_labels,
-                ignore=ignore,
-                exclude=exclude,
-                unassigned=unassigned,
-            )
+        classes = ClassOptions.of(
+            labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
         )
+        self._start(classes, options)
 
-    @classmethod
-    def from_options(cls, options: ClassOptions, boundary: BoundaryOptions | None = None) -> Self:
-        """An empty accumulator with the given class options and boundary options."""
-        new = cls.__new__(cls)
-        new.options = BoundaryOptions() if boundary is None else boundary
-        new._start(options)
-        return new
+    def _start(self, classes: ClassOptions, boundary: BoundaryOptions | None = None) -> None:
+        self.options: BoundaryOptions = BoundaryOptions() if boundary is None else boundary
+        super()._start(classes)
 
     @classmethod
     def _of_state(cls, state: Mapping[str, Any]) -> Self:
@@ -100,6 +90,9 @@ class BoundaryAccumulator(Accumulator):
         table = counts_array(named["table"], "table")
         return BoundaryCounts(table, self.num_classes, self.options).table
 
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "boundary_options": self.options.to_dict()}
+
     def _difference(self, other: Self) -> str:
         parts = super()._difference(other), self.options.difference(other.options)
         return "; ".join(part for part in parts if part)
@@ -108,10 +101,6 @@ class BoundaryAccumulator(Accumulator):
     def counts(self) -> BoundaryCounts:
         """A copy of everything counted so far."""
         return BoundaryCounts.trusted(self._cells.copy(), self.num_classes, self.options)
-
-    def state_dict(self) -> dict[str, Json]:
-        """The counts and options as plain lists, strings and numbers."""
-        return {**super().state_dict(), "boundary_options": self.options.to_dict()}
 
     @not_compiled
     def update(

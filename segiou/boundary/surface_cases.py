@@ -10,6 +10,7 @@ from typing import Any, Self, get_args
 import numpy as np
 
 from segiou._support.text import Json, plural
+from segiou.accumulators.base import Accumulator
 from segiou.boundary.surface_options import DISTANCES, Scores, State, SurfaceOptions
 from segiou.boundary.surface_points import Label
 from segiou.boundary.surfaces import (
@@ -21,11 +22,12 @@ from segiou.boundary.surfaces import (
 )
 
 
-class SurfaceAccumulator:
+class SurfaceAccumulator(Accumulator):
     """Collect the surface distances of cases, one row per case and structure.
 
-    Accumulators with the same structures and options add up with ``+``. Each row
-    is kept, about 1.3 kB per case and structure.
+    Accumulators with the same structures and options add up; see
+    :class:`segiou.accumulators.base.Accumulator`. Each row is kept, about 1.3 kB
+    per case and structure.
 
     Parameters
     ----------
@@ -57,6 +59,8 @@ class SurfaceAccumulator:
     (3.0, inf)
     """
 
+    _noun = "surfaces"
+
     def __init__(
         self,
         structures: Iterable[int] | Mapping[Any, int | Iterable[int]] | None = None,
@@ -67,7 +71,7 @@ class SurfaceAccumulator:
         self.structures: dict[Label, tuple[int, ...]] | None = named_values(structures)
         self.ignore: tuple[int, ...] = as_values(ignore)
         self.options: SurfaceOptions = SurfaceOptions() if options is None else options
-        self.rows: list[SurfaceRow] = []
+        self._forget()
 
     def update(
         self,
@@ -100,52 +104,6 @@ class SurfaceAccumulator:
         self.rows.extend(found)
         return found
 
-    def merge(self, *others: Self) -> Self:
-        """Add the rows of other accumulators to this one; the others do not change.
-
-        Parameters
-        ----------
-        *others : SurfaceAccumulator
-            Accumulators of the same structures and options.
-
-        Returns
-        -------
-        SurfaceAccumulator
-            This accumulator.
-
-        Raises
-        ------
-        TypeError
-            If an argument is something else.
-        ValueError
-            If structures or options differ.
-        """
-        rows: list[SurfaceRow] = []
-        for other in others:
-            if not isinstance(other, SurfaceAccumulator):
-                msg = f"only surfaces can be merged, not {type(other).__name__}"
-                raise TypeError(msg)
-            if difference := self._difference(other):
-                msg = f"cannot merge surfaces: {difference}"
-                raise ValueError(msg)
-            rows += other.rows
-        self.rows += rows
-        return self
-
-    def __add__(self, other: Self) -> Self:
-        if not isinstance(other, SurfaceAccumulator):
-            return NotImplemented
-        return self.empty().merge(self, other)
-
-    def empty(self) -> Self:
-        """A new accumulator of the same structures and options, without rows."""
-        return type(self)(self.structures, ignore=self.ignore, options=self.options)
-
-    def reset(self) -> Self:
-        """Discard all rows."""
-        self.rows = []
-        return self
-
     def scores(self) -> list[Scores]:
         """The scores of each row, with its ``case``, ``label`` and ``state``."""
         return [
@@ -156,6 +114,9 @@ class SurfaceAccumulator:
     def summary(self) -> list[dict[str, Json]]:
         """Summary over the cases; see :func:`summarize_surfaces`."""
         return summarize_surfaces(self.rows, self.options)
+
+    def _forget(self) -> None:
+        self.rows: list[SurfaceRow] = []
 
     def _settings(self) -> dict[str, Any]:
         named = self.structures
@@ -169,48 +130,20 @@ class SurfaceAccumulator:
         mine, theirs = self._settings(), other._settings()
         return "; ".join(f"{k}: {mine[k]} and {theirs[k]}" for k in mine if mine[k] != theirs[k])
 
-    def state_dict(self) -> dict[str, Json]:
-        """The rows and options as plain lists, strings and numbers."""
-        return {**self._settings(), "rows": [row.to_dict() for row in self.rows]}
+    def _join(self, others: Sequence[Self]) -> None:
+        self.rows += [row for other in others for row in other.rows]
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> Self:
-        """Replace the rows with those of a saved state.
+    def _content(self) -> dict[str, Any]:
+        return {"rows": [row.to_dict() for row in self.rows]}
 
-        Parameters
-        ----------
-        state : mapping
-            Values of :meth:`state_dict`.
-
-        Returns
-        -------
-        SurfaceAccumulator
-            This accumulator.
-
-        Raises
-        ------
-        ValueError
-            If structures or options differ.
-        """
-        saved = self.from_state_dict(state)
-        if difference := self._difference(saved):
-            msg = f"the saved state has different options: {difference}"
-            raise ValueError(msg)
-        return self.reset().merge(saved)
+    def _fill(self, state: Mapping[str, Any]) -> None:
+        self.rows += [SurfaceRow.from_dict(row, self.options) for row in state["rows"]]
 
     @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
-        """An accumulator from the values of :meth:`state_dict`.
-
-        Parameters
-        ----------
-        state : mapping
-            Values of :meth:`state_dict`.
-        """
+    def _of_state(cls, state: Mapping[str, Any]) -> Self:
         structures = None if state["structures"] is None else dict(state["structures"])
         options = SurfaceOptions.from_dict(state["options"])
-        new = cls(structures, ignore=state["ignore"], options=options)
-        new.rows = [SurfaceRow.from_dict(row, options) for row in state["rows"]]
-        return new
+        return cls(structures, ignore=state["ignore"], options=options)
 
     def __repr__(self) -> str:
         return f"<SurfaceAccumulator: {plural(len(self.rows), 'row')}>"

@@ -230,6 +230,8 @@ class SurfaceOptions(Measure):
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> SurfaceOptions:
         """Options from the values of :meth:`to_dict`."""
+        if state.keys() == {"convention"}:  # of from_keyword, before they are resolved
+            return cls.from_keyword(state["convention"])  # type: ignore[return-value]
         empty: dict[str, Any] = {
             measure: tuple(v if v == "diagonal" else float(v) for v in values)
             for measure, values in state["empty"].items()

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_flag, check_integer, check_number
 from segiou._support.optional import Drawable
-from segiou._support.text import Json, plural
-from segiou.accumulators.base import Accumulator
+from segiou._support.text import plural
+from segiou.accumulators.base import TableAccumulator
 from segiou.counting.arrays import (
     as_label_array,
     as_valid_mask,
@@ -40,7 +40,7 @@ from segiou.metrics.ratio import Floats
 Ints = NDArray[np.int64]
 
 
-class ScoreHistogram(Accumulator, Drawable):
+class ScoreHistogram(TableAccumulator, Drawable):
     """Histograms of scores, updated batch by batch.
 
     Curves, thresholds and calibration are derived from integer counts: the pixels of
@@ -141,9 +141,8 @@ class ScoreHistogram(Accumulator, Drawable):
         regions = "" if self.regions == other.regions else "only one of them has regions=True"
         return "; ".join(part for part in (super()._difference(other), bins, regions) if part)
 
-    def state_dict(self) -> dict[str, Json]:
-        """The counts and options as plain lists, strings and integers."""
-        return {**super().state_dict(), "bins": self.bins.kind, "regions": self.regions}
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "bins": self.bins.kind, "regions": self.regions}
 
     @classmethod
     def _of_state(cls, state: Mapping[str, Any]) -> Self:

@@ -30,7 +30,7 @@ def all_reduce(counted: Counted, accelerator: Accelerator) -> Counted:
 
     Parameters
     ----------
-    counted : ConfusionMatrix or ImageCounts
+    counted : Accumulator
         Counts of this process; not modified. With a ConfusionMatrix, either
         count the output of ``accelerator.gather_for_metrics`` on one process
         only, or count batches of a sampler that does not repeat images. An
@@ -41,14 +41,14 @@ def all_reduce(counted: Counted, accelerator: Accelerator) -> Counted:
 
     Returns
     -------
-    ConfusionMatrix or ImageCounts
+    Accumulator
         The sum, as a new object.
 
     Raises
     ------
     TypeError, ValueError
-        On all processes, if types, classes, options or `conflict` differ between
-        processes, or if one process counted undeclared values.
+        On all processes, if types, classes or options differ between processes, or
+        if one process counted undeclared values.
     OverflowError
         On all processes, if the total number of pixels exceeds int64.
     """

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from segiou._support.arguments import check_kind
+from segiou.accumulators.base import Accumulator
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import is_on_device
 from segiou.counting.counts import ConfusionCounts, SparseConfusionCounts
 from segiou.counting.device_counts import NONE_MET, count_on_device, read_counts
 from segiou.counting.encoding import Encoding
-from segiou.histograms.score_counts import ScoreHistogram
 from segiou.hooks._histogram_scoring import AnyScoring
 from segiou.hooks._scoring import Scoring, missing
 from segiou.hooks.images import ImageCounts
-from segiou.instances.panoptic import PanopticCounts
-from segiou.scoring.evaluator import Evaluator
 
 try:
     import torch
@@ -26,12 +25,7 @@ except ImportError as error:
 
 __all__ = ["ImageCounts", "all_reduce"]
 
-
-#: What is sent whole and merged.
-_MERGED = (PanopticCounts, ScoreHistogram, Evaluator)
-Counted = TypeVar(
-    "Counted", ConfusionMatrix, ImageCounts, PanopticCounts, ScoreHistogram, Evaluator
-)
+Counted = TypeVar("Counted", bound=Accumulator)
 
 
 def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) -> Counted:
@@ -39,22 +33,23 @@ def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) 
 
     Parameters
     ----------
-    counted : ConfusionMatrix, ImageCounts, PanopticCounts, ScoreHistogram or Evaluator
-        Counts of this process; not modified. An ImageCounts counts an image
-        that several processes have seen once.
+    counted : Accumulator
+        Counts of this process, such as a ConfusionMatrix, PanopticCounts or
+        Evaluator; not modified. An ImageCounts counts an image that several
+        processes have seen once.
     group : ProcessGroup, optional
         The processes; all of them by default.
 
     Returns
     -------
-    ConfusionMatrix, ImageCounts, PanopticCounts, ScoreHistogram or Evaluator
+    Accumulator
         The sum, as a new object; `counted` itself if there is only one process.
 
     Raises
     ------
     TypeError, ValueError
-        On all processes, if types, classes, options or `conflict` differ between
-        processes, or if one process counted undeclared values.
+        On all processes, if types, classes or options differ between processes, or
+        if one process counted undeclared values.
     OverflowError
         On all processes, if the total number of pixels exceeds int64.
     """
@@ -84,24 +79,17 @@ def add_up(counted: Counted, gather: Callable[[Any], list[Any]]) -> Counted:
         broken = everyone.index(None)
         msg = f"process {broken} could not read its counts; see the error on that process"
         raise ValueError(msg)
-    kinds, conflicts, options, parts = zip(*everyone, strict=True)
+    kinds, options, parts = zip(*everyone, strict=True)
     if other := _other(kinds):
         msg = (
             f"process {other} passed {kinds[other]} but process 0 passed {kinds[0]}; all processes "
             "must pass the same type"
         )
         raise ValueError(msg)
-    if other := _other(conflicts):
-        mine, theirs = conflicts[0], conflicts[other]
-        msg = (
-            f"process {other} has conflict={theirs!r} but process 0 has conflict={mine!r}; all "
-            "processes must use the same"
-        )
-        raise ValueError(msg)
     if other := _other(options):
         msg = f"the classes or options of process {other} differ from those of process 0"
         raise ValueError(msg)
-    if isinstance(counted, (ImageCounts, *_MERGED)):
+    if not isinstance(counted, ConfusionMatrix):
         return counted.empty().merge(*parts)
     cells, pixels, pairs = zip(*parts, strict=True)
     if (total := sum(pixels)) >= 1 << 63:
@@ -111,20 +99,13 @@ def add_up(counted: Counted, gather: Callable[[Any], list[Any]]) -> Counted:
     return counted.empty().add(tally, pairs=sum(pairs))
 
 
-def _described(counted: Any) -> tuple[str, str, Any, Any]:
-    """Type, `conflict` and options, which must be equal on all processes, and the counts."""
+def _described(counted: Any) -> tuple[str, Any, Any]:
+    """Type and options, which must be equal on all processes, and the counts."""
+    check_kind("counted", counted, Accumulator, "an accumulator, such as a ConfusionMatrix")
+    parts = counted
     if isinstance(counted, ConfusionMatrix):
-        counts = counted.tally.cells, counted.pixels, counted.pairs
-        return "ConfusionMatrix", "", counted.options.to_dict(), counts
-    if isinstance(counted, ImageCounts):
-        options = counted.options.to_dict()
-        return "ImageCounts", counted.conflict, options, counted.images
-    for kind in _MERGED:
-        if isinstance(counted, kind):
-            return kind.__name__, "", counted.empty().state_dict(), counted
-    kinds = "a ConfusionMatrix, ImageCounts, PanopticCounts, ScoreHistogram or Evaluator"
-    msg = f"all_reduce takes {kinds}, not {type(counted).__name__}"
-    raise TypeError(msg)
+        parts = counted.tally.cells, counted.pixels, counted.pairs
+    return counted._kind().__name__, counted.empty()._settings(), parts
 
 
 def _other(values: tuple[Any, ...]) -> int:

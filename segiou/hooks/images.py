@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import chain, repeat
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, Literal, Self
 
 from segiou._support.arguments import check_kind
 from segiou._support.text import listed
+from segiou.accumulators.base import Accumulator
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import framework_of, not_compiled, to_host, with_dimensions_of
 from segiou.labels.class_options import ClassOptions
@@ -19,7 +20,7 @@ __all__ = ["ImageCounts"]
 Conflict = Literal["error", "first"]
 
 
-class ImageCounts:
+class ImageCounts(Accumulator):
     """An accumulator that keeps the counts of each image.
 
     It stores the non-zero counts of each image, typically about 1 KiB per image.
@@ -42,6 +43,8 @@ class ImageCounts:
     4
     """
 
+    _noun = "images"
+
     def __init__(self, labels: Any, *, conflict: Conflict = "error", **options: Any) -> None:
         if conflict not in ("error", "first"):
             msg = f"conflict must be 'error' or 'first', got {conflict!r}"
@@ -50,7 +53,7 @@ class ImageCounts:
         classes = ClassOptions.of(labels, **options)
         classes.warn_of_ignored_classes(stacklevel=3)
         self._counting = ConfusionMatrix.from_options(classes)
-        self._images: dict[str, ImageCount] = {}
+        self._forget()
 
     @classmethod
     def from_options(cls, options: ClassOptions, *, conflict: Conflict = "error") -> Self:
@@ -118,7 +121,7 @@ class ImageCounts:
         masks = repeat(None) if mask is None else mask
         images = zip(names, truth, pred, masks, strict=False)
         counts = ((name, self._counting.count(t, p, mask=m, **how)) for name, t, p, m in images)
-        return self.merge([ImageCount.of(name, count) for name, count in counts])
+        return self._keep([ImageCount.of(name, count) for name, count in counts])
 
     def merge(self, *others: Self | Iterable[ImageCount]) -> Self:
         """Add images counted elsewhere with the same options.
@@ -141,8 +144,18 @@ class ImageCounts:
             If classes or options differ, or if an image has different counts and
             `conflict` is ``"error"``. Nothing is added then.
         """
+        return super().merge(*map(self._of_images, others))
+
+    def _of_images(self, other: Any) -> Any:
+        if isinstance(other, ImageCounts):
+            return other
+        check_kind("images", other, Iterable, "ImageCounts or an iterable of ImageCount")
+        return self.empty()._keep(other)
+
+    def _keep(self, images: Iterable[ImageCount]) -> Self:
+        """Add the images, or none of them if one was counted with a different result."""
         new: dict[str, ImageCount] = {}
-        for image in chain.from_iterable(map(self._images_of, others)):
+        for image in images:
             known = self._images.get(image.id) or new.setdefault(image.id, image)
             if self.conflict == "error" and known != image:
                 msg = (
@@ -154,23 +167,28 @@ class ImageCounts:
         self._images |= new
         return self
 
-    def _images_of(self, other: Self | Iterable[ImageCount]) -> Iterable[ImageCount]:
-        if not isinstance(other, ImageCounts):
-            check_kind("images", other, Iterable, "ImageCounts or an iterable of ImageCount")
-            return other
-        if difference := self.options.difference(other.options):
-            msg = f"cannot merge images: {difference}"
-            raise ValueError(msg)
-        return other.images
+    def _forget(self) -> None:
+        self._images: dict[str, ImageCount] = {}
 
-    def empty(self) -> Self:
-        """A new accumulator of the same options, without images."""
-        return self.from_options(self.options, conflict=self.conflict)
+    def _settings(self) -> dict[str, Any]:
+        return {"options": self.options.to_dict(), "conflict": self.conflict}
 
-    def reset(self) -> Self:
-        """Discard all images."""
-        self._images.clear()
-        return self
+    def _difference(self, other: Self) -> str:
+        return self.options.difference(other.options)
+
+    def _join(self, others: Sequence[Self]) -> None:
+        self._keep(image for other in others for image in other.images)
+
+    def _content(self) -> dict[str, Any]:
+        return {"images": [image.to_dict() for image in self.images]}
+
+    @classmethod
+    def _of_state(cls, state: Mapping[str, Any]) -> Self:
+        classes = ClassOptions.from_dict(state["options"])
+        return cls.from_options(classes, conflict=state["conflict"])
+
+    def _fill(self, state: Mapping[str, Any]) -> None:
+        self._keep(map(ImageCount.from_dict, state["images"]))
 
     @property
     def images(self) -> tuple[ImageCount, ...]:

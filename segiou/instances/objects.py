@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_number, read_several
-from segiou._support.text import Json
-from segiou.accumulators.base import Accumulator
+from segiou.accumulators.base import TableAccumulator
 from segiou.boundary.surface_points import check_spacing
 from segiou.counting.arrays import as_label_array, label_arrays
 from segiou.counting.counts import LARGEST, counts_array
@@ -250,7 +249,7 @@ def _merged(classes: NDArray[Any], merge: int, rank: int) -> NDArray[np.int64]:
     return found
 
 
-class ObjectCounts(Accumulator):
+class ObjectCounts(TableAccumulator):
     """Integers per class, and rows of integers: one per object, or per match.
 
     Rows form a multiset: merging concatenates them, and their order has no meaning.
@@ -310,9 +309,9 @@ class ObjectCounts(Accumulator):
     def _named(self, cells: Ints) -> dict[str, Ints]:
         return {"counts": cells, self._rows_are: self._rows}
 
-    def _named_snapshot(self) -> tuple[dict[str, Ints], int]:
+    def _content(self) -> dict[str, Any]:
         with LOCK:
-            return super()._named_snapshot()
+            return super()._content()
 
     def _read(self, named: Mapping[str, Any]) -> Ints:
         cells = counts_array(named["counts"], "counts")
@@ -335,12 +334,10 @@ class ObjectCounts(Accumulator):
         names = [*compress(self.class_names, self._things != other._things)]
         return f"class {names[0]!r} is a thing in only one of them" if names else ""
 
-    def merge(self, *others: Self) -> Self:
-        """Add other counts to these; returns itself. The others are not changed."""
+    def _join(self, others: Sequence[Self]) -> None:
         with LOCK:
-            super().merge(*others)
+            super()._join(others)
             self._found += [part for other in others for part in other._found]
-        return self
 
     def _count(self, counts: Ints, rows: Ints) -> Self:
         """Add the counts and rows of one image."""
@@ -349,10 +346,8 @@ class ObjectCounts(Accumulator):
             self._found.append(rows)
         return self
 
-    def state_dict(self) -> dict[str, Json]:
-        """The counts and options as plain lists, strings and integers."""
-        with LOCK:
-            return {**super().state_dict(), "things": np.flatnonzero(self._things).tolist()}
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "things": np.flatnonzero(self._things).tolist()}
 
     @property
     def things(self) -> NDArray[np.bool_]:

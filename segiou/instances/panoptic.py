@@ -182,9 +182,8 @@ class PanopticCounts(ObjectCounts):
             return f"protocol {self._protocol.name!r} and {other._protocol.name!r}"
         return super()._difference(other)
 
-    def state_dict(self) -> dict[str, Json]:
-        """The counts and options as plain lists, strings and integers."""
-        return {**super().state_dict(), "protocol": self._protocol.name}
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "protocol": self._protocol.name}
 
     def update(
         self,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_kind, read_several
+from segiou._support.arguments import check_integer, check_kind, read_several
 from segiou._support.files import Problem, Stamp
-from segiou._support.text import listed
+from segiou._support.text import Json, listed
 from segiou.counting.counts import Cells, ConfusionCounts, Counts, counts_of_cells
 from segiou.counting.varints import decode_cells as decode_cells, encode_cells as encode_cells
 from segiou.labels.class_options import ClassOptions
@@ -150,6 +150,34 @@ class ImageCount:
             and np.array_equal(self.cells, other.cells)
             and np.array_equal(self.values, other.values)
         )
+
+    def to_dict(self) -> dict[str, Json]:
+        """The id and the counts as plain data, without the files."""
+        cells: Any = {"cells": self.cells.tolist(), "values": self.values.tolist()}
+        packed = None if self.measured is None else self.measured.hex()
+        return {"id": self.id, **cells, "ignored": self.ignored, "measured": packed}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read the result of :meth:`to_dict`.
+
+        Parameters
+        ----------
+        data : mapping
+            Id and counts.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the counts are invalid.
+        """
+        cells, values = (np.array(data[name], dtype=np.int64) for name in ("cells", "values"))
+        if cells.shape != values.shape or cells.ndim != 1 or (values < 1).any():
+            msg = f"the saved state has invalid counts of image {data['id']!r}"
+            raise ValueError(msg)
+        ignored = check_integer("ignored", data["ignored"], 0)
+        packed = None if data["measured"] is None else bytes.fromhex(data["measured"])
+        return cls(str(data["id"]), cells, values, ignored, measured=packed)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ImageCount):

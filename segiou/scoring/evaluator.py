@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
-from segiou._support.arguments import check_integer, check_kind
+from segiou._support.arguments import check_kind
 from segiou._support.text import Json, plain, plural
+from segiou.accumulators.base import Accumulator
 from segiou.labels.class_options import ClassOptions, Labels
-from segiou.measures.registry import fitted, read_measures
+from segiou.measures.registry import fitted, measure_of, read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
 from segiou.runs.image_counts import Columns, ImageCount, check_packed
@@ -24,10 +23,8 @@ if TYPE_CHECKING:
     from segiou.measures.measure import Measure
     from segiou.report.report import Report
 
-_STATE_VERSION = 1
 
-
-class Evaluator:
+class Evaluator(Accumulator):
     """Count images in a loop, with several measures at once.
 
     The counts of every image are kept, so that reports have intervals and
@@ -56,6 +53,8 @@ class Evaluator:
     (0.5833333333333333, 2)
     """
 
+    _noun = "evaluators"
+
     def __init__(
         self,
         labels: Labels,
@@ -71,20 +70,12 @@ class Evaluator:
 
     def _start(self, header: Header, measures: tuple[Measure, ...]) -> None:
         self._empty, self._measures = header, measures
-        self.reset()
+        self._forget()
 
-    def reset(self) -> Self:
-        """Discard all images; returns itself."""
+    def _forget(self) -> None:
         self._scorer = ArrayScorer(self._empty, self._measures)
         self._images: list[ImageCount] = []
         self._named: list[bool] = []
-        return self
-
-    def empty(self) -> Self:
-        """An evaluator with the same classes, options and measures, and no images."""
-        new = type(self).__new__(type(self))
-        new._start(self._empty, self._measures)
-        return new
 
     def update(
         self,
@@ -181,99 +172,46 @@ class Evaluator:
         means = {f"{prefix}{name}" for name in names}
         return found if per_class else {key: v for key, v in found.items() if key in means}
 
-    def merge(self, *others: Evaluator) -> Self:
-        """Add the images of other evaluators, such as those of other processes; returns itself.
+    @property
+    def _options_of_measures(self) -> dict[str, dict[str, Json]]:
+        return {one.key: one.to_dict() for one in self._measures}
 
-        Parameters
-        ----------
-        *others : Evaluator
-            Evaluators with the same classes, options and measures.
+    def _settings(self) -> dict[str, Any]:
+        return {"header": self._counted_for.to_dict(), "measures": self._options_of_measures}
 
-        Raises
-        ------
-        ValueError
-            If classes, options or measures differ; nothing is added then.
-        """
+    def _difference(self, other: Self) -> str:
+        mine, theirs = self._empty, other._empty
+        if self._images and other._images:
+            mine, theirs = self._counted_for, other._counted_for
+        same = plain(self._options_of_measures) == plain(other._options_of_measures)
+        return mine.counting_difference(theirs) or ("" if same else "their measures differ")
+
+    def _join(self, others: Sequence[Self]) -> None:
+        counted = [one for one in (self, *others) if one._images]
+        for other in counted:  # only the first image shows whether there are volumes
+            counted[0]._check_alike(other)
+        if counted:
+            self._scorer.go_on(counted[0]._counted_for)
         for other in others:
-            check_kind("each argument of merge", other, Evaluator, "an Evaluator")
-            if self._images and other._images:
-                mine, theirs = self._counted_for, other._counted_for
-            else:
-                mine, theirs = self._empty, other._empty
-            difference = mine.counting_difference(theirs)
-            if difference or self._measures != other._measures:
-                msg = f"cannot merge evaluators: {difference or 'their measures differ'}"
-                raise ValueError(msg)
-        for other in others:
-            if other._images and not self._images:
-                self._scorer.go_on(other._counted_for)
             self._images += other._images
             self._named += other._named
-        return self
 
-    def state_dict(self) -> dict[str, Json]:
-        """Everything as plain data, for checkpoints."""
-        images: list[Any] = [
-            {
-                "id": one.id,
-                "named": named,
-                "cells": one.cells.tolist(),
-                "values": one.values.tolist(),
-                "ignored": one.ignored,
-                "measured": None if one.measured is None else one.measured.hex(),
-            }
-            for one, named in zip(self._images, self._named, strict=True)
-        ]
-        measures: Any = {one.key: one.to_dict() for one in self._measures}
-        return {
-            "state_version": _STATE_VERSION,
-            "header": self._counted_for.to_dict(),
-            "measures": measures,
-            "images": images,
-        }
+    def _content(self) -> dict[str, Any]:
+        both = zip(self._images, self._named, strict=True)
+        return {"images": [{**one.to_dict(), "named": named} for one, named in both]}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> Self:
-        """Replace the images with those of a saved state; returns itself.
+    @classmethod
+    def _of_state(cls, state: Mapping[str, Any]) -> Self:
+        header = replace(Header.from_dict(state["header"]), plans=())
+        given = state["measures"].items()
+        new = cls.__new__(cls)
+        new._start(header, tuple(measure_of(key).from_dict(options) for key, options in given))
+        return new
 
-        Parameters
-        ----------
-        state : mapping
-            As returned by :meth:`state_dict`.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If the state is invalid, or of other classes, options or measures.
-        """
-        saved = _images_of(state)
+    def _fill(self, state: Mapping[str, Any]) -> None:
+        self._images = [ImageCount.from_dict(one) for one in state["images"]]
+        self._named = [bool(one["named"]) for one in state["images"]]
         header = Header.from_dict(state["header"])
-        measures: Any = {one.key: one.to_dict() for one in self._measures}
-        difference = self._empty.options.difference(header.options)
-        if difference or plain(measures) != plain(state["measures"]):
-            msg = f"the saved state has different options: {difference or 'measures'}"
-            raise ValueError(msg)
-        check_packed([one.measured for one, _ in saved if one.measured is not None], header)
-        self.reset()
-        self._images = [one for one, _ in saved]
-        self._named = [named for _, named in saved]
-        if saved:
+        check_packed([one.measured for one in self._images if one.measured is not None], header)
+        if self._images:
             self._scorer.go_on(header)
-        return self
-
-
-def _images_of(state: Mapping[str, Any]) -> list[tuple[ImageCount, bool]]:
-    """The images of a saved state; ValueError if it holds something else."""
-    if state.get("state_version") != _STATE_VERSION:
-        msg = f"the saved state has version {state.get('state_version')!r}; save it again"
-        raise ValueError(msg)
-    found = []
-    for one in state["images"]:
-        cells, values = (np.array(one[name], dtype=np.int64) for name in ("cells", "values"))
-        if cells.shape != values.shape or cells.ndim != 1 or (values < 1).any():
-            msg = f"the saved state has invalid counts of image {one['id']!r}"
-            raise ValueError(msg)
-        ignored = check_integer("ignored", one["ignored"], 0)
-        packed = None if one["measured"] is None else bytes.fromhex(one["measured"])
-        image = ImageCount(str(one["id"]), cells, values, ignored, measured=packed)
-        found.append((image, bool(one["named"])))
-    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from accumulator_kinds import KINDS, counted
 
 from segiou import ConfusionMatrix
 from segiou.hooks.images import ImageCounts
@@ -191,14 +192,13 @@ def test_two_processes_give_the_answer_of_one(need, run_two, path, alone, street
         assert out["first"] == [[1, 0], [0, 1]]
         said = "process 1 passed ConfusionMatrix but process 0 passed ImageCounts"
         assert out["kinds"].startswith(f"ValueError: {said}")
-        said = "process 1 has conflict='first' but process 0 has conflict='error'"
-        assert out["conflicts"].startswith(f"ValueError: {said}")
-        assert "the classes or options of process 1 differ" in out["ignored"]
+        for name in ("conflicts", "ignored"):
+            assert "the classes or options of process 1 differ" in out[name]
         assert f"{2**63} pixels, more than int64 ({2**63 - 1})" in out["too many"]
     first, second = (out["no counts"] for out in run_two.last)
     assert first == "ValueError: process 1 could not read its counts; see the error on that process"
-    kinds = "a ConfusionMatrix, ImageCounts, PanopticCounts, ScoreHistogram or Evaluator"
-    assert second == f"TypeError: all_reduce takes {kinds}, not list"
+    wanted = "counted must be an accumulator, such as a ConfusionMatrix, not list"
+    assert second.startswith(f"TypeError: {wanted}")
     texts = [out["broken"] for out in run_two.last]
     assert "process 1 could not read its counts" in texts[0]
     assert "the largest value 5" in texts[1]
@@ -230,6 +230,16 @@ def test_accelerate_and_torch_in_one_process(need, alone, streets):
     assert accelerate.all_reduce(images, here).total() == alone
     assert distributed.all_reduce(alone) == alone
     assert distributed.all_reduce(images).total() == alone
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_accumulator_adds_up(need, name):
+    need("torch")
+    from segiou.hooks import distributed
+
+    parts = [counted(name, range(2)), KINDS[name].make(), counted(name, range(2, 4))]
+    everyone = [distributed._described(part) for part in parts]
+    assert distributed.add_up(parts[1], lambda own: everyone) == counted(name, range(4))
 
 
 def test_images_know_scores_masks_and_their_ids(need):

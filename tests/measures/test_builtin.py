@@ -211,7 +211,10 @@ class TestEvaluator:
             loop.merge(Evaluator(4))
         with pytest.raises(ValueError, match="cannot merge evaluators"):
             loop.merge(Evaluator(3, measures=["surfaces"]))
-        with pytest.raises(TypeError, match="an Evaluator"):
+        images = Evaluator(4, measures=["surfaces"]).update(truth[0], pred[0])
+        with pytest.raises(ValueError, match="cannot merge evaluators"):
+            Evaluator(4, measures=["surfaces"]).merge(loop, images)
+        with pytest.raises(TypeError, match="not int"):
             loop.merge(3)
         with pytest.raises(ValueError, match="different options"):
             Evaluator(4).load_state_dict(loop.state_dict())
