@@ -149,15 +149,10 @@ class BoundaryCounts:
         if self.num_classes != other.num_classes:
             msg = f"cannot add counts of {self.num_classes} and {other.num_classes} classes"
             raise ValueError(msg)
-        if self.options == other.options:
-            return
-        mine, theirs = self.options.to_dict(), other.options.to_dict()
-        name = next(name for name in mine if mine[name] != theirs[name])
-        msg = (
-            f"cannot add boundary counts with different {name}: {mine[name]} and {theirs[name]}; "
-            "measure again with the same options"
-        )
-        raise ValueError(msg)
+        if self.options != other.options:
+            difference = self.options.difference(other.options)
+            msg = f"cannot add boundary counts: {difference}; measure again with the same options"
+            raise ValueError(msg)
 
     def __repr__(self) -> str:
         lead = self.table.shape[:-1]

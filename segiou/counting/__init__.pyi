@@ -14,10 +14,10 @@ from segiou.counting.encoding import (
     UndeclaredValuesError as UndeclaredValuesError,
     ValueCodes as ValueCodes,
     count_pairs as count_pairs,
-    count_windows as count_windows,
 )
 from segiou.counting.id_pairs import count_id_pairs as count_id_pairs
 from segiou.counting.scores import (
     SCORES_BACKEND as SCORES_BACKEND,
     scores_to_labels as scores_to_labels,
 )
+from segiou.counting.window_counts import count_windows as count_windows

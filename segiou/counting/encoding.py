@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +18,12 @@ from segiou._support.optional import fallback, load_part
 from segiou.counting import reference
 from segiou.counting.arrays import (
     as_valid_mask,
-    check_same_shape,
     label_arrays,
     values_text,
     with_dimensions_of,
 )
 from segiou.counting.counts import Cells, ConfusionCounts, SparseConfusionCounts
 from segiou.labels.class_options import ClassOptions, Unassigned
-
-if TYPE_CHECKING:
-    from segiou.masks.windows import WindowedMask
-
 
 _kernel = load_part("segiou.counting._kernel")
 #: Name of the compiled loops that run on this processor, or "numpy" if none were built.
@@ -495,65 +490,6 @@ def _valid_blocks(
     for start in range(0, len(truth), rows):
         block = slice(start, start + rows)
         yield truth[block][valid[block]], pred[block][valid[block]]
-
-
-def count_windows(
-    encoding: Encoding,
-    truth: WindowedMask,
-    pred: WindowedMask,
-    *,
-    pixels: int | None = None,
-    decoded: tuple[Callable[[Any], Any], Callable[[Any], Any]] = (np.asarray, np.asarray),
-) -> SparseConfusionCounts:
-    """Count a pair of masks window by window, without loading them whole.
-
-    Parameters
-    ----------
-    encoding : Encoding
-        Meaning of the label values, as from :meth:`Encoding.of_classes`.
-    truth, pred : array-like with shape, dtype and slices, equal shapes
-        Zarr or dask arrays, memory maps, or :class:`WindowedMask`.
-    pixels : int, optional
-        Pixels of a window; memory is a few bytes per pixel of it.
-    decoded : pair of callables
-        Functions that convert a window of truth and of pred to an array of labels.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ.
-    UndeclaredValuesError
-        As :meth:`segiou.counting.Encoding.count`, with the values of all windows.
-
-    Examples
-    --------
-    >>> from segiou.labels.class_options import ClassOptions
-    >>> truth = np.zeros((100, 100), dtype=np.uint8)
-    >>> encoding = Encoding.of_classes(ClassOptions.of(2))
-    >>> count_windows(encoding, truth, truth, pixels=1000).table.tolist()
-    [[10000, 0, 0], [0, 0, 0]]
-    """
-    from segiou.masks.windows import WINDOW_PIXELS, chunks_of, window_slices
-
-    pred = with_dimensions_of(truth, pred)
-    check_same_shape(truth, pred)
-    # If chunk sizes differ, the larger ones, so that few chunks are read twice.
-    chunks = [steps for steps in (chunks_of(truth), chunks_of(pred)) if steps is not None]
-    steps = tuple(max(sizes) for sizes in zip(*chunks, strict=True)) if chunks else None
-    undeclared: dict[str, Counter[int]] = {"truth": Counter(), "pred": Counter()}
-
-    def parts() -> Iterator[Cells]:
-        for window in window_slices(tuple(truth.shape), steps, pixels or WINDOW_PIXELS):
-            try:
-                yield encoding.count(decoded[0](truth[window]), decoded[1](pred[window])).cells
-            except UndeclaredValuesError as error:
-                undeclared[error.side].update(error.values)
-
-    total = SparseConfusionCounts.summed(encoding.num_classes, parts())
-    for side, values in undeclared.items():
-        if values:
-            raise UndeclaredValuesError(side, values)
-    return total
 
 
 def count_pairs(

@@ -202,11 +202,8 @@ class Parts:
         for name, field in self.layout.items():
             chosen = places
             if field.rows:
-                counts = self._sizes[name]
-                sizes[name] = counts[places]
-                # Rows of an image lie together: its first, and so many after it.
-                shift = (np.cumsum(counts) - counts)[places] - np.cumsum(sizes[name]) + sizes[name]
-                chosen = np.arange(int(sizes[name].sum())) + np.repeat(shift, sizes[name])
+                sizes[name] = self._sizes[name][places]
+                chosen = rows_of(self._sizes[name], places)
             arrays[name] = self[name][chosen]
         return Parts(self.layout, len(places), arrays, sizes)
 
@@ -349,6 +346,13 @@ class Parts:
             Lists by name.
         """
         return cls.of(layout, **data)
+
+
+def rows_of(sizes: NDArray[np.int64], images: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Indices of the rows of some images, of which each has ``sizes`` rows together."""
+    chosen = sizes[images]
+    shift = (np.cumsum(sizes) - sizes)[images] - np.cumsum(chosen) + chosen
+    return np.arange(int(chosen.sum())) + np.repeat(shift, chosen)
 
 
 def merged_layout(layouts: Mapping[str, Layout]) -> dict[str, Field]:

@@ -266,13 +266,9 @@ class Report(Drawable):
         """
         name, _, of_name = name.partition(":")
         row = row or of_name
-        if (found := self._measured(name, row)) is not None:
-            return found
-        if row and row in self.class_names and name in formats.PER_CLASS:
-            return float(getattr(self.classes[self.class_names.index(row)], name))
-        if not row and name in formats.SCALARS:
-            return float(getattr(self, name))
-        raise ValueError(self._no_score(name, row))
+        if (found := self._number(name, row)) is None:
+            raise ValueError(self._no_score(name, row))
+        return found
 
     def _no_score(self, name: str, row: str) -> str:
         tables = [table for table in self.tables if table.score(name) is not None]
@@ -284,10 +280,14 @@ class Report(Drawable):
         full = f"{name}:{row}" if row else name
         return f"unknown score {full!r}; choose from {', '.join(known)}{did_you_mean(full, known)}"
 
-    def _measured(self, name: str, row: str = "") -> float | None:
-        """A score of a measure; None if no measure has the score or the row."""
-        found = (table.score(name, row) for table in self.tables)
-        return next((value for value in found if value is not None), None)
+    def _number(self, name: str, row: str) -> float | None:
+        """A score; None if the report does not have it, or not this class or structure."""
+        for table in self.tables:
+            if (found := table.score(name, row)) is not None:
+                return found
+        if row in self.class_names and name in formats.PER_CLASS:
+            return float(getattr(self.classes[self.class_names.index(row)], name))
+        return float(getattr(self, name)) if not row and name in formats.SCALARS else None
 
     def score_unit(self, name: str) -> str:
         """Unit of a score, or of a column of images such as ``hausdorff_95:liver``.
@@ -478,15 +478,8 @@ class Report(Drawable):
             if table.score(name) is not None
         }
         keys = formats.score_keys(chosen, self.class_names, separator, rows)
-        return {f"{prefix}{key}": self._number(*where) for key, where in keys.items()}
-
-    def _number(self, name: str, row: str | None) -> float:
-        if (found := self._measured(name, "" if row is None else row)) is not None:
-            return found
-        where: Any = self
-        if row is not None:
-            where = next(one for one in self.classes if one.name == row)
-        return float(getattr(where, name, float("nan")))
+        found = {key: self._number(name, row or "") for key, (name, row) in keys.items()}
+        return {f"{prefix}{key}": np.nan if n is None else n for key, n in found.items()}
 
     def to_dict(self) -> dict[str, Json]:
         """Plain data: names as attributes, None for undefined, counts as integers."""

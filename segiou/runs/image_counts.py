@@ -16,7 +16,7 @@ from segiou._support.text import Json, listed
 from segiou.counting.counts import Cells, ConfusionCounts, Counts, counts_of_cells
 from segiou.counting.varints import decode_cells as decode_cells, encode_cells as encode_cells
 from segiou.labels.class_options import ClassOptions
-from segiou.measures.parts import Parts
+from segiou.measures.parts import Parts, rows_of
 from segiou.metrics.protocols import Protocol, load_protocol
 
 if TYPE_CHECKING:
@@ -304,13 +304,10 @@ class Columns:
             Positions of the images.
         """
         chosen = np.asarray(indices, dtype=np.int64)
-        sizes = self.sizes[chosen]
-        starts = (np.cumsum(self.sizes) - self.sizes)[chosen]
-        within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        entries = np.repeat(starts, sizes) + within
+        entries = rows_of(self.sizes, chosen)
         return Columns(
             tuple(self.ids[i] for i in indices),
-            sizes,
+            self.sizes[chosen],
             self.cells[entries],
             self.values[entries],
             self.ignored[chosen],

@@ -17,7 +17,8 @@ import numpy as np
 from segiou._support.files import Problem, Stamp
 from segiou._support.text import plural
 from segiou.counting.counts import ConfusionCounts
-from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_windows
+from segiou.counting.encoding import Encoding, UndeclaredValuesError
+from segiou.counting.window_counts import count_windows
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.image_files import Scratch

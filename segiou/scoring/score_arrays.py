@@ -13,7 +13,8 @@ from segiou._support.arguments import check_kind, check_several, read_several
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import as_array, is_on_device, to_host, with_dimensions_of
 from segiou.counting.counts import ConfusionCounts
-from segiou.counting.encoding import Encoding, count_windows
+from segiou.counting.encoding import Encoding
+from segiou.counting.window_counts import count_windows
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.windows import is_chunked
 from segiou.measures.measure import MaskPair, Masks

@@ -11,7 +11,8 @@ from hypothesis import given, settings, strategies as st
 from PIL import Image
 
 import segiou
-from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_pairs, count_windows
+from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_pairs
+from segiou.counting.window_counts import count_windows
 from segiou.labels.class_options import ClassOptions
 from segiou.masks import windows
 from segiou.masks.read import MaskError
