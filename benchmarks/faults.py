@@ -184,7 +184,8 @@ def main() -> int:
         for text in score.mismatches:
             print(f"mismatch: {text}")
         engine = f"{options.processes} processes" if options.processes else "threads"
-        print(f"{options.pairs} pairs, {engine}, seed {options.seed}: {score.summary()}")
+        kind = ", --scores" if options.scores else ""
+        print(f"{options.pairs} pairs, {engine}, seed {options.seed}{kind}: {score.summary()}")
     return 1 if score.mismatches else 0
 
 
