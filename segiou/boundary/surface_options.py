@@ -16,11 +16,7 @@ from segiou._support.arguments import (
     read_spacing,
 )
 from segiou._support.text import Json
-from segiou.boundary.boundary_options import (
-    BoundaryOptions,
-    asked_lengths,
-    asks_for_surfaces,
-)
+from segiou.boundary.boundary_options import BoundaryOptions, asked_lengths, asks_for_surfaces
 from segiou.boundary.surface_points import Kind, Label
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.measure import Masks, Measure, Plan
