@@ -1,4 +1,4 @@
-/* The axes of one or two strided arrays of the same shape, walked row by row. */
+/* The axes of one or two strided arrays of the same shape, walked row by row; and fetching ahead. */
 #ifndef SEGIOU_AXES_H
 #define SEGIOU_AXES_H
 
@@ -6,6 +6,14 @@
 
 #define MAX_AXES 64
 #define MAX_ARRAYS 2
+#define CACHE_LINE 64
+
+#if defined(__GNUC__)
+/* Past the end of an array this is a hint at an address that is never read, and no access. */
+#define FETCH(at) __builtin_prefetch((at), 0, 2)
+#else
+#define FETCH(at) ((void)(at))
+#endif
 
 /* The outermost axis first. */
 typedef struct {

@@ -15,15 +15,8 @@
 #define MAX_CLASSES 65536 /* labels are bytes, or 16 bits for more than 256 classes */
 #define BLOCK 1024      /* pixels that are compared at once: their best scores stay in cache */
 #define CHUNK 128       /* of them, for which is fetched ahead at once */
-#define CACHE_LINE 64
 #define WIDTHS 4        /* of 1, 2, 4 and 8 bytes */
 
-#if defined(__GNUC__)
-/* Past the end of an array this is a hint at an address that is never read, and no access. */
-#define FETCH(at) __builtin_prefetch((at), 0, 2)
-#else
-#define FETCH(at) ((void)(at))
-#endif
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
 #define HAS_SHUFFLES

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #define BLOCK 512 /* pixels that are counted at once */
-#define CACHE_LINE 64
 #define HALF_ONE 0x3C00
 #define SMALLEST_NORMAL 6.103515625e-05f /* of half precision */
 #define UNITS 16777216.0f         /* of a top score: 2^24 */
@@ -44,10 +43,8 @@ typedef struct {
 
 #if defined(__GNUC__)
 #define INLINE static inline __attribute__((always_inline)) /* into the walk for each processor */
-#define FETCH(at) __builtin_prefetch((at), 0, 2)
 #else
 #define INLINE static inline
-#define FETCH(at) ((void)(at))
 #endif
 
 INLINE float float_of(uint32_t bits)
