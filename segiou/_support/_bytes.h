@@ -184,6 +184,13 @@ AVX2 static inline uint64_t differ64_from_avx2(const uint8_t *a, uint8_t value)
     return unequal_avx2(a, _mm256_set1_epi8((char)value), _mm256_set1_epi8((char)value));
 }
 
+__attribute__((target("popcnt"))) static inline unsigned count_ones_avx2(uint64_t bits)
+{
+    return (unsigned)__builtin_popcountll(bits);
+}
+
+#define count_ones_avx512 count_ones_avx2
+
 AVX512 static inline uint64_t differ64_avx512(const uint8_t *a, const uint8_t *b)
 {
     return _mm512_cmpneq_epu8_mask(_mm512_loadu_si512(a), _mm512_loadu_si512(b));

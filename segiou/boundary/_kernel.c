@@ -39,7 +39,7 @@ static int has_size(const Py_buffer *view, Py_ssize_t items, size_t itemsize)
 /* count_bands(truth, pred, height, width, num_classes, reach, band_border, trimap_border,
  *             inner, trimap, outer, loops=None)
  *
- * loops: "avx512", "avx2" or "portable", by default the best that there are. */
+ * loops: "c-avx512", "c-avx2" or "c", by default the best that there are. */
 static PyObject *py_count_bands(PyObject *module, PyObject *args)
 {
     Py_buffer views[MAX_BUFFERS];

@@ -1,13 +1,4 @@
-/* Loops over rows of bytes: included once for each instruction set, with
- *
- *   TARGET          the attribute of its functions
- *   LOOPS           the name of the set
- *   FEW_CLASSES     up to so many are counted class by class
- *   NAME(x)         x with its suffix
- *   differ64(a, b)  whether each of 64 bytes differs, as bits
- *   differ64_from(a, value)
- *   count_ones(word)
- */
+/* Loops over rows of bytes: included once for each instruction set by _loops.h. */
 TARGET static inline void NAME(extend_half)(uint8_t *restrict into, const uint8_t *restrict rows,
                                             const uint8_t *restrict codes, uint8_t flip, size_t n)
 {
@@ -206,8 +197,8 @@ TARGET static void NAME(encode)(uint8_t *restrict truth_codes, uint8_t *restrict
 }
 
 static const Loops NAME(loops) = {
-    .name = LOOPS,
-    .few_classes = FEW_CLASSES,
+    .name = NAME(name),
+    .few_classes = NAME(few_classes),
     .extend = NAME(extend),
     .join = NAME(join),
     .differ = NAME(differ),

@@ -15,26 +15,16 @@
 typedef struct {
     const char *name;
     Py_buffer view;
+    int is_signed;
     Source source;
 } Labels;
 
-typedef struct {
-    char type;
-    int is_swapped;
-} Format;
-
-/* A NumPy format: one character, behind an optional mark of byte order. */
-static Format read_format(const Py_buffer *view)
+/* The only character of a native NumPy format, behind an optional mark; '\0' for others. */
+static char type_of(const Py_buffer *view)
 {
     const char *format = view->format ? view->format : "B";
-    const uint16_t one = 1;
-    int is_little = *(const uint8_t *)&one == 1, is_big = !is_little;
-    if (*format && strchr("@=<>!^", *format)) {
-        is_big = *format == '>' || *format == '!' || (*format != '<' && is_big);
-        format++;
-    }
-    int is_plain = *format != '\0' && format[1] == '\0';
-    return (Format){is_plain ? *format : '\0', view->itemsize > 1 && is_big == is_little};
+    format += *format && strchr("@=^", *format);
+    return *format && format[1] == '\0' ? *format : '\0';
 }
 
 static int open_labels(Labels *labels, PyObject *object)
@@ -42,11 +32,12 @@ static int open_labels(Labels *labels, PyObject *object)
     Py_buffer *view = &labels->view;
     if (PyObject_GetBuffer(object, view, PyBUF_FORMAT | PyBUF_STRIDES) < 0)
         return -1;
-    Format format = read_format(view);
+    char type = type_of(view);
     int is_size = view->itemsize == 1 || view->itemsize == 2 || view->itemsize == 4 ||
                   view->itemsize == 8;
-    if (format.type == '\0' || !strchr("?bBhHiIlLqQnN", format.type) || !is_size) {
-        PyErr_Format(PyExc_TypeError, "%s must hold integers or bool, not items of format '%s'",
+    if (type == '\0' || !strchr("?bBhHiIlLqQnN", type) || !is_size) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s must hold native integers or bool, not items of format '%s'",
                      labels->name, view->format ? view->format : "");
         return -1;
     }
@@ -55,11 +46,10 @@ static int open_labels(Labels *labels, PyObject *object)
                      view->ndim, MAX_AXES);
         return -1;
     }
-    labels->source.is_signed = strchr("bhilqn", format.type) != NULL;
+    labels->is_signed = strchr("bhilqn", type) != NULL;
     labels->source.data = view->buf;
     labels->source.itemsize = (int)view->itemsize;
-    labels->source.is_swapped = format.is_swapped;
-    labels->source.is_bool = format.type == '?';
+    labels->source.is_bool = type == '?';
     return 0;
 }
 
@@ -70,14 +60,13 @@ static int copy_codes(Labels *labels, PyObject *object, Py_ssize_t states)
     Source *source = &labels->source;
     if (PyObject_GetBuffer(object, &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) < 0)
         return -1;
-    Format format = read_format(&view);
-    if (format.type != 'H' || format.is_swapped || view.ndim != 1) {
+    if (type_of(&view) != 'H' || view.ndim != 1) {
         PyErr_Format(PyExc_TypeError, "%s codes must be one row of native uint16", labels->name);
         PyBuffer_Release(&view);
         return -1;
     }
     source->length = (uint64_t)view.shape[0];
-    source->codes = source->memory = malloc(source->length * sizeof(uint16_t) + 1);
+    source->codes = source->memory = malloc((source->length + 1) * sizeof(uint16_t));
     if (source->memory != NULL)
         memcpy(source->memory, view.buf, source->length * sizeof(uint16_t));
     PyBuffer_Release(&view);
@@ -99,11 +88,12 @@ static int copy_codes(Labels *labels, PyObject *object, Py_ssize_t states)
 
 /* Reads what the first code stands for, any integer of 64 bits. Codes for values that the dtype
  * cannot hold are cut off here; from then on arithmetic is modulo its width. */
-static int read_low(Source *source, PyObject *low)
+static int read_low(Labels *labels, PyObject *low)
 {
+    Source *source = &labels->source;
     int bits = 8 * source->itemsize, is_large = 0;
-    uint64_t highest = UINT64_MAX >> (64 - bits) >> source->is_signed, missing = 0;
-    int64_t lowest = source->is_signed ? -(int64_t)highest - 1 : 0;
+    uint64_t highest = UINT64_MAX >> (64 - bits) >> labels->is_signed, missing = 0;
+    int64_t lowest = labels->is_signed ? -(int64_t)highest - 1 : 0;
     int64_t start = PyLong_AsLongLongAndOverflow(low, &is_large);
     source->first = is_large ? PyLong_AsUnsignedLongLong(low) : (uint64_t)start;
     if (PyErr_Occurred())
@@ -120,9 +110,8 @@ static int open_table(Py_buffer *view, PyObject *object)
 {
     if (PyObject_GetBuffer(object, view, PyBUF_FORMAT | PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS) < 0)
         return -1;
-    Format format = read_format(view);
-    int is_int64 = format.type != '\0' && strchr("lqn", format.type) && view->itemsize == 8;
-    if (!is_int64 || format.is_swapped || view->ndim != 2) {
+    char type = type_of(view);
+    if (type == '\0' || !strchr("lqn", type) || view->itemsize != 8 || view->ndim != 2) {
         PyErr_SetString(PyExc_TypeError, "table must be a native int64 array of two axes");
         return -1;
     }
@@ -149,19 +138,16 @@ static int check_shapes(const Py_buffer *truth, const Py_buffer *pred)
 /* As count_all. */
 static int count_labels(const Loops *loops, Labels *truth, Labels *pred, const Py_buffer *table)
 {
-    int counted = prepare_sources(&truth->source, &pred->source);
-    if (counted == 0) {
-        Axes axes = {.ndim = truth->view.ndim, .arrays = 2};
-        for (int axis = 0; axis < axes.ndim; axis++) {
-            axes.shape[axis] = truth->view.shape[axis];
-            axes.strides[0][axis] = truth->view.strides[axis];
-            axes.strides[1][axis] = pred->view.strides[axis];
-        }
-        Py_BEGIN_ALLOW_THREADS
-        counted = count_all(loops, &axes, &truth->source, &pred->source, table->buf,
-                            (size_t)table->shape[0], (size_t)table->shape[1]);
-        Py_END_ALLOW_THREADS
+    int counted;
+    Axes axes = {.ndim = truth->view.ndim, .arrays = 2};
+    for (int axis = 0; axis < axes.ndim; axis++) {
+        axes.shape[axis] = truth->view.shape[axis];
+        axes.strides[0][axis] = truth->view.strides[axis];
+        axes.strides[1][axis] = pred->view.strides[axis];
     }
+    Py_BEGIN_ALLOW_THREADS
+    counted = count_all(loops, &axes, &truth->source, &pred->source, table->buf);
+    Py_END_ALLOW_THREADS
     if (counted < 0)
         PyErr_NoMemory();
     return counted;
@@ -199,7 +185,7 @@ static PyObject *count_coded(PyObject *module, PyObject *const *args, Py_ssize_t
                  check_shapes(&truth.view, &pred.view) < 0 || open_table(&table, args[6]) < 0 ||
                  copy_codes(&truth, args[3], table.shape[0]) < 0 ||
                  copy_codes(&pred, args[5], table.shape[1]) < 0 ||
-                 read_low(&truth.source, args[2]) < 0 || read_low(&pred.source, args[4]) < 0 ||
+                 read_low(&truth, args[2]) < 0 || read_low(&pred, args[4]) < 0 ||
                  (any_last = count_labels(loops, &truth, &pred, &table)) < 0;
     free_source(&truth.source);
     free_source(&pred.source);
@@ -212,11 +198,11 @@ static PyObject *count_coded(PyObject *module, PyObject *const *args, Py_ssize_t
 /* BACKENDS: the names of all loops that this processor can run, the best first. */
 static int add_backends(PyObject *module)
 {
-    const char *names[MAX_BACKENDS];
-    int found = list_loops(names);
+    const Loops *loops[MAX_SETS];
+    int found = list_loops(loops);
     PyObject *backends = PyTuple_New(found);
     for (int i = 0; backends != NULL && i < found; i++) {
-        PyObject *name = PyUnicode_FromString(names[i]);
+        PyObject *name = PyUnicode_FromString(loops[i]->name);
         if (name == NULL || PyTuple_SetItem(backends, i, name) < 0)
             Py_CLEAR(backends);
     }

@@ -1,23 +1,11 @@
 /* The inner loops: portable, with AVX2 (nearly every processor since 2013), and with AVX-512 (since
- * Ice Lake and Zen 4); and which of them this processor can run. */
+ * Ice Lake and Zen 4). */
 #include "../_support/_bytes.h"
 #include "_kernel.h"
 
 #include <string.h>
 
-#define PASTE_(a, b) a##_##b
-#define PASTE(a, b) PASTE_(a, b)
-#define NAME(x) PASTE(x, SET)
-#define LOOPS(NAMED, IS_RUNNABLE, SHIFT32, SHIFT64)                                           \
-    {                                                                                         \
-        .name = NAMED,                                                                        \
-        .is_runnable = IS_RUNNABLE,                                                           \
-        .scan8 = NAME(scan8),                                                                 \
-        .scan16 = NAME(scan16),                                                               \
-        .shift = {NAME(shift16), SHIFT32, SHIFT64},                                           \
-        .wide = {NAME(wide16), NAME(wide32), NAME(wide64)},                                   \
-        .find_pairs = NAME(find_pairs),                                                       \
-    }
+#define AT_ONCE 256 /* values that become symbols before it is asked whether all fit */
 
 /* position_lookup[m]: the bits set in m, ascending, then zeros. */
 static uint16_t position_lookup[256][8];
@@ -50,118 +38,13 @@ static inline size_t append_positions(uint16_t *positions, size_t found, uint64_
     return found;
 }
 
-#define TARGET
-#define SET portable
-
-static inline uint64_t changed64_portable(const uint8_t *truth, const uint8_t *pred, size_t width)
-{
-    return differ64(truth, truth - width) | differ64(pred, pred - width);
-}
-
 #define append_portable append_positions
-#include "_kernel_loops.h"
-DEFINE_SHIFT(32)
-DEFINE_SHIFT(64)
-static const Loops portable_loops = LOOPS("c", NULL, shift32_portable, shift64_portable);
-#undef TARGET
-#undef SET
+#define append_avx2 append_positions
 
 #ifdef HAS_X86_LOOPS
-
-#define TARGET __attribute__((target("avx2,bmi,bmi2,popcnt")))
-#define SET avx2
-
-static int has_avx2(void)
-{
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
-}
-
-TARGET static inline __m256i same32(const uint8_t *a, const uint8_t *b)
-{
-    return _mm256_cmpeq_epi8(load_avx2(a), load_avx2(b));
-}
-
-/* Both arrays in one mask: a twentieth faster than a mask of each. */
-TARGET static inline uint64_t changed64_avx2(const uint8_t *truth, const uint8_t *pred,
-                                             size_t width)
-{
-    const uint8_t *t = truth - width, *p = pred - width;
-    __m256i low = _mm256_and_si256(same32(truth, t), same32(pred, p));
-    __m256i high = _mm256_and_si256(same32(truth + 32, t + 32), same32(pred + 32, p + 32));
-    uint64_t bits = (uint32_t)_mm256_movemask_epi8(high);
-    return ~(bits << 32 | (uint32_t)_mm256_movemask_epi8(low));
-}
-
-#define append_avx2 append_positions
-#include "_kernel_loops.h"
-
-/* Thirty-two values per step: differences below 256 leave the upper bytes free, so that one
- * vector takes those of all others, moved up a byte each. Its two halves are then brought into
- * order byte by byte, and interleaved in units of as many bytes as a half has values. */
-#define DEFINE_SHIFT256(BITS, UNIT_BITS)                                                      \
-    TARGET static void shift##BITS##_avx2(const char *values, size_t n, uint64_t first,                \
-                                 uint8_t outside, uint8_t *symbols)                           \
-    {                                                                                         \
-        enum { LANES = BITS / 8, UNIT = UNIT_BITS / 8 };                                      \
-        __m256i firsts = _mm256_set1_epi##BITS##_v((int##BITS##_t)first);                      \
-        __m256i above = _mm256_set1_epi##BITS##_v((int##BITS##_t) ~(uint##BITS##_t)255);       \
-        uint8_t sources[32];                                                                  \
-        for (int i = 0; i < 32; i++)                                                          \
-            sources[i] = (uint8_t)(i % UNIT * LANES + i % 16 / UNIT);                         \
-        __m256i order = load_avx2(sources);                                                        \
-        size_t i = 0;                                                                         \
-        for (; i + 32 <= n; i += 32) {                                                        \
-            __m256i all = _mm256_setzero_si256(), any = _mm256_setzero_si256();               \
-            for (int j = 0; j < LANES; j++) {                                                 \
-                const char *at = values + i * LANES + 32 * j;                                 \
-                __m256i index = _mm256_sub_epi##BITS(load_avx2(at), firsts);                       \
-                any = _mm256_or_si256(any, index);                                            \
-                all = _mm256_or_si256(all, _mm256_slli_epi##BITS(index, 8 * j));              \
-            }                                                                                 \
-            if (!_mm256_testz_si256(any, above)) {                                            \
-                shift##BITS##_portable(values + i * LANES, 32, first, outside, symbols + i);  \
-                continue;                                                                     \
-            }                                                                                 \
-            all = _mm256_shuffle_epi8(all, order);                                            \
-            __m128i low = _mm256_castsi256_si128(all), high = _mm256_extracti128_si256(all, 1); \
-            _mm_storeu_si128((__m128i *)(symbols + i),                                        \
-                             _mm_unpacklo_epi##UNIT_BITS(low, high));                         \
-            _mm_storeu_si128((__m128i *)(symbols + i + 16),                                   \
-                             _mm_unpackhi_epi##UNIT_BITS(low, high));                         \
-        }                                                                                     \
-        shift##BITS##_portable(values + i * LANES, n - i, first, outside, symbols + i);       \
-    }
-
-#define _mm256_set1_epi32_v _mm256_set1_epi32
-#define _mm256_set1_epi64_v _mm256_set1_epi64x
-DEFINE_SHIFT256(32, 32)
-DEFINE_SHIFT256(64, 16)
-static const Loops avx2_loops = LOOPS("c-avx2", has_avx2, shift32_avx2, shift64_avx2);
-#undef TARGET
-#undef SET
-
-#define TARGET                                                                                \
-    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,"         \
-                          "avx2,bmi,bmi2,popcnt")))
-#define SET avx512
-
-static int has_avx512(void)
-{
-    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2");
-}
-
-TARGET static inline uint64_t changed64_avx512(const uint8_t *truth, const uint8_t *pred,
-                                               size_t width)
-{
-    return differ64_avx512(truth, truth - width) | differ64_avx512(pred, pred - width);
-}
-
 /* The bits of the mask as bytes, then as positions; more than 32 of them are rare. */
-TARGET static inline size_t append_avx512(uint16_t *positions, size_t found, uint64_t mask, size_t at)
+__attribute__((target("avx512bw,avx512vbmi2,popcnt"))) static inline size_t
+append_avx512(uint16_t *positions, size_t found, uint64_t mask, size_t at)
 {
     const __m512i counting = _mm512_set_epi8(
         63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47, 46, 45, 44, 43, 42,
@@ -179,41 +62,8 @@ TARGET static inline size_t append_avx512(uint16_t *positions, size_t found, uin
     return found + count;
 }
 
-#include "_kernel_loops.h"
-DEFINE_SHIFT(32)
-static const Loops avx512_loops = LOOPS("c-avx512", has_avx512, shift32_avx512, shift64_avx2);
 #endif
 
-/* The best first. */
-static const Loops *const all_loops[] = {
-#ifdef HAS_X86_LOOPS
-    &avx512_loops,
-    &avx2_loops,
-#endif
-    &portable_loops,
-};
-static const size_t all_count = sizeof all_loops / sizeof all_loops[0];
-
-static int is_runnable(const Loops *loops)
-{
-    return loops->is_runnable == NULL || loops->is_runnable();
-}
-
-const Loops *find_loops(const char *name)
-{
-    for (size_t i = 0; i < all_count; i++) {
-        int is_wanted = name == NULL || strcmp(name, all_loops[i]->name) == 0;
-        if (is_wanted && is_runnable(all_loops[i]))
-            return all_loops[i];
-    }
-    return NULL;
-}
-
-int list_loops(const char **names)
-{
-    int found = 0;
-    for (size_t i = 0; i < all_count; i++)
-        if (is_runnable(all_loops[i]))
-            names[found++] = all_loops[i]->name;
-    return found;
-}
+#define LOOPS_FILE "../counting/_kernel_loops.h"
+#define USES_VBMI2
+#include "../_support/_loops.h"

@@ -1,13 +1,15 @@
-/* The inner loops for one instruction set; included by _kernel_loops.c, with
- *
- *   TARGET           the attribute of its functions
- *   NAME(x)          their names
- *   changed64        a bit for each of 64 bytes that differs from the one `width` bytes before it
- *                    in either array
- *   append           adds the positions of the bits set in a mask, counted from `at`
+/* The inner loops for one instruction set; included by _kernel_loops.c, which has `append`: it adds
+ * the positions of the bits set in a mask, counted from `at`.
  *
  * Compilers turn most loops into vector instructions of the target.
  */
+
+/* A bit for each of 64 bytes that differs from the one `width` bytes before it in either array. */
+TARGET static inline uint64_t NAME(changed64)(const uint8_t *truth, const uint8_t *pred,
+                                              size_t width)
+{
+    return NAME(differ64)(truth, truth - width) | NAME(differ64)(pred, pred - width);
+}
 
 /* The position of every change. The last step goes back to where a whole one fits. */
 TARGET static inline size_t NAME(scan)(const void *truth_symbols, const void *pred_symbols,
@@ -25,13 +27,6 @@ TARGET static inline size_t NAME(scan)(const void *truth_symbols, const void *pr
             found += memcmp(t, t - width, width) || memcmp(p, p - width, width);
         }
         return found;
-    }
-    /* Loads of a whole line cost twice across two of them: those of truth start at one. */
-    size_t head = (size_t)(-(uintptr_t)(truth + width) % 64) / width;
-    if (head) {
-        uint64_t mask = join_bits(NAME(changed64)(truth + width, pred + width, width), width);
-        found = NAME(append)(positions, found, mask & ~(UINT64_MAX << head), 1);
-        i += head;
     }
     for (; i + 4 * step <= n; i += 4 * step) {
         uint64_t masks[4];
@@ -57,8 +52,8 @@ TARGET static inline size_t NAME(scan)(const void *truth_symbols, const void *pr
     return found;
 }
 
-TARGET ALIGNED_CODE static size_t NAME(scan8)(const void *truth, const void *pred, size_t n,
-                                              uint16_t *positions)
+TARGET static size_t NAME(scan8)(const void *truth, const void *pred, size_t n,
+                                 uint16_t *positions)
 {
     return NAME(scan)(truth, pred, n, positions, 1);
 }
@@ -69,33 +64,43 @@ TARGET static size_t NAME(scan16)(const void *truth, const void *pred, size_t n,
     return NAME(scan)(truth, pred, n, positions, 2);
 }
 
-#define DEFINE_SHIFT(BITS)                                                                    \
-    TARGET ALIGNED_CODE static void NAME(shift##BITS)(                                        \
-        const char *values, size_t n, uint64_t first, uint8_t outside, uint8_t *symbols)      \
+/* The low bits of all differences first: compilers turn that into few instructions. */
+#define DEFINE_SHIFT(BITS, WIDTH)                                                             \
+    TARGET static void NAME(shift##BITS##_##WIDTH)(const Source *source, const char *values,  \
+                                                   size_t n, void *symbols)                   \
     {                                                                                         \
+        const uint##BITS##_t first = (uint##BITS##_t)source->first;                           \
+        const uint16_t mask = source->mask, outside = source->outside;                        \
+        uint##WIDTH##_t *restrict into = symbols;                                             \
         uint##BITS##_t value;                                                                 \
-        for (size_t i = 0; i < n; i++) {                                                      \
-            memcpy(&value, values + i * sizeof value, sizeof value);                          \
-            uint##BITS##_t index = (uint##BITS##_t)(value - (uint##BITS##_t)first);           \
-            symbols[i] = index < 256 ? (uint8_t)index : outside;                              \
-        }                                                                                     \
-    }
-#define DEFINE_WIDE_SHIFT(BITS)                                                               \
-    TARGET static void NAME(wide##BITS)(const char *values, size_t n, uint64_t first,         \
-                                        uint64_t length, uint16_t *symbols)                   \
-    {                                                                                         \
-        uint##BITS##_t value, limit = (uint##BITS##_t)length;                                 \
-        for (size_t i = 0; i < n; i++) {                                                      \
-            memcpy(&value, values + i * sizeof value, sizeof value);                          \
-            uint##BITS##_t index = (uint##BITS##_t)(value - (uint##BITS##_t)first);           \
-            symbols[i] = (uint16_t)(index < limit ? index : limit);                           \
+        const int fetches = FETCHES_AHEAD;                                                    \
+        for (size_t start = 0, end; start < n; start = end) {                                 \
+            uint##BITS##_t any = 0;                                                           \
+            end = n - start < AT_ONCE ? n : start + AT_ONCE;                                  \
+            for (size_t i = start; fetches && i < end; i += 64 / sizeof value)                \
+                FETCH_AHEAD(values + i * sizeof value);                                       \
+            for (size_t i = start; i < end; i++) {                                            \
+                memcpy(&value, values + i * sizeof value, sizeof value);                      \
+                value -= first;                                                               \
+                any |= value;                                                                 \
+                into[i] = (uint##WIDTH##_t)value;                                             \
+            }                                                                                 \
+            for (size_t i = start; any > mask && i < end; i++) {                              \
+                memcpy(&value, values + i * sizeof value, sizeof value);                      \
+                value -= first;                                                               \
+                into[i] = (uint##WIDTH##_t)(value > mask ? outside : value);                  \
+            }                                                                                 \
         }                                                                                     \
     }
 
-DEFINE_SHIFT(16)
-DEFINE_WIDE_SHIFT(16)
-DEFINE_WIDE_SHIFT(32)
-DEFINE_WIDE_SHIFT(64)
+DEFINE_SHIFT(16, 8)
+DEFINE_SHIFT(32, 8)
+DEFINE_SHIFT(64, 8)
+DEFINE_SHIFT(8, 16)
+DEFINE_SHIFT(16, 16)
+DEFINE_SHIFT(32, 16)
+DEFINE_SHIFT(64, 16)
+#undef DEFINE_SHIFT
 
 TARGET static void NAME(find_pairs)(const uint8_t *truth, const uint8_t *pred, size_t n,
                                     const Noise *noise, uint16_t *restrict pairs)
@@ -108,3 +113,11 @@ TARGET static void NAME(find_pairs)(const uint8_t *truth, const uint8_t *pred, s
         pairs[i] = (uint16_t)(t * width + p);
     }
 }
+
+static const Loops NAME(loops) = {
+    .name = NAME(name),
+    .scan = {NAME(scan8), NAME(scan16)},
+    .shift = {{NULL, NAME(shift16_8), NAME(shift32_8), NAME(shift64_8)},
+              {NAME(shift8_16), NAME(shift16_16), NAME(shift32_16), NAME(shift64_16)}},
+    .find_pairs = NAME(find_pairs),
+};

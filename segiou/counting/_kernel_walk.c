@@ -1,9 +1,5 @@
 /* Two strided arrays as a sequence of blocks that fit the first-level cache, and the blocks
- * counted.
- *
- * Counts do not depend on the order of the pixels, so the axes may be reversed, sorted and
- * merged: most arrays that are not contiguous, such as transposed or reversed ones, become
- * contiguous that way and are read in place.
+ * counted. Any order of the axes is right; that of memory is fast.
  *
  * Label maps are runs: neighbours are mostly equal. The positions at which either symbol changes
  * are collected first, without a branch that depends on the labels, and the runs between them
@@ -29,6 +25,19 @@
 #define SHORT_ROW 192
 #define CACHE_LINE 64
 
+enum { TRUTH, PRED };
+
+typedef struct {
+    const Loops *loops;
+    const Axes *axes;
+    const Source *truth, *pred;
+    int64_t *table;
+    int is_wide; /* symbols have 16 bits */
+    uint16_t *positions;
+    char *gathered, *truth_symbols, *pred_symbols;
+    Noise noise;
+} Workspace;
+
 /* The first of the symbols that all mean the same, up to 255. */
 static uint8_t find_last(const uint32_t *offsets)
 {
@@ -39,11 +48,12 @@ static uint8_t find_last(const uint32_t *offsets)
 }
 
 /* Arrays with fewer pixels than cells are not worth the emptying. */
-static int prepare_cells(Noise *noise, const Counters *counters)
+static int prepare_cells(Workspace *work)
 {
+    Noise *noise = &work->noise;
     if (noise->count == 0) {
-        noise->last_truth = find_last(counters->truth_offsets);
-        noise->last_pred = find_last(counters->pred_offsets);
+        noise->last_truth = find_last(work->truth->offsets);
+        noise->last_pred = find_last(work->pred->offsets);
         noise->width = noise->last_pred + 1u;
         noise->count = (noise->last_truth + 1u) * noise->width;
         noise->copies = noise->count <= FEW_CELLS ? 2 : 1;
@@ -53,14 +63,15 @@ static int prepare_cells(Noise *noise, const Counters *counters)
     return noise->cells != NULL;
 }
 
-static void empty_cells(Noise *noise, const Counters *counters)
+static void empty_cells(Workspace *work)
 {
+    Noise *noise = &work->noise;
     uint32_t *cell = noise->cells;
     for (size_t t = 0; t <= noise->last_truth; t++) {
-        int64_t *row = counters->table + counters->truth_offsets[t];
+        int64_t *row = work->table + work->truth->offsets[t];
         for (size_t p = 0; p <= noise->last_pred; p++)
             for (size_t copy = 0; copy < noise->copies; copy++)
-                row[counters->pred_offsets[p]] += *cell++;
+                row[work->pred->offsets[p]] += *cell++;
     }
     memset(noise->cells, 0, noise->copies * noise->count * sizeof(uint32_t));
     noise->pixels = 0;
@@ -82,22 +93,21 @@ static inline void add_pairs(uint32_t *cells, const uint16_t *pairs, size_t n, s
 }
 
 #define DEFINE_COUNT(WIDTH)                                                                   \
-    static void count_pixels##WIDTH(const uint##WIDTH##_t *truth,                             \
-                                    const uint##WIDTH##_t *pred, size_t n,                    \
-                                    const Counters *counters)                                 \
+    static void count_pixels##WIDTH(const Workspace *work, const uint##WIDTH##_t *truth,      \
+                                    const uint##WIDTH##_t *pred, size_t n)                    \
     {                                                                                         \
-        const uint32_t *rows = counters->truth_offsets, *cols = counters->pred_offsets;       \
+        const uint32_t *rows = work->truth->offsets, *cols = work->pred->offsets;             \
         for (size_t i = 0; i < n; i++)                                                        \
-            counters->table[(size_t)rows[truth[i]] + cols[pred[i]]]++;                        \
+            work->table[(size_t)rows[truth[i]] + cols[pred[i]]]++;                            \
     }                                                                                         \
-    static void count_runs##WIDTH(const uint##WIDTH##_t *truth, const uint##WIDTH##_t *pred,  \
-                                  const uint16_t *positions, size_t runs,                     \
-                                  const Counters *counters)                                   \
+    static void count_runs##WIDTH(const Workspace *work, const uint##WIDTH##_t *truth,        \
+                                  const uint##WIDTH##_t *pred, size_t runs)                   \
     {                                                                                         \
-        const uint32_t *rows = counters->truth_offsets, *cols = counters->pred_offsets;       \
+        const uint32_t *rows = work->truth->offsets, *cols = work->pred->offsets;             \
+        const uint16_t *positions = work->positions;                                          \
         for (size_t run = 0; run < runs; run++) {                                             \
             size_t at = positions[run];                                                       \
-            counters->table[(size_t)rows[truth[at]] + cols[pred[at]]] +=                      \
+            work->table[(size_t)rows[truth[at]] + cols[pred[at]]] +=                          \
                 positions[run + 1] - positions[run];                                          \
         }                                                                                     \
     }
@@ -106,119 +116,54 @@ DEFINE_COUNT(8)
 DEFINE_COUNT(16)
 
 /* Without memory for small counters the table itself does; that is only slower. */
-static void count_noise(const Loops *loops, int is_wide, const void *truth, const void *pred, size_t n,
-                        const Counters *counters, uint16_t *pairs)
+static void count_noise(Workspace *work, const void *truth, const void *pred, size_t n)
 {
-    Noise *noise = counters->noise;
-    if (is_wide) {
-        count_pixels16(truth, pred, n, counters);
-    } else if (prepare_cells(noise, counters)) {
-        loops->find_pairs(truth, pred, n, noise, pairs);
+    Noise *noise = &work->noise;
+    if (work->is_wide) {
+        count_pixels16(work, truth, pred, n);
+    } else if (prepare_cells(work)) {
+        work->loops->find_pairs(truth, pred, n, noise, work->positions);
         if (noise->copies == 2)
-            add_pairs(noise->cells, pairs, n, 2);
+            add_pairs(noise->cells, work->positions, n, 2);
         else
-            add_pairs(noise->cells, pairs, n, 1);
+            add_pairs(noise->cells, work->positions, n, 1);
         noise->pixels += n;
         if (noise->pixels >= FEW_ROOM)
-            empty_cells(noise, counters);
+            empty_cells(work);
     } else {
-        count_pixels8(truth, pred, n, counters);
+        count_pixels8(work, truth, pred, n);
     }
 }
 
-/* Noise goes on as noise mostly: then a look at the first pixels of the next block will do. */
-static int is_noise(const Scan scan, const void *truth, const void *pred, size_t n,
-                    uint16_t *positions)
+/* Noise goes on as noise mostly: then a look at the first pixels of a block will do. */
+static void count_block(Workspace *work, const void *truth, const void *pred, size_t n)
 {
-    size_t sample = n < SAMPLE ? n : SAMPLE;
-    return scan(truth, pred, sample, positions) > sample / MIN_RUN;
-}
-
-/* n may be 0. positions has room for BLOCK + OVERRUN. */
-static void count_block(const Loops *loops, int is_wide, const void *truth, const void *pred,
-                        size_t n, const Counters *counters, uint16_t *positions)
-{
-    Scan scan = is_wide ? loops->scan16 : loops->scan8;
-    Noise *noise = counters->noise;
-    size_t runs = 0;
-    noise->is_expected = noise->is_expected && is_noise(scan, truth, pred, n, positions);
-    if (!noise->is_expected) {
-        runs = scan(truth, pred, n, positions);
-        positions[runs] = (uint16_t)n;
-        noise->is_expected = runs > n / MIN_RUN;
+    Scan scan = work->loops->scan[work->is_wide];
+    size_t sample = n < SAMPLE ? n : SAMPLE, runs = 0;
+    int is_noise = work->noise.is_expected &&
+                   scan(truth, pred, sample, work->positions) > sample / MIN_RUN;
+    if (!is_noise) {
+        runs = scan(truth, pred, n, work->positions);
+        work->positions[runs] = (uint16_t)n;
+        is_noise = runs > n / MIN_RUN;
     }
-    if (noise->is_expected)
-        count_noise(loops, is_wide, truth, pred, n, counters, positions);
-    else if (is_wide)
-        count_runs16(truth, pred, positions, runs, counters);
+    work->noise.is_expected = is_noise;
+    if (is_noise)
+        count_noise(work, truth, pred, n);
+    else if (work->is_wide)
+        count_runs16(work, truth, pred, runs);
     else
-        count_runs8(truth, pred, positions, runs, counters);
+        count_runs8(work, truth, pred, runs);
 }
 
-/* Brings what the small counters hold into the table. */
-static void finish_noise(const Counters *counters)
+static const void *symbols_of(const Workspace *work, const Source *source, const char *values,
+                              ptrdiff_t stride, size_t n, char *symbols)
 {
-    Noise *noise = counters->noise;
-    if (noise->cells)
-        empty_cells(noise, counters);
-    free(noise->cells);
+    return as_symbols(source, work->loops, work->is_wide, values, stride, n, work->gathered,
+                      symbols);
 }
 
-typedef struct {
-    const Loops *loops;
-    const Counters *counters;
-    const Axes *axes;
-    const Source *truth, *pred;
-    int is_wide;
-    uint16_t *positions;
-    char *native;
-    char *truth_symbols;
-    char *pred_symbols;
-} Workspace;
-
-enum { TRUTH, PRED };
-
-static size_t magnitude(ptrdiff_t stride) { return (size_t)(stride < 0 ? -stride : stride); }
-
-/* Where both arrays go backwards along an axis, they may as well go forwards. */
-static void reverse_axes(Axes *axes, Source *truth, Source *pred)
-{
-    for (int axis = 0; axis < axes->ndim; axis++) {
-        ptrdiff_t *truth_stride = &axes->strides[TRUTH][axis];
-        ptrdiff_t *pred_stride = &axes->strides[PRED][axis];
-        if (*truth_stride > 0 || *pred_stride > 0)
-            continue;
-        truth->data += (axes->shape[axis] - 1) * *truth_stride;
-        pred->data += (axes->shape[axis] - 1) * *pred_stride;
-        *truth_stride = -*truth_stride;
-        *pred_stride = -*pred_stride;
-    }
-}
-
-static size_t both_strides(const Axes *axes, int axis)
-{
-    return magnitude(axes->strides[TRUTH][axis]) + magnitude(axes->strides[PRED][axis]);
-}
-
-static void swap_axes(Axes *axes, int a, int b)
-{
-    ptrdiff_t length = axes->shape[a];
-    ptrdiff_t truth = axes->strides[TRUTH][a], pred = axes->strides[PRED][a];
-    move_axis(axes, b, a);
-    axes->shape[b] = length;
-    axes->strides[TRUTH][b] = truth;
-    axes->strides[PRED][b] = pred;
-}
-
-/* The axis with the longest steps first. */
-static void sort_axes(Axes *axes)
-{
-    for (int axis = 1; axis < axes->ndim; axis++)
-        for (int b = axis; b > 0 && both_strides(axes, b) > both_strides(axes, b - 1); b--)
-            swap_axes(axes, b, b - 1);
-}
-
-static void count_long_row(const Workspace *work, const char *truth, const char *pred)
+static void count_long_row(Workspace *work, const char *truth, const char *pred)
 {
     ptrdiff_t length = row_length(work->axes);
     ptrdiff_t truth_stride = row_stride(work->axes, TRUTH);
@@ -228,52 +173,43 @@ static void count_long_row(const Workspace *work, const char *truth, const char 
     ptrdiff_t step = BLOCK / (is_truth_wider ? work->truth : work->pred)->itemsize;
     for (ptrdiff_t done = 0; done < length; done += step) {
         size_t n = (size_t)(length - done < step ? length - done : step);
-        const void *t = as_symbols(work->truth, work->loops, truth + done * truth_stride,
-                                   truth_stride, n, work->native, work->truth_symbols);
-        const void *p = as_symbols(work->pred, work->loops, pred + done * pred_stride,
-                                   pred_stride, n, work->native, work->pred_symbols);
-        count_block(work->loops, work->is_wide, t, p, n, work->counters, work->positions);
+        const void *t = symbols_of(work, work->truth, truth + done * truth_stride, truth_stride,
+                                   n, work->truth_symbols);
+        const void *p = symbols_of(work, work->pred, pred + done * pred_stride, pred_stride, n,
+                                   work->pred_symbols);
+        count_block(work, t, p, n);
     }
 }
 
-static void count_long_rows(const Workspace *work)
+static void append_row(Workspace *work, int array, const char *row, size_t n, char *into)
 {
-    const char *rows[] = {work->truth->data, work->pred->data};
-    ptrdiff_t index[MAX_AXES] = {0};
-    do {
-        count_long_row(work, rows[TRUTH], rows[PRED]);
-    } while (next_row(work->axes, index, rows));
-}
-
-static void append(const Source *source, const Workspace *work, const char *values,
-                   ptrdiff_t stride, size_t n, char *symbols, size_t filled)
-{
-    size_t width = work->is_wide ? 2 : 1;
-    char *into = symbols + filled * width;
-    const void *made = as_symbols(source, work->loops, values, stride, n, work->native, into);
+    const Source *source = array == TRUTH ? work->truth : work->pred;
+    const void *made = symbols_of(work, source, row, row_stride(work->axes, array), n, into);
     if (made != into)
-        memcpy(into, made, n * width);
+        memcpy(into, made, n << work->is_wide);
 }
 
-static void count_short_rows(const Workspace *work)
+static void count_rows(Workspace *work)
 {
     const char *rows[] = {work->truth->data, work->pred->data};
     ptrdiff_t index[MAX_AXES] = {0};
-    ptrdiff_t truth_stride = row_stride(work->axes, TRUTH);
-    ptrdiff_t pred_stride = row_stride(work->axes, PRED);
     size_t n = (size_t)row_length(work->axes), filled = 0;
     do {
+        if (n >= SHORT_ROW) {
+            count_long_row(work, rows[TRUTH], rows[PRED]);
+            continue;
+        }
         if (filled + n > BLOCK) {
-            count_block(work->loops, work->is_wide, work->truth_symbols, work->pred_symbols,
-                        filled, work->counters, work->positions);
+            count_block(work, work->truth_symbols, work->pred_symbols, filled);
             filled = 0;
         }
-        append(work->truth, work, rows[TRUTH], truth_stride, n, work->truth_symbols, filled);
-        append(work->pred, work, rows[PRED], pred_stride, n, work->pred_symbols, filled);
+        size_t at = filled << work->is_wide;
+        append_row(work, TRUTH, rows[TRUTH], n, work->truth_symbols + at);
+        append_row(work, PRED, rows[PRED], n, work->pred_symbols + at);
         filled += n;
     } while (next_row(work->axes, index, rows));
-    count_block(work->loops, work->is_wide, work->truth_symbols, work->pred_symbols, filled,
-                work->counters, work->positions);
+    if (filled > 0)
+        count_block(work, work->truth_symbols, work->pred_symbols, filled);
 }
 
 static int has_any_last(const int64_t *table, size_t rows, size_t cols)
@@ -286,37 +222,33 @@ static int has_any_last(const int64_t *table, size_t rows, size_t cols)
     return any != 0;
 }
 
-int count_all(const Loops *loops, Axes *axes, Source *truth, Source *pred, int64_t *table,
-              size_t rows, size_t cols)
+int count_all(const Loops *loops, Axes *axes, Source *truth, Source *pred, int64_t *table)
 {
-    if (is_empty(axes))
-        return has_any_last(table, rows, cols);
-    reverse_axes(axes, truth, pred);
-    sort_axes(axes);
-    merge_axes(axes);
-
-    size_t symbols = BLOCK * sizeof(uint16_t), native = BLOCK * sizeof(uint64_t);
+    int is_wide = prepare_sources(truth, pred);
+    size_t symbols = BLOCK * sizeof(uint16_t), gathered = BLOCK * sizeof(uint64_t);
     size_t positions = (BLOCK + OVERRUN) * sizeof(uint16_t);
-    char *allocated = malloc(native + 2 * symbols + positions + CACHE_LINE);
-    if (allocated == NULL)
+    char *allocated = malloc(gathered + 2 * symbols + positions + CACHE_LINE);
+    if (is_wide < 0 || allocated == NULL) {
+        free(allocated);
         return -1;
+    }
     /* Stores of a whole line are a third slower across two of them. */
     char *memory = allocated + (CACHE_LINE - (uintptr_t)allocated % CACHE_LINE);
-    Noise noise = {.all_pixels = 1};
-    for (int axis = 0; axis < axes->ndim; axis++)
-        noise.all_pixels *= (uint64_t)axes->shape[axis];
-    Counters counters = {table, rows, cols, truth->offsets, pred->offsets, &noise};
-    Workspace work = {.loops = loops, .counters = &counters, .axes = axes, .truth = truth,
-                      .pred = pred, .native = memory};
-    work.is_wide = truth->kind >= SYMBOL_IS_SHIFT16;
-    work.truth_symbols = memory + native;
+    Workspace work = {.loops = loops, .axes = axes, .truth = truth, .pred = pred, .table = table,
+                      .is_wide = is_wide};
+    work.gathered = memory;
+    work.truth_symbols = memory + gathered;
     work.pred_symbols = work.truth_symbols + symbols;
     work.positions = (uint16_t *)(work.pred_symbols + symbols);
-    if (row_length(axes) >= SHORT_ROW)
-        count_long_rows(&work);
-    else
-        count_short_rows(&work);
-    finish_noise(&counters);
+    work.noise.all_pixels = 1;
+    for (int axis = 0; axis < axes->ndim; axis++)
+        work.noise.all_pixels *= (uint64_t)axes->shape[axis];
+    merge_axes(axes);
+    if (work.noise.all_pixels > 0)
+        count_rows(&work);
+    if (work.noise.cells)
+        empty_cells(&work);
+    free(work.noise.cells);
     free(allocated);
-    return has_any_last(table, rows, cols);
+    return has_any_last(table, truth->states, pred->states);
 }

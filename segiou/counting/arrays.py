@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -268,6 +268,30 @@ def label_arrays(
     sides = as_label_array(first, names[0]), as_label_array(second, names[1])
     check_same_shape(*sides, names)
     return sides
+
+
+def in_memory_order(*arrays: NDArray[Any]) -> list[NDArray[Any]]:
+    """Views of arrays of equal shape whose axes are in the order in which they lie in memory."""
+    first = arrays[0]
+    order = sorted(range(first.ndim), key=lambda axis: -abs(first.strides[axis]))
+    is_backwards = [all(a.strides[axis] < 0 for a in arrays) for axis in order]
+    forwards = tuple(slice(None, None, -1 if back else 1) for back in is_backwards)
+    return [a.transpose(order)[forwards] for a in arrays]
+
+
+def native_blocks(
+    truth: NDArray[Any], pred: NDArray[Any]
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Parts of two arrays of equal shape as contiguous arrays of native byte order."""
+    blocks: Any = np.nditer(
+        [truth, pred],
+        flags=["external_loop", "buffered", "zerosize_ok"],
+        op_flags=[["readonly"], ["readonly"]],
+        op_dtypes=[truth.dtype.newbyteorder("="), pred.dtype.newbyteorder("=")],
+        casting="equiv",
+        buffersize=1 << 16,
+    )
+    yield from blocks
 
 
 def with_dimensions_of(truth: Any, other: Any, argmax: int | None = None) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, read_several
 from segiou._support.optional import fallback, load_part
-from segiou.counting.arrays import label_arrays
+from segiou.counting.arrays import in_memory_order, label_arrays
 
 _id_pairs = load_part("segiou.counting._id_pairs")
 
@@ -76,10 +76,9 @@ def count_ids(ids: Ids) -> dict[int, int]:
 
 def _lines(truth: Ids, pred: Ids) -> tuple[Ids, Ids]:
     """Both as lines of native integers in one order: that of memory, where both agree on it."""
-    order = sorted(range(truth.ndim), key=lambda axis: -abs(truth.strides[axis]))
     first, second = (
-        side.transpose(order).ravel().astype(side.dtype.newbyteorder("="), copy=False)
-        for side in (truth, pred)
+        side.ravel().astype(side.dtype.newbyteorder("="), copy=False)
+        for side in in_memory_order(truth, pred)
     )
     return first, second
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counting.arrays import check_labels, check_same_shape, is_bfloat16
+from segiou.counting.arrays import check_labels, check_same_shape, is_bfloat16, native_blocks
 
-_BLOCK = 1 << 16
 #: Maps values to codes.
 Finder = Callable[[NDArray[Any]], NDArray[Any]]
 
@@ -30,15 +29,7 @@ def count_coded(
     check_same_shape(truth, pred)
     rows = finder(truth.dtype, truth_low, truth_codes.astype(np.intp), table.shape[0] - 1)
     columns = finder(pred.dtype, pred_low, pred_codes.astype(np.intp), table.shape[1] - 1)
-    blocks = np.nditer(
-        [truth, pred],
-        flags=["external_loop", "buffered", "zerosize_ok"],
-        op_flags=[["readonly"], ["readonly"]],
-        op_dtypes=[truth.dtype.newbyteorder("="), pred.dtype.newbyteorder("=")],
-        casting="equiv",
-        buffersize=_BLOCK,
-    )
-    for truth_block, pred_block in blocks:
+    for truth_block, pred_block in native_blocks(truth, pred):
         if truth_block.size:
             _count_block(truth_block, pred_block, rows, columns, table)
     return bool(table[-1].any() or table[:, -1].any())

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from segiou.counting import reference
+from segiou.counting import encoding, reference
 
 try:
     from segiou.counting import _kernel
@@ -25,4 +25,4 @@ def count(request):
 
 
 def count_with(backend, *arguments):
-    return _kernel.count_coded(*arguments, backend)
+    return encoding.count_coded(*arguments, backend)

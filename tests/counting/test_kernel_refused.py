@@ -20,8 +20,8 @@ SWAPPED = TABLE.dtype.newbyteorder()
 @pytest.mark.parametrize(
     ("change", "error", "text"),
     [
-        ({0: np.ones(4)}, TypeError, "truth must hold integers or bool"),
-        ({1: np.ones(4, complex)}, TypeError, "pred must hold integers or bool"),
+        ({0: np.ones(4)}, TypeError, "truth must hold native integers or bool"),
+        ({1: np.ones(4, complex)}, TypeError, "pred must hold native integers or bool"),
         ({1: np.ones(5, np.uint8)}, ValueError, "differ in shape"),
         ({1: np.ones((4, 1), np.uint8)}, ValueError, "differ in shape"),
         ({3: np.array([0, 3], np.uint16)}, ValueError, "truth code 3 is outside"),
@@ -45,6 +45,11 @@ def test_what_the_kernel_refuses(change, error, text):
         with pytest.raises(error, match=r"must (be|match)"):
             reference.count_coded(*arguments)
     assert not TABLE.any()
+
+
+def test_other_byte_orders_are_left_to_numpy():
+    with pytest.raises(TypeError, match="truth must hold native integers"):
+        kernel.count_coded(ONES.astype(SWAPPED), ONES, 0, SIMPLE, 0, SIMPLE, TABLE)
 
 
 @pytest.mark.parametrize("table", [TABLE[::-1], TABLE.T[:2], np.broadcast_to(TABLE[:1], (3, 3))])
