@@ -52,7 +52,7 @@ _QUALITY = 80
 #: Classes of an image whose scores are drawn, at most, widths tried for these drawings, and their
 #: characters in a separate file.
 _SCORED = 8
-_SCORES_WIDTHS = (480, 400, 320, 256, 208, 160)
+_SCORES_WIDTHS = (480, 320, 208, 160)
 _SCORES_BESIDE = 100_000
 
 
