@@ -22,8 +22,10 @@ typedef struct {
 /* The only character of a native NumPy format, behind an optional mark; '\0' for others. */
 static char type_of(const Py_buffer *view)
 {
+    const uint16_t one = 1;
     const char *format = view->format ? view->format : "B";
-    format += *format && strchr("@=^", *format);
+    const char *marks = *(const uint8_t *)&one == 1 ? "@=^<" : "@=^>!";
+    format += *format && strchr(marks, *format);
     return *format && format[1] == '\0' ? *format : '\0';
 }
 
