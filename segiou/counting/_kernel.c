@@ -29,11 +29,28 @@ static char type_of(const Py_buffer *view)
     return *format && format[1] == '\0' ? *format : '\0';
 }
 
-static int open_labels(Labels *labels, PyObject *object)
+/* Whether two arrays can be read as they lie: native, with axes in the order of the truth's memory.
+ * NumPy arranges others. */
+static int is_arranged(const Py_buffer *truth, const Py_buffer *pred)
+{
+    const Py_buffer *views[] = {truth, pred};
+    const uint16_t one = 1;
+    const char *swapped = *(const uint8_t *)&one == 1 ? ">!" : "<";
+    for (int i = 0; i < 2; i++)
+        if (views[i]->itemsize > 1 && *views[i]->format && strchr(swapped, *views[i]->format))
+            return 0;
+    for (int axis = 0; axis < truth->ndim; axis++) {
+        if (truth->strides[axis] < 0 && pred->strides[axis] < 0)
+            return 0;
+        if (axis > 0 && llabs(truth->strides[axis]) > llabs(truth->strides[axis - 1]))
+            return 0;
+    }
+    return 1;
+}
+
+static int open_labels(Labels *labels)
 {
     Py_buffer *view = &labels->view;
-    if (PyObject_GetBuffer(object, view, PyBUF_FORMAT | PyBUF_STRIDES) < 0)
-        return -1;
     char type = type_of(view);
     int is_size = view->itemsize == 1 || view->itemsize == 2 || view->itemsize == 4 ||
                   view->itemsize == 8;
@@ -169,7 +186,8 @@ static const Loops *read_backend(PyObject *object)
 PyDoc_STRVAR(count_coded_doc,
              "count_coded(truth, pred, truth_low, truth_codes, pred_low, pred_codes, table,\n"
              "            backend=None, /)\n--\n\n"
-             "Add the counts of all label pairs to table; see segiou.counting.encoding.");
+             "Add the counts of all label pairs to table, or return None for arrays that NumPy must\n"
+             "arrange; see segiou.counting.encoding.");
 
 static PyObject *count_coded(PyObject *module, PyObject *const *args, Py_ssize_t given)
 {
@@ -183,8 +201,14 @@ static PyObject *count_coded(PyObject *module, PyObject *const *args, Py_ssize_t
         return NULL;
     Labels truth = {.name = "truth"}, pred = {.name = "pred"};
     Py_buffer table = {0};
-    int any_last = 0, failed = open_labels(&truth, args[0]) < 0 || open_labels(&pred, args[1]) < 0 ||
-                 check_shapes(&truth.view, &pred.view) < 0 || open_table(&table, args[6]) < 0 ||
+    int any_last = 0, flags = PyBUF_FORMAT | PyBUF_STRIDES;
+    int failed = PyObject_GetBuffer(args[0], &truth.view, flags) < 0 ||
+                 PyObject_GetBuffer(args[1], &pred.view, flags) < 0 ||
+                 check_shapes(&truth.view, &pred.view) < 0;
+    int is_left = !failed && !is_arranged(&truth.view, &pred.view);
+    if (!failed && !is_left)
+        failed = open_labels(&truth) < 0 || open_labels(&pred) < 0 ||
+                 open_table(&table, args[6]) < 0 ||
                  copy_codes(&truth, args[3], table.shape[0]) < 0 ||
                  copy_codes(&pred, args[5], table.shape[1]) < 0 ||
                  read_low(&truth, args[2]) < 0 || read_low(&pred, args[4]) < 0 ||
@@ -194,6 +218,8 @@ static PyObject *count_coded(PyObject *module, PyObject *const *args, Py_ssize_t
     PyBuffer_Release(&truth.view);
     PyBuffer_Release(&pred.view);
     PyBuffer_Release(&table);
+    if (is_left)
+        Py_RETURN_NONE;
     return failed ? NULL : PyBool_FromLong(any_last);
 }
 

@@ -18,7 +18,6 @@ from segiou._support.optional import fallback, load_part
 from segiou.counting import reference
 from segiou.counting.arrays import (
     as_valid_mask,
-    check_same_shape,
     in_memory_order,
     label_arrays,
     native_blocks,
@@ -31,21 +30,20 @@ from segiou.labels.class_options import ClassOptions, Unassigned
 _kernel = load_part("segiou.counting._kernel")
 #: Name of the compiled loops that run on this processor, or "numpy" if none were built.
 BACKEND: str = _kernel.BACKENDS[0] if _kernel else "numpy"
-_count_coded: Callable[..., bool] = (
+_count_coded: Callable[..., bool | None] = (
     _kernel.count_coded if _kernel else fallback("segiou.counting._kernel", reference.count_coded)
 )
 
 
 def count_coded(truth: NDArray[Any], pred: NDArray[Any], *arguments: Any) -> bool:
     """Count arrays of any strides and byte orders; see `segiou/counting/_kernel.pyi`."""
-    is_native = truth.dtype.isnative and pred.dtype.isnative
-    if is_native and truth.flags.c_contiguous and pred.flags.c_contiguous:
-        return _count_coded(truth, pred, *arguments)
-    check_same_shape(truth, pred)
-    if is_native:
-        return _count_coded(*in_memory_order(truth, pred), *arguments)
-    found = [_count_coded(t, p, *arguments) for t, p in native_blocks(truth, pred)]
-    return any(found)
+    found = _count_coded(truth, pred, *arguments)
+    if found is not None:
+        return found
+    if truth.dtype.isnative and pred.dtype.isnative:
+        return bool(_count_coded(*in_memory_order(truth, pred), *arguments))
+    found_last = [_count_coded(t, p, *arguments) for t, p in native_blocks(truth, pred)]
+    return any(found_last)
 
 
 #: A look-up table of 2^24 entries takes 32 MiB; a wider range is usually a mistake.

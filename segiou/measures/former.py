@@ -27,7 +27,7 @@ def _entry(key: str, without: Any = None) -> RenamedAttribute:
 
 def _mean(name: str) -> RenamedAttribute:
     def read(report: Any) -> float:
-        found: float | None = report._measured(name)
+        found: float | None = report._number(name, "")
         return math.nan if found is None else found
 
     return RenamedAttribute(f"score({name!r})", read)

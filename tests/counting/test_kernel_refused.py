@@ -48,8 +48,8 @@ def test_what_the_kernel_refuses(change, error, text):
 
 
 def test_other_byte_orders_are_left_to_numpy():
-    with pytest.raises(TypeError, match="truth must hold native integers"):
-        kernel.count_coded(ONES.astype(SWAPPED), ONES, 0, SIMPLE, 0, SIMPLE, TABLE)
+    assert kernel.count_coded(ONES.astype(SWAPPED), ONES, 0, SIMPLE, 0, SIMPLE, TABLE) is None
+    assert not TABLE.any()
 
 
 @pytest.mark.parametrize("table", [TABLE[::-1], TABLE.T[:2], np.broadcast_to(TABLE[:1], (3, 3))])

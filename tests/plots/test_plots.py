@@ -53,10 +53,11 @@ def drawn_without_complaint(ax):
 
 
 def test_new_figures_are_a_column_wide_and_not_pyplots(run):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    before = pyplot.get_fignums()
     ax = drawn_without_complaint(plots.class_bars(run))
     assert ax.figure.get_figwidth() == 3.3
-    pyplot = sys.modules.get("matplotlib.pyplot")
-    assert pyplot is None or not pyplot.get_fignums()
+    assert pyplot.get_fignums() == before
 
 
 @pytest.mark.parametrize(
