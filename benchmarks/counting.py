@@ -160,7 +160,7 @@ def main() -> None:
     camvid = inputs.camvid()
     camvid = camvid.first(12) if options.quick else camvid
     print(f"{platform.machine()}, kernel {_kernel.BACKENDS[0]}, NumPy {np.__version__}\n")
-    tasks = [camvid, inputs.davis(), inputs.noise(19), *wide(camvid)]
+    tasks = [camvid, inputs.davis(), inputs.noise(19), inputs.noise(150), *wide(camvid)]
     print(main_table(tasks, rounds))
     print(peer_table(camvid.first(12), max(3, rounds // 5)))
     print(growth_table(growing(camvid.first(12)), rounds))
