@@ -1,5 +1,5 @@
-/* Values of any integer width and stride as symbols of 8 or 16 bits; and the tables of what the
- * symbols mean. */
+/* Converts integers of any width and stride to symbols of 8 or 16 bits, and builds the tables that
+ * translate symbols back. */
 #include "_kernel.h"
 
 #include <stdlib.h>

@@ -66,7 +66,7 @@ INLINE void NAME(keep_best)(NAME(Block) *block, const REAL *scores, BITS own)
     }
 }
 
-/* NaN and what is below 0 count as 0, and what is above as the last: their counts are not used. */
+/* Clamps a scaled score to 0 and the last bin. NaN becomes 0. Counts of such scores are not used. */
 INLINE REAL NAME(scaled)(REAL score, REAL factor, REAL last)
 {
     score = (score > 0 ? score : 0) * factor;

@@ -35,8 +35,8 @@ def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) 
     ----------
     counted : Accumulator
         Counts of this process, such as a ConfusionMatrix, PanopticCounts or
-        Evaluator; not modified. An ImageCounts counts an image that several
-        processes have seen once.
+        Evaluator; not modified. An image that several processes have seen counts
+        once in an ImageCounts.
     group : ProcessGroup, optional
         The processes; all of them by default.
 

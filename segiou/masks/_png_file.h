@@ -30,7 +30,7 @@ typedef struct {
     size_t row_bytes;     /* without the filter byte */
     size_t pixel_bytes;   /* in memory */
     unsigned bytes;       /* of a pixel in the file; 1 if it has fewer bits */
-    unsigned depth, scale; /* bits per sample, and what a packed sample is multiplied by */
+    unsigned depth, scale; /* bits per sample, and the factor of packed samples */
     const char *mode;     /* Pillow's */
     size_t stream_size;
 } PngImage;

@@ -178,7 +178,9 @@ def _image_scores(comparison: Comparison, runs: tuple[Run, ...], protocol: str) 
     if measure_of_score(metric) is None and metric not in {**METRICS, **OVERALL_METRICS}:
         return ImageScores.of_iou(runs)
     images = [scored_images(run, metric, protocol or None) for run in runs]
-    values = tuple(one.of_images() for one in images)
+    # Differences of infinite distances are undefined.
+    of_runs = [one.of_images() for one in images]
+    values = tuple(np.where(np.isinf(scores), np.nan, scores) for scores in of_runs)
     own = getattr(images[0], "score", None)
     title = own.image_title if own else images[0].title
     return ImageScores(title, comparison.score_unit, values)
@@ -187,9 +189,8 @@ def _image_scores(comparison: Comparison, runs: tuple[Run, ...], protocol: str) 
 def _spread(scores: ImageScores, better: str) -> dict[str, Any] | None:
     """Distribution of the per-image differences."""
     before, after = scores.values
-    with np.errstate(invalid="ignore"):  # ∞ − ∞ is undefined
-        differences = after - before
-    defined = differences[np.isfinite(differences)]
+    differences = after - before
+    defined = differences[~np.isnan(differences)]
     if not defined.size:
         return None
     reach = _reach(defined.tolist(), least=0.05)

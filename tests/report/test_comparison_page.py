@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from html import unescape
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import segiou
 from segiou.analysis.comparing import compare
+from segiou.analysis.statistics import ScoredImages
 from segiou.report.comparison_page import render_comparison, write_comparison_html
 
 TRUTH = np.random.default_rng(0).integers(0, 3, (8, 6, 6))
@@ -140,3 +142,12 @@ def test_images_are_compared_by_the_score_of_the_comparison():
     )
     assert data["images"]["score"]["unit"] == "px"
     assert data["images"]["scores"] == [[2.0] * 4, [1.0] * 4]
+
+
+def test_infinite_scores_of_images_are_not_drawn(runs, found, monkeypatch):
+    values = np.array([np.inf, 0.5, 1.0, np.inf, 0.25, 0.5, 1.0, 0.5])
+    monkeypatch.setattr(ScoredImages, "of_images", lambda images: values)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        page = render_comparison(found, *runs)
+    assert "<dt>Images unchanged</dt><dd>6</dd>" in page
