@@ -25,6 +25,7 @@ from segiou.counting.arrays import (
     with_dimensions_of,
 )
 from segiou.counting.counts import Cells, ConfusionCounts, SparseConfusionCounts
+from segiou.counting.id_pairs import distinct, sums
 from segiou.labels.class_options import ClassOptions, Unassigned
 
 _kernel = load_part("segiou.counting._kernel")
@@ -329,32 +330,43 @@ class Encoding:
         return self._count_few(truth, pred, mask)
 
     def count_shared(
-        self, truth: NDArray[Any], pred: NDArray[Any], pixels: NDArray[np.int64]
-    ) -> ConfusionCounts | None:
-        """Count pairs of labels that several pixels share; None if :meth:`count` raises.
+        self,
+        truth: NDArray[Any],
+        pred: NDArray[Any],
+        pixels: NDArray[np.int64],
+        sizes: Sequence[int],
+    ) -> list[Cells]:
+        """Count labels that several pixels share, in several images.
 
         Parameters
         ----------
         truth, pred : ndarray of int, shape (P,)
-            Labels.
+            Labels of all images, one after the other.
         pixels : ndarray of int64, shape (P,)
             Pixels of each pair.
+        sizes : sequence of int
+            Number of pairs of each image.
+
+        Raises
+        ------
+        UndeclaredValuesError
+            As in :meth:`count`.
         """
         rows, columns = self.truth.codes_of(truth), self.pred.codes_of(pred)
-        unassigned = (rows < self.num_classes) & (columns == self.num_classes)
-        if (rows > self.num_classes).any() or (self.unassigned == "error" and unassigned.any()):
-            return None
-        if self.num_classes <= _DENSE_CLASSES:
-            table = self.empty_table()
-            np.add.at(table, (rows, columns), pixels)
-            return self.tally(table)
         kept = rows < self.num_classes
-        cells = rows.astype(np.int64) * (self.num_classes + 1) + columns
-        indices, places = np.unique(cells[kept], return_inverse=True)
-        values = np.zeros(len(indices), np.int64)
-        np.add.at(values, places, pixels[kept])
-        ignored = int(pixels[~kept].sum())
-        return SparseConfusionCounts(self.num_classes, Cells(indices, values, ignored))
+        _refuse_undeclared("truth", truth, pixels, rows > self.num_classes)
+        if self.unassigned == "error":
+            _refuse_undeclared("pred", pred, pixels, kept & (columns == self.num_classes))
+        image = np.repeat(np.arange(len(sizes)), sizes)
+        ignored = sums(image[~kept], pixels[~kept], len(sizes))
+        cells = rows[kept].astype(np.int64) * (self.num_classes + 1) + columns[kept]
+        (owner, indices), places = distinct(image[kept], cells)
+        values = sums(places, pixels[kept], len(indices))
+        stops = np.searchsorted(owner, np.arange(len(sizes)), "right").tolist()
+        return [
+            Cells(indices[start:stop], values[start:stop], number)
+            for start, stop, number in zip([0, *stops], stops, ignored.tolist(), strict=False)
+        ]
 
     def _count_few(self, truth: Any, pred: Any, mask: Any) -> ConfusionCounts:
         """Count with time and memory that depend only on the classes that occur."""
@@ -491,6 +503,16 @@ class Encoding:
             wrong = codes.codes_of(values) == codes.undeclared
             found.update(dict(zip(map(int, values[wrong]), counts[wrong].tolist(), strict=True)))
         raise UndeclaredValuesError(side, found)
+
+
+def _refuse_undeclared(
+    side: str, labels: NDArray[Any], pixels: NDArray[np.int64], wrong: NDArray[np.bool_]
+) -> None:
+    """Raise an error if any label is wrong, with the pixels of each value."""
+    if wrong.any():
+        (values,), places = distinct(labels[wrong])
+        counts = sums(places, pixels[wrong], len(values))
+        raise UndeclaredValuesError(side, dict(zip(values.tolist(), counts.tolist(), strict=True)))
 
 
 def _valid_blocks(

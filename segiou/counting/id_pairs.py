@@ -155,20 +155,36 @@ def _sorted_runs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
 
 def _summed(in_truth: Ids, in_pred: Ids, pixels: Ints) -> tuple[Ids, Ids, Ints]:
     """Pixels of equal pairs added up, sorted by truth and prediction."""
-    (truths, t), (preds, p), pixels = add_up(in_truth, in_pred, pixels)
-    return truths[t], preds[p], pixels
+    (truths, t), (preds, p), pixels = add_up((in_truth,), (in_pred,), pixels)
+    return truths[0][t], preds[0][p], pixels
 
 
-Side = tuple[NDArray[Any], NDArray[np.intp]]
+#: Distinct keys, each column an array, and the place of each entry among them.
+Side = tuple[tuple[NDArray[Any], ...], NDArray[np.intp]]
 
 
-def add_up(in_truth: Ids, in_pred: Ids, pixels: Ints) -> tuple[Side, Side, Ints]:
-    """Ids of either side; of each two that share pixels, their places and how many."""
-    truth, t = np.unique(in_truth, return_inverse=True)
-    pred, p = np.unique(in_pred, return_inverse=True)
-    pairs, of_pair = np.unique(t * max(1, len(pred)) + p, return_inverse=True)
-    t, p = np.divmod(pairs, max(1, len(pred)))
-    return (truth, t), (pred, p), sums(of_pair, pixels, len(pairs))
+def add_up(
+    in_truth: tuple[Ids, ...], in_pred: tuple[Ids, ...], pixels: Ints
+) -> tuple[Side, Side, Ints]:
+    """Keys of either side; of each two that share pixels, their places and how many."""
+    truth, pred = distinct(*in_truth), distinct(*in_pred)
+    columns = max(1, len(pred[0][0]))
+    (pairs,), of_pair = distinct(truth[1] * columns + pred[1])
+    t, p = np.divmod(pairs, columns)
+    return (truth[0], t), (pred[0], p), sums(of_pair, pixels, len(pairs))
+
+
+def distinct(*columns: NDArray[Any]) -> Side:
+    """The distinct rows of columns, sorted by the first column, then by the next ones."""
+    order = np.lexsort(columns[::-1]) if columns[1:] else columns[0].argsort()
+    rows = [column[order] for column in columns]
+    is_new = np.ones(len(order), bool)
+    np.not_equal(rows[0][1:], rows[0][:-1], out=is_new[1:])
+    for row in rows[1:]:
+        is_new[1:] |= row[1:] != row[:-1]
+    places = np.empty(len(order), np.intp)
+    places[order] = is_new.cumsum() - 1
+    return tuple(row[is_new] for row in rows), places
 
 
 def sums(at: Ids, pixels: Ints, length: int) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, compress
@@ -22,7 +22,7 @@ from segiou._support.arguments import (
 )
 from segiou._support.files import Stamp, read_json
 from segiou._support.text import digits, listed
-from segiou.counting.arrays import as_label_array
+from segiou.counting.arrays import as_label_array, label_arrays
 from segiou.counting.id_pairs import count_id_pairs, count_ids, sums
 from segiou.instances.objects import (
     NO_OBJECT,
@@ -32,8 +32,9 @@ from segiou.instances.objects import (
     mapped,
     pack_ids,
     read_size,
+    unpack_ids,
 )
-from segiou.instances.panoptic import PROTOCOLS, Matches, PanopticCounts
+from segiou.instances.panoptic import PROTOCOLS, Matches, PanopticCounts, SharedPixels
 from segiou.instances.weighted import cityscapes_things
 from segiou.labels.class_options import ClassOptions, class_indices, class_word
 from segiou.labels.label_set import LabelSet
@@ -269,7 +270,7 @@ class ObjectOptions(Measure):
     def shared(
         self, truth: ObjectMask | None, pred: ObjectMask | None
     ) -> tuple[ObjectMask, ObjectMask] | None:
-        """Both sides, unchecked, with one entry per pair of ids.
+        """Both sides, unchecked, with one entry per pair of ids that share pixels.
 
         Parameters
         ----------
@@ -304,8 +305,8 @@ class ObjectOptions(Measure):
         """
         if self.source != "coco":
             return own
-        file, name = _annotations(path)
-        return own if name else own.joined(stamp_of(file))
+        _, stamp, name = _annotations(path)
+        return own if name else own.joined(stamp)
 
     def count(
         self, counts: PanopticCounts, truth: Any, pred: Any, mask: Any = None, spacing: Any = None
@@ -337,44 +338,71 @@ class ObjectOptions(Measure):
         truth, pred, mask, spacing
             As for :meth:`count`.
         """
-        return self._matched(counts, truth, pred, spacing, mask)[1]
+        return self.matched(counts, [self.sides(counts, truth, pred, mask, spacing)])
 
-    def _matched(
-        self, counts: PanopticCounts, truth: Any, pred: Any, spacing: Any, mask: Any = None
-    ) -> tuple[tuple[ObjectMask, ObjectMask], Matches]:
-        """The objects of both sides (components, for class maps) and their matches."""
+    def sides(
+        self, counts: PanopticCounts, truth: Any, pred: Any, mask: Any = None, spacing: Any = None
+    ) -> tuple[ObjectMask, ObjectMask]:
+        """The objects of both sides of a pair; those of class maps are components.
+
+        Parameters
+        ----------
+        counts, truth, pred, mask, spacing
+            As for :meth:`matches`.
+        """
         first = self._objects(truth, counts, counts.labels, spacing)
         second = self._objects(pred, counts, counts.pred_labels, spacing)
         if self.source == "cityscapes":
             _check_numbered(counts, second)
-        sides = first, second
         if mask is not None and callable(first.classes):
             first = first._replace(ids=np.where(mask, first.ids, 0))
         elif mask is not None:
             classes = np.asarray(first.classes, np.int64)  # files have few bits
             first = first._replace(classes=np.where(mask, classes, NO_OBJECT))
-        first, second = self.shared(first, second) or (first.whole(), second.whole())
-        is_coco = self.source == "coco"
-        if is_coco:
-            # Id 0 is void, even if its class value is an undeclared category.
-            first, second = (
-                side._replace(classes=np.where(side.ids == 0, NO_OBJECT, side.classes))
-                for side in (first, second)
-            )
-            _check_categories(first, counts.labels, counts)
-            _check_categories(second, counts.pred_labels, counts)
-        # As in panopticapi, each segment that COCO's annotations list is matched, stuff included.
-        found = counts.matches(
-            first[:2], second[:2], first.crowd, split_stuff=is_coco, pixels=first.pixels
+        return first, second
+
+    def matched(
+        self, counts: PanopticCounts, pairs: Sequence[tuple[ObjectMask, ObjectMask]]
+    ) -> Matches:
+        """Match the objects of several pairs, which takes little longer than of one.
+
+        Parameters
+        ----------
+        counts : PanopticCounts
+            The classes and the protocol.
+        pairs : sequence of tuple of ObjectMask
+            Results of :meth:`sides`.
+        """
+        shared = (self.shared(*pair) or _shared_pixels(*pair) for pair in pairs)
+        truth, pred = zip(*((t.checked(), p.checked()) for t, p in shared), strict=True)
+        found = SharedPixels(
+            self._layers(truth, counts, counts.labels),
+            self._layers(pred, counts, counts.pred_labels),
+            np.concatenate([side.pixels for side in truth]),
+            [len(side.pixels) for side in truth],
+            [side.crowd for side in truth],
         )
-        return sides, found
+        # As in panopticapi, each segment that COCO's annotations list is matched, stuff included.
+        return counts.shared_matches(found, split_stuff=self.source == "coco")
+
+    def _layers(
+        self, sides: Sequence[ObjectMask], counts: PanopticCounts, labels: LabelSet
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Classes and ids of one side of several pairs."""
+        classes = np.concatenate([side.classes for side in sides], dtype=np.int64, casting="unsafe")
+        ids = np.concatenate([side.ids for side in sides], dtype=np.int64, casting="unsafe")
+        if self.source == "coco":
+            # Id 0 is void, even if its class value is an undeclared category.
+            classes = np.where(ids == 0, NO_OBJECT, classes)
+            _check_categories(sides, {*classes.tolist()}, labels, counts)
+        return classes, ids
 
     def _objects(
         self, side: Any, counts: PanopticCounts, labels: LabelSet, spacing: Any
     ) -> ObjectMask:
         """An object mask, or the components of a class map; small ones, and id 0, are void."""
         if isinstance(side, ObjectMask):
-            return side.whole()
+            return side
         array = as_label_array(side, "labels")
         size = (self.spacing or spacing) if isinstance(self.min_size, str) else None
         voxel, least = least_size(array, self.min_size, size)
@@ -396,15 +424,37 @@ def _things(counts: PanopticCounts, labels: LabelSet) -> dict[str, Sequence[int]
     return {entry.name: entry.values for entry in labels.classes if entry.name in names}
 
 
-def _check_categories(side: ObjectMask, labels: LabelSet, counts: PanopticCounts) -> None:
+def _shared_pixels(truth: ObjectMask, pred: ObjectMask) -> tuple[ObjectMask, ObjectMask]:
+    """Both sides with one entry per pair of objects that share pixels."""
+    truth, pred = truth.whole(), pred.whole()
+    if truth.pixels is not None:
+        return truth, pred
+    in_truth, in_pred, pixels = count_id_pairs(
+        pack_ids(*truth[:2], ("truth_classes", "truth_ids")),
+        pack_ids(*pred[:2], ("pred_classes", "pred_ids")),
+    )
+    first, second = (
+        side._replace(classes=classes, ids=ids, pixels=pixels)
+        for side, (classes, ids) in ((truth, unpack_ids(in_truth)), (pred, unpack_ids(in_pred)))
+    )
+    return first, second
+
+
+def _check_categories(
+    sides: Sequence[ObjectMask], present: Set[int], labels: LabelSet, counts: PanopticCounts
+) -> None:
     """Reject segments of categories that the label set does not declare."""
-    is_few = side.pixels is not None  # one entry per pair of ids
-    present = {*side.classes.tolist()} if is_few else {*id_areas(side.classes)}
-    known = chain({NO_OBJECT, *counts._classes.ignore}, *labels.class_values)
-    if unknown := sorted(present - {*known}):
-        shown = listed([*map(str, unknown)], 8)
-        problem = f"contains segments of undeclared categories: {shown}; add them to the label set"
-        raise MaskError(side.path, problem)
+    known = {NO_OBJECT, *counts._classes.ignore}
+    if present <= labels.declared_values | known:
+        return
+    for side in sides:
+        of_segments = {*side.classes[side.ids != 0].tolist()}
+        if unknown := sorted(of_segments - labels.declared_values - known):
+            shown = listed([*map(str, unknown)], 8)
+            problem = (
+                f"contains segments of undeclared categories: {shown}; add them to the label set"
+            )
+            raise MaskError(side.path, problem)
 
 
 def _check_numbered(counts: PanopticCounts, pred: ObjectMask) -> None:
@@ -424,10 +474,12 @@ def draw_objects(
 ) -> Drawn:
     """Outcome of each object of a pair, and its pixels in pictures of this shape."""
     counts = options.empty(classes)
-    sides, matches = options._matched(counts, truth, pred, spacing)
+    sides = options.sides(counts, truth, pred, spacing=spacing)
+    matches = options.matched(counts, [sides])
     drawn = []
     for k, side in enumerate(sides):
-        codes = counts._segments(k, pack_ids(*side.resized(shape).whole()[:2], ("classes", "ids")))
+        layers = label_arrays(*side.resized(shape).whole()[:2], ("classes", "ids"))
+        codes = counts._segments(k, *layers)
         things = np.append(counts.things, False)[matches.rows[k][:, 1]]
         numbers = {code: n for n, code in enumerate(matches.segments[k][things].tolist(), 1)}
         drawn.append((mapped(codes, numbers), matches.rows[k][things].tolist()))
@@ -444,18 +496,19 @@ def _no_ids(path: str, source: str, raw: RawMask) -> MaskError:
     return MaskError(path, f"is {found}; --objects {source} expects {wanted[source]}")
 
 
-def _annotations(path: str) -> tuple[Path, str]:
+def _annotations(path: str) -> tuple[str, Stamp, str]:
     """COCO's annotation file of a mask, next to its folder, and its name in ``FILE.json/NAME``."""
     start, is_in_file, name = path.partition(".json/")
     if is_in_file:
-        return Path(f"{start}.json"), name
+        return f"{start}.json", stamp_of(f"{start}.json"), name
     # Called for each image: paths take five times as long as strings.
     folder = os.path.abspath(os.path.dirname(path))  # noqa: PTH100, PTH120
-    if os.path.isfile(f"{folder}.json"):  # noqa: PTH113
-        return Path(f"{folder}.json"), ""
+    if (stamp := stamp_of(f"{folder}.json")).size is not None:
+        return f"{folder}.json", stamp, ""
     real = Path(folder).resolve()
     files = [place.with_name(f"{place.name}.json") for place in (real, *real.parents[:-1])]
-    return next((file for file in files if file.is_file()), files[0]), ""
+    file = next((file for file in files if file.is_file()), files[0])
+    return str(file), stamp_of(file), ""
 
 
 def _of_cityscapes(values: NDArray[Any], path: str) -> ObjectMask:
@@ -474,13 +527,13 @@ def _cityscapes_classes(ids: NDArray[Any]) -> NDArray[Any]:
 
 def _of_coco(raw: RawMask, path: str, labels: LabelSet) -> ObjectMask:
     """Objects of a PNG whose colours encode ids, from the annotations next to its folder."""
-    file, name = _annotations(path)
-    stamp = stamp_of(file)
+    file, stamp, name = _annotations(path)
     try:
-        contents = load_segments(str(file), stamp)
+        contents = load_segments(file, stamp)
     except ValueError as error:
         raise MaskError(path, f"requires COCO annotations; {error}") from error
-    image = contents.images.get(name) if name else contents.pngs.get(Path(path).name)
+    png = os.path.basename(path)  # noqa: PTH119 - called for each image
+    image = contents.images.get(name) if name else contents.pngs.get(png)
     if not isinstance(image, ImageSegments) or not image.png:
         every = contents.images.values()
         has_outlines = any(isinstance(i, ImageSegments) and i.segments and not i.png for i in every)
@@ -488,16 +541,17 @@ def _of_coco(raw: RawMask, path: str, labels: LabelSet) -> ObjectMask:
         raise MaskError(path, f"has no {kind} in {file}")
     if name:
         # So far only classes were read; the PNG in the folder stores the ids.
-        raw = open_mask(png_path(image, file))
+        raw = open_mask(png_path(image, Path(file)))
     if not raw.is_color:
         raise _no_ids(path, "coco", raw)
     segments: dict[int, Mapping[str, Any]] = {}
+    values = {0: void_value(contents.free, labels)}
     for category, part in image.segments:
         number = part["id"]
-        if (known := segments.get(number, part)["category_id"]) != category:
-            raise MaskError(path, f"segment {number} has two classes, {known} and {category}")
-        segments[number] = part
-    values = {i: part["category_id"] for i, part in segments.items()}
+        if number in segments and values[number] != category:
+            problem = f"segment {number} has two classes, {values[number]} and {category}"
+            raise MaskError(path, problem)
+        segments[number], values[number] = part, category
     values[0] = void_value(contents.free, labels)
     crowd = tuple(number for number, part in segments.items() if part.get("iscrowd"))
     beside = None if name else stamp

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import compress
@@ -51,10 +51,23 @@ class ObjectPlan(Plan):
 
     def count(self, pair: MaskPair) -> Parts:
         """Match the objects of a pair."""
-        sides = pair.ids[0] or pair.truth, pair.ids[1] or pair.pred
-        found = self.measure.matches(self._nothing, *sides, pair.mask, pair.spacing)
-        rows = found.overlaps[np.lexsort(found.overlaps.T[::-1])]
-        return Parts.of(self.layout, detections=self._nothing.outcomes(found), overlaps=rows)
+        return self.count_several([pair])
+
+    def count_several(self, pairs: Sequence[MaskPair]) -> Parts:
+        """Match the objects of several pairs at once."""
+        counts = self._nothing
+        sides = [
+            self.measure.sides(
+                counts, pair.ids[0] or pair.truth, pair.ids[1] or pair.pred, pair.mask, pair.spacing
+            )
+            for pair in pairs
+        ]
+        found = self.measure.matched(counts, sides)
+        image = found.images[2]
+        order = np.lexsort((*found.overlaps.T[::-1], image))
+        arrays = {"detections": counts.outcomes(found), "overlaps": found.overlaps[order]}
+        sizes = {"overlaps": np.bincount(image, minlength=found.number)}
+        return Parts(self.layout, found.number, arrays, sizes)
 
     @cached_property
     def _nothing(self) -> PanopticCounts:

@@ -14,7 +14,16 @@ from segiou._support.arguments import check_choice, check_integer, read_several
 from segiou._support.text import Json
 from segiou.counting.arrays import with_dimensions_of
 from segiou.counting.id_pairs import add_up, count_id_pairs, sums
-from segiou.instances.objects import ID_BITS, LOCK, VOID, Ints, ObjectCounts, pack_ids, unpack_ids
+from segiou.instances.objects import (
+    ID_BITS,
+    LOCK,
+    VOID,
+    Ids,
+    Ints,
+    ObjectCounts,
+    pack_ids,
+    unpack_ids,
+)
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.ratio import Floats, ratio
@@ -23,6 +32,8 @@ __all__ = ["IOU_UNIT", "PROTOCOLS", "PanopticCounts", "PanopticProtocol"]
 
 #: Classes and ids of one side.
 Layers = tuple[Any, Any]
+#: Image and packed class index and id of each entry.
+Keys = tuple[Ints, Ints]
 
 Part = Literal["all", "things", "stuff"]
 
@@ -95,15 +106,32 @@ PROTOCOLS = {
 }
 
 
-class Matches(NamedTuple):
-    """Outcome of matching the segments of one image."""
+class SharedPixels(NamedTuple):
+    """Class values and object ids of one or more images; each entry stands for several pixels."""
 
-    #: Packed class index and id of the segments on each side, sorted.
+    #: Class values and ids, each (P,).
+    truth: Layers
+    pred: Layers
+    #: How many pixels each entry stands for.
+    pixels: Ints
+    #: Per image: the entries of the image, and the truth ids that are crowds.
+    sizes: Sequence[int]
+    crowds: Sequence[Sequence[int]]
+
+
+class Matches(NamedTuple):
+    """Outcome of matching the segments of one or more images."""
+
+    #: Packed class index and id of the segments on each side, sorted within their image.
     segments: tuple[Ints, Ints]
     #: Per segment: 0 (dropped), 1 (found) or 2 (missed or false positive), class index, pixels.
     rows: tuple[Ints, Ints]
     #: Class, intersection and union of each match.
     overlaps: Ints
+    #: Index of the image of each segment on either side, and of each match.
+    images: tuple[Ints, Ints, Ints]
+    #: Number of images.
+    number: int
 
 
 class PanopticCounts(ObjectCounts):
@@ -216,15 +244,7 @@ class PanopticCounts(ObjectCounts):
         crowds = [check_integer("crowd", i) for i in several]
         return self.add(self.matches((truth_classes, truth_ids), (pred_classes, pred_ids), crowds))
 
-    def matches(
-        self,
-        truth: Layers,
-        pred: Layers,
-        crowd: Sequence[int],
-        *,
-        split_stuff: bool = False,
-        pixels: Ints | None = None,
-    ) -> Matches:
+    def matches(self, truth: Layers, pred: Layers, crowd: Sequence[int]) -> Matches:
         """Match the segments of one image without counting them.
 
         Parameters
@@ -233,24 +253,36 @@ class PanopticCounts(ObjectCounts):
             Classes and ids, each (H, W).
         crowd : sequence of int
             Truth ids that are crowds.
-        split_stuff : bool
-            Whether the segments of a stuff class are matched one by one.
-        pixels : ndarray of int64, optional
-            Pixels that each entry stands for; one by default.
         """
         pred = with_dimensions_of(truth[0], pred[0]), pred[1]
-        codes: Any = [
+        in_truth, in_pred, pixels = count_id_pairs(
             pack_ids(*truth, ("truth_classes", "truth_ids")),
             pack_ids(*pred, ("pred_classes", "pred_ids")),
-        ]
-        if pixels is None:
-            *codes, pixels = count_id_pairs(*codes)
-        in_truth, in_pred = (self._segments(k, c, split_stuff) for k, c in enumerate(codes))
-        return self._match(in_truth, in_pred, pixels, crowd)
+        )
+        sides = unpack_ids(in_truth), unpack_ids(in_pred)
+        return self.shared_matches(SharedPixels(*sides, pixels, [len(pixels)], [crowd]))
 
-    def _segments(self, side: int, codes: NDArray[Any], split_stuff: bool = False) -> Ints:
+    def shared_matches(self, found: SharedPixels, *, split_stuff: bool = False) -> Matches:
+        """Match the segments of several images, given the pixels that they share.
+
+        Parameters
+        ----------
+        found : SharedPixels
+            Classes, ids and pixels.
+        split_stuff : bool
+            Whether the segments of a stuff class are matched one by one.
+        """
+        image = np.repeat(np.arange(len(found.sizes)), found.sizes)
+        truth = self._segments(0, *found.truth, split_stuff)
+        pred = self._segments(1, *found.pred, split_stuff)
+        pixels = found.pixels
+        if self._protocol.void == "drop":
+            kept = truth >= 0  # codes of void are negative
+            image, truth, pred, pixels = (each[kept] for each in (image, truth, pred, pixels))
+        return self._match((image, truth), (image, pred), pixels, found.crowds)
+
+    def _segments(self, side: int, values: Ids, ids: Ids, split_stuff: bool = False) -> Ints:
         """Packed class index and id of each segment; void, and a stuff class, is one segment."""
-        values, ids = unpack_ids(codes)
         classes = self._class_indices(values, ("truth_classes", "pred_classes")[side])
         if side:  # a class that is ignored in the truth is void in the prediction
             classes = np.where(self._is_ignored[classes], VOID, classes)
@@ -263,16 +295,15 @@ class PanopticCounts(ObjectCounts):
         ignore = {*self._classes.ignore}
         return np.array([*(ignore.issuperset(v) for v in self._classes.labels.class_values), True])
 
-    def _match(self, in_truth: Ints, in_pred: Ints, pixels: Ints, crowd: Sequence[int]) -> Matches:
-        """Match segments, given rows of shared pixels; a pair may have several rows."""
+    def _match(
+        self, in_truth: Keys, in_pred: Keys, pixels: Ints, crowds: Sequence[Sequence[int]]
+    ) -> Matches:
+        """Match segments, given the images and segments that share pixels."""
         protocol = self._protocol
-        if protocol.void == "drop":
-            kept = in_truth >= 0  # codes of void are negative
-            in_truth, in_pred, pixels = in_truth[kept], in_pred[kept], pixels[kept]
-        (truth_codes, t), (pred_codes, p), shared = add_up(in_truth, in_pred, pixels)
-        (truth, truth_ids), (pred, _) = unpack_ids(truth_codes), unpack_ids(pred_codes)
+        (truth_keys, t), (pred_keys, p), shared = add_up(in_truth, in_pred, pixels)
+        truth, pred = truth_keys[1] >> ID_BITS, pred_keys[1] >> ID_BITS
         void, pred_void = truth == VOID, pred == VOID
-        is_crowd = np.isin(truth_ids, crowd) & ~void
+        is_crowd = _are_crowds(truth_keys[0], truth_keys[1], crowds) & ~void
         by_overlap = np.append(self._by_overlap, False)
         areas = sums(t, shared, len(truth)), sums(p, shared, len(pred))
         on_void = sums(p, shared * void[t], len(pred))
@@ -296,7 +327,9 @@ class PanopticCounts(ObjectCounts):
         outcomes = [np.where(found[k], 1, np.where(dropped[k], 0, 2)) for k in (0, 1)]
         of_truth = np.stack([outcomes[0], truth, areas[0]], axis=1)
         of_pred = np.stack([outcomes[1], pred, areas[1]], axis=1)
-        return Matches((truth_codes, pred_codes), (of_truth, of_pred), overlaps)
+        images = truth_keys[0], pred_keys[0], truth_keys[0][t[matched]]
+        segments = truth_keys[1], pred_keys[1]
+        return Matches(segments, (of_truth, of_pred), overlaps, images, len(crowds))
 
     def add(self, matches: Matches) -> Self:
         """Count an image whose segments :meth:`matches` has matched.
@@ -306,10 +339,10 @@ class PanopticCounts(ObjectCounts):
         matches : Matches
             Result of :meth:`matches`.
         """
-        return self._count(self.outcomes(matches), matches.overlaps)
+        return self._count(self.outcomes(matches)[0], matches.overlaps)
 
     def outcomes(self, matches: Matches) -> Ints:
-        """TP, FP and FN of each class in an image.
+        """TP, FP and FN of each class in each image.
 
         Parameters
         ----------
@@ -318,13 +351,14 @@ class PanopticCounts(ObjectCounts):
 
         Returns
         -------
-        ndarray of int64, shape (C, 3)
+        ndarray of int64, shape (N, C, 3)
         """
-        truth, pred = matches.rows
-        chosen = (truth, 1), (pred, 2), (truth, 2)
-        columns = [side[side[:, 0] == outcome, 1] for side, outcome in chosen]
-        counts = [np.bincount(column, minlength=self.num_classes) for column in columns]
-        return np.stack(counts, axis=1)
+        found = np.zeros((matches.number, self.num_classes, 3), np.int64)
+        for column, side, outcome in ((0, 0, 1), (1, 1, 2), (2, 0, 2)):
+            rows = matches.rows[side]
+            chosen = rows[:, 0] == outcome
+            np.add.at(found, (matches.images[side][chosen], rows[chosen, 1], column), 1)
+        return found
 
     @property
     def pred_labels(self) -> LabelSet:
@@ -418,6 +452,15 @@ class PanopticCounts(ObjectCounts):
         classes: list[dict[str, Any]] = [dict(zip(columns, row, strict=True)) for row in rows]
         means = {part: self.panoptic_quality(part) for part in get_args(Part)}
         return {"protocol": self._protocol.name, "classes": classes, **means}
+
+
+def _are_crowds(image: Ints, codes: Ints, crowds: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
+    """Whether each segment is a crowd of its image."""
+    found, ids = np.zeros(len(codes), bool), unpack_ids(codes)[1]
+    for crowd in {*map(tuple, crowds)} - {()}:
+        own = np.array([tuple(other) == crowd for other in crowds])
+        found |= own[image] & np.isin(ids, crowd)
+    return found
 
 
 def qualities(tp: Any, fp: Any, fn: Any, ious: Any) -> dict[str, Floats]:

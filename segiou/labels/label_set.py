@@ -179,6 +179,11 @@ class LabelSet:
         """File values of each class, in order."""
         return tuple(c.values for c in self.classes)
 
+    @cached_property
+    def declared_values(self) -> frozenset[int]:
+        """File values of all classes."""
+        return frozenset(value for values in self.class_values for value in values)
+
     @property
     def has_colors(self) -> bool:
         """Whether colour masks can be read with this set."""

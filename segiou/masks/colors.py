@@ -87,7 +87,7 @@ def _unknown_text(unknown: NDArray[Any], labels: LabelSet) -> str:
     found = count_colors(unknown)
     shown = ", ".join(f"{color} ({plural(n, 'pixel')})" for color, n in list(found.items())[:8])
     more = f" and {len(found) - 8} more" if len(found) > 8 else ""
-    values = {*labels.ignore, *(value for values in labels.class_values for value in values)}
+    values = labels.declared_values.union(labels.ignore)
     greys = {f"#{value:02x}{value:02x}{value:02x}" for value in values if 0 <= value < 256}
     if greys.issuperset(found):
         hint = "its channels are equal, so save it as single-channel PNG"

@@ -144,8 +144,7 @@ class RawMask(NamedTuple):
 
 def void_value(value: int, labels: LabelSet) -> int:
     """Void's value in a file, or another value if a class has it."""
-    declared = {one for values in labels.class_values for one in values}
-    return next(one for one in (value, *VOID_VALUES) if one not in declared)
+    return next(one for one in (value, *VOID_VALUES) if one not in labels.declared_values)
 
 
 @contextmanager

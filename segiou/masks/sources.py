@@ -29,8 +29,8 @@ _FILES_OF_MASKS = (*ARCHIVE_SUFFIXES, ".npz", ".json", ".parquet")
 #: Size limit of masks in archives and at URLs; larger masks must be separate local files.
 MOST_MEMBER_BYTES = 1 << 30
 _TRIES = 4
-#: Pixels decoded at once: as many as fit into the processor's cache.
-PIXELS_AHEAD = 1 << 21
+#: Bytes of pixels decoded at once: as many as fit into the processor's cache.
+BYTES_AHEAD = 1 << 23
 #: Resolution of file system clocks: two changes within a tick have the same time.
 _TICK_NS = 20_000_000
 
@@ -171,7 +171,7 @@ class LocalFolder:
             if _files is None:
                 warn_missing("segiou.masks._files")
             return [None] * len(paths)
-        pixels = scratch.take(PIXELS_AHEAD)
+        pixels = scratch.take(BYTES_AHEAD)
 
         def content(found: Any) -> bytes | RawMask:
             if isinstance(found, bytes):

@@ -175,6 +175,20 @@ class Parts:
             return np.asarray(array.toarray().reshape(self.number, *self.layout[name].shape))
         return np.asarray(array)
 
+    def sizes(self, name: str) -> NDArray[np.int64]:
+        """Number of rows of each image.
+
+        Parameters
+        ----------
+        name : str
+            Name of an array of rows.
+
+        Returns
+        -------
+        ndarray of int64, shape (N,)
+        """
+        return self._sizes[name]
+
     def owner(self, name: str) -> NDArray[np.int64]:
         """Index of the image of each row.
 

@@ -436,14 +436,16 @@ def run_from_counts(
     return Run(header, columns, left_out)
 
 
-def pack_measured(header: Header, counted: Mapping[str, Parts]) -> bytes | None:
-    """The counts of all measures in one image as bytes; None if there are no measures."""
-    if not header.counts_more:
-        return None
-    layout = header.layout
-    arrays = {f"{key}/{name}": part[name] for key, part in counted.items() for name in part.layout}
-    sizes = {name: np.array([len(arrays[name])]) for name, field in layout.items() if field.rows}
-    return Parts(layout, 1, arrays, sizes).pack()[0]
+def pack_measured(header: Header, counted: Mapping[str, Parts]) -> list[bytes]:
+    """The counts of all measures as bytes of each image; none if there are no measures."""
+    arrays, sizes, number = {}, {}, 0
+    for key, parts in counted.items():
+        number = len(parts)
+        for name, field in parts.layout.items():
+            arrays[f"{key}/{name}"] = parts[name]
+            if field.rows:
+                sizes[f"{key}/{name}"] = parts.sizes(name)
+    return Parts(header.layout, number, arrays, sizes).pack()
 
 
 def check_packed(packed: Sequence[bytes], header: Header) -> None:

@@ -141,11 +141,12 @@ class Dispatcher:
                 return None
             return self._again.popleft()
         left = len(self._pairs) - self._next
-        # Batches shrink towards the end, so that no worker is left with a large one, but not so
-        # far that submitting takes longer than scoring.
+        wanted = int(self._engine.seconds / self._seconds_a_pair)
+        # Batches of several workers shrink towards the end, so that none is left with a large one,
+        # but not so far that submitting takes longer than scoring.
         least = int(_LEAST_SECONDS / self._seconds_a_pair)
         fair = max(math.ceil(left / (3 * self._engine.slots)), least)
-        wanted = int(self._engine.seconds / self._seconds_a_pair)
+        fair = left if self._engine.slots == 1 else fair
         pairs = self._pairs[self._next : self._next + max(1, min(wanted, fair, _MAX_BATCH))]
         self._next += len(pairs)
         return _Batch(pairs) if pairs else None

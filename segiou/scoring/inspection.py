@@ -376,7 +376,7 @@ def better_label_set(
 
 
 def _described(labels: LabelSet, match: LabelSetMatch) -> str:
-    values = sorted(value for several in labels.class_values for value in several)
+    values = sorted(labels.declared_values)
     is_known = labels.name in labelset_names() or bool(labels.source)
     if not is_known and values == [*range(len(values))]:
         return f"the labels are 0 to {len(values) - 1}"

@@ -9,10 +9,11 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import compress
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from itertools import chain, compress, pairwise
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from segiou._support.files import Problem, Stamp
 from segiou._support.text import plural
@@ -24,7 +25,7 @@ from segiou.labels.label_set import LabelSet
 from segiou.masks.image_files import Scratch
 from segiou.masks.pairing import RASTER_SUFFIXES, Pair
 from segiou.masks.read import MaskError, RawMask, from_bytes, to_labels, with_background
-from segiou.masks.sources import PIXELS_AHEAD, LocalFolder, RemoteFolder, Source, stable_stamp
+from segiou.masks.sources import BYTES_AHEAD, LocalFolder, RemoteFolder, Source, stable_stamp
 from segiou.masks.windows import FileMask, ResizedMask, WindowedMask, open_windowed, resized
 from segiou.measures.measure import MaskPair
 from segiou.runs.image_counts import ImageCount, ImageFiles, pack_measured
@@ -45,6 +46,8 @@ T = TypeVar("T")
 #: Pairs whose small files are read together: reading them one at a time switches threads at every
 #: system call, and reading all of them takes memory.
 _AHEAD = 8
+#: Pairs of ids that are counted at once; more of them take memory and save no time.
+_MOST_SHARED = 1 << 16
 #: Uncompressed files with fewer bytes are small.
 _BIG_BYTES = 1 << 26
 _MOST_BYTES = 1 << 31
@@ -65,8 +68,8 @@ class _Kept(threading.local):
     def __init__(self) -> None:
         #: For masks read ahead, one truth and one prediction.
         self.memory = tuple(Scratch() for _ in range(3))
-        #: Pixels of the largest mask in the last batch.
-        self.pixels = 0
+        #: Bytes of the largest mask in the last batch.
+        self.bytes = 0
 
 
 _kept = _Kept()
@@ -104,10 +107,10 @@ class PairScorer:
         """Score a batch; the result of a pair that cannot be scored is its problems."""
         ahead, *memory = _kept.memory
         is_local = [isinstance(s, LocalFolder) for s in (self.truth_source, self.pred_source)]
-        results: list[Result] = []
+        results: list[Result | _SharedPair] = []
         while len(results) < len(pairs):
             # As many as fit into memory if they are as large as the last ones.
-            room = max(1, min(_AHEAD, PIXELS_AHEAD // max(1, 2 * _kept.pixels)))
+            room = max(1, min(_AHEAD, BYTES_AHEAD // max(1, 2 * _kept.bytes)))
             chosen = pairs[len(results) : len(results) + room]
             paths = [path for pair in chosen for path in (pair.truth, pair.pred)]
             # Small files are read together, the others one by one.
@@ -118,8 +121,8 @@ class PairScorer:
             for i, pair in enumerate(chosen):
                 results.append(self._score(pair, contents[2 * i : 2 * i + 2], memory))
             decoded = [c[0] for c in contents if c and isinstance(c[0], RawMask)]
-            _kept.pixels = max((mask.values.size for mask in decoded), default=0)
-        return results
+            _kept.bytes = max((mask.values.nbytes for mask in decoded), default=0)
+        return self._with_shared(results)
 
     @cached_property
     def _encoding(self) -> Encoding:
@@ -127,7 +130,7 @@ class PairScorer:
 
     def _score(
         self, pair: Pair, contents: Sequence[Content | None], memory: Sequence[Scratch]
-    ) -> Result:
+    ) -> Result | _SharedPair:
         sides = (
             (pair.truth, self.truth_source, self.header.options.labels),
             (pair.pred, self.pred_source, self.header.options.pred_labels),
@@ -170,7 +173,7 @@ class PairScorer:
         outside = raw.background, raw.outside(labels)
         return _OpenMask(values, stamp, volume=raw.volume, raster=raw.raster, outside=outside)
 
-    def _count(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> Result:
+    def _count(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> Result | _SharedPair:
         self._check_nodata(pair, truth)
         if pred.content is not None:
             shape = tuple(truth.values.shape)
@@ -185,29 +188,29 @@ class PairScorer:
             if self.resize_pred is None or len(shapes[0]) != len(shapes[1]):
                 raise MaskError(pair.pred, size_text(pair.truth, shapes))
             pred = pred.resized(shapes[0])
-        # Classes that follow from ids need no map of pixels.
-        shared = self._reader and self._reader.shared(truth.objects, pred.objects)
-        checked = [_or_problem(side.path, side.checked) for side in shared or ()]
-        if problems := [found for found in checked if isinstance(found, Problem)]:
-            return problems
+        files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
+        if truth.objects is not None and pred.objects is not None:
+            # Classes that follow from ids need no map of pixels, unless other measures do.
+            is_alone = len(self.header.plans) == 1
+            shared = is_alone and self._reader.shared(truth.objects, pred.objects)
+            sides = shared or (truth.objects, pred.objects)
+            checked: list[Any] = [_or_problem(side.path, side.checked) for side in sides]
+            if problems := [found for found in checked if isinstance(found, Problem)]:
+                return problems
+            if shared:
+                return _SharedPair(pair, files, checked)
+            truth, pred = (side.labelled() for side in (truth, pred))
         try:
-            counted = self._counted(truth, pred, shared)
+            counted = self._counted(truth, pred)
         except UndeclaredValuesError as error:
-            path, mask = (pair.truth, truth) if error.side == "truth" else (pair.pred, pred)
-            unit = "pixels" if truth.volume is None else "voxels"
-            nodata = mask.raster.nodata if mask.raster else None
-            raise _UndeclaredError(
-                undeclared_problem(path, error, self.header.options, unit, nodata)
-            ) from error
+            raise self._undeclared(pair, error, truth, pred) from error
         beside: bytes | None = None
         if self.header.counts_more:
-            needs_maps = shared is None or len(self.header.plans) > 1
-            sides: list[Any] = [s.whole() if needs_maps else s.values for s in (truth, pred)]
             images = MaskPair(
-                sides[0],
-                sides[1],
+                truth.whole(),
+                pred.whole(),
                 self.header.options,
-                shared or (truth.objects, pred.objects),
+                (truth.objects, pred.objects),
                 spacing=None if truth.volume is None else truth.volume.spacing,
                 tally=counted,
                 scores=pred.scores,
@@ -222,18 +225,69 @@ class PairScorer:
                 raise MaskError(path, str(error)) from error
         truth.check()
         pred.check()
-        files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
         return ImageCount.of(pair.id, counted, files, beside)
 
-    def _counted(self, truth: _OpenMask, pred: _OpenMask, shared: Any) -> ConfusionCounts:
+    def _with_shared(self, results: Sequence[Result | _SharedPair]) -> list[Result]:
+        """The results, with those of pairs that share ids counted together."""
+        shared = [result for result in results if isinstance(result, _SharedPair)]
+        before = np.cumsum([0, *(len(one.pixels) for one in shared)]) // _MOST_SHARED
+        starts = [*np.flatnonzero(np.diff(before[:-1], prepend=-1)).tolist(), len(shared)]
+        parts = (shared[start:stop] for start, stop in pairwise(starts))
+        counted = chain.from_iterable(map(self._count_shared, parts))
+        return [next(counted) if isinstance(one, _SharedPair) else one for one in results]
+
+    def _count_shared(self, pairs: Sequence[_SharedPair]) -> list[Result]:
+        """Count pairs at once; one by one if any of them has a problem."""
+        found = _or_problem(pairs[0].pair.pred, self._count_at_once, pairs)
+        if not isinstance(found, Problem):
+            return [*found]
+        if len(pairs) == 1:
+            return [[found]]
+        return [*chain.from_iterable(self._count_shared([one]) for one in pairs)]
+
+    def _count_at_once(self, pairs: Sequence[_SharedPair]) -> list[ImageCount]:
+        truth, pred = (np.concatenate([one.sides[k].classes for one in pairs]) for k in (0, 1))
+        pixels = np.concatenate([one.pixels for one in pairs])
+        try:
+            cells = self._encoding.count_shared(truth, pred, pixels, [len(p.pixels) for p in pairs])
+        except UndeclaredValuesError as error:
+            raise self._undeclared(pairs[0].pair, error) from error
+        (plan,) = self.header.plans
+        images = [
+            MaskPair(first.classes, second.classes, plan.classes, (first, second))
+            for first, second in (one.sides for one in pairs)
+        ]
+        try:
+            packed = pack_measured(self.header, {plan.key: plan.count_several(images)})
+        except MaskError:
+            raise
+        except ValueError as error:
+            raise MaskError(pairs[0].pair.truth, str(error)) from error
+        given = zip(pairs, cells, packed, strict=True)
+        return [ImageCount.of(one.pair.id, own, one.files, beside) for one, own, beside in given]
+
+    def _undeclared(
+        self,
+        pair: Pair,
+        error: UndeclaredValuesError,
+        truth: _OpenMask | None = None,
+        pred: _OpenMask | None = None,
+    ) -> _UndeclaredError:
+        """The problem of the file with undeclared values."""
+        path, mask = (pair.truth, truth) if error.side == "truth" else (pair.pred, pred)
+        unit = "pixels" if truth is None or truth.volume is None else "voxels"
+        nodata = mask.raster.nodata if mask and mask.raster else None
+        return _UndeclaredError(undeclared_problem(path, error, self.header.options, unit, nodata))
+
+    def _counted(self, truth: _OpenMask, pred: _OpenMask) -> ConfusionCounts:
         """The confusion matrix; nodata of the prediction is outside all classes."""
         try:
-            return _count_masks(self._encoding, truth, pred, shared)
+            return _count_masks(self._encoding, truth, pred)
         except UndeclaredValuesError as error:
             nodata = pred.raster.nodata if pred.raster else None
             if error.side != "pred" or {*error.values} != {nodata}:
                 raise
-            return _count_masks(replace(self._encoding, unassigned="count"), truth, pred, shared)
+            return _count_masks(replace(self._encoding, unassigned="count"), truth, pred)
 
     def _check_nodata(self, pair: Pair, truth: _OpenMask) -> None:
         """Raise an error if a class is nodata in this truth file but not in the first one."""
@@ -288,7 +342,8 @@ class PairScorer:
             options = replace(options, unassigned="count")
             pair = replace(pair, classes=options)
             plans = tuple(replace(one, classes=options) for one in plans)
-        return pack_measured(self.header, {one.key: one.count(pair) for one in plans})
+        packed = pack_measured(self.header, {one.key: one.count(pair) for one in plans})
+        return packed[0] if packed else None
 
     @cached_property
     def _score_reader(self) -> Any:
@@ -301,17 +356,11 @@ class PairScorer:
         return next((p.measure for p in self.header.plans if hasattr(p.measure, "read")), None)
 
 
-def _count_masks(
-    encoding: Encoding, truth: _OpenMask, pred: _OpenMask, shared: Any
-) -> ConfusionCounts:
+def _count_masks(encoding: Encoding, truth: _OpenMask, pred: _OpenMask) -> ConfusionCounts:
     if truth.is_big or pred.is_big:
         decoded = truth.decoded, pred.decoded
         return count_windows(encoding, truth.values, pred.values, decoded=decoded)
-    if shared:
-        ids = encoding.count_shared(shared[0].classes, shared[1].classes, shared[0].pixels)
-        if ids:
-            return ids
-    return encoding.count(truth.whole(), pred.whole())
+    return encoding.count(truth.values, pred.values)
 
 
 class _UndeclaredError(Exception):
@@ -331,6 +380,20 @@ def _or_problem(path: str, do: Callable[..., T], *given: Any) -> T | Problem:
         return Problem(path, "does not fit into memory; store it as tiled TIFF or .npy")
     except Exception as error:  # noqa: BLE001 - one odd file must not end the run
         return Problem(path, f"cannot be read: {type(error).__name__}: {error}")
+
+
+class _SharedPair(NamedTuple):
+    """A pair whose classes follow from ids; the pixels of ids are counted, those of classes not."""
+
+    pair: Pair
+    files: ImageFiles
+    #: Truth and prediction, with one entry per pair of ids that share pixels.
+    sides: Sequence[ObjectMask]
+
+    @property
+    def pixels(self) -> NDArray[np.int64]:
+        """Pixels of each pair of ids."""
+        return np.asarray(self.sides[0].pixels)
 
 
 @dataclass(slots=True)  # a frozen one takes twice as long to create
@@ -360,10 +423,14 @@ class _OpenMask:
         """Whether it is counted window by window."""
         return isinstance(self.values, (FileMask, ResizedMask))
 
+    def labelled(self) -> _OpenMask:
+        """The same with labels in place of ids of objects."""
+        if self.objects is None:
+            return self
+        return replace(self, values=self.objects.whole().classes)
+
     def whole(self) -> Any:
         """All labels as one array."""
-        if self.objects is not None:
-            return self.objects.whole().classes
         if not self.is_big:
             return self.values
         return self.decoded(self.values[tuple(slice(0, n) for n in self.values.shape)])
@@ -473,7 +540,7 @@ def _undeclared_pattern(
     values: Collection[int], side: str, options: ClassOptions, unit: str
 ) -> str:
     pattern = "has undeclared values: {values}"
-    declared = {value for several in options.labels.class_values for value in several}
+    declared = options.labels.declared_values
     # Cityscapes has instances of its labels 24 to 33.
     if any(24 <= value // 1000 <= 33 and value // 1000 in declared for value in values):
         return (
