@@ -21,6 +21,7 @@ CASES = [
     ),
     ("segiou.counting._scores", ["counting/test_scores.py"], []),
     ("segiou.histograms._scores_by_bin", ["histograms/test_scores_backend.py"], []),
+    ("segiou.instances._components", ["instances/test_components.py"], []),
     ("segiou.masks._files", ["masks/test_local.py", "masks/test_png_files.py"], []),
     ("segiou.masks._files", ["masks/test_png_fuzz.py"], ["-U__BYTE_ORDER__", "-U__SSE2__"]),
     ("segiou.masks._png", ["masks/test_png_rows.py", "masks/test_png_texts.py"], []),

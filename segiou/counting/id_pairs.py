@@ -68,6 +68,17 @@ def count_id_pairs(
     return in_truth, in_pred, pixels
 
 
+def count_run_pairs(
+    truth: tuple[Ids, Ids], pred: tuple[Ids, Ids], length: int
+) -> tuple[Ids, Ids, Ints]:
+    """As :func:`count_id_pairs`, from the first pixel and the id of each run of both sides."""
+    starts = np.union1d(truth[0], pred[0])
+    in_truth, in_pred = (
+        ids[np.searchsorted(firsts, starts, "right") - 1] for firsts, ids in (truth, pred)
+    )
+    return _summed(in_truth, in_pred, np.diff(starts, append=length).astype(np.int64, copy=False))
+
+
 def count_ids(ids: Ids) -> dict[int, int]:
     """Number of pixels of each id, ascending."""
     found, _, pixels = count_id_pairs(ids, np.zeros_like(ids, bool))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from segiou.histograms.score_bins import Activation, ScoreBins, activated, as_floats
 from segiou.histograms.threshold_curves import passing
-from segiou.instances.objects import label_components
+from segiou.instances.components import label_components
 from segiou.metrics.ratio import Floats, ratio
 
 Ints = NDArray[np.int64]

@@ -1,3 +1,4 @@
+from segiou.instances.components import label_components as label_components
 from segiou.instances.lesion_plan import LesionOptions as LesionOptions
 from segiou.instances.lesions import (
     LESION_PROTOCOLS as LESION_PROTOCOLS,
@@ -7,7 +8,6 @@ from segiou.instances.lesions import (
     object_scores as object_scores,
 )
 from segiou.instances.object_files import ObjectOptions as ObjectOptions
-from segiou.instances.objects import label_components as label_components
 from segiou.instances.panoptic import (
     PROTOCOLS as PROTOCOLS,
     PanopticCounts as PanopticCounts,

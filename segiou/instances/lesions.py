@@ -17,7 +17,8 @@ from segiou.boundary.surface_points import check_spacing
 from segiou.boundary.surfaces import surface_scores
 from segiou.counting.arrays import label_arrays
 from segiou.counting.id_pairs import count_id_pairs
-from segiou.instances.objects import Ids, dilate, id_areas, label_components, mapped
+from segiou.instances.components import dilate, label_components
+from segiou.instances.objects import Ids, id_areas, mapped
 from segiou.metrics.ratio import ratio
 
 

@@ -23,17 +23,9 @@ from segiou._support.arguments import (
 from segiou._support.files import Stamp, read_json
 from segiou._support.text import digits, listed
 from segiou.counting.arrays import as_label_array, label_arrays
-from segiou.counting.id_pairs import count_id_pairs, count_ids, sums
-from segiou.instances.objects import (
-    NO_OBJECT,
-    components,
-    id_areas,
-    least_size,
-    mapped,
-    pack_ids,
-    read_size,
-    unpack_ids,
-)
+from segiou.counting.id_pairs import count_id_pairs, count_ids
+from segiou.instances.components import Components, components, least_size, read_size
+from segiou.instances.objects import NO_OBJECT, id_areas, mapped, pack_ids, unpack_ids
 from segiou.instances.panoptic import PROTOCOLS, Matches, PanopticCounts, SharedPixels
 from segiou.instances.weighted import cityscapes_things
 from segiou.labels.class_options import ClassOptions, class_indices, class_word
@@ -60,30 +52,35 @@ class ObjectMask(NamedTuple):
     """
 
     classes: Any
-    ids: NDArray[Any]
+    ids: NDArray[Any] | Components
     crowd: tuple[int, ...] = ()
     path: str = ""
     pixels: NDArray[np.int64] | None = None
     segments: Mapping[int, Mapping[str, Any]] | None = None
     stamp: Stamp | None = None
 
+    @property
+    def id_map(self) -> NDArray[Any]:
+        """The ids as an array."""
+        return self.ids.id_map if isinstance(self.ids, Components) else self.ids
+
     def resized(self, shape: tuple[int, ...]) -> ObjectMask:
         """The same at a different size, by nearest-neighbour sampling."""
         found = self.checked()
         classes = found.classes if callable(found.classes) else resized(found.classes, shape)
-        return found._replace(classes=classes, ids=resized(found.ids, shape))
+        return found._replace(classes=classes, ids=resized(found.id_map, shape))
 
     def whole(self) -> ObjectMask:
         """The same with the class value of each pixel."""
         if not callable(self.classes):
             return self
-        return self.checked()._replace(classes=self.classes(self.ids))
+        return self.checked()._replace(classes=self.classes(self.id_map), ids=self.id_map)
 
     def checked(self) -> ObjectMask:
         """The same; MaskError if its segments are not those of the annotation."""
         if self.segments is None:
             return self
-        areas = {i: n for i, n in id_areas(self.ids, self.pixels).items() if i}
+        areas = {i: n for i, n in id_areas(self.id_map, self.pixels).items() if i}
         _check_segments(self.path, self.segments, areas)
         return self._replace(segments=None)
 
@@ -286,7 +283,10 @@ class ObjectOptions(Measure):
             return None
         if not (callable(truth.classes) and callable(pred.classes)):
             return None
-        in_truth, in_pred, pixels = count_id_pairs(truth.ids, pred.ids)
+        if isinstance(truth.ids, Components) and isinstance(pred.ids, Components):
+            in_truth, in_pred, pixels = truth.ids.overlaps(pred.ids)
+        else:
+            in_truth, in_pred, pixels = count_id_pairs(truth.id_map, pred.id_map)
         first, second = (
             side._replace(classes=side.classes(ids), ids=ids, pixels=pixels)
             for side, ids in ((truth, in_truth), (pred, in_pred))
@@ -355,7 +355,7 @@ class ObjectOptions(Measure):
         if self.source == "cityscapes":
             _check_numbered(counts, second)
         if mask is not None and callable(first.classes):
-            first = first._replace(ids=np.where(mask, first.ids, 0))
+            first = first._replace(ids=np.where(mask, first.id_map, 0))
         elif mask is not None:
             classes = np.asarray(first.classes, np.int64)  # files have few bits
             first = first._replace(classes=np.where(mask, classes, NO_OBJECT))
@@ -390,7 +390,7 @@ class ObjectOptions(Measure):
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Classes and ids of one side of several pairs."""
         classes = np.concatenate([side.classes for side in sides], dtype=np.int64, casting="unsafe")
-        ids = np.concatenate([side.ids for side in sides], dtype=np.int64, casting="unsafe")
+        ids = np.concatenate([side.id_map for side in sides], dtype=np.int64, casting="unsafe")
         if self.source == "coco":
             # Id 0 is void, even if its class value is an undeclared category.
             classes = np.where(ids == 0, NO_OBJECT, classes)
@@ -406,16 +406,17 @@ class ObjectOptions(Measure):
         array = as_label_array(side, "labels")
         size = (self.spacing or spacing) if isinstance(self.min_size, str) else None
         voxel, least = least_size(array, self.min_size, size)
-        things = _things(counts, labels)
-        of_things = {*chain(*things.values())}
-        others = ([value] for value in count_ids(array) if value not in of_things)
-        ids = components(array, [*things.values(), *others], self.connectivity, self.merge)
-        numbers, values, pixels = count_id_pairs(ids, array)
-        classes = np.full(int(numbers.max(initial=0)) + 1, NO_OBJECT)
-        classes[numbers] = values
-        small = sums(numbers, pixels, len(classes)) * voxel < least
-        classes[small & np.isin(classes, [*of_things])] = NO_OBJECT
-        return ObjectMask(classes.__getitem__, ids)
+        things = [*_things(counts, labels).values()]
+        of_things = [*chain(*things)]
+        groups = things
+        if self.merge:
+            groups = things + [(value,) for value in count_ids(array) if value not in of_things]
+        found = components(array, groups, self.connectivity, self.merge)
+        classes = np.full(len(found.values) + 1, NO_OBJECT)
+        classes[1:] = found.values
+        small = found.sizes * voxel < least
+        classes[1:][small & np.isin(classes[1:], of_things)] = NO_OBJECT
+        return ObjectMask(classes.__getitem__, found)
 
 
 def _things(counts: PanopticCounts, labels: LabelSet) -> dict[str, Sequence[int]]:
@@ -448,7 +449,7 @@ def _check_categories(
     if present <= labels.declared_values | known:
         return
     for side in sides:
-        of_segments = {*side.classes[side.ids != 0].tolist()}
+        of_segments = {*side.classes[side.id_map != 0].tolist()}
         if unknown := sorted(of_segments - labels.declared_values - known):
             shown = listed([*map(str, unknown)], 8)
             problem = (
@@ -459,7 +460,7 @@ def _check_categories(
 
 def _check_numbered(counts: PanopticCounts, pred: ObjectMask) -> None:
     """Reject Cityscapes predictions that are class maps without instances."""
-    present = id_areas(pred.ids, pred.pixels)
+    present = id_areas(pred.id_map, pred.pixels)
     for name, values in _things(counts, counts.pred_labels).items():
         if max(present, default=0) < 1000 and (found := present.keys() & values):
             problem = (

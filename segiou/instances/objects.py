@@ -1,27 +1,20 @@
-"""Shared by all object scores: connected components, classes with ids, and integer rows."""
+"""Shared by all object scores: classes with ids, and integer rows."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import math
-import unicodedata
 from abc import abstractmethod
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, compress
+from itertools import compress
 from threading import RLock
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer, check_number, read_several
 from segiou.accumulators.base import TableAccumulator
-from segiou.boundary.surface_points import check_spacing
-from segiou.counting.arrays import as_label_array, label_arrays
-from segiou.counting.counts import LARGEST, counts_array
+from segiou.counting.arrays import label_arrays
+from segiou.counting.counts import counts_array
 from segiou.counting.encoding import Encoding
 from segiou.counting.id_pairs import count_id_pairs, count_ids
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned, class_indices
@@ -34,10 +27,6 @@ VOID = -1
 #: Class value that is void and no object on either side.
 NO_OBJECT = -(2**31)
 ID_BITS = 32
-#: Possible numbers of neighbours by the number of axes, fewest first.
-_NEIGHBOURS = {2: (4, 8), 3: (6, 18, 26)}
-
-
 #: Held while counts and rows change or are read together. Shared by all accumulators, since a
 #: lock in an accumulator could not be pickled.
 LOCK = RLock()
@@ -93,160 +82,6 @@ def mapped(ids: Ids, meaning: Mapping[int, int], dtype: Any = np.int64) -> NDArr
         table[present] = found
         return table[ids]
     return found[np.searchsorted(present, ids)]
-
-
-def label_components(
-    labels: Any,
-    values: Iterable[int | Collection[int]] | None = None,
-    *,
-    connectivity: int | None = None,
-    min_size: float | str = 0,
-    spacing: float | Sequence[float] | None = None,
-    merge: int = 0,
-) -> NDArray[np.int64]:
-    """Number the connected components of each class.
-
-    Parameters
-    ----------
-    labels : array_like of int or bool, shape (H, W) or (D, H, W)
-        Class of each pixel.
-    values : iterable of int or collection of int, optional
-        Classes whose components are numbered; all except 0 by default. A
-        collection of values is treated as one class, or region.
-    connectivity : {4, 8} or {6, 18, 26}, optional
-        Number of neighbours that belong to the same component; 8 in 2-D and 26
-        in 3-D by default.
-    min_size : float or str
-        Smaller components are dropped: in pixels, or in the unit of ``spacing``
-        (mm² or mm³). ``"50mm3"`` states the unit and requires a spacing.
-    spacing : float or sequence of float, optional
-        Size of a pixel along each axis.
-    merge : int
-        Components of a class that touch after this many dilations (with 8 or 18
-        neighbours) are merged.
-
-    Returns
-    -------
-    ndarray of int64, the shape of labels
-        1 … K in each component, 0 elsewhere.
-
-    Raises
-    ------
-    TypeError
-        If the array does not hold integers.
-    ValueError
-        If it does not have two or three axes, or an option does not suit them.
-
-    Notes
-    -----
-    Uses ``connected-components-3d`` if it is installed, otherwise scikit-image.
-
-    Examples
-    --------
-    >>> label_components([[1, 0, 2, 2], [0, 1, 0, 2]])
-    array([[1, 0, 2, 2],
-           [0, 1, 0, 2]])
-    >>> label_components([[1, 2, 0, 2]], [(1, 2)])
-    array([[1, 1, 0, 2]])
-    >>> label_components([[1, 0, 2, 2], [0, 1, 0, 2]], connectivity=4, min_size=2)
-    array([[0, 0, 1, 1],
-           [0, 0, 0, 1]])
-    """
-    array = as_label_array(labels, "labels")
-    voxel, least = least_size(array, min_size, spacing)
-    found = components(array, values, connectivity, merge)
-    if least <= voxel:  # no component is smaller
-        return found.astype(np.int64)
-    sizes = np.bincount(found.reshape(-1), minlength=1)
-    kept = sizes * voxel >= least
-    kept[0] = False
-    kept_numbers: Ints = np.where(kept, np.cumsum(kept), 0)
-    return kept_numbers[found.astype(np.intp, copy=False)]
-
-
-def components(
-    array: NDArray[Any],
-    values: Iterable[int | Collection[int]] | None,
-    connectivity: int | None,
-    merge: int,
-) -> NDArray[np.integer[Any]]:
-    """Numbered components, as by :func:`label_components`, in the type that they need."""
-    check_integer("merge", merge, 0)
-    choices = _NEIGHBOURS[array.ndim]
-    if connectivity not in (None, *choices):
-        shown = " or ".join(map(str, choices))
-        msg = f"connectivity of {array.ndim} axes must be {shown}, got {connectivity!r}"
-        raise ValueError(msg)
-    rank = choices.index(connectivity) + 1 if connectivity else array.ndim
-    if values is None:
-        values = [value for value in id_areas(array) if value]
-    several = read_several("values", values, "a sequence of classes or of collections of classes")
-    groups = [{v} if isinstance(v, (int, np.integer)) else {*v} for v in several]
-    if shared := [v for v, n in Counter(chain(*groups)).items() if n > 1]:
-        msg = f"value {shared[0]} is in two regions; label overlapping regions in separate calls"
-        raise ValueError(msg)
-    numbers = {value: number for number, group in enumerate(groups, 1) for value in group}
-    classes = mapped(array, numbers, np.uint8 if len(groups) < 256 else np.int32)
-    return _merged(classes, merge, rank) if merge else _connected(classes, rank)
-
-
-def least_size(
-    array: NDArray[Any], min_size: float | str, spacing: float | Sequence[float] | None
-) -> tuple[float, float]:
-    """Size of a pixel and of the smallest component, in one unit."""
-    voxel = math.prod(check_spacing(array, spacing, "objects"))
-    least, unit = read_size(min_size)
-    if unit and (spacing is None or unit != f"mm{array.ndim}"):
-        msg = (
-            f"min_size={min_size} requires masks with {unit[-1]} axes and a spacing, got "
-            f"{array.ndim} axes and spacing {spacing}; pass spacing=… (--spacing A,B), or give "
-            "the size in pixels"
-        )
-        raise ValueError(msg)
-    return voxel, least
-
-
-def read_size(size: float | str) -> tuple[float, str]:
-    """A size and its unit, ``"mm2"`` or ``"mm3"``; none for pixels."""
-    number, unit = size, ""
-    if isinstance(size, str):
-        # Normalization turns mm³ into mm3.
-        text = unicodedata.normalize("NFKC", size).strip()
-        unit = text[-3:] if text.endswith(("mm2", "mm3")) else ""
-        try:
-            number = float(text.removesuffix(unit))
-        except ValueError:
-            msg = f"invalid min_size {size!r}; use pixels, such as 50, or a size such as 50mm3"
-            raise ValueError(msg) from None
-    return check_number("min_size", number, 0, LARGEST), unit
-
-
-def dilate(mask: NDArray[np.bool_], times: int) -> NDArray[np.bool_]:
-    """Dilate a mask by the neighbours that share a face or an edge (in 2-D, a corner)."""
-    from scipy import ndimage  # type: ignore[import-untyped]
-
-    ball = ndimage.generate_binary_structure(mask.ndim, 2)
-    return np.asarray(ndimage.binary_dilation(mask, ball, iterations=times))
-
-
-def _connected(classes: NDArray[Any], rank: int) -> NDArray[np.integer[Any]]:
-    """Numbered components; neighbours differ along at most ``rank`` axes."""
-    if importlib.util.find_spec("cc3d"):
-        cc3d: Any = importlib.import_module("cc3d")
-        near = _NEIGHBOURS[classes.ndim][rank - 1]
-        return np.asarray(cc3d.connected_components(classes, connectivity=near))
-    skimage: Any = importlib.import_module("skimage.measure")
-    return np.asarray(skimage.label(classes, connectivity=rank))
-
-
-def _merged(classes: NDArray[Any], merge: int, rank: int) -> NDArray[np.int64]:
-    """Components of each class after dilation, restricted to the class's own pixels."""
-    found = np.zeros(classes.shape, np.int64)
-    for number in range(1, int(classes.max(initial=0)) + 1):
-        mask = classes == number
-        ids = _connected(dilate(mask, merge).astype(np.int32), rank)
-        found[mask] = ids[mask] + found.max(initial=0)
-    return found
 
 
 class ObjectCounts(TableAccumulator):

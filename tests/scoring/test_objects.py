@@ -233,6 +233,41 @@ def test_objects_of_one_image_stand_with_its_boundaries(coco):
     assert found == alone.counts_of("objects")
 
 
+def with_categories(file, changed):
+    """The annotations with the categories of the first segments of some images changed."""
+    found = json.loads(file.read_text())
+    for entry in found["annotations"]:
+        for segment, category in zip(
+            entry["segments_info"], changed.get(entry["image_id"], ()), strict=False
+        ):
+            segment["category_id"] = category
+    file.write_text(json.dumps(found))
+
+
+@pytest.mark.parametrize("unassigned", ["count", "error"])
+def test_pairs_that_are_counted_together_have_their_own_problems(coco, tmp_path, unassigned):
+    labels = load_labels(STREETS / "labels.toml")
+    masks = {path.stem: path for path in sorted((STREETS / "truth").glob("*.png"))}
+    wrong = sorted(masks)[1::2]
+    for side in ("truth", "pred"):
+        write_coco(tmp_path / side, masks, labels, things=THINGS)
+    with_categories(tmp_path / "pred.json", {id: (70 + i,) for i, id in enumerate(wrong)})
+    options = {"labels": coco / "truth.json", "objects": "coco", "unassigned": unassigned}
+    options["ignore"] = 0
+    run = segiou.score_folder(
+        tmp_path / "truth", tmp_path / "pred", on_error="skip", workers=1, **options
+    )
+    problems = {Path(problem.where).stem: problem.text for problem in run.skipped}
+    assert {*run.ids} == {*masks} - {*wrong} and sorted(problems) == wrong
+    for i, id in enumerate(wrong):
+        assert str(70 + i) in problems[id]
+    for id in run.ids:
+        paths = [tmp_path / side / f"{id}.png" for side in ("truth", "pred")]
+        alone = segiou.score_folder(*paths, **options)
+        assert run.select([id]).counts_of("objects") == alone.counts_of("objects")
+        assert run.select([id]).total() == alone.total()
+
+
 @pytest.fixture
 def problem(tmp_path):
     """What is said of a prediction whose annotation was changed."""

@@ -1,23 +1,22 @@
-"""Connected components by hand, by either program, and as SciPy finds them."""
-
-import importlib.util
+"""Connected components by hand, by either routine, and as SciPy finds them."""
 
 import numpy as np
 import pytest
 from scipy import ndimage
 
-from segiou.instances import label_components
+from segiou.counting import count_id_pairs
+from segiou.instances import components, label_components
 
 DIAGONAL = [[1, 0, 0, 2], [0, 1, 0, 2], [0, 0, 1, 0]]
 
 
-@pytest.fixture(params=["cc3d", "skimage"])
+@pytest.fixture(params=["c", "skimage"])
 def program(request, monkeypatch):
-    """Either program that finds components."""
-    if request.param == "cc3d":
-        pytest.importorskip("cc3d", reason="connected-components-3d is not installed")
-    else:
-        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    """Either routine that finds components."""
+    if request.param == "skimage":
+        monkeypatch.setattr(components, "_components", None)
+    elif components._components is None:
+        pytest.skip("the compiled routine was not built")
     return request.param
 
 
@@ -71,6 +70,55 @@ def test_random_maps_are_cut_as_scipy_cuts_them(program, shape, connectivity):
         found = label_components(labels, connectivity=connectivity)
         assert same_partition(found, expected)
         assert sorted({*found.ravel().tolist()} - {0}) == list(range(1, expected.max() + 1))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "u1", ">i2", "u4", "i8", "u8"])
+def test_runs_are_found_in_labels_of_any_type(program, dtype):
+    rng = np.random.default_rng(0)
+    values = np.array([0, 1, -(2**63), 2**63 - 1, 2**16, 2**32 + 1]).astype(dtype)
+    for width in (1, 7, 8, 9, 63, 64, 65, 130):
+        labels = rng.choice(values, (5, width)).repeat(rng.integers(1, 4), axis=1)
+        for order in "CF":
+            found = components.components(np.asarray(labels, order=order), (), 4, 0)
+            expected = [ndimage.label(labels == value)[0] for value in np.unique(values)]
+            code = np.max([ids + 1000 * k * (ids > 0) for k, ids in enumerate(expected)], axis=0)
+            assert same_partition(found.id_map, code)
+            assert found.id_map.max() == len(found.values) == len(found.sizes)
+            assert (found.drawn(found.values) == labels).all()
+            assert (np.diff(np.unique(found.id_map, return_index=True)[1]) > 0).all()
+
+
+def test_overlaps_of_runs_are_those_of_pixels(program):
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        shape = tuple(rng.integers(1, 12, rng.integers(2, 4)))
+        sides = [components.components(rng.integers(0, 3, shape), (), None, 0) for _ in range(2)]
+        expected = count_id_pairs(*(side.id_map for side in sides))
+        for ours, theirs in zip(sides[0].overlaps(sides[1]), expected, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_classes_of_two_values_are_one(program):
+    labels = np.array([[1, 2, 0, 300], [0, 0, 3, 300]], np.int16)
+    assert label_components(labels, [(300, 3), (2, 1, 70000)]).tolist() == [
+        [1, 1, 0, 2],
+        [0, 0, 2, 2],
+    ]
+    assert labels.tolist() == [[1, 2, 0, 300], [0, 0, 3, 300]]
+
+
+def test_the_routine_refuses_what_it_would_read_outside():
+    if components._components is None:
+        pytest.skip("the compiled routine was not built")
+    find, labels = components._components.find_components, np.zeros(12, np.uint8)
+    for size, shape in [
+        (1, (1, 3, 5)), (2, (1, 3, 4)), (3, (1, 1, 4)), (1, (0, 3, 4)), (1, (-1, -3, 4)),
+        (8, (1, 1 << 31, 1 << 31)), (1, (1 << 31, 1 << 31, 4)),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match="aligned integers"):
+            find(labels, size, shape, 2)
+    with pytest.raises(ValueError, match="aligned integers"):
+        find(np.zeros(9, np.uint8)[1:], 8, (1, 1, 1), 2)
 
 
 def test_nothing_is_no_object(program):
