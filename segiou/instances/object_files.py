@@ -53,7 +53,7 @@ class ObjectMask(NamedTuple):
 
     classes: Any
     ids: NDArray[Any] | Components
-    crowd: tuple[int, ...] = ()
+    crowd: Sequence[int] = ()
     path: str = ""
     pixels: NDArray[np.int64] | None = None
     segments: Mapping[int, Mapping[str, Any]] | None = None
@@ -460,9 +460,11 @@ def _check_categories(
 
 def _check_numbered(counts: PanopticCounts, pred: ObjectMask) -> None:
     """Reject Cityscapes predictions that are class maps without instances."""
-    present = id_areas(pred.id_map, pred.pixels)
+    if (ids := pred.id_map).max(initial=0) >= 1000:
+        return
+    present = {*np.unique(ids).tolist()}
     for name, values in _things(counts, counts.pred_labels).items():
-        if max(present, default=0) < 1000 and (found := present.keys() & values):
+        if found := present.intersection(values):
             problem = (
                 f"contains class ids only: {name} is {min(found)}, but instances would be "
                 f"{1000 * min(found)} + number; for connected components, use --objects components"
@@ -516,7 +518,7 @@ def _of_cityscapes(values: NDArray[Any], path: str) -> ObjectMask:
     """Objects of ``instanceIds``: 1000 · class + number, or the class alone for a group."""
     # A file without objects may have 8 bits, which cannot store 1000.
     ids = values.astype(np.promote_types(values.dtype, np.uint16), copy=False)
-    groups = tuple(range(1, 1000))
+    groups = range(1, 1000)
     if ids.dtype.kind == "i" and ids.min(initial=0) < 0:  # classes may be negative, ids may not
         return ObjectMask(_cityscapes_classes(ids), ids.clip(0), groups, path)
     return ObjectMask(_cityscapes_classes, ids, groups, path)

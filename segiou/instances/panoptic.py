@@ -260,7 +260,7 @@ class PanopticCounts(ObjectCounts):
             pack_ids(*pred, ("pred_classes", "pred_ids")),
         )
         sides = unpack_ids(in_truth), unpack_ids(in_pred)
-        return self.shared_matches(SharedPixels(*sides, pixels, [len(pixels)], [crowd]))
+        return self.shared_matches(SharedPixels(*sides, pixels, [len(pixels)], [tuple(crowd)]))
 
     def shared_matches(self, found: SharedPixels, *, split_stuff: bool = False) -> Matches:
         """Match the segments of several images, given the pixels that they share.
@@ -457,9 +457,9 @@ class PanopticCounts(ObjectCounts):
 def _are_crowds(image: Ints, codes: Ints, crowds: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
     """Whether each segment is a crowd of its image."""
     found, ids = np.zeros(len(codes), bool), unpack_ids(codes)[1]
-    for crowd in {*map(tuple, crowds)} - {()}:
-        own = np.array([tuple(other) == crowd for other in crowds])
-        found |= own[image] & np.isin(ids, crowd)
+    for crowd in {crowd for crowd in crowds if crowd}:
+        own = np.array([other == crowd for other in crowds])
+        found |= own[image] & np.isin(ids, [*crowd])
     return found
 
 

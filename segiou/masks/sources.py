@@ -29,8 +29,9 @@ _FILES_OF_MASKS = (*ARCHIVE_SUFFIXES, ".npz", ".json", ".parquet")
 #: Size limit of masks in archives and at URLs; larger masks must be separate local files.
 MOST_MEMBER_BYTES = 1 << 30
 _TRIES = 4
-#: Bytes of pixels decoded at once: as many as fit into the processor's cache.
-BYTES_AHEAD = 1 << 23
+#: Bytes of pixels decoded at once, and of gaps behind them: as many as fit into the processor's
+#: cache.
+BYTES_AHEAD = (1 << 23) + (1 << 10)
 #: Resolution of file system clocks: two changes within a tick have the same time.
 _TICK_NS = 20_000_000
 
