@@ -58,7 +58,8 @@ def test_chains_of_truncated_archives_are_named(tmp_path, kind):
 
 @pytest.mark.parametrize("scheme", ["http", "ftp"])
 def test_a_server_that_is_not_there_is_named(scheme):
-    required("fsspec", "SEGIOU_REQUIRE_EXTRAS")
+    for name in ("fsspec", "aiohttp"):
+        required(name, "SEGIOU_REQUIRE_EXTRAS")
     with pytest.raises(ValueError, match=f"{scheme}://127.0.0.1:9/x: cannot be (listed|opened): "):
         open_source(f"{scheme}://127.0.0.1:9/x").find()
 
