@@ -1,26 +1,34 @@
-"""Counting id pairs compared with ``np.unique``: ``python -m benchmarks.objects [--rounds N]``.
+"""Object ids compared with other tools: ``python -m benchmarks.objects [--rounds N]``.
 
-The results are checked. Processor time, medians of alternating rounds. The last line compares
-panoptic quality of two id maps with torchmetrics.
+Id pairs with ``np.unique``; folders of object ids with reading their files; connected components
+with scikit-image and cc3d; panoptic quality of two id maps with torchmetrics. The results are
+checked. Processor time, medians of alternating rounds.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import pairwise
+from importlib.util import find_spec
+from itertools import pairwise, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 from scipy import ndimage
 
+import segiou
 from benchmarks import inputs
 from benchmarks.counting import table
 from benchmarks.reading import seconds
 from segiou.counting import count_id_pairs
 from segiou.instances import PanopticCounts, label_components
+from segiou.instances.components import components
+from segiou.masks.image_files import Scratch, read_png
 
 Ids = NDArray[Any]
 
@@ -61,6 +69,93 @@ def pair_table(rounds: int) -> str:
     return table(["ns per pixel", "count_id_pairs", "np.unique", "× np.unique"], rows)
 
 
+#: Label sets of the folders of object ids, and a class of each eighth of the segments.
+SETS = {
+    "cityscapes": ("cityscapes", [7, 8, 11, 21, 23, 24, 26, 33]),
+    "kitti": ("semantickitti", [10, 11, 30, 40, 48, 50, 70, 71]),
+    "components": (8, [*range(8)]),
+}
+
+
+def write_segments(root: Path, source: str, pairs: int) -> list[Path]:
+    """Pairs of files of 1024 × 2048 pixels."""
+    rng, files = np.random.default_rng(0), []
+    for number in range(pairs):
+        for side, ids in zip(("truth", "pred"), inputs.segments(rng, 1024, 2048)[1], strict=True):
+            (root / side).mkdir(exist_ok=True)
+            numbers = np.unique(ids, return_inverse=True)[1].reshape(ids.shape)
+            classes = np.array(SETS[source][1])[numbers % 8]
+            path = root / side / f"{number}.{'label' if source == 'kitti' else 'png'}"
+            if source == "kitti":
+                (classes | numbers << 16).astype("<u4").tofile(path)
+            elif source == "cityscapes":
+                values = np.where(classes >= 24, 1000 * classes + numbers, classes)
+                Image.fromarray(values.astype(np.uint16)).save(path)
+            else:
+                Image.fromarray(classes.astype(np.uint8)).save(path)
+            files.append(path)
+    return files
+
+
+def folder_table(rounds: int, pairs: int = 16, copies: int = 8) -> str:
+    """Whole folders of object ids compared with only reading and decoding their files."""
+    scratch, rows = Scratch(), []
+
+    def read(files: list[Path]) -> None:
+        for file in files:
+            data = file.read_bytes()
+            if file.suffix == ".png":
+                read_png(data, scratch=scratch)
+
+    for source, (labels, _) in SETS.items():
+        with tempfile.TemporaryDirectory() as root:
+            files = write_segments(Path(root), source, pairs)
+            for file, copy in product([*files], range(1, copies)):
+                files.append(file.with_stem(f"{file.stem}_{copy}"))
+                files[-1].hardlink_to(file)
+            folders = Path(root) / "truth", Path(root) / "pred"
+            how = {"labels": labels, "objects": source, "unassigned": "count", "workers": 1}
+            runs = {
+                "all": partial(segiou.score_folder, *folders, **how),
+                "reading": partial(read, files),
+            }
+            each = [2000 * taken / len(files) for taken in seconds(runs, rounds).values()]
+        rows.append([source, *(f"{t:.2f}" for t in (*each, each[0] - each[1]))])
+    return table(["ms per image, 1024 × 2048", "folder", "reading", "difference"], rows)
+
+
+def same_parts(ours: Ids, theirs: Ids) -> bool:
+    pairs = count_id_pairs(ours, theirs)
+    return all(len(pairs[0]) == len(np.unique(side)) for side in pairs[:2])
+
+
+def component_table(rounds: int) -> str:
+    """Components of all labels of a mask."""
+    finders: dict[str, Callable[[Ids], Any]] = {
+        "segiou": lambda labels: components(labels, (), None, 0),
+        "scikit-image": lambda labels: skimage.label(labels, background=-1),
+    }
+    from skimage import measure as skimage
+
+    if find_spec("cc3d"):
+        import cc3d
+
+        finders["cc3d"] = lambda labels: cc3d.connected_components(labels + np.uint8(1))
+    street = Image.fromarray(inputs.camvid().truths[0]).resize((2048, 1024), Image.Resampling(0))
+    masks = {"street mask": np.array(street), "noise, 19 classes": inputs.noise(19).truths[0]}
+    volume = blobs(0)
+    masks |= {"volume of blobs": (volume > 0).astype(np.uint8)}
+    rows = []
+    for name, labels in masks.items():
+        for find in [*finders.values()][1:]:
+            if not same_parts(finders["segiou"](labels).id_map, find(labels)):
+                msg = f"different components of {name}"
+                raise AssertionError(msg)
+        runs = {finder: partial(find, labels) for finder, find in finders.items()}
+        rows.append([name, *(f"{1000 * taken:.2f}" for taken in seconds(runs, rounds).values())])
+    return table(["ms per map", *finders], rows)
+
+
 def panoptic_quality(truth: Ids, pred: Ids, rounds: int) -> str:
     """With torchmetrics' PanopticQuality on the same segments."""
     import torch
@@ -83,6 +178,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     rounds = parser.parse_args().rounds
     print(pair_table(rounds))
+    print(folder_table(rounds))
+    print(component_table(rounds))
     print(panoptic_quality(*next(id_maps())[1:], min(rounds, 3)))
 
 
