@@ -20,7 +20,7 @@
 /* As in optional.py: increase both when the interface of a compiled module changes. */
 static inline int add_interface(PyObject *module)
 {
-    return PyModule_AddIntConstant(module, "INTERFACE", 3);
+    return PyModule_AddIntConstant(module, "INTERFACE", 4);
 }
 
 /* No module keeps state that calls change: any thread of any interpreter may use it. */

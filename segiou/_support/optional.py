@@ -49,7 +49,7 @@ PARTS = {
     "segiou.masks._files": Part("files", "reading of small files", "a little slower"),
 }
 #: Interface version of compiled modules that match these sources; see ``_python.h``.
-_INTERFACE = 3
+_INTERFACE = 4
 
 
 def load_part(module: str) -> Any:

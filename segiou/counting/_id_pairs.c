@@ -1,22 +1,46 @@
 /* Pixels of each pair of ids: a table of the pairs that occur, filled run by run.
  *
  * Objects are large, so most pixels have the pair of the pixel before them, and the time goes into
- * finding where a run of equal pairs ends. Only then is the table asked: a small hash first. Noise
- * has many pairs: then a dense table takes over, if the ids span few enough values, or the caller
- * sorts. Ids are compared as bits, whatever their sign.
+ * finding where a run of equal pairs ends. Only then is the table asked, which is a hash. In noise,
+ * runs are not worth finding: its pixels are counted one by one in a dense table, if the ids span
+ * few enough values. If there are very many pairs, the caller sorts. Ids are compared as bits,
+ * whatever their sign.
  */
 #include "../_support/_python.h"
-
-#include "../_support/_bytes.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PART 32768              /* ids between looks at the number of pairs */
-#define MANY_PAIRS 2048         /* more of them leave the caches */
-#define TOO_MANY 30000          /* without a dense table, sorting is faster */
+#define BLOCK 4096              /* bytes of the wider side whose pixels are counted at once */
+#define FEW_PAIRS 2048          /* more of them leave the caches */
 #define DENSE ((size_t)1 << 23) /* cells of four bytes */
+#define OUTSIDE (2 * DENSE)     /* the place of an id without a cell; added to another place, too */
+
+/* A side as the caller gave it, and what is found of its ids. */
+typedef struct {
+    const char *ids;
+    size_t size;         /* bytes of an id */
+    uint64_t sign, mask; /* its bit, if ids have one; and all bits of an id */
+    uint64_t low, last;  /* the lowest id, and how far the highest is from it */
+} Side;
+
+static const void *ids_from(const Side *side, size_t at) { return side->ids + at * side->size; }
+
+/* Functions for the instruction set at hand; those of one side for ids of 1, 2, 4 and 8 bytes. */
+typedef struct {
+    const char *name;
+    /* Sets bits of n pixels: of the last of each run of equal pairs. */
+    void (*mark_ends)(const Side *truth, const Side *pred, size_t at, size_t n, uint64_t *marks);
+    /* Adds scale times how far an id is from the lowest, or OUTSIDE if it is past the highest. */
+    void (*place[9])(const void *ids, size_t n, const Side *side, uint32_t scale,
+                     uint32_t *restrict cells);
+    /* Finds the lowest and the highest id. */
+    void (*span[9])(const void *ids, size_t n, Side *side);
+} Loops;
+
+#define LOOPS_FILE "../counting/_id_pairs_loops.h"
+#include "../_support/_loops.h"
 
 typedef struct {
     uint64_t truth, pred, pixels; /* no pixels: a free slot */
@@ -24,147 +48,83 @@ typedef struct {
 
 typedef struct {
     Slot *slots;
-    size_t mask, used; /* slots are a power of two: mask is one less */
+    size_t size, used, most; /* a power of two; pairs: now, and before there must be more slots */
     int shift;
 } Hash;
 
-/* A side as the caller gave it. */
 typedef struct {
-    const char *ids;
-    int size, is_signed;
-} Side;
-
-typedef struct {
-    Hash hash;
-    uint32_t *dense; /* once there are many pairs: pixels of (truth - low, pred - low) */
-    uint32_t low[2];
-    size_t rows, cols;
-    int is_dense_tried, has_large; /* ids of more than 32 bits */
-    const Side *truth, *pred;
+    Side truth, pred;
+    size_t length, noise; /* pixels: all, and those of noisy blocks until the ids are measured */
+    const Loops *loops;
+    Hash hash;              /* of the pairs that have no cell */
+    uint32_t *dense;        /* pixels of (truth - low, pred - low), if there is noise */
+    size_t cells, cols;
+    int is_noise, is_measured; /* the last block; the lowest and highest ids are known */
 } Table;
 
-typedef enum { DONE, NO_MEMORY, TOO_LARGE, SORT } Outcome;
+typedef enum { DONE, NO_MEMORY, SORT } Outcome;
 
-static size_t slot_of(const Hash *hash, uint64_t truth, uint64_t pred)
+static Slot *find_slot(const Hash *hash, uint64_t truth, uint64_t pred)
 {
     uint64_t mixed = truth * 0x9E3779B97F4A7C15u ^ pred * 0xD6E8FEB86659FD93u;
-    size_t at = (size_t)(mixed >> hash->shift);
-    while (hash->slots[at].pixels &&
-           (hash->slots[at].truth != truth || hash->slots[at].pred != pred))
-        at = (at + 1) & hash->mask;
-    return at;
+    Slot *slot = &hash->slots[mixed >> hash->shift];
+    while (((slot->truth ^ truth) | (slot->pred ^ pred)) && slot->pixels)
+        slot = slot + 1 < hash->slots + hash->size ? slot + 1 : hash->slots;
+    return slot;
 }
 
-/* Four times as many slots; false if memory does not suffice, and then nothing has changed. */
-static int grow(Hash *hash)
+/* The cell of a pair; NULL if there is none. */
+static uint32_t *find_cell(const Table *table, uint64_t truth, uint64_t pred)
 {
-    size_t count = hash->slots ? 4 * (hash->mask + 1) : 1024;
-    Hash larger = {calloc(count, sizeof(Slot)), count - 1, hash->used, 64};
-    if (!larger.slots)
-        return 0;
-    for (size_t rest = count; rest > 1; rest /= 2)
-        larger.shift--;
-    for (size_t i = 0; hash->slots && i <= hash->mask; i++) {
-        const Slot *slot = &hash->slots[i];
-        if (slot->pixels)
-            larger.slots[slot_of(&larger, slot->truth, slot->pred)] = *slot;
+    if (!table->dense)
+        return NULL;
+    uint64_t row = (truth - table->truth.low) & table->truth.mask;
+    uint64_t col = (pred - table->pred.low) & table->pred.mask;
+    if (row > table->truth.last || col > table->pred.last)
+        return NULL;
+    return table->dense + (size_t)row * table->cols + (size_t)col;
+}
+
+/* False if there should be more slots now. */
+static int put(Table *table, uint64_t truth, uint64_t pred, uint64_t pixels)
+{
+    uint32_t *cell = find_cell(table, truth, pred);
+    if (cell) {
+        *cell += (uint32_t)pixels;
+        return 1;
     }
-    free(hash->slots);
-    *hash = larger;
+    Slot *slot = find_slot(&table->hash, truth, pred);
+    if (slot->pixels) {
+        slot->pixels += pixels;
+        return 1;
+    }
+    *slot = (Slot){truth, pred, pixels};
+    return ++table->hash.used < table->hash.most;
+}
+
+/* Moves the pairs to so many slots, or to their cells; false if memory does not suffice. */
+static int rehash(Table *table, size_t size)
+{
+    Hash old = table->hash;
+    Slot *slots = calloc(size, sizeof(Slot));
+    if (!slots)
+        return 0;
+    table->hash = (Hash){slots, size, 0, size > 4096 ? size / 2 : size / 4, 64};
+    for (; size > 1; size /= 2)
+        table->hash.shift--;
+    for (size_t i = 0; i < old.size; i++)
+        if (old.slots[i].pixels)
+            put(table, old.slots[i].truth, old.slots[i].pred, old.slots[i].pixels);
+    free(old.slots);
     return 1;
 }
 
-/* The dense counter of a pair; NULL outside its span, which another thread may have changed. */
-static uint32_t *dense_cell(const Table *table, uint64_t truth, uint64_t pred)
+static int add(Table *table, uint64_t truth, uint64_t pred, uint64_t pixels)
 {
-    size_t row = (uint32_t)truth - table->low[0], col = (uint32_t)pred - table->low[1];
-    if (row >= table->rows || col >= table->cols)
-        return NULL;
-    return table->dense + row * table->cols + col;
+    return put(table, truth, pred, pixels) || rehash(table, 4 * table->hash.size);
 }
 
-/* Whether an id needs more than 32 bits. */
-static int is_large(const Side *side, uint64_t id)
-{
-    return side->size == 8 && (id + ((uint64_t)side->is_signed << 31)) >> 32 != 0;
-}
-
-static int add_dense(Table *table, uint64_t truth, uint64_t pred, size_t pixels)
-{
-    uint32_t *cell = table->has_large ? NULL : dense_cell(table, truth, pred);
-    table->has_large |= cell == NULL;
-    if (cell)
-        *cell += (uint32_t)pixels;
-    return cell != NULL;
-}
-
-static int add(Table *table, uint64_t truth, uint64_t pred, size_t pixels)
-{
-    table->has_large |= is_large(table->truth, truth) || is_large(table->pred, pred);
-    if (table->dense)
-        return add_dense(table, truth, pred, pixels);
-    Hash *hash = &table->hash;
-    Slot *slot = &hash->slots[slot_of(hash, truth, pred)];
-    hash->used += slot->pixels == 0;
-    slot->truth = truth;
-    slot->pred = pred;
-    slot->pixels += pixels;
-    return 2 * hash->used <= hash->mask || grow(hash);
-}
-
-#define DEFINE_SPAN(BITS)                                                                          \
-    static void span_##BITS(const void *ids, size_t length, uint32_t *low, size_t *span)           \
-    {                                                                                              \
-        const uint##BITS##_t *from = ids;                                                          \
-        uint32_t least = UINT32_MAX, most = 0;                                                     \
-        for (size_t i = 0; i < length; i++) {                                                      \
-            uint32_t id = (uint32_t)from[i];                                                       \
-            least = id < least ? id : least;                                                       \
-            most = id > most ? id : most;                                                          \
-        }                                                                                          \
-        *low = least;                                                                              \
-        *span = (size_t)(most - least) + 1;                                                        \
-    }
-
-DEFINE_SPAN(8)
-DEFINE_SPAN(16)
-DEFINE_SPAN(32)
-DEFINE_SPAN(64)
-
-static void find_span(const Side *side, size_t length, uint32_t *low, size_t *span)
-{
-    switch (side->size) {
-    case 1: span_8(side->ids, length, low, span); break;
-    case 2: span_16(side->ids, length, low, span); break;
-    case 4: span_32(side->ids, length, low, span); break;
-    default: span_64(side->ids, length, low, span); break;
-    }
-}
-
-/* Moves the hash into a dense table if the ids span few enough values; false if it is in vain. */
-static int make_dense(Table *table, size_t length)
-{
-    table->is_dense_tried = 1;
-    if (length >= UINT32_MAX || table->has_large)
-        return 1;
-    find_span(table->truth, length, &table->low[0], &table->rows);
-    find_span(table->pred, length, &table->low[1], &table->cols);
-    if (table->rows > DENSE || table->cols > DENSE || table->rows * table->cols > DENSE)
-        return 1;
-    table->dense = calloc(table->rows * table->cols, sizeof(uint32_t));
-    if (!table->dense)
-        return 1;
-    Hash *hash = &table->hash;
-    int done = 1;
-    for (size_t i = 0; done && i <= hash->mask; i++)
-        if (hash->slots[i].pixels)
-            done = add_dense(table, hash->slots[i].truth, hash->slots[i].pred,
-                             (size_t)hash->slots[i].pixels);
-    hash->used = 0;
-    return done;
-}
-
-static inline uint64_t load_id(const char *ids, size_t i, size_t size)
+static inline uint64_t load_id(const void *ids, size_t i, size_t size)
 {
     switch (size) {
     case 1: return ((const uint8_t *)ids)[i];
@@ -174,137 +134,152 @@ static inline uint64_t load_id(const char *ids, size_t i, size_t size)
     }
 }
 
-/* A bit for each of 64 / least ids from the i-th on that differs from the one before it. */
-ALWAYS_INLINED uint64_t changed_ids(const char *ids, size_t i, size_t size, size_t least,
-                                    int fetches)
+/* Counts n pixels run by run; false if memory does not suffice. */
+static int count_runs(Table *table, size_t at, size_t n)
 {
-    const uint8_t *at = (const uint8_t *)ids + i * size;
-    uint64_t changes = 0;
-    for (size_t k = 0; k < size / least; k++, at += 64) {
-        if (fetches)
-            FETCH_AHEAD(at);
-        uint64_t bytes = differ64(at, at - size);
-        if (bytes)
-            changes |= join_bits(bytes, size) << (64 / size * k);
-    }
-    return changes;
-}
-
-/* In noise, most blocks are taken for one change per pixel: finding the changes takes longer. */
-ALWAYS_INLINED int count_runs(Table *table, const char *truth, size_t truth_size,
-                              const char *pred, size_t pred_size, size_t length)
-{
-    const size_t least = truth_size < pred_size ? truth_size : pred_size, step = 64 / least;
-    const int fetches = FETCHES_AHEAD;
-    uint64_t t = load_id(truth, 0, truth_size), p = load_id(pred, 0, pred_size);
-    size_t start = 0;
-    unsigned noisy_blocks = 0; /* from here on, presumably */
-    for (size_t i = 1; i < length; i += step) {
-        uint64_t changes = UINT64_MAX >> (64 - step);
-        if (i + step > length) {
-            changes >>= i + step - length;
-        } else if (noisy_blocks) {
-            noisy_blocks--;
-        } else {
-            changes = changed_ids(truth, i, truth_size, least, fetches) |
-                      changed_ids(pred, i, pred_size, least, fetches);
-            noisy_blocks = changes && count_ones(changes) > step / 2 ? 7 : 0;
-        }
-        for (; changes; changes &= changes - 1) {
-            size_t at = i + lowest_bit(changes);
-            if (!add(table, t, p, at - start))
+    uint64_t marks[BLOCK / 64 + 1] = {0};
+    size_t runs = 0, start = at;
+    const Side truth = table->truth, pred = table->pred; /* copies stay in registers */
+    table->loops->mark_ends(&truth, &pred, at, n, marks);
+    for (size_t i = 0; i < n; i += 64)
+        for (uint64_t bits = marks[i / 64]; bits; bits &= bits - 1) {
+            size_t last = at + i + lowest_bit(bits);
+            if (!add(table, load_id(truth.ids, last, truth.size),
+                     load_id(pred.ids, last, pred.size), last + 1 - start))
                 return 0;
-            t = load_id(truth, at, truth_size);
-            p = load_id(pred, at, pred_size);
-            start = at;
+            start = last + 1;
+            runs++;
         }
-    }
-    return add(table, t, p, length - start);
+    table->is_noise = runs > n / 2;
+    table->noise += table->is_noise ? n : 0;
+    return 1;
 }
 
-#define DEFINE_COUNT(T, P)                                                                         \
-    static int count_##T##_##P(Table *table, const char *truth, const char *pred, size_t length)    \
-    {                                                                                              \
-        return count_runs(table, truth, T, pred, P, length);                                       \
-    }
-#define DEFINE_COUNTS(T) DEFINE_COUNT(T, 1) DEFINE_COUNT(T, 2) DEFINE_COUNT(T, 4) DEFINE_COUNT(T, 8)
-DEFINE_COUNTS(1)
-DEFINE_COUNTS(2)
-DEFINE_COUNTS(4)
-DEFINE_COUNTS(8)
-
-typedef int (*Count)(Table *, const char *, const char *, size_t);
-
-#define ROW(T) {count_##T##_1, count_##T##_2, count_##T##_4, count_##T##_8}
-static const Count COUNTS[4][4] = {ROW(1), ROW(2), ROW(4), ROW(8)};
-
-/* 1, 2, 4, 8 bytes: 0, 1, 2, 3; anything else: -1. */
-static int width_index(Py_ssize_t itemsize)
+/* Counts n pixels one by one in the dense table. Another thread may change ids meanwhile: what is
+ * checked is the cells, which only this thread has. */
+static int count_noise(Table *table, size_t at, size_t n)
 {
-    switch (itemsize) {
-    case 1: return 0;
-    case 2: return 1;
-    case 4: return 2;
-    case 8: return 3;
-    default: return -1;
+    const Side *truth = &table->truth, *pred = &table->pred;
+    uint32_t cells[BLOCK + 1], before = OUTSIDE;
+    memset(cells, 0, n * sizeof *cells);
+    table->loops->place[truth->size](ids_from(truth, at), n, truth, (uint32_t)table->cols, cells);
+    table->loops->place[pred->size](ids_from(pred, at), n, pred, 1, cells);
+    size_t runs = 0;
+    for (size_t i = 0; i < n; i++) {
+        runs += cells[i] != before;
+        before = cells[i];
+        if (before < table->cells)
+            table->dense[before]++;
+        else if (!add(table, load_id(truth->ids, at + i, truth->size),
+                      load_id(pred->ids, at + i, pred->size), 1))
+            return 0;
     }
+    table->is_noise = runs > n / 2;
+    return 1;
 }
 
-static Outcome count(Table *table, size_t length)
+/* Finds how far the ids span, and makes a dense table if that is little for so many pixels. False
+ * if memory does not suffice for a hash. */
+static int measure(Table *table)
 {
-    const Side *truth = table->truth, *pred = table->pred;
-    Count count_part = COUNTS[width_index(truth->size)][width_index(pred->size)];
-    if (!grow(&table->hash))
+    Side *truth = &table->truth, *pred = &table->pred;
+    size_t most = table->length < DENSE / 4 ? 4 * table->length : DENSE;
+    table->loops->span[truth->size](truth->ids, table->length, truth);
+    table->loops->span[pred->size](pred->ids, table->length, pred);
+    table->is_measured = 1;
+    if (table->length >= UINT32_MAX || truth->last >= most ||
+        pred->last >= most / (truth->last + 1))
+        return 1;
+    size_t cols = (size_t)pred->last + 1, cells = cols * ((size_t)truth->last + 1);
+    table->dense = calloc(cells, sizeof(uint32_t));
+    if (!table->dense)
+        return 1;
+    table->cols = cols;
+    table->cells = cells;
+    return rehash(table, 1024);
+}
+
+/* Whether a pair of ids, above the lowest, may need more than 64 bits. */
+static int is_wide(const Table *table)
+{
+    return table->truth.last > UINT32_MAX || table->pred.last > UINT32_MAX;
+}
+
+/* Whether the pairs are so many that sorting is faster, after so many pixels. */
+static int has_many_pairs(const Table *table, size_t pixels)
+{
+    size_t used = table->hash.used, few = FEW_PAIRS + table->length / 256;
+    return used > (is_wide(table) ? 16 * few : few) && used > pixels / 8;
+}
+
+static Outcome count(Table *table)
+{
+    size_t n, size = table->truth.size > table->pred.size ? table->truth.size : table->pred.size;
+    const size_t block = BLOCK / size + 1; /* whether the last pixel ends a run is not asked */
+    if (!rehash(table, 1024))
         return NO_MEMORY;
-    for (size_t at = 0; at < length; at += PART) {
-        size_t n = length - at < PART ? length - at : PART;
-        if (!count_part(table, truth->ids + at * (size_t)truth->size,
-                        pred->ids + at * (size_t)pred->size, n))
-            return table->dense ? TOO_LARGE : NO_MEMORY;
-        if (table->hash.used > MANY_PAIRS && !table->is_dense_tried && !make_dense(table, length))
-            return TOO_LARGE;
-        if (table->hash.used > TOO_MANY && table->hash.used > at / 8)
-            return table->has_large ? TOO_LARGE : SORT;
+    for (size_t at = 0; at < table->length; at += n) {
+        n = table->length - at < block ? table->length - at : block;
+        if (!(table->dense && table->is_noise ? count_noise : count_runs)(table, at, n))
+            return NO_MEMORY;
+        int is_slow = table->noise > table->length / 256 || table->hash.used > FEW_PAIRS;
+        if (is_slow && !table->is_measured && !measure(table))
+            return NO_MEMORY;
+        if (has_many_pairs(table, at))
+            return SORT;
     }
     return DONE;
 }
 
-/* An id of a dense table as its side has it: 32 bits, extended by the sign of 64-bit ids. */
-static uint64_t whole_id(const Side *side, uint32_t id)
-{
-    if (side->size == 8 && side->is_signed)
-        return (uint64_t)(int64_t)(int32_t)id;
-    return id;
-}
-
-/* The pairs as bytes: truth, pred and pixels of each. */
+/* The pairs as bytes of slots: those with cells in order, then the others; and one that means
+ * nothing: every cell is stored, and kept if it has pixels, as noise would mislead a branch. */
 static PyObject *as_bytes(const Table *table)
 {
     const Hash *hash = &table->hash;
-    size_t cells = table->dense ? table->rows * table->cols : 0, used = hash->used;
-    for (size_t i = 0; i < cells; i++)
-        used += table->dense[i] != 0;
-    PyObject *found = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(used * sizeof(Slot)));
+    size_t room = hash->used + 1;
+    for (size_t i = 0; i < table->cells; i++)
+        room += table->dense[i] != 0;
+    PyObject *found = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(room * sizeof(Slot)));
     if (!found)
         return NULL;
     Slot *out = (Slot *)PyBytes_AsString(found);
-    for (size_t i = 0; i < cells; i++)
-        if (table->dense[i]) {
-            uint32_t truth = table->low[0] + (uint32_t)(i / table->cols);
-            uint32_t pred = table->low[1] + (uint32_t)(i % table->cols);
-            *out++ = (Slot){whole_id(table->truth, truth), whole_id(table->pred, pred),
-                            table->dense[i]};
+    for (size_t row = 0, i = 0; i < table->cells; row++)
+        for (size_t col = 0; col < table->cols; col++, i++) {
+            *out = (Slot){table->truth.low + row, table->pred.low + col, table->dense[i]};
+            out += table->dense[i] != 0;
         }
-    for (size_t i = 0; !cells && i <= hash->mask; i++)
+    for (size_t i = 0; i < hash->size; i++)
         if (hash->slots[i].pixels)
             *out++ = hash->slots[i];
     return found;
 }
 
-static int is_side(const Py_buffer *view, Py_ssize_t size)
+/* A side of aligned integers of a width that has loops; false if it is not. */
+static int open_side(Side *side, const Py_buffer *view, Py_ssize_t size, int is_signed)
 {
-    return width_index(size) >= 0 && view->len % size == 0 &&
-           (uintptr_t)view->buf % (size_t)size == 0;
+    if (size < 1 || size > 8 || size & (size - 1) || view->len % size ||
+        (uintptr_t)view->buf % (size_t)size)
+        return 0;
+    *side = (Side){.ids = view->buf, .size = (size_t)size};
+    side->sign = (uint64_t)is_signed << (8 * size - 1);
+    side->mask = UINT64_MAX >> (64 - 8 * size);
+    return 1;
+}
+
+/* The answer for a table, which is freed. */
+static PyObject *finish(Table *table, Outcome outcome)
+{
+    PyObject *result = NULL;
+    if (outcome == NO_MEMORY)
+        PyErr_NoMemory();
+    else if (outcome == SORT)
+        result = is_wide(table) ? Py_BuildValue("")
+                                : Py_BuildValue("KK", table->truth.low, table->pred.low);
+    else
+        result = Py_BuildValue("NO", as_bytes(table), table->hash.used ? Py_False : Py_True);
+    free(table->hash.slots);
+    free(table->dense);
+    return result;
 }
 
 static PyObject *count_pairs(PyObject *self, PyObject *args)
@@ -313,29 +288,25 @@ static PyObject *count_pairs(PyObject *self, PyObject *args)
     Py_buffer views[2];
     Py_ssize_t sizes[2];
     int is_signed[2];
-    if (!PyArg_ParseTuple(args, "y*npy*np:count_pairs", &views[0], &sizes[0], &is_signed[0],
-                          &views[1], &sizes[1], &is_signed[1]))
+    const char *name = NULL;
+    if (!PyArg_ParseTuple(args, "y*npy*np|z:count_pairs", &views[0], &sizes[0], &is_signed[0],
+                          &views[1], &sizes[1], &is_signed[1], &name))
         return NULL;
     PyObject *result = NULL;
-    if (!is_side(&views[0], sizes[0]) || !is_side(&views[1], sizes[1]) ||
-        views[0].len / sizes[0] != views[1].len / sizes[1])
+    Table table = {.loops = find_loops(name)};
+    if (!table.loops)
+        PyErr_SetString(PyExc_ValueError, "this processor has no such loops");
+    else if (!open_side(&table.truth, &views[0], sizes[0], is_signed[0]) ||
+             !open_side(&table.pred, &views[1], sizes[1], is_signed[1]) ||
+             views[0].len / sizes[0] != views[1].len / sizes[1])
         PyErr_SetString(PyExc_ValueError, "both sides must hold as many aligned integers");
     else {
-        Side truth = {views[0].buf, (int)sizes[0], is_signed[0]};
-        Side pred = {views[1].buf, (int)sizes[1], is_signed[1]};
-        Table table = {.truth = &truth, .pred = &pred};
+        table.length = (size_t)(views[0].len / sizes[0]);
         Outcome outcome;
         Py_BEGIN_ALLOW_THREADS
-        outcome = count(&table, (size_t)(views[0].len / sizes[0]));
+        outcome = count(&table);
         Py_END_ALLOW_THREADS
-        if (outcome == DONE)
-            result = as_bytes(&table);
-        else if (outcome == NO_MEMORY)
-            PyErr_NoMemory();
-        else
-            result = PyBool_FromLong(outcome == SORT);
-        free(table.hash.slots);
-        free(table.dense);
+        result = finish(&table, outcome);
     }
     PyBuffer_Release(&views[0]);
     PyBuffer_Release(&views[1]);
@@ -344,10 +315,12 @@ static PyObject *count_pairs(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"count_pairs", count_pairs, METH_VARARGS,
-     "count_pairs(truth, truth_size, truth_is_signed, pred, pred_size, pred_is_signed)\n--\n\n"
-     "Count the pairs of ids of two buffers of integers. The answer is bytes of three 64-bit\n"
-     "numbers for each pair that occurs: both ids as bits, and the pixels. If there are so many\n"
-     "pairs that sorting is faster, it is True, or False if an id needs more than 32 bits."},
+     "count_pairs(truth, truth_size, truth_is_signed, pred, pred_size, pred_is_signed, loops=None)"
+     "\n--\n\n"
+     "Count the pairs of ids of two buffers of integers. The answer is bytes, and if the pairs\n"
+     "in it are sorted: both ids of each as bits and the pixels, as 64-bit numbers; the last three\n"
+     "mean nothing. If there are so many pairs that sorting is faster, it is the lowest id of\n"
+     "either side, or None if an id is 2**32 or more above that."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -3,5 +3,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 def count_pairs(
-    truth: NDArray[Any], truth_size: int, pred: NDArray[Any], pred_size: int, /
-) -> bytes: ...
+    truth: NDArray[Any],
+    truth_size: int,
+    truth_is_signed: bool,
+    pred: NDArray[Any],
+    pred_size: int,
+    pred_is_signed: bool,
+    loops: str | None = None,
+    /,
+) -> tuple[bytes, bool] | tuple[int, int] | None: ...

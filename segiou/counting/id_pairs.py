@@ -16,6 +16,8 @@ _id_pairs = load_part("segiou.counting._id_pairs")
 
 #: Pixels whose runs are sorted at a time.
 _PIECE = 1 << 20
+#: Up to so many pairs, sorting by two keys is faster than making one of them.
+_FEW = 1000
 
 Ids = NDArray[np.integer[Any] | np.bool_]
 Ints = NDArray[np.int64]
@@ -99,56 +101,65 @@ def _count_runs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
         *(truth, truth.itemsize, truth.dtype.kind == "i"),
         *(pred, pred.itemsize, pred.dtype.kind == "i"),
     )
-    if found is False:  # very many pairs of ids that need more than 32 bits
+    if found is None:  # very many pairs of ids that span more than 32 bits
         return _sorted_runs(truth, pred)
-    if found is True:
-        return _sorted_pairs(truth, pred)
-    table = np.frombuffer(found, dtype=np.uint64).reshape(-1, 3)
-    in_truth = _from_bits(table[:, 0], truth.dtype)
-    in_pred, pixels = _from_bits(table[:, 1], pred.dtype), table[:, 2].astype(np.int64)
-    order = _order(in_truth, in_pred)
-    return in_truth[order], in_pred[order], pixels[order]
-
-
-def _order(truth: Ids, pred: Ids) -> NDArray[np.intp]:
-    """Order by truth, then by prediction; one sort if both fit into 64 bits."""
-    if truth.dtype.kind == pred.dtype.kind == "u" and max(truth.itemsize, pred.itemsize) < 8:
-        return np.argsort(truth.astype(np.uint64) << np.uint64(32) | pred)
-    return np.lexsort((pred, truth))
-
-
-def _sorted_pairs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
-    """Pairs of ids of at most 32 bits, sorted as single numbers, and the pixels of each."""
-    keys = _bits(truth).astype(np.uint64)
-    keys <<= np.uint64(32)  # in place: fresh memory costs more than the arithmetic
-    keys |= _bits(pred)
-    keys.sort()
-    is_first = np.ones(len(keys), bool)
-    np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
-    starts = np.flatnonzero(is_first)
-    keys, pixels = keys[starts], np.diff(starts, append=len(keys))
-    in_truth, in_pred = (
-        bits.view(f"{ids.dtype.kind}4").astype(ids.dtype)
-        if ids.itemsize == 8
-        else _from_bits(bits, ids.dtype)
-        for bits, ids in (
-            ((keys >> np.uint64(32)).astype(np.uint32), truth),
-            (keys.astype(np.uint32), pred),
-        )
-    )
-    if "i" not in (truth.dtype.kind, pred.dtype.kind):  # the bits are in the order of the ids
+    if isinstance(found[0], int):  # very many others, and these are the lowest ids
+        return _sorted_pairs(truth, pred, found)
+    table = np.frombuffer(found[0], np.uint64).reshape(-1, 3)[:-1]
+    in_truth, in_pred = _from_bits(table[:, 0], truth.dtype), _from_bits(table[:, 1], pred.dtype)
+    pixels = table[:, 2].astype(np.int64)
+    is_sorted = found[1]
+    if is_sorted:
         return in_truth, in_pred, pixels
     order = _order(in_truth, in_pred)
     return in_truth[order], in_pred[order], pixels[order]
 
 
-def _bits(ids: Ids) -> NDArray[np.unsignedinteger[Any]]:
-    """Ids as 32 bits or fewer."""
-    return ids.astype(np.uint32) if ids.itemsize == 8 else ids.view(f"u{ids.itemsize}")
+def _order(truth: Ids, pred: Ids) -> NDArray[np.intp]:
+    """Order by truth, then by prediction; one sort if there are many and they fit into 64 bits."""
+    if len(truth) > _FEW:
+        lows = int(truth.min()), int(pred.min())
+        if max(int(truth.max()) - lows[0], int(pred.max()) - lows[1]) < 1 << 32:
+            return np.argsort(_keys(truth, pred, lows))
+    return np.lexsort((pred, truth))
 
 
-def _from_bits(bits: NDArray[np.unsignedinteger[Any]], dtype: np.dtype[Any]) -> Ids:
-    return bits.astype(f"u{dtype.itemsize}").view(dtype)
+def _sorted_pairs(truth: Ids, pred: Ids, lows: tuple[int, int]) -> tuple[Ids, Ids, Ints]:
+    """Pairs of ids less than 2³² above the lowest, and the pixels of each."""
+    keys = _keys(truth, pred, lows)
+    keys.sort()
+    is_first = np.ones(len(keys), bool)
+    np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
+    starts = np.flatnonzero(is_first)
+    pixels = np.empty(len(starts), np.int64)
+    np.subtract(starts[1:], starts[:-1], out=pixels[:-1])
+    pixels[-1] = len(keys) - starts[-1]
+    keys = keys[starts]
+    in_pred = _from_bits(keys.astype(np.uint32), pred.dtype, lows[1])
+    keys >>= np.uint64(32)
+    return _from_bits(keys, truth.dtype, lows[0]), in_pred, pixels
+
+
+def _keys(truth: Ids, pred: Ids, lows: tuple[int, int]) -> NDArray[np.uint64]:
+    """Single numbers for such pairs, in the order of the pairs."""
+    keys = _above(truth, lows[0]).astype(np.uint64)
+    keys <<= np.uint64(32)  # in place: fresh memory costs more than the arithmetic
+    keys |= _above(pred, lows[1])
+    return keys
+
+
+def _above(ids: Ids, low: int) -> NDArray[np.unsignedinteger[Any]]:
+    """How far ids are above the lowest, which may be given as its bits."""
+    bits = ids.view(f"u{ids.itemsize}")
+    return bits - bits.dtype.type(low % (1 << 8 * ids.itemsize)) if low else bits
+
+
+def _from_bits(bits: NDArray[np.unsignedinteger[Any]], dtype: np.dtype[Any], low: int = 0) -> Ids:
+    """Ids from their bits, or from how far they are above the lowest."""
+    ids = bits.astype(f"u{dtype.itemsize}")
+    if low:
+        ids += ids.dtype.type(low)
+    return ids.view(dtype)
 
 
 def _sorted_runs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:

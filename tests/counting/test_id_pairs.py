@@ -7,6 +7,8 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
+from threading import Event
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,12 +19,30 @@ from segiou.counting import count_id_pairs, id_pairs
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
 
 
-@pytest.fixture(params=["c", "numpy"], autouse=True)
+def with_loops(loops):
+    """The compiled routine with loops for one instruction set."""
+    part = id_pairs._id_pairs
+    return SimpleNamespace(count_pairs=lambda *given: part.count_pairs(*given, loops))
+
+
+def runs_here(loops):
+    try:
+        return bool(with_loops(loops).count_pairs(b"", 1, False, b"", 1, False))
+    except (AttributeError, ValueError):
+        return False
+
+
+LOOPS = [loops for loops in ("c-avx512", "c-avx2", "c") if runs_here(loops)] or ["c"]
+
+
+@pytest.fixture(params=[*LOOPS, "numpy"], autouse=True)
 def backend(request, monkeypatch):
     if request.param == "numpy":
         monkeypatch.setattr(id_pairs, "_id_pairs", None)
     elif id_pairs._id_pairs is None:
         pytest.skip("the compiled routine was not built")
+    else:
+        monkeypatch.setattr(id_pairs, "_id_pairs", with_loops(request.param))
     return request.param
 
 
@@ -115,8 +135,8 @@ print(few - start, peak() - few)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read as Linux gives it")
-@pytest.mark.parametrize("backend", ["c"], indirect=True)  # sorting needs memory for every pixel
-def test_memory_grows_with_the_pairs_that_occur():
+@pytest.mark.parametrize("backend", LOOPS[:1], indirect=True)
+def test_memory_grows_with_the_pairs_that_occur():  # NumPy needs some for every pixel
     out = subprocess.run([sys.executable, "-c", PEAKS], capture_output=True, text=True, check=True)
     of_few, of_many = map(float, out.stdout.split())
     # Two ids of 8 bytes for 8 million pixels are 122 MiB; sanitizers keep what is freed.
@@ -153,16 +173,96 @@ def test_threads_count_at_the_same_time():
     assert [rows(one) for one in found] == [by_hand(*pair) for pair in pairs]
 
 
-@pytest.mark.parametrize("dtype", ["uint16", "int32", "uint32", "int64"])
+def assert_sorted_alike(truth, pred):
+    """The pairs are those that a sort of all pixels finds."""
+    order = np.lexsort((pred, truth))
+    t, p = truth[order], pred[order]
+    starts = np.flatnonzero(np.r_[True, (t[1:] != t[:-1]) | (p[1:] != p[:-1])])
+    expected = t[starts], p[starts], np.diff(starts, append=len(t))
+    for found, column in zip(count_id_pairs(truth, pred), expected, strict=True):
+        np.testing.assert_array_equal(found, column)
+        assert found.dtype == column.dtype
+        assert found.flags.writeable
+
+
+def noise(dtype, span, pixels, low=None):
+    """Ids from `low` on, by default from 0 or, where ids have signs, around it."""
+    rng = np.random.default_rng(span)
+    lowest = (-(span // 2) if np.dtype(dtype).kind == "i" else 0) if low is None else low
+    return (rng.integers(0, span, pixels, np.uint64) + np.uint64(lowest % 2**64)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "int16", "int32", "uint32", "int64", "uint64"])
 @pytest.mark.parametrize("span", [300, 30_000])  # a dense table, and sorting
 def test_noise_is_counted_as_sorting_counts_it(dtype, span):
-    rng = np.random.default_rng(0)
-    low = -(span // 2) if dtype.startswith("i") else 0
-    truth, pred = rng.integers(low, low + span, (2, 90_000)).astype(dtype)
-    of_pair = (truth.astype(np.int64) - low) * span + (pred.astype(np.int64) - low)
-    pairs, pixels = np.unique(of_pair, return_counts=True)
-    found = (column.tolist() for column in (pairs // span + low, pairs % span + low, pixels))
-    assert rows(count_id_pairs(truth, pred)) == list(zip(*found, strict=True))
+    truth = noise(dtype, span, 90_000)
+    assert_sorted_alike(truth, truth[::-1].copy())
+
+
+def test_noise_of_every_pair_of_dtypes():
+    for one, other in product(DTYPES, repeat=2):
+        few = {"bool": 2}
+        sides = noise(one, few.get(one, 90), 9000), noise(other, few.get(other, 80), 9000)
+        assert_sorted_alike(*sides)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint32", "int64", "uint64"])
+def test_noise_next_to_the_limits_of_a_dtype(dtype):
+    limits = np.iinfo(dtype)
+    for span in (20, 100) if limits.bits == 8 else (60, 20_000):
+        lowest = noise(dtype, span, 40_000, limits.min)
+        highest = noise(dtype, span, 40_000, limits.max - span + 1)[::-1].copy()
+        assert_sorted_alike(lowest, highest)
+        assert_sorted_alike(highest, lowest)
+
+
+@pytest.mark.parametrize("span", [1 << 32, (1 << 32) + 1, 1 << 60])
+def test_very_many_pairs_of_ids_that_just_fit_into_64_bits_or_do_not(span):
+    truth = noise("int64", span, 300_000)
+    truth[[0, -1]] = -(span // 2), -(span // 2) + span - 1
+    assert_sorted_alike(truth, truth[::-1].copy())
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_sizes_around_those_of_blocks(size):
+    for pixels in (1, 2, 63, 64, 65, 66, *(k * 4096 // size + d for k in (1, 2) for d in range(4))):
+        truth, pred = noise(f"u{size}", 9, pixels), noise("u1", 7, pixels)
+        assert_sorted_alike(truth, pred)
+        assert_sorted_alike(pred, np.sort(truth))
+
+
+def test_noise_in_a_part_of_a_map():
+    parts = [np.repeat(np.arange(40), 1000), *(noise("int64", n, 40_000) for n in (50, 9000))]
+    for three in product(parts, repeat=3):
+        truth = np.concatenate(three)
+        assert_sorted_alike(truth, np.roll(truth, 3))
+
+
+@pytest.mark.parametrize("factor", [1 << 20, 1 << 40])
+@pytest.mark.parametrize("backend", LOOPS, indirect=True)
+def test_ids_that_change_meanwhile_are_counted_somehow(factor):
+    ids, done = noise("int64", 60, 200_000), Event()
+
+    def change():
+        while not done.is_set():
+            ids[:] *= factor
+            ids[:] //= factor
+
+    with ThreadPoolExecutor(1) as thread:
+        changing = thread.submit(change)
+        try:
+            pixels = [count_id_pairs(ids, ids[::-1].copy())[2].sum() for _ in range(20)]
+        finally:
+            done.set()
+        changing.result()
+    assert pixels == [len(ids)] * 20
+
+
+@pytest.mark.parametrize("backend", LOOPS[:1], indirect=True)
+def test_unknown_loops_are_refused(monkeypatch):
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="no such loops"):
+        with_loops("c-none").count_pairs(b"", 1, False, b"", 1, False)
 
 
 def test_large_ids_among_noise_are_exact():
