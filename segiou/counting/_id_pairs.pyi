@@ -12,3 +12,11 @@ def count_pairs(
     loops: str | None = None,
     /,
 ) -> tuple[bytes, bool] | tuple[int, int] | None: ...
+def count_overlaps(
+    truth_starts: NDArray[Any],
+    truth_ids: NDArray[Any],
+    pred_starts: NDArray[Any],
+    pred_ids: NDArray[Any],
+    length: int,
+    /,
+) -> tuple[bytes, bool]: ...

@@ -74,6 +74,10 @@ def count_run_pairs(
     truth: tuple[Ids, Ids], pred: tuple[Ids, Ids], length: int
 ) -> tuple[Ids, Ids, Ints]:
     """As :func:`count_id_pairs`, from the first pixel and the id of each run of both sides."""
+    runs = (*truth, *pred)
+    if _id_pairs is not None and all(each.dtype == np.uint32 for each in runs):
+        found = _id_pairs.count_overlaps(*runs, length)
+        return _of_table(found, truth[1].dtype, pred[1].dtype)
     starts = np.union1d(truth[0], pred[0])
     in_truth, in_pred = (
         ids[np.searchsorted(firsts, starts, "right") - 1] for firsts, ids in (truth, pred)
@@ -105,10 +109,17 @@ def _count_runs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
         return _sorted_runs(truth, pred)
     if isinstance(found[0], int):  # very many others, and these are the lowest ids
         return _sorted_pairs(truth, pred, found)
-    table = np.frombuffer(found[0], np.uint64).reshape(-1, 3)[:-1]
-    in_truth, in_pred = _from_bits(table[:, 0], truth.dtype), _from_bits(table[:, 1], pred.dtype)
+    return _of_table(found, truth.dtype, pred.dtype)
+
+
+def _of_table(
+    found: tuple[bytes, bool], truth: np.dtype[Any], pred: np.dtype[Any]
+) -> tuple[Ids, Ids, Ints]:
+    """The pairs of a compiled table, whose last row means nothing, as ids of these types."""
+    content, is_sorted = found
+    table = np.frombuffer(content, np.uint64).reshape(-1, 3)[:-1]
+    in_truth, in_pred = _from_bits(table[:, 0], truth), _from_bits(table[:, 1], pred)
     pixels = table[:, 2].astype(np.int64)
-    is_sorted = found[1]
     if is_sorted:
         return in_truth, in_pred, pixels
     order = _order(in_truth, in_pred)
