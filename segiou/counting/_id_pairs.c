@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK 4096              /* bytes of the wider side whose pixels are counted at once */
+#define BLOCK 2048              /* bytes of the wider side that are counted at once: AHEAD, so
+                                 * that each side's next ones are fetched before the other's */
 #define FEW_PAIRS 2048          /* more of them leave the caches */
 #define DENSE ((size_t)1 << 23) /* cells of four bytes */
 #define OUTSIDE (2 * DENSE)     /* the place of an id without a cell; added to another place, too */
@@ -222,7 +223,7 @@ static Outcome count(Table *table)
         n = table->length - at < block ? table->length - at : block;
         if (!(table->dense && table->is_noise ? count_noise : count_runs)(table, at, n))
             return NO_MEMORY;
-        int is_slow = table->noise > table->length / 256 || table->hash.used > FEW_PAIRS;
+        int is_slow = table->noise > table->length / 32 || table->hash.used > FEW_PAIRS;
         if (is_slow && !table->is_measured && !measure(table))
             return NO_MEMORY;
         if (has_many_pairs(table, at))
@@ -375,8 +376,8 @@ static PyMethodDef methods[] = {
     {"count_pairs", count_pairs, METH_VARARGS,
      "count_pairs(truth, truth_size, truth_is_signed, pred, pred_size, pred_is_signed, loops=None)"
      "\n--\n\n"
-     "Count the pairs of ids of two buffers of integers. The answer is bytes, and if the pairs\n"
-     "in it are sorted: both ids of each as bits and the pixels, as 64-bit numbers; the last three\n"
+     "Count the pairs of ids of two buffers of integers. The answer is bytes, and whether the\n"
+     "pairs are sorted: both ids of each as bits and the pixels, as 64-bit numbers; the last three\n"
      "mean nothing. If there are so many pairs that sorting is faster, it is the lowest id of\n"
      "either side, or None if an id is 2**32 or more above that."},
     {"count_overlaps", count_overlaps, METH_VARARGS,

@@ -225,7 +225,7 @@ def test_very_many_pairs_of_ids_that_just_fit_into_64_bits_or_do_not(span):
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
 def test_sizes_around_those_of_blocks(size):
-    for pixels in (1, 2, 63, 64, 65, 66, *(k * 4096 // size + d for k in (1, 2) for d in range(4))):
+    for pixels in (1, 2, 63, 64, 65, 66, *(k * 2048 // size + d for k in (1, 2) for d in range(4))):
         truth, pred = noise(f"u{size}", 9, pixels), noise("u1", 7, pixels)
         assert_sorted_alike(truth, pred)
         assert_sorted_alike(pred, np.sort(truth))
