@@ -19,10 +19,14 @@ from segiou.counting import count_id_pairs, id_pairs
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
 
 
+COMPILED = id_pairs._id_pairs
+
+
 def with_loops(loops):
     """The compiled routine with loops for one instruction set."""
-    part = id_pairs._id_pairs
-    return SimpleNamespace(count_pairs=lambda *given: part.count_pairs(*given, loops))
+    part = COMPILED
+    count_pairs = lambda *given: part.count_pairs(*given, loops)  # noqa: E731
+    return SimpleNamespace(count_pairs=count_pairs, count_overlaps=part.count_overlaps)
 
 
 def runs_here(loops):
@@ -277,3 +281,37 @@ def test_objects_with_ids_of_64_bits_are_counted_run_by_run(backend):
     ids = np.repeat(np.arange(40, dtype=np.int64) << 40, 25).reshape(20, 50)
     found = count_id_pairs(ids - (1 << 50), ids.T.copy().reshape(20, 50))
     assert rows(found) == by_hand(ids - (1 << 50), ids.T.copy().reshape(20, 50))
+
+
+def runs_of(ids):
+    """First pixel and id of each run."""
+    starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1])).astype(np.uint32)
+    return starts, ids[starts]
+
+
+def test_runs_count_as_their_pixels_do(backend):
+    rng = np.random.default_rng(3)
+    for length in (1, 2, 63, 1000, 50_000):
+        for most in (1, 3, 1 << 20):
+            sides = [
+                np.repeat(rng.integers(0, most, length, np.uint32), rng.integers(1, 5, length))
+                for _ in range(2)
+            ]
+            truth, pred = (side[:length] for side in sides)
+            found = id_pairs.count_run_pairs(runs_of(truth), runs_of(pred), length)
+            for ours, theirs in zip(found, count_id_pairs(truth, pred), strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.skipif(COMPILED is None, reason="the compiled routine was not built")
+def test_runs_out_of_order_harm_nothing():
+    count_overlaps = COMPILED.count_overlaps
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        many = rng.integers(0, 50, 2)
+        starts = [rng.integers(0, 1 << 32, n, dtype=np.uint32) for n in many]
+        ids = [rng.integers(0, 5, n, dtype=np.uint32) for n in many]
+        content, _ = count_overlaps(starts[0], ids[0], starts[1], ids[1], 1000)
+        assert len(content) % 24 == 0
+    with pytest.raises(ValueError, match="as many first pixels as ids"):
+        count_overlaps(starts[0], ids[0], starts[1], np.zeros(60, "u4"), 9)
