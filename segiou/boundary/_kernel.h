@@ -92,9 +92,8 @@ size_t count_others(const Loops *loops, const uint8_t *codes, uint8_t value, siz
 
 /* Rows of bits, one after another, with room for windows over them.
  *
- * Each row starts `before` bits late and is followed by that many words that are 0, so that
- * a window from x - before on, of up to 2 * before + 1 bits, is one from x on, and does not reach
- * what counts of the next row. */
+ * Each row starts `before` bits late and is followed by as many that are 0, so that a window from
+ * x - before on, of up to 2 * before + 1 bits, is one from x on, and sees nothing of other rows. */
 typedef struct {
     const Loops *loops;
     size_t rows, words, before, stride, room;

@@ -29,7 +29,7 @@ size_t count_others(const Loops *loops, const uint8_t *codes, uint8_t value, siz
 
 void *open_bit_rows(BitRows *all, const Loops *loops, size_t rows, size_t words, size_t before)
 {
-    size_t stride = words + before / 64 + 1;
+    size_t stride = words + 2 * before / 64 + 1;
     size_t room = rows * stride + 2 * (before / 64) + 4;
     uint64_t *memory = calloc(2 * room, sizeof *memory);
     *all = (BitRows){loops, rows, words, before, stride, room, memory, memory + room};
@@ -41,7 +41,7 @@ void write_bit_row(BitRows *all, size_t i, const uint64_t *restrict bits)
     uint64_t *restrict row = all->bits + i * all->stride;
     unsigned left = all->before % 64, right = 63 - left;
     size_t skip = all->before / 64, words = all->words;
-    memset(row, 0, skip * sizeof *row);
+    memset(row, 0, all->stride * sizeof *row);
     row += skip;
     row[0] = bits[0] << left;
     for (size_t w = 1; w < words; w++)

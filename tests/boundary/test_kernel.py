@@ -87,6 +87,17 @@ def test_valid_pixels_are_counted():
     assert image.count_valid(np.array([[65535, 255]], dtype=np.uint16)) == 1
 
 
+def test_a_class_in_few_rows_is_not_near_the_next_row_of_others():
+    # Class 0 is everywhere, and its bits are still there when those of class 1 are spread.
+    truth = np.zeros((173, 187), dtype=np.uint8)
+    truth[60:75, 20:50] = 1
+    for width in (33, 45, 63):
+        got = image.count_bands(truth, truth, 2, width, True, False)
+        expected = image.reference_bands(truth, truth, 2, width, True, False)
+        for ours, theirs in zip(got, expected, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
 def test_long_runs_are_counted_whole():
     # Runs are added up in bytes, which must be emptied in time.
     truth = np.zeros((70, 200), dtype=np.uint8)
