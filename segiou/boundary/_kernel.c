@@ -7,6 +7,7 @@
 #include "_kernel.h"
 
 #define MISFIT "the sizes of the arrays do not suit each other"
+#define COUNT (Py_ssize_t)sizeof(int64_t)
 
 /* count_bands(truth, pred, height, width, num_classes, reach, band_border, trimap_border,
  *             inner, trimap, outer, loops=None)
@@ -16,32 +17,33 @@ static PyObject *py_count_bands(PyObject *module, PyObject *args)
 {
     Py_buffer views[5];
     Py_ssize_t height, width, num_classes, reach;
-    Band band;
+    int band_border, trimap_border;
     const char *name = NULL;
     int status = 0;
     (void)module;
     if (!PyArg_ParseTuple(args, "y*y*nnnniiw*w*w*|z", &views[0], &views[1], &height, &width,
-                          &num_classes, &reach, &band.band_border, &band.trimap_border, &views[2],
-                          &views[3], &views[4], &name))
+                          &num_classes, &reach, &band_border, &trimap_border, &views[2], &views[3],
+                          &views[4], &name))
         return NULL;
     const Loops *loops = find_loops(name);
-    Py_ssize_t longest = height > width ? height : width;
-    Py_ssize_t of_class = num_classes * (Py_ssize_t)sizeof(int64_t);
     if (loops == NULL)
         PyErr_SetString(PyExc_ValueError, "this processor has no such loops");
     else if (height < 1 || width < 1 || height > PY_SSIZE_T_MAX / 8 / width || reach < 1 ||
              height > INT32_MAX || num_classes < 1 || num_classes > 253 ||
              views[0].len != height * width || views[1].len != height * width ||
-             views[2].len != 3 * of_class || views[3].len != 3 * of_class ||
-             views[4].len != 2 * of_class)
+             views[2].len != 3 * num_classes * COUNT || views[3].len != 3 * num_classes * COUNT ||
+             views[4].len != 2 * num_classes * COUNT)
         PyErr_SetString(PyExc_ValueError, MISFIT);
     else {
         /* A window that reaches past the whole image sees nothing more. */
-        band.reach = (size_t)(reach < longest ? reach : longest);
-        Pair pair = {views[0].buf, views[1].buf, (size_t)height, (size_t)width,
-                     (size_t)num_classes};
+        Work work = {.loops = loops, .truth = views[0].buf, .pred = views[1].buf,
+                     .height = (size_t)height, .width = (size_t)width,
+                     .num_classes = (size_t)num_classes,
+                     .rows = (size_t)(reach < height ? reach : height),
+                     .cols = (size_t)(reach < width ? reach : width),
+                     .band_border = band_border, .trimap_border = trimap_border};
         Py_BEGIN_ALLOW_THREADS;
-        status = count_bands(loops, &pair, &band, views[2].buf, views[3].buf, views[4].buf);
+        status = count_bands(&work, views[2].buf, views[3].buf, views[4].buf);
         Py_END_ALLOW_THREADS;
         if (status < 0)
             PyErr_NoMemory();

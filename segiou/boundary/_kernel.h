@@ -11,20 +11,6 @@
 #define UNASSIGNED 254
 #define VECTOR 64 /* bytes; a multiple of what any loop takes at once */
 
-/* Two maps of class codes of equal shape, ignored pixels at the same places. */
-typedef struct {
-    const uint8_t *truth, *pred;
-    size_t height, width;
-    size_t num_classes;
-} Pair;
-
-/* How wide bands are, and to what the image border is a boundary. */
-typedef struct {
-    size_t reach;
-    int band_border;
-    int trimap_border; /* -1: no trimaps */
-} Band;
-
 /* The columns of a window of rows that moves down. Rows are counted in 8, 16 or 32 bits, as few as
  * suffice for its height, since the more of them fit a vector. */
 typedef struct {
@@ -99,13 +85,17 @@ void write_bit_row(BitRows *all, size_t i, const uint64_t *restrict bits);
  * The last rows, or the room behind them, do not see so many and are lost. */
 void spread_bits(BitRows *all, size_t rows, size_t size, size_t unit);
 
-/* A pair whose bands are counted; planes of bits have a row of `words` for each row of pixels. */
+/* Two maps of class codes, ignored pixels at the same places, and what is found of them. Planes are
+ * of bits, with a row of `words` for each row of pixels. */
 typedef struct {
     const Loops *loops;
-    const Pair *pair;
-    size_t reach, row_reach, words;
-    uint64_t *valid, *truth, *pred; /* planes: pixels not ignored, and those near another code */
-    BitRows plane;                  /* with the reach above and below */
+    const uint8_t *truth, *pred;
+    size_t height, width, num_classes;
+    size_t rows, cols;              /* that windows reach, no more than there are */
+    int band_border, trimap_border; /* whether it is a boundary to them; -1: no trimaps */
+    size_t words;
+    uint64_t *valid, *near_truth, *near_pred; /* planes: not ignored; and near another code */
+    BitRows plane;                            /* with the reach above and below */
     Columns columns;
     Tally tally;
     uint8_t *blank, *spare[2];       /* rows of codes: ignored ones, and copies */
@@ -113,13 +103,13 @@ typedef struct {
     uint64_t *none, *inside, *frame; /* frame: within reach of the left or right border */
 } Work;
 
-/* Row y where whole words and one code more can be read from it, else a copy in `spare`, which
- * has room for that. */
-const uint8_t *readable_row(const Pair *pair, const uint8_t *codes, size_t y, uint8_t *spare);
+/* Row y of the truth or the prediction, if whole words and one code more can be read from there,
+ * else a copy. */
+const uint8_t *readable_row(const Work *work, int is_pred, size_t y);
 
-/* Writes (C, 3), (C, 3) and (C, 2) counts. Returns -1 where memory ran out. */
-int count_bands(const Loops *loops, const Pair *pair, const Band *band, int64_t *inner,
-                int64_t *trimap, int64_t *outer);
+/* Writes (C, 3), (C, 3) and (C, 2) counts. What is found of the maps needs not be set before.
+ * Returns -1 where memory ran out. */
+int count_bands(Work *work, int64_t *inner, int64_t *trimap, int64_t *outer);
 /* After the rows of classes that are near another one are in the tally. */
 void count_outer(Work *work, int64_t *outer);
 

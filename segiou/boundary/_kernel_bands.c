@@ -31,7 +31,7 @@ static void set_bits(uint64_t *bits, size_t first, size_t last)
 /* Makes room for all but the plane. Returns what is to be freed; NULL where memory ran out. */
 static void *open_work(Work *work)
 {
-    size_t width = work->pair->width, words = work->words, plane = work->pair->height * words;
+    size_t width = work->width, words = work->words, plane = work->height * words;
     /* The longest rows are those of columns; others take as much room. */
     size_t row = 64 * words * sizeof(uint32_t) + VECTOR;
     uint8_t **of_codes[] = {&work->columns.latest, &work->columns.seen, &work->blank,
@@ -50,20 +50,20 @@ static void *open_work(Work *work)
     work->columns.left = at;
     work->columns.left_other = at + row;
     work->valid = (uint64_t *)(at + 2 * row);
-    work->truth = work->valid + plane;
-    work->pred = work->truth + plane;
+    work->near_truth = work->valid + plane;
+    work->near_pred = work->near_truth + plane;
     memset(work->blank, IGNORED, width);
     set_bits(work->inside, 0, width - 1);
-    set_bits(work->frame, 0, less(work->reach, width) - 1);
-    set_bits(work->frame, width - less(work->reach, width), width - 1);
+    set_bits(work->frame, 0, work->cols - 1);
+    set_bits(work->frame, width - work->cols, width - 1);
     return memory;
 }
 
 static void find_valid(Work *work)
 {
-    for (size_t y = 0; y < work->pair->height; y++) {
+    for (size_t y = 0; y < work->height; y++) {
         uint64_t *valid = work->valid + y * work->words;
-        const uint8_t *t = readable_row(work->pair, work->pair->truth, y, work->spare[0]);
+        const uint8_t *t = readable_row(work, 0, y);
         work->loops->differ_from(valid, t, IGNORED, work->words);
         for (size_t w = 0; w < work->words; w++)
             valid[w] &= work->inside[w];
@@ -73,8 +73,8 @@ static void find_valid(Work *work)
 /* Moves the window of rows down to row y, or past the last one. */
 static void take_row(Work *work, const uint8_t *codes, size_t y)
 {
-    size_t width = work->pair->width, height = 2 * work->row_reach + 1;
-    const uint8_t *row = y < work->pair->height ? codes + y * width : work->blank;
+    size_t width = work->width, height = 2 * work->rows + 1;
+    const uint8_t *row = y < work->height ? codes + y * width : work->blank;
     int bits = (height > UINT8_MAX) + (height > UINT16_MAX);
     work->loops->take_row[bits](&work->columns, row, height, width);
 }
@@ -94,12 +94,12 @@ static size_t next_filled(const Work *work, size_t x)
 static void bridge_gaps(const Work *work, uint64_t *near)
 {
     const uint8_t *latest = work->columns.latest;
-    size_t last = work->pair->width - 1;
+    size_t last = work->width - 1;
     for (size_t w = 0; w < work->words; w++) {
         uint64_t next = work->filled[w] >> 1 | work->filled[w + 1] << 63;
         for (uint64_t ends = work->filled[w] & ~next; ends; ends &= ends - 1) {
             size_t a = 64 * w + lowest_bit(ends), b = next_filled(work, a + 1);
-            size_t from = b - less(b, work->reach), to = less(a + work->reach, last);
+            size_t from = b - less(b, work->cols), to = less(a + work->cols, last);
             if (b <= last && from <= to && latest[a] != latest[b])
                 set_bits(near, from, to);
         }
@@ -109,18 +109,18 @@ static void bridge_gaps(const Work *work, uint64_t *near)
 /* Marks the valid pixels whose window holds another code; no mark is there before. */
 static void mark_near(Work *work, const uint8_t *codes, uint64_t *marks)
 {
-    size_t height = work->pair->height, width = work->pair->width, words = work->words;
+    size_t height = work->height, width = work->width, words = work->words;
     memset(work->columns.left, 0, width * sizeof(uint32_t));
     memset(work->columns.left_other, 0, width * sizeof(uint32_t));
-    for (size_t y = 0; y < work->row_reach; y++)
+    for (size_t y = 0; y < work->rows; y++)
         take_row(work, codes, y);
     for (size_t y = 0; y < height; y++) {
-        take_row(work, codes, y + work->row_reach);
+        take_row(work, codes, y + work->rows);
         work->loops->find_edges(work->bits, work->filled, work->mixed, &work->columns, words);
         bridge_gaps(work, marks + y * words);
         write_bit_row(&work->plane, y, work->bits);
     }
-    spread_bits(&work->plane, height, 2 * work->reach, 1);
+    spread_bits(&work->plane, height, 2 * work->cols, 1);
     for (size_t y = 0; y < height; y++)
         for (size_t w = 0; w < words; w++, marks++)
             *marks = (*marks | work->plane.bits[y * work->plane.stride + w]) &
@@ -130,7 +130,7 @@ static void mark_near(Work *work, const uint8_t *codes, uint64_t *marks)
 /* What the image border reaches in row y, if it is a boundary. */
 static const uint64_t *frame_at(const Work *work, size_t y, int border)
 {
-    int is_edge = y < work->reach || y + work->reach >= work->pair->height;
+    int is_edge = y < work->rows || y + work->rows >= work->height;
     return !border ? work->none : is_edge ? work->inside : work->frame;
 }
 
@@ -138,40 +138,35 @@ static const uint64_t *frame_at(const Work *work, size_t y, int border)
 static void tally_all(Work *work, const uint64_t *truth, const uint64_t *pred, int border,
                       int64_t *counts)
 {
-    const Pair *pair = work->pair;
     uint64_t *in_truth = work->bits, *in_pred = work->mixed;
     memset(&work->tally, 0, sizeof work->tally);
-    for (size_t y = 0, at = 0; y < pair->height; y++, at += work->words) {
+    for (size_t y = 0, at = 0; y < work->height; y++, at += work->words) {
         const uint64_t *frame = frame_at(work, y, border), *valid = work->valid + at;
         for (size_t w = 0; w < work->words; w++) {
             in_truth[w] = truth[at + w] | (frame[w] & valid[w]);
             in_pred[w] = pred[at + w] | (frame[w] & valid[w]);
         }
-        MarkedRow row = {y, readable_row(pair, pair->truth, y, work->spare[0]),
-                         readable_row(pair, pair->pred, y, work->spare[1]), in_truth, in_pred};
+        MarkedRow row = {y, readable_row(work, 0, y), readable_row(work, 1, y), in_truth, in_pred};
         work->loops->tally(&work->tally, &row, work->words);
     }
-    memcpy(counts, work->tally.counts, pair->num_classes * sizeof work->tally.counts[0]);
+    memcpy(counts, work->tally.counts, work->num_classes * sizeof work->tally.counts[0]);
 }
 
-int count_bands(const Loops *loops, const Pair *pair, const Band *band, int64_t *inner,
-                int64_t *trimap, int64_t *outer)
+int count_bands(Work *work, int64_t *inner, int64_t *trimap, int64_t *outer)
 {
-    size_t row_reach = less(band->reach, pair->height), words = (pair->width + 63) / 64;
-    Work work = {.loops = loops, .pair = pair, .reach = band->reach, .row_reach = row_reach,
-                 .words = words};
-    void *plane = open_bit_rows(&work.plane, loops, pair->height + 2 * row_reach, words,
-                                band->reach);
-    void *memory = open_work(&work);
+    work->words = (work->width + 63) / 64;
+    void *plane = open_bit_rows(&work->plane, work->loops, work->height + 2 * work->rows,
+                                work->words, work->cols);
+    void *memory = open_work(work);
     int status = plane && memory ? 0 : -1;
     if (status == 0) {
-        find_valid(&work);
-        mark_near(&work, pair->truth, work.truth);
-        mark_near(&work, pair->pred, work.pred);
-        tally_all(&work, work.truth, work.pred, band->band_border, inner);
-        if (band->trimap_border >= 0) {
-            count_outer(&work, outer);
-            tally_all(&work, work.truth, work.truth, band->trimap_border, trimap);
+        find_valid(work);
+        mark_near(work, work->truth, work->near_truth);
+        mark_near(work, work->pred, work->near_pred);
+        tally_all(work, work->near_truth, work->near_pred, work->band_border, inner);
+        if (work->trimap_border >= 0) {
+            count_outer(work, outer);
+            tally_all(work, work->near_truth, work->near_truth, work->trimap_border, trimap);
         }
     }
     free(plane);

@@ -4,14 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-const uint8_t *readable_row(const Pair *pair, const uint8_t *codes, size_t y, uint8_t *spare)
+const uint8_t *readable_row(const Work *work, int is_pred, size_t y)
 {
-    const uint8_t *row = codes + y * pair->width;
-    size_t left = (pair->height - y) * pair->width;
-    if (left > (pair->width + 63) / 64 * 64)
+    const uint8_t *row = (is_pred ? work->pred : work->truth) + y * work->width;
+    if ((work->height - y) * work->width > 64 * work->words)
         return row;
-    memcpy(spare, row, pair->width);
-    return spare;
+    return memcpy(work->spare[is_pred], row, work->width);
 }
 
 void *open_bit_rows(BitRows *all, const Loops *loops, size_t rows, size_t words, size_t before)
@@ -48,3 +46,7 @@ void spread_bits(BitRows *all, size_t rows, size_t size, size_t unit)
         all->spare = swapped;
     }
 }
+
+/* Loops over rows for each instruction set, and which this processor runs. */
+#define LOOPS_FILE "../boundary/_kernel_loops.h"
+#include "../_support/_loops.h"
