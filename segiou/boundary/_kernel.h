@@ -85,14 +85,15 @@ void write_bit_row(BitRows *all, size_t i, const uint64_t *restrict bits);
  * The last rows, or the room behind them, do not see so many and are lost. */
 void spread_bits(BitRows *all, size_t rows, size_t size, size_t unit);
 
-/* Two maps of class codes, ignored pixels at the same places, and what is found of them. Planes are
- * of bits, with a row of `words` for each row of pixels. */
+/* Two maps of class codes, ignored pixels at the same places, and then what is found of them.
+ * Planes are of bits, with a row of `words` for each row of pixels. */
 typedef struct {
     const Loops *loops;
     const uint8_t *truth, *pred;
     size_t height, width, num_classes;
-    size_t rows, cols;              /* that windows reach, no more than there are */
-    int band_border, trimap_border; /* whether it is a boundary to them; -1: no trimaps */
+    size_t rows, cols; /* that windows reach, no more than there are */
+    int band_border;   /* whether the image border is a boundary of bands, */
+    int trimap_border; /* and of trimaps; -1: of those there are none */
     size_t words;
     uint64_t *valid, *near_truth, *near_pred; /* planes: not ignored; and near another code */
     BitRows plane;                            /* with the reach above and below */
@@ -107,8 +108,8 @@ typedef struct {
  * else a copy. */
 const uint8_t *readable_row(const Work *work, int is_pred, size_t y);
 
-/* Writes (C, 3), (C, 3) and (C, 2) counts. What is found of the maps needs not be set before.
- * Returns -1 where memory ran out. */
+/* Writes (C, 3), (C, 3) and (C, 2) counts of maps of which nothing is found yet. Returns -1 where
+ * memory ran out. */
 int count_bands(Work *work, int64_t *inner, int64_t *trimap, int64_t *outer);
 /* After the rows of classes that are near another one are in the tally. */
 void count_outer(Work *work, int64_t *outer);
