@@ -12,7 +12,18 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <stdarg.h>
 #include <stdint.h>
+
+/* Raises an error, its message formatted as by PyErr_Format; returns -1. */
+static inline int refuse(PyObject *error, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    PyErr_FormatV(error, format, values);
+    va_end(values);
+    return -1;
+}
 
 /* A slot's value; ISO C converts functions to data pointers only by way of integers. */
 #define SLOT_FUNCTION(function) ((void *)(uintptr_t)(function))

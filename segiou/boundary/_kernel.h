@@ -2,6 +2,8 @@
 #ifndef SEGIOU_BOUNDARY_KERNEL_H
 #define SEGIOU_BOUNDARY_KERNEL_H
 
+#include "../_support/_bytes.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,29 +11,29 @@
 #define UNASSIGNED 254
 #define VECTOR 64 /* bytes; a multiple of what any loop takes at once */
 
-/* Two maps of class codes of equal shape, ignored pixels at the same places. */
+/* The columns of a window of rows that moves down. Rows are counted in 8, 16 or 32 bits, as few as
+ * suffice for its height, since the more of them fit a vector. */
 typedef struct {
-    const uint8_t *truth, *pred;
-    size_t height, width;
-    size_t num_classes;
-} Pair;
+    uint8_t *latest;  /* the last valid code of each column, */
+    void *left;       /* for how many rows it will stay in the window, */
+    void *left_other; /* and for how many the last code before it that is another */
+    uint8_t *seen;    /* different codes in the window: 0, 1, or 2 for several */
+} Columns;
 
-/* How wide bands are, and to what the image border is a boundary. */
+/* The rows that hold a code; none where `end` is 0. */
 typedef struct {
-    size_t reach;
-    int band_border;
-    int trimap_border; /* -1: no trimaps */
-} Band;
+    size_t start, end;
+} Rows;
 
-/* Pixels marked in the truth, in the prediction, and in both as one class. */
+/* Pixels marked in the truth, in the prediction, and in both as one class, by code. */
 typedef struct {
     int64_t counts[256][3];
-    size_t num_classes, recent;
-    uint8_t order[256]; /* the classes; first the `recent` ones of the last row */
+    Rows rows[256]; /* that hold marked pixels of this truth */
 } Tally;
 
 /* A row of codes, and what is marked of it, a bit each, lowest first. */
 typedef struct {
+    size_t y;
     const uint8_t *t, *p;
     const uint64_t *truth, *pred;
 } MarkedRow;
@@ -39,39 +41,22 @@ typedef struct {
 /* Loops over rows of bytes, for the instruction set at hand; `words` are 64 bytes each. */
 typedef struct {
     const char *name;
-    size_t few_classes; /* up to so many are best counted class by class */
-    /* Rows are two halves of maxima, of codes and of their complements, ignored ones as 0 in both:
-     * `into` is `rows` with n codes taken in. */
-    void (*extend)(uint8_t *into, const uint8_t *rows, const uint8_t *codes, size_t half,
-                   size_t n);
-    /* Of two such rows together: the largest codes, and the smallest, 255 where there are none. */
-    void (*join)(uint8_t *restrict rows, const uint8_t *restrict a, const uint8_t *restrict b,
-                 size_t half);
-    /* Bit i: a[i] != b[i] */
-    void (*differ)(uint64_t *bits, const uint8_t *a, const uint8_t *b, size_t words);
+    /* Moves a window of this height down to a row of n codes; by the bits of counted rows. */
+    void (*take_row[3])(const Columns *columns, const uint8_t *codes, size_t height, size_t n);
+    /* Bit x of `edges`: columns x and x + 1 hold two codes; of `filled`: column x has one. The
+     * rows of bits have a word more, which is 0. */
+    void (*find_edges)(uint64_t *restrict edges, uint64_t *restrict filled,
+                       uint64_t *restrict mixed, const Columns *columns, size_t words);
     /* Bit i: a[i] != value */
     void (*differ_from)(uint64_t *bits, const uint8_t *a, uint8_t value, size_t words);
-    /* Of joined rows, bit x of `edges`: columns x and x + 1 hold two codes; of `filled`: column x
-     * has one. The rows of bits have a word more, which is 0. */
-    void (*find_edges)(uint64_t *restrict edges, uint64_t *restrict filled,
-                       uint64_t *restrict mixed, const uint8_t *rows, size_t words);
-    /* marks: any of the three, where `inside` is and the code is valid. */
-    void (*finish_marks)(uint64_t *marks, const uint64_t *bridged, const uint64_t *near,
-                         const uint64_t *frame, const uint64_t *inside, const uint8_t *codes,
-                         size_t words);
     /* into[w] = bits[w] | the word `step` bits ahead; reads step / 64 + 1 words more. */
     void (*or_ahead)(uint64_t *restrict into, const uint64_t *restrict bits, size_t words,
                      size_t step);
-    /* How many bytes are not the value. */
-    size_t (*count_others)(const uint8_t *codes, uint8_t value, size_t words);
-    /* Adds what is marked of a row, for the classes. */
-    void (*tally_classes)(Tally *tally, const MarkedRow *row, size_t words);
-    /* The same for all codes, by runs; reads one code more than there are in the words. */
-    void (*tally_runs)(Tally *tally, const MarkedRow *row, size_t words);
-    /* Adds to counts[1] the marked pixels with another valid truth than c, to [0] those predicted
-     * as c. */
-    void (*tally_outer)(int64_t *counts, const uint8_t *t, const uint8_t *p, uint8_t c,
-                        const uint64_t *marks, size_t words);
+    /* Adds what is marked of a row, by runs; reads one code more than there are in the words. */
+    void (*tally)(Tally *tally, const MarkedRow *row, size_t words);
+    /* Adds to counts[1] the pixels marked in the truth that have another code than c there, to [0]
+     * those of them that are predicted as c. */
+    void (*tally_outer)(int64_t *counts, const MarkedRow *row, uint8_t c, size_t words);
     /* Labels as codes; where is_ignoring is 255, not 0, the truth value `ignored` makes both
      * IGNORED. highest: the largest code of each side but that. */
     void (*encode)(uint8_t *restrict truth_codes, uint8_t *restrict pred_codes,
@@ -82,51 +67,51 @@ typedef struct {
 /* The best loops that this processor runs; with a name, those, or NULL. */
 const Loops *find_loops(const char *name);
 
-size_t count_words(size_t pixels);
-
-/* Row y where whole words and one code more can be read from it, else a copy in `spare`, which
- * has room for that. */
-const uint8_t *readable_row(const Pair *pair, const uint8_t *codes, size_t y, uint8_t *spare);
-
-size_t count_others(const Loops *loops, const uint8_t *codes, uint8_t value, size_t n);
-
 /* Rows of bits, one after another, with room for windows over them.
  *
- * Each row starts `before` bits late and is followed by that many words that are 0, so that
- * a window from x - before on, of up to 2 * before + 1 bits, is one from x on, and does not reach
- * what counts of the next row. */
+ * Each row starts `before` bits late and is followed by as many that are 0, so that a window from
+ * x - before on, of up to 2 * before + 1 bits, is one from x on, and sees nothing of other rows. */
 typedef struct {
     const Loops *loops;
-    size_t rows, words, before, stride, room;
-    uint64_t *bits, *spare; /* room words each, in one piece of memory */
+    size_t words, before, stride;
+    uint64_t *bits, *spare; /* in one piece of memory */
 } BitRows;
 
 /* Returns what is to be freed, or NULL where memory ran out. */
 void *open_bit_rows(BitRows *all, const Loops *loops, size_t rows, size_t words, size_t before);
 void write_bit_row(BitRows *all, size_t i, const uint64_t *restrict bits);
 
-/* Bit x of each row: any of x to x + size - 1. */
-void spread_bit_rows(BitRows *all, size_t size);
+/* Each bit of some rows: any of it and those behind it in steps of `unit` bits, `size` bits in all.
+ * The last rows, or the room behind them, do not see so many and are lost. */
+void spread_bits(BitRows *all, size_t rows, size_t size, size_t unit);
 
-/* Sets the bits from `first` to `last`. */
-void set_bits(uint64_t *bits, size_t first, size_t last);
+/* Two maps of class codes, ignored pixels at the same places, and then what is found of them.
+ * Planes are of bits, with a row of `words` for each row of pixels. */
+typedef struct {
+    const Loops *loops;
+    const uint8_t *truth, *pred;
+    size_t height, width, num_classes;
+    size_t rows, cols; /* that windows reach, no more than there are */
+    int band_border;   /* whether the image border is a boundary of bands, */
+    int trimap_border; /* and of trimaps; -1: of those there are none */
+    size_t words;
+    uint64_t *valid, *near_truth, *near_pred; /* planes: not ignored; and near another code */
+    BitRows plane;                            /* with the reach above and below */
+    Columns columns;
+    Tally tally;
+    uint8_t *blank, *spare[2];       /* rows of codes: ignored ones, and copies */
+    uint64_t *bits, *filled, *mixed; /* rows of bits */
+    uint64_t *none, *inside, *frame; /* frame: within reach of the left or right border */
+} Work;
 
-/* How many bits are 0 before the lowest that is not. */
-static inline unsigned trailing_zeros(uint64_t word)
-{
-#if defined(__GNUC__)
-    return (unsigned)__builtin_ctzll(word);
-#else
-    unsigned n = 0;
-    while (!(word >> n & 1))
-        n++;
-    return n;
-#endif
-}
+/* Row y of the truth or the prediction, if whole words and one code more can be read from there,
+ * else a copy. */
+const uint8_t *readable_row(const Work *work, int is_pred, size_t y);
 
-/* Writes (C, 3), (C, 3) and (C, 2) counts. Returns -1 where memory ran out. */
-int count_bands(const Loops *loops, const Pair *pair, const Band *band, int64_t *inner,
-                int64_t *trimap, int64_t *outer);
-int count_outer(const Loops *loops, const Pair *pair, size_t reach, int64_t *outer);
+/* Writes (C, 3), (C, 3) and (C, 2) counts of maps of which nothing is found yet. Returns -1 where
+ * memory ran out. */
+int count_bands(Work *work, int64_t *inner, int64_t *trimap, int64_t *outer);
+/* After the rows of classes that are near another one are in the tally. */
+void count_outer(Work *work, int64_t *outer);
 
 #endif

@@ -4,35 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t count_words(size_t pixels)
+const uint8_t *readable_row(const Work *work, int is_pred, size_t y)
 {
-    return (pixels + 63) / 64;
-}
-
-const uint8_t *readable_row(const Pair *pair, const uint8_t *codes, size_t y, uint8_t *spare)
-{
-    const uint8_t *row = codes + y * pair->width;
-    size_t left = (pair->height - y) * pair->width;
-    if (left > 64 * count_words(pair->width))
+    const uint8_t *row = (is_pred ? work->pred : work->truth) + y * work->width;
+    if ((work->height - y) * work->width > 64 * work->words)
         return row;
-    memcpy(spare, row, pair->width);
-    return spare;
-}
-
-size_t count_others(const Loops *loops, const uint8_t *codes, uint8_t value, size_t n)
-{
-    size_t found = loops->count_others(codes, value, n / 64);
-    for (size_t i = n / 64 * 64; i < n; i++)
-        found += codes[i] != value;
-    return found;
+    return memcpy(work->spare[is_pred], row, work->width);
 }
 
 void *open_bit_rows(BitRows *all, const Loops *loops, size_t rows, size_t words, size_t before)
 {
-    size_t stride = words + before / 64 + 1;
-    size_t room = rows * stride + 2 * (before / 64) + 4;
+    size_t stride = words + 2 * before / 64 + 1, room = rows * stride + 1;
     uint64_t *memory = calloc(2 * room, sizeof *memory);
-    *all = (BitRows){loops, rows, words, before, stride, room, memory, memory + room};
+    *all = (BitRows){loops, words, before, stride, memory, memory + room};
     return memory;
 }
 
@@ -41,7 +25,7 @@ void write_bit_row(BitRows *all, size_t i, const uint64_t *restrict bits)
     uint64_t *restrict row = all->bits + i * all->stride;
     unsigned left = all->before % 64, right = 63 - left;
     size_t skip = all->before / 64, words = all->words;
-    memset(row, 0, skip * sizeof *row);
+    memset(row, 0, all->stride * sizeof *row);
     row += skip;
     row[0] = bits[0] << left;
     for (size_t w = 1; w < words; w++)
@@ -49,27 +33,20 @@ void write_bit_row(BitRows *all, size_t i, const uint64_t *restrict bits)
     row[words] = bits[words - 1] >> 1 >> right;
 }
 
-void spread_bit_rows(BitRows *all, size_t size)
+void spread_bits(BitRows *all, size_t rows, size_t size, size_t unit)
 {
+    size_t words = rows * all->stride;
     /* Any of 2n is any of n, twice. */
     for (size_t reached = 1, step; reached < size; reached += step) {
         step = reached < size - reached ? reached : size - reached;
-        all->loops->or_ahead(all->spare, all->bits, all->rows * all->stride, step);
+        words -= step * unit / 64;
+        all->loops->or_ahead(all->spare, all->bits, words, step * unit);
         uint64_t *swapped = all->bits;
         all->bits = all->spare;
         all->spare = swapped;
     }
 }
 
-void set_bits(uint64_t *bits, size_t first, size_t last)
-{
-    uint64_t from = ~UINT64_C(0) << first % 64, to = ~UINT64_C(0) >> (63 - last % 64);
-    if (first / 64 == last / 64) {
-        bits[first / 64] |= from & to;
-        return;
-    }
-    bits[first / 64] |= from;
-    for (size_t w = first / 64 + 1; w < last / 64; w++)
-        bits[w] = ~UINT64_C(0);
-    bits[last / 64] |= to;
-}
+/* Loops over rows for each instruction set, and which this processor runs. */
+#define LOOPS_FILE "../boundary/_kernel_loops.h"
+#include "../_support/_loops.h"

@@ -1,34 +1,30 @@
 /* Loops over rows of bytes: included once for each instruction set by _loops.h. */
-TARGET static inline void NAME(extend_half)(uint8_t *restrict into, const uint8_t *restrict rows,
-                                            const uint8_t *restrict codes, uint8_t flip, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint8_t code = codes[i] == IGNORED ? 0 : codes[i] ^ flip;
-        into[i] = rows[i] > code ? rows[i] : code;
+
+/* Choices without branches, which compilers turn into vector instructions. */
+#define DEFINE_TAKE_ROW(BITS)                                                                      \
+    TARGET static void NAME(take_row##BITS)(const Columns *columns, const uint8_t *restrict codes, \
+                                            size_t height, size_t n)                               \
+    {                                                                                              \
+        uint8_t *restrict latest = columns->latest, *restrict seen = columns->seen;                \
+        uint##BITS##_t *restrict left = columns->left, *restrict left_other = columns->left_other; \
+        const uint##BITS##_t whole = (uint##BITS##_t)height;                                       \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            uint##BITS##_t code = codes[i], last = latest[i], none = code == IGNORED;              \
+            uint##BITS##_t own = left[i] - (left[i] != 0);                                         \
+            uint##BITS##_t other = left_other[i] - (left_other[i] != 0);                           \
+            other = none | (code == last) ? other : own;                                           \
+            own = none ? own : whole;                                                              \
+            left[i] = own;                                                                         \
+            left_other[i] = other;                                                                 \
+            latest[i] = (uint8_t)(none ? last : code);                                             \
+            seen[i] = (uint8_t)((own != 0) + (other != 0));                                        \
+        }                                                                                          \
     }
-}
 
-TARGET static void NAME(extend)(uint8_t *into, const uint8_t *rows, const uint8_t *codes,
-                                size_t half, size_t n)
-{
-    NAME(extend_half)(into, rows, codes, 0, n);
-    NAME(extend_half)(into + half, rows + half, codes, 255, n);
-}
-
-TARGET static void NAME(join)(uint8_t *restrict rows, const uint8_t *restrict a,
-                              const uint8_t *restrict b, size_t half)
-{
-    for (size_t i = 0; i < half; i++)
-        rows[i] = a[i] > b[i] ? a[i] : b[i];
-    for (size_t i = half; i < 2 * half; i++)
-        rows[i] = (uint8_t)~(a[i] > b[i] ? a[i] : b[i]);
-}
-
-TARGET static void NAME(differ)(uint64_t *bits, const uint8_t *a, const uint8_t *b, size_t words)
-{
-    for (size_t w = 0; w < words; w++)
-        bits[w] = NAME(differ64)(a + 64 * w, b + 64 * w);
-}
+DEFINE_TAKE_ROW(8)
+DEFINE_TAKE_ROW(16)
+DEFINE_TAKE_ROW(32)
+#undef DEFINE_TAKE_ROW
 
 TARGET static void NAME(differ_from)(uint64_t *bits, const uint8_t *a, uint8_t value, size_t words)
 {
@@ -36,15 +32,16 @@ TARGET static void NAME(differ_from)(uint64_t *bits, const uint8_t *a, uint8_t v
         bits[w] = NAME(differ64_from)(a + 64 * w, value);
 }
 
-/* Bit x of `edges`: columns x and x + 1 hold two codes. `mixed` is used on the way. */
+/* `mixed` is used on the way: columns of several codes. */
 TARGET static void NAME(find_edges)(uint64_t *restrict edges, uint64_t *restrict filled,
-                                    uint64_t *restrict mixed, const uint8_t *rows, size_t words)
+                                    uint64_t *restrict mixed, const Columns *columns,
+                                    size_t words)
 {
-    const uint8_t *largest = rows, *smallest = rows + 64 * words;
+    const uint8_t *latest = columns->latest, *seen = columns->seen;
     for (size_t w = 0; w < words; w++) {
-        filled[w] = NAME(differ64_from)(smallest + 64 * w, IGNORED);
-        mixed[w] = NAME(differ64)(largest + 64 * w, smallest + 64 * w) & filled[w];
-        edges[w] = NAME(differ64)(largest + 64 * w, largest + 64 * w + 1) & filled[w];
+        filled[w] = NAME(differ64_from)(seen + 64 * w, 0);
+        mixed[w] = ~NAME(differ64_from)(seen + 64 * w, 2);
+        edges[w] = NAME(differ64)(latest + 64 * w, latest + 64 * w + 1) & filled[w];
     }
     for (size_t w = 0; w < words; w++) {
         uint64_t next_filled = filled[w] >> 1 | filled[w + 1] << 63;
@@ -53,77 +50,7 @@ TARGET static void NAME(find_edges)(uint64_t *restrict edges, uint64_t *restrict
     }
 }
 
-/* marks: any of the three, where `inside` is and the code is valid. */
-TARGET static void NAME(finish_marks)(uint64_t *marks, const uint64_t *bridged,
-                                      const uint64_t *near, const uint64_t *frame,
-                                      const uint64_t *inside, const uint8_t *codes, size_t words)
-{
-    for (size_t w = 0; w < words; w++) {
-        uint64_t valid = NAME(differ64_from)(codes + 64 * w, IGNORED) & inside[w];
-        marks[w] = (bridged[w] | near[w] | frame[w]) & valid;
-    }
-}
-
-/* Returns how many marked pixels are of the class, in the truth and in the prediction. */
-TARGET static inline int64_t NAME(tally_class)(int64_t *counts, const MarkedRow *row, uint8_t c,
-                                               const uint8_t *chosen, size_t n)
-{
-    const uint64_t *truth = row->truth, *pred = row->pred;
-    const uint8_t *t = row->t, *p = row->p;
-    int64_t in_truth = 0, in_pred = 0, in_both = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t w = chosen[i];
-        uint64_t of_truth = truth[w] & ~NAME(differ64_from)(t + 64 * w, c);
-        uint64_t of_pred = pred[w] & ~NAME(differ64_from)(p + 64 * w, c);
-        in_truth += NAME(count_ones)(of_truth);
-        in_pred += NAME(count_ones)(of_pred);
-        in_both += NAME(count_ones)(of_truth & of_pred);
-    }
-    counts[0] += in_truth;
-    counts[1] += in_pred;
-    counts[2] += in_both;
-    return in_truth + in_pred;
-}
-
-/* Takes the recent classes first, and the others only if some marks are left then. */
-TARGET static void NAME(tally_chosen)(Tally *tally, const MarkedRow *row, const uint8_t *chosen,
-                                      size_t n, int64_t left)
-{
-    uint8_t others[256];
-    size_t recent = 0, gone = 0, i = 0;
-    for (; i < tally->num_classes && (i < tally->recent || left > 0); i++) {
-        uint8_t c = tally->order[i];
-        int64_t found = NAME(tally_class)(tally->counts[c], row, c, chosen, n);
-        left -= found;
-        if (found)
-            tally->order[recent++] = c;
-        else
-            others[gone++] = c;
-    }
-    memcpy(tally->order + recent, others, gone);
-    tally->recent = recent;
-}
-
-/* Class by class: more looks at each pixel than runs take, but few branches to guess wrong. */
-TARGET static void NAME(tally_classes)(Tally *tally, const MarkedRow *row, size_t words)
-{
-    uint8_t chosen[64];
-    for (size_t start = 0; start < words; start += 64) {
-        MarkedRow part = {row->t + 64 * start, row->p + 64 * start, row->truth + start,
-                          row->pred + start};
-        int64_t marked = 0;
-        size_t n = 0;
-        for (size_t w = 0; w < 64 && start + w < words; w++) {
-            chosen[n] = (uint8_t)w;
-            n += (part.truth[w] | part.pred[w]) != 0;
-            marked += NAME(count_ones)(part.truth[w]) + NAME(count_ones)(part.pred[w]);
-        }
-        if (n > 0)
-            NAME(tally_chosen)(tally, &part, chosen, n, marked);
-    }
-}
-
-TARGET static void NAME(tally_runs)(Tally *tally, const MarkedRow *row, size_t words)
+TARGET static void NAME(tally)(Tally *tally, const MarkedRow *row, size_t words)
 {
     int64_t(*counts)[3] = tally->counts;
     const uint8_t *t = row->t, *p = row->p;
@@ -133,13 +60,16 @@ TARGET static void NAME(tally_runs)(Tally *tally, const MarkedRow *row, size_t w
             continue;
         uint64_t ends = NAME(differ64)(t, t + 1) | NAME(differ64)(p, p + 1) | UINT64_C(1) << 63;
         while (left) {
-            unsigned at = trailing_zeros(left);
-            uint64_t end = ends & ~((UINT64_C(1) << at) - 1);
-            uint64_t run = (end ^ (end - 1)) & left; /* what is left up to the end */
+            unsigned at = lowest_bit(left);
+            uint64_t end = ends & (left | (0 - left)); /* from what is left on */
+            uint64_t run = (end ^ (end - 1)) & left;   /* and of that, up to the end */
             counts[t[at]][0] += NAME(count_ones)(truth & run);
             counts[p[at]][1] += NAME(count_ones)(pred & run);
             if (t[at] == p[at])
                 counts[t[at]][2] += NAME(count_ones)(truth & pred & run);
+            Rows *rows = &tally->rows[t[at]];
+            rows->start = rows->end ? rows->start : row->y;
+            rows->end = row->y + 1;
             left &= ~run;
         }
     }
@@ -150,30 +80,28 @@ TARGET static void NAME(or_ahead)(uint64_t *restrict into, const uint64_t *restr
                                   size_t words, size_t step)
 {
     const uint64_t *ahead = bits + step / 64;
-    unsigned right = step % 64, left = 63 - right;
-    for (size_t w = 0; w < words; w++) /* a shift by 64 is none: one by 1, and the rest */
-        into[w] = bits[w] | ahead[w] >> right | ahead[w + 1] << 1 << left;
+    unsigned right = step % 64;
+    for (size_t w = 0; right == 0 && w < words; w++)
+        into[w] = bits[w] | ahead[w];
+    for (size_t w = 0; right > 0 && w < words; w++)
+        into[w] = bits[w] | ahead[w] >> right | ahead[w + 1] << (64 - right);
 }
 
-TARGET static size_t NAME(count_others)(const uint8_t *codes, uint8_t value, size_t words)
+TARGET static void NAME(tally_outer)(int64_t *counts, const MarkedRow *row, uint8_t c,
+                                     size_t words)
 {
-    int64_t found = 0;
-    for (size_t w = 0; w < words; w++)
-        found += NAME(count_ones)(NAME(differ64_from)(codes + 64 * w, value));
-    return (size_t)found;
-}
-
-TARGET static void NAME(tally_outer)(int64_t *counts, const uint8_t *t, const uint8_t *p,
-                                     uint8_t c, const uint64_t *marks, size_t words)
-{
+    const uint64_t *marks = row->truth;
+    const uint8_t *t = row->t, *p = row->p;
+    int64_t all = 0, predicted = 0;
     for (size_t w = 0; w < words; w++) {
-        if (marks[w] == 0)
+        uint64_t near = marks[w] ? marks[w] & NAME(differ64_from)(t + 64 * w, c) : 0;
+        if (near == 0)
             continue;
-        uint64_t is_other = NAME(differ64_from)(t + 64 * w, c);
-        uint64_t near = marks[w] & is_other & NAME(differ64_from)(t + 64 * w, IGNORED);
-        counts[0] += NAME(count_ones)(near & ~NAME(differ64_from)(p + 64 * w, c));
-        counts[1] += NAME(count_ones)(near);
+        predicted += NAME(count_ones)(near & ~NAME(differ64_from)(p + 64 * w, c));
+        all += NAME(count_ones)(near);
     }
+    counts[0] += predicted;
+    counts[1] += all;
 }
 
 TARGET static void NAME(encode)(uint8_t *restrict truth_codes, uint8_t *restrict pred_codes,
@@ -198,17 +126,11 @@ TARGET static void NAME(encode)(uint8_t *restrict truth_codes, uint8_t *restrict
 
 static const Loops NAME(loops) = {
     .name = NAME(name),
-    .few_classes = NAME(few_classes),
-    .extend = NAME(extend),
-    .join = NAME(join),
-    .differ = NAME(differ),
-    .differ_from = NAME(differ_from),
+    .take_row = {NAME(take_row8), NAME(take_row16), NAME(take_row32)},
     .find_edges = NAME(find_edges),
-    .finish_marks = NAME(finish_marks),
+    .differ_from = NAME(differ_from),
     .or_ahead = NAME(or_ahead),
-    .count_others = NAME(count_others),
-    .tally_classes = NAME(tally_classes),
-    .tally_runs = NAME(tally_runs),
+    .tally = NAME(tally),
     .tally_outer = NAME(tally_outer),
     .encode = NAME(encode),
 };

@@ -94,7 +94,7 @@ def measure_checked(
     shape = truth.shape[0], truth.shape[1]
     table, parts = empty_parts(num_classes, options)
     parts["images"][...] = 1
-    parts["pixels"][...] = count_valid(truth)
+    parts["pixels"][...] = np.count_nonzero(truth != ignored_code(truth.dtype))
     borders = options.band_border, options.trimap_border if options.trimaps else None
     for k, width in enumerate(options.widths):
         bands = count_bands(truth, pred, num_classes, width.width(shape), *borders)
@@ -254,13 +254,6 @@ def count_bands(
     for band, part in zip(bands, few, strict=True):
         band[present] = part[: len(present)]
     return bands
-
-
-def count_valid(codes: Codes) -> int:
-    """Count the pixels that are not ignored."""
-    if _kernel is None or codes.dtype != np.uint8:
-        return int(np.count_nonzero(codes != ignored_code(codes.dtype)))
-    return int(_kernel.count_valid(codes))
 
 
 def reference_bands(

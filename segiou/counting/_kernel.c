@@ -54,17 +54,13 @@ static int open_labels(Labels *labels)
     char type = type_of(view);
     int is_size = view->itemsize == 1 || view->itemsize == 2 || view->itemsize == 4 ||
                   view->itemsize == 8;
-    if (type == '\0' || !strchr("?bBhHiIlLqQnN", type) || !is_size) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s must hold native integers or bool, not items of format '%s'",
-                     labels->name, view->format ? view->format : "");
-        return -1;
-    }
-    if (view->ndim > MAX_AXES) {
-        PyErr_Format(PyExc_ValueError, "%s has %d axes; at most %d can be counted", labels->name,
-                     view->ndim, MAX_AXES);
-        return -1;
-    }
+    if (type == '\0' || !strchr("?bBhHiIlLqQnN", type) || !is_size)
+        return refuse(PyExc_TypeError,
+                      "%s must hold native integers or bool, not items of format '%s'",
+                      labels->name, view->format ? view->format : "");
+    if (view->ndim > MAX_AXES)
+        return refuse(PyExc_ValueError, "%s has %d axes; at most %d can be counted", labels->name,
+                      view->ndim, MAX_AXES);
     labels->is_signed = strchr("bhilqn", type) != NULL;
     labels->source.data = view->buf;
     labels->source.itemsize = (int)view->itemsize;
@@ -79,29 +75,23 @@ static int copy_codes(Labels *labels, PyObject *object, Py_ssize_t states)
     Source *source = &labels->source;
     if (PyObject_GetBuffer(object, &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) < 0)
         return -1;
-    if (type_of(&view) != 'H' || view.ndim != 1) {
-        PyErr_Format(PyExc_TypeError, "%s codes must be one row of native uint16", labels->name);
-        PyBuffer_Release(&view);
-        return -1;
-    }
-    source->length = (uint64_t)view.shape[0];
+    int is_row = type_of(&view) == 'H' && view.ndim == 1;
+    source->length = is_row ? (uint64_t)view.shape[0] : 0;
     source->codes = source->memory = malloc((source->length + 1) * sizeof(uint16_t));
     if (source->memory != NULL)
         memcpy(source->memory, view.buf, source->length * sizeof(uint16_t));
     PyBuffer_Release(&view);
-    if (source->memory == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (!is_row)
+        return refuse(PyExc_TypeError, "%s codes must be one row of native uint16", labels->name);
+    if (source->memory == NULL)
+        return refuse(PyExc_MemoryError, "no memory for the codes of %s", labels->name);
     source->states = (uint32_t)states;
     uint16_t highest = 0;
     for (uint64_t i = 0; i < source->length; i++)
         highest = source->codes[i] > highest ? source->codes[i] : highest;
-    if (highest >= states) {
-        PyErr_Format(PyExc_ValueError, "%s code %d is outside of the table, which has %zd",
-                     labels->name, (int)highest, states);
-        return -1;
-    }
+    if (highest >= states)
+        return refuse(PyExc_ValueError, "%s code %d is outside of the table, which has %zd",
+                      labels->name, (int)highest, states);
     return 0;
 }
 
@@ -130,28 +120,21 @@ static int open_table(Py_buffer *view, PyObject *object)
     if (PyObject_GetBuffer(object, view, PyBUF_FORMAT | PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS) < 0)
         return -1;
     char type = type_of(view);
-    if (type == '\0' || !strchr("lqn", type) || view->itemsize != 8 || view->ndim != 2) {
-        PyErr_SetString(PyExc_TypeError, "table must be a native int64 array of two axes");
-        return -1;
-    }
-    for (int axis = 0; axis < 2; axis++) {
-        if (view->shape[axis] < 1 || view->shape[axis] > MAX_CODES) {
-            PyErr_Format(PyExc_ValueError, "table must be of 1 to %d rows and columns, not %zd",
-                         MAX_CODES, view->shape[axis]);
-            return -1;
-        }
-    }
+    if (type == '\0' || !strchr("lqn", type) || view->itemsize != 8 || view->ndim != 2)
+        return refuse(PyExc_TypeError, "table must be a native int64 array of two axes");
+    for (int axis = 0; axis < 2; axis++)
+        if (view->shape[axis] < 1 || view->shape[axis] > MAX_CODES)
+            return refuse(PyExc_ValueError, "table must be of 1 to %d rows and columns, not %zd",
+                          MAX_CODES, view->shape[axis]);
     return 0;
 }
 
 static int check_shapes(const Py_buffer *truth, const Py_buffer *pred)
 {
-    int axis = truth->ndim == pred->ndim ? 0 : -1;
-    while (axis >= 0 && axis < truth->ndim)
-        axis = truth->shape[axis] == pred->shape[axis] ? axis + 1 : -1;
-    if (axis < 0)
-        PyErr_SetString(PyExc_ValueError, "truth and pred differ in shape");
-    return axis < 0 ? -1 : 0;
+    int is_same = truth->ndim == pred->ndim;
+    for (int axis = 0; is_same && axis < truth->ndim; axis++)
+        is_same = truth->shape[axis] == pred->shape[axis];
+    return is_same ? 0 : refuse(PyExc_ValueError, "truth and pred differ in shape");
 }
 
 /* As count_all. */
@@ -172,17 +155,6 @@ static int count_labels(const Loops *loops, Labels *truth, Labels *pred, const P
     return counted;
 }
 
-static const Loops *read_backend(PyObject *object)
-{
-    if (object == NULL)
-        return find_loops(NULL);
-    const char *name = PyUnicode_AsUTF8AndSize(object, NULL);
-    const Loops *loops = name ? find_loops(name) : NULL;
-    if (name && loops == NULL)
-        PyErr_Format(PyExc_ValueError, "this processor cannot run the backend '%s'", name);
-    return loops;
-}
-
 PyDoc_STRVAR(count_coded_doc,
              "count_coded(truth, pred, truth_low, truth_codes, pred_low, pred_codes, table,\n"
              "            backend=None, /)\n--\n\n"
@@ -192,13 +164,15 @@ PyDoc_STRVAR(count_coded_doc,
 static PyObject *count_coded(PyObject *module, PyObject *const *args, Py_ssize_t given)
 {
     (void)module;
-    if (given != 7 && given != 8) {
-        PyErr_Format(PyExc_TypeError, "count_coded takes 7 or 8 arguments, not %zd", given);
+    if (given != 7 && given != 8)
+        return PyErr_Format(PyExc_TypeError, "count_coded takes 7 or 8 arguments, not %zd", given);
+    const char *backend = given == 8 ? PyUnicode_AsUTF8AndSize(args[7], NULL) : NULL;
+    if (given == 8 && backend == NULL)
         return NULL;
-    }
-    const Loops *loops = read_backend(given == 8 ? args[7] : NULL);
+    const Loops *loops = find_loops(backend);
     if (loops == NULL)
-        return NULL;
+        return PyErr_Format(PyExc_ValueError, "this processor cannot run the backend '%s'",
+                            backend);
     Labels truth = {.name = "truth"}, pred = {.name = "pred"};
     Py_buffer table = {0};
     int any_last = 0, flags = PyBUF_FORMAT | PyBUF_STRIDES;
@@ -226,14 +200,12 @@ static PyObject *count_coded(PyObject *module, PyObject *const *args, Py_ssize_t
 /* BACKENDS: the names of all loops that this processor can run, the best first. */
 static int add_backends(PyObject *module)
 {
+    const char *const formats[] = {"(s)", "(ss)", "(sss)"}, *names[MAX_SETS] = {NULL};
     const Loops *loops[MAX_SETS];
     int found = list_loops(loops);
-    PyObject *backends = PyTuple_New(found);
-    for (int i = 0; backends != NULL && i < found; i++) {
-        PyObject *name = PyUnicode_FromString(loops[i]->name);
-        if (name == NULL || PyTuple_SetItem(backends, i, name) < 0)
-            Py_CLEAR(backends);
-    }
+    for (int i = 0; i < found; i++)
+        names[i] = loops[i]->name;
+    PyObject *backends = Py_BuildValue(formats[found - 1], names[0], names[1], names[2]);
     int failed = backends == NULL || PyModule_AddObjectRef(module, "BACKENDS", backends) < 0;
     Py_XDECREF(backends);
     return failed ? -1 : 0;

@@ -23,7 +23,6 @@
 #endif
 /* Rows shorter than this are gathered into blocks, since every block has its fixed cost. */
 #define SHORT_ROW 192
-#define CACHE_LINE 64
 
 enum { TRUTH, PRED };
 

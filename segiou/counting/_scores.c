@@ -22,18 +22,11 @@ static const struct {
     {"uint", -1, {0, 0x8000000000000000}},
 };
 
-static int width_of(Py_ssize_t size)
-{
-    for (int width = 0; width < WIDTHS; width++)
-        if (size == (Py_ssize_t)1 << width)
-            return width;
-    return -1;
-}
-
 static int read_kind(Scores *scores, const char *name, Py_ssize_t size)
 {
-    scores->width = width_of(size);
-    for (size_t i = 0; scores->width >= 0 && i < sizeof kinds / sizeof kinds[0]; i++) {
+    while (scores->width < WIDTHS && size != (Py_ssize_t)1 << scores->width)
+        scores->width++;
+    for (size_t i = 0; scores->width < WIDTHS && i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(kinds[i].name, name) != 0)
             continue;
         if (kinds[i].width != -1 && kinds[i].width != scores->width)
@@ -43,29 +36,24 @@ static int read_kind(Scores *scores, const char *name, Py_ssize_t size)
             scores->key.constant >>= 64 - 8 * size;
         return 0;
     }
-    PyErr_Format(PyExc_TypeError, "scores of %zd bytes are not '%s'", size, name);
-    return -1;
+    return refuse(PyExc_TypeError, "scores of %zd bytes are not '%s'", size, name);
 }
 
 /* The classes are along the first axis; the others are those of the pixels, and of the labels. */
 static int read_axes(Scores *scores, const Py_buffer *view, const Py_buffer *labels)
 {
-    if (view->ndim < 1 || view->shape[0] < 1 || view->shape[0] > MAX_CLASSES) {
-        PyErr_Format(PyExc_ValueError, "scores must have 1 to %d classes along the first axis",
-                     MAX_CLASSES);
-        return -1;
-    }
+    if (view->ndim < 1 || view->shape[0] < 1 || view->shape[0] > MAX_CLASSES)
+        return refuse(PyExc_ValueError, "scores must have 1 to %d classes along the first axis",
+                      MAX_CLASSES);
     int ndim = view->ndim - 1, fits = ndim == labels->ndim;
     scores->is_wide = view->shape[0] > 256;
     fits = fits && labels->itemsize == 1 + scores->is_wide;
     fits = fits && (!scores->is_wide || view->itemsize > 1);
     for (int axis = 0; fits && axis < ndim; axis++)
         fits = view->shape[1 + axis] == labels->shape[axis];
-    if (!fits || ndim > MAX_AXES) {
-        PyErr_SetString(PyExc_ValueError, "labels must have one byte per pixel, or two for more "
-                                          "than 256 classes");
-        return -1;
-    }
+    if (!fits || ndim > MAX_AXES)
+        return refuse(PyExc_ValueError,
+                      "labels must have one byte per pixel, or two for more than 256 classes");
     scores->data = view->buf;
     scores->classes = (size_t)view->shape[0];
     scores->class_stride = view->strides[0];
@@ -84,10 +72,8 @@ static int read_threshold(Scores *scores, PyObject *bits)
     scores->has_threshold = bits != Py_None;
     if (!scores->has_threshold)
         return 0;
-    if (!scores->key.is_float || scores->classes != 1) {
-        PyErr_SetString(PyExc_TypeError, "only floats of one class are compared with a threshold");
-        return -1;
-    }
+    if (!scores->key.is_float || scores->classes != 1)
+        return refuse(PyExc_TypeError, "only floats of one class are compared with a threshold");
     scores->threshold = PyLong_AsUnsignedLongLong(bits);
     return PyErr_Occurred() ? -1 : 0;
 }

@@ -51,9 +51,6 @@ typedef struct {
     Transpose transpose[WIDTHS];
 } ScoreLoops;
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define HAS_X86_LOOPS
-#endif
 /* The best loops that this processor can run, or the portable ones. */
 const ScoreLoops *find_score_loops(int is_portable);
 

@@ -1,5 +1,6 @@
 /* The loops over scores: for whatever the compiler is told to build for, and with AVX2, as nearly
  * every processor since 2013 has it. */
+#include "../_support/_bytes.h"
 #include "_scores.h"
 
 #include <string.h>
@@ -37,7 +38,7 @@ static const ScoreLoops portable_loops = LOOPS(portable);
 #undef SUFFIX
 
 #ifdef HAS_X86_LOOPS
-#define TARGET __attribute__((target("avx2")))
+#define TARGET AVX2
 #define SUFFIX avx2
 #define WIDTH 8
 #include "_scores_loops.h"

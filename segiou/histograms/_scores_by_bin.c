@@ -41,11 +41,7 @@ typedef struct {
     int64_t nan, outside; /* pixels with a NaN score; scores outside [0, 1] */
 } Work;
 
-#if defined(__GNUC__)
-#define INLINE static inline __attribute__((always_inline)) /* into the walk for each processor */
-#else
-#define INLINE static inline
-#endif
+#define INLINE ALWAYS_INLINED /* into the walk for each processor */
 
 INLINE float float_of(uint32_t bits)
 {
@@ -173,10 +169,8 @@ static int read_arrays(Work *work, const Py_buffer *scores, const Py_buffer *cod
         work->axes.shape[axis] = codes->shape[axis];
         work->axes.strides[0][axis] = scores->strides[1 + axis];
     }
-    if (!fits) {
-        PyErr_SetString(PyExc_ValueError, "scores, codes and cells do not fit each other");
-        return -1;
-    }
+    if (!fits)
+        return refuse(PyExc_ValueError, "scores, codes and cells do not fit each other");
     work->axes.ndim = ndim, work->axes.arrays = 1;
     work->kind = (Kind)found;
     work->scores = scores->buf, work->codes = codes->buf, work->cells = cells->buf;

@@ -80,11 +80,35 @@ def test_what_differs_across_ignored_columns_is_near(shape):
                 np.testing.assert_array_equal(ours, theirs)
 
 
-def test_valid_pixels_are_counted():
-    for size in (0, 1, 63, 64, 200):
-        codes = np.random.default_rng(size).choice(np.array([0, 254, 255], np.uint8), size)
-        assert image.count_valid(codes) == np.count_nonzero(codes != 255)
-    assert image.count_valid(np.array([[65535, 255]], dtype=np.uint16)) == 1
+@pytest.mark.parametrize("shape", [(300, 70), (260, 3), (600, 40)])
+def test_windows_higher_than_a_byte_counts(masks, shape):
+    truth, pred = noisy(masks, 1, shape, 5)
+    truth[100:230] = pred[100:230] = 255
+    for width in (126, 127, 128, 200, 700):
+        got = image.count_bands(truth, pred, 5, width, True, False)
+        expected = image.reference_bands(truth, pred, 5, width, True, False)
+        for ours, theirs in zip(got, expected, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_windows_higher_than_two_bytes_count():
+    truth = np.zeros((70_000, 1), dtype=np.uint8)
+    truth[-1] = 1
+    for width, near in ((32_767, 32_767), (32_768, 32_768), (80_000, 69_999)):
+        inner, _, outer = image.count_bands(truth, truth, 2, width, False, False)
+        assert inner.tolist() == [[near] * 3, [1] * 3]
+        assert outer.tolist() == [[0, 1], [0, near]]
+
+
+def test_a_class_in_few_rows_is_not_near_the_next_row_of_others():
+    # Class 0 is everywhere, and its bits are still there when those of class 1 are spread.
+    truth = np.zeros((173, 187), dtype=np.uint8)
+    truth[60:75, 20:50] = 1
+    for width in (33, 45, 63):
+        got = image.count_bands(truth, truth, 2, width, True, False)
+        expected = image.reference_bands(truth, truth, 2, width, True, False)
+        for ours, theirs in zip(got, expected, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
 
 def test_long_runs_are_counted_whole():
