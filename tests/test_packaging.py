@@ -97,7 +97,6 @@ def test_every_hook_has_an_extra_and_every_extra_a_user():
         "dask",
         "remote",
         "volumes",
-        "objects",
         "geo",
     }
     extras = set(PROJECT["project"]["optional-dependencies"])

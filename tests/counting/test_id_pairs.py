@@ -24,9 +24,11 @@ COMPILED = id_pairs._id_pairs
 
 def with_loops(loops):
     """The compiled routine with loops for one instruction set."""
-    part = COMPILED
-    count_pairs = lambda *given: part.count_pairs(*given, loops)  # noqa: E731
-    return SimpleNamespace(count_pairs=count_pairs, count_overlaps=part.count_overlaps)
+
+    def count_pairs(*given):
+        return COMPILED.count_pairs(*given, loops)
+
+    return SimpleNamespace(count_pairs=count_pairs, count_overlaps=COMPILED.count_overlaps)
 
 
 def runs_here(loops):
