@@ -149,10 +149,12 @@ static inline unsigned lowest_bit(uint64_t bits)
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define AHEAD 2048 /* bytes */
-/* Intel's own prefetching stops at every page; AMD's does better alone, by a quarter. Past the
- * end of an array this is a hint at an address that is never read, and no access. */
+/* Intel's own prefetching stops at every page. AMD's is a quarter faster alone up to Zen 4; Zen 5,
+ * which has VP2INTERSECT, reads wide labels up to 1.4 times as fast with hints. Past the end of an
+ * array, a hint names an address that is never read. */
 #define FETCH_AHEAD(at) __builtin_prefetch((const char *)(at) + AHEAD)
-#define FETCHES_AHEAD (__builtin_cpu_is("intel") != 0)
+#define FETCHES_AHEAD                                                                              \
+    (__builtin_cpu_is("intel") || __builtin_cpu_supports("avx512vp2intersect"))
 #else
 #define FETCH_AHEAD(at) ((void)(at))
 #define FETCHES_AHEAD 0

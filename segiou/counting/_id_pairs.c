@@ -1,10 +1,10 @@
 /* Pixels of each pair of ids: a table of the pairs that occur, filled run by run.
  *
- * Objects are large, so most pixels have the pair of the pixel before them, and the time goes into
- * finding where a run of equal pairs ends. Only then is the table asked, which is a hash. In noise,
- * runs are not worth finding: its pixels are counted one by one in a dense table, if the ids span
- * few enough values. If there are very many pairs, the caller sorts. Ids are compared as bits,
- * whatever their sign.
+ * Objects are large, so most pixels have the pair of the pixel before them, and most time is spent
+ * on finding where a run of equal pairs ends. Each run is then added to a hash table. In noise, runs
+ * are too short to be worth finding, so pixels are counted one by one in a dense table, if the ids
+ * span few enough values. If there are very many pairs, the caller sorts. Ids are compared as bits,
+ * regardless of their sign.
  */
 #include "../_support/_python.h"
 
@@ -16,7 +16,7 @@
                                  * that each side's next ones are fetched before the other's */
 #define FEW_PAIRS 2048          /* more of them leave the caches */
 #define DENSE ((size_t)1 << 23) /* cells of four bytes */
-#define OUTSIDE (2 * DENSE)     /* the place of an id without a cell; added to another place, too */
+#define OUTSIDE (2 * DENSE)     /* no cell, also when another place is added */
 
 /* A side as the caller gave it, and what is found of its ids. */
 typedef struct {
@@ -216,7 +216,7 @@ static int has_many_pairs(const Table *table, size_t pixels)
 static Outcome count(Table *table)
 {
     size_t n, size = table->truth.size > table->pred.size ? table->truth.size : table->pred.size;
-    const size_t block = BLOCK / size + 1; /* whether the last pixel ends a run is not asked */
+    const size_t block = BLOCK / size + 1; /* the last pixel always ends a run */
     if (!rehash(table, 1024))
         return NO_MEMORY;
     for (size_t at = 0; at < table->length; at += n) {
@@ -377,9 +377,9 @@ static PyMethodDef methods[] = {
      "count_pairs(truth, truth_size, truth_is_signed, pred, pred_size, pred_is_signed, loops=None)"
      "\n--\n\n"
      "Count the pairs of ids of two buffers of integers. The answer is bytes, and whether the\n"
-     "pairs are sorted: both ids of each as bits and the pixels, as 64-bit numbers; the last three\n"
-     "mean nothing. If there are so many pairs that sorting is faster, it is the lowest id of\n"
-     "either side, or None if an id is 2**32 or more above that."},
+     "pairs are sorted: both ids of each as bits and the pixels, as 64-bit numbers; the last\n"
+     "three mean nothing. If there are so many pairs that sorting is faster, it is the lowest id\n"
+     "of either side, or None if an id is 2**32 or more above that."},
     {"count_overlaps", count_overlaps, METH_VARARGS,
      "count_overlaps(truth_starts, truth_ids, pred_starts, pred_ids, length)\n--\n\n"
      "As count_pairs(), from the first pixel and the id of each run, as uint32, and the number of\n"

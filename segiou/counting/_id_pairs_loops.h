@@ -5,8 +5,9 @@
     {                                                                                              \
         const uint##BITS##_t *id = ids;                                                            \
         uint8_t differs[64];                                                                       \
+        const int fetches = FETCHES_AHEAD;                                                         \
         for (; n >= 64; n -= 64, id += 64) {                                                       \
-            for (size_t line = 0; line < BITS; line += 8)                                          \
+            for (size_t line = 0; fetches && line < BITS; line += 8)                               \
                 FETCH_AHEAD((const char *)id + 8 * line);                                          \
             for (size_t i = 0; i < 64; i++)                                                        \
                 differs[i] = id[i] != id[i + 1];                                                   \

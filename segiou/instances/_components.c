@@ -192,7 +192,7 @@ static PyObject *find_components(PyObject *self, PyObject *args)
                    (uint64_t)depth * ((uint64_t)height * (uint64_t)width) <= UINT32_MAX;
     if (!is_small || view.len != size * depth * height * width ||
         (uintptr_t)view.buf % (size_t)size != 0) {
-        PyErr_SetString(PyExc_ValueError, "values must be aligned integers of fewer than 2^32 pixels");
+        refuse(PyExc_ValueError, "values must be aligned integers of fewer than 2^32 pixels");
     } else {
         Map map = {view.buf, (size_t)size, (size_t)depth, (size_t)height, (size_t)width, rank};
         Found found = {0};

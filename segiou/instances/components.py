@@ -161,11 +161,16 @@ def _held(values: Iterable[int], dtype: np.dtype[Any]) -> NDArray[Any]:
 def read_groups(values: Iterable[int | Collection[int]]) -> list[set[int]]:
     """Values of each class or region; a ValueError if two share a value."""
     several = read_several("values", values, "a sequence of classes or of collections of classes")
-    groups = [{v} if isinstance(v, (int, np.integer)) else {*v} for v in several]
+    groups = [_read_group(value) for value in several]
     if shared := [v for v, n in Counter(chain(*groups)).items() if n > 1]:
         msg = f"value {shared[0]} is in two regions; label overlapping regions in separate calls"
         raise ValueError(msg)
     return groups
+
+
+def _read_group(value: int | Collection[int]) -> set[int]:
+    several = value if isinstance(value, Collection) and not isinstance(value, str) else (value,)
+    return {int(v) if v is True or v is False else check_integer("values", v) for v in several}
 
 
 def components(

@@ -148,3 +148,7 @@ def test_wrong_arrays_are_named():
         label_components([[0.5]])
     with pytest.raises(TypeError, match="values must be a sequence of classes"):
         label_components(DIAGONAL, 1)
+    for wrong in ("1", 1.5, (1, None)):
+        with pytest.raises(TypeError, match="values must be an integer"):
+            label_components(DIAGONAL, [wrong])
+    assert label_components([[True, False]], [True]).tolist() == [[1, 0]]

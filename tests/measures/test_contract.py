@@ -47,10 +47,14 @@ def plan(request, plugins):
     return planned
 
 
-def counted(plan, truth, pred):
+def pair_of(truth, pred):
     tally = segiou.ConfusionMatrix.from_options(CLASSES).count(truth, pred)
     beside = {"tally": tally, "scores": scores_of(pred), "raster": RASTER}
-    return plan.count(MaskPair(truth, pred, CLASSES, **beside))
+    return MaskPair(truth, pred, CLASSES, **beside)
+
+
+def counted(plan, truth, pred):
+    return plan.count(pair_of(truth, pred))
 
 
 @pytest.fixture
@@ -110,6 +114,11 @@ def test_plans_are_sent_and_kept(plan, parts):
     assert plan.difference(again) == ""
     header = Header(CLASSES, plans=(plan,))
     assert Header.from_dict(json.loads(json.dumps(header.to_dict()))).plans[0].layout == plan.layout
+
+
+def test_several_images_are_counted_as_one_by_one(plan, parts):
+    pairs = [pair_of(*pair) for pair in zip(*masks(5), strict=True)]
+    assert plan.count_several(pairs) == Parts.joined(plan.layout, parts)
 
 
 def test_images_without_anything(plan):
