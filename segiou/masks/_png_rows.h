@@ -25,7 +25,7 @@ load_residual(const uint8_t *from, unsigned bytes)
 {
     return bytes == 1 ? from[0]
         : bytes == 2 ? from[1] | (uint32_t)from[0] << 8
-                     : from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16;
+        : (from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24) & 0xFFFFFF;
 }
 
 /* Bytes of a pixel in memory. */
@@ -99,17 +99,6 @@ paeth_lanes(uint32_t left, uint32_t above, uint32_t corner, unsigned bytes)
     return nearest;
 }
 
-/* What Sub or Paeth make of the residual of pixel x > 0. */
-ALWAYS_INLINED uint32_t
-next_pixel(const uint8_t *residuals, const uint8_t *above, size_t x, uint32_t left, unsigned bytes,
-           int is_paeth)
-{
-    uint32_t guess = is_paeth ? paeth_lanes(left, load_pixel(above, x, bytes),
-                                            load_pixel(above, x - 1, bytes), bytes)
-                              : left;
-    return add_lanes(guess, load_residual(residuals + bytes * x, bytes), bytes);
-}
-
 /* A bit for each of 16 pixels, from those of their three bytes. */
 static inline uint64_t
 join_triples(uint64_t bits)
@@ -121,18 +110,32 @@ join_triples(uint64_t bits)
     return (bits | bits >> 16) & 0xFFFF;
 }
 
-/* A bit for each pixel of a block with a residual; for Paeth, also where the row above is not
- * level. */
+/* A bit for each pixel of a block whose residual is not zero. */
 ALWAYS_INLINED uint64_t
-changed_pixels(const uint8_t *residuals, const uint8_t *above, unsigned bytes, int is_paeth)
+find_residuals(const uint8_t *residuals, unsigned bytes)
 {
-    uint64_t changes = differ64_from(residuals, 0);
-    uint64_t edges = is_paeth ? differ64(above, above - bytes_in_memory(bytes)) : 0;
-    if ((changes | edges) == 0) {
+    uint64_t found = differ64_from(residuals, 0);
+    if (found == 0) { /* as most often */
         return 0;
     }
-    changes = bytes == 3 ? join_triples(changes) : join_bits(changes, bytes);
-    return changes | join_bits(edges, bytes_in_memory(bytes));
+    return bytes == 3 ? join_triples(found) : join_bits(found, bytes);
+}
+
+/* A bit for each pixel of a block that differs from the one on its left. */
+ALWAYS_INLINED uint64_t
+find_edges(const uint8_t *row, unsigned bytes)
+{
+    size_t pixel = bytes_in_memory(bytes);
+    return join_bits(differ64(row, row - pixel), pixel);
+}
+
+/* Calls of memmove take longer; rows of few pixels overlap. */
+static inline void
+copy_block(uint8_t *to, const uint8_t *from)
+{
+    uint8_t block[BLOCK];
+    memcpy(block, from, BLOCK);
+    memcpy(to, block, BLOCK);
 }
 
 /* The pixels from..to - 1 of a run, and up to 31 bytes behind it. */
@@ -140,48 +143,59 @@ ALWAYS_INLINED void
 fill_run(uint8_t *row, size_t from, size_t to, uint32_t value, unsigned bytes)
 {
     const size_t step = 32 / bytes_in_memory(bytes);
-    for (; from < to; from += step) {
+    do {
         for (size_t i = 0; i < step; i++) {
             store_pixel(row, from + i, value, bytes);
         }
-    }
+        from += step;
+    } while (from < to);
 }
 
-/* Sub, or Paeth: where a residual is zero and the row above level, both repeat the pixel on the
- * left. */
+/* Sub, or Paeth. Where residuals are zero, Sub repeats the pixel on the left. Paeth repeats the
+ * row above, from a pixel equal to that above on; and from another one on the pixel on the left,
+ * as long as the row above is level. */
 ALWAYS_INLINED void
 undo_runs(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size,
           unsigned bytes, int is_paeth)
 {
     const size_t pixel = bytes_in_memory(bytes), step = BLOCK / pixel;
-    const size_t texture = step * 3 / 8; /* changes from which on pixels are computed one by one */
-    size_t from = 0;                     /* of the last run, which is not written yet */
-    uint32_t first = is_paeth ? load_pixel(above, 0, bytes) : 0;
-    uint32_t left = add_lanes(first, load_residual(residuals, bytes), bytes);
+    size_t from = 0; /* of the last run, which is not written yet */
+    uint32_t up = is_paeth ? load_pixel(above, 0, bytes) : 0;
+    uint32_t left = add_lanes(up, load_residual(residuals, bytes), bytes);
+    int is_copy = is_paeth && left == up;
+    store_pixel(row, 0, left, bytes);
     for (size_t x = 1; x < size; x += step) {
-        size_t stop = size - x < step ? size : x + step;
-        uint64_t changes = changed_pixels(residuals + x * bytes, above + x * pixel, bytes, is_paeth);
-        changes &= UINT64_MAX >> (64 - (stop - x));
-        if (changes == 0) {
-            continue;
-        }
-        if (count_ones(changes) >= texture) {
-            fill_run(row, from, x, left, bytes);
-            for (size_t i = x; i < stop; i++) {
-                left = next_pixel(residuals, above, i, left, bytes, is_paeth);
-                store_pixel(row, i, left, bytes);
+        uint64_t inside = UINT64_MAX >> (64 - (size - x < step ? size - x : step));
+        uint64_t changes = find_residuals(residuals + x * bytes, bytes) & inside;
+        if (is_copy) {
+            copy_block(row + x * pixel, above + x * pixel);
+            if (changes == 0) {
+                continue;
             }
-            from = stop;
-            continue;
         }
-        for (; changes != 0; changes &= changes - 1) {
-            size_t at = x + lowest_bit(changes);
-            fill_run(row, from, at, left, bytes);
-            left = next_pixel(residuals, above, at, left, bytes, is_paeth);
+        uint64_t edges = is_paeth ? find_edges(above + x * pixel, bytes) & inside : 0;
+        for (uint64_t events; (events = is_copy ? changes : changes | edges) != 0;) {
+            size_t at = x + lowest_bit(events);
+            if (!is_copy) {
+                fill_run(row, from, at, left, bytes);
+            }
+            if (is_paeth) {
+                up = load_pixel(above, at, bytes);
+                left = is_copy ? up : paeth_lanes(left, up, load_pixel(above, at - 1, bytes), bytes);
+            }
+            left = add_lanes(left, load_residual(residuals + bytes * at, bytes), bytes);
+            is_copy = is_paeth && left == up;
+            if (is_copy) {
+                copy_block(row + at * pixel, above + at * pixel);
+            }
             from = at;
+            changes &= ~(events ^ (events - 1));
+            edges &= ~(events ^ (events - 1));
         }
     }
-    fill_run(row, from, size, left, bytes);
+    if (!is_copy) {
+        fill_run(row, from, size, left, bytes);
+    }
 }
 
 /* Up, of the pixels from..to - 1. */
@@ -199,13 +213,11 @@ undo_up(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t fro
 static void
 undo_color_up(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size)
 {
-    for (size_t x = 0; x < size; x += 8) {
-        uint64_t words[3];
-        memcpy(words, residuals + 3 * x, sizeof words);
-        if (words[0] | words[1] | words[2]) {
-            undo_up(residuals, above, row, x, x + 8, 3);
+    for (size_t x = 0; x < size; x += BLOCK / 4) {
+        if (differ64_from(residuals + 3 * x, 0) << BLOCK / 4) {
+            undo_up(residuals, above, row, x, x + BLOCK / 4, 3);
         } else {
-            memmove(row + 4 * x, above + 4 * x, 32); /* rows of fewer pixels overlap */
+            copy_block(row + 4 * x, above + 4 * x);
         }
     }
 }
