@@ -21,8 +21,8 @@
 #endif
 
 #define READ_BEHIND 64    /* bytes behind a stream that may be read; any content */
-#define WRITTEN_BEHIND 32 /* bytes behind a match that may be written */
-#define MOST_PER_STEP (2 + 258 + WRITTEN_BEHIND) /* two literals and a match */
+#define WRITTEN_BEHIND 64 /* bytes behind a match that may be written */
+#define MOST_PER_STEP (258 + WRITTEN_BEHIND) /* a match */
 #define WINDOW_BYTES 32768 /* no match reaches further back */
 #define PIECE_BYTES 131072  /* with the window, fits into the second cache */
 
@@ -390,30 +390,38 @@ flush_output(Output *out)
     return gone > 0;
 }
 
-/* Writes up to WRITTEN_BEHIND bytes more. */
+static NOT_INLINED void
+copy_near_match(uint8_t *to, size_t distance, const uint8_t *end)
+{
+    const uint8_t *from = to - distance;
+    uint8_t pattern[16];
+    for (size_t i = 0, j = 0; i < 16; i++, j = j + 1 == distance ? 0 : j + 1) {
+        pattern[i] = from[j];
+    }
+    for (; to < end; to += 16 - 16 % distance) {
+        memcpy(to, pattern, 16);
+    }
+}
+
+/* Writes less than WRITTEN_BEHIND bytes more. Whether a match is longer than a step cannot be
+ * foreseen, so that most are one step. */
 static inline void
 copy_match(uint8_t *to, size_t distance, size_t length)
 {
     const uint8_t *from = to - distance, *end = to + length;
     if (distance == 1) { /* most matches of masks, as long as can be */
-        memset(to, *from, length);
-    } else if (distance >= 16) {
-        do {
-            memcpy(to, from, 16);
-            memcpy(to + 16, from + 16, 16);
-            to += 32;
-            from += 32;
-        } while (to < end);
-    } else {
-        uint8_t pattern[16];
-        size_t step = 16 - 16 % distance;
-        for (size_t i = 0, j = 0; i < 16; i++, j = j + 1 == distance ? 0 : j + 1) {
-            pattern[i] = from[j];
+        uint8_t value = *from;
+        for (; to < end; to += WRITTEN_BEHIND) {
+            memset(to, value, WRITTEN_BEHIND);
         }
-        do {
-            memcpy(to, pattern, 16);
-            to += step;
-        } while (to < end);
+    } else if (distance >= 16) {
+        for (; to < end; to += WRITTEN_BEHIND, from += WRITTEN_BEHIND) {
+            for (int i = 0; i < WRITTEN_BEHIND; i += 16) {
+                memcpy(to + i, from + i, 16);
+            }
+        }
+    } else {
+        copy_near_match(to, distance, end);
     }
 }
 
@@ -433,13 +441,20 @@ look_further(BitReader *in, const uint32_t *table, uint32_t entry)
     return table[(entry >> 16) + (in->bits & ((1u << (entry >> 8 & 15)) - 1))];
 }
 
+static inline uint32_t
+look_up(const BitReader *in, const uint32_t *table, unsigned bits)
+{
+    return table[in->bits & ((1u << bits) - 1)];
+}
+
 /* Both structures are copied, so that the compiler keeps them in registers. */
 static NOT_INLINED int
 inflate_coded(BitReader *reader, const Codes *codes, Output *output, size_t window)
 {
-    const unsigned mask = (1u << LITERAL_BITS) - 1;
     BitReader in = *reader;
     uint8_t *next = output->next;
+    refill(&in);
+    uint32_t entry = look_up(&in, codes->literals, LITERAL_BITS);
     for (;;) {
         if (has_overrun(&in)) {
             return 0;
@@ -451,32 +466,9 @@ inflate_coded(BitReader *reader, const Codes *codes, Output *output, size_t wind
             }
             next = output->next;
         }
-        refill(&in);
-        uint32_t entry = codes->literals[in.bits & mask];
-        if (entry & LITERAL) { /* 56 bits are enough for three */
-            take_bits(&in, entry & 255);
-            *next++ = (uint8_t)(entry >> 16);
-            entry = codes->literals[in.bits & mask];
-            if (entry & LITERAL) {
-                take_bits(&in, entry & 255);
-                *next++ = (uint8_t)(entry >> 16);
-                entry = codes->literals[in.bits & mask];
-                if (entry & LITERAL) {
-                    take_bits(&in, entry & 255);
-                    *next++ = (uint8_t)(entry >> 16);
-                    continue;
-                }
-            }
-            refill(&in);
-        }
         if (entry & UNUSUAL) {
             if (entry & SUBTABLE) {
                 entry = look_further(&in, codes->literals, entry);
-            }
-            if (entry & LITERAL) {
-                take_bits(&in, entry & 255);
-                *next++ = (uint8_t)(entry >> 16);
-                continue;
             }
             if (entry & UNUSUAL) {
                 take_bits(&in, entry & 255);
@@ -485,8 +477,15 @@ inflate_coded(BitReader *reader, const Codes *codes, Output *output, size_t wind
                 return entry >> 16 != WRONG;
             }
         }
+        if (entry & LITERAL) {
+            take_bits(&in, entry & 255);
+            *next++ = (uint8_t)(entry >> 16);
+            entry = look_up(&in, codes->literals, LITERAL_BITS);
+            refill(&in);
+            continue;
+        }
         size_t length = take_number(&in, entry);
-        entry = codes->distances[in.bits & ((1u << DISTANCE_BITS) - 1)];
+        entry = look_up(&in, codes->distances, DISTANCE_BITS);
         if (entry & SUBTABLE) {
             entry = look_further(&in, codes->distances, entry);
         }
@@ -497,6 +496,8 @@ inflate_coded(BitReader *reader, const Codes *codes, Output *output, size_t wind
         if (distance > (size_t)(next - output->start) || distance > window) {
             return 0;
         }
+        refill(&in);
+        entry = look_up(&in, codes->literals, LITERAL_BITS);
         copy_match(next, distance, length);
         next += length;
     }
