@@ -131,8 +131,10 @@ static inline unsigned count_ones(uint64_t bits)
 
 #ifdef __GNUC__
 #define ALWAYS_INLINED static inline __attribute__((always_inline))
+#define NOT_INLINED __attribute__((noinline))
 #else
 #define ALWAYS_INLINED static inline
+#define NOT_INLINED
 #endif
 
 static inline unsigned lowest_bit(uint64_t bits)

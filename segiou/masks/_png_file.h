@@ -9,6 +9,7 @@
 #define HEADER_BYTES 33
 #define CHUNK_BYTES 12   /* of length, name and checksum */
 #define MAX_RATIO 1032   /* no deflate stream grows by more */
+#define MOST_ROW_BYTES (1 << 28) /* whose checksum does not overflow */
 #define MOST_TEXT (1 << 16)
 #define MOST_TEXTS 256
 #define MOST_KEYWORD 79
@@ -98,8 +99,7 @@ chunk_checksum(const uint8_t *bytes, size_t size)
 {
     uint32_t sum = UINT32_C(0xFFFFFFFF);
     for (; size >= 8; size -= 8, bytes += 8) {
-        sum ^= bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16
-            | (uint32_t)bytes[3] << 24;
+        sum ^= (uint32_t)load_word(bytes);
         sum = checksums[7][sum & 255] ^ checksums[6][sum >> 8 & 255]
             ^ checksums[5][sum >> 16 & 255] ^ checksums[4][sum >> 24] ^ checksums[3][bytes[4]]
             ^ checksums[2][bytes[5]] ^ checksums[1][bytes[6]] ^ checksums[0][bytes[7]];
@@ -108,13 +108,6 @@ chunk_checksum(const uint8_t *bytes, size_t size)
         sum = sum >> 8 ^ checksums[0][(sum ^ *bytes++) & 255];
     }
     return ~sum;
-}
-
-static uint32_t
-read_big_endian(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8
-        | bytes[3];
 }
 
 /* Size and kind. 0 where the file is no PNG, not plain, or needs more than `room` bytes. */
@@ -145,15 +138,21 @@ read_header(const uint8_t *file, size_t size, size_t room, PngImage *image)
     image->pixel_bytes = bytes_in_memory(image->bytes);
     image->row_bytes = depth < 8 ? image->width / 8 * depth + (image->width % 8 * depth + 7) / 8
                                  : image->width * image->bytes;
-    return room >= BLOCK && height <= (room - BLOCK) / image->pixel_bytes / width;
+    return image->row_bytes <= MOST_ROW_BYTES && room >= BLOCK
+        && height <= (room - BLOCK) / image->pixel_bytes / width;
 }
 
 /* Counts the bytes of a text. */
 static const uint8_t *
-skip_text(void *sink, const uint8_t *from, const uint8_t *to)
+skip_text(void *sink, const uint8_t *from, const uint8_t *to, Checksum *sum)
 {
     size_t *length = sink;
     *length += (size_t)(to - from);
+    Checksum own = {0, 0};
+    for (const uint8_t *at = from; at < to; at++) {
+        count_bytes(&own, at, 1, (size_t)(to - at));
+    }
+    append_sums(sum, own, (size_t)(to - from));
     return *length <= MOST_TEXT ? to : NULL;
 }
 
@@ -285,37 +284,36 @@ typedef struct {
     const PngImage *image;
     size_t left; /* rows */
     uint8_t *pixels;
-    uint8_t *above, *line; /* of packed pixels, or above the first row: zeros */
+    uint8_t *above, *line; /* of packed pixels; above the first row: zeros */
     uint8_t spread[256 * 8];
 } PngRows;
 
 /* Unfilter one row. 0 where it names no filter. */
 static int
-decode_row(PngRows *rows, const uint8_t *row)
+decode_row(PngRows *rows, const uint8_t *row, Checksum *sum)
 {
     const PngImage *image = rows->image;
-    size_t pixels_bytes = image->width * image->pixel_bytes;
-    uint8_t *above = rows->above, *line = rows->pixels;
-    rows->pixels += pixels_bytes;
-    if (image->depth >= 8) {
-        rows->above = line;
-        return unfilter_row(row[0], row + 1, above, line, image->width, image->bytes);
+    int is_packed = image->depth < 8;
+    size_t width = is_packed ? image->row_bytes : image->width;
+    uint8_t *line = is_packed ? rows->line : rows->pixels;
+    int done = unfilter_row(row[0], row + 1, rows->above, line, width, image->bytes, sum);
+    if (is_packed) {
+        spread_row(line, rows->pixels, image->width, rows->spread, 8 / image->depth);
+        rows->line = rows->above;
     }
-    int done = unfilter_row(row[0], row + 1, above, rows->line, image->row_bytes, 1);
-    spread_row(rows->line, line, image->width, rows->spread, 8 / image->depth);
-    rows->above = rows->line;
-    rows->line = above;
+    rows->above = line;
+    rows->pixels += image->width * image->pixel_bytes;
     return done;
 }
 
 /* A consumer of whole rows. */
 static const uint8_t *
-decode_rows(void *sink, const uint8_t *from, const uint8_t *to)
+decode_rows(void *sink, const uint8_t *from, const uint8_t *to, Checksum *sum)
 {
     PngRows *rows = sink;
     size_t size = rows->image->row_bytes + 1;
     for (; (size_t)(to - from) >= size; from += size) {
-        if (rows->left == 0 || !decode_row(rows, from)) {
+        if (rows->left == 0 || !decode_row(rows, from, sum)) {
             return NULL;
         }
         rows->left--;
@@ -341,8 +339,7 @@ read_png(PngReader *reader, const uint8_t *file, size_t size, size_t room, uint8
     if (!make_room(&reader->lines, 2 * line) || !make_room(&reader->buffer, buffer + BLOCK)) {
         return 0;
     }
-    memset(reader->lines.bytes, 0, 2 * line);
-    uint8_t *lines = reader->lines.bytes;
+    uint8_t *lines = memset(reader->lines.bytes, 0, 2 * line);
     PngRows rows = {image, image->height, memory, lines, lines + line, {0}};
     if (image->depth < 8) {
         fill_spread_table(rows.spread, image->depth, image->scale);

@@ -9,20 +9,16 @@
 #ifndef SEGIOU_PNG_INFLATE_H
 #define SEGIOU_PNG_INFLATE_H
 
+#include "../_support/_bytes.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef __GNUC__
-#define NOT_INLINED __attribute__((noinline))
-#else
-#define NOT_INLINED
-#endif
-
 #define READ_BEHIND 64    /* bytes behind a stream that may be read; any content */
-#define WRITTEN_BEHIND 32 /* bytes behind a match that may be written */
-#define MOST_PER_STEP (2 + 258 + WRITTEN_BEHIND) /* two literals and a match */
+#define WRITTEN_BEHIND 64 /* bytes behind a match that may be written */
+#define MOST_PER_STEP (258 + WRITTEN_BEHIND) /* a match */
 #define WINDOW_BYTES 32768 /* no match reaches further back */
 #define PIECE_BYTES 131072  /* with the window, fits into the second cache */
 
@@ -42,6 +38,13 @@ load_word(const uint8_t *bytes)
     return bytes[0] | (uint64_t)bytes[1] << 8 | (uint64_t)bytes[2] << 16
         | (uint64_t)bytes[3] << 24 | (uint64_t)bytes[4] << 32 | (uint64_t)bytes[5] << 40
         | (uint64_t)bytes[6] << 48 | (uint64_t)bytes[7] << 56;
+}
+
+static inline uint32_t
+read_big_endian(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8
+        | bytes[3];
 }
 
 /* Bits, the first one lowest; `next` may run ahead of `end`, which is checked now and then. */
@@ -258,6 +261,12 @@ build_fixed_codes(Codes *codes)
     return build_codes(codes, lengths, MOST_SYMBOLS, 32);
 }
 
+static inline uint32_t
+look_up(const BitReader *in, const uint32_t *table, unsigned bits)
+{
+    return table[in->bits & ((1u << bits) - 1)];
+}
+
 /* The lengths of both codes, which are coded themselves. 0 where they are wrong. */
 static int
 take_lengths(BitReader *in, const uint32_t *table, uint8_t *lengths, unsigned symbols)
@@ -265,23 +274,16 @@ take_lengths(BitReader *in, const uint32_t *table, uint8_t *lengths, unsigned sy
     unsigned n = 0;
     while (n < symbols) {
         refill(in);
-        uint32_t entry = table[in->bits & ((1u << LENGTH_BITS) - 1)];
+        uint32_t entry = look_up(in, table, LENGTH_BITS);
         take_bits(in, entry & 255);
-        unsigned symbol = entry >> 16 & 255, repeats = 1, length = symbol;
-        if (symbol == 16) {
-            if (n == 0) {
-                return 0;
-            }
+        unsigned symbol = entry >> 16 & 255, length = symbol < 16 ? symbol : 0, repeats = 1;
+        if (symbol == 16 && n > 0) {
             length = lengths[n - 1];
-            repeats = 3 + take_bits(in, 2);
-        } else if (symbol == 17) {
-            length = 0;
-            repeats = 3 + take_bits(in, 3);
-        } else if (symbol == 18) {
-            length = 0;
-            repeats = 11 + take_bits(in, 7);
         }
-        if (has_overrun(in) || repeats > symbols - n) {
+        if (symbol >= 16) {
+            repeats = symbol == 18 ? 11 + take_bits(in, 7) : 3 + take_bits(in, symbol - 14);
+        }
+        if (has_overrun(in) || (symbol == 16 && n == 0) || repeats > symbols - n) {
             return 0;
         }
         memset(lengths + n, (int)length, repeats);
@@ -310,46 +312,43 @@ build_dynamic_codes(BitReader *in, Codes *codes)
         && lengths[256] != 0 && build_codes(codes, lengths, literals, distances);
 }
 
-#define COLUMNS 32
-#define ROWS 23 /* sums of sums of so many bytes fit 16 bits */
 #define MODULUS 65521
 
-/* Adler-32, by columns, so that compilers turn it into vector additions: every byte counts once
- * in the low sum, and in the high one as often as there are bytes from it on. Inside a larger
- * function GCC keeps the sums in memory, which takes twice as long. */
-static NOT_INLINED uint32_t
-add_to_checksum(uint32_t sum, const uint8_t *bytes, size_t size)
+/* Adler-32: the sum of all bytes, and that of each as often as there are bytes from it on. Zeros
+ * add nothing, so that they need not be seen. */
+typedef struct {
+    uint64_t low, high;
+} Checksum;
+
+/* Count up to 64 bytes, the first of `left`. Of the ways to write this, compilers turn two loops
+ * over numbers of 16 bits into the fewest vector instructions. */
+ALWAYS_INLINED void
+count_bytes(Checksum *sum, const uint8_t *bytes, size_t count, size_t left)
 {
-    uint64_t low = sum & 0xFFFF, high = sum >> 16;
-    while (size >= COLUMNS) {
-        size_t rows = size / COLUMNS < ROWS ? size / COLUMNS : ROWS;
-        uint16_t sums[COLUMNS] = {0};
-        uint16_t sums_of_rows[COLUMNS] = {0}; /* of each row, the sums before it */
-        for (size_t row = 0; row < rows; row++, bytes += COLUMNS) {
-            for (size_t i = 0; i < COLUMNS; i++) {
-                sums_of_rows[i] = (uint16_t)(sums_of_rows[i] + sums[i]);
-                sums[i] = (uint16_t)(sums[i] + bytes[i]);
-            }
-        }
-        uint32_t total = 0, weighted = 0;
-        for (size_t i = 0; i < COLUMNS; i++) {
-            total += sums[i];
-            weighted += COLUMNS * (uint32_t)sums_of_rows[i] + (uint32_t)(COLUMNS - i) * sums[i];
-        }
-        high = (high + low * rows * COLUMNS + weighted) % MODULUS;
-        low = (low + total) % MODULUS;
-        size -= rows * COLUMNS;
+    uint16_t total = 0;
+    uint32_t weighted = 0;
+    for (size_t i = 0; i < count; i++) {
+        total = (uint16_t)(total + bytes[i]);
     }
-    for (size_t i = 0; i < size; i++) {
-        low += bytes[i];
-        high += low;
+    for (size_t i = 0; i < count; i++) {
+        weighted += (uint32_t)((int16_t)bytes[i] * (int16_t)(count - i));
     }
-    return (uint32_t)(high % MODULUS) << 16 | (uint32_t)(low % MODULUS);
+    sum->low += total;
+    sum->high += (left - count) * total + weighted;
 }
 
-/* Takes bytes and returns where those start that it needs again, with more behind them. NULL
- * where they are wrong. */
-typedef const uint8_t *Consumer(void *sink, const uint8_t *from, const uint8_t *to);
+/* Append the sums of `size` bytes. */
+static inline void
+append_sums(Checksum *sum, Checksum behind, size_t size)
+{
+    sum->high = (sum->high + size * sum->low + behind.high) % MODULUS;
+    sum->low = (sum->low + behind.low) % MODULUS;
+}
+
+/* Takes bytes and returns where those start that it needs again, with more behind them; appends
+ * the sums of the others. NULL where they are wrong. */
+typedef const uint8_t *Consumer(void *sink, const uint8_t *from, const uint8_t *to,
+                                Checksum *sum);
 
 /* A buffer of bytes on their way to a consumer, with the window before them. */
 typedef struct {
@@ -357,30 +356,18 @@ typedef struct {
     const uint8_t *rest; /* the first byte that was not consumed */
     Consumer *consume;
     void *sink;
-    uint32_t checksum;
+    Checksum sum;
 } Output;
-
-static int
-consume_bytes(Output *out)
-{
-    const uint8_t *rest = out->consume(out->sink, out->rest, out->next);
-    if (rest != NULL) {
-        out->checksum = add_to_checksum(out->checksum, out->rest, (size_t)(rest - out->rest));
-        out->rest = rest;
-    }
-    return rest != NULL;
-}
 
 /* Make room by moving the window, and what was not consumed, to the start. */
 static NOT_INLINED int
 flush_output(Output *out)
 {
-    if (!consume_bytes(out)) {
+    int is_full = out->next - out->start > WINDOW_BYTES;
+    const uint8_t *kept = is_full ? out->next - WINDOW_BYTES : out->start;
+    out->rest = out->consume(out->sink, out->rest, out->next, &out->sum);
+    if (out->rest == NULL) {
         return 0;
-    }
-    const uint8_t *kept = out->start;
-    if (out->next - kept > WINDOW_BYTES) {
-        kept = out->next - WINDOW_BYTES;
     }
     kept = out->rest < kept ? out->rest : kept;
     size_t gone = (size_t)(kept - out->start);
@@ -390,30 +377,39 @@ flush_output(Output *out)
     return gone > 0;
 }
 
-/* Writes up to WRITTEN_BEHIND bytes more. */
+/* A match of a distance below 16, whose bytes are a pattern. */
+static NOT_INLINED void
+copy_near_match(uint8_t *to, size_t distance, const uint8_t *end)
+{
+    const uint8_t *from = to - distance;
+    uint8_t pattern[16];
+    for (size_t i = 0, j = 0; i < 16; i++, j = j + 1 == distance ? 0 : j + 1) {
+        pattern[i] = from[j];
+    }
+    for (; to < end; to += 16 - 16 % distance) {
+        memcpy(to, pattern, 16);
+    }
+}
+
+/* Writes less than WRITTEN_BEHIND bytes more. Steps are long, because processors cannot foresee
+ * how many a match takes. */
 static inline void
 copy_match(uint8_t *to, size_t distance, size_t length)
 {
     const uint8_t *from = to - distance, *end = to + length;
     if (distance == 1) { /* most matches of masks, as long as can be */
-        memset(to, *from, length);
-    } else if (distance >= 16) {
-        do {
-            memcpy(to, from, 16);
-            memcpy(to + 16, from + 16, 16);
-            to += 32;
-            from += 32;
-        } while (to < end);
-    } else {
-        uint8_t pattern[16];
-        size_t step = 16 - 16 % distance;
-        for (size_t i = 0, j = 0; i < 16; i++, j = j + 1 == distance ? 0 : j + 1) {
-            pattern[i] = from[j];
+        uint8_t value = *from;
+        for (; to < end; to += WRITTEN_BEHIND) {
+            memset(to, value, WRITTEN_BEHIND);
         }
-        do {
-            memcpy(to, pattern, 16);
-            to += step;
-        } while (to < end);
+    } else if (distance >= 16) {
+        for (; to < end; to += WRITTEN_BEHIND, from += WRITTEN_BEHIND) {
+            for (int i = 0; i < WRITTEN_BEHIND; i += 16) {
+                memcpy(to + i, from + i, 16);
+            }
+        }
+    } else {
+        copy_near_match(to, distance, end);
     }
 }
 
@@ -433,13 +429,15 @@ look_further(BitReader *in, const uint32_t *table, uint32_t entry)
     return table[(entry >> 16) + (in->bits & ((1u << (entry >> 8 & 15)) - 1))];
 }
 
-/* Both structures are copied, so that the compiler keeps them in registers. */
+/* The next code is looked up before a match is copied, so that neither waits for the other. Both
+ * structures are copied, so that the compiler keeps them in registers. */
 static NOT_INLINED int
 inflate_coded(BitReader *reader, const Codes *codes, Output *output, size_t window)
 {
-    const unsigned mask = (1u << LITERAL_BITS) - 1;
     BitReader in = *reader;
     uint8_t *next = output->next;
+    refill(&in);
+    uint32_t entry = look_up(&in, codes->literals, LITERAL_BITS);
     for (;;) {
         if (has_overrun(&in)) {
             return 0;
@@ -451,32 +449,9 @@ inflate_coded(BitReader *reader, const Codes *codes, Output *output, size_t wind
             }
             next = output->next;
         }
-        refill(&in);
-        uint32_t entry = codes->literals[in.bits & mask];
-        if (entry & LITERAL) { /* 56 bits are enough for three */
-            take_bits(&in, entry & 255);
-            *next++ = (uint8_t)(entry >> 16);
-            entry = codes->literals[in.bits & mask];
-            if (entry & LITERAL) {
-                take_bits(&in, entry & 255);
-                *next++ = (uint8_t)(entry >> 16);
-                entry = codes->literals[in.bits & mask];
-                if (entry & LITERAL) {
-                    take_bits(&in, entry & 255);
-                    *next++ = (uint8_t)(entry >> 16);
-                    continue;
-                }
-            }
-            refill(&in);
-        }
         if (entry & UNUSUAL) {
             if (entry & SUBTABLE) {
                 entry = look_further(&in, codes->literals, entry);
-            }
-            if (entry & LITERAL) {
-                take_bits(&in, entry & 255);
-                *next++ = (uint8_t)(entry >> 16);
-                continue;
             }
             if (entry & UNUSUAL) {
                 take_bits(&in, entry & 255);
@@ -485,8 +460,15 @@ inflate_coded(BitReader *reader, const Codes *codes, Output *output, size_t wind
                 return entry >> 16 != WRONG;
             }
         }
+        if (entry & LITERAL) {
+            take_bits(&in, entry & 255);
+            *next++ = (uint8_t)(entry >> 16);
+            entry = look_up(&in, codes->literals, LITERAL_BITS);
+            refill(&in);
+            continue;
+        }
         size_t length = take_number(&in, entry);
-        entry = codes->distances[in.bits & ((1u << DISTANCE_BITS) - 1)];
+        entry = look_up(&in, codes->distances, DISTANCE_BITS);
         if (entry & SUBTABLE) {
             entry = look_further(&in, codes->distances, entry);
         }
@@ -497,6 +479,8 @@ inflate_coded(BitReader *reader, const Codes *codes, Output *output, size_t wind
         if (distance > (size_t)(next - output->start) || distance > window) {
             return 0;
         }
+        refill(&in);
+        entry = look_up(&in, codes->literals, LITERAL_BITS);
         copy_match(next, distance, length);
         next += length;
     }
@@ -548,7 +532,7 @@ inflate(const uint8_t *stream, size_t size, Codes *codes, uint8_t *buffer, size_
     }
     size_t window = (size_t)1 << (8 + (stream[0] >> 4));
     BitReader in = {stream + 2, stream + size, 0, 0};
-    Output out = {buffer, buffer, buffer + room, buffer, consume, sink, 1};
+    Output out = {buffer, buffer, buffer + room, buffer, consume, sink, {1, 0}};
     unsigned is_last = 0;
     while (!is_last) {
         if (has_overrun(&in)) {
@@ -566,11 +550,10 @@ inflate(const uint8_t *stream, size_t size, Codes *codes, uint8_t *buffer, size_
         }
     }
     give_back(&in);
-    if (in.end - in.next != 4 || !consume_bytes(&out) || out.rest != out.next) {
+    if (in.end - in.next != 4 || consume(sink, out.rest, out.next, &out.sum) != out.next) {
         return 0;
     }
-    return out.checksum == ((uint32_t)in.next[0] << 24 | (uint32_t)in.next[1] << 16
-                            | (uint32_t)in.next[2] << 8 | in.next[3]);
+    return (out.sum.high << 16 | out.sum.low) == read_big_endian(in.next);
 }
 
 #endif

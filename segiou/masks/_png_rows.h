@@ -3,8 +3,9 @@
  *
  * A mask, and colours that are ids, are made of runs, so nearly every filtered byte (residual) is
  * zero. Pixels where something changes are found by blocks of 64 bytes and computed; those between
- * two of them repeat the first one. The bytes of a pixel are lanes of one integer. Every function
- * of `bytes`, those of a pixel in the file, is inlined where they are a constant.
+ * two of them repeat the first one, or the row above. The bytes of a pixel are lanes of one
+ * integer. Every function of `bytes`, those of a pixel in the file, is inlined where they are a
+ * constant.
  *
  * Every function may read BLOCK bytes behind the rows that it is given, and write as many behind
  * its own.
@@ -14,7 +15,6 @@
 #ifndef SEGIOU_PNG_ROWS_H
 #define SEGIOU_PNG_ROWS_H
 
-#include "../_support/_bytes.h"
 #include "_png_inflate.h"
 
 enum { BLOCK = 64 };
@@ -25,7 +25,7 @@ load_residual(const uint8_t *from, unsigned bytes)
 {
     return bytes == 1 ? from[0]
         : bytes == 2 ? from[1] | (uint32_t)from[0] << 8
-                     : from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16;
+                     : (uint32_t)load_word(from) & 0xFFFFFF;
 }
 
 /* Bytes of a pixel in memory. */
@@ -86,9 +86,6 @@ ALWAYS_INLINED uint32_t
 paeth_lanes(uint32_t left, uint32_t above, uint32_t corner, unsigned bytes)
 {
     uint32_t nearest = 0;
-    if (bytes > 1 && left == corner) {
-        return above;
-    }
     if (bytes > 1 && above == corner) {
         return left;
     }
@@ -97,17 +94,6 @@ paeth_lanes(uint32_t left, uint32_t above, uint32_t corner, unsigned bytes)
                                    corner >> shift & 255) << shift;
     }
     return nearest;
-}
-
-/* What Sub or Paeth make of the residual of pixel x > 0. */
-ALWAYS_INLINED uint32_t
-next_pixel(const uint8_t *residuals, const uint8_t *above, size_t x, uint32_t left, unsigned bytes,
-           int is_paeth)
-{
-    uint32_t guess = is_paeth ? paeth_lanes(left, load_pixel(above, x, bytes),
-                                            load_pixel(above, x - 1, bytes), bytes)
-                              : left;
-    return add_lanes(guess, load_residual(residuals + bytes * x, bytes), bytes);
 }
 
 /* A bit for each of 16 pixels, from those of their three bytes. */
@@ -121,18 +107,32 @@ join_triples(uint64_t bits)
     return (bits | bits >> 16) & 0xFFFF;
 }
 
-/* A bit for each pixel of a block with a residual; for Paeth, also where the row above is not
- * level. */
+/* A bit for each pixel of a block whose residual is not zero. */
 ALWAYS_INLINED uint64_t
-changed_pixels(const uint8_t *residuals, const uint8_t *above, unsigned bytes, int is_paeth)
+find_residuals(const uint8_t *residuals, unsigned bytes)
 {
-    uint64_t changes = differ64_from(residuals, 0);
-    uint64_t edges = is_paeth ? differ64(above, above - bytes_in_memory(bytes)) : 0;
-    if ((changes | edges) == 0) {
+    uint64_t found = differ64_from(residuals, 0);
+    if (found == 0) { /* as most often */
         return 0;
     }
-    changes = bytes == 3 ? join_triples(changes) : join_bits(changes, bytes);
-    return changes | join_bits(edges, bytes_in_memory(bytes));
+    return bytes == 3 ? join_triples(found) : join_bits(found, bytes);
+}
+
+/* A bit for each pixel of a block that differs from the one on its left. */
+ALWAYS_INLINED uint64_t
+find_edges(const uint8_t *row, unsigned bytes)
+{
+    size_t pixel = bytes_in_memory(bytes);
+    return join_bits(differ64(row, row - pixel), pixel);
+}
+
+/* A call of memmove takes longer. Blocks overlap where rows are short. */
+static inline void
+copy_block(uint8_t *to, const uint8_t *from)
+{
+    uint8_t block[BLOCK];
+    memcpy(block, from, BLOCK);
+    memcpy(to, block, BLOCK);
 }
 
 /* The pixels from..to - 1 of a run, and up to 31 bytes behind it. */
@@ -140,72 +140,89 @@ ALWAYS_INLINED void
 fill_run(uint8_t *row, size_t from, size_t to, uint32_t value, unsigned bytes)
 {
     const size_t step = 32 / bytes_in_memory(bytes);
-    for (; from < to; from += step) {
+    do {
         for (size_t i = 0; i < step; i++) {
             store_pixel(row, from + i, value, bytes);
         }
-    }
+        from += step;
+    } while (from < to);
 }
 
-/* Sub, or Paeth: where a residual is zero and the row above level, both repeat the pixel on the
- * left. */
+/* Sub, or Paeth. Where residuals are zero, Sub repeats the pixel on the left. So does Paeth where
+ * the row above is level, until a pixel equals that above; from there on it copies the row above. */
 ALWAYS_INLINED void
 undo_runs(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size,
-          unsigned bytes, int is_paeth)
+          unsigned bytes, int is_paeth, Checksum *sum)
 {
     const size_t pixel = bytes_in_memory(bytes), step = BLOCK / pixel;
-    const size_t texture = step * 3 / 8; /* changes from which on pixels are computed one by one */
-    size_t from = 0;                     /* of the last run, which is not written yet */
-    uint32_t first = is_paeth ? load_pixel(above, 0, bytes) : 0;
-    uint32_t left = add_lanes(first, load_residual(residuals, bytes), bytes);
+    size_t from = 0; /* of the last run, which is not written yet */
+    uint32_t up = is_paeth ? load_pixel(above, 0, bytes) : 0;
+    uint32_t left = add_lanes(up, load_residual(residuals, bytes), bytes);
+    int is_copy = is_paeth && left == up;
+    count_bytes(sum, residuals, bytes, bytes * size);
+    store_pixel(row, 0, left, bytes);
     for (size_t x = 1; x < size; x += step) {
-        size_t stop = size - x < step ? size : x + step;
-        uint64_t changes = changed_pixels(residuals + x * bytes, above + x * pixel, bytes, is_paeth);
-        changes &= UINT64_MAX >> (64 - (stop - x));
-        if (changes == 0) {
-            continue;
-        }
-        if (count_ones(changes) >= texture) {
-            fill_run(row, from, x, left, bytes);
-            for (size_t i = x; i < stop; i++) {
-                left = next_pixel(residuals, above, i, left, bytes, is_paeth);
-                store_pixel(row, i, left, bytes);
+        uint64_t inside = UINT64_MAX >> (64 - (size - x < step ? size - x : step));
+        uint64_t changes = find_residuals(residuals + x * bytes, bytes) & inside;
+        if (is_copy) {
+            copy_block(row + x * pixel, above + x * pixel);
+            if (changes == 0) {
+                continue;
             }
-            from = stop;
+        }
+        uint64_t edges = is_paeth ? find_edges(above + x * pixel, bytes) & inside : 0;
+        for (uint64_t events; (events = is_copy ? changes : changes | edges) != 0;) {
+            size_t at = x + lowest_bit(events);
+            if (!is_copy) {
+                fill_run(row, from, at, left, bytes);
+            }
+            if (is_paeth) {
+                uint32_t corner = load_pixel(above, at - 1, bytes);
+                up = load_pixel(above, at, bytes);
+                left = is_copy ? up : paeth_lanes(left, up, corner, bytes);
+            }
+            left = add_lanes(left, load_residual(residuals + bytes * at, bytes), bytes);
+            count_bytes(sum, residuals + bytes * at, bytes, bytes * (size - at));
+            is_copy = is_paeth && left == up;
+            if (is_copy) {
+                copy_block(row + at * pixel, above + at * pixel);
+            }
+            from = at;
+            changes &= ~(events ^ (events - 1));
+            edges &= ~(events ^ (events - 1));
+        }
+    }
+    if (!is_copy) {
+        fill_run(row, from, size, left, bytes);
+    }
+}
+
+/* None, or Up: most blocks are zeros, or those above. */
+ALWAYS_INLINED void
+undo_blocks(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size,
+            unsigned bytes, int is_up, Checksum *sum)
+{
+    const size_t pixel = bytes_in_memory(bytes), step = BLOCK / pixel;
+    for (size_t x = 0; x < size; x += step) {
+        const uint8_t *from = residuals + bytes * x;
+        size_t left = bytes * (size - x);
+        if (find_residuals(from, bytes) == 0) {
+            if (is_up) {
+                copy_block(row + x * pixel, above + x * pixel);
+            } else {
+                memset(row + x * pixel, 0, BLOCK);
+            }
             continue;
         }
-        for (; changes != 0; changes &= changes - 1) {
-            size_t at = x + lowest_bit(changes);
-            fill_run(row, from, at, left, bytes);
-            left = next_pixel(residuals, above, at, left, bytes, is_paeth);
-            from = at;
+        for (size_t i = 0; i < step; i++) {
+            uint32_t guess = is_up ? load_pixel(above, x + i, bytes) : 0;
+            uint32_t value = add_lanes(guess, load_residual(from + bytes * i, bytes), bytes);
+            store_pixel(row, x + i, value, bytes);
         }
-    }
-    fill_run(row, from, size, left, bytes);
-}
-
-/* Up, of the pixels from..to - 1. */
-ALWAYS_INLINED void
-undo_up(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t from, size_t to,
-        unsigned bytes)
-{
-    for (size_t x = from; x < to; x++) {
-        uint32_t residual = load_residual(residuals + bytes * x, bytes);
-        store_pixel(row, x, add_lanes(load_pixel(above, x, bytes), residual, bytes), bytes);
-    }
-}
-
-/* Compilers have no vector instructions for three bytes, so that most of them are not added. */
-static void
-undo_color_up(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size)
-{
-    for (size_t x = 0; x < size; x += 8) {
-        uint64_t words[3];
-        memcpy(words, residuals + 3 * x, sizeof words);
-        if (words[0] | words[1] | words[2]) {
-            undo_up(residuals, above, row, x, x + 8, 3);
+        if (left >= bytes * step) {
+            count_bytes(sum, from, bytes * step, left);
         } else {
-            memmove(row + 4 * x, above + 4 * x, 32); /* rows of fewer pixels overlap */
+            count_bytes(sum, from, left, left);
         }
     }
 }
@@ -213,49 +230,44 @@ undo_color_up(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size
 /* The mean of left and above depends on every pixel before: no shortcut worth having. */
 ALWAYS_INLINED void
 undo_average(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size,
-             unsigned bytes)
+             unsigned bytes, Checksum *sum)
 {
     uint32_t left = 0;
     for (size_t x = 0; x < size; x++) {
         uint32_t mean = average_lanes(left, load_pixel(above, x, bytes));
         left = add_lanes(mean, load_residual(residuals + bytes * x, bytes), bytes);
+        count_bytes(sum, residuals + bytes * x, bytes, bytes * (size - x));
         store_pixel(row, x, left, bytes);
     }
 }
 
 ALWAYS_INLINED int
 unfilter(uint8_t filter, const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size,
-         unsigned bytes)
+         unsigned bytes, Checksum *sum)
 {
+    const size_t whole = 1 + bytes * size;
+    Checksum own = {filter, filter * whole};
     switch (filter) {
-    case 0:
-        for (size_t x = 0; x < size; x++) {
-            store_pixel(row, x, load_residual(residuals + bytes * x, bytes), bytes);
-        }
-        return 1;
-    case 1: undo_runs(residuals, above, row, size, bytes, 0); return 1;
-    case 2:
-        if (bytes == 3) {
-            undo_color_up(residuals, above, row, size);
-        } else {
-            undo_up(residuals, above, row, 0, size, bytes);
-        }
-        return 1;
-    case 3: undo_average(residuals, above, row, size, bytes); return 1;
-    case 4: undo_runs(residuals, above, row, size, bytes, 1); return 1;
+    case 0: undo_blocks(residuals, above, row, size, bytes, 0, &own); break;
+    case 1: undo_runs(residuals, above, row, size, bytes, 0, &own); break;
+    case 2: undo_blocks(residuals, above, row, size, bytes, 1, &own); break;
+    case 3: undo_average(residuals, above, row, size, bytes, &own); break;
+    case 4: undo_runs(residuals, above, row, size, bytes, 1, &own); break;
     default: return 0;
     }
+    append_sums(sum, own, whole);
+    return 1;
 }
 
-/* Undo one filter. 0 where there is no such filter. */
+/* Undo one filter, and append the sums of the filtered row. 0 where there is no such filter. */
 static int
 unfilter_row(uint8_t filter, const uint8_t *residuals, const uint8_t *above, uint8_t *row,
-             size_t size, unsigned bytes)
+             size_t size, unsigned bytes, Checksum *sum)
 {
     switch (bytes) {
-    case 1: return unfilter(filter, residuals, above, row, size, 1);
-    case 2: return unfilter(filter, residuals, above, row, size, 2);
-    default: return unfilter(filter, residuals, above, row, size, 3);
+    case 1: return unfilter(filter, residuals, above, row, size, 1, sum);
+    case 2: return unfilter(filter, residuals, above, row, size, 2, sum);
+    default: return unfilter(filter, residuals, above, row, size, 3, sum);
     }
 }
 

@@ -157,7 +157,7 @@ def test_scratch_memory_is_used_again_and_grows(png):
     assert (small.tolist(), large.tolist()) == ([[1, 2]], [[1, 2], [3, 4]])
     again = read_png(png.write([[5, 6, 7]]), scratch=scratch).values
     assert np.shares_memory(large, again)
-    assert (again.tolist(), large.tolist()) == ([[5, 6, 7]], [[5, 6], [7, 4]])
+    assert (again.tolist(), large.ravel()[:3].tolist()) == ([[5, 6, 7]], [5, 6, 7])
 
 
 def test_scratch_memory_does_not_keep_what_is_huge():
