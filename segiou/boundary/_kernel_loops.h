@@ -12,7 +12,7 @@
             uint##BITS##_t code = codes[i], last = latest[i], none = code == IGNORED;              \
             uint##BITS##_t own = left[i] - (left[i] != 0);                                         \
             uint##BITS##_t other = left_other[i] - (left_other[i] != 0);                           \
-            other = none | (code == last) ? other : own;                                           \
+            other = (none | (code == last)) ? other : own;                                         \
             own = none ? own : whole;                                                              \
             left[i] = own;                                                                         \
             left_other[i] = other;                                                                 \

@@ -30,6 +30,7 @@ from segiou.boundary import surface_scores
 from segiou.cli.main import main
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.counting.scores import scores_to_labels
+from segiou.instances import label_components
 
 noise = np.random.default_rng(5)
 for i in range(4):
@@ -48,6 +49,7 @@ channels = segiou.ChannelCounts(2)
 channels.update(noise.random((2, 9)) > 0.5, noise.random((2, 9)) > 0.5, axis=0)
 print(channels.counts)
 print(count_id_pairs(noise.integers(0, 3, (5, 7)), noise.integers(0, 3, (5, 7))))
+print(label_components(noise.integers(0, 3, (5, 7))))
 surfaces = surface_scores(*noise.integers(0, 3, (2, 5, 6, 7)))
 print([(found["hausdorff"], found["hausdorff_95"]) for found in surfaces.values()])
 print(scores_to_labels(noise.random((3, 5)), argmax=0))
