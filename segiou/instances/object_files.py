@@ -231,7 +231,9 @@ class ObjectOptions(Measure):
         lenient = replace(classes, unassigned="count")
         return PanopticCounts.from_options(lenient, things=things, protocol=self.protocol)
 
-    def read(self, raw: RawMask, path: str, labels: LabelSet) -> ObjectMask | None:
+    def read(
+        self, raw: RawMask, path: str, labels: LabelSet, beside: dict[str, Any] | None = None
+    ) -> ObjectMask | None:
         """Split the pixels of a file into classes and ids.
 
         Parameters
@@ -242,6 +244,8 @@ class ObjectOptions(Measure):
             The file.
         labels : LabelSet
             The classes of the file.
+        beside : dict, optional
+            Annotations that were read for the files of a batch so far, which are not read again.
 
         Returns
         -------
@@ -256,7 +260,7 @@ class ObjectOptions(Measure):
         if self.source == "components":
             return None
         if self.source == "coco":
-            return _of_coco(raw, path, labels)
+            return _of_coco(raw, path, labels, {} if beside is None else beside)
         if raw.is_color if self.source == "cityscapes" else raw.kind != "LABEL":
             raise _no_ids(path, self.source, raw)
         if self.source == "kitti":
@@ -305,8 +309,8 @@ class ObjectOptions(Measure):
         """
         if self.source != "coco":
             return own
-        _, stamp, name = _annotations(path)
-        return own if name else own.joined(stamp)
+        place, name = _annotations(path)
+        return own if name else own.joined(_find_annotations(place)[1])
 
     def count(
         self, counts: PanopticCounts, truth: Any, pred: Any, mask: Any = None, spacing: Any = None
@@ -499,19 +503,23 @@ def _no_ids(path: str, source: str, raw: RawMask) -> MaskError:
     return MaskError(path, f"is {found}; --objects {source} expects {wanted[source]}")
 
 
-def _annotations(path: str) -> tuple[str, Stamp, str]:
-    """COCO's annotation file of a mask, next to its folder, and its name in ``FILE.json/NAME``."""
+def _annotations(path: str) -> tuple[str, str]:
+    """The folder of a mask of COCO, or the annotation file and the name in ``FILE.json/NAME``."""
     start, is_in_file, name = path.partition(".json/")
-    if is_in_file:
-        return f"{start}.json", stamp_of(f"{start}.json"), name
     # Called for each image: paths take five times as long as strings.
-    folder = os.path.abspath(os.path.dirname(path))  # noqa: PTH100, PTH120
-    if (stamp := stamp_of(f"{folder}.json")).size is not None:
-        return f"{folder}.json", stamp, ""
-    real = Path(folder).resolve()
-    files = [place.with_name(f"{place.name}.json") for place in (real, *real.parents[:-1])]
-    file = next((file for file in files if file.is_file()), files[0])
-    return str(file), stamp_of(file), ""
+    return (f"{start}.json", name) if is_in_file else (os.path.dirname(path), "")  # noqa: PTH120
+
+
+def _find_annotations(place: str) -> tuple[str, Stamp]:
+    """COCO's annotation file, itself or next to a folder."""
+    if place.endswith(".json") and not Path(place).is_dir():
+        return place, stamp_of(place)
+    folder = Path(place).absolute()
+    real = folder.resolve()
+    folders = folder, real, *real.parents[:-1]
+    files = [place.with_name(f"{place.name}.json") for place in folders]
+    file = next((file for file in files if file.is_file()), files[1])
+    return str(file), stamp_of(file)
 
 
 def _of_cityscapes(values: NDArray[Any], path: str) -> ObjectMask:
@@ -528,13 +536,16 @@ def _cityscapes_classes(ids: NDArray[Any]) -> NDArray[Any]:
     return np.where(ids >= 1000, ids // 1000, ids)
 
 
-def _of_coco(raw: RawMask, path: str, labels: LabelSet) -> ObjectMask:
+def _of_coco(raw: RawMask, path: str, labels: LabelSet, beside: dict[str, Any]) -> ObjectMask:
     """Objects of a PNG whose colours encode ids, from the annotations next to its folder."""
-    file, stamp, name = _annotations(path)
-    try:
-        contents = load_segments(file, stamp)
-    except ValueError as error:
-        raise MaskError(path, f"requires COCO annotations; {error}") from error
+    place, name = _annotations(path)
+    if place not in beside:
+        file, stamp = _find_annotations(place)
+        try:
+            beside[place] = file, stamp, load_segments(file, stamp)
+        except ValueError as error:
+            raise MaskError(path, f"requires COCO annotations; {error}") from error
+    file, stamp, contents = beside[place]
     png = os.path.basename(path)  # noqa: PTH119 - called for each image
     image = contents.images.get(name) if name else contents.pngs.get(png)
     if not isinstance(image, ImageSegments) or not image.png:
@@ -557,9 +568,10 @@ def _of_coco(raw: RawMask, path: str, labels: LabelSet) -> ObjectMask:
         segments[number], values[number] = part, category
     values[0] = void_value(contents.free, labels)
     crowd = tuple(number for number, part in segments.items() if part.get("iscrowd"))
-    beside = None if name else stamp
     classes = partial(mapped, meaning=values)
-    return ObjectMask(classes, packed(raw.values), crowd, path, segments=segments, stamp=beside)
+    return ObjectMask(
+        classes, packed(raw.values), crowd, path, segments=segments, stamp=None if name else stamp
+    )
 
 
 def _check_segments(

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 #: Maximum seconds between two calls of ``stop``.
 _TICK = 0.2
 _MAX_BATCH = 1024
-_LEAST_SECONDS = 0.001
+_LEAST_SECONDS = 0.005
 #: A batch that was lost this often is split into single pairs.
 _ALONE = 2
 #: Workers may die this often in a row without any result.

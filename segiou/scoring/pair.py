@@ -108,6 +108,7 @@ class PairScorer:
         ahead, *memory = _kept.memory
         is_local = [isinstance(s, LocalFolder) for s in (self.truth_source, self.pred_source)]
         results: list[Result | _SharedPair] = []
+        beside: dict[str, Any] = {}
         while len(results) < len(pairs):
             # As many as fit into memory if they are as large as the last ones.
             room = max(1, min(_AHEAD, BYTES_AHEAD // max(1, 2 * _kept.bytes)))
@@ -119,7 +120,7 @@ class PairScorer:
             read = iter(LocalFolder("").read_small(list(compress(paths, at_once)), ahead))
             contents = [next(read) if is_read else None for is_read in at_once]
             for i, pair in enumerate(chosen):
-                results.append(self._score(pair, contents[2 * i : 2 * i + 2], memory))
+                results.append(self._score(pair, contents[2 * i : 2 * i + 2], memory, beside))
             decoded = [c[0] for c in contents if c and isinstance(c[0], RawMask)]
             _kept.bytes = max((mask.values.nbytes for mask in decoded), default=0)
         return self._with_shared(results)
@@ -129,7 +130,11 @@ class PairScorer:
         return Encoding.of_classes(self.header.options)
 
     def _score(
-        self, pair: Pair, contents: Sequence[Content | None], memory: Sequence[Scratch]
+        self,
+        pair: Pair,
+        contents: Sequence[Content | None],
+        memory: Sequence[Scratch],
+        beside: dict[str, Any],
     ) -> Result | _SharedPair:
         sides = (
             (pair.truth, self.truth_source, self.header.options.labels),
@@ -137,7 +142,7 @@ class PairScorer:
         )
         with ExitStack() as stack:
             truth, pred = opened = [
-                _or_problem(side[0], self._open, stack, *side, content, scratch)
+                _or_problem(side[0], self._open, stack, *side, content, scratch, beside)
                 for side, content, scratch in zip(sides, contents, memory, strict=True)
             ]
             if isinstance(truth, Problem) or isinstance(pred, Problem):
@@ -153,6 +158,7 @@ class PairScorer:
         labels: LabelSet,
         content: Content | None,
         scratch: Scratch,
+        beside: dict[str, Any],
     ) -> _OpenMask:
         """Open a mask file; its labels are valid until ``scratch``, their memory, is reused."""
         if source is self.pred_source and self._score_reader is not None:
@@ -165,7 +171,7 @@ class PairScorer:
         data, stamp = source.read(path) if content is None else content
         raw = from_bytes(data, path, scratch)
         if self._reader is not None and (self.allow_lossy or not raw.lossy):
-            ids = self._reader.read(raw, path, labels)
+            ids = self._reader.read(raw, path, labels, beside)
             if ids is not None:
                 stamp = stamp.joined(ids.stamp) if ids.stamp else stamp
                 return _OpenMask(ids.ids, stamp, objects=ids)
