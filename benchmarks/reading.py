@@ -140,7 +140,7 @@ def reading_table(rounds: int) -> str:
     return table(["µs per file", OURS, "Pillow", "OpenCV", "inflate", "× OpenCV"], rows)
 
 
-def write_panoptic(root: Path, images: int) -> None:
+def write_panoptic(root: Path, images: int, copies: int = 1) -> None:
     """Truth and prediction as COCO stores them: PNG files of ids, and their annotations."""
     rng = np.random.default_rng(0)
     categories = [
@@ -160,8 +160,15 @@ def write_panoptic(root: Path, images: int) -> None:
             ]
             entry = {"image_id": number, "file_name": name, "segments_info": segments}
             annotations[side].append(entry)
+    for side, entries in annotations.items():
+        for number in range(images, images * copies):
+            same = entries[number - images]
+            name = f"{number:012}.png"
+            (root / side / name).hardlink_to(root / side / same["file_name"])
+            entries.append({**same, "image_id": number, "file_name": name})
     listed = [
-        {"id": n, "file_name": f"{n:012}.jpg", "height": 480, "width": 640} for n in range(images)
+        {"id": n, "file_name": f"{n:012}.jpg", "height": 480, "width": 640}
+        for n in range(images * copies)
     ]
     for side, entries in annotations.items():
         data = {"images": listed, "annotations": entries, "categories": categories}
@@ -190,10 +197,10 @@ def panopticapi(root: Path) -> Any:
         return pq_compute_single_core(0, pairs, root / "truth", root / "pred", categories)
 
 
-def panoptic_table(rounds: int, images: int = 100) -> str:
+def panoptic_table(rounds: int, images: int = 1000) -> str:
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
-        write_panoptic(root, images)
+        write_panoptic(root, 100, images // 100)
         theirs = panopticapi(root)
         peer = [theirs[i + 1] for i in range(CATEGORIES)]
         if score_panoptic(root).counts_of("objects").detections.tolist() != [
@@ -231,7 +238,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     rounds = parser.parse_args().rounds
     print(reading_table(rounds))
-    print(panoptic_table(rounds))
+    print(panoptic_table(min(rounds, 5)))
 
 
 if __name__ == "__main__":

@@ -187,13 +187,13 @@ def components(
         msg = f"connectivity of {array.ndim} axes must be {shown}, got {connectivity!r}"
         raise ValueError(msg)
     rank = choices.index(connectivity) + 1 if connectivity else array.ndim
-    held = [own for group in groups if len(own := _held(group, array.dtype))]
-    for own in held:
+    firsts = []
+    for group in groups if merge else [group for group in groups if len(group) > 1]:
+        own = _held(group, array.dtype)
+        firsts += own[:1].tolist()
         if len(own) > 1:
             array = np.where(np.isin(array, own), own[0], array)
-    if merge:
-        return _merged(array, [own[0] for own in held], merge, rank)
-    return _connected(array, rank)
+    return _merged(array, firsts, merge, rank) if merge else _connected(array, rank)
 
 
 def least_size(
