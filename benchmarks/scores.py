@@ -1,11 +1,12 @@
 """Labels from scores: segiou compared with NumPy's and torch's argmax and with only reading.
 
-``python -m benchmarks.scores`` prints nanoseconds per pixel, the fastest of alternating rounds on
-one thread; all results are checked.
+``python -m benchmarks.scores [--classes N …]`` prints nanoseconds per pixel, the fastest of
+alternating rounds on one thread; all results are checked.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Callable
 
@@ -41,7 +42,7 @@ def contestants(scores, axis: int) -> dict[str, Callable[[], object]]:
     plain = scores.float().numpy() if scores.dtype == torch.bfloat16 else scores.numpy()
     known = scores.numpy() if scores.dtype != torch.bfloat16 else bits.view([("bfloat16", "u2")])
     planes = np.moveaxis(known, axis, 0)
-    labels = np.empty(planes.shape[1:], np.uint8)
+    labels = np.empty(planes.shape[1:], np.min_scalar_type(len(planes) - 1))
 
     def in_numpy():
         assert reference.decide_into(planes, None, labels) == 0
@@ -73,8 +74,10 @@ def fastest(runs: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--classes", type=int, nargs="+", default=CLASSES)
     torch.set_num_threads(1)
-    for classes in CLASSES:
+    for classes in parser.parse_args().classes:
         for dtype in DTYPES:
             for layout in ("NCHW", "NHWC"):
                 scores, axis, answer = batch(classes, dtype, layout)
