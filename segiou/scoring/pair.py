@@ -181,31 +181,12 @@ class PairScorer:
 
     def _count(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> Result | _SharedPair:
         self._check_nodata(pair, truth)
-        if pred.content is not None:
-            shape = tuple(truth.values.shape)
-            found = self._score_reader.read_prediction(pred.content, pair.pred, shape)
-            pred = _OpenMask(found.labels, pred.stamp, found.volume, scores=found.scores)
-        pred = self._aligned(pair, truth, pred)
-        if (background := pred.outside[0]) is not None:
-            values = with_background(pred.values, background, truth.outside[1], pair.pred)
-            pred = replace(pred, values=values)
-        shapes = tuple(truth.values.shape), tuple(pred.values.shape)
-        if shapes[0] != shapes[1]:
-            if self.resize_pred is None or len(shapes[0]) != len(shapes[1]):
-                raise MaskError(pair.pred, size_text(pair.truth, shapes))
-            pred = pred.resized(shapes[0])
+        pred = self._fitted(pair, truth, pred)
         files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
         if truth.objects is not None and pred.objects is not None:
-            # Classes that follow from ids need no map of pixels, unless other measures do.
-            is_alone = len(self.header.plans) == 1
-            shared = is_alone and self._reader.shared(truth.objects, pred.objects)
-            sides = shared or (truth.objects, pred.objects)
-            checked: list[Any] = [_or_problem(side.path, side.checked) for side in sides]
-            if problems := [found for found in checked if isinstance(found, Problem)]:
-                return problems
-            if shared:
-                return _SharedPair(pair, files, checked)
-            truth, pred = (side.labelled() for side in (truth, pred))
+            if shared := self._shared(pair, files, truth.objects, pred.objects):
+                return shared
+            truth, pred = truth.labelled(), pred.labelled()
         try:
             counted = self._counted(truth, pred)
         except UndeclaredValuesError as error:
@@ -232,6 +213,35 @@ class PairScorer:
         truth.check()
         pred.check()
         return ImageCount.of(pair.id, counted, files, beside)
+
+    def _fitted(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> _OpenMask:
+        """The prediction with the grid, the size and the background label of its truth."""
+        if pred.content is not None:
+            shape = tuple(truth.values.shape)
+            found = self._score_reader.read_prediction(pred.content, pair.pred, shape)
+            pred = _OpenMask(found.labels, pred.stamp, found.volume, scores=found.scores)
+        pred = self._aligned(pair, truth, pred)
+        if (background := pred.outside[0]) is not None:
+            values = with_background(pred.values, background, truth.outside[1], pair.pred)
+            pred = replace(pred, values=values)
+        shapes = tuple(truth.values.shape), tuple(pred.values.shape)
+        if shapes[0] == shapes[1]:
+            return pred
+        if self.resize_pred is None or len(shapes[0]) != len(shapes[1]):
+            raise MaskError(pair.pred, size_text(pair.truth, shapes))
+        return pred.resized(shapes[0])
+
+    def _shared(
+        self, pair: Pair, files: ImageFiles, truth: ObjectMask, pred: ObjectMask
+    ) -> list[Problem] | _SharedPair | None:
+        """The pair without maps of pixels; None if other measures need them."""
+        is_alone = len(self.header.plans) == 1
+        shared = self._reader.shared(truth, pred) if is_alone else None
+        sides = (_or_problem(side.path, side.checked) for side in shared or (truth, pred))
+        checked: list[Any] = [*sides]
+        if problems := [found for found in checked if isinstance(found, Problem)]:
+            return problems
+        return _SharedPair(pair, files, checked) if shared else None
 
     def _with_shared(self, results: Sequence[Result | _SharedPair]) -> list[Result]:
         """The results, with those of pairs that share ids counted together."""
