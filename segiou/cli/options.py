@@ -110,7 +110,7 @@ def _versions() -> str:
     lines = [f"segiou {__version__}"]
     for part, is_there in zip(PARTS.values(), compiled_parts().values(), strict=True):
         state = "compiled" if is_there else f"not compiled: {part.what} is {part.cost}"
-        lines.append(f"{part.key:<10}{state}")
+        lines.append(f"{part.key:<12}{state}")
     return "\n".join([*lines, ""])
 
 

@@ -96,7 +96,7 @@ def test_the_same_comes_out_without(missing, printed_by_all, tmp_path):
     assert f"segiou {segiou.__version__}" in lines
     for name in missing:
         part = PARTS[name]
-        assert f"{part.key:<10}not compiled: {part.what} is {part.cost}" in lines
+        assert f"{part.key:<12}not compiled: {part.what} is {part.cost}" in lines
     told = f"{list(there.values()).count(False)} of {len(PARTS)} compiled modules are missing, "
     assert done.stderr.count(told) == 1, done.stderr
 
