@@ -52,7 +52,7 @@ typedef struct {
     /* into[w] = bits[w] | the word `step` bits ahead; reads step / 64 + 1 words more. */
     void (*or_ahead)(uint64_t *restrict into, const uint64_t *restrict bits, size_t words,
                      size_t step);
-    /* Adds what is marked of a row, by runs; reads one code more than there are in the words. */
+    /* Adds the marked pixels of a row run by run; reads one code behind those of the words. */
     void (*tally)(Tally *tally, const MarkedRow *row, size_t words);
     /* Adds to counts[1] the pixels marked in the truth that have another code than c there, to [0]
      * those of them that are predicted as c. */
@@ -85,7 +85,7 @@ void write_bit_row(BitRows *all, size_t i, const uint64_t *restrict bits);
  * The last rows, or the room behind them, do not see so many and are lost. */
 void spread_bits(BitRows *all, size_t rows, size_t size, size_t unit);
 
-/* Two maps of class codes, ignored pixels at the same places, and then what is found of them.
+/* Two maps of class codes with the same ignored pixels, followed by results and work space.
  * Planes are of bits, with a row of `words` for each row of pixels. */
 typedef struct {
     const Loops *loops;

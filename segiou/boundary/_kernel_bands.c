@@ -1,8 +1,9 @@
 /* Pixels within reach of a boundary, for all classes at once.
  *
- * A pixel is near a boundary of its class where its window holds another code. A window of rows
- * moves down, and each of its columns holds no code, one, or several. That makes a row of bits:
- * windows of columns have two codes where a column has, or where two neighbours differ.
+ * A pixel is near a boundary of its class if its window holds another code. A window of rows moves
+ * down the map, and each of its columns holds no code, one code, or several. A row of bits marks the
+ * columns with several codes and those that differ from their neighbour: a window of columns holds
+ * two codes if it contains a mark.
  */
 #include "_kernel.h"
 
@@ -28,7 +29,7 @@ static void set_bits(uint64_t *bits, size_t first, size_t last)
     bits[last / 64] |= to;
 }
 
-/* Makes room for all but the plane. Returns what is to be freed; NULL where memory ran out. */
+/* Allocates everything except the plane. Returns the memory to free, or NULL if there is none. */
 static void *open_work(Work *work)
 {
     size_t width = work->width, words = work->words, plane = work->height * words;
@@ -127,14 +128,14 @@ static void mark_near(Work *work, const uint8_t *codes, uint64_t *marks)
                      work->valid[y * words + w];
 }
 
-/* What the image border reaches in row y, if it is a boundary. */
+/* Pixels of row y within reach of the image border, if the border is a boundary. */
 static const uint64_t *frame_at(const Work *work, size_t y, int border)
 {
     int is_edge = y < work->rows || y + work->rows >= work->height;
     return !border ? work->none : is_edge ? work->inside : work->frame;
 }
 
-/* Adds up the marks, and what the border reaches, by class. */
+/* Counts the marks, and the pixels within reach of the border, by class. */
 static void tally_all(Work *work, const uint64_t *truth, const uint64_t *pred, int border,
                       int64_t *counts)
 {

@@ -18,7 +18,7 @@
 #define DENSE ((size_t)1 << 23) /* cells of four bytes */
 #define OUTSIDE (2 * DENSE)     /* no cell, also when another place is added */
 
-/* A side as the caller gave it, and what is found of its ids. */
+/* A side as the caller passed it, and the range of its ids. */
 typedef struct {
     const char *ids;
     size_t size;         /* bytes of an id */
@@ -156,8 +156,8 @@ static int count_runs(Table *table, size_t at, size_t n)
     return 1;
 }
 
-/* Counts n pixels one by one in the dense table. Another thread may change ids meanwhile: what is
- * checked is the cells, which only this thread has. */
+/* Counts n pixels one by one in the dense table. Another thread may change ids meanwhile, so the
+ * cells are checked, which only this thread can change. */
 static int count_noise(Table *table, size_t at, size_t n)
 {
     const Side *truth = &table->truth, *pred = &table->pred;

@@ -40,7 +40,7 @@ static uint64_t value_at(const Map *map, size_t at)
     }
 }
 
-/* Room for as many runs as a row has pixels. */
+/* Makes room for one run per pixel of a row; false if memory does not suffice. */
 static int reserve(Found *found, size_t width)
 {
     if (found->room - found->used >= width)
@@ -94,7 +94,7 @@ static void unite(Run *runs, size_t one, size_t other)
         runs[a].first = b;
 }
 
-/* Unites the runs of a row with those of an earlier one that they touch, corners included if reach
+/* Unites the runs of a row with the runs of an earlier row that they touch, also at corners if reach
  * is 1. */
 static void unite_rows(Found *found, const Map *map, size_t row, size_t earlier, size_t reach)
 {

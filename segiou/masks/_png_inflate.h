@@ -320,8 +320,8 @@ typedef struct {
     uint64_t low, high;
 } Checksum;
 
-/* Count up to 64 bytes, the first of `left`. Of the ways to write this, compilers turn two loops
- * over numbers of 16 bits into the fewest vector instructions. */
+/* Count up to 64 bytes, the first of `left`. Compilers turn two loops over numbers of 16 bits into
+ * the fewest vector instructions. */
 ALWAYS_INLINED void
 count_bytes(Checksum *sum, const uint8_t *bytes, size_t count, size_t left)
 {

@@ -148,8 +148,8 @@ fill_run(uint8_t *row, size_t from, size_t to, uint32_t value, unsigned bytes)
     } while (from < to);
 }
 
-/* Sub, or Paeth. Where residuals are zero, Sub repeats the pixel on the left. So does Paeth where
- * the row above is level, until a pixel equals that above; from there on it copies the row above. */
+/* Sub, or Paeth. At zero residuals, Sub repeats the pixel on the left. Paeth does the same while the
+ * row above is constant. Once a pixel equals the one above it, Paeth copies the row above. */
 ALWAYS_INLINED void
 undo_runs(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size,
           unsigned bytes, int is_paeth, Checksum *sum)
@@ -259,7 +259,7 @@ unfilter(uint8_t filter, const uint8_t *residuals, const uint8_t *above, uint8_t
     return 1;
 }
 
-/* Undo one filter, and append the sums of the filtered row. 0 where there is no such filter. */
+/* Undo one filter, and append the sums of the filtered row. Returns 0 for an unknown filter. */
 static int
 unfilter_row(uint8_t filter, const uint8_t *residuals, const uint8_t *above, uint8_t *row,
              size_t size, unsigned bytes, Checksum *sum)

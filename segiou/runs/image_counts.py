@@ -437,7 +437,7 @@ def run_from_counts(
 
 
 def pack_measured(header: Header, counted: Mapping[str, Parts]) -> list[bytes]:
-    """The counts of all measures as bytes of each image; none if there are no measures."""
+    """The counts of all measures as bytes per image; empty without measures."""
     arrays, sizes, number = {}, {}, 0
     for key, parts in counted.items():
         number = len(parts)
