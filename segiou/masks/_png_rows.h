@@ -148,8 +148,8 @@ fill_run(uint8_t *row, size_t from, size_t to, uint32_t value, unsigned bytes)
     } while (from < to);
 }
 
-/* Sub, or Paeth. At zero residuals, Sub repeats the pixel on the left. Paeth does the same while the
- * row above is constant. Once a pixel equals the one above it, Paeth copies the row above. */
+/* Sub, or Paeth. At zero residuals, Sub repeats the pixel on the left. Paeth does the same while
+ * the row above is constant. Once a pixel equals the one above it, Paeth copies the row above. */
 ALWAYS_INLINED void
 undo_runs(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size,
           unsigned bytes, int is_paeth, Checksum *sum)
