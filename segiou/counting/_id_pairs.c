@@ -1,10 +1,10 @@
 /* Pixels of each pair of ids: a table of the pairs that occur, filled run by run.
  *
  * Objects are large, so most pixels have the pair of the pixel before them, and most time is spent
- * on finding where a run of equal pairs ends. Each run is then added to a hash table. In noise, runs
- * are too short to be worth finding, so pixels are counted one by one in a dense table, if the ids
- * span few enough values. If there are very many pairs, the caller sorts. Ids are compared as bits,
- * regardless of their sign.
+ * on finding where a run of equal pairs ends. Each run is then added to a hash table. In noise,
+ * runs are too short to be worth finding, so pixels are counted one by one in a dense table, if the
+ * ids span few enough values. If there are very many pairs, the caller sorts. Ids are compared as
+ * bits, regardless of their sign.
  */
 #include "../_support/_python.h"
 

@@ -94,8 +94,8 @@ static void unite(Run *runs, size_t one, size_t other)
         runs[a].first = b;
 }
 
-/* Unites the runs of a row with the runs of an earlier row that they touch, also at corners if reach
- * is 1. */
+/* Unites the runs of a row with the runs of an earlier row that they touch, also at corners if
+ * reach is 1. */
 static void unite_rows(Found *found, const Map *map, size_t row, size_t earlier, size_t reach)
 {
     Run *runs = found->runs;
