@@ -61,8 +61,8 @@ TARGET static void NAME(tally)(Tally *tally, const MarkedRow *row, size_t words)
         uint64_t ends = NAME(differ64)(t, t + 1) | NAME(differ64)(p, p + 1) | UINT64_C(1) << 63;
         while (left) {
             unsigned at = lowest_bit(left);
-            uint64_t end = ends & (left | (0 - left)); /* from what is left on */
-            uint64_t run = (end ^ (end - 1)) & left;   /* and of that, up to the end */
+            uint64_t end = ends & (left | (0 - left)); /* at or after the next pixel */
+            uint64_t run = (end ^ (end - 1)) & left;   /* its pixels up to the end */
             counts[t[at]][0] += NAME(count_ones)(truth & run);
             counts[p[at]][1] += NAME(count_ones)(pred & run);
             if (t[at] == p[at])

@@ -22,7 +22,7 @@ from segiou._support.arguments import (
 )
 from segiou._support.files import Stamp, read_json
 from segiou._support.text import digits, listed
-from segiou.counting.arrays import as_label_array, label_arrays
+from segiou.counting.arrays import as_label_array
 from segiou.counting.id_pairs import count_id_pairs, count_ids
 from segiou.instances.components import Components, components, least_size, read_size
 from segiou.instances.objects import NO_OBJECT, id_areas, mapped, pack_ids, unpack_ids
@@ -46,9 +46,10 @@ class ObjectMask(NamedTuple):
     """Class value and object id of each pixel, the ids of crowds, and the file.
 
     The classes may follow from the ids instead: a function of an array of ids. If
-    pixels are given, each entry of the arrays stands for that many. Segments are the
-    entries of COCO's annotations by id, until they are checked against the pixels; the
-    stamp is that of the annotations, if they are next to the folder of the file.
+    pixels are given, each entry of the arrays stands for that many. Ids of connected
+    components are stored as runs. Segments are the entries of COCO's annotations by id,
+    until they are checked against the pixels; the stamp is that of the annotations, if
+    they are next to the folder of the file.
     """
 
     classes: Any
@@ -380,8 +381,8 @@ class ObjectOptions(Measure):
         shared = (self.shared(*pair) or _shared_pixels(*pair) for pair in pairs)
         truth, pred = zip(*((t.checked(), p.checked()) for t, p in shared), strict=True)
         found = SharedPixels(
-            self._layers(truth, counts, counts.labels),
-            self._layers(pred, counts, counts.pred_labels),
+            self._codes("truth", truth, counts, counts.labels),
+            self._codes("pred", pred, counts, counts.pred_labels),
             np.concatenate([side.pixels for side in truth]),
             [len(side.pixels) for side in truth],
             [side.crowd for side in truth],
@@ -389,17 +390,17 @@ class ObjectOptions(Measure):
         # As in panopticapi, each segment that COCO's annotations list is matched, stuff included.
         return counts.shared_matches(found, split_stuff=self.source == "coco")
 
-    def _layers(
-        self, sides: Sequence[ObjectMask], counts: PanopticCounts, labels: LabelSet
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Classes and ids of one side of several pairs."""
+    def _codes(
+        self, name: str, sides: Sequence[ObjectMask], counts: PanopticCounts, labels: LabelSet
+    ) -> NDArray[np.int64]:
+        """Packed class values and ids of one side of several pairs."""
         classes = np.concatenate([side.classes for side in sides], dtype=np.int64, casting="unsafe")
         ids = np.concatenate([side.id_map for side in sides], dtype=np.int64, casting="unsafe")
         if self.source == "coco":
             # Id 0 is void, even if its class value is an undeclared category.
             classes = np.where(ids == 0, NO_OBJECT, classes)
             _check_categories(sides, {*classes.tolist()}, labels, counts)
-        return classes, ids
+        return pack_ids(classes, ids, (f"{name}_classes", f"{name}_ids"))
 
     def _objects(
         self, side: Any, counts: PanopticCounts, labels: LabelSet, spacing: Any
@@ -485,8 +486,7 @@ def draw_objects(
     matches = options.matched(counts, [sides])
     drawn = []
     for k, side in enumerate(sides):
-        layers = label_arrays(*side.resized(shape).whole()[:2], ("classes", "ids"))
-        codes = counts._segments(k, *layers)
+        codes = counts._segments(k, pack_ids(*side.resized(shape).whole()[:2], ("classes", "ids")))
         things = np.append(counts.things, False)[matches.rows[k][:, 1]]
         numbers = {code: n for n, code in enumerate(matches.segments[k][things].tolist(), 1)}
         drawn.append((mapped(codes, numbers), matches.rows[k][things].tolist()))

@@ -14,16 +14,7 @@ from segiou._support.arguments import check_choice, check_integer, read_several
 from segiou._support.text import Json
 from segiou.counting.arrays import with_dimensions_of
 from segiou.counting.id_pairs import add_up, count_id_pairs, sums
-from segiou.instances.objects import (
-    ID_BITS,
-    LOCK,
-    VOID,
-    Ids,
-    Ints,
-    ObjectCounts,
-    pack_ids,
-    unpack_ids,
-)
+from segiou.instances.objects import ID_BITS, LOCK, VOID, Ints, ObjectCounts, pack_ids, unpack_ids
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.ratio import Floats, ratio
@@ -109,9 +100,9 @@ PROTOCOLS = {
 class SharedPixels(NamedTuple):
     """Class values and object ids of one or more images; each entry stands for several pixels."""
 
-    #: Class values and ids, each (P,).
-    truth: Layers
-    pred: Layers
+    #: Packed class value and id, (P,).
+    truth: NDArray[Any]
+    pred: NDArray[Any]
     #: How many pixels each entry stands for.
     pixels: Ints
     #: Per image: the entries of the image, and the truth ids that are crowds.
@@ -259,8 +250,8 @@ class PanopticCounts(ObjectCounts):
             pack_ids(*truth, ("truth_classes", "truth_ids")),
             pack_ids(*pred, ("pred_classes", "pred_ids")),
         )
-        sides = unpack_ids(in_truth), unpack_ids(in_pred)
-        return self.shared_matches(SharedPixels(*sides, pixels, [len(pixels)], [tuple(crowd)]))
+        found = SharedPixels(in_truth, in_pred, pixels, [len(pixels)], [tuple(crowd)])
+        return self.shared_matches(found)
 
     def shared_matches(self, found: SharedPixels, *, split_stuff: bool = False) -> Matches:
         """Match the segments of several images, given the pixels that they share.
@@ -273,16 +264,17 @@ class PanopticCounts(ObjectCounts):
             Whether the segments of a stuff class are matched one by one.
         """
         image = np.repeat(np.arange(len(found.sizes)), found.sizes)
-        truth = self._segments(0, *found.truth, split_stuff)
-        pred = self._segments(1, *found.pred, split_stuff)
+        truth = self._segments(0, found.truth, split_stuff)
+        pred = self._segments(1, found.pred, split_stuff)
         pixels = found.pixels
         if self._protocol.void == "drop":
             kept = truth >= 0  # codes of void are negative
             image, truth, pred, pixels = (each[kept] for each in (image, truth, pred, pixels))
         return self._match((image, truth), (image, pred), pixels, found.crowds)
 
-    def _segments(self, side: int, values: Ids, ids: Ids, split_stuff: bool = False) -> Ints:
+    def _segments(self, side: int, codes: NDArray[Any], split_stuff: bool = False) -> Ints:
         """Packed class index and id of each segment; void, and a stuff class, is one segment."""
+        values, ids = unpack_ids(codes)
         classes = self._class_indices(values, ("truth_classes", "pred_classes")[side])
         if side:  # a class that is ignored in the truth is void in the prediction
             classes = np.where(self._is_ignored[classes], VOID, classes)

@@ -268,6 +268,18 @@ def test_pairs_that_are_counted_together_have_their_own_problems(coco, tmp_path,
         assert run.select([id]).total() == alone.total()
 
 
+@pytest.mark.parametrize("dtype", ["i8", "u8"])
+def test_ids_beyond_32_bits_are_refused(tmp_path, dtype):
+    ids = {"truth": 5_000_000_001, "pred": 5_000_001}
+    for side, id in ids.items():
+        (tmp_path / side).mkdir()
+        np.save(tmp_path / side / "a.npy", np.full((3, 4), id, dtype))
+    options = ObjectOptions("cityscapes", things=("car",))
+    labels = {"car": [5_000_000, 5_000]}
+    with pytest.raises(DataError, match=r"truth_ids contains 5000000001; expected 0 to 4294967295"):
+        segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels, objects=options)
+
+
 @pytest.fixture
 def problem(tmp_path):
     """What is said of a prediction whose annotation was changed."""
