@@ -197,7 +197,8 @@ static int measure(Table *table)
         return 1;
     table->cols = cols;
     table->cells = cells;
-    return rehash(table, 1024);
+    /* Of the same size, since pairs keep no cell if another thread has changed their ids. */
+    return rehash(table, table->hash.size);
 }
 
 /* Whether a pair of ids, above the lowest, may need more than 64 bits. */
