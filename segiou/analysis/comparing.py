@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import reduce
 from itertools import combinations, repeat
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, read_several
 from segiou.analysis.bootstrapping import resampled
@@ -23,15 +23,15 @@ from segiou.analysis.dependence import BlockLength, design_of
 from segiou.analysis.imbalance import explain_difference
 from segiou.analysis.intervals import Method, check_method, limits_by, of_design, plain_rows
 from segiou.analysis.leave_one_out import Influence, Limits
-from segiou.analysis.paired_runs import check_runs, names_of, same_images, scored_runs
+from segiou.analysis.paired_runs import SameImages, check_runs, names_of, same_images
 from segiou.analysis.ranking import Ranking, contest_of, placed
 from segiou.analysis.recipes import across_runs, crossed
 from segiou.analysis.significance import Permuted, holm_adjust, permutation_test, power
-from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic
+from segiou.analysis.statistics import Aggregate, Statistic
 from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
-from segiou.metrics.ratio import Floats
+from segiou.metrics.ratio import Floats, included
 
 
 @np.errstate(invalid="ignore")  # differences of infinite distances are undefined
@@ -128,8 +128,8 @@ def compare(
     check_integer("influential", influential, 0)
     check_method(method, level)
     each = names_of(runs, names if recipes is None else None)
-    pixels = same_images(runs, each, protocol, metric)
-    images = scored_runs(runs, each, pixels)
+    same = same_images(runs, each, protocol)
+    images = same.scored(metric)
     recipes = recipes or {name: slice(i, i + 1) for i, name in enumerate(each)}
     cases = [one.of_images() for one in images]
     design = design_of(images[0].ids, len(cases[0]), lambda: cases, groups, blocks)
@@ -146,7 +146,7 @@ def compare(
     models = map(
         _Model,
         recipes,
-        _pooled([pixels[own] for own in recipes.values()]),
+        _pooled([same.counts[own] for own in recipes.values()]),
         trained,
         means,
         map(across_runs, alone),
@@ -154,7 +154,7 @@ def compare(
         resampled(means, resamples, seed) if draws else repeat(None),
     )
     compared = _Compared(
-        [*models], images[0].include, level, method, detect, permutations, seed, influential
+        [*models], same, level, method, detect, permutations, seed, influential
     )
     return compared.comparison(of_design(design, blocks), resamples if draws else None)
 
@@ -179,23 +179,17 @@ def _recipes(
     return found, check_runs("compare", runs)
 
 
-def _pooled(models: Sequence[Sequence[ScoredImages[Counts]]]) -> list[ScoredImages[Counts]]:
+def _pooled(models: Sequence[Sequence[Counts]]) -> list[Counts]:
     """Counts of all runs of each model together, as often as all models have the same truth."""
     number = math.lcm(*map(len, models))
-    found = []
-    for runs in models:
-        first, *others = [*runs] * (number // len(runs))
-        for one in others:
-            first = replace(first, counts=first.counts + one.counts)
-        found.append(first)
-    return found
+    return [reduce(add, [*runs] * (number // len(runs))) for runs in models]
 
 
 class _Model(NamedTuple):
     """A model and its scores."""
 
     name: str
-    pixels: ScoredImages[Counts]
+    counts: Counts
     runs: list[Statistic]
     """Scores of each training run."""
     score: Statistic
@@ -212,7 +206,7 @@ class _Compared(NamedTuple):
     """Models on the same images, compared in pairs."""
 
     models: list[_Model]
-    include: NDArray[np.bool_]
+    same: SameImages
     level: float
     method: Method
     detect: float | None
@@ -229,9 +223,9 @@ class _Compared(NamedTuple):
         is_random = resamples is not None or not all(found.exact for _, found in tests)
         several = any(len(model.runs) > 1 for model in self.models)
         return Comparison(
-            metric=first.metric,
+            metric=first.score.name,
             aggregate=first.aggregate,
-            protocol=first.protocol,
+            protocol=first.score.rule,
             names=ranking.names,
             images=ranking.images,
             level=self.level,
@@ -243,8 +237,8 @@ class _Compared(NamedTuple):
                 self.pair(*pair, *test, p)
                 for pair, test, p in zip(pairs, tests, adjusted, strict=True)
             ),
-            better=first.better,
-            score_unit=first.score_unit,
+            better=first.score.better,
+            score_unit=first.score.unit,
             run_scores=tuple(
                 tuple(float(run.values[0]) for run in model.runs)
                 for model in self.models
@@ -269,7 +263,7 @@ class _Compared(NamedTuple):
         known = dict(pairs) if len(names) > 2 else {}
         contest = contest_of([model.score for model in self.models], own, known, drawn)
         return Ranking(
-            by=(first.metric,),
+            by=(first.score.name,),
             scheme="aggregate-then-rank",
             aggregate=first.aggregate if first.median_of is None else "median",
             value_name=first.names[0],
@@ -278,11 +272,11 @@ class _Compared(NamedTuple):
             level=self.level,
             method=self.method,
             seed=None if resamples is None else self.seed,
-            better=first.better,
-            score_unit=first.score_unit,
+            better=first.score.better,
+            score_unit=first.score.unit,
             cases=tuple(tuple(model.cases.tolist()) for model in self.models),
             case_name=first.names[0],
-            case_unit=first.score_unit,
+            case_unit=first.score.unit,
             **placed(names, contest, level=self.level),
             **units,
         )
@@ -311,9 +305,9 @@ class _Compared(NamedTuple):
         )
         overall, *classes = (Difference(*row) for row in rows)
         sides = [*self.influential_images(a.alone, b.alone)]  # those that raise it first
-        favours_b, favours_a = sides if score.better == "higher" else sides[::-1]
+        favours_b, favours_a = sides if score.score.better == "higher" else sides[::-1]
         undefined = np.isnan([score.values[1:], b.score.values[1:]])
-        for_one = (undefined[0] != undefined[1]) & self.include[: undefined.shape[1]]
+        for_one = (undefined[0] != undefined[1]) & included(score.score.include, undefined.shape[1])
         return PairComparison(
             *names,
             overall=overall,
@@ -325,12 +319,12 @@ class _Compared(NamedTuple):
             power=power(score, limits, level=self.level, detect=self.detect),
             defined_for_one=tuple(score.names[1 + c] for c in np.flatnonzero(for_one).tolist()),
             imbalance=explain_difference(
-                a.pixels.counts,
-                b.pixels.counts,
-                a.pixels.class_names or (),
+                a.counts,
+                b.counts,
+                self.same.class_names,
                 names=names,
-                include=a.pixels.include,
-                protocol=a.pixels.protocol,
+                include=self.same.include,
+                protocol=self.same.protocol,
             ),
             images_differing=_images_differing(a.alone.sums, b.alone.sums),
         )
@@ -340,7 +334,7 @@ class _Compared(NamedTuple):
     ) -> Iterator[tuple[InfluentialImage, ...]]:
         """The most influential images: those that raise the difference, those that lower it."""
         ids, both = a.units.names, (b.values - a.values, b.left_out - a.left_out)
-        found = Influence(a.metric, a.units.kind, ids, a.names, *both)
+        found = Influence(a.score.name, a.units.kind, ids, a.names, *both)
         columns = (column.tolist() for column in (found.effect[:, 0], a.alone, b.alone))
         images = [InfluentialImage(*row) for row in zip(ids, *columns, strict=True)]
         for side in found.strongest(self.influential):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from typing import Any, ClassVar, Literal, get_args
@@ -355,14 +355,10 @@ def confidence_intervals(
     if method != "jackknife":
         check_integer("resamples", resamples, 2)
         check_integer("seed", seed, 0)
-    images: Any = scored_images(counts, metric, protocol, ids)
-    images = replace(
-        images,
-        class_names=images.class_names if class_names is None else class_names,
-        include=images.include if include is None else include,
-    )
-    design = design_of(images.ids, images.num_images, lambda: [images.of_images()], groups, blocks)
-    prepared = images.over(design.units, aggregate)
+    scored = scored_images(counts, metric, protocol, ids, class_names, include)
+    number = scored.images.number
+    design = design_of(scored.ids, number, lambda: [scored.of_images()], groups, blocks)
+    prepared = scored.over(design.units, aggregate)
     if prepared.median_of is not None and method == "jackknife":
         method = _MEDIANS if prepared.units.kind == "image" else "percentile"
     drawn = method in ("percentile", "bca") or (method == _MEDIANS and len(prepared.names) > 2)
@@ -376,16 +372,16 @@ def confidence_intervals(
         )
     )
     return Intervals(
-        metric=prepared.metric,
+        metric=prepared.score.name,
         aggregate=prepared.aggregate,
-        protocol=prepared.protocol,
+        protocol=prepared.score.rule,
         level=level,
         method=method,
         resamples=resamples if drawn else None,
         seed=seed if drawn else None,
         overall=overall,
         classes=tuple(classes),
-        score_unit=prepared.score_unit,
+        score_unit=prepared.score.unit,
         _over=design.units,
         **of_design(design, blocks),
         **_unseen(prepared, len(design.images)),
@@ -483,9 +479,9 @@ def _limits_of_medians(of: Statistic, level: float, drawn: Floats | None) -> Lim
 
 def _unseen(prepared: Statistic, images: int) -> dict[str, Any]:
     """Classes of the mean that occur in no truth, and the mean without them; on few images."""
-    if prepared.weights is None or images >= _BIASED_BELOW:
+    if images >= _BIASED_BELOW or (weights := prepared.weights) is None:
         return {}
-    counted, values = prepared.weights > 0, prepared.values[1:]
+    counted, values = weights > 0, prepared.values[1:]
     unseen = counted & (prepared.seen[1:] == 0)
     if not unseen.any() or unseen.all():
         return {}

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from segiou._support import text
 from segiou._support.text import Json
-from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic
+from segiou.analysis.statistics import Aggregate, Statistic, scored_counts
 from segiou.analysis.student import student
-from segiou.analysis.units import CountParts, Metric, units_of
+from segiou.analysis.units import ImageParts, Metric, units_of
 from segiou.counting.counts import Counts
-from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
 #: Least degrees of freedom of a mean of classes: t(1) is 12.7 standard errors wide.
@@ -382,11 +382,11 @@ def influence(
     >>> found.values, found.left_out[:, 0], found.strongest(1)
     (array([0.5, 0.5]), array([0.1, 0.9]), ([0], [1]))
     """
-    protocol, parts = load_protocol(protocol), CountParts.of(counts)
-    images = ScoredImages(parts, metric, None, class_names, include, protocol)
-    prepared = images.over(units_of(parts.num_images, groups, ids), aggregate)
+    parts = ImageParts.of(counts)
+    images = scored_counts(parts, metric, protocol, class_names, include)
+    prepared = images.over(units_of(parts.number, groups, ids), aggregate)
     return Influence(
-        prepared.metric,
+        prepared.score.name,
         prepared.units.kind,
         prepared.units.names,
         prepared.names,

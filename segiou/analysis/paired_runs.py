@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from segiou._support.arguments import read_several
-from segiou.analysis.statistics import ScoredImages, scored_parts
+from segiou.analysis.statistics import ScoredImages, scored_counts, scored_parts
 from segiou.analysis.units import HasRunCounts, Metric, some_of
 from segiou.counting.counts import Counts
 from segiou.measures.registry import measure_of_score
@@ -47,15 +47,40 @@ def check_runs(what: str, runs: Sequence[Any]) -> tuple[HasRunCounts, ...]:
     return tuple(runs)
 
 
+class SameImages(NamedTuple):
+    """Runs that can be compared, and their counts with the images in one order."""
+
+    runs: Sequence[HasRunCounts]
+    names: Sequence[str]
+    counts: Sequence[Counts]
+    ids: Sequence[tuple[str, ...]]
+    class_names: tuple[str, ...]
+    include: NDArray[np.bool_]
+    protocol: Protocol
+
+    def scored(self, metric: Metric) -> list[ScoredImages]:
+        """Images of each run with the counts of the metric: pixels, or parts of a measure."""
+        if (key := measure_of_score(metric)) is None:
+            how = metric, self.protocol, self.class_names, self.include
+            pairs = zip(self.counts, self.ids, strict=True)
+            return [scored_counts(counts, *how, ids) for counts, ids in pairs]
+        found = []
+        for run, name, ids in zip(self.runs, self.names, self.ids, strict=True):
+            one = scored_parts(run, metric, name, key)
+            place = {id: i for i, id in enumerate(run.ids)}
+            found.append(one.take(ids, [place[id] for id in ids]))
+        _check_plans(self.runs, self.names, key)
+        return found
+
+
 def same_images(
     runs: Sequence[HasRunCounts],
     names: Sequence[str],
     protocol: Protocol | str | None,
-    metric: Metric,
     *,
     partial: bool = False,
-) -> list[ScoredImages[Counts]]:
-    """Images of all runs in the same order; reject runs that cannot be compared.
+) -> SameImages:
+    """Runs with their images in the same order; reject runs that cannot be compared.
 
     With ``partial``, runs may lack images; then each keeps its own.
     """
@@ -76,30 +101,14 @@ def same_images(
             raise ValueError(msg)
     common = set(first.ids).intersection(*(run.ids for run in runs[1:]))
     only = {n: [i for i in run.ids if i not in common] for n, run in zip(names, runs, strict=True)}
-    of_first = tuple(first.class_names), chosen.include_of(first), chosen
     if any(only.values()):
         if not partial:
             raise DifferentImagesError(only)
-        return [ScoredImages(run.counts, metric, tuple(run.ids), *of_first) for run in runs]
-    images = [ScoredImages(run.counts, metric, tuple(first.ids), *of_first) for run in runs]
-    return _same_order(runs, names, images)
-
-
-def scored_runs(
-    runs: Sequence[HasRunCounts], names: Sequence[str], pixels: Sequence[ScoredImages[Counts]]
-) -> list[Any]:
-    """Images of all runs with the counts of the metric: pixels, or parts of a measure."""
-    key = measure_of_score(pixels[0].metric)
-    if key is None:
-        return list(pixels)
-    found = []
-    for one, run, name in zip(pixels, runs, names, strict=True):
-        measured = scored_parts(one, run, name, key)
-        place = {id: i for i, id in enumerate(run.ids)}
-        order = [place[id] for id in one.ids or ()]
-        found.append(replace(measured, parts=measured.parts.take(order)))
-    _check_plans(runs, names, key)
-    return found
+        counts, ids = [run.counts for run in runs], [tuple(run.ids) for run in runs]
+    else:
+        counts, ids = _same_order(runs, names), [tuple(first.ids)] * len(runs)
+    of_first = tuple(first.class_names), chosen.include_of(first), chosen
+    return SameImages(runs, names, counts, ids, *of_first)
 
 
 def _check_plans(runs: Sequence[Any], names: Sequence[str], key: str) -> None:
@@ -155,16 +164,13 @@ def _only_in(names: Mapping[str, Sequence[str]]) -> str:
     return "; ".join(f"only in {run}: {some_of(only)}" for run, only in names.items() if only)
 
 
-def _same_order(
-    runs: Sequence[HasRunCounts], names: Sequence[str], images: Sequence[ScoredImages[Counts]]
-) -> list[ScoredImages[Counts]]:
-    """Images of each run in the order of the first; all must have the same truth."""
-    first, found = runs[0], [images[0]]
-    for name, run, own in zip(names[1:], runs[1:], images[1:], strict=True):
+def _same_order(runs: Sequence[HasRunCounts], names: Sequence[str]) -> list[Counts]:
+    """Counts of each run in the order of the first; all must have the same truth."""
+    first, found = runs[0], [runs[0].counts]
+    for name, run in zip(names[1:], runs[1:], strict=True):
         place = {id: i for i, id in enumerate(run.ids)}
-        order = np.array([place[id] for id in first.ids], dtype=np.intp)
-        found.append(replace(own, counts=own.counts[order]))
-        a, b = found[0].counts.truth, found[-1].counts.truth
+        found.append(run.counts[np.array([place[id] for id in first.ids], dtype=np.intp)])
+        a, b = found[0].truth, found[-1].truth
         rows, classes = np.nonzero(a != b)
         if not len(rows):
             continue

@@ -25,10 +25,11 @@ from segiou.analysis.case_ranks import (
 from segiou.analysis.dependence import BlockLength, design_of
 from segiou.analysis.intervals import check_method, limits_by, of_design
 from segiou.analysis.leave_one_out import jackknife
-from segiou.analysis.paired_runs import check_runs, names_of, same_images, scored_runs
+from segiou.analysis.paired_runs import check_runs, names_of, same_images
 from segiou.analysis.ranking import MEDIANS, Contest, Ranking, contest_of, placed
 from segiou.analysis.statistics import Statistic, place_of
 from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
+from segiou.measures.score import Score
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats, ratio
 
@@ -224,8 +225,7 @@ class _Scored:
         partial: bool,
     ) -> _Scored:
         metric, _, part = by.partition(":") if isinstance(by, str) else (by, "", "")
-        pixels = same_images(runs, names, protocol, metric, partial=partial)
-        images = scored_runs(runs, names, pixels)
+        images = same_images(runs, names, protocol, partial=partial).scored(metric)
         known = dict.fromkeys(id for one in images for id in one.ids)
         place = {id: i for i, id in enumerate(known)}
         cases = np.full((len(runs), len(place)), np.nan)
@@ -235,15 +235,13 @@ class _Scored:
         if np.isnan(cases).all():
             msg = f"no image has a score {by!r}, so nothing can be ranked"
             raise ValueError(msg)
-        score = getattr(images[0], "score", None)
-        name = by if isinstance(by, str) else getattr(by, "__name__", "score")
-        title = images[0].title
+        score = images[0].score
         return cls(
-            name,
-            f"{score.title if score else title.removeprefix('mean ')} of {part}" if part else title,
+            by if isinstance(by, str) else score.name,
+            f"{score.title} of {part}" if part else score.overall_title,
             part,
-            score.better if score else "higher",
-            score.unit if score else "",
+            score.better,
+            score.unit,
             tuple(known),
             cases,
             images,
@@ -292,7 +290,8 @@ class _Setup(NamedTuple):
         if statistics[0].median_of is not None:
             if self.draws:
                 raise _no_bootstrap()
-            return _unknown(np.array([s.values[column] for s in statistics]), statistics[0].better)
+            values = np.array([one.values[column] for one in statistics])
+            return _unknown(values, statistics[0].score.better)
         pairs = {
             (i, j): jackknife(statistics[j], statistics[i], level=self.level)
             for i, j in combinations(range(len(statistics)), 2)
@@ -320,24 +319,23 @@ class _Setup(NamedTuple):
         return Contest(beaten(p, self.alpha)[0], "higher", nowhere, sets, drawn, claims)
 
 
-def _case_mean(row: Floats, units: Units, scored: _Scored, better: str) -> Statistic:
+def _case_mean(row: Floats, units: Units, scored: _Scored, better: Any) -> Statistic:
     """The mean over images as a statistic over units."""
     table = units.sums(np.stack([np.nan_to_num(row), ~np.isnan(row)], 1))
     defined = row[~np.isnan(row)]
     is_share = not scored.unit and bool(((defined >= 0) & (defined <= 1)).all())
-    return Statistic(
-        metric=scored.name,
-        aggregate="I",
-        protocol="",
-        names=(scored.label,),
-        units=units,
-        sums=table,
-        evaluate=lambda sums: ratio(sums[..., :1], sums[..., 1:]),
-        seen=np.array([(table[:, 1] > 0).sum()]),
-        scale="logit" if is_share else "identity",
+    score = Score(
+        scored.name,
+        scored.label,
+        (),
+        lambda parts: table,
+        lambda sums: ratio(sums[..., :1], sums[..., 1:]),
+        unit=scored.unit,
         better=better,
-        score_unit=scored.unit,
+        is_mean=False,
+        scale="logit" if is_share else "identity",
     )
+    return Statistic(score, units, table, np.array([(table[:, 1] > 0).sum()]), "I")
 
 
 def _combined(contests: Sequence[Contest], ties: str) -> Contest:

@@ -219,10 +219,10 @@ def contest_of(
     limits = np.array([(one.low[column], one.high[column]) for one in own])
     values = np.array([one.values[column] for one in own])
     if first.units.too_few or first.median_of is not None:
-        return Contest(values, first.better, limits, np.full((len(own), len(own)), np.nan), None)
+        return Contest(values, first.score.better, limits, np.full((len(own), len(own)), np.nan), None)
     several = [one[:, column] for one in drawn if one is not None]
     p = _one_sided(len(own), pairs, first, column)
-    return Contest(values, first.better, limits, p, np.stack(several, axis=1) if several else None)
+    return Contest(values, first.score.better, limits, p, np.stack(several, axis=1) if several else None)
 
 
 def _one_sided(
@@ -238,7 +238,7 @@ def _one_sided(
         error, freedom = limits.standard_error[column], limits.freedom[column]
         if math.isnan(freedom):  # of a bootstrap
             freedom = len(score.units) - 1.0
-        ahead = limits.values[column] * (1 if score.better == "higher" else -1)
+        ahead = limits.values[column] * (1 if score.score.better == "higher" else -1)
         for winner, loser, delta in ((j, i, ahead), (i, j, -ahead)):
             if error > 0 and not math.isnan(delta):
                 found[winner, loser] = stdtr(freedom, -delta / error)

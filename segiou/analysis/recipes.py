@@ -34,7 +34,11 @@ def across_runs(runs: Sequence[Statistic]) -> Statistic:
         from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
 
         sums = sparse.hstack(tables, format="csr")
-    return replace(first, sums=sums, evaluate=evaluate)
+    score = replace(first.score, evaluate=evaluate, weights=None, scale=first.scale)
+    weights = first.weights
+    if weights is not None:
+        score = replace(score, weights=lambda _: weights)
+    return replace(first, sums=sums, score=score)
 
 
 def crossed(
@@ -56,7 +60,7 @@ def crossed(
 
     if a[0].median_of is not None:
         msg = (
-            f"medians of several training runs cannot be compared ({a[0].metric}); pass single runs"
+            f"medians of several training runs cannot be compared ({a[0].score.name}); pass single runs"
         )
         raise ValueError(msg)
     images = jackknife(across_runs(b), across_runs(a), level=level)
@@ -71,7 +75,7 @@ def crossed(
         p = 2 * stdtr(together, -np.abs(images.values) / error)
     reach = student(together, (1 - level) / 2) * error
     low, high = np.maximum(images.values - reach, -1), np.minimum(images.values + reach, 1)
-    if a[0].score_unit:
+    if a[0].score.unit:
         low, high = images.values - reach, images.values + reach
     low[low == high] = high[low == high] = np.nan
     found = replace(images, low=low, high=high, standard_error=error, freedom=together)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice, check_kind, read_several, refuse_kind
 from segiou._support.text import did_you_mean
 from segiou.analysis.units import (
-    CountParts,
     HasCounts,
+    ImageParts,
     Metric,
     Table,
     Units,
@@ -23,17 +23,16 @@ from segiou.analysis.units import (
     unit_sums,
 )
 from segiou.counting.counts import Counts
-from segiou.measures.parts import Parts
 from segiou.measures.registry import KEYWORDS, flag_of, measure_keys, measure_of_score, score_names
 from segiou.measures.score import Score
 from segiou.metrics.overall import (
     cohen_kappa,
     frequency_weighted_iou,
     matthews_correlation,
+    mean,
     pixel_accuracy,
 )
 from segiou.metrics.per_class import METRICS
-from segiou.metrics.per_image import image_means
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, included, ratio
 
@@ -54,7 +53,7 @@ _LABELS = {
 }
 #: Metrics whose intervals are symmetric elsewhere than on the logit.
 _SCALES = {
-    **dict.fromkeys(("pixel_accuracy", "frequency_weighted_iou"), "logit"),
+    **dict.fromkeys(("pixel_accuracy", "frequency_weighted_iou", *METRICS), "logit"),
     **dict.fromkeys(("cohen_kappa", "matthews_correlation"), "fisher"),
 }
 _EXACT = 2**53
@@ -74,51 +73,61 @@ class Statistic:
 
     Attributes
     ----------
-    metric : str
-    aggregate : str
-        ``"D"``, ``"I"``, ``"C"``, or the unit of the protocol.
-    protocol : str
-    names : tuple of str
-        Names of the values of :attr:`evaluate`: the score, then the classes.
+    score : Score
+        Of its sums.
     units : Units
     sums : ndarray or sparse array of int64 or float64, shape (U, F)
         Numbers that are summed over units.
-    evaluate : callable
-        (..., F) sums → (..., 1 + C) values, or (..., 1) for a metric without
-        per-class values.
     seen : ndarray of int, shape (1 + C,) or (1,)
         Units whose truth contains the class; for the score, those with a value.
-    scale : {"logit", "fisher", "log", "identity"}
-        Scale on which intervals of the values are symmetric.
-    weights : ndarray of float, shape (C,), or None
-        Weight of each class in the score, if it is a mean of classes.
-    better : {"higher", "lower"}
-        Which values of the score are better.
-    score_unit : str
-        Unit of the score, such as ``"mm"``; empty for a ratio.
+    aggregate : str
+        ``"D"``, ``"I"``, ``"C"``, or the unit of the protocol.
     median_of : ndarray of float, shape (N, C), or None
         Values of the images, if the scores of the classes are their medians,
         which are not smooth.
     """
 
-    metric: str
-    aggregate: str
-    protocol: str
-    names: tuple[str, ...]
+    score: Score
     units: Units
     sums: Any
-    evaluate: Callable[[NDArray[Any]], Floats]
     seen: NDArray[np.int64]
-    scale: str = "identity"
-    weights: Floats | None = None
-    better: str = "higher"
-    score_unit: str = ""
+    aggregate: str = "D"
     median_of: Floats | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the values: the score, then the classes."""
+        return (self.score.overall_title, *self.score.names)
+
+    def evaluate(self, sums: NDArray[Any]) -> Floats:
+        """(..., F) sums → (..., 1 + C) values.
+
+        Parameters
+        ----------
+        sums : ndarray
+            Sums over some of the units.
+        """
+        return self.score.evaluate(sums)
 
     @property
     def values(self) -> Floats:
         """The score and the classes on all units."""
         return self.evaluate(self.sums.sum(0))
+
+    @property
+    def weights(self) -> Floats | None:
+        """Weight of each class in the score, (C,), if it is a mean of classes."""
+        return None if self.score.weights is None else self.score.weights(self.sums.sum(0))
+
+    @property
+    def scale(self) -> str:
+        """Scale on which intervals are symmetric: log for distances (even 0), logit for shares."""
+        if self.score.scale:
+            return self.score.scale
+        values = self.values[~np.isnan(self.values)]
+        if self.score.unit:
+            return "log" if (values >= 0).all() else "identity"
+        return "logit" if ((values >= 0) & (values <= 1)).all() else "identity"
 
     @property
     def left_out(self) -> Floats:
@@ -159,7 +168,7 @@ class Statistic:
 
 
 def statistic(
-    counts: Counts | CountParts,
+    counts: Counts | ImageParts,
     metric: Metric = "iou",
     *,
     units: Units,
@@ -200,82 +209,59 @@ def statistic(
         If a name is unknown, shapes do not match, or ``aggregate="C"`` is
         passed for a metric without per-class values.
     """
-    protocol = load_protocol(protocol)
-    return ScoredImages(counts, metric, None, class_names, include, protocol).over(units, aggregate)
-
-
-C = TypeVar("C", bound=Counts | CountParts)
+    return scored_counts(counts, metric, protocol, class_names, include).over(units, aggregate)
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredImages(Generic[C]):
-    """Per-image counts with names, protocol and metric."""
+class ScoredImages:
+    """Counts of images, and the score to compute from them, by how images are aggregated."""
 
-    counts: C
-    metric: Metric
-    ids: tuple[str, ...] | None
-    class_names: Sequence[str] | None
-    include: Any
-    protocol: Protocol
+    images: ImageParts
+    score_by: Callable[[Aggregate | None], Score]
+    ids: tuple[str, ...] | None = None
 
     @property
-    def num_images(self) -> int:
-        """Number of images."""
-        return CountParts.of(self.counts).num_images
+    def score(self) -> Score:
+        """The score of the data set, or of the unit of the protocol."""
+        return self.score_by(None)
 
-    @property
-    def title(self) -> str:
-        """The name of the score in a sentence."""
-        name, _, per_class = _resolved(self.metric, CountParts.of(self.counts))
-        return metric_label(name) if not per_class else f"mean {metric_label(name)}"
+    def take(self, ids: tuple[str, ...], places: Sequence[int]) -> ScoredImages:
+        """Some images of a measure, by position."""
+        (parts,) = self.images.parts()
+        return replace(self, images=ImageParts.of(parts.take(places)), ids=ids)
 
     def of_images(self) -> Floats:
-        """Per-image score over the classes in the image's truth, (N,)."""
-        return image_scores(self.counts, self.metric, self.include)
+        """Per-image score; of pixels, over the classes in the image's truth, (N,)."""
+        score = self.score
+        if score.alone is not None:
+            return self.images.joined(score.alone)
+        return self.images.joined(lambda part: score.of_images(part)[:, 0])
 
     def of_class(self, name: str) -> Floats:
-        """Per-image score of a class over the images whose truth contains it, (N,)."""
-        counts = CountParts.of(self.counts)
-        label, function, per_class = _resolved(self.metric, counts)
-        known = [*map(str, self.class_names or range(counts.num_classes))] if per_class else []
-        c = place_of(name, known, label)
-        parts = (np.where(p.truth[:, c] > 0, function(p)[:, c], np.nan) for p in counts.parts())
-        return np.concatenate([*parts])
+        """Per-image score of a class or structure, (N,)."""
+        score = self.score
+        place = 1 + place_of(name, score.names, score.title)
+        return self.images.joined(lambda part: score.of_images(part)[:, place])
 
     def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
         """The score as a statistic over units."""
-        counts = CountParts.of(self.counts)
         if aggregate is not None:
             check_choice("aggregate", aggregate, get_args(Aggregate))
-        classes = _names(counts, units, self.class_names)
-        metric, function, per_class = _resolved(self.metric, counts)
-        name, protocol, unit = metric_label(metric), "", "D"
-        if per_class:
-            averaged = replace(self.protocol, **_AGGREGATES[aggregate]).of_metric(function)
-            taken = included(self.include, len(classes))
-            adding = _class_sums(function, averaged, taken, aggregate)
-            name, protocol = f"mean {name}", averaged.name
-            unit = averaged.unit if averaged.needs_images else unit
-        else:
-            adding = _overall_sums(metric, function, aggregate)
-            classes = ()
-        present = unit_sums(units, (part.truth > 0 for part in counts.parts())) > 0
-        seen = np.concatenate([[len(units)], present.sum(0)[: len(classes)]])
-        sums = unit_sums(units, map(adding.rows, counts.parts()))
-        if adding.divided:  # numerators, then denominators; the score's are first
-            seen[0] = (sums[:, [sums.shape[1] // 2]] > 0).sum()
-        return Statistic(
-            metric=metric,
-            aggregate=aggregate or unit,
-            protocol=protocol,
-            names=(name, *classes),
-            units=units,
-            sums=sums,
-            evaluate=adding.evaluate,
-            seen=seen,
-            scale=_SCALES.get(metric, "logit" if metric in METRICS else "identity"),
-            weights=adding.weights(sums.sum(0)),
-        )
+        if self.images.number != len(units.index):
+            shape = self.images.number, self.images.width
+            msg = f"counts must have shape (N, C) for N = {len(units.index)} images, got {shape}"
+            raise ValueError(msg)
+        score = self.score_by(aggregate)
+        sums = unit_sums(units, map(score.sums, self.images.parts()))
+        seen = np.zeros(1 + len(score.names), np.int64)
+        if score.seen is not None and score.names:
+            present = unit_sums(units, map(score.seen, self.images.parts())) > 0
+            seen[1:] = present.sum(0)
+        # Numerators, then denominators; the score's are first.
+        divided = score.over in ("I", "image", "image-class")
+        seen[0] = (sums[:, [sums.shape[1] // 2]] > 0).sum() if divided else len(units)
+        medians = None if score.median_of is None else self.images.joined(score.median_of)
+        return Statistic(score, units, sums, seen, aggregate or score.over, medians)
 
 
 def place_of(name: str, known: Sequence[str], score: str) -> int:
@@ -292,25 +278,34 @@ def metric_label(metric: str) -> str:
     return _LABELS.get(metric, metric.replace("_", " "))
 
 
-def _names(counts: CountParts, units: Units, class_names: Sequence[str] | None) -> tuple[str, ...]:
-    shape = counts.num_images, counts.num_classes
-    if shape[0] != len(units.index):
-        msg = f"counts must have shape (N, C) for N = {len(units.index)} images, got {shape}"
-        raise ValueError(msg)
-    if class_names is None:
-        return tuple(map(str, range(shape[1])))
-    names = read_several("class_names", class_names, "a sequence of names, one per class")
-    if len(names) != shape[1]:
-        msg = f"counts have {shape[1]} classes, got {len(names)} class names"
-        raise ValueError(msg)
-    return tuple(names)
+def scored_counts(
+    counts: Counts | ImageParts,
+    metric: Metric,
+    protocol: Protocol | str = "segiou",
+    class_names: Sequence[str] | None = None,
+    include: Any = None,
+    ids: tuple[str, ...] | None = None,
+) -> ScoredImages:
+    """Per-image counts with a metric of pixels."""
+    images, protocol = ImageParts.of(counts), load_protocol(protocol)
+    names: Sequence[str] = [*map(str, range(images.width))]
+    if class_names is not None:
+        names = read_several("class_names", class_names, "a sequence of names, one per class")
+        if len(names) != images.width:
+            msg = f"counts have {images.width} classes, got {len(names)} class names"
+            raise ValueError(msg)
+    name, function, per_class = _resolved(metric, next(images.parts()))
+    if not per_class:
+        return ScoredImages(images, partial(_overall_score, name, function), ids)
+    taken = included(include, images.width)
+    score_by = partial(_class_score, name, function, tuple(names), taken, protocol)
+    return ScoredImages(images, score_by, ids)
 
 
-def _resolved(metric: Metric, counts: CountParts) -> tuple[str, Callable[[Counts], Floats], bool]:
+def _resolved(metric: Metric, some: Counts) -> tuple[str, Callable[[Counts], Floats], bool]:
     """Name and function of a metric, and whether it has per-class values."""
     if callable(metric):
-        first = next(counts.parts())
-        has_classes = metric(first).shape == first.tp.shape
+        has_classes = metric(some).shape == some.tp.shape
         return getattr(metric, "__name__", "score"), metric, has_classes
     check_kind("metric", metric, str, "the name of a metric or a function of Counts")
     name = _MEANS.get(metric, metric)
@@ -326,48 +321,53 @@ def _resolved(metric: Metric, counts: CountParts) -> tuple[str, Callable[[Counts
     return name, known[name], name in METRICS
 
 
-class Sums(NamedTuple):
-    """Functions from per-image counts to summable rows, and from their sums to values."""
-
-    rows: Callable[[Counts], NDArray[Any]]
-    evaluate: Callable[[NDArray[Any]], Floats]
-    weights: Callable[[NDArray[Any]], Floats | None] = lambda sums: None
-    """Weight of each class in the score, if it is a mean of classes."""
-    divided: bool = False
-    """Whether the rows are numerators, then denominators, of means over images."""
-
-
-def _overall_sums(
-    metric: str, function: Callable[[Counts], Floats], aggregate: Aggregate | None
-) -> Sums:
-    """Rows and values of a metric without per-class values."""
+def _overall_score(
+    name: str, function: Callable[[Counts], Floats], aggregate: Aggregate | None
+) -> Score:
+    """A score of Counts without per-class values."""
     if aggregate == "C":
-        msg = f"{metric} has no per-class values; aggregate must be 'D' or 'I'"
+        msg = f"{name} has no per-class values; aggregate must be 'D' or 'I'"
         raise ValueError(msg)
-    if aggregate != "I":
-        return Sums(_packed, lambda sums: function(_unpacked(sums))[..., None])
+    whole = Score(
+        name,
+        metric_label(name),
+        (),
+        _packed,
+        lambda sums: function(_unpacked(sums))[..., None],
+        is_mean=False,
+        scale=_SCALES.get(name, "identity"),
+        each=lambda counts: function(counts)[:, None],
+    )
+    return _over_images(whole, aggregate)
 
-    def of_images(counts: Counts) -> Floats:
-        values = function(counts)[:, None]
-        return np.concatenate([np.nan_to_num(values), ~np.isnan(values)], axis=-1)
 
-    return Sums(of_images, _ratios, divided=True)
-
-
-def _class_sums(
+def _class_score(
+    name: str,
     function: Callable[[Counts], Floats],
-    protocol: Protocol,
+    names: tuple[str, ...],
     taken: NDArray[np.bool_],
+    protocol: Protocol,
     aggregate: Aggregate | None,
-) -> Sums:
-    """Rows and values of a metric with per-class values."""
+) -> Score:
+    """A score of Counts with per-class values, and its mean under a protocol."""
+    protocol = replace(protocol, **_AGGREGATES[aggregate]).of_metric(function)
 
-    def of_data_set(sums: NDArray[Any]) -> Floats:
+    def evaluate(sums: NDArray[Any]) -> Floats:
         found = _unpacked(sums)
         values = function(found)
         filled, part = protocol.values_taken(values, found.truth > 0, taken)
         score = protocol.divide(filled.sum(-1), part.sum(-1))
         return np.concatenate([score[..., None], values], axis=-1)
+
+    def weights(sums: NDArray[Any]) -> Floats:
+        found = _unpacked(sums)
+        values = function(found)
+        part = protocol.values_taken(values, found.truth > 0, taken)[1]
+        return ratio(part & ~np.isnan(values), part.sum())
+
+    def each(counts: Counts) -> Floats:
+        values = np.where(counts.truth > 0, function(counts), np.nan)
+        return np.concatenate([mean(values, taken)[:, None], values], axis=-1)
 
     def of_images(counts: Counts) -> Floats:
         # Numerators of the score and the classes, then the denominators.
@@ -378,26 +378,56 @@ def _class_sums(
             top, bottom = np.nan_to_num(ratio(top, bottom)), bottom > 0
         return np.concatenate([top[:, None], filled, bottom[:, None], part], axis=-1)
 
-    def of_classes(sums: NDArray[Any]) -> Floats:
+    score = Score(
+        name,
+        metric_label(name),
+        names,
+        _packed,
+        evaluate,
+        lambda counts: counts.truth > 0,
+        rule=protocol.name,
+        include=taken,
+        weights=weights,
+        scale=_SCALES.get(name, "identity"),
+        each=each,
+    )
+    if not protocol.needs_images:
+        return score
+    score = replace(score, sums=of_images, over=protocol.unit)
+    if aggregate == "C" or protocol.unit == "class":
+        return _over_classes(score, partial(protocol.mean_of_classes, include=taken))
+    return replace(score, evaluate=_ratios, weights=None)
+
+
+def _over_images(score: Score, aggregate: Aggregate | None) -> Score:
+    """The mean of a score over images (I), or over the images of each class (C)."""
+    if aggregate in (None, "D"):
+        return score
+
+    def sums(parts: Any) -> Floats:
+        values = score.of_images(parts)
+        # An infinite distance, of a missed structure, makes the mean infinite.
+        defined = ~np.isnan(values)
+        return np.concatenate([np.where(defined, values, 0.0), defined], axis=-1)
+
+    found = replace(score, sums=sums, evaluate=_ratios, weights=None, median_of=None)
+    if aggregate == "I":
+        return replace(found, over="I")
+    return _over_classes(found, partial(mean, include=score.include))
+
+
+def _over_classes(score: Score, mean_of: Callable[[Floats], Floats]) -> Score:
+    """The mean over classes of means over images."""
+
+    def evaluate(sums: NDArray[Any]) -> Floats:
         classes = _ratios(sums)[..., 1:]
-        score = protocol.mean_of_classes(classes, taken)
-        return np.concatenate([score[..., None], classes], axis=-1)
+        return np.concatenate([mean_of(classes)[..., None], classes], axis=-1)
 
-    def in_data_set(sums: NDArray[Any]) -> Floats:
-        found = _unpacked(sums)
-        values = function(found)
-        part = protocol.values_taken(values, found.truth > 0, taken)[1]
-        return ratio(part & ~np.isnan(values), part.sum())
-
-    def in_classes(sums: NDArray[Any]) -> Floats:
-        there = taken & ~np.isnan(_ratios(sums)[1:])
+    def weights(sums: NDArray[Any]) -> Floats:
+        there = included(score.include, len(score.names)) & ~np.isnan(_ratios(sums)[1:])
         return ratio(there, there.sum())
 
-    if not protocol.needs_images:
-        return Sums(_packed, of_data_set, in_data_set)
-    if aggregate == "C" or protocol.unit == "class":
-        return Sums(of_images, of_classes, in_classes)
-    return Sums(of_images, _ratios, divided=True)
+    return replace(score, evaluate=evaluate, weights=weights, over="class")
 
 
 def _packed(counts: Counts) -> NDArray[np.int64]:
@@ -420,47 +450,40 @@ def _ratios(sums: NDArray[Any]) -> Floats:
     return ratio(top, bottom)
 
 
-def image_scores(counts: Counts | CountParts, metric: Metric, include: Any = None) -> Floats:
-    """Per-image score over the classes in the image's truth, (N,)."""
-    counts = CountParts.of(counts)
-    _, function, per_class = _resolved(metric, counts)
-    score = partial(image_means, metric=function, include=include) if per_class else function
-    return np.concatenate([score(part) for part in counts.parts()])
-
-
 def scored_images(
     source: Counts | HasCounts,
     metric: Metric,
-    protocol: Protocol | str | None,
+    protocol: Protocol | str | None = None,
     ids: Sequence[str] | None = None,
-) -> ScoredImages[Any] | ScoredParts:
+    class_names: Sequence[str] | None = None,
+    include: Any = None,
+) -> ScoredImages:
     """Per-image counts of a source, with the metric."""
     if isinstance(source, Counts):
         wanted = "a sequence, one id per image"
         given = None if ids is None else tuple(read_several("ids", ids, wanted))
         for name in given or ():
             check_kind("an id", name, str, "text")
-        return ScoredImages(source, metric, given, None, None, load_protocol(protocol or "segiou"))
+        return scored_counts(source, metric, protocol or "segiou", class_names, include, given)
     run: Any = source
     if not hasattr(run, "ids"):
         raise _no_images(run)
     is_report = hasattr(run, "per_image")
     number, classes = len(run.ids), len(run.class_names)
+    if (key := measure_of_score(metric)) is not None:
+        return scored_parts(run, metric, "the report" if is_report else "the run", key)
     if hasattr(run, "count_parts") and is_large(number, 4 * classes):
         # In parts, because all of them would not fit into memory.
-        counts = CountParts(number, classes, run.count_parts)
+        counts = ImageParts(number, classes, run.count_parts)
     else:
         counts = run.per_image if is_report else run.counts
     if counts is None:
         msg = "the report has no per-image counts; pass the run it was made from"
         raise ValueError(msg)
     protocol = load_protocol(protocol or run.protocol)
-    ids, include = tuple(run.ids) or None, protocol.include_of(run)
-    images = ScoredImages(counts, metric, ids, run.class_names, include, protocol)
-    name = "the report" if is_report else "the run"
-    if (key := measure_of_score(metric)) is not None:
-        return scored_parts(images, run, name, key)
-    return images
+    names = run.class_names if class_names is None else class_names
+    include = protocol.include_of(run) if include is None else include
+    return scored_counts(counts, metric, protocol, names, include, tuple(run.ids) or None)
 
 
 def _no_images(source: Any) -> TypeError:
@@ -473,105 +496,14 @@ def _no_images(source: Any) -> TypeError:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class ScoredParts:
-    """Per-image parts of a measure, and the score to compute from them."""
-
-    score: Score
-    parts: Parts
-    ids: tuple[str, ...] | None
-    include: Any
-
-    class_names: Sequence[str]
-
-    @property
-    def num_images(self) -> int:
-        """Number of images."""
-        return len(self.parts)
-
-    @property
-    def title(self) -> str:
-        """The name of the score in a sentence."""
-        return self.score.overall_title
-
-    def of_images(self) -> Floats:
-        """Per-image score, (N,)."""
-        if self.score.alone is not None:
-            return self.score.alone(self.parts)
-        return self.score.of_images(self.parts)[:, 0]
-
-    def of_class(self, name: str) -> Floats:
-        """Per-image score of a class or structure, (N,)."""
-        place = place_of(name, self.score.names, self.score.title)
-        return self.score.of_images(self.parts)[:, 1 + place]
-
-    def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
-        """The score as a statistic over units."""
-        score, parts = self.score, self.parts
-        is_median = score.median_of is not None and aggregate not in ("I", "C")
-        sums, evaluate = score.sums(parts), score.evaluate
-        if aggregate in ("I", "C"):
-            values = score.of_images(parts)
-            # An infinite distance, of a missed structure, makes the mean infinite.
-            defined = ~np.isnan(values)
-            sums = np.concatenate([np.where(defined, values, 0.0), defined], axis=-1)
-            evaluate = _ratios if aggregate == "I" else _mean_of_ratios
-        seen = np.zeros((len(parts), len(score.names)), bool)
-        if score.seen is not None:
-            seen = score.seen(parts)
-        in_units = (units.sums(seen.astype(np.int64)) > 0).sum(0)
-        sums = units.sums(sums)
-        values = evaluate(sums.sum(0))
-        return Statistic(
-            metric=score.name,
-            aggregate=aggregate or ("class" if score.rule == "cases" else "D"),
-            protocol=score.rule,
-            names=(score.overall_title, *score.names),
-            units=units,
-            sums=sums,
-            evaluate=evaluate,
-            seen=np.concatenate([[len(units)], in_units]),
-            scale=_scale_of(score, values),
-            weights=_weights_of(values) if score.is_mean else None,
-            better=score.better,
-            score_unit=score.unit,
-            median_of=score.median_of(parts) if is_median and score.median_of else None,
-        )
-
-
-def _scale_of(score: Score, values: Floats) -> str:
-    """Scale on which intervals are symmetric: log for distances (even 0), logit for shares."""
-    if score.unit:
-        return "log" if (values[~np.isnan(values)] >= 0).all() else "identity"
-    inside = (values >= 0) & (values <= 1)
-    return "logit" if (inside | np.isnan(values)).all() else "identity"
-
-
-def _weights_of(values: Floats) -> Floats | None:
-    """Weights of the classes if the score is their mean, undefined ones left out or counted 0."""
-    there = np.isfinite(values[1:])
-    total = float(values[1:][there].sum())
-    for number in {int(there.sum()), len(there)} - {0}:
-        if abs(total / number - values[0]) <= 1e-9 * abs(values[0]):
-            return there / number
-    return None
-
-
-def _mean_of_ratios(sums: NDArray[Any]) -> Floats:
-    classes = _ratios(sums)[..., 1:]
-    return np.concatenate([np.nanmean(classes, -1, keepdims=True), classes], axis=-1)
-
-
-def scored_parts(images: ScoredImages[Any], run: Any, name: str, key: str) -> ScoredParts:
+def scored_parts(run: Any, metric: Any, name: str, key: str) -> ScoredImages:
     """Per-image parts of the measure that has a score."""
-    plan = getattr(run, "score_plans", {}).get(images.metric)
+    plan = getattr(run, "score_plans", {}).get(metric)
     if plan is None:
         how = f"{key}=True" if key in KEYWORDS else f"measures=[{key!r}]"
         noun = key.removesuffix("s")
-        flag = flag_of(key, str(images.metric))
+        flag = flag_of(key, str(metric))
         msg = f"{name} has no {noun} counts; rescore with {how} ({flag})"
         raise ValueError(msg)
-    score = plan.scores[images.metric]
-    return ScoredParts(
-        score, run.parts(plan.key), images.ids, np.ones(len(score.names), bool), score.names
-    )
+    images = ImageParts.of(run.parts(plan.key))
+    return ScoredImages(images, partial(_over_images, plan.scores[metric]), tuple(run.ids) or None)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from segiou._support.text import Json, plain
 from segiou.analysis.leave_one_out import jackknife
-from segiou.analysis.statistics import ScoredImages
+from segiou.analysis.statistics import scored_counts
 from segiou.analysis.units import Units
 from segiou.counting.counts import Counts
 from segiou.measures.measure import Alternative
@@ -64,7 +64,7 @@ def threshold_gains(
     averaged = load_protocol("segiou") if protocol.needs_images else protocol
     tried = np.flatnonzero(~np.isnan(other.thresholds))
     several: Any = (
-        ScoredImages(one, "iou", None, names, include, averaged).over(units, None)
+        scored_counts(one, "iou", averaged, names, include).over(units, None)
         for one in (other.counts, counts)
     )
     # The best of several classes is shown, so that all intervals hold together (Bonferroni).

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, read_several
 from segiou.counting.counts import Counts, check_counts
-from segiou.measures.parts import row_parts as row_parts
+from segiou.measures.parts import Parts, row_parts as row_parts
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
@@ -282,18 +282,20 @@ class HasRunCounts(HasCounts, Structure):
 
 
 @dataclass(frozen=True, eq=False)
-class CountParts:
-    """Counts of N images and C classes, in parts (n, C) that fit into memory."""
+class ImageParts:
+    """Counts of N images, in parts that fit into memory: of C classes (n, C), or of a measure."""
 
-    num_images: int
-    num_classes: int
-    parts: Callable[[], Iterator[Counts]]
+    number: int
+    width: int
+    parts: Callable[[], Iterator[Any]]
 
     @classmethod
-    def of(cls, counts: Counts | CountParts) -> CountParts:
-        """The parts of counts (N, C)."""
-        if isinstance(counts, CountParts):
+    def of(cls, counts: Counts | Parts | ImageParts) -> ImageParts:
+        """The parts of counts (N, C), or the counts of a measure."""
+        if isinstance(counts, ImageParts):
             return counts
+        if isinstance(counts, Parts):
+            return cls(len(counts), 0, lambda: iter([counts]))
         check_counts(counts, "per-image counts")
         if counts.tp.ndim != 2:
             msg = f"counts must have shape (N, C) for N images, got {counts.tp.shape}"
@@ -302,6 +304,10 @@ class CountParts:
         step = max(1, _PART // max(classes, 1))
         starts = range(0, max(number, 1), step)
         return cls(number, classes, lambda: (counts[s : s + step] for s in starts))
+
+    def joined(self, function: Callable[[Any], Floats]) -> Floats:
+        """Values of the images, (N, ...)."""
+        return np.concatenate([*map(function, self.parts())])
 
 
 def is_large(rows: int, columns: int) -> bool:
@@ -314,6 +320,8 @@ def unit_sums(units: Units, parts: Iterable[NDArray[Any]]) -> Any:
     rest = iter(parts)
     first = next(rest)
     number = len(units.index)
+    if first.shape[0] == number:
+        return units.sums(first)
     if not is_large(number, first.shape[1]):
         return units.sums(np.concatenate([first, *rest]))
     from scipy import sparse  # type: ignore[import-untyped, unused-ignore]

@@ -64,6 +64,16 @@ class Score:
         structure is their median; NaN where it is absent.
     is_mean : bool
         Whether the overall value is a mean of the classes or structures.
+    include : ndarray of bool, shape (K,), optional
+        Structures that the mean covers; all by default.
+    weights : callable, optional
+        (F,) sums → (K,) weights of the structures in the mean, which sum to 1.
+    scale : {"", "identity", "logit", "fisher", "log"}
+        Scale on which intervals are symmetric; by default, by unit and values.
+    each : callable, optional
+        Parts of N images → (N, 1 + K) values of single images; by default, those of their sums.
+    over : str
+        What is averaged: ``"D"`` for a ratio of sums over the data set.
 
     Examples
     --------
@@ -85,6 +95,11 @@ class Score:
     rule: str = ""
     median_of: Callable[[Parts], Floats] | None = field(default=None, repr=False)
     is_mean: bool = True
+    include: NDArray[np.bool_] | None = field(default=None, repr=False)
+    weights: Callable[[NDArray[Any]], Floats] | None = field(default=None, repr=False)
+    scale: str = ""
+    each: Callable[[Parts], Floats] | None = field(default=None, repr=False)
+    over: str = "D"
 
     def __post_init__(self) -> None:
         for name in ("name", "title", "unit", "rule"):
@@ -162,6 +177,11 @@ class Score:
             values = ratio(flat.reshape(*flat.shape[:-1], len(taken), each))
             return with_mean(values, taken, absent_is_zero)
 
+        def weights(flat: NDArray[Any]) -> Floats:
+            known = taken & ~np.isnan(evaluate(flat)[1:])
+            return divided(known, taken.sum() if absent_is_zero else known.sum())
+
+        more = {"include": taken, "weights": weights, **more}
         return cls(name, title, tuple(names), sums, evaluate, **more)
 
     @classmethod
@@ -195,7 +215,8 @@ class Score:
             return divided(sums[..., 0] * _UNIT, sums[..., 1])
 
         every = np.ones(len(names), bool)
-        return cls.of_names(name, title, names, every, numbers, mean, rule="cases", **more)
+        more |= {"rule": "cases", "over": "class"}
+        return cls.of_names(name, title, names, every, numbers, mean, **more)
 
     @property
     def overall_title(self) -> str:
@@ -242,6 +263,8 @@ class Score:
         -------
         ndarray of float64, shape (N, 1 + K)
         """
+        if self.each is not None:
+            return self.each(parts)
         return np.concatenate([self.evaluate(part) for part in row_parts(self.sums(parts))])
 
     def shown(self, value: float) -> str:

@@ -181,9 +181,7 @@ def _image_scores(comparison: Comparison, runs: tuple[Run, ...], protocol: str) 
     # Differences of infinite distances are undefined.
     of_runs = [one.of_images() for one in images]
     values = tuple(np.where(np.isinf(scores), np.nan, scores) for scores in of_runs)
-    own = getattr(images[0], "score", None)
-    title = own.image_title if own else images[0].title
-    return ImageScores(title, comparison.score_unit, values)
+    return ImageScores(images[0].score.image_title, comparison.score_unit, values)
 
 
 def _spread(scores: ImageScores, better: str) -> dict[str, Any] | None:

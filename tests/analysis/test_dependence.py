@@ -10,7 +10,7 @@ from segiou.analysis.dependence import Dependence, dependence_of, design_of
 from segiou.analysis.intervals import confidence_intervals
 from segiou.analysis.sequences import Sequences, sequences_in_names
 from segiou.analysis.significance import permutation_test
-from segiou.analysis.statistics import image_scores, scored_images, statistic
+from segiou.analysis.statistics import scored_images, statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import ConfusionCounts, Counts
 
@@ -127,8 +127,8 @@ def test_what_does_not_vary_or_is_undefined_correlates_with_nothing():
 
 def test_image_scores_are_means_over_the_classes_in_the_truth():
     counts = Counts([[6, 0], [2, 2]], [[0, 2], [0, 2]], [[2, 0], [2, 0]], [[0, 6], [2, 2]])
-    assert image_scores(counts, "iou") == pytest.approx([6 / 8, (2 / 4 + 2 / 4) / 2])
-    assert image_scores(counts, "pixel_accuracy") == pytest.approx([6 / 8, 4 / 6])
+    assert scored_images(counts, "iou").of_images() == pytest.approx([6 / 8, (2 / 4 + 2 / 4) / 2])
+    assert scored_images(counts, "pixel_accuracy").of_images() == pytest.approx([6 / 8, 4 / 6])
 
 
 # -- units -----------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def named(number, *prefixes):
 
 def units_along(counts, ids, **options):
     images = scored_images(counts, "iou", None)
-    return design_of(ids, images.num_images, lambda: [images.of_images()], **options)
+    return design_of(ids, images.images.number, lambda: [images.of_images()], **options)
 
 
 def test_three_sequences_in_the_names_are_the_units():

@@ -8,8 +8,8 @@ from segiou.analysis import units
 from segiou.analysis.intervals import bootstrap
 from segiou.analysis.leave_one_out import influence, jackknife
 from segiou.analysis.significance import permutation_test
-from segiou.analysis.statistics import image_scores, statistic
-from segiou.analysis.units import CountParts, units_of, weighted
+from segiou.analysis.statistics import scored_counts, statistic
+from segiou.analysis.units import ImageParts, units_of, weighted
 from segiou.counting.counts import Counts
 
 
@@ -91,13 +91,13 @@ def test_tests_and_power_take_sparse_tables(as_large):
 
 def test_parts_of_counts_and_scores_of_images(as_large):
     counts = two_runs()[0].counts
-    whole = image_scores(counts, "iou")
+    whole = scored_counts(counts, "iou").of_images()
     as_large()
-    parts = CountParts.of(counts)
+    parts = ImageParts.of(counts)
     assert [len(part.tp) for part in parts.parts()] == [3, 3, 3, 3, 2]
-    assert (parts.num_images, parts.num_classes) == (14, 2)
-    assert CountParts.of(parts) is parts
-    assert np.array_equal(image_scores(counts, "iou"), whole)
+    assert (parts.number, parts.width) == (14, 2)
+    assert ImageParts.of(parts) is parts
+    assert np.array_equal(scored_counts(counts, "iou").of_images(), whole)
 
 
 def test_channels_with_other_valid_pixels_keep_them(as_large):
