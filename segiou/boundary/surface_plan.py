@@ -80,7 +80,6 @@ class SurfacePlan(Plan):
         usual = CONVENTIONS[self.options.convention].spacing if self.masks.volumes else None
         return given or usual
 
-    @property
     def given_spacing(self) -> tuple[float, ...] | None:
         """The spacing, unless it is that of the convention."""
         usual = CONVENTIONS[self.options.convention].spacing
@@ -91,21 +90,6 @@ class SurfacePlan(Plan):
         """Unit of the distances: ``"mm"``, ``"px"``, or empty if it is that of the spacing."""
         given = self.options.spacing or self.masks.spacing
         return self.options.unit or self.masks.unit or ("px" if given is None else "")
-
-    def words(self, plans: Sequence[Plan]) -> list[str]:
-        """Command-line arguments for these surfaces."""
-        o = self.options
-        words = [f"--surface={o.convention}"]
-        if o.widths:
-            words.append(f"--boundary={','.join(f'{digits(width)}mm' for width in o.widths)}")
-        if all(plan.key != "boundary" for plan in plans):
-            of = {"": o.tolerances} | {f"{name}=": own for name, own in o.tolerances_of.items()}
-            unit = self.unit.removesuffix("px")
-            limits = [f"{name}{digits(limit)}{unit}" for name, own in of.items() for limit in own]
-            words.append(f"--boundary-tolerance={','.join(limits)}")
-        for measure, values in o.empty.items():
-            words.append(f"--empty={measure}={','.join(map(str, values))}")
-        return words
 
     def way(self) -> Mapping[str, Json]:
         """Options that must be equal when models are compared."""

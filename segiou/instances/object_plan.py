@@ -136,7 +136,6 @@ class ObjectPlan(Plan):
             for column in super().image_columns
         )
 
-    @property
     def given_spacing(self) -> tuple[float, ...] | None:
         """The size of a pixel that was passed."""
         return self.measure.spacing or self.masks.spacing

@@ -203,10 +203,8 @@ def render_page(
         sources: Any = {"match": match, "read": read, "folder": beside, "texts": texts}
         table = image_table(runs, models, scores, **sources)
         chosen = choose(table, examples, first, seed)
-    # The page of each of two runs is a separate file.
-    place = "report.html" if folder is None or len(reports) > 1 else f"{Path(folder)}/"
     makings = [
-        (model, making(report, run, images, examples, place))
+        (model, making(report, run))
         for model, report, run in zip(models, reports, runs or (None,), strict=True)
     ]
     first_facts, *others = (made["facts"] for _, made in makings)
