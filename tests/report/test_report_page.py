@@ -240,7 +240,6 @@ def test_a_folder_has_the_pictures_of_all_images_beside_its_page(folders):
     assert pictures_of(page) == {}
     assert "'strict-dynamic'" in unescape(page[: page.index("<title>")])
     assert "This page embeds" not in text_of(page)
-    assert f"write_html('{folders}/page/', report, run=run" in unescape(joined(page))
     scripts = sorted(path.name for path in (folders / "page" / "pictures").iterdir())
     assert scripts == [f"{i}.js" for i in range(5)]
     call = (folders / "page" / "pictures" / "2.js").read_text(encoding="utf-8")
