@@ -75,6 +75,11 @@ class Table(NamedTuple):
         """The columns that have a text."""
         return [c for c in self.columns if any(cell.text for cell in c.texts)]
 
+    @property
+    def rows(self) -> list[tuple[Cell, ...]]:
+        """The rows of these columns."""
+        return [*zip(*(column.texts for column in self.filled), strict=True)]
+
 
 class Section(NamedTuple):
     """Parts under a heading; notebooks and Markdown collapse them unless ``shown``."""
@@ -112,20 +117,13 @@ def _in_markdown(parts: Iterable[Part]) -> Iterator[str]:
             yield _escaped(part.line)
         elif isinstance(part, Table):
             columns = [c for c in part.filled if c.head]
-            yield _table([[c.head, ":--" if c.is_text else "--:", *_plain(c)] for c in columns])
+            lines = [[c.head for c in columns], [":--" if c.is_text else "--:" for c in columns]]
+            lines += [[cell.text for cell in row] for row in Table(columns).rows]
+            yield "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
             yield from map(_escaped, filter(None, part.notes))
         elif isinstance(part, Section) and not part.only_notebook:
             fold = () if part.shown else (f"<details><summary>{_escaped(part.title)}</summary>",)
             yield from (*fold, *_in_markdown(part.parts), *["</details>"][: len(fold)])
-
-
-def _plain(column: Column) -> list[str]:
-    return [cell.text for cell in column.texts]
-
-
-def _table(columns: Sequence[Sequence[str]]) -> str:
-    rows = zip(*columns, strict=True)
-    return "\n".join(f"| {' | '.join(map(_escaped, row))} |" for row in rows)
 
 
 def _escaped(text: str) -> str:

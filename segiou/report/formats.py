@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from itertools import count
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +19,7 @@ from segiou._support.optional import compiled_parts, import_extra
 from segiou._support.text import csv_text, did_you_mean, plain
 from segiou.measures.registry import JSON_KEYS, measure_of_score
 from segiou.report.case_means import case_counts, structures_of
-from segiou.report.measured import measured_cells, structure_cells
+from segiou.report.measured import cells_by_row
 if TYPE_CHECKING:
     import pandas
 
@@ -150,29 +149,17 @@ def to_json(
 
 
 def to_csv(report: Report, rows: Sequence[ClassRow]) -> str:
-    """One row per class; undefined ratios are empty cells."""
-    lines = [_row_of(report, row) for row in rows]
-    lines += [{"name": name} | cells for name, cells in structure_cells(report).items()]
+    """One row per class or structure; undefined ratios are empty cells."""
+    lines = cells_by_row(report, rows)
     heads = dict.fromkeys(head for line in lines for head in line)
     cells = (plain([line.get(head, math.nan) for head in heads]) for line in lines)
     return csv_text([list(heads), *cells])
 
 
-def _row_of(report: Report, row: ClassRow) -> dict[str, Any]:
-    """A class with its interval and the scores of measures."""
-    line = asdict(row)
-    if report.intervals is not None:
-        limits = report.iou_interval(row.name) or (math.nan, math.nan)
-        line |= dict(zip(("iou_low", "iou_high"), limits, strict=True))
-    return line | measured_cells(report, row.name)
-
-
 def to_pandas(report: Report) -> pandas.DataFrame:
-    """One row per class, indexed by name."""
+    """One row per class or structure, indexed by name."""
     pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
-    rows = [_row_of(report, row) for row in report.classes]
-    rows += [{"name": name} | cells for name, cells in structure_cells(report).items()]
-    table: pandas.DataFrame = pd.DataFrame(rows)
+    table: pandas.DataFrame = pd.DataFrame(cells_by_row(report, report.classes))
     return table.set_index("name")
 
 

@@ -66,15 +66,14 @@ def map_csv(found: MapAccuracy) -> str:
 def map_html(found: MapAccuracy, unit: str, facts: dict[str, str]) -> str:
     """The page: scores as bars with whiskers, areas as mapped and as estimated."""
     ends = [one.high for one in found.areas if not math.isnan(one.high)]
-    heads, *rows = _table(found, unit)
+    _, *rows = _table(found, unit)
     context = {
         "found": found,
         "verdict": verdict(found),
-        "heads": heads,
         "rows": rows,
         "most": max([*ends, *found.mapped, *(one.value for one in found.areas if one.value > 0)]),
         "unit": unit,
-        "notes": notes(found, unit),
+        "estimates": map_parts(found, unit)[-1],
         "facts": facts,
         "table": None,
         "pixel": "sample",

@@ -29,7 +29,7 @@ from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import ratio
 from segiou.report.class_columns import COUNTS, ClassColumns, is_map
 from segiou.report.findings_document import change_table
-from segiou.report.measured import MeasuredTable, measured_tables
+from segiou.report.measured import score_part
 from segiou.report.wording import (
     cell,
     counts_text,
@@ -91,8 +91,8 @@ def report_parts(
     tables = [*_class_tables(report, rows, columns)]
     yield Section(total if shown else "All class scores", tables, shown, headed=False)
     yield Section("Images", [*_images(report)], only_notebook=True)
-    for measured in measured_tables(report):
-        yield Section(measured.title, [_measured(measured)], shown, headed=False)
+    for table in report.tables:
+        yield Section(table.title, [score_part(table)], shown, headed=False)
     if (worst := report.worst_images) is not None:
         names = [row["id"] for row in worst.rows] or ["none"]
         scores = [worst_score(report, row, worst.by) for row in worst.rows] or ["–"]
@@ -206,17 +206,6 @@ def _bar(value: float) -> str:
         return ""
     full, rest = divmod(round(value * _BAR_CELLS * 8), 8)
     return "█" * full + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]
-
-
-def _measured(measured: MeasuredTable) -> Table:
-    lines = measured.filled
-    tones = [*[""] * len(lines), "bold", "dim", "dim"]
-    rows = [*lines, *measured.summary]
-    columns = [
-        Column(head, [Cell(row[i], tone) for row, tone in zip(rows, tones)], -i, is_text=not i)
-        for i, head in enumerate(measured.heads)
-    ]
-    return Table(columns, [measured.note], last=len(measured.summary), split=True)
 
 
 def _images(report: Report) -> Iterator[Part]:
