@@ -7,7 +7,7 @@ that parts hold names as they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias, Union
+from typing import NamedTuple, TypeAlias
 
 from segiou._support.files import printable
 from segiou._support.text import capital
@@ -56,7 +56,7 @@ class Facts(NamedTuple):
     @property
     def line(self) -> str:
         """The facts in a line."""
-        ones = (f"{n.strip()} {value}{f' ({about})' if about else ''}" for n, value, about in self.rows)
+        ones = (f"{n.strip()} {value}{f' ({why})' if why else ''}" for n, value, why in self.rows)
         return capital(" · ".join(ones))
 
 
@@ -98,7 +98,7 @@ class Html(NamedTuple):
     text: str
 
 
-Part: TypeAlias = Union[Line, Facts, Table, Section, Html]
+Part: TypeAlias = "Line | Facts | Table | Section | Html"
 #: An empty line in terminals.
 GAP = Line("")
 

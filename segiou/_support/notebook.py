@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-from segiou._support.document import Cell, Facts, Html, Line, Part, Section, Table
+from segiou._support.document import Cell, Facts, Html, Line, Part, Table
 
 MUTED = "opacity:.75"
 NAME = "padding:.15em .8em;text-align:left"
@@ -83,7 +83,8 @@ def _table(part: Table) -> str:
     script = f' onclick="{escape(_SORT)}"' if sortable else ""
     parts = [_rows(body, "td", left) for body in bodies if body]
     lines = ("", *[f' style="{_LINE}"'] * len(parts))
-    inside = "".join(f"<tbody{line}>{rows}</tbody>" for line, rows in zip(lines, parts))
+    both = zip(lines, parts, strict=False)
+    inside = "".join(f"<tbody{line}>{rows}</tbody>" for line, rows in both)
     return (
         '<div style="max-height:34em;overflow:auto"><table style="border-collapse:collapse">'
         f"<thead{script}>{_rows([heads], 'th', left)}</thead>{inside}</table></div>"

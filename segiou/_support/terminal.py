@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from rich import box
 from rich.console import Console
@@ -12,7 +13,7 @@ from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from segiou._support.document import TIE, Column, Facts, Html, Line, Part, Section, Table
+from segiou._support.document import TIE, Column, Facts, Line, Part, Section, Table
 from segiou._support.files import printable
 from segiou._support.text import listed
 
@@ -149,7 +150,7 @@ def _drawn(
     for column, (least, full) in zip(columns, sizes, strict=True):
         more = max(0, min(full - least, spare))
         spare -= more
-        justify = "left" if column.is_text else "right"
+        justify: Literal["left", "right"] = "left" if column.is_text else "right"
         own = min(least + more, width)
         table.add_column(Text(_tied(column.head)), justify=justify, overflow="fold", width=own)
     rows = [*zip(*(column.texts for column in columns), strict=True)]

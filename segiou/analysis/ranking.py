@@ -150,7 +150,6 @@ class Ranking(OverUnits, Shown, Drawable):
         return found
 
 
-
 def _sentences(found: Ranking) -> Iterator[str]:
     first = [model.name for model in found.models if model.rank == found.models[0].rank]
     lead = text.listed(first)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.files import printable
-from segiou._support.text import Json, did_you_mean, digits, listed, percent
+from segiou._support.text import Json, did_you_mean, listed, percent
 from segiou.boundary.boundary_options import bin_distances, bin_indices
 from segiou.boundary.codes import LabelCodes, ignored_code
 from segiou.boundary.surface_cases import flat_scores, summarize_surfaces

@@ -50,7 +50,11 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
         raise ValueError(msg)
     options = ClassOptions.of(**{name: getattr(parsed, name) for name in CLASS_ARGUMENTS})
     options.warn_of_ignored_classes(stacklevel=2)
-    given = vars(parsed) | {"truth": truth, "pred": pred, "command": shlex.join(parsed.command_line)}
+    given = vars(parsed) | {
+        "truth": truth,
+        "pred": pred,
+        "command": shlex.join(parsed.command_line),
+    }
     given["spacing"] = _spacing_of(given.get("spacing"))
     chosen = asked_measures(given, options) if is_score else _needed_for(given.get("metric"))
     return Job.of(options, chosen, given)

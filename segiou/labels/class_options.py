@@ -246,4 +246,3 @@ def _label_difference(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str
             return f"class {a} here and {b} there"
     changed = [key for key in mine if mine[key] != theirs[key]]
     return f"{', '.join(changed)} of label set {mine['name']!r} differ"
-

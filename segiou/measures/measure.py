@@ -510,7 +510,7 @@ class Plan(ABC):
         columns = tuple(Column.of_score(*one) for one in several)
         names = several[0][0].names if several else ()
         values = np.array([column.values for column in columns]).reshape(-1, len(names))
-        usual = getattr(type(self.measure)(), "to_dict", dict)()
+        usual = type(self.measure)().to_dict()
         own = self.measure.to_dict().items()
         options = ", ".join(f"{k}={v}" for k, v in own if v != usual.get(k)) or "default options"
         return ScoreTable(

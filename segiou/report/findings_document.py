@@ -119,16 +119,16 @@ def _details(found: Comparison, pair: PairComparison) -> Iterator[Section]:
     if pair.imbalance.disagree:
         reasons = " ".join([*pair.imbalance.sentences(), see("imbalance")])
         yield Section("Why pixel accuracy disagrees", [Line(reasons), GAP])
-    if rows := influences(pair):
+    if moved := influences(pair):
         unit = found.score_unit
         columns = (
-            Column("image", [image.id for image, _ in rows], 9, is_text=True),
-            Column("shifts toward", [name for _, name in rows], 6, is_text=True),
+            Column("image", [image.id for image, _ in moved], 9, is_text=True),
+            Column("shifts toward", [name for _, name in moved], 6, is_text=True),
             Column(
-                f"effect ({unit or 'points'})", [shown_change(i.effect, unit) for i, _ in rows], 8
+                f"effect ({unit or 'points'})", [shown_change(i.effect, unit) for i, _ in moved], 8
             ),
-            Column(pair.a, [shown(image.a, unit) for image, _ in rows], 5),
-            Column(pair.b, [shown(image.b, unit) for image, _ in rows], 4),
+            Column(pair.a, [shown(image.a, unit) for image, _ in moved], 5),
+            Column(pair.b, [shown(image.b, unit) for image, _ in moved], 4),
         )
         yield Section("Most influential images", [Table(columns)])
 
@@ -324,6 +324,6 @@ def measures_parts(found: Sequence[ListedMeasure]) -> Iterator[Part]:
         )
         options = ", ".join(f"{name}={value}" for name, value in one.options.items())
         chosen = Line(f"options: {options}" if options else "no options", "dim")
-        parts = [Line(one.about), Table(columns), chosen, GAP]
+        parts: list[Part] = [Line(one.about), Table(columns), chosen, GAP]
         yield Section(f"{one.key} ({flag_of(one.key)})", parts, shown=True)
     yield Line("To measure one: segiou score … OPTION, or measures=[KEY] in Python", "dim")

@@ -20,6 +20,7 @@ from segiou._support.text import csv_text, did_you_mean, plain
 from segiou.measures.registry import JSON_KEYS, measure_of_score
 from segiou.report.case_means import case_counts, structures_of
 from segiou.report.measured import cells_by_row
+
 if TYPE_CHECKING:
     import pandas
 

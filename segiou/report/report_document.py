@@ -81,7 +81,10 @@ def report_parts(
     if outcomes:
         texts, results = zip(*outcomes, strict=True)
         passed = ["passed" if good else Cell("failed", "red") for good in results]
-        both = Column("threshold", texts, 1, is_text=True), Column("outcome", passed, 0, is_text=True)
+        both = (
+            Column("threshold", texts, 1, is_text=True),
+            Column("outcome", passed, 0, is_text=True),
+        )
         yield Table(both)
     if change is not None:
         yield from change_table(change)
