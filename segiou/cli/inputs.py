@@ -257,10 +257,10 @@ def report_format(parsed: argparse.Namespace) -> str:
 def findings_format(parsed: argparse.Namespace) -> str:
     """The format of findings, by option or file extension."""
     ending = Path(parsed.output or "").suffix.lower()
-    if parsed.format is None and ending not in ("", ".txt", ".json"):
-        msg = f"{parsed.output}: unknown extension; use .txt or .json, or pass --format"
+    if parsed.format is None and ending not in ("", ".txt", ".json", ".md"):
+        msg = f"{parsed.output}: unknown extension; use .txt, .json or .md, or pass --format"
         raise ValueError(msg)
-    return str(parsed.format or ("json" if ending == ".json" else "table"))
+    return str(parsed.format or {".json": "json", ".md": "markdown"}.get(ending, "table"))
 
 
 #: Options that require one of the others.

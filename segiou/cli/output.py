@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from segiou._support.document import Part, markdown_of
 from segiou._support.files import Problem, problem_lines, write_whole
-from segiou._support.terminal import text_of
 from segiou._support.text import csv_text, encodable, plural
 from segiou.cli import console, inputs
 from segiou.cli.thresholds import Outcome, not_worse, outcomes, to_junit
@@ -165,9 +164,12 @@ def _read(path: str) -> bytes | RawMask:
 def write_findings(
     data: Callable[[], dict[str, Any]], parts: Iterable[Part], parsed: argparse.Namespace
 ) -> None:
-    """Write findings as JSON or text, depending on the output options."""
+    """Write findings as JSON, Markdown or text, depending on the output options."""
     kind = inputs.findings_format(parsed)
-    write_text(parsed.output, as_json(data()) if kind == "json" else as_text(parts, parsed))
+    if kind == "table":
+        write_text(parsed.output, as_text(parts, parsed))
+    else:
+        write_text(parsed.output, as_json(data()) if kind == "json" else markdown_of(parts))
 
 
 def as_json(data: dict[str, Any]) -> str:
@@ -177,6 +179,8 @@ def as_json(data: dict[str, Any]) -> str:
 
 def as_text(parts: Iterable[Part], parsed: argparse.Namespace) -> str:
     """Findings as text for the output."""
+    from segiou._support.terminal import text_of
+
     if parsed.output:
         return text_of(parts)
     return text_of(parts, console.stdout_width(), color=console.wants_color())

@@ -201,17 +201,7 @@ def _costliest(steps: Sequence[NextStep], unit: str) -> str:
 
 def _error(step: NextStep, unit: str) -> str:
     """An error and its cost."""
-    truth, pred = called(str(step.truth)), called(str(step.pred))
-    cost = f"{points(step.gain)} points"
-    if step.kind == "missed_class":
-        return f"{truth} is never predicted ({cost})."
-    if step.kind == "false_class":
-        pixels = plural(step.pixels, unit.removesuffix("s"))
-        return f"{pred} is predicted on {pixels} but never occurs in the truth ({cost})."
-    if step.kind == "swapped_classes":
-        return f"{truth} and {pred} are mostly predicted as each other; swapped labels? ({cost})"
-    answer = "outside all classes" if step.pred is None else f"as {pred}"
-    return f"{percent(step.share)} of {truth} {unit} predicted {answer} ({cost})."
+    return f"{in_unit(step.error, unit)} ({points(step.gain)} points)."
 
 
 #: How predictions were aligned with the truth.

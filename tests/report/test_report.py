@@ -74,7 +74,7 @@ def test_what_is_skipped_is_named():
         (
             [[1, 9], [9, 1]],
             "Mean IoU 5.26 % over 2 of 2 classes. Costliest error: road and car are mostly "
-            "predicted as each other; swapped labels? (94.74 points)",
+            "predicted as each other; check for swapped labels (94.74 points).",
         ),
         (
             [[0, 0], [0, 0]],

@@ -530,7 +530,7 @@ def test_the_page_has_the_distances(tmp_path):
     text = re.sub(r"<(style|script).*?</\1>", "", page, flags=re.DOTALL)
     assert "Voxel accuracy" in text and not re.search(r"\bpixels?\b(?![-\"])", text, re.IGNORECASE)
     assert "HD95 median, mm</th>" in section
-    assert "2.06\xa0% of organ voxels are predicted as tumour" in page
+    assert "2.06\xa0% of organ voxels predicted as tumour" in page
     case = next(c for c in run.report().measures["surface_cases"] if c["case"] == "patient_05")
     known = f"organ {100 * case['dice']:.2f} %, {case['hausdorff_95']:.2f}; tumour missed; vessel "
     assert f"Dice and HD95 in mm: {known}" in page
