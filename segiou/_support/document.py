@@ -41,7 +41,7 @@ class Column(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A paragraph. Its style is empty, title, bold, dim, yellow or red; its lead stands before."""
+    """A paragraph. Its style is empty, title, lead, bold, dim, yellow or red; its lead stands before."""
 
     text: str
     style: str = ""
@@ -111,7 +111,7 @@ def markdown_of(parts: Iterable[Part]) -> str:
 def _in_markdown(parts: Iterable[Part]) -> Iterator[str]:
     for part in parts:
         if isinstance(part, Line) and part.text:
-            bold = "**" if part.style in ("title", "bold") else ""
+            bold = "**" if part.style in ("title", "lead", "bold") else ""
             yield f"{bold}{part.lead}{_escaped(part.text)}{bold}"
         elif isinstance(part, Facts):
             yield _escaped(part.line)

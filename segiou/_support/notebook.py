@@ -15,7 +15,7 @@ MUTED = "opacity:.75"
 NAME = "padding:.15em .8em;text-align:left"
 _LINE = "border-top:1px solid rgba(128,128,128,.35)"
 _CELL = "padding:.15em .8em;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
-_STYLES = {"dim": MUTED, "title": "font-weight:bold", "bold": "font-weight:bold"}
+_STYLES = {"dim": MUTED, **dict.fromkeys(("title", "lead", "bold"), "font-weight:bold")}
 #: Tables with at least this many rows can be sorted.
 _SORTED = 3
 _BUTTON = "background:none;border:0;padding:0;margin:0;font:inherit;color:inherit;cursor:pointer"

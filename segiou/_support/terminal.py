@@ -63,7 +63,7 @@ def _show(console: Console, part: Part) -> None:
 
 def _say(console: Console, text: str, style: str = "", lead: str = "") -> None:
     """Print a sentence, wrapped at words and indented by ``lead``."""
-    whole = Text(_tied(text), style="bold" if style == "title" else style)
+    whole = Text(_tied(text), style={"title": "bold", "lead": ""}.get(style, style))
     for number, line in enumerate(whole.wrap(console, console.width - len(lead))):
         console.print(Text(" " * len(lead) if number else lead) + line)
 

@@ -214,7 +214,8 @@ def explorer_page(masks: dict[str, Any] | None = None) -> str:
     '<!doctype html>'
     """
     style = "\n".join(read_part(f"explorer_files/{name}.css") for name in STYLES)
-    script = script_of(read_part(f"explorer_files/script/{name}.js") for name in SCRIPTS)
+    paths = ("script/dom.js", *(f"explorer_files/script/{name}.js" for name in SCRIPTS))
+    script = script_of(map(read_part, paths))
     data = ""
     if masks is not None:
         data = f'<script type="application/json" id="masks">{json_in_html(masks)}</script>'

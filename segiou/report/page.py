@@ -104,6 +104,7 @@ STYLES = (
 )
 # The order matters: each file uses names that those before it declare.
 SCRIPTS = (
+    "script/dom.js",
     "script/base.js",
     "explorer_files/script/theme.js",
     *(
