@@ -41,7 +41,7 @@ class Column(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A paragraph. Its style is empty, title, lead, bold, dim, yellow or red; its lead stands before."""
+    """A paragraph; its style is empty, title, lead, bold, dim, yellow or red."""
 
     text: str
     style: str = ""

@@ -42,10 +42,6 @@ class BoundaryPlan(Plan):
 
     measure: BoundaryOptions
 
-    def given_spacing(self) -> tuple[float, ...] | None:
-        """The size of a pixel, if it is not 1."""
-        return None if self.measure.spacing == (1.0, 1.0) else self.measure.spacing
-
     @property
     def layout(self) -> Layout:
         """The counts of an image as one row."""

@@ -80,11 +80,6 @@ class SurfacePlan(Plan):
         usual = CONVENTIONS[self.options.convention].spacing if self.masks.volumes else None
         return given or usual
 
-    def given_spacing(self) -> tuple[float, ...] | None:
-        """The spacing, unless it is that of the convention."""
-        usual = CONVENTIONS[self.options.convention].spacing
-        return None if self.spacing == usual else self.spacing
-
     @property
     def unit(self) -> str:
         """Unit of the distances: ``"mm"``, ``"px"``, or empty if it is that of the spacing."""

@@ -573,10 +573,6 @@ class Plan(ABC):
         """
         return None
 
-    def given_spacing(self) -> tuple[float, ...] | None:
-        """Passed pixel size, which overrides the spacing of the files."""
-        return self.masks.spacing
-
     def check(self, parts: Parts) -> None:  # noqa: B027 - most measures have nothing to check
         """Reject parts that cannot have been counted: run files may be corrupt.
 
