@@ -47,12 +47,12 @@ UPWARD = {
     ("accumulators/confusion.py", "ConfusionMatrix._report_kind", "report"),
     ("accumulators/confusion.py", "", "report"),
     ("analysis/comparison.py", "Comparison._repr_html_", "report"),
-    ("analysis/comparison.py", "Comparison.to_text", "report"),
-    ("analysis/ranking.py", "Ranking.to_text", "report"),
+    ("analysis/comparison.py", "Comparison._parts", "report"),
+    ("analysis/ranking.py", "Ranking._parts", "report"),
     ("runs/run.py", "Run.report", "report"),
     ("runs/run.py", "", "report"),
     ("scoring/evaluator.py", "", "report"),
-    ("scoring/inspection.py", "Inspection.to_text", "report"),
+    ("scoring/inspection.py", "Inspection._parts", "report"),
 }
 
 

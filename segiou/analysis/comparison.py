@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from segiou._support import RenamedAttribute, text
-from segiou._support.arguments import check_integer
+from segiou._support.document import Part, Shown
+from segiou._support.notebook import notebook_of
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.analysis import comparison_text
@@ -153,7 +155,7 @@ class PairComparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison(OverUnits, Drawable):
+class Comparison(OverUnits, Shown, Drawable):
     """Comparison of models on the same images.
 
     Attributes
@@ -234,19 +236,10 @@ class Comparison(OverUnits, Drawable):
         """Return the limitations of the images and models: independence and scope."""
         return comparison_text.limitations(self)
 
-    def to_text(self, width: int = 100, *, color: bool = False) -> str:
-        """Render for a terminal.
+    def _parts(self) -> Iterable[Part]:
+        from segiou.report.findings_document import comparison_parts
 
-        Parameters
-        ----------
-        width : int
-            Columns to fill; narrow tables have fewer columns.
-        color : bool
-            Whether to use ANSI colours.
-        """
-        from segiou.report.findings_text import render_comparison
-
-        return render_comparison(self, check_integer("width", width, 1), color=color)
+        return comparison_parts(self)
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
@@ -260,10 +253,7 @@ class Comparison(OverUnits, Drawable):
         found["stability"] = None if self.stability is None else self.stability.to_dict()
         return found | {"sentences": self.sentences()}
 
-    def __str__(self) -> str:
-        return self.to_text()
-
     def _repr_html_(self) -> str:
-        from segiou.report.notebook import render_comparison_notebook
+        from segiou.report.wording import in_python, with_short_names
 
-        return render_comparison_notebook(self)
+        return notebook_of(with_short_names(self)._parts(), "comparison", in_python)

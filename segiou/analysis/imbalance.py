@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from segiou._support import RenamedAttribute, text
 from segiou._support.arguments import read_several, refuse_kind
-from segiou._support.html import sentence_list
+from segiou._support.document import Line
+from segiou._support.notebook import notebook_of
 from segiou._support.text import Json
 from segiou.analysis.baselines import (
     Baseline,
@@ -143,7 +144,7 @@ class Imbalance:
         return "\n".join(self.sentences())
 
     def _repr_html_(self) -> str:
-        return f'<div class="segiou-imbalance">{sentence_list(self.sentences())}</div>'
+        return notebook_of(map(Line, self.sentences()), "imbalance")
 
     def sentences(self) -> list[str]:
         """Return the findings as sentences, rounded to 0.01 points."""

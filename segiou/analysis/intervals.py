@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from html import escape
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -14,7 +13,8 @@ from numpy.typing import NDArray
 
 from segiou._support import RenamedAttribute, text
 from segiou._support.arguments import check_choice, check_integer, check_number
-from segiou._support.html import sentence_list, table
+from segiou._support.document import Column, Line, Table
+from segiou._support.notebook import notebook_of
 from segiou._support.text import Json
 from segiou.analysis.bootstrapping import bootstrap_limits, limits_of, resampled
 from segiou.analysis.dependence import BlockLength, Caution, Dependence, Design, design_of
@@ -208,10 +208,18 @@ class Intervals(OverUnits):
         return "\n".join(self.sentences())
 
     def _repr_html_(self) -> str:
-        heads = ("", "score", f"{100 * self.level:g} % interval", plural_of(self.unit))
-        first, *others = (_cells(c, self.score_unit) for c in self)
-        rows = table(heads, [first], others)
-        return f'<div class="segiou-intervals">{sentence_list(self.sentences())}{rows}</div>'
+        rows, unit = [*self], self.score_unit
+        columns = (
+            Column("name", [row.name for row in rows], 4, is_text=True),
+            Column("score", [text.shown(row.value, unit) for row in rows], 3),
+            Column(
+                f"{100 * self.level:g} % interval",
+                [text.shown_range(row.low, row.high, unit) for row in rows],
+                2,
+            ),
+            Column(plural_of(self.unit), [str(row.units) for row in rows], 1),
+        )
+        return notebook_of([*map(Line, self.sentences()), Table(columns, first=1)], "intervals")
 
     def sentences(self) -> list[str]:
         """Return the score, its interval and its limits as sentences."""
@@ -487,14 +495,6 @@ def _unseen(prepared: Statistic, images: int) -> dict[str, Any]:
         return {}
     names = tuple(name for name, one in zip(prepared.names[1:], unseen, strict=True) if one)
     return {"unseen_classes": names, "truth_mean": float(values[counted & ~unseen].mean())}
-
-
-def _cells(found: Interval, unit: str) -> tuple[str, ...]:
-    ends = text.shown_range(found.low, found.high, unit)
-    return (
-        *(escape(found.name), escape(text.shown(found.value, unit))),
-        *(escape(ends), str(found.units)),
-    )
 
 
 def _overall_sentence(found: Intervals) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from segiou._support import text
-from segiou._support.arguments import check_integer
+from segiou._support.document import Part, Shown
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.analysis.case_ranks import ranks_of
@@ -64,7 +64,7 @@ class ModelRank:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking(OverUnits, Drawable):
+class Ranking(OverUnits, Shown, Drawable):
     """Models in order, with the stability of their ranks.
 
     Attributes
@@ -138,32 +138,16 @@ class Ranking(OverUnits, Drawable):
         """Return the stability of the ranking as sentences."""
         return [*_sentences(self)]
 
-    def to_text(self, width: int = 100, *, color: bool = False) -> str:
-        """Render for a terminal.
+    def _parts(self) -> Iterable[Part]:
+        from segiou.report.findings_document import ranking_parts
 
-        Parameters
-        ----------
-        width : int
-            Columns to fill; narrow tables have fewer columns.
-        color : bool
-            Whether to use ANSI colours.
-
-        Returns
-        -------
-        str
-        """
-        from segiou.report.findings_text import render_ranking
-
-        return render_ranking(self, check_integer("width", width, 1), color=color)
+        return ranking_parts(self)
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined. Without the cases."""
         found = replace(self, cases=())._plain() | {"sentences": self.sentences()}
         del found["cases"]
         return found
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 def _sentences(found: Ranking) -> Iterator[str]:

@@ -90,37 +90,38 @@ class NextStep:
         found: dict[str, Any] = plain({name: getattr(self, name) for name in names})
         return found | {"images": list(self.images)}
 
+    @property
+    def error(self) -> str:
+        """The error in words, without its cost."""
+        truth, pred = called(str(self.truth)), called(str(self.pred))
+        answer = "outside all classes" if self.pred is None else f"as {pred}"
+        return {
+            "confusion": f"{percent(self.share)} of {truth} pixels predicted {answer}",
+            "missed_class": f"{truth} is never predicted",
+            "false_class": (
+                f"{pred} is predicted on {plural(self.pixels, 'pixel')} but never occurs in the "
+                "truth"
+            ),
+            "swapped_classes": (
+                f"{truth} and {pred} are mostly predicted as each other; check for swapped labels"
+            ),
+            "few_images": (
+                f"{truth} occurs in only one or two images; check their truth, or add images"
+            ),
+        }[self.kind]
+
     def __str__(self) -> str:
-        worth = f"would raise mean IoU by {points(self.gain)} points"
+        finding = self.kind in ("missed_class", "few_images")
+        act = f"Finding every pixel of {called(str(self.truth))}" if finding else "Fixing this"
         about = []
         if not math.isnan(self.mean_iou):
             now, then = points(self.mean_iou), percent(self.mean_iou + self.gain)
             about.append(f"{now} → {then}")
         if not math.isnan(self.low):
             about.append(f"95 % interval {points(self.low)} to {points(self.high)}")
-        worth = f"{worth} ({'; '.join(about)})" if about else worth
-        truth, pred = called(str(self.truth)), called(str(self.pred))
-        answer = "outside all classes" if self.pred is None else f"as {pred}"
-        said = {
-            "confusion": (
-                f"{percent(self.share)} of {truth} pixels are predicted {answer}. "
-                f"Fixing this {worth}"
-            ),
-            "missed_class": f"{truth} is never predicted. Finding every pixel of it {worth}",
-            "false_class": (
-                f"{pred} is predicted on {plural(self.pixels, 'pixel')} but never occurs in the "
-                f"truth. Fixing this {worth}"
-            ),
-            "swapped_classes": (
-                f"{truth} and {pred} are mostly predicted as each other; check for swapped "
-                f"labels. Fixing this {worth}"
-            ),
-            "few_images": (
-                f"{truth} occurs in only one or two images; check their truth, or add images. "
-                f"Finding every pixel of it {worth}"
-            ),
-        }[self.kind]
-        return f"{said}. Start with {listed(self.images[:3])}." if self.images else f"{said}."
+        more = f" ({'; '.join(about)})" if about else ""
+        said = f"{self.error}. {act} would raise mean IoU by {points(self.gain)} points{more}."
+        return f"{said} Start with {listed(self.images[:3])}." if self.images else said
 
 
 def next_steps(
@@ -156,7 +157,7 @@ def next_steps(
     >>> tally = ConfusionCounts.of_matrix([[8, 2], [0, 10]])
     >>> (step,) = next_steps(tally, ["road", "car"], load_protocol("segiou"), np.ones(2, bool))
     >>> print(step)
-    20.00 % of road pixels are predicted as car. Fixing this would raise mean IoU by
+    20.00 % of road pixels predicted as car. Fixing this would raise mean IoU by
     18.33 points (81.67 → 100.00 %).
     """
     moves = _Moves(tally, protocol, include)

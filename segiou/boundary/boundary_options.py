@@ -344,24 +344,11 @@ class BoundaryOptions(Measure):
             return None
         return SurfaceConvention().resolved(measures, masks, protocol)
 
-    def code(self) -> str:
-        """Python code that creates the options."""
-        return f"BoundaryOptions({', '.join(f'{n}={v!r}' for n, v in self.chosen().items())})"
-
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""
         from segiou.boundary.boundary_plan import BoundaryPlan
 
         return BoundaryPlan(self, classes, masks)
-
-    def words(self, labels: Any) -> list[str]:
-        """Command-line arguments for these options, as far as the command supports them."""
-        chosen: Any = self.chosen()
-        options = {"widths": "boundary", "tolerances": "boundary-tolerance"}
-        words = [
-            f"--{options[name]}={','.join(chosen[name])}" for name in options if chosen.get(name)
-        ]
-        return words or ["--boundary"]
 
     @property
     def band_border(self) -> bool:
@@ -377,20 +364,6 @@ class BoundaryOptions(Measure):
     def contour_border(self) -> bool:
         """Whether the image border is a boundary for contours and their distances."""
         return self.border != "none"
-
-    def chosen(self) -> dict[str, Json]:
-        """Arguments that differ from the defaults, with distances as text.
-
-        Examples
-        --------
-        >>> BoundaryOptions(["2%", 3], border="none").chosen()
-        {'widths': ['2%', '3'], 'border': 'none'}
-        """
-        usual = BoundaryOptions(spacing=self.spacing).to_dict() | {"spacing": [1.0, 1.0]}
-        mine = self.to_dict()
-        own = {name: getattr(self, name) for name in mine if mine[name] != usual[name]}
-        distances = own.keys() & {"widths", "tolerances"}
-        return own | {name: [str(distance) for distance in own[name]] for name in distances}
 
     def to_dict(self) -> dict[str, Json]:
         """The options as JSON-ready values; :meth:`from_dict` reads them."""

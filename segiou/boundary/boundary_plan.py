@@ -43,11 +43,6 @@ class BoundaryPlan(Plan):
     measure: BoundaryOptions
 
     @property
-    def given_spacing(self) -> tuple[float, ...] | None:
-        """The size of a pixel, if it is not 1."""
-        return None if self.measure.spacing == (1.0, 1.0) else self.measure.spacing
-
-    @property
     def layout(self) -> Layout:
         """The counts of an image as one row."""
         return {"table": Field((layout(self.classes.num_classes, self.measure)[0],))}

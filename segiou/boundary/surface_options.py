@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, Literal
@@ -286,16 +285,6 @@ class SurfaceOptions(Measure):
         from segiou.boundary.surface_plan import SurfacePlan
 
         return SurfacePlan(self, classes, masks)
-
-    def code(self) -> str:
-        """Python code that creates the options, without defaults."""
-        # NaN and infinity have no literals.
-        rules = re.sub(r"\b(nan|inf)\b", r'float("\1")', repr(dict(self.empty)))
-        parts = [repr(self.tolerances), f"convention={self.convention!r}"]
-        parts += [f"tolerances_of={dict(self.tolerances_of)!r}"] if self.tolerances_of else []
-        parts += [f"empty={rules}"] if self.empty else []
-        parts += [f"widths={self.widths!r}"] if self.widths else []
-        return f"SurfaceOptions({', '.join(parts)})"
 
     def filling(self, measure: str, state: State, diagonal: float) -> float:
         """Value of a measure if a mask is empty.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.files import printable
-from segiou._support.text import Json, did_you_mean, digits, listed, percent
+from segiou._support.text import Json, did_you_mean, listed, percent
 from segiou.boundary.boundary_options import bin_distances, bin_indices
 from segiou.boundary.codes import LabelCodes, ignored_code
 from segiou.boundary.surface_cases import flat_scores, summarize_surfaces
@@ -81,31 +81,10 @@ class SurfacePlan(Plan):
         return given or usual
 
     @property
-    def given_spacing(self) -> tuple[float, ...] | None:
-        """The spacing, unless it is that of the convention."""
-        usual = CONVENTIONS[self.options.convention].spacing
-        return None if self.spacing == usual else self.spacing
-
-    @property
     def unit(self) -> str:
         """Unit of the distances: ``"mm"``, ``"px"``, or empty if it is that of the spacing."""
         given = self.options.spacing or self.masks.spacing
         return self.options.unit or self.masks.unit or ("px" if given is None else "")
-
-    def words(self, plans: Sequence[Plan]) -> list[str]:
-        """Command-line arguments for these surfaces."""
-        o = self.options
-        words = [f"--surface={o.convention}"]
-        if o.widths:
-            words.append(f"--boundary={','.join(f'{digits(width)}mm' for width in o.widths)}")
-        if all(plan.key != "boundary" for plan in plans):
-            of = {"": o.tolerances} | {f"{name}=": own for name, own in o.tolerances_of.items()}
-            unit = self.unit.removesuffix("px")
-            limits = [f"{name}{digits(limit)}{unit}" for name, own in of.items() for limit in own]
-            words.append(f"--boundary-tolerance={','.join(limits)}")
-        for measure, values in o.empty.items():
-            words.append(f"--empty={measure}={','.join(map(str, values))}")
-        return words
 
     def way(self) -> Mapping[str, Json]:
         """Options that must be equal when models are compared."""

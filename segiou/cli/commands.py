@@ -79,7 +79,7 @@ def compare(parsed: argparse.Namespace) -> int:
     )
     inputs.note_undrawn(parsed, [found])
     write_comparison_pages(found, runs, parsed)
-    write_findings(found.to_dict, found.to_text, parsed)
+    write_findings(found.to_dict, found._parts(), parsed)
     return 0
 
 
@@ -111,16 +111,14 @@ def explain(parsed: argparse.Namespace) -> int:
     """Explain the gap between pixel accuracy and mean IoU."""
     from segiou.analysis.imbalance import explain
     from segiou.cli.output import write_findings
-    from segiou.report.findings_text import render_imbalance
+    from segiou.report.findings_document import imbalance_parts
 
     inputs.check_findings(parsed)
     run = _explained_run(parsed)
     found = explain(run, protocol=parsed.protocol)
     steps = run.report(parsed.protocol).next_steps
     data = {"next_steps": [step.to_dict() for step in steps]}
-    write_findings(
-        lambda: found.to_dict() | data, partial(render_imbalance, found, steps=steps), parsed
-    )
+    write_findings(lambda: found.to_dict() | data, imbalance_parts(found, steps), parsed)
     return 0
 
 
@@ -170,15 +168,16 @@ def inspect(parsed: argparse.Namespace) -> int:
         )
     if parsed.propose:
         write_whole(parsed.propose, found.proposed_labels().to_toml())
-    write_findings(found.to_dict, found.to_text, parsed)
+    write_findings(found.to_dict, found._parts(), parsed)
     return console.EXIT_DATA if found.problems or found.disagreements else 0
 
 
 def labelsets(parsed: argparse.Namespace) -> int:
     """List the presets, or print one set as TOML."""
     from segiou._support.optional import plugin_names
+    from segiou._support.terminal import text_of
     from segiou.labels.label_set import labelset_names, load_labels
-    from segiou.report.findings_text import render_labelsets
+    from segiou.report.findings_document import labelsets_parts
 
     from_file = getattr(parsed, "from")
     if from_file and parsed.name:
@@ -192,9 +191,8 @@ def labelsets(parsed: argparse.Namespace) -> int:
         console.write(load_labels(wanted).to_toml())
         return 0
     sets = [load_labels(name) for name in (*labelset_names(), *plugin_names("labelsets"))]
-    color = console.wants_color()
-    text = render_labelsets(sets, console.stdout_width(), color=color)
-    console.write(console.harmless(text, color=color))
+    parts, color = labelsets_parts(sets), console.wants_color()
+    console.write(text_of(parts, console.stdout_width(), color=color))
     return 0
 
 
@@ -202,15 +200,12 @@ def measures(parsed: argparse.Namespace) -> int:
     """List the measures with their scores and options."""
     from segiou.cli.output import write_findings
     from segiou.measures.listing import listed_measures
-    from segiou.report.findings_text import render_measures
+    from segiou.report.findings_document import measures_parts
 
     inputs.check_findings(parsed)
     found = listed_measures()
-    write_findings(
-        lambda: {"measures": [one.to_dict() for one in found]},
-        partial(render_measures, found),
-        parsed,
-    )
+    data = {"measures": [one.to_dict() for one in found]}
+    write_findings(lambda: data, measures_parts(found), parsed)
     return 0
 
 

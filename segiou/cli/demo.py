@@ -8,16 +8,13 @@ import re
 import shlex
 from dataclasses import dataclass
 from importlib import resources
+from io import BytesIO
 from pathlib import Path
-
-import numpy as np
-from PIL import Image
+from zipfile import ZipFile
 
 from segiou._support.arguments import check_integer
 from segiou._support.text import wrapped
 from segiou.cli.console import harmless, stdout_width, wants_color, write
-from segiou.cli.demo_scenes import draw_scene, predict_detailed, predict_smooth
-from segiou.labels.label_set import load_labels
 from segiou.scoring.folder import score_folder
 
 
@@ -50,7 +47,7 @@ def _show_command(*words: str | Path) -> None:
     write(harmless(f"$ {shlex.join(['segiou', *map(str, words)])}\n"))
 
 
-_DRIVES = ("north", "south")
+_SCENES = resources.files("segiou.cli").joinpath("demo.zip").read_bytes()
 #: The label set; its first line identifies an earlier demo.
 _LABELS = resources.files("segiou.cli").joinpath("streets.toml").read_bytes()
 _OUR_NAME = re.compile(r"(north|south)_\d{4}\.(png|jpg)")
@@ -68,10 +65,8 @@ class DemoFolders:
     labels: Path
 
 
-def write_demo(
-    directory: str | os.PathLike[str], *, scenes: int = 12, seed: int = 0
-) -> DemoFolders:
-    """Write a small synthetic data set of street scenes.
+def write_demo(directory: str | os.PathLike[str], *, scenes: int = 12) -> DemoFolders:
+    """Write a small data set of street scenes, drawn by ``fixtures/demo_scenes.py``.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as directory:
@@ -79,24 +74,13 @@ def write_demo(
     ...     sorted(path.name for path in folders.truth.iterdir())
     ['north_0001.png', 'south_0001.png']
     """
-    scenes, seed = check_integer("scenes", scenes, 1, 9999), check_integer("seed", seed, 0)
+    each = (check_integer("scenes", scenes, 1, 12) + 1) // 2
     folders = _prepare(Path(directory))
-    palette = [part for c in load_labels(folders.labels).classes for part in c.colors[0]]
-    for index in range(scenes):
-        drive, number = divmod(index, (scenes + 1) // 2)
-        stem = f"{_DRIVES[drive]}_{number + 1:04d}"
-        rng = np.random.default_rng([seed, index])
-        image, truth = draw_scene(rng, dusk=drive == 1, crowded=number == 0)
-        Image.fromarray(image).save(folders.images / f"{stem}.jpg", quality=88)
-        for folder, labels in (
-            (folders.truth, truth),
-            (folders.model_a, predict_smooth(truth, rng)),
-            (folders.model_b, predict_detailed(truth, rng)),
-        ):
-            mask = Image.fromarray(labels)
-            # Unused palette entries are black.
-            mask.putpalette(bytes(palette).ljust(3 * 256, b"\0"))
-            mask.save(folder / f"{stem}.png", optimize=True)
+    with ZipFile(BytesIO(_SCENES)) as archive:
+        for name in archive.namelist():
+            drive, number = re.findall("(north|south)_(\\d+)", name)[0]
+            if int(number) <= (each if drive == "north" else scenes - each):
+                archive.extract(name, directory)
     return folders
 
 

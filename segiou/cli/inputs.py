@@ -50,7 +50,11 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
         raise ValueError(msg)
     options = ClassOptions.of(**{name: getattr(parsed, name) for name in CLASS_ARGUMENTS})
     options.warn_of_ignored_classes(stacklevel=2)
-    given = vars(parsed) | {"truth": truth, "pred": pred}
+    given = vars(parsed) | {
+        "truth": truth,
+        "pred": pred,
+        "command": shlex.join(parsed.command_line),
+    }
     given["spacing"] = _spacing_of(given.get("spacing"))
     chosen = asked_measures(given, options) if is_score else _needed_for(given.get("metric"))
     return Job.of(options, chosen, given)
@@ -253,10 +257,10 @@ def report_format(parsed: argparse.Namespace) -> str:
 def findings_format(parsed: argparse.Namespace) -> str:
     """The format of findings, by option or file extension."""
     ending = Path(parsed.output or "").suffix.lower()
-    if parsed.format is None and ending not in ("", ".txt", ".json"):
-        msg = f"{parsed.output}: unknown extension; use .txt or .json, or pass --format"
+    if parsed.format is None and ending not in ("", ".txt", ".json", ".md"):
+        msg = f"{parsed.output}: unknown extension; use .txt, .json or .md, or pass --format"
         raise ValueError(msg)
-    return str(parsed.format or ("json" if ending == ".json" else "table"))
+    return str(parsed.format or {".json": "json", ".md": "markdown"}.get(ending, "table"))
 
 
 #: Options that require one of the others.

@@ -5,19 +5,19 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 from segiou._support.arguments import check_number
+from segiou._support.document import markdown_of
 from segiou._support.files import Problem, read_rows, write_whole
 from segiou._support.text import csv_name
 from segiou.analysis.map_estimates import MapAccuracy, map_accuracy
-from segiou.cli import console, inputs
+from segiou.cli import inputs
 from segiou.cli.output import as_json, as_text, write_text
 from segiou.labels.label_set import LabelSet, load_labels
 from segiou.masks.class_areas import class_areas, values_at
 from segiou.masks.read import MaskError
-from segiou.report.map_report import map_csv, map_html, map_markdown, render_map
+from segiou.report.map_report import map_csv, map_html, map_parts
 from segiou.scoring.job import DataError
 
 #: Square metres of the units.
@@ -84,9 +84,9 @@ def _rendered(
         own = {**files, "unit": parsed.unit, "strata": parsed.strata}
         return as_json({**own, **found.to_dict()})
     if kind == "table":
-        return as_text(partial(render_map, found, unit=unit), parsed)
+        return as_text(map_parts(found, unit), parsed)
     if kind == "markdown":
-        return console.harmless(map_markdown(found, unit=unit))
+        return markdown_of(map_parts(found, unit))
     return map_csv(found) if kind == "csv" else map_html(found, unit, facts)
 
 

@@ -71,6 +71,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if unknown:
         parser.refuse(unknown)
     _check_given(parsed)
+    parsed.command_line = ["segiou", *words]
     return parsed
 
 

@@ -7,14 +7,14 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from segiou._support.document import Part, markdown_of
 from segiou._support.files import Problem, problem_lines, write_whole
 from segiou._support.text import csv_text, encodable, plural
 from segiou.cli import console, inputs
 from segiou.cli.thresholds import Outcome, not_worse, outcomes, to_junit
 from segiou.masks.read import RawMask
 from segiou.masks.sources import open_source
-from segiou.report.class_columns import class_columns
-from segiou.report.formats import nnunet_summary, render, to_json, to_markdown
+from segiou.report.formats import nnunet_summary, render, to_json
 from segiou.report.report import Report
 from segiou.runs.run import Run
 
@@ -98,29 +98,12 @@ def _rendered(
         if change is not None:
             also["baseline"] = {"run": parsed.baseline, **change.to_dict()}
         return to_json(report, 2, also)
-    if kind == "markdown":
-        rows = report.sorted_classes(parsed.sort, reverse=parsed.reverse)
-        columns = class_columns(parsed.columns)
-        said = [(outcome.words, outcome.passed) for outcome in found]
-        return console.harmless(
-            to_markdown(report, rows, outcomes=said, change=change, columns=columns)
-        )
-    if kind != "table":
+    if kind not in ("markdown", "table"):
         return render(report, kind, **order)
-    sheet = _sheet(parsed)
-    content = report.to_text(**sheet, detail=parsed.detail, columns=parsed.columns, **order)
-    if change is not None:
-        from segiou.report.findings_text import render_baseline
-
-        content = f"{content}\n{render_baseline(change, **sheet)}"
-    return console.harmless(content, color=sheet["color"])
-
-
-def _sheet(parsed: argparse.Namespace) -> dict[str, Any]:
-    """Width and colour of text for the output."""
-    if parsed.output:
-        return {"width": 100, "color": False}
-    return {"width": console.stdout_width(), "color": console.wants_color()}
+    said = [(outcome.words, outcome.passed) for outcome in found] if kind == "markdown" else []
+    more = {"columns": parsed.columns, "detail": parsed.detail, "outcomes": said, "change": change}
+    parts = report._parts(**order, **more)
+    return markdown_of(parts) if kind == "markdown" else as_text(parts, parsed)
 
 
 def _write_pages(
@@ -179,11 +162,14 @@ def _read(path: str) -> bytes | RawMask:
 
 
 def write_findings(
-    data: Callable[[], dict[str, Any]], text: Callable[..., str], parsed: argparse.Namespace
+    data: Callable[[], dict[str, Any]], parts: Iterable[Part], parsed: argparse.Namespace
 ) -> None:
-    """Write findings as JSON or text, depending on the output options."""
+    """Write findings as JSON, Markdown or text, depending on the output options."""
     kind = inputs.findings_format(parsed)
-    write_text(parsed.output, as_json(data()) if kind == "json" else as_text(text, parsed))
+    if kind == "table":
+        write_text(parsed.output, as_text(parts, parsed))
+    else:
+        write_text(parsed.output, as_json(data()) if kind == "json" else markdown_of(parts))
 
 
 def as_json(data: dict[str, Any]) -> str:
@@ -191,10 +177,13 @@ def as_json(data: dict[str, Any]) -> str:
     return json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def as_text(text: Callable[..., str], parsed: argparse.Namespace) -> str:
-    """Findings as text for the output, without control characters."""
-    sheet = _sheet(parsed)
-    return console.harmless(text(**sheet), color=sheet["color"])
+def as_text(parts: Iterable[Part], parsed: argparse.Namespace) -> str:
+    """Findings as text for the output."""
+    from segiou._support.terminal import text_of
+
+    if parsed.output:
+        return text_of(parts)
+    return text_of(parts, console.stdout_width(), color=console.wants_color())
 
 
 def write_problems(path: str, problems: Iterable[Problem]) -> None:

@@ -62,10 +62,6 @@ class AreaOptions(Measure):
             return cls()
         return cls(required=False) if given.get("columns") == "map" else None
 
-    def words(self, labels: Any) -> list[str]:
-        """Command-line arguments for these options."""
-        return ["--area"] if self.required else ["--columns=map"]
-
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""
         return AreaPlan(self, classes, masks)

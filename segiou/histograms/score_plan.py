@@ -144,16 +144,6 @@ class ScoreOptions(Measure):
             regions=bool(own["scores_regions"]),
         )
 
-    def words(self, labels: Any) -> list[str]:
-        """Command-line arguments for these options."""
-        found = [f"--scores={self.activation or 'probabilities'}"]
-        usual = type(self)()
-        for option, name in _OPTIONS.items():
-            if (value := getattr(self, name)) != getattr(usual, name):
-                flag = f"--{option.replace('_', '-')}"
-                found.append(flag if value is True else f"{flag}={value}")
-        return found
-
     def predictions(self, source: Source, classes: ClassOptions) -> Source:
         """Files of one class each as one image."""
         if not self.files:

@@ -62,10 +62,6 @@ class LesionOptions(Measure):
         """Options from the command line."""
         return cls(given["lesions"]) if given.get("lesions") else None
 
-    def words(self, labels: Any) -> list[str]:
-        """Command-line arguments for these options."""
-        return [f"--lesions={self.protocol}"]
-
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""
         return LesionPlan(self, classes, masks)

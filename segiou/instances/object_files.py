@@ -28,7 +28,7 @@ from segiou.instances.components import Components, components, least_size, read
 from segiou.instances.objects import NO_OBJECT, id_areas, mapped, pack_ids, unpack_ids
 from segiou.instances.panoptic import PROTOCOLS, Matches, PanopticCounts, SharedPixels
 from segiou.instances.weighted import cityscapes_things
-from segiou.labels.class_options import ClassOptions, class_indices, class_word
+from segiou.labels.class_options import ClassOptions, class_indices
 from segiou.labels.label_set import LabelSet
 from segiou.masks.colors import packed
 from segiou.masks.read import MaskError, RawMask, open_mask, void_value
@@ -197,13 +197,6 @@ class ObjectOptions(Measure):
         chosen = class_indices("things", classes.labels, given["things"])
         things = tuple(classes.labels.class_names[index] for index in chosen) or None
         return cls(given["objects"], things, min_size=given["min_size"] or 0)
-
-    def words(self, labels: LabelSet) -> list[str]:
-        """Command-line arguments that select these options."""
-        least, text = self.min_size, [f"--objects={self.source}"]
-        text += [f"--things={class_word(n, labels.index(n))}" for n in self.things or ()]
-        size = least if isinstance(least, str) else digits(least)
-        return [*text, *[f"--min-size={size}"] * bool(least)]
 
     def fitted(self, labels: Any, spacing: Any) -> ObjectOptions:
         """Options completed with the given label set and spacing."""

@@ -136,11 +136,6 @@ class ObjectPlan(Plan):
             for column in super().image_columns
         )
 
-    @property
-    def given_spacing(self) -> tuple[float, ...] | None:
-        """The size of a pixel that was passed."""
-        return self.measure.spacing or self.masks.spacing
-
     def table(self, found: Counted) -> ScoreTable:
         """Qualities and numbers per class, and the means of things and stuff."""
         counts, names = self.counts(found.total, found.images), self.classes.labels.class_names

@@ -246,9 +246,3 @@ def _label_difference(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str
             return f"class {a} here and {b} there"
     changed = [key for key in mine if mine[key] != theirs[key]]
     return f"{', '.join(changed)} of label set {mine['name']!r} differ"
-
-
-def class_word(name: str, index: int) -> str:
-    """A class as a command line argument: its name if that is unambiguous, else its index."""
-    simple = "," not in name and name == name.strip() and not name.lstrip("+-").isdecimal()
-    return name if simple else str(index)

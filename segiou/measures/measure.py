@@ -323,25 +323,6 @@ class Measure(ABC):
         """
         return source
 
-    def words(self, labels: Any) -> list[str]:
-        """Command-line options that request the measure.
-
-        Parameters
-        ----------
-        labels : LabelSet
-            The label set.
-        """
-        usual = type(self)()
-        found = [f"--{self.key}"]
-        for name, value in self.to_dict().items():
-            if value != getattr(usual, name):
-                found.append(f"--{self.key}-{name.replace('_', '-')}={value}")
-        return found
-
-    def code(self) -> str:
-        """Python code that creates the measure."""
-        return repr(self)
-
     @abstractmethod
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """Plan the counting for known classes and masks.
@@ -529,7 +510,9 @@ class Plan(ABC):
         columns = tuple(Column.of_score(*one) for one in several)
         names = several[0][0].names if several else ()
         values = np.array([column.values for column in columns]).reshape(-1, len(names))
-        options = ", ".join(self.measure.words(self.classes.labels))
+        usual = type(self.measure)().to_dict()
+        own = self.measure.to_dict().items()
+        options = ", ".join(f"{k}={v}" for k, v in own if v != usual.get(k)) or "default options"
         return ScoreTable(
             self.key,
             self.measure.title,
@@ -589,22 +572,6 @@ class Plan(ABC):
             The unit of each image.
         """
         return None
-
-    def words(self, plans: Sequence[Plan]) -> list[str]:
-        """Command-line options that request the plan, in a run of these plans.
-
-        Parameters
-        ----------
-        plans : sequence of Plan
-            All plans of the run.
-        """
-        words: list[str] = self.measure.words(self.classes.labels)
-        return words
-
-    @property
-    def given_spacing(self) -> tuple[float, ...] | None:
-        """Passed pixel size, which overrides the spacing of the files."""
-        return self.masks.spacing
 
     def check(self, parts: Parts) -> None:  # noqa: B027 - most measures have nothing to check
         """Reject parts that cannot have been counted: run files may be corrupt.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -11,12 +11,12 @@ from segiou import metrics
 from segiou.analysis.statistics import metric_label
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
-from segiou.plots.confusion_plot import confusion_matrix
 from segiou.plots.style import (
     IOU,
     MUTED,
     OTHER,
-    Size,
+    Look,
+    NothingToDraw,
     class_index,
     drawing,
     in_percent,
@@ -45,7 +45,7 @@ def _defined(report: Report, metric: str) -> list[ClassRow]:
     rows = [row for row in report.classes if not np.isnan(getattr(row, metric))]
     if not rows:
         msg = f"no class has a defined {metric}, so nothing can be drawn"
-        raise ValueError(msg)
+        raise NothingToDraw(msg)
     return rows
 
 
@@ -68,9 +68,7 @@ def class_bars(
     intervals: Intervals | None = None,
     limit: int = 40,
     color: Any = IOU,
-    title: str | None = None,
-    figsize: Size = None,
-    ax: Axes | None = None,
+    **look: Unpack[Look],
 ) -> Axes:
     """Draw a score of each class as a bar, the lowest on top, with intervals if available.
 
@@ -111,7 +109,7 @@ def class_bars(
     rows = every[:limit]
     values = np.array([getattr(row, metric) for row in rows])
     label = metric_label(metric)
-    with drawing(ax, title, figsize, height_of(len(rows))) as axes:
+    with drawing(height_of(len(rows)), **look) as axes:
         axes.barh(range(len(rows)), values, height=0.68, color=color, label=label)
         if intervals is not None:
             _whiskers(axes, rows, values, intervals)
@@ -148,9 +146,7 @@ def accuracy_vs_iou(
     *,
     limit: int = 40,
     color: Any = IOU,
-    title: str | None = None,
-    figsize: Size = None,
-    ax: Axes | None = None,
+    **look: Unpack[Look],
 ) -> Axes:
     """Draw accuracy and IoU of each class, the most frequent class on top.
 
@@ -169,7 +165,7 @@ def accuracy_vs_iou(
     """
     every = _defined(report_of(source), "recall")
     pairs = [(row, row.recall, row.iou) for row in every]
-    return _dumbbells(pairs, ("accuracy", "IoU"), limit, color, title, figsize, ax)
+    return _dumbbells(pairs, ("accuracy", "IoU"), limit, color, look)
 
 
 def _dumbbells(
@@ -177,14 +173,12 @@ def _dumbbells(
     labels: tuple[str, str],
     limit: int,
     color: Any,
-    title: str | None,
-    figsize: Size,
-    ax: Axes | None,
+    look: Look,
 ) -> Axes:
     """Draw two scores of each class and the line between them, the most frequent class on top."""
     if not every:
         msg = f"no class has both {labels[0]} and {labels[1]}, so nothing can be drawn"
-        raise ValueError(msg)
+        raise NothingToDraw(msg)
     shown = sorted(every, key=lambda item: item[2] - item[1])[:limit]
     shown.sort(key=lambda item: -item[0].share)
     rows, first, second = (list(column) for column in zip(*shown, strict=True))
@@ -192,7 +186,7 @@ def _dumbbells(
     is_open: dict[str, Any] = {"facecolor": "white", "edgecolor": OTHER, "linewidth": 1.1}
     # At 0 and 1, half of a dot is outside the axes.
     dots: dict[str, Any] = {"s": 17, "clip_on": False}
-    with drawing(ax, title, figsize, height_of(len(rows)) + 0.2) as axes:
+    with drawing(height_of(len(rows)) + 0.2, **look) as axes:
         axes.hlines(places, second, first, color=MUTED, linewidth=1.1, zorder=1)
         axes.scatter(first, places, label=labels[0], zorder=2, **dots, **is_open)
         axes.scatter(second, places, label=labels[1], zorder=3, **dots, color=color)
@@ -207,9 +201,7 @@ def prevalence_curve(
     class_name: str | None = None,
     *,
     color: Any = IOU,
-    title: str | None = None,
-    figsize: Size = None,
-    ax: Axes | None = None,
+    **look: Unpack[Look],
 ) -> Axes:
     """Draw the scores of the same model if one class were rarer or more frequent.
 
@@ -245,12 +237,12 @@ def prevalence_curve(
     index = class_index(report.class_names, class_name)
     if not report.has_matrix:
         msg = "a prevalence curve requires exclusive classes, not overlapping channels"
-        raise ValueError(msg)
+        raise NothingToDraw(msg)
     row = report.classes[index]
     low = np.log10(min(1e-4, row.share / 2)) if row.share > 0 else -4.0
     shares = np.logspace(low, np.log10(0.5), 81)
     curve = curve_of(report.tally, index, shares, include=report.include)
-    with drawing(ax, title, figsize, 2.1) as axes:
+    with drawing(2.1, **look) as axes:
         axes.plot(shares, curve.pixel_accuracy, color=OTHER, label="pixel accuracy")
         axes.plot(shares, curve.iou, color=color, linewidth=1.8, label="class IoU")
         axes.plot(shares, curve.mean_iou, color=MUTED, linestyle=(0, (4, 2)), label="mean IoU")
@@ -273,9 +265,7 @@ def image_distribution(
     *,
     bins: int = 20,
     color: Any = IOU,
-    title: str | None = None,
-    figsize: Size = None,
-    ax: Axes | None = None,
+    **look: Unpack[Look],
 ) -> Axes:
     """Draw a histogram of the mean IoU of individual images.
 
@@ -298,8 +288,8 @@ def image_distribution(
     scores = scores[~np.isnan(scores)]
     if not scores.size:
         msg = "no image has a score, so nothing can be drawn"
-        raise ValueError(msg)
-    with drawing(ax, title, figsize, 1.9) as axes:
+        raise NothingToDraw(msg)
+    with drawing(1.9, **look) as axes:
         axes.hist(scores, bins, range=(0, 1), color=color, edgecolor="white", linewidth=0.6)
         axes.axvline(float(scores.mean()), color="black", linewidth=0.9, label="mean over images")
         axes.axvline(
@@ -320,7 +310,7 @@ def _of_images(report: Report) -> Counts:
             "per-image counts are not available; score with segiou.score or segiou.score_folder "
             "and plot the Run"
         )
-        raise ValueError(msg)
+        raise NothingToDraw(msg)
     return report.per_image
 
 
@@ -330,9 +320,7 @@ def class_boxes(
     metric: str = "iou",
     limit: int = 40,
     color: Any = IOU,
-    title: str | None = None,
-    figsize: Size = None,
-    ax: Axes | None = None,
+    **look: Unpack[Look],
 ) -> Axes:
     """Draw the distribution of a class score over images, the lowest median on top.
 
@@ -368,10 +356,10 @@ def class_boxes(
     every = [(name, values) for name, values in every if values.size]
     if not every:
         msg = f"no class has a defined {metric} in any image, so nothing can be drawn"
-        raise ValueError(msg)
+        raise NothingToDraw(msg)
     every.sort(key=lambda item: float(np.median(item[1])))
     shown = every[:limit]
-    with drawing(ax, title, figsize, height_of(len(shown))) as axes:
+    with drawing(height_of(len(shown)), **look) as axes:
         draw_boxes(axes, [values for _, values in shown], color)
         name_rows(axes, [f"{short_name(name, 17)} ({values.size})" for name, values in shown])
         label = f"{metric_label(metric)} per image"
@@ -395,9 +383,7 @@ def distance_boxes(
     measure: str = "",
     limit: int = 40,
     color: Any = IOU,
-    title: str | None = None,
-    figsize: Size = None,
-    ax: Axes | None = None,
+    **look: Unpack[Look],
 ) -> Axes:
     """Draw the distribution of a surface measure over cases, the largest median on top.
 
@@ -429,18 +415,18 @@ def distance_boxes(
     measures: Any = report.measures
     if "surface_plan" not in measures:
         msg = "surfaces were not measured; score with surfaces=True (--surface segiou)"
-        raise ValueError(msg)
+        raise NothingToDraw(msg)
     found = values_of_cases(report, measure)
     every = [(name, *of_cases) for name, of_cases in found.items() if of_cases[0].size]
     if not every:
         msg = "no structure has a value in any case, so nothing can be drawn"
-        raise ValueError(msg)
+        raise NothingToDraw(msg)
     every.sort(key=lambda item: -float(np.median(item[1])))
     shown = every[:limit]
     measure = measure or first_distance(measures["surfaces"][0])
     is_distance = measure.startswith(("hausdorff", "average_surface_distance"))
     unit = measures["surface_plan"]["unit"] if is_distance else ""
-    with drawing(ax, title, figsize, height_of(len(shown))) as axes:
+    with drawing(height_of(len(shown)), **look) as axes:
         draw_boxes(axes, [values for _, values, _ in shown], color)
         names = [
             f"{short_name(name, 15)} ({values.size}{f', {lost} without' if lost else ''})"
@@ -458,9 +444,7 @@ def boundary_vs_iou(
     *,
     limit: int = 40,
     color: Any = IOU,
-    title: str | None = None,
-    figsize: Size = None,
-    ax: Axes | None = None,
+    **look: Unpack[Look],
 ) -> Axes:
     """Draw IoU and Boundary IoU of each class, the most frequent class on top.
 
@@ -484,22 +468,9 @@ def boundary_vs_iou(
     measured = [row for row in rows if row["measure"] == "boundary_iou"]
     if not measured:
         msg = "boundaries were not measured; score with boundary=True (--boundary)"
-        raise ValueError(msg)
+        raise NothingToDraw(msg)
     scores = measured[0]["classes"]
     every = [(row, row.iou, float(scores[row.name])) for row in report.classes]
     every = [item for item in every if not np.isnan(item[1:]).any()]
     labels = "IoU", f"Boundary IoU {measured[0]['tolerance']}"
-    return _dumbbells(every, labels, limit, color, title, figsize, ax)
-
-
-#: Plots of a report, a run or a confusion matrix.
-KINDS: dict[str, Callable[..., Axes]] = {
-    "confusion_matrix": confusion_matrix,
-    "class_bars": class_bars,
-    "accuracy_vs_iou": accuracy_vs_iou,
-    "boundary_vs_iou": boundary_vs_iou,
-    "prevalence_curve": prevalence_curve,
-    "image_distribution": image_distribution,
-    "class_boxes": class_boxes,
-    "distance_boxes": distance_boxes,
-}
+    return _dumbbells(every, labels, limit, color, look)

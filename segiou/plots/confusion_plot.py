@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 
 from segiou._support.text import short_count
 from segiou.metrics.ratio import Floats, ratio
-from segiou.plots.style import Size, drawing, in_percent, report_of, require, short_name
+from segiou.plots.style import (
+    Look,
+    NothingToDraw,
+    drawing,
+    in_percent,
+    report_of,
+    require,
+    short_name,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,9 +32,7 @@ def confusion_matrix(
     *,
     normalize: Literal["truth", "pred"] | None = "truth",
     cmap: Any = "Blues",
-    title: str | None = None,
-    figsize: Size = None,
-    ax: Axes | None = None,
+    **look: Unpack[Look],
 ) -> Axes:
     """Draw the confusion matrix, with the truth in rows.
 
@@ -56,7 +62,7 @@ def confusion_matrix(
     report = report_of(source)
     if not report.has_matrix:
         msg = "overlapping channels have no confusion matrix; draw class_bars instead"
-        raise ValueError(msg)
+        raise NothingToDraw(msg)
     if normalize not in _SHARES:
         msg = f"normalize must be 'truth', 'pred' or None, got {normalize!r}"
         raise ValueError(msg)
@@ -64,7 +70,7 @@ def confusion_matrix(
     wholes = {"truth": (matrix.sum(1) + report.unassigned)[:, None], "pred": matrix.sum(0)}
     values = ratio(matrix, wholes[normalize]) if normalize else matrix.astype(np.float64)
     num_classes = len(values)
-    with drawing(ax, title, figsize, 3.3 if num_classes > 6 else 2.7) as axes:
+    with drawing(3.3 if num_classes > 6 else 2.7, **look) as axes:
         log = require("matplotlib.colors").LogNorm(1, max(2, np.nanmax(values, initial=2)))
         scale: dict[str, Any] = {"vmin": 0, "vmax": 1} if normalize else {"norm": log}
         shown = np.ma.masked_where(~(values > 0), values)

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from segiou._support.arguments import check_choice, check_path
 from segiou._support.files import write_whole
 from segiou.histograms.score_counts import ScoreHistogram
-from segiou.histograms.score_plan import HistogramTable
-from segiou.plots.class_plots import KINDS
-from segiou.plots.model_plots import KINDS as COMPARISON_KINDS
-from segiou.plots.rank_plots import KINDS as RANKING_KINDS
-from segiou.plots.score_plots import KINDS as SCORE_KINDS
-from segiou.plots.style import report_of, require
+from segiou.plots.class_plots import (
+    accuracy_vs_iou,
+    boundary_vs_iou,
+    class_bars,
+    class_boxes,
+    distance_boxes,
+    image_distribution,
+    prevalence_curve,
+)
+from segiou.plots.confusion_plot import confusion_matrix
+from segiou.plots.model_plots import comparison_forest, model_bars
+from segiou.plots.rank_plots import case_boxes, rank_stability
+from segiou.plots.score_plots import pr_curve, reliability, roc_curve, thresholds
+from segiou.plots.style import NothingToDraw, report_of, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from segiou.analysis.comparison import Comparison
     from segiou.analysis.intervals import Intervals
-    from segiou.analysis.ranking import Ranking
-    from segiou.report.report import Report
 
 #: File extensions, with metadata removed so that files are reproducible.
 FORMATS: dict[str, dict[str, Any]] = {
@@ -38,7 +42,30 @@ FORMATS: dict[str, dict[str, Any]] = {
 
 _RENAMED = {"accuracy_against_iou": "accuracy_vs_iou", "boundary_against_iou": "boundary_vs_iou"}
 
-Figures = Iterator[tuple[str, "Axes"]]
+Kinds = dict[str, Callable[..., Any]]
+
+
+def _named(*kinds: Callable[..., Any]) -> Kinds:
+    return {kind.__name__: kind for kind in kinds}
+
+
+_OF_REPORTS = _named(
+    *(confusion_matrix, class_bars, accuracy_vs_iou, boundary_vs_iou, prevalence_curve),
+    *(image_distribution, class_boxes, distance_boxes),
+)
+_OF_SCORES = _named(pr_curve, roc_curve, reliability, thresholds)
+_OF_COMPARISONS = _named(comparison_forest, model_bars)
+_OF_RANKINGS = _named(rank_stability, case_boxes)
+
+
+def _kinds_of(source: Any) -> Kinds:
+    if isinstance(source, ScoreHistogram):
+        return _OF_SCORES
+    if hasattr(source, "tau"):
+        return _OF_RANKINGS
+    if hasattr(source, "ranking"):
+        return _OF_COMPARISONS | (_OF_RANKINGS if source.stability else {})
+    return _OF_REPORTS | _OF_SCORES
 
 
 def plot(source: Any, kind: str, **options: Any) -> Axes:
@@ -75,19 +102,10 @@ def plot(source: Any, kind: str, **options: Any) -> Axes:
         msg = f"kind {kind!r} is deprecated and will be removed in 0.4; use {new!r}"
         warnings.warn(msg, DeprecationWarning, stacklevel=2)
         kind = new
-    kinds = KINDS | SCORE_KINDS
-    if isinstance(source, ScoreHistogram):
-        kinds = SCORE_KINDS
-    elif _is_ranking(source):
-        kinds = RANKING_KINDS
-    elif hasattr(source, "ranking"):
-        kinds = COMPARISON_KINDS | (RANKING_KINDS if source.stability else {})
+    kinds = _kinds_of(source)
     check_choice("kind", kind, list(kinds))
-    return kinds[kind](report_of(source) if kind in KINDS else source, **options)
-
-
-def _is_ranking(source: Any) -> bool:
-    return hasattr(source, "tau")
+    axes: Axes = kinds[kind](source, **options)
+    return axes
 
 
 def save_plots(
@@ -114,18 +132,13 @@ def save_plots(
     """
     check_path("directory", directory)
     folder = Path(directory).expanduser()
-    if isinstance(source, ScoreHistogram):
-        figures = _of_scores(source)
-    elif _is_ranking(source):
-        figures = _of_ranking(source)
-    elif hasattr(source, "ranking"):
-        figures = _of_comparison(source)
-    else:
-        figures = _of_report(report_of(source), intervals)
+    kinds = _kinds_of(source)
+    if kinds is not _OF_SCORES and "class_bars" in kinds:
+        source = report_of(source)
     files = []
     require("matplotlib")  # before creating the folder
     folder.mkdir(parents=True, exist_ok=True)
-    for name, axes in figures:
+    for name, axes in _figures(source, kinds, intervals):
         figure = cast("Figure", axes.figure)
         for ending, metadata in FORMATS.items():
             out = BytesIO()
@@ -134,53 +147,18 @@ def save_plots(
     return files
 
 
-def _of_report(report: Report, intervals: Intervals | None) -> Figures:
-    in_truth = sum(row.tp + row.fn > 0 for row in report.classes)
-    of_images = report.per_image is not None and report.per_image.truth.any()
-    surfaces: Any = report.measures.get("surfaces", ())
-    applies = {
-        "confusion_matrix": report.has_matrix,
-        "class_bars": any(row.iou == row.iou for row in report.classes),
-        "accuracy_vs_iou": in_truth > 0,
-        "boundary_vs_iou": report.measures.get("boundary"),
-        "prevalence_curve": in_truth > 1 and report.has_matrix,
-        "image_distribution": of_images,
-        "class_boxes": of_images,
-        "distance_boxes": any(row["found"] for row in surfaces),
-    }
-    for kind in filter(applies.get, KINDS):
-        if kind == "class_bars":
-            yield "class_iou", KINDS[kind](report, intervals=intervals)
-        else:
-            yield kind, KINDS[kind](report)
-    for table in report.tables:
-        if isinstance(table, HistogramTable):
-            yield from _of_scores(table.histogram)
-
-
-def _of_scores(histogram: ScoreHistogram) -> Figures:
-    applies = {
-        "pr_curve": not np.isnan(histogram.average_precision()).all(),
-        "roc_curve": not np.isnan(histogram.roc_auc()).all(),
-        "reliability": histogram.top_counts.any(),
-        "thresholds": histogram.counts[..., 1].any(),
-    }
-    for kind in filter(applies.get, SCORE_KINDS):
-        yield kind, SCORE_KINDS[kind](histogram)
-
-
-def _of_comparison(comparison: Comparison) -> Figures:
-    several = len(comparison.pairs) > 1
-    for index in range(len(comparison.pairs)):
-        name = f"comparison_{index + 1}" if several else "comparison"
-        yield name, COMPARISON_KINDS["comparison_forest"](comparison, pair=index)
-    if comparison.pairs[0].classes:
-        yield "model_bars", COMPARISON_KINDS["model_bars"](comparison)
-    if comparison.stability is not None:
-        yield from _of_ranking(comparison.stability)
-
-
-def _of_ranking(ranking: Ranking) -> Figures:
-    for kind, draw in RANKING_KINDS.items():
-        if kind == "case_boxes" or ranking.resamples:
-            yield kind, draw(ranking)
+def _figures(source: Any, kinds: Kinds, intervals: Intervals | None) -> Iterator[tuple[str, Axes]]:
+    """The plots that apply, by the names of their files."""
+    for kind, draw in kinds.items():
+        with suppress(NothingToDraw):
+            if draw is class_bars:
+                yield "class_iou", draw(source, intervals=intervals)
+            elif draw is comparison_forest:
+                several = len(source.pairs) > 1
+                for pair in range(len(source.pairs)):
+                    yield (
+                        f"comparison_{pair + 1}" if several else "comparison",
+                        draw(source, pair=pair),
+                    )
+            else:
+                yield kind, draw(source)

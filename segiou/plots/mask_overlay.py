@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer
 from segiou.counting.arrays import with_dimensions_of
-from segiou.plots.style import COLUMN, Size, drawing, require
+from segiou.plots.style import COLUMN, Look, drawing, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,9 +30,7 @@ def overlay(
     *,
     image: Any = None,
     ignore: Iterable[int] = (),
-    title: str | None = None,
-    figsize: Size = None,
-    ax: Axes | None = None,
+    **look: Unpack[Look],
 ) -> Axes:
     """Draw true positives, false negatives and false positives of one class.
 
@@ -76,7 +74,7 @@ def overlay(
     is_true, is_pred = (truth == label) & valid, (pred == label) & valid
     masks = is_true & is_pred, is_true & ~is_pred, is_pred & ~is_true
     height, width = truth.shape
-    with drawing(ax, title, figsize, min(5.0, COLUMN * height / width + 0.35)) as axes:
+    with drawing(min(5.0, COLUMN * height / width + 0.35), **look) as axes:
         ground = np.full(truth.shape, 0.93) if image is None else _grey(image, truth.shape)
         axes.imshow(ground, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
         handles = [

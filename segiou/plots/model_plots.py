@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from segiou.plots.class_plots import check_metric, height_of, scale
 from segiou.plots.style import (
     IOU,
     MUTED,
-    Size,
+    Look,
+    NothingToDraw,
     drawing,
     in_percent,
     legend_above,
@@ -36,9 +37,7 @@ def model_bars(
     metric: str = "iou",
     limit: int = 15,
     cmap: Any = "viridis",
-    title: str | None = None,
-    figsize: Size = None,
-    ax: Axes | None = None,
+    **look: Unpack[Look],
 ) -> Axes:
     """Draw a score of each class with one bar per model, below the mean.
 
@@ -76,22 +75,20 @@ def model_bars(
     defined = [c for c in range(1, len(rows)) if not np.isnan(values[:, c]).all()]
     if not defined:
         msg = f"no class has a defined {label}, so nothing can be drawn"
-        raise ValueError(msg)
+        raise NothingToDraw(msg)
     widest = sorted(defined, key=lambda c: -np.ptp(values[~np.isnan(values[:, c]), c]))[:limit]
     shown = [0, *sorted(widest, key=lambda c: np.nanmin(values[:, c]))]
     # From dark to light, so that the bars also differ in black and white.
     colors = require("matplotlib").colormaps.get_cmap(cmap)(np.linspace(0.3, 0.85, len(found)))
     thickness = 0.8 / len(found)
-    with drawing(
-        ax, title, figsize, 0.1 + height_of(len(shown) * (0.45 + 0.35 * len(found)))
-    ) as axes:
+    with drawing(0.1 + height_of(len(shown) * (0.45 + 0.35 * len(found))), **look) as axes:
         for k, (name, scores) in enumerate(zip(found, values, strict=True)):
             places = np.arange(len(shown)) - 0.4 + (k + 0.5) * thickness
             axes.barh(places, scores[shown], height=0.92 * thickness, color=colors[k], label=name)
             trained = getattr(models, "run_scores", ())
             if trained:  # several runs, whose mean is the first bar
-                look: Any = {"color": "black", "markersize": 3, "markerfacecolor": "white"}
-                axes.plot(trained[k], [places[0]] * len(trained[k]), "o", **look)
+                dots: Any = {"color": "black", "markersize": 3, "markerfacecolor": "white"}
+                axes.plot(trained[k], [places[0]] * len(trained[k]), "o", **dots)
         name_rows(axes, [rows[c] for c in shown])
         axes.axhline(0.5, color=MUTED, linewidth=0.5)
         scale(axes, label, len(widest), len(defined), "most different")
@@ -131,7 +128,7 @@ def _of_reports(models: Any, metric: str) -> Scores:
     sources = read_several("models", models, "a comparison or a sequence of runs or reports")
     if not sources:
         msg = "models is empty, so nothing can be drawn"
-        raise ValueError(msg)
+        raise NothingToDraw(msg)
     found: dict[str, list[float]] = {}
     for k, source in enumerate(sources):
         report = report_of(source)
@@ -153,9 +150,7 @@ def comparison_forest(
     pair: int = 0,
     limit: int = 40,
     color: Any = IOU,
-    title: str | None = None,
-    figsize: Size = None,
-    ax: Axes | None = None,
+    **look: Unpack[Look],
 ) -> Axes:
     """Draw the difference between two models, overall and per class, with intervals.
 
@@ -188,14 +183,14 @@ def comparison_forest(
     classes = [c for c in found.classes if not np.isnan(c.delta)]
     classes = sorted(classes, key=lambda c: -abs(c.delta))[:limit]
     rows = [found.overall, *sorted(classes, key=lambda c: -c.delta)]
-    with drawing(ax, title, figsize, height_of(len(rows)) + 0.1) as axes:
+    with drawing(height_of(len(rows)) + 0.1, **look) as axes:
         axes.axvline(0, color="black", linewidth=0.7)
         for place, row in enumerate(rows):
             line, inside = (color, color) if row.differs(comparison.level) else (MUTED, "white")
             mark, size = ("o", 3.8) if place else ("D", 4.4)
             axes.hlines(place, row.low, row.high, color=line, linewidth=1.2)
-            look: dict[str, Any] = {"color": inside, "markeredgecolor": line, "markersize": size}
-            axes.plot([row.delta], [place], mark, **look)
+            dots: dict[str, Any] = {"color": inside, "markeredgecolor": line, "markersize": size}
+            axes.plot([row.delta], [place], mark, **dots)
         name_rows(axes, [row.name for row in rows])
         axes.set_xlabel(
             f"difference of {metric_label(comparison.metric)}, points\n"
@@ -215,10 +210,3 @@ def _brief(name: str) -> str:
     """A short form of a name, which may be the path of a run."""
     last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
     return last if len(last) <= 14 else f"{last[:13]}…"
-
-
-#: Plots of a comparison.
-KINDS: dict[str, Callable[..., Axes]] = {
-    "comparison_forest": comparison_forest,
-    "model_bars": model_bars,
-}

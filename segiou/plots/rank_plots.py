@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from segiou._support.arguments import refuse_kind
 from segiou.plots.class_plots import draw_boxes, height_of
-from segiou.plots.style import IOU, MUTED, Size, drawing, in_percent, name_rows
+from segiou.plots.style import IOU, MUTED, Look, NothingToDraw, drawing, in_percent, name_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,9 +23,7 @@ def rank_stability(
     ranking: Any,
     *,
     color: Any = IOU,
-    title: str | None = None,
-    figsize: Size = None,
-    ax: Axes | None = None,
+    **look: Unpack[Look],
 ) -> Axes:
     """Draw the share of the resamples in which each model has each rank.
 
@@ -53,9 +50,9 @@ def rank_stability(
     found = _ranking_of(ranking)
     if not found.resamples:
         msg = "the ranking has no resamples to draw; rank with draws=1000"
-        raise ValueError(msg)
+        raise NothingToDraw(msg)
     number = len(found.models)
-    with drawing(ax, title, figsize, height_of(number) + 0.2) as axes:
+    with drawing(height_of(number) + 0.2, **look) as axes:
         for place, model in enumerate(found.models):
             if model.rank_low is not None:
                 axes.hlines(place, model.rank_low, model.rank_high or 0, color=MUTED, linewidth=1.2)
@@ -75,9 +72,7 @@ def case_boxes(
     ranking: Any,
     *,
     color: Any = IOU,
-    title: str | None = None,
-    figsize: Size = None,
-    ax: Axes | None = None,
+    **look: Unpack[Look],
 ) -> Axes:
     """Draw the distribution of the score over images, the first model on top.
 
@@ -101,7 +96,7 @@ def case_boxes(
     found = _ranking_of(ranking)
     of = dict(zip(found.names, map(np.array, found.cases), strict=True))
     rows = [of[model.name] for model in found.models]
-    with drawing(ax, title, figsize, height_of(len(rows))) as axes:
+    with drawing(height_of(len(rows)), **look) as axes:
         draw_boxes(axes, [row[~np.isnan(row)] for row in rows], color)
         name_rows(axes, [model.name for model in found.models])
         unit = found.case_unit
@@ -118,15 +113,8 @@ def _ranking_of(source: Any) -> Ranking:
     found = source.stability if hasattr(source, "stability") else source
     if found is None:
         msg = "a comparison of two models has no ranking; compare three, or use segiou.rank"
-        raise ValueError(msg)
+        raise NothingToDraw(msg)
     if not hasattr(found, "models"):
         raise refuse_kind("ranking", source, "a result of segiou.rank or segiou.compare")
     ranking: Ranking = found
     return ranking
-
-
-#: Plots of a ranking.
-KINDS: dict[str, Callable[..., Axes]] = {
-    "rank_stability": rank_stability,
-    "case_boxes": case_boxes,
-}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from segiou.plots.style import (
     IOU,
     MUTED,
     OTHER,
-    Size,
+    Look,
+    NothingToDraw,
     class_index,
     drawing,
     in_percent,
@@ -42,7 +43,7 @@ def histogram_of(source: Any) -> ScoreHistogram:
         if isinstance(table, HistogramTable):
             return table.histogram
     msg = "no scores were counted; score with measures=['scores'] (--scores)"
-    raise ValueError(msg)
+    raise NothingToDraw(msg)
 
 
 def pr_curve(
@@ -51,9 +52,7 @@ def pr_curve(
     *,
     limit: int = 6,
     cmap: Any = "viridis",
-    title: str | None = None,
-    figsize: Size = None,
-    ax: Axes | None = None,
+    **look: Unpack[Look],
 ) -> Axes:
     """Draw precision against recall, with the average precision (AP) of each class.
 
@@ -83,7 +82,7 @@ def pr_curve(
     histogram = histogram_of(source)
     values = histogram.average_precision()
     chosen = _chosen(histogram, class_names, values, limit)
-    with drawing(ax, title, figsize, 2.6) as axes:
+    with drawing(2.6, **look) as axes:
         _curves(axes, histogram, chosen, (values, "AP"), histogram.pr_curve, cmap)
         axes.set_xlabel("recall (dot: best IoU)")
         axes.set_ylabel("precision")
@@ -96,9 +95,7 @@ def roc_curve(
     *,
     limit: int = 6,
     cmap: Any = "viridis",
-    title: str | None = None,
-    figsize: Size = None,
-    ax: Axes | None = None,
+    **look: Unpack[Look],
 ) -> Axes:
     """Draw true against false positive rate, with the area under the curve of each class.
 
@@ -121,7 +118,7 @@ def roc_curve(
     histogram = histogram_of(source)
     values = histogram.roc_auc()
     chosen = _chosen(histogram, class_names, values, limit)
-    with drawing(ax, title, figsize, 2.6) as axes:
+    with drawing(2.6, **look) as axes:
         axes.plot([0, 1], [0, 1], color=MUTED, linestyle=(0, (4, 2)), linewidth=0.8)
         _curves(axes, histogram, chosen, (values, "AUROC"), histogram.roc_curve, cmap)
         axes.set_xlabel("false positive rate (dot: best IoU)")
@@ -149,7 +146,7 @@ def _chosen(
 def _none(histogram: ScoreHistogram) -> list[int]:
     reasons = "; ".join(f"{name}: {why}" for name, why in histogram.undefined.items())
     msg = f"no class has a curve ({reasons}), so nothing can be drawn"
-    raise ValueError(msg)
+    raise NothingToDraw(msg)
 
 
 def _curves(
@@ -202,9 +199,7 @@ def reliability(
     *,
     bins: int = 15,
     color: Any = IOU,
-    title: str | None = None,
-    figsize: Size = None,
-    ax: Axes | None = None,
+    **look: Unpack[Look],
 ) -> Axes:
     """Draw accuracy against confidence: the reliability diagram.
 
@@ -234,10 +229,10 @@ def reliability(
     filled = found.pixels > 0
     if not filled.any():
         msg = "no scores were counted, so nothing can be drawn; if classes overlap, pass class_name"
-        raise ValueError(msg)
+        raise NothingToDraw(msg)
     share = found.pixels / found.pixels.sum()
     named = "" if class_name is None else f"{short_name(class_name, 20)}, "
-    with drawing(ax, title, figsize, 2.6) as axes:
+    with drawing(2.6, **look) as axes:
         edges: Any = {"align": "edge", "color": "#d8d5cc", "edgecolor": "white", "linewidth": 0.6}
         axes.bar(found.edges[:-1], share, 1 / bins, label="share of pixels", **edges)
         axes.plot([0, 1], [0, 1], color=MUTED, linestyle=(0, (4, 2)), linewidth=0.8)
@@ -263,9 +258,7 @@ def thresholds(
     *,
     by: str = "iou",
     color: Any = IOU,
-    title: str | None = None,
-    figsize: Size = None,
-    ax: Axes | None = None,
+    **look: Unpack[Look],
 ) -> Axes:
     """Draw IoU, Dice, precision and recall of a class against the threshold.
 
@@ -295,7 +288,7 @@ def thresholds(
     c = _none(histogram)[0] if class_name is None else class_index(names, class_name)
     if not own[c]:
         msg = f"class {class_name!r} is not in the truth, so nothing can be drawn"
-        raise ValueError(msg)
+        raise NothingToDraw(msg)
     table, best = histogram.at_thresholds(), histogram.best_threshold(by)
     lines: dict[str, tuple[Any, dict[str, Any]]] = {
         "IoU": (table.iou, {"color": color, "linewidth": 1.8}),
@@ -305,9 +298,9 @@ def thresholds(
     }
     threshold, score = best.thresholds[c], best.scores[c]
     shown = _thinned(len(table.thresholds))
-    with drawing(ax, title, figsize, 2.4) as axes:
-        for label, (values, look) in lines.items():
-            axes.plot(table.thresholds[shown], values[c, shown], label=label, **look)
+    with drawing(2.4, **look) as axes:
+        for label, (values, style) in lines.items():
+            axes.plot(table.thresholds[shown], values[c, shown], label=label, **style)
         axes.axvline(threshold, color="black", linestyle=(0, (3, 2)), linewidth=0.8)
         dot: Any = {"color": "black", "markersize": 4.5, "markeredgecolor": "white"}
         axes.plot([threshold], [score], "o", zorder=3, **dot)
@@ -318,12 +311,3 @@ def thresholds(
         axes.set_ylabel("score")
         legend_above(axes, 4, handlelength=1.8, columnspacing=1.0)
     return axes
-
-
-#: Plots of score histograms.
-KINDS: dict[str, Callable[..., Axes]] = {
-    "pr_curve": pr_curve,
-    "roc_curve": roc_curve,
-    "reliability": reliability,
-    "thresholds": thresholds,
-}

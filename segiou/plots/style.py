@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from segiou._support.optional import import_extra
 
@@ -57,12 +57,27 @@ _SAVED: dict[str, Any] = {
 
 Size = tuple[float, float] | None
 
+
+class Look(TypedDict, total=False):
+    """Options of every plot: its title, size in inches, and axes to draw into."""
+
+    title: str | None
+    figsize: Size
+    ax: Axes | None
+
+
+class NothingToDraw(ValueError):
+    """The source lacks what a plot shows; where all plots are saved, this one is left out."""
+
+
 #: Import a module of matplotlib; an error names the extra.
 require: partial[Any] = partial(import_extra, need="plots require matplotlib", extra="plot")
 
 
 @contextmanager
-def drawing(ax: Axes | None, title: str | None, figsize: Size, height: float) -> Iterator[Axes]:
+def drawing(
+    height: float, *, title: str | None = None, figsize: Size = None, ax: Axes | None = None
+) -> Iterator[Axes]:
     """Axes to draw on: the given ones in their own style, or new ones in ours."""
     matplotlib = require("matplotlib")
     if ax is not None:

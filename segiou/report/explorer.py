@@ -12,13 +12,18 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_path
 from segiou._support.files import write_whole
-from segiou._support.html import content_policy, script_of
 from segiou.counting.arrays import as_label_array, with_dimensions_of
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.labels.label_set import LabelClass, LabelSet, hex_color
 from segiou.masks.read import read_mask
-from segiou.report.page import class_colors, json_in_html, read_part
+from segiou.report.page import (
+    class_colors,
+    content_policy,
+    json_in_html,
+    read_part,
+    script_of,
+)
 
 STYLES = ("theme", "layout", "parts", "brush")
 # The order matters: each file uses names that those before it declare.
@@ -209,7 +214,8 @@ def explorer_page(masks: dict[str, Any] | None = None) -> str:
     '<!doctype html>'
     """
     style = "\n".join(read_part(f"explorer_files/{name}.css") for name in STYLES)
-    script = script_of(read_part(f"explorer_files/script/{name}.js") for name in SCRIPTS)
+    paths = ("script/dom.js", *(f"explorer_files/script/{name}.js" for name in SCRIPTS))
+    script = script_of(map(read_part, paths))
     data = ""
     if masks is not None:
         data = f'<script type="application/json" id="masks">{json_in_html(masks)}</script>'

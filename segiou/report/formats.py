@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from itertools import count
 from pathlib import Path
 from types import MappingProxyType
@@ -16,35 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou import metrics
-from segiou._support.files import printable
 from segiou._support.optional import compiled_parts, import_extra
-from segiou._support.text import called, csv_text, did_you_mean, percent, plain, plural
+from segiou._support.text import csv_text, did_you_mean, plain
 from segiou.measures.registry import JSON_KEYS, measure_of_score
 from segiou.report.case_means import case_counts, structures_of
-from segiou.report.class_columns import COUNTS, ClassColumns, class_columns, is_map
-from segiou.report.measured import measured_cells, measured_tables, structure_cells
-from segiou.report.wording import (
-    accuracy_text,
-    cell,
-    counts_text,
-    difference_cells,
-    in_unit,
-    worst_score,
-)
+from segiou.report.measured import cells_by_row
 
 if TYPE_CHECKING:
     import pandas
 
-    from segiou.analysis.comparison import Comparison
     from segiou.report.class_rows import ClassRow
     from segiou.report.report import Report
     from segiou.runs.run import Run
 
 #: With more classes than this, plain data contain only the non-zero cells of the matrix.
 _DENSE = 2000
-
-#: Most classes of a comparison in Markdown.
-_CHANGES = 10
 #: Scores of the data set.
 SCALARS = (
     "mean_iou",
@@ -165,113 +150,18 @@ def to_json(
 
 
 def to_csv(report: Report, rows: Sequence[ClassRow]) -> str:
-    """One row per class; undefined ratios are empty cells."""
-    lines = [_row_of(report, row) for row in rows]
-    lines += [{"name": name} | cells for name, cells in structure_cells(report).items()]
+    """One row per class or structure; undefined ratios are empty cells."""
+    lines = cells_by_row(report, rows)
     heads = dict.fromkeys(head for line in lines for head in line)
     cells = (plain([line.get(head, math.nan) for head in heads]) for line in lines)
     return csv_text([list(heads), *cells])
 
 
-def _row_of(report: Report, row: ClassRow) -> dict[str, Any]:
-    """A class with its interval and the scores of measures."""
-    line = asdict(row)
-    if report.intervals is not None:
-        limits = report.iou_interval(row.name) or (math.nan, math.nan)
-        line |= dict(zip(("iou_low", "iou_high"), limits, strict=True))
-    return line | measured_cells(report, row.name)
-
-
 def to_pandas(report: Report) -> pandas.DataFrame:
-    """One row per class, indexed by name."""
+    """One row per class or structure, indexed by name."""
     pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
-    rows = [_row_of(report, row) for row in report.classes]
-    rows += [{"name": name} | cells for name, cells in structure_cells(report).items()]
-    table: pandas.DataFrame = pd.DataFrame(rows)
+    table: pandas.DataFrame = pd.DataFrame(cells_by_row(report, report.classes))
     return table.set_index("name")
-
-
-def to_markdown(
-    report: Report,
-    rows: Sequence[ClassRow],
-    *,
-    outcomes: Sequence[tuple[str, bool]] = (),
-    change: Comparison | None = None,
-    columns: ClassColumns | None = None,
-) -> str:
-    """Verdict, thresholds, change against a baseline, classes and protocol for GitHub."""
-    parts = [f"**{_escaped(report.verdict)}**", accuracy_text(report)]
-    if (shown := report.intervals_or_default) is not None and (caution := shown.caution()):
-        parts.append(_escaped(f"Caution: {caution}"))
-    if outcomes:
-        passed = [(text, "passed" if good else "**failed**") for text, good in outcomes]
-        parts.append(markdown_table(("threshold", "outcome"), passed, left=2))
-    if change is not None:
-        parts += [part for part in _change_part(change) if part not in parts]
-        parts += ["<details><summary>All class scores</summary>"]
-    named = [(row.name, row) for row in rows]
-    named += [(f"{row.name} (group)", row) for row in report.group_rows]
-    columns = columns or class_columns()
-    if is_map(columns):
-        parts.append(f"Kappa {report.cohen_kappa:.4f}.")
-    cells = [[name, *(_class_cell(row, key) for key in columns)] for name, row in named]
-    parts.append(markdown_table(("class", *columns.values()), cells))
-    for found in measured_tables(report):
-        parts += [markdown_table(found.heads, [*found.rows, *found.summary]), found.note]
-    if change is not None:
-        parts.append("</details>")
-    parts.append(_footer(report))
-    if report.intervals is not None:
-        parts += map(_escaped, report.intervals.class_cautions())
-    if (worst := report.worst_images) is not None:
-        images = [(row["id"], worst_score(report, row, worst.by)) for row in worst.rows]
-        parts.append(markdown_table(("worst images", worst.by), images))
-    return "\n\n".join(parts) + "\n"
-
-
-def _class_cell(row: ClassRow, key: str) -> str:
-    value = getattr(row, key)
-    return str(value) if key in COUNTS else cell(value)
-
-
-def _change_part(change: Comparison) -> list[str]:
-    """The change of the mean, and of the classes that changed most."""
-    pair = change.pairs[0]
-    moved = sorted((row for row in pair.classes if row.delta), key=lambda row: -abs(row.delta))
-    rows = [
-        (*difference_cells(row), "yes" if row.differs(change.level) else "")
-        for row in (pair.overall, *moved[:_CHANGES])
-    ]
-    interval = f"{100 * change.level:g} % interval"
-    heads = ("", "baseline", "this run", "change", interval, "significant")
-    note = (
-        'Changes in percentage points; "significant" means by both the interval and the '
-        "Holm-adjusted test."
-    )
-    if more := len(pair.classes) - len(rows) + 1:
-        note += f" {plural(more, 'class', 'classes')} with smaller or no change not shown."
-    return [*map(_escaped, change.pair_sentences(pair)), markdown_table(heads, rows), note]
-
-
-def _footer(report: Report) -> str:
-    majority = report.majority
-    return (
-        f"{counts_text(report)}. "
-        f"Protocol `{report.protocol.name}`: {in_unit(report.protocol.description, report.unit)}. "
-        f"Majority baseline (always {_escaped(called(str(majority['class'])))}): pixel accuracy "
-        f"{percent(majority['pixel_accuracy'])}, mean IoU {percent(majority['mean_iou'])}."
-    )
-
-
-def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
-    """A table; its first ``left`` columns are text."""
-    lines = [heads, [":--" if i < left else "--:" for i in range(len(heads))], *rows]
-    return "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
-
-
-def _escaped(text: str) -> str:
-    text = printable(" ".join(text.split()))
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
 def check_scores(names: str | Sequence[str], measured: Iterable[str] = ()) -> tuple[str, ...]:

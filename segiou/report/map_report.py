@@ -6,11 +6,9 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from segiou._support.files import printable
+from segiou._support.document import GAP, Column, Line, Part, Table
 from segiou._support.text import csv_text, grouped, percent, plain, plural, points
-from segiou.report.formats import markdown_table
 from segiou.report.page import assemble
-from segiou.report.terminal import Column, console_of, say, show, text_of
 
 if TYPE_CHECKING:
     from segiou.analysis.map_estimates import Estimate, MapAccuracy
@@ -45,27 +43,13 @@ def notes(found: MapAccuracy, unit: str) -> list[str]:
     return [start, *(f"{'; '.join(titles)}: {reason}" for reason, titles in reasons.items())]
 
 
-def render_map(found: MapAccuracy, width: int, *, color: bool, unit: str) -> str:
-    """Render the verdict, the classes and notes for the terminal."""
-    console = console_of(width, color=color)
-    say(console, verdict(found), "bold")
-    console.print()
+def map_parts(found: MapAccuracy, unit: str) -> list[Part]:
+    """The verdict, the classes and notes."""
     heads, *rows = _table(found, unit)
-    columns = list(zip(*rows, strict=True))
-    names = Column(heads[0], [printable(name) for name in columns[0]], 9, is_text=True)
-    ranks = (7, 6, 3, 8, 4, 2)
-    others = map(Column, heads[1:], columns[1:], ranks)
-    show(console, [names, *others], notes=notes(found, unit))
-    return text_of(console)
-
-
-def map_markdown(found: MapAccuracy, unit: str) -> str:
-    """The same as Markdown."""
-    heads, *rows = _table(found, unit)
-    return (
-        "\n\n".join([f"**{verdict(found)}**", markdown_table(heads, rows), *notes(found, unit)])
-        + "\n"
-    )
+    columns = map(Column, heads, zip(*rows, strict=True), (9, 7, 6, 3, 8, 4, 2))
+    names, *others = columns
+    table = Table([names._replace(is_text=True), *others], notes(found, unit))
+    return [Line(verdict(found), "bold"), GAP, table]
 
 
 def map_csv(found: MapAccuracy) -> str:
@@ -82,15 +66,14 @@ def map_csv(found: MapAccuracy) -> str:
 def map_html(found: MapAccuracy, unit: str, facts: dict[str, str]) -> str:
     """The page: scores as bars with whiskers, areas as mapped and as estimated."""
     ends = [one.high for one in found.areas if not math.isnan(one.high)]
-    heads, *rows = _table(found, unit)
+    _, *rows = _table(found, unit)
     context = {
         "found": found,
         "verdict": verdict(found),
-        "heads": heads,
         "rows": rows,
         "most": max([*ends, *found.mapped, *(one.value for one in found.areas if one.value > 0)]),
         "unit": unit,
-        "notes": notes(found, unit),
+        "estimates": map_parts(found, unit)[-1],
         "facts": facts,
         "table": None,
         "pixel": "sample",

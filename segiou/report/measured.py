@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
-from segiou._support.files import printable
+from segiou._support.document import Cell, Column as DocumentColumn, Table
 from segiou.measures.measure import Counted
-from segiou.measures.score_table import Column, RowCurves, ScoreTable
+from segiou.measures.score_table import Column, ScoreTable
 from segiou.report.case_means import case_means_table
 from segiou.report.wording import cell, range_text
 
 if TYPE_CHECKING:
     from segiou.analysis.intervals import Intervals
+    from segiou.report.class_rows import ClassRow
     from segiou.report.report import Report
     from segiou.runs.run import Run
 
@@ -32,25 +34,17 @@ def measured_parts(run: Run, intervals: Mapping[str, Intervals]) -> dict[str, An
     return {"tables": tables, "scales": {one.name: (one.unit, one.better) for one in scores}}
 
 
-def measured_cells(report: Report, class_name: str) -> dict[str, Any]:
-    """Scores of a class by column; infinite distances are ``inf``."""
-    cells: dict[str, Any] = {}
-    for table in report.tables:
-        if class_name in table.rows:
-            cells |= _cells_of(table, table.rows.index(class_name))
-        elif any(name in table.rows for name in report.class_names):
-            cells |= dict.fromkeys((column.name for column in table.columns), math.nan)
-    return cells
-
-
-def structure_cells(report: Report) -> dict[str, dict[str, Any]]:
-    """The same of structures that are not classes, such as regions."""
-    found: dict[str, dict[str, Any]] = {}
+def cells_by_row(report: Report, rows: Sequence[ClassRow]) -> list[dict[str, Any]]:
+    """Classes and structures with all their scores; infinite distances are ``inf``."""
+    found = {row.name: asdict(row) for row in rows}
+    if report.intervals is not None:
+        for name, line in found.items():
+            limits = report.iou_interval(name) or (math.nan, math.nan)
+            line |= dict(zip(("iou_low", "iou_high"), limits, strict=True))
     for table in report.tables:
         for at, name in enumerate(table.rows):
-            if name not in report.class_names:
-                found.setdefault(name, {}).update(_cells_of(table, at))
-    return found
+            found.setdefault(name, {"name": name}).update(_cells_of(table, at))
+    return [*found.values()]
 
 
 def _cells_of(table: ScoreTable, at: int) -> dict[str, Any]:
@@ -58,44 +52,23 @@ def _cells_of(table: ScoreTable, at: int) -> dict[str, Any]:
     return {name: "inf" if math.isinf(value) else value for name, value in cells}
 
 
-class MeasuredTable(NamedTuple):
-    """A score table as text."""
-
-    name: str
-    title: str
-    about: str
-    heads: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-    summary: list[tuple[str, ...]]
-    note: str
-    curves: tuple[RowCurves, ...] = ()
-
-    @property
-    def filled(self) -> list[tuple[str, ...]]:
-        """The rows of the classes that have a value."""
-        return [row for row in self.rows if any(value != "–" for value in row[1:])]
-
-
-def measured_tables(report: Report) -> list[MeasuredTable]:
-    """The score tables of a report as text."""
-    return [_text_table(table) for table in report.tables]
-
-
-def _text_table(table: ScoreTable) -> MeasuredTable:
-    """The table of any measure as text."""
-    heads, columns = [table.of if table.of != "name" else "class"], []
+def score_part(table: ScoreTable) -> Table:
+    """The table of any measure, without rows that have no value."""
+    number, places = len(table.rows), range(len(table.rows) + len(table.means))
+    columns = [(table.of if table.of != "name" else "class", [*table.rows, *table.means])]
     for column in (one for one in table.columns if one.title):
-        heads.append(", ".join(filter(None, (column.title, column.unit))))
-        places = range(len(table.rows) + len(table.means))
-        columns.append([_shown(table, column, i) for i in places])
+        head = ", ".join(filter(None, (column.title, column.unit)))
+        columns.append((head, [_shown(table, column, i) for i in places]))
         if column.limits:
-            heads.append(f"{100 * column.level:g} % interval")
-            columns.append([_range(column, limits) for limits in column.limits])
-    names = [*map(printable, table.rows), *table.means]
-    lines = [*zip(names, *columns, strict=True)]
-    rows, means = lines[: len(table.rows)], lines[len(table.rows) :]
-    head = (table.key, table.title, table.about)
-    return MeasuredTable(*head, tuple(heads), rows, means, table.note)
+            ends = [_range(column, limits) for limits in column.limits]
+            columns.append((f"{100 * column.level:g} % interval", ends))
+    kept = [i for i in places if i >= number or any(c[i] != "–" for _, c in columns[1:])]
+    tones = [*[""] * number, "bold", "dim", "dim"]
+    parts = (
+        DocumentColumn(head, [Cell(cells[i], tones[i]) for i in kept], -k, is_text=not k)
+        for k, (head, cells) in enumerate(columns)
+    )
+    return Table([*parts], [table.note], last=len(table.means), split=True)
 
 
 def _shown(table: ScoreTable, column: Column, at: int) -> str:

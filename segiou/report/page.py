@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import colorsys
+import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib import resources
@@ -14,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from segiou._support import __version__
-from segiou._support.html import content_policy, script_of
 from segiou._support.text import (
     called,
     capital,
@@ -103,6 +104,7 @@ STYLES = (
 )
 # The order matters: each file uses names that those before it declare.
 SCRIPTS = (
+    "script/dom.js",
     "script/base.js",
     "explorer_files/script/theme.js",
     *(
@@ -111,6 +113,28 @@ SCRIPTS = (
     ),
     *(f"script/{name}.js" for name in ("viewer", "panels", "images", "main")),
 )
+
+
+def script_of(parts: Iterable[str]) -> str:
+    """Join several files into one script with its own scope."""
+    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();"
+
+
+def content_policy(style: str, script: str, *, more: bool = False) -> str:
+    """A content security policy for one style sheet and one script, without network access.
+
+    Both are identified by their SHA-256, so injected code does not run. With
+    ``more``, the script may load others.
+    """
+    style_source, script_source = (
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+        for text in (style, script)
+    )
+    others = " 'strict-dynamic'" if more else ""
+    return (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
+        f"style-src {style_source}; script-src {script_source}{others}"
+    )
 
 
 @cache

@@ -32,11 +32,12 @@ from segiou.metrics.ratio import Floats
 from segiou.report import formats
 from segiou.report.class_columns import class_columns
 from segiou.report.class_rows import Baseline, ClassRow, WorstImages, class_rows, sorted_rows
-from segiou.report.wording import verdict
+from segiou.report.wording import in_python, verdict
 
 if TYPE_CHECKING:
     import pandas
 
+    from segiou._support.document import Part
     from segiou.analysis.imbalance import Imbalance
 
 #: Plain data, as JSON has it.
@@ -523,8 +524,9 @@ class Report(Drawable):
         columns : str or sequence of str, optional
             As in :meth:`to_text`.
         """
-        rows = self.sorted_classes(sort, reverse=reverse)
-        return formats.to_markdown(self, rows, columns=class_columns(columns))
+        from segiou._support.document import markdown_of
+
+        return markdown_of(self._parts(sort=sort, reverse=reverse, columns=columns))
 
     def to_html(self, **options: Any) -> str:
         """A self-contained page; options as for :func:`segiou.report.report_page.render_report`.
@@ -566,12 +568,24 @@ class Report(Drawable):
             Columns of the class table: ``"map"`` (user's and producer's accuracy,
             F1), ``"medical"`` (Dice first), or names of scores.
         """
-        from segiou.report.terminal import render_text
+        from segiou._support.terminal import text_of
 
-        chosen = class_columns(columns)
         room = 100 if width is None else check_integer("width", width, 1)
+        order: Any = {"sort": sort, "reverse": reverse, "columns": columns}
+        return text_of(self._parts(**order, detail=bool(detail)), room, color=color)
+
+    def _parts(
+        self,
+        *,
+        sort: str = "order",
+        reverse: bool = False,
+        columns: str | Sequence[str] | None = None,
+        **more: Any,
+    ) -> list[Part]:
+        from segiou.report.report_document import report_parts
+
         rows = self.sorted_classes(sort, reverse=reverse)
-        return render_text(self, rows, room, color=color, detail=bool(detail), columns=chosen)
+        return [*report_parts(self, rows, class_columns(columns), **more)]
 
     def to_pandas(self) -> pandas.DataFrame:
         """The classes as a :class:`pandas.DataFrame`, indexed by name.
@@ -600,9 +614,9 @@ class Report(Drawable):
         return self.to_text()
 
     def _repr_html_(self) -> str:
-        from segiou.report.notebook import render_notebook
+        from segiou._support.notebook import notebook_of
 
-        return render_notebook(self)
+        return notebook_of(self._parts(), "report", in_python)
 
     def __repr__(self) -> str:
         return (

@@ -22,7 +22,7 @@ from segiou.report.case_tables import CaseTable, case_tables
 from segiou.report.class_columns import COUNTS, class_columns
 from segiou.report.distance_pictures import distance_boxes, texts_of_cases
 from segiou.report.image_table import EXAMPLES, ImageScores, ImageTable, choose, image_table
-from segiou.report.measured import measured_tables
+from segiou.report.measured import score_part
 from segiou.report.page import assemble, class_colors
 from segiou.report.pictures import Reader, grey_png, match_images
 from segiou.report.provenance import making
@@ -151,8 +151,11 @@ def render_report(
         **_dumbbells(report),
         **_confusions(report),
         "measured": [
-            shown._replace(curves=table.curves())
-            for shown, table in zip(measured_tables(report), report.tables, strict=True)
+            {
+                **{"name": table.key, "title": table.title, "about": table.about},
+                **{"scores": score_part(table), "curves": table.curves()},
+            }
+            for table in report.tables
         ],
         **distance_boxes(report),
         "cases": _cases(report, run),
@@ -203,10 +206,8 @@ def render_page(
         sources: Any = {"match": match, "read": read, "folder": beside, "texts": texts}
         table = image_table(runs, models, scores, **sources)
         chosen = choose(table, examples, first, seed)
-    # The page of each of two runs is a separate file.
-    place = "report.html" if folder is None or len(reports) > 1 else f"{Path(folder)}/"
     makings = [
-        (model, making(report, run, images, examples, place))
+        (model, making(report, run))
         for model, report, run in zip(models, reports, runs or (None,), strict=True)
     ]
     first_facts, *others = (made["facts"] for _, made in makings)
@@ -227,9 +228,9 @@ def render_page(
         "unit": reports[0].unit,
         "confusion": context.get("matrix"),
         "curves": {
-            part.name: [one.to_dict() for one in part.curves]
+            part["name"]: [one.to_dict() for one in part["curves"]]
             for part in context.get("measured", ())
-            if part.curves
+            if part["curves"]
         },
         "images": None if table is None else table.payload(colors, chosen),
     }

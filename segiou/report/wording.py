@@ -40,6 +40,13 @@ def cell(value: float) -> str:
     return percent(value, "–")
 
 
+def tone_of(value: float) -> str:
+    """Colour for a score."""
+    if value != value:
+        return ""
+    return "red" if value < 1 / 3 else "yellow" if value < 2 / 3 else "green"
+
+
 def score_text(value: float) -> str:
     """A ratio in a table, with two significant digits if it is tiny; integers are counts."""
     if isinstance(value, int):
@@ -78,12 +85,12 @@ def difference_cells(row: Difference, unit: str = "") -> tuple[str, str, str, st
     """Name, both scores, difference and its interval."""
     low, high, delta = (shown_change(x, unit) for x in (row.low, row.high, row.delta))
     interval = "–" if math.isnan(row.low) else f"{low} to {high}"
-    return printable(row.name), shown(row.a, unit), shown(row.b, unit), delta, interval
+    return row.name, shown(row.a, unit), shown(row.b, unit), delta, interval
 
 
 def difference_head(pair: PairComparison, unit: str = "") -> str:
     """Header of a column of differences, second minus first."""
-    return printable(f"{pair.b} − {pair.a}{f', {unit}' if unit else ''}")
+    return f"{pair.b} − {pair.a}{f', {unit}' if unit else ''}"
 
 
 def significant_text(found: Comparison, pair: PairComparison) -> str:
@@ -194,27 +201,7 @@ def _costliest(steps: Sequence[NextStep], unit: str) -> str:
 
 def _error(step: NextStep, unit: str) -> str:
     """An error and its cost."""
-    truth, pred = called(str(step.truth)), called(str(step.pred))
-    cost = f"{points(step.gain)} points"
-    if step.kind == "missed_class":
-        return f"{truth} is never predicted ({cost})."
-    if step.kind == "false_class":
-        pixels = plural(step.pixels, unit.removesuffix("s"))
-        return f"{pred} is predicted on {pixels} but never occurs in the truth ({cost})."
-    if step.kind == "swapped_classes":
-        return f"{truth} and {pred} are mostly predicted as each other; swapped labels? ({cost})"
-    answer = "outside all classes" if step.pred is None else f"as {pred}"
-    return f"{percent(step.share)} of {truth} {unit} predicted {answer} ({cost})."
-
-
-def accuracy_text(report: Report) -> str:
-    """The interval and the other means in a line; volumes also have Dice."""
-    found = report.intervals_or_default
-    interval = [] if found is None else [interval_text(found)]
-    means = {"mean Dice": report.mean_dice} if report.unit == "voxels" else {}
-    means |= {"pixel accuracy": report.pixel_accuracy, "mean accuracy": report.mean_accuracy}
-    text = " · ".join([*interval, *(f"{name} {cell(value)}" for name, value in means.items())])
-    return text[0].upper() + text[1:]
+    return f"{in_unit(step.error, unit)} ({points(step.gain)} points)."
 
 
 #: How predictions were aligned with the truth.

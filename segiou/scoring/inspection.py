@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from segiou._support.document import Part, Shown
 from segiou._support.files import Problem, os_problem, problem_lines
 from segiou._support.text import Json, listed, plural
 from segiou.counting.id_pairs import count_ids
@@ -105,7 +106,7 @@ class LabelSetMatch:
 
 
 @dataclass(frozen=True)
-class Inspection:
+class Inspection(Shown):
     """The contents of a folder of masks.
 
     Attributes
@@ -229,22 +230,10 @@ class Inspection:
         del found["value_files"]
         return found
 
-    def to_text(self, *, width: int = 100, color: bool = False) -> str:
-        """Return the findings as text.
+    def _parts(self) -> Iterable[Part]:
+        from segiou.report.findings_document import inspection_parts
 
-        Parameters
-        ----------
-        width : int, default 100
-            Line width.
-        color : bool, default False
-            Whether to use ANSI colours.
-        """
-        from segiou.report.findings_text import render_inspection
-
-        return render_inspection(self, width, color=color)
-
-    def __str__(self) -> str:
-        return self.to_text()
+        return inspection_parts(self)
 
 
 def inspect_folder(

@@ -150,6 +150,7 @@ class Job:
     dask: str | None = None
     storage_options: Mapping[str, Any] | None = field(default=None, repr=False)
     name: str = ""
+    command: str = ""
 
     @classmethod
     def of(
@@ -251,6 +252,7 @@ class Job:
                 **origin,
                 "pairing": pairing.rule,
                 **({"masks": "volumes"} if volumes else {}),
+                **({"command": encodable(self.command)} if self.command else {}),
                 **self.recorded,
             },
             plans=self.plans(volumes=volumes),

@@ -156,7 +156,7 @@ def test_json_and_page_hold_the_steps():
     assert step["gain"] == report.next_steps[0].gain
     assert step["images"] == ["0", "1"]
     page = report.to_html(run=run)
-    assert "50.00\N{NO-BREAK SPACE}% of &lt;i&gt;road pixels are predicted as car" in page
+    assert "50.00\N{NO-BREAK SPACE}% of &lt;i&gt;road pixels predicted as car" in page
 
 
 def test_images_of_a_missed_and_of_a_false_class():

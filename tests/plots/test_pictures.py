@@ -11,9 +11,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def kinds():
-    from segiou.plots.kinds import COMPARISON_KINDS, KINDS, RANKING_KINDS, SCORE_KINDS
+    from segiou.plots.kinds import _OF_COMPARISONS, _OF_RANKINGS, _OF_REPORTS, _OF_SCORES
 
-    return {*KINDS, *COMPARISON_KINDS, *RANKING_KINDS, *SCORE_KINDS, "overlay"}
+    return {*_OF_REPORTS, *_OF_COMPARISONS, *_OF_RANKINGS, *_OF_SCORES, "overlay"}
 
 
 def test_every_kind_has_a_row_and_a_picture():

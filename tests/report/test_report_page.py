@@ -208,34 +208,6 @@ def test_many_classes_keep_their_names_and_colors():
     assert "showing the 40 of" in text_of(page)
 
 
-def test_command_makes_the_report_again(folders):
-    run = score(folders, exclude=["b"], protocol="detectron2", ignore=[-9])
-    page = run.to_html()
-    words = command_of(page)
-    parsed = parse(words[1:])
-    assert (parsed.truth, parsed.pred) == (str(folders / "truth"), str(folders / "pred"))
-    assert parsed.protocol == "detectron2"
-    assert (parsed.ignore, parsed.exclude) == ([-9], ["b"])
-    assert "The label set as TOML" in page
-
-
-def test_python_makes_the_same_page_again(folders, monkeypatch):
-    write_masks(folders / "images", {"01": np.zeros((12, 18, 3), np.uint8)})
-    monkeypatch.chdir(folders)
-    with pytest.warns(UserWarning, match="ignore includes values"):
-        run = segiou.score_folder("truth", "pred", labels=4, ignore=3, exclude=["1"])
-    intervals = run.intervals(protocol="detectron2", level=0.9)
-    report = run.report("detectron2", intervals=intervals)
-    page = report.to_html(run=run, images="images", examples=3)
-    with pytest.warns(UserWarning, match="ignore includes values"):
-        names = made_by(page)
-    assert names["report"].to_json() == report.to_json()
-    assert (folders / "report.html").read_text(encoding="utf-8") == page
-    command = shlex.split(
-        unescape(re.search(r"<code>(segiou score .*?)</code>", joined(page)).group(1))
-    )
-    assert {"--images=images", "--examples=3", "--level=0.9"} < set(command)
-
 
 def made_by(page):
     """What the Python code that a page shows makes."""
@@ -252,9 +224,6 @@ def test_what_was_left_out_is_listed_and_left_out_again(folders):
     page = run.to_html()
     assert "2 pairs skipped" in text_of(page)
     assert "01.png: is not an image" in text_of(page)
-    assert "--missing=skip --on-error=skip" in text_of(page)
-    assert "missing=&#39;skip&#39;" in page
-    assert "on_error=&#39;skip&#39;" in page
 
 
 def test_write_html_writes_the_page(folders):
@@ -271,8 +240,6 @@ def test_a_folder_has_the_pictures_of_all_images_beside_its_page(folders):
     assert pictures_of(page) == {}
     assert "'strict-dynamic'" in unescape(page[: page.index("<title>")])
     assert "This page embeds" not in text_of(page)
-    assert f"--html={folders}/page/" in unescape(joined(page))
-    assert f"write_html('{folders}/page/', report, run=run" in unescape(joined(page))
     scripts = sorted(path.name for path in (folders / "page" / "pictures").iterdir())
     assert scripts == [f"{i}.js" for i in range(5)]
     call = (folders / "page" / "pictures" / "2.js").read_text(encoding="utf-8")
@@ -340,39 +307,6 @@ def test_perfect_scores_have_the_interval_of_hits_in_a_row():
     run = segiou.score(truth, truth, labels=["road", "car"])
     assert "95 % interval 73.54 to 100.00 %" in text_of(run.to_html())
 
-
-@pytest.mark.parametrize(
-    "options", [True, BoundaryOptions(["3%", 2], tolerances=1, spacing=(1, 2))]
-)
-def test_command_and_python_measure_boundaries_again(folders, options, monkeypatch):
-    run = score(folders, boundary=options)
-    intervals = run.intervals(method="percentile", resamples=20, seed=3)
-    report = run.report(intervals=intervals)
-    page = render_report(report, run=run, intervals=[intervals])
-    words = shlex.split(
-        unescape(re.search(r"<code>(segiou score .*?)</code>", joined(page)).group(1))
-    )
-    parsed = parse(words[1:])
-    assert (parsed.intervals, parsed.method) == (True, "percentile")
-    assert (parsed.resamples, parsed.seed) == (20, 3)
-    parsed.labels = 4
-    (again,) = job_of(parsed.truth, parsed.pred, parsed).measures
-    wanted = BoundaryOptions() if options is True else options
-    assert (again.widths, again.tolerances) == (wanted.widths, wanted.tolerances)
-    monkeypatch.chdir(folders)
-    assert (
-        made_by(page)["report"].measures["boundary_options"] == report.measures["boundary_options"]
-    )
-
-
-def test_command_says_that_it_lacks_the_groups(folders):
-    run = score(folders)
-    assert "add your --group-by" not in text_of(run.to_html())
-    drives = {name: "north" if name < "02" else "south" for name in run.ids}
-    intervals = run.intervals(groups=drives)
-    page = render_report(run.report(intervals=intervals), run=run, intervals=[intervals])
-    assert "On the command line; add your --group-by" in text_of(page)
-    assert "95 % jackknife-t interval over 2 groups" in text_of(page)
 
 
 @pytest.mark.parametrize(("classes", "small"), [(1, True), (5, False), (60, False)])

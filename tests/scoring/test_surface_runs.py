@@ -24,7 +24,7 @@ import segiou
 from segiou.boundary import BoundaryOptions, SurfaceOptions, surface_scores
 from segiou.cli.main import main
 from segiou.measures.parts import Parts, merged_layout
-from segiou.report.measured import measured_tables
+from segiou.report.measured import score_part
 from segiou.runs.database import RunFileError, checksum
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
@@ -530,7 +530,7 @@ def test_the_page_has_the_distances(tmp_path):
     text = re.sub(r"<(style|script).*?</\1>", "", page, flags=re.DOTALL)
     assert "Voxel accuracy" in text and not re.search(r"\bpixels?\b(?![-\"])", text, re.IGNORECASE)
     assert "HD95 median, mm</th>" in section
-    assert "2.06\xa0% of organ voxels are predicted as tumour" in page
+    assert "2.06\xa0% of organ voxels predicted as tumour" in page
     case = next(c for c in run.report().measures["surface_cases"] if c["case"] == "patient_05")
     known = f"organ {100 * case['dice']:.2f} %, {case['hausdorff_95']:.2f}; tumour missed; vessel "
     assert f"Dice and HD95 in mm: {known}" in page
@@ -546,9 +546,9 @@ def test_structures_show_surface_dice_at_their_own_tolerance():
     truth[4:, 4:, 3:5], pred[4:, 4:, 4:] = 2, 2
     surfaces = SurfaceOptions((0.5,), tolerances_of={"b": (3.0,)})
     run = segiou.score([truth], [pred], labels=["air", "a", "b"], exclude="air", surfaces=surfaces)
-    (table,) = measured_tables(run.report())
-    at = next(i for i, head in enumerate(table.heads) if head.startswith("surface Dice 0.5"))
-    rows = {row[0]: row[at] for row in table.rows}
+    table = score_part(run.report().tables[0])
+    at = next(i for i, c in enumerate(table.filled) if c.head.startswith("surface Dice 0.5"))
+    rows = {row[0].text: row[at].text for row in table.rows}
     assert rows["b"].startswith("100.00 % at 3") and " at " not in rows["a"]
 
 

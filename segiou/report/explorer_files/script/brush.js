@@ -27,14 +27,14 @@ const brush = {
   },
 
   buildSide(which) {
-    const figure = htmlNode("figure", { class: "mask" }, "", byId("canvases"));
-    htmlNode("figcaption", { id: `caption-${which}` }, SIDES[which], figure);
-    const holder = htmlNode("div", { class: "holder" }, "", figure);
-    const canvas = htmlNode("canvas", {
+    const figure = html("figure", { class: "mask" }, "", byId("canvases"));
+    html("figcaption", { id: `caption-${which}` }, SIDES[which], figure);
+    const holder = html("div", { class: "holder" }, "", figure);
+    const canvas = html("canvas", {
       id: `paint-${which}`, width: masks.width, height: masks.height, tabindex: 0, role: "application",
       "aria-roledescription": "mask to paint", "aria-describedby": "brush-keys",
     }, "", holder);
-    const ring = htmlNode("span", { class: "ring", "aria-hidden": "true", hidden: "" }, "", holder);
+    const ring = html("span", { class: "ring", "aria-hidden": "true", hidden: "" }, "", holder);
     const context = canvas.getContext("2d");
     const picture = context.createImageData(masks.width, masks.height);
     const side = { canvas, ring, context, picture, at: [masks.width >> 1, masks.height >> 1] };
@@ -50,13 +50,13 @@ const brush = {
 
   buildPalette() {
     const add = (value, text, color, key) => {
-      const label = htmlNode("label", { class: "swatch" }, "", byId("palette"));
-      const radio = htmlNode("input", { type: "radio", name: "class", value }, "", label);
-      const square = svgNode("svg", { class: "chip", viewBox: "0 0 16 16", "aria-hidden": "true" }, label);
-      if (color) svgNode("rect", { width: 16, height: 16, rx: 3, fill: color }, square);
-      else svgNode("path", { d: "M3 8.5l3.5 3.5 6.5-8", class: "tick" }, square);
-      htmlNode("span", {}, text, label);
-      if (key) htmlNode("kbd", {}, key, label);
+      const label = html("label", { class: "swatch" }, "", byId("palette"));
+      const radio = html("input", { type: "radio", name: "class", value }, "", label);
+      const square = svg("svg", { class: "chip", viewBox: "0 0 16 16", "aria-hidden": "true" }, label);
+      if (color) svg("rect", { width: 16, height: 16, rx: 3, fill: color }, square);
+      else svg("path", { d: "M3 8.5l3.5 3.5 6.5-8", class: "tick" }, square);
+      html("span", {}, text, label);
+      if (key) html("kbd", {}, key, label);
       radio.addEventListener("change", () => (this.chosen = value === AS_TRUE ? null : value));
       return radio;
     };
@@ -105,12 +105,12 @@ const brush = {
 
   buildTable() {
     this.rows = masks.names.map((name, c) => {
-      const row = htmlNode("tr", { id: `class-${c}` }, "", byId("class-scores"));
-      const head = htmlNode("th", { scope: "row" }, "", row);
-      const chip = svgNode("svg", { class: "chip", viewBox: "0 0 16 16", "aria-hidden": "true" }, head);
-      svgNode("rect", { width: 16, height: 16, rx: 3, fill: masks.colors[c] }, chip);
+      const row = html("tr", { id: `class-${c}` }, "", byId("class-scores"));
+      const head = html("th", { scope: "row" }, "", row);
+      const chip = svg("svg", { class: "chip", viewBox: "0 0 16 16", "aria-hidden": "true" }, head);
+      svg("rect", { width: 16, height: 16, rx: 3, fill: masks.colors[c] }, chip);
       head.append(masks.include[c] ? name : `${name} (not in the mean)`);
-      return ["share", "recall", "iou"].map((key) => htmlNode("td", { "data-key": key }, "", row));
+      return ["share", "recall", "iou"].map((key) => html("td", { "data-key": key }, "", row));
     });
   },
 

@@ -67,31 +67,31 @@ const CHALLENGES = [
 ];
 
 function buildBadge(parent) {
-  const svg = svgNode("svg", { class: "badge", viewBox: "0 0 24 24", "aria-hidden": "true" }, parent);
-  svgNode("circle", { cx: 12, cy: 12, r: 10.5 }, svg);
-  svgNode("path", { d: "M7 12.5l3.5 3.5 6.5-7.5" }, svg);
+  const picture = svg("svg", { class: "badge", viewBox: "0 0 24 24", "aria-hidden": "true" }, parent);
+  svg("circle", { cx: 12, cy: 12, r: 10.5 }, picture);
+  svg("path", { d: "M7 12.5l3.5 3.5 6.5-7.5" }, picture);
 }
 
 const challenges = {
   build() {
     this.items = CHALLENGES.map((challenge) => {
-      const item = htmlNode("li", { id: `challenge-${challenge.id}` }, "", byId("challenges"));
+      const item = html("li", { id: `challenge-${challenge.id}` }, "", byId("challenges"));
       buildBadge(item);
-      const title = htmlNode("h3", {}, challenge.title, item);
-      const state = htmlNode("span", { class: "hidden-visually" }, "", title);
-      htmlNode("p", {}, challenge.ask, item);
-      const list = challenge.parts.length > 1 ? htmlNode("ul", {}, "", item) : null;
+      const title = html("h3", {}, challenge.title, item);
+      const state = html("span", { class: "hidden-visually" }, "", title);
+      html("p", {}, challenge.ask, item);
+      const list = challenge.parts.length > 1 ? html("ul", {}, "", item) : null;
       const parts = challenge.parts.map((part) => ({ ...part, found: false, node: this.buildPart(part, list) }));
-      return { ...challenge, item, state, parts, note: htmlNode("p", { class: "hint" }, "", item) };
+      return { ...challenge, item, state, parts, note: html("p", { class: "hint" }, "", item) };
     });
   },
 
   buildPart(part, list) {
     if (!list) return null;
-    const node = htmlNode("li", {}, "", list);
+    const node = html("li", {}, "", list);
     buildBadge(node);
     node.append(part.name);
-    return { node, state: htmlNode("span", { class: "hidden-visually" }, "", node) };
+    return { node, state: html("span", { class: "hidden-visually" }, "", node) };
   },
 
   solved() {

@@ -28,7 +28,7 @@ const tools = {
     const known = PRESETS.some(([pw, ph]) => pw === w && ph === h);
     const sizes = known ? PRESETS : [...PRESETS, [w, h]];
     this.preset.replaceChildren();
-    for (const [pw, ph] of sizes) htmlNode("option", { value: `${pw}x${ph}` }, `${pw} × ${ph}`, this.preset);
+    for (const [pw, ph] of sizes) html("option", { value: `${pw}x${ph}` }, `${pw} × ${ph}`, this.preset);
     this.preset.value = value;
   },
 

@@ -35,18 +35,10 @@ function measure(truth, pred, size) {
 
 const THIN = "\u2009";
 const MINUS = "\u2212";
-const countText = (n) => (n < 10000 ? String(n) : String(n).replace(/\B(?=(\d{3})+$)/g, THIN));
+const countText = (n) => (n < 10000 ? String(n) : grouped(n, THIN));
 const fractionText = (numerator, denominator) => `${countText(numerator)}${THIN}/${THIN}${countText(denominator)}`;
 
-// Per cent with two decimals, as everywhere in segiou; what is not all or nothing never looks so.
-function percentText(value) {
-  if (Number.isNaN(value)) return "undefined";
-  const text = Math.abs(100 * value).toFixed(2);
-  if (text === "100.00" && Math.abs(value) < 1) return value < 0 ? `> ${MINUS}99.99 %` : "> 99.99 %";
-  if (text === "0.00" && value !== 0) return value < 0 ? `> ${MINUS}0.01 %` : "< 0.01 %";
-  return `${value < 0 ? MINUS : ""}${text} %`;
-}
-
+const percentText = (value) => percent(value, "undefined");
 const pointsText = (value) => `${value < 0 ? MINUS : ""}${Math.abs(100 * value).toFixed(2)}`;
 
 // "=" only where the rounded text is the number itself.

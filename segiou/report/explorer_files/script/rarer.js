@@ -12,18 +12,18 @@ const rarer = {
   build() {
     this.svg = byId("rarer-chart");
     this.slider = byId("rarer-share");
-    this.axes = svgNode("g", { "aria-hidden": "true" }, this.svg);
-    this.cursor = svgNode("line", { class: "cursor" }, this.svg);
-    this.paths = LINES.map((line) => svgNode("path", { class: `curve ${line.class}` }, this.svg));
+    this.axes = svg("g", { "aria-hidden": "true" }, this.svg);
+    this.cursor = svg("line", { class: "cursor" }, this.svg);
+    this.paths = LINES.map((line) => svg("path", { class: `curve ${line.class}` }, this.svg));
     this.values = LINES.map((line) => {
-      const item = htmlNode("span", {}, "", byId("rarer-key"));
-      const sample = svgNode("svg", { "aria-hidden": "true", viewBox: "0 0 30 14" }, item);
-      svgNode("path", { class: `curve ${line.class}`, d: "M1 7H29" }, sample);
+      const item = html("span", {}, "", byId("rarer-key"));
+      const sample = svg("svg", { "aria-hidden": "true", viewBox: "0 0 30 14" }, item);
+      svg("path", { class: `curve ${line.class}`, d: "M1 7H29" }, sample);
       item.append(line.name);
-      return htmlNode("b", { id: `rarer-${line.key}` }, "", item);
+      return html("b", { id: `rarer-${line.key}` }, "", item);
     });
     this.select = byId("rarer-class");
-    masks.names.forEach((name, c) => htmlNode("option", { value: c }, name, this.select));
+    masks.names.forEach((name, c) => html("option", { value: c }, name, this.select));
     this.select.addEventListener("change", () => this.draw());
     this.slider.addEventListener("input", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.svg);
@@ -75,14 +75,7 @@ const rarer = {
     this.svg.style.height = `${PLOT.height}px`;
     const x = (step) => PLOT.left + (step / 100) * (width - PLOT.left - PLOT.right);
     const y = (value) => PLOT.top + (1 - value) * (PLOT.height - PLOT.top - PLOT.bottom);
-    this.axes.replaceChildren();
-    for (const value of [0, 0.25, 0.5, 0.75, 1]) {
-      const side = value === 0 ? "axis base" : "axis";
-      svgNode("line", { class: side, x1: x(0), x2: x(100), y1: y(value), y2: y(value) }, this.axes);
-      if (value % 0.5) continue;
-      const text = svgNode("text", { class: "axis-text", x: x(0) - 5, y: y(value) + 4, "text-anchor": "end" }, this.axes);
-      text.textContent = `${100 * value} %`;
-    }
+    drawAxes(this.axes, x(0), x(100), y);
     LINES.forEach((line, k) => {
       const corners = samples.map((sample, i) => `${x(2 * i).toFixed(1)} ${y(sample[line.key]).toFixed(1)}`);
       this.paths[k].setAttribute("d", `M${corners.join("L")}`);

@@ -25,14 +25,14 @@ const readout = {
 
   buildBars() {
     this.bars = BARS.map((bar) => {
-      const row = htmlNode("div", { class: "bar", id: `bar-${bar.key}` }, "", byId("bars"));
-      const words = htmlNode("div", {}, "", row);
-      htmlNode("div", { class: "name" }, bar.name, words);
-      const sum = htmlNode("div", { class: "sum" }, "", words);
-      const svg = svgNode("svg", { "aria-hidden": "true" }, row);
-      const pieces = bar.kinds.map((kind) => svgNode("rect", { class: `piece kind-${kind}`, y: 0, height: "70%" }, svg));
-      const measureLine = svgNode("line", { class: "measure", x1: 0, y1: "88%", y2: "88%" }, svg);
-      return { ...bar, svg, pieces, measureLine, value: htmlNode("b", {}, "", sum), fraction: htmlNode("span", {}, "", sum) };
+      const row = html("div", { class: "bar", id: `bar-${bar.key}` }, "", byId("bars"));
+      const words = html("div", {}, "", row);
+      html("div", { class: "name" }, bar.name, words);
+      const sum = html("div", { class: "sum" }, "", words);
+      const picture = svg("svg", { "aria-hidden": "true" }, row);
+      const pieces = bar.kinds.map((kind) => svg("rect", { class: `piece kind-${kind}`, y: 0, height: "70%" }, picture));
+      const measureLine = svg("line", { class: "measure", x1: 0, y1: "88%", y2: "88%" }, picture);
+      return { ...bar, svg: picture, pieces, measureLine, value: html("b", {}, "", sum), fraction: html("span", {}, "", sum) };
     });
   },
 
@@ -54,35 +54,35 @@ const readout = {
 
   buildKinds() {
     this.kinds = KINDS.map(([kind, short, name, words]) => {
-      const row = htmlNode("div", {}, "", byId("kinds"));
-      const swatch = svgNode("svg", { "aria-hidden": "true", viewBox: "0 0 42 42" }, row);
-      svgNode("rect", { class: `kind-${kind}`, x: 0.5, y: 0.5, width: 41, height: 41, rx: 4 }, swatch);
-      const term = htmlNode("dt", {}, "", row);
-      htmlNode("b", {}, `${short} ${name}`, term);
+      const row = html("div", {}, "", byId("kinds"));
+      const swatch = svg("svg", { "aria-hidden": "true", viewBox: "0 0 42 42" }, row);
+      svg("rect", { class: `kind-${kind}`, x: 0.5, y: 0.5, width: 41, height: 41, rx: 4 }, swatch);
+      const term = html("dt", {}, "", row);
+      html("b", {}, `${short} ${name}`, term);
       term.append(`: ${words}`);
-      return [kind, htmlNode("dd", { id: `count-${kind}` }, "", row)];
+      return [kind, html("dd", { id: `count-${kind}` }, "", row)];
     });
   },
 
   buildScores() {
     this.scores = SCORES.map((score, index) => {
-      const row = htmlNode("tr", index === 0 ? { class: "first" } : {}, "", byId("scores"));
-      const head = htmlNode("th", { scope: "row" }, score.name, row);
-      htmlNode("span", { class: "formula" }, score.formula, head);
-      const fraction = htmlNode("td", { class: "fraction", id: `fraction-${score.key}` }, "", row);
-      return { ...score, cell: fraction, value: htmlNode("td", { class: "value", id: `value-${score.key}` }, "", row) };
+      const row = html("tr", index === 0 ? { class: "first" } : {}, "", byId("scores"));
+      const head = html("th", { scope: "row" }, score.name, row);
+      html("span", { class: "formula" }, score.formula, head);
+      const fraction = html("td", { class: "fraction", id: `fraction-${score.key}` }, "", row);
+      return { ...score, cell: fraction, value: html("td", { class: "value", id: `value-${score.key}` }, "", row) };
     });
   },
 
   buildInputs() {
     this.inputs = [];
     for (const which of ["truth", "pred", "frame"]) {
-      const row = htmlNode("tr", {}, "", byId("exact"));
-      htmlNode("th", { scope: "row" }, NAMES[which] ?? "frame", row);
+      const row = html("tr", {}, "", byId("exact"));
+      html("th", { scope: "row" }, NAMES[which] ?? "frame", row);
       for (const [key, word] of FIELDS) {
-        const cell = htmlNode("td", {}, "", row);
+        const cell = html("td", {}, "", row);
         if (which === "frame" && (key === "x" || key === "y")) continue;
-        const input = htmlNode("input", {
+        const input = html("input", {
           type: "number", step: 1, inputmode: "numeric", id: `${which}-${key}`,
           "aria-label": `${NAMES[which] ?? "frame"} ${word}`,
         }, "", cell);

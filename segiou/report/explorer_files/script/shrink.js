@@ -9,21 +9,32 @@ const CURVES = [
 // Left and right are the reach of the slider's thumb (24 px wide), and room for "100 %".
 const PLOT = { left: 46, right: 12, top: 12, bottom: 8, height: 210 };
 
+// Lines and per cent of an axis from 0 to 1.
+function drawAxes(group, left, right, y) {
+  group.replaceChildren();
+  for (const value of [0, 0.25, 0.5, 0.75, 1]) {
+    svg("line", { class: value ? "axis" : "axis base", x1: left, x2: right, y1: y(value), y2: y(value) }, group);
+    if (value % 0.5) continue;
+    const text = svg("text", { class: "axis-text", x: left - 5, y: y(value) + 4, "text-anchor": "end" }, group);
+    text.textContent = `${100 * value} %`;
+  }
+}
+
 const shrink = {
   playing: 0,
 
   build() {
     this.svg = byId("chart");
     this.slider = byId("scale");
-    this.axes = svgNode("g", { "aria-hidden": "true" }, this.svg);
-    this.cursor = svgNode("line", { class: "cursor" }, this.svg);
+    this.axes = svg("g", { "aria-hidden": "true" }, this.svg);
+    this.cursor = svg("line", { class: "cursor" }, this.svg);
     this.curves = CURVES.map((curve) => {
-      const path = svgNode("path", { class: `curve ${curve.class}` }, this.svg);
+      const path = svg("path", { class: `curve ${curve.class}` }, this.svg);
       return { ...curve, path };
     });
     this.points = {
-      pixel_accuracy: svgNode("circle", { class: "point accuracy", r: 6 }, this.svg),
-      iou: svgNode("rect", { class: "point iou", width: 12, height: 12, rx: 1 }, this.svg),
+      pixel_accuracy: svg("circle", { class: "point accuracy", r: 6 }, this.svg),
+      iou: svg("rect", { class: "point iou", width: 12, height: 12, rx: 1 }, this.svg),
     };
     this.buildKey();
     this.slider.addEventListener("input", () => this.slide(false));
@@ -37,13 +48,13 @@ const shrink = {
 
   buildKey() {
     this.values = CURVES.map((curve) => {
-      const item = htmlNode("span", {}, "", byId("chart-key"));
-      const sample = svgNode("svg", { viewBox: "0 0 30 14", "aria-hidden": "true" }, item);
-      svgNode("path", { class: `curve ${curve.class}`, d: "M0 7H30" }, sample);
-      if (curve.key === "pixel_accuracy") svgNode("circle", { class: "point accuracy", cx: 15, cy: 7, r: 5 }, sample);
-      if (curve.key === "iou") svgNode("rect", { class: "point iou", x: 10, y: 2, width: 10, height: 10, rx: 1 }, sample);
+      const item = html("span", {}, "", byId("chart-key"));
+      const sample = svg("svg", { viewBox: "0 0 30 14", "aria-hidden": "true" }, item);
+      svg("path", { class: `curve ${curve.class}`, d: "M0 7H30" }, sample);
+      if (curve.key === "pixel_accuracy") svg("circle", { class: "point accuracy", cx: 15, cy: 7, r: 5 }, sample);
+      if (curve.key === "iou") svg("rect", { class: "point iou", x: 10, y: 2, width: 10, height: 10, rx: 1 }, sample);
       item.append(curve.name);
-      return [curve.key, htmlNode("b", {}, "", item)];
+      return [curve.key, html("b", {}, "", item)];
     });
   },
 
@@ -69,7 +80,7 @@ const shrink = {
     this.svg.style.height = `${PLOT.height}px`;
     const x = (percent) => PLOT.left + ((percent - SMALLEST) / (100 - SMALLEST)) * (width - PLOT.left - PLOT.right);
     const y = (value) => PLOT.top + (1 - value) * (PLOT.height - PLOT.top - PLOT.bottom);
-    this.drawAxes(x, y);
+    drawAxes(this.axes, x(SMALLEST), x(100), y);
     const samples = this.samples();
     for (const { key, path } of this.curves) {
       const corners = samples.map((s) => `${x(s.percent).toFixed(1)} ${y(s.numbers[key]).toFixed(1)}`);
@@ -77,17 +88,6 @@ const shrink = {
     }
     this.drawCursor(x, y, store.numbers());
     this.drawWords(store.numbers());
-  },
-
-  drawAxes(x, y) {
-    this.axes.replaceChildren();
-    for (const value of [0, 0.25, 0.5, 0.75, 1]) {
-      const side = value === 0 ? "axis base" : "axis";
-      svgNode("line", { class: side, x1: x(SMALLEST), x2: x(100), y1: y(value), y2: y(value) }, this.axes);
-      if (value % 0.5 !== 0) continue;
-      const text = svgNode("text", { class: "axis-text", x: x(SMALLEST) - 5, y: y(value) + 4, "text-anchor": "end" }, this.axes);
-      text.textContent = `${100 * value} %`;
-    }
   },
 
   drawCursor(x, y, numbers) {

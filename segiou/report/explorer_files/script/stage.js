@@ -1,26 +1,8 @@
 // The canvas: the frame of pixels, the four kinds as fills, two outlines and the handles.
 
-const SVG = "http://www.w3.org/2000/svg";
 const PAD = 13;
 const NAMES = { truth: "truth", pred: "prediction" };
 const EDGES = ["nw", "n", "ne", "e", "se", "s", "sw", "w"];
-const byId = (id) => document.getElementById(id);
-
-function svgNode(tag, attributes = {}, parent = null) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  if (parent) parent.append(node);
-  return node;
-}
-
-function htmlNode(tag, attributes = {}, text = "", parent = null) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  if (text) node.textContent = text;
-  if (parent) parent.append(node);
-  return node;
-}
-
 function place(node, box) {
   node.setAttribute("x", box.x);
   node.setAttribute("y", box.y);
@@ -29,19 +11,19 @@ function place(node, box) {
 }
 
 function buildShape(which, parent) {
-  const group = svgNode("g", {
+  const group = svg("g", {
     class: `shape ${which}`, id: `shape-${which}`, "data-which": which, tabindex: "0", role: "application",
     "aria-roledescription": "movable rectangle", "aria-describedby": "keys",
   }, parent);
   const shape = { group };
-  for (const part of ["grip", "halo", "line"]) shape[part] = svgNode("rect", { class: part }, group);
+  for (const part of ["grip", "halo", "line"]) shape[part] = svg("rect", { class: part }, group);
   return shape;
 }
 
 function buildTag(which, parent) {
-  const node = svgNode("g", { class: `tag ${which}`, "data-which": which, "aria-hidden": "true" }, parent);
-  const plate = svgNode("rect", { rx: 4, height: 19 }, node);
-  const label = svgNode("text", { x: 7, y: 13.5 }, node);
+  const node = svg("g", { class: `tag ${which}`, "data-which": which, "aria-hidden": "true" }, parent);
+  const plate = svg("rect", { rx: 4, height: 19 }, node);
+  const label = svg("text", { x: 7, y: 13.5 }, node);
   label.textContent = NAMES[which];
   const width = Math.ceil(label.getComputedTextLength()) + 14;
   plate.setAttribute("width", width);
@@ -49,11 +31,11 @@ function buildTag(which, parent) {
 }
 
 function buildHandles(parent) {
-  const group = svgNode("g", { "aria-hidden": "true" }, parent);
+  const group = svg("g", { "aria-hidden": "true" }, parent);
   const handles = EDGES.map((edges) => {
-    const node = svgNode("g", { class: `handle ${edges}`, "data-edges": edges }, group);
-    svgNode("circle", { class: "spot" }, node);
-    svgNode("rect", { class: "knob", x: -5, y: -5, width: 10, height: 10, rx: 2 }, node);
+    const node = svg("g", { class: `handle ${edges}`, "data-edges": edges }, group);
+    svg("circle", { class: "spot" }, node);
+    svg("rect", { class: "knob", x: -5, y: -5, width: 10, height: 10, rx: 2 }, node);
     return { edges, node };
   });
   return { group, handles };
@@ -67,10 +49,10 @@ const stage = {
   reach: matchMedia("(pointer: coarse)").matches ? 17 : 11,
 
   build() {
-    const layer = (name) => svgNode("rect", { class: name }, this.svg);
+    const layer = (name) => svg("rect", { class: name }, this.svg);
     this.frame = layer("frame");
     this.fills = { fn: layer("kind-fn"), fp: layer("kind-fp"), tp: layer("kind-tp") };
-    this.grid = svgNode("path", { class: "grid" }, this.svg);
+    this.grid = svg("path", { class: "grid" }, this.svg);
     this.hull = layer("hull");
     this.shapes = { truth: buildShape("truth", this.svg), pred: buildShape("pred", this.svg) };
     this.tags = { truth: buildTag("truth", this.svg), pred: buildTag("pred", this.svg) };

@@ -1,0 +1,167 @@
+"""Findings as a list of parts: written once, shown in terminals, Markdown and notebooks.
+
+``terminal.py`` and ``notebook.py`` are the other two renderers. They escape control characters, so
+that parts hold names as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+from segiou._support.files import printable
+from segiou._support.text import capital
+
+#: A blank at which lines are not broken.
+TIE = "\N{NARROW NO-BREAK SPACE}"
+
+
+class Cell(NamedTuple):
+    """A text with its tone (a style of rich); with a share it is a bar in notebooks."""
+
+    text: str
+    tone: str = ""
+    share: float | None = None
+
+
+class Column(NamedTuple):
+    """A column of numbers, or of text that may wrap; where room is short the lowest rank goes."""
+
+    head: str
+    cells: Sequence[str | Cell]
+    rank: int
+    is_text: bool = False
+    #: Printed at the end where the column is hidden.
+    otherwise: str = ""
+
+    @property
+    def texts(self) -> list[Cell]:
+        """The cells with their tones."""
+        return [Cell(cell) if isinstance(cell, str) else cell for cell in self.cells]
+
+
+class Line(NamedTuple):
+    """A paragraph; its style is empty, title, lead, bold, dim, yellow or red."""
+
+    text: str
+    style: str = ""
+    lead: str = ""
+
+
+class Facts(NamedTuple):
+    """Names, values and explanations: aligned in terminals, joined in a line elsewhere."""
+
+    rows: Sequence[tuple[str, str, str]]
+
+    @property
+    def line(self) -> str:
+        """The facts in a line."""
+        ones = (f"{n.strip()} {value}{f' ({why})' if why else ''}" for n, value, why in self.rows)
+        return capital(" · ".join(ones))
+
+
+class Table(NamedTuple):
+    """Columns; the first and last rows may stand apart. Columns without a text are left out."""
+
+    columns: Sequence[Column]
+    notes: Sequence[str] = ()
+    first: int = 0
+    last: int = 0
+    #: Whether columns without room get a table of their own instead of being hidden.
+    split: bool = False
+
+    @property
+    def filled(self) -> list[Column]:
+        """The columns that have a text."""
+        return [c for c in self.columns if any(cell.text for cell in c.texts)]
+
+    @property
+    def rows(self) -> list[tuple[Cell, ...]]:
+        """The rows of these columns."""
+        return [*zip(*(column.texts for column in self.filled), strict=True)]
+
+
+class Section(NamedTuple):
+    """Parts under a heading; notebooks and Markdown collapse them unless ``shown``."""
+
+    title: str
+    parts: Sequence[Part]
+    shown: bool = False
+    #: Whether terminals print the heading; whether only notebooks have the section.
+    headed: bool = True
+    only_notebook: bool = False
+
+
+class Html(NamedTuple):
+    """HTML, for notebooks alone."""
+
+    text: str
+
+
+Part: TypeAlias = "Line | Facts | Table | Section | Html"
+#: An empty line in terminals.
+GAP = Line("")
+
+
+def markdown_of(parts: Iterable[Part]) -> str:
+    """Parts as GitHub's Markdown."""
+    return "\n\n".join(_in_markdown(parts)) + "\n"
+
+
+def _in_markdown(parts: Iterable[Part]) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, Line) and part.text:
+            bold = "**" if part.style in ("title", "lead", "bold") else ""
+            yield f"{bold}{part.lead}{_escaped(part.text)}{bold}"
+        elif isinstance(part, Facts):
+            yield _escaped(part.line)
+        elif isinstance(part, Table):
+            columns = [c for c in part.filled if c.head]
+            lines = [[c.head for c in columns], [":--" if c.is_text else "--:" for c in columns]]
+            lines += [[cell.text for cell in row] for row in Table(columns).rows]
+            yield "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
+            yield from map(_escaped, filter(None, part.notes))
+        elif isinstance(part, Section) and not part.only_notebook:
+            fold = () if part.shown else (f"<details><summary>{_escaped(part.title)}</summary>",)
+            yield from (*fold, *_in_markdown(part.parts), *["</details>"][: len(fold)])
+
+
+def _escaped(text: str) -> str:
+    text = printable(" ".join(text.split()))
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+class Shown:
+    """What has parts has text, Markdown and a form for notebooks."""
+
+    __slots__ = ()
+
+    def _parts(self) -> Iterable[Part]:
+        raise NotImplementedError
+
+    def to_text(self, width: int = 100, *, color: bool = False) -> str:
+        """Render for a terminal.
+
+        Parameters
+        ----------
+        width : int
+            Columns to fill; narrow tables have fewer columns.
+        color : bool
+            Whether to use ANSI colours.
+        """
+        from segiou._support.arguments import check_integer
+        from segiou._support.terminal import text_of
+
+        return text_of(self._parts(), check_integer("width", width, 1), color=color)
+
+    def to_markdown(self) -> str:
+        """Render as GitHub's Markdown."""
+        return markdown_of(self._parts())
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        from segiou._support.notebook import notebook_of
+
+        return notebook_of(self._parts(), type(self).__name__.lower())

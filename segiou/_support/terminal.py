@@ -1,0 +1,161 @@
+"""Parts of a document as text for a terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from segiou._support.document import TIE, Column, Facts, Line, Part, Section, Table
+from segiou._support.files import printable
+from segiou._support.text import listed
+
+#: Least width; and that from which explanations are beside facts, else below.
+_NARROWEST, _BESIDE_FROM = 24, 64
+#: Stands for a blank that is not broken: rich breaks lines at no-break spaces.
+_WHOLE = "\ue000"
+#: Trailing blanks of a line, with colours between them.
+_END = re.compile(r"(?:\s|\x1b\[[\d;]*m)+$")
+#: Columns between two columns of a table.
+_GAP = 2
+
+
+def text_of(parts: Iterable[Part], width: int = 100, *, color: bool = False) -> str:
+    """Parts as text of some width, without trailing blanks and empty lines."""
+    console = Console(
+        file=io.StringIO(),
+        width=max(width, _NARROWEST),
+        force_terminal=color,
+        color_system="standard" if color else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    for part in parts:
+        _show(console, part)
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue().replace(_WHOLE, " ")
+    lines = (_END.sub(lambda end: "".join(end[0].split()), line) for line in text.splitlines())
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _show(console: Console, part: Part) -> None:
+    if isinstance(part, Line):
+        _say(console, *part)
+    elif isinstance(part, Facts):
+        _facts(console, part)
+    elif isinstance(part, Table):
+        _table(console, part)
+    elif isinstance(part, Section) and not part.only_notebook:
+        if part.headed:
+            _say(console, part.title, "bold")
+            console.print()
+        for one in part.parts:
+            _show(console, one)
+
+
+def _say(console: Console, text: str, style: str = "", lead: str = "") -> None:
+    """Print a sentence, wrapped at words and indented by ``lead``."""
+    whole = Text(_tied(text), style={"title": "bold", "lead": ""}.get(style, style))
+    for number, line in enumerate(whole.wrap(console, console.width - len(lead))):
+        console.print(Text(" " * len(lead) if number else lead) + line)
+
+
+def _tied(text: str) -> str:
+    """Do not break numbers at thousands or before a per cent sign."""
+    return printable(text).replace(" %", f"{_WHOLE}%").replace(TIE, _WHOLE)
+
+
+def _facts(console: Console, part: Facts) -> None:
+    grid = RichTable.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column()
+    for number, (name, value, about) in enumerate(part.rows):
+        style = "" if number else "bold"
+        if console.width >= _BESIDE_FROM:
+            grid.add_row(Text(name, style), Text(value, style), Text(_tied(about), "dim"))
+            continue
+        _say(console, f"{name} {value}", style)
+        if about:
+            _say(console, about, "dim", "  ")
+    if grid.row_count:
+        console.print(grid)
+
+
+def _table(console: Console, part: Table) -> None:
+    """Print the columns that fit, or all in as few tables as possible, and notes."""
+    kept, width = part.filled, console.width
+    sizes = [_sizes(console, column) for column in kept]
+    tables, hidden = [[*range(len(kept))]], []
+    if part.split:
+        tables = min((_packed(sizes, width, i) for i in (1, 0)), key=len)
+    else:
+        (places,) = tables
+        while len(places) > 1 and _width(sizes[i][0] for i in places) > width:
+            lowest = min(places, key=lambda i: kept[i].rank)
+            places.remove(lowest)
+            hidden.append(kept[lowest])
+    for places in tables:
+        console.print(_drawn(part, [kept[i] for i in places], [sizes[i] for i in places], width))
+        if len(tables) > 1:
+            console.print()
+    heads = [column.head for column in hidden if not column.is_text]
+    for note in (*part.notes, *(column.otherwise for column in hidden)):
+        _say(console, note, "dim") if note else None
+    if heads:
+        _say(console, f"Hidden columns (widen the terminal): {listed(heads)}", "dim")
+    console.print()
+
+
+def _sizes(console: Console, column: Column) -> tuple[int, int]:
+    """Least and full width of a column; text and headings may wrap, numbers may not."""
+    texts = [Text(_tied(text)) for text in (column.head, *(cell.text for cell in column.texts))]
+    measured = [Measurement.get(console, console.options, text) for text in texts]
+    full = max(text.cell_len for text in texts)
+    if column.is_text:
+        return min(max(one.minimum for one in measured), console.width * 3 // 5), full
+    return max(measured[0].minimum, *(text.cell_len for text in texts[1:])), full
+
+
+def _width(widths: Iterable[int]) -> int:
+    found = [*widths]
+    return sum(found) + _GAP * (len(found) - 1)
+
+
+def _packed(sizes: Sequence[tuple[int, int]], width: int, which: int) -> list[list[int]]:
+    """All columns in tables with the first one, by their least or full widths."""
+    tables, taken = [[0]], [sizes[0][0]]
+    for i in range(1, len(sizes)):
+        if len(taken) > 1 and _width([*taken, sizes[i][which]]) > width:
+            tables.append([0])
+            del taken[1:]
+        tables[-1].append(i)
+        taken.append(sizes[i][which])
+    return tables
+
+
+def _drawn(
+    part: Table, columns: Sequence[Column], sizes: Sequence[tuple[int, int]], width: int
+) -> RichTable:
+    table = RichTable(box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    spare = width - _width(least for least, _ in sizes)
+    for column, (least, full) in zip(columns, sizes, strict=True):
+        more = max(0, min(full - least, spare))
+        spare -= more
+        justify: Literal["left", "right"] = "left" if column.is_text else "right"
+        own = min(least + more, width)
+        table.add_column(Text(_tied(column.head)), justify=justify, overflow="fold", width=own)
+    rows = [*zip(*(column.texts for column in columns), strict=True)]
+    for number, row in enumerate(rows):
+        if number and number in (part.first, len(rows) - part.last):
+            table.add_section()
+        table.add_row(*(Text(_tied(cell.text), cell.tone) for cell in row))
+    return table

@@ -1,0 +1,329 @@
+"""Comparisons, rankings, explanations, inspections and lists as the parts of a document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from segiou._support.document import GAP, TIE, Cell, Column, Facts, Line, Part, Section, Table
+from segiou._support.files import problem_lines
+from segiou._support.text import (
+    count,
+    p_text,
+    percent,
+    plural,
+    points,
+    see,
+    shown,
+    shown_change,
+    shown_range,
+    signed_points,
+)
+from segiou.analysis import comparison_text
+from segiou.analysis.units import plural_of
+from segiou.measures.registry import flag_of
+from segiou.report.wording import (
+    cell,
+    difference_cells,
+    difference_head,
+    influences,
+    significant_text,
+    tone_of,
+    top_steps,
+)
+
+if TYPE_CHECKING:
+    from segiou.analysis.comparison import Comparison, Difference, PairComparison
+    from segiou.analysis.imbalance import Imbalance
+    from segiou.analysis.ranking import Ranking
+    from segiou.analysis.steps import NextStep
+    from segiou.labels.label_set import LabelSet
+    from segiou.measures.listing import ListedMeasure
+    from segiou.scoring.inspection import Inspection, LabelSetMatch
+
+#: Most classes of a change against a baseline.
+_CHANGES = 10
+
+
+def imbalance_parts(found: Imbalance, steps: Sequence[NextStep] = ()) -> Iterator[Part]:
+    """Next steps, findings, the split of the gap and the classes."""
+    yield from (Line(str(s), lead=f"{n}. ") for n, s in enumerate(top_steps(steps), 1))
+    yield from [GAP] if steps else []
+    yield from map(Line, found.sentences())
+    yield from (GAP, Facts([*_split(found)]), GAP)
+    rows = sorted(found.classes, key=lambda row: (math.isnan(row.gap_part), -row.gap_part))
+    columns = (
+        Column("class", [row.name for row in rows], 9, is_text=True),
+        Column("share", [cell(row.share) for row in rows], 7),
+        Column("recall", [cell(row.recall) for row in rows], 4),
+        Column("IoU", [Cell(cell(row.iou), tone_of(row.iou)) for row in rows], 8),
+        Column("accuracy loss", [_points(row.accuracy_cost) for row in rows], 2),
+        Column("mean IoU loss", [_points(row.mean_iou_cost) for row in rows], 3),
+        Column("gap points", [_points(row.gap_part) for row in rows], 5),
+    )
+    note = "loss: points that each score would drop if the model stopped finding the class"
+    yield Table(columns, [note])
+
+
+def _split(found: Imbalance) -> Iterator[tuple[str, str, str]]:
+    yield "pixel accuracy", cell(found.pixel_accuracy), ""
+    for name, score, lost, why in (
+        ("mean accuracy", found.mean_accuracy, found.gap_imbalance, "imbalance"),
+        ("mean IoU", found.mean_iou, found.gap_false_positives, "false positives"),
+    ):
+        yield name, cell(score), f"{signed_points(-lost)} points: {why}"
+    for name, base in (("majority baseline", found.majority), ("random baseline", found.random)):
+        yield name, cell(base.mean_iou), f"mean IoU; pixel accuracy {cell(base.pixel_accuracy)}"
+
+
+def _points(value: float) -> str:
+    return "–" if math.isnan(value) else points(value)
+
+
+def comparison_parts(found: Comparison) -> Iterator[Part]:
+    """Verdicts, evidence, classes, images and the method of a comparison."""
+    if found.stability is not None:
+        yield from ranking_parts(found.stability)
+    method: dict[str, None] = {}
+    for pair in found.pairs:
+        yield from pair_parts(found, pair)
+        yield GAP
+        if pair.images_differing:
+            yield from _details(found, pair)
+            method |= dict.fromkeys(comparison_text.method(found, pair))
+    # What holds for all pairs comes first, then the power of each.
+    ordered = sorted(method, key=lambda line: line.startswith("Power ("))
+    yield from [Section("Method", [Line(text, "dim") for text in ordered])] if method else []
+
+
+def pair_parts(found: Comparison, pair: PairComparison) -> Iterator[Line]:
+    """Verdict, evidence and caution of a pair."""
+    first, *others = found.pair_sentences(pair)
+    yield Line(first, "bold")
+    yield from (Line(text, "yellow" if text.startswith("Caution:") else "") for text in others)
+
+
+def _details(found: Comparison, pair: PairComparison) -> Iterator[Section]:
+    """Classes, why pixel accuracy disagrees, and the most influential images."""
+    if pair.classes:
+        notes = [comparison_text.contributions(found, pair)]
+        if any(row.differs(found.level) for row in (pair.overall, *pair.classes)):
+            alpha = f"{1 - found.level:.3g}"
+            notes.insert(0, f"* interval excludes 0 and Holm-adjusted p < {alpha}")
+        rows, unit = (pair.overall, *pair.classes), found.score_unit
+        table = Table([*_differences(found, pair, rows, unit)], notes, first=1)
+        title = f"Classes ({significant_text(found, pair)})"
+        yield Section(title, [table], shown=len(found.pairs) == 1)
+    if pair.imbalance.disagree:
+        reasons = " ".join([*pair.imbalance.sentences(), see("imbalance")])
+        yield Section("Why pixel accuracy disagrees", [Line(reasons), GAP])
+    if moved := influences(pair):
+        unit = found.score_unit
+        columns = (
+            Column("image", [image.id for image, _ in moved], 9, is_text=True),
+            Column("shifts toward", [name for _, name in moved], 6, is_text=True),
+            Column(
+                f"effect ({unit or 'points'})", [shown_change(i.effect, unit) for i, _ in moved], 8
+            ),
+            Column(pair.a, [shown(image.a, unit) for image, _ in moved], 5),
+            Column(pair.b, [shown(image.b, unit) for image, _ in moved], 4),
+        )
+        yield Section("Most influential images", [Table(columns)])
+
+
+def _differences(
+    found: Comparison, pair: PairComparison, rows: Sequence[Difference], unit: str
+) -> Iterator[Column]:
+    names, first, second, deltas, intervals = zip(
+        *(difference_cells(row, unit) for row in rows), strict=True
+    )
+    marked = [
+        Cell(f"{delta}{TIE}*", "green" if (row.delta > 0) == (found.better == "higher") else "red")
+        if row.differs(found.level)
+        else Cell(f"{delta}{TIE * 2}")
+        for row, delta in zip(rows, deltas, strict=True)
+    ]
+    yield Column("class", names, 9, is_text=True)
+    yield Column(pair.a, first, 6)
+    yield Column(pair.b, second, 5)
+    yield Column(f"{difference_head(pair, unit)}{TIE * 2}", marked, 8)
+    yield Column("interval", intervals, 7)
+    yield Column("p (Holm)", [p_text(row.p_holm) for row in rows], 3)
+    yield Column(plural_of(found.unit), [str(row.units) for row in rows], 1)
+
+
+def change_table(change: Comparison) -> Iterator[Part]:
+    """The change against a baseline: of the mean, and of the classes that changed most."""
+    pair = change.pairs[0]
+    yield from pair_parts(change, pair)
+    moved = sorted((row for row in pair.classes if row.delta), key=lambda row: -abs(row.delta))
+    rows = (pair.overall, *moved[:_CHANGES])
+    note = "* significant by both the interval and the Holm-adjusted test"
+    if more := len(pair.classes) - len(rows) + 1:
+        note += f"; {plural(more, 'class', 'classes')} with smaller or no change not shown"
+    yield from (GAP, Table([*_differences(change, pair, rows, "")][:5], [note], first=1))
+
+
+def ranking_parts(found: Ranking) -> Iterator[Part]:
+    """A ranking and its stability."""
+    rows, unit = found.models, found.score_unit
+    columns = (
+        Column("rank", [f"{row.rank:g}" for row in rows], 7),
+        Column("model", [row.name for row in rows], 9, is_text=True),
+        Column(found.value_name, [shown(row.value, unit) for row in rows], 8),
+        Column("interval", [shown_range(row.low, row.high, unit) for row in rows], 4),
+        Column("P(best)", [cell(row.best) for row in rows], 6),
+        Column(found.sets_name, [row.possible_ranks for row in rows], 5),
+    )
+    yield Section("Ranking", [Table(columns, found.sentences())], shown=True)
+
+
+_SHOWN = 40
+_OF_VOLUMES = "nnU-Net's dataset.json also works: --labels dataset.json"
+_OWN_PROPOSAL = "To write a label set with these names, use --propose FILE."
+_OWN_SET = "To start your own, edit a preset: segiou labelsets NAME > mine.toml"
+
+
+def inspection_parts(found: Inspection) -> Iterator[Part]:
+    """What inspect found."""
+    facts = _file_facts(found)
+    width = max(8, *(len(name) + 1 for name, _ in facts), 0)
+    yield from (Line(text, lead=f"{name:<{width}}") for name, text in facts)
+    yield from [GAP] if found.files else []
+    yield from _pixel_tables(found)
+    yield from _fits(found)
+    if found.pred is not None and found.pred.files:
+        yield from (GAP, Line("Values in the predictions:"), GAP)
+        yield from _pixel_tables(replace(found.pred, fits=found.fits))
+    for side, lead in ((found, ""), (found.pred, " in the predictions")):
+        for text in () if side is None else side.suspicions:
+            yield Line(f"suspicious{lead}: {text}", "yellow")
+    yield from (Line(f"unreadable: {line}", "red") for line in found.problem_lines)
+    yield from (Line(f"mismatch: {line}", "red") for line in problem_lines(found.disagreements))
+
+
+def _pixel_tables(found: Inspection) -> Iterator[Table]:
+    tables: Any = {"value": found.values, "colour": found.colors, "name": found.names}
+    yield from (Table(_pixel_columns(found, *item)) for item in tables.items() if item[1])
+
+
+def _file_facts(found: Inspection) -> list[tuple[str, str]]:
+    counted = {
+        "format": found.kinds,
+        "mode": found.modes,
+        "dtype": found.dtypes,
+        "size": {size.replace("x", " × "): n for size, n in found.sizes.items()},
+        "spacing": found.spacings,
+        "orientation": found.orientations,
+    }
+    facts = [(name, _listed(numbers)) for name, numbers in counted.items() if numbers]
+    if found.pairs:
+        compared = "size, spacing, affine and orientation" if found.spacings else "size"
+        same = f", all with the same {compared}"
+        if found.disagreements or found.problems:
+            same = ""
+        facts.append(("pairs", f"{found.pairs}{same}"))
+    return [("files", str(found.files)), *facts] if found.files else []
+
+
+def _listed(counted: Mapping[str, int]) -> str:
+    shown = [f"{name} ({n})" if len(counted) > 1 else name for name, n in list(counted.items())[:6]]
+    return ", ".join(shown) + (f" and {len(counted) - 6} more" if len(counted) > 6 else "")
+
+
+def _pixel_columns(found: Inspection, head: str, pixels: Mapping[Any, int]) -> list[Column]:
+    """The most frequent values, colours or names, with shares and class names."""
+    kept, total = list(pixels)[:_SHOWN], sum(pixels.values())
+    more = len(pixels) - len(kept)
+
+    def column(
+        head: str, cells: Iterable[str | Cell], rank: int, rest: str = "", **how: Any
+    ) -> Column:
+        return Column(head, [*cells, *([rest] if more else [])], rank, **how)
+
+    names = [Cell(f"■ {name}", name) if head == "colour" else str(name) for name in kept]
+    unit = _unit(found) if head == "value" else "pixels"
+    columns = [
+        column(head, names, 9, "…"),
+        column("share", [percent(pixels[name] / total) for name in kept], 7),
+        column(unit, [count(pixels[name]) for name in kept], 4, f"{count(more)} more"),
+    ]
+    if head == "value":
+        columns.append(column("files", [str(found.value_files[value]) for value in kept], 5))
+    # Class names of the best match, or of the only label set that was asked for.
+    fit = next(iter(found.fitting or (found.fits if len(found.fits) == 1 else ())), None)
+    if fit is not None and head != "name":
+        title = f"{'in' if fit.undeclared else 'fits'} {fit.name}" if fit.is_named else "class"
+        meanings = [Cell(fit.meanings.get(name, "–"), "dim") for name in kept]
+        columns.append(column(title, meanings, 8, is_text=True))
+    return columns
+
+
+def _unit(found: Inspection) -> str:
+    return "voxels" if found.spacings else "pixels"
+
+
+def _subject(fit: LabelSetMatch) -> str:
+    return f"Label set {fit.name}" if fit.is_named else "The label set"
+
+
+def _fits(found: Inspection) -> Iterator[Line]:
+    from segiou.scoring.inspection import LISTED
+
+    if found.proposal:
+        yield from (Line("The values match:"), Line(found.proposal, lead="  "))
+    if found.fitting and len(found.fits) == 1:
+        yield Line(f"{_subject(found.fits[0])} matches: {found.fits[0].occurring}.")
+    elif found.fitting:
+        yield Line("Label sets that cover every value, best match first:")
+        yield from (Line(str(fit), lead="  ") for fit in found.fitting[:LISTED])
+        if others := len(found.fitting[LISTED:]):
+            yield Line(f"and {others} more with few matching classes.")
+        if len(found.fitting) > 1:
+            means = "The same value means a different class in each set"
+            yield from (Line(f"{means}: pick the one your masks use."), Line(_OWN_SET))
+    elif found.fits:
+        closest = found.fits[0]
+        pixels = plural(closest.undeclared, _unit(found).removesuffix("s"))
+        if len(found.fits) == 1:
+            have = "has" if closest.undeclared == 1 else "have"
+            lacks = f"{pixels} {have} undeclared values"
+            yield Line(f"{_subject(closest)} does not match: {lacks}.")
+        else:
+            leaves = f"which leaves {pixels} undefined"
+            yield Line(f"No label set matches. Closest: {closest.name}, {leaves}.")
+        yield Line(_OWN_SET)
+    elif found.files:
+        yield Line("No preset defines any of these values.")
+        yield Line(_OWN_PROPOSAL if found.names else _OWN_SET)
+    if found.spacings:
+        yield Line(_OF_VOLUMES)
+
+
+def labelsets_parts(sets: Sequence[LabelSet]) -> list[Part]:
+    """A list of label sets."""
+    columns = (
+        Column("label set", [labels.name for labels in sets], 9, is_text=True),
+        Column("classes", [str(labels.num_classes) for labels in sets], 1),
+        Column("title", [labels.title for labels in sets], 2, is_text=True),
+    )
+    hint = "To customise a set: segiou labelsets NAME > FILE.toml, edit it, then --labels FILE.toml"
+    return [Table(columns), Line(hint, "dim")]
+
+
+def measures_parts(found: Sequence[ListedMeasure]) -> Iterator[Part]:
+    """A list of measures: a line about each, its scores and its options."""
+    for one in found:
+        columns = (
+            Column("score", [score.name for score in one.scores], 9, is_text=True),
+            Column("title", [score.title for score in one.scores], 4, is_text=True),
+            Column("unit", [score.unit or "ratio" for score in one.scores], 5, is_text=True),
+            Column("better", [score.better for score in one.scores], 7, is_text=True),
+        )
+        options = ", ".join(f"{name}={value}" for name, value in one.options.items())
+        chosen = Line(f"options: {options}" if options else "no options", "dim")
+        parts: list[Part] = [Line(one.about), Table(columns), chosen, GAP]
+        yield Section(f"{one.key} ({flag_of(one.key)})", parts, shown=True)
+    yield Line("To measure one: segiou score … OPTION, or measures=[KEY] in Python", "dim")

@@ -1,0 +1,295 @@
+"""A report as the parts of a document, for terminals, Markdown and notebooks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from segiou._support import __version__
+from segiou._support.document import (
+    GAP,
+    TIE,
+    Cell,
+    Column,
+    Facts,
+    Html,
+    Line,
+    Part,
+    Section,
+    Table,
+)
+from segiou._support.notebook import NAME
+from segiou._support.text import called, count, listed, plural, points
+from segiou.metrics.overall import pixel_accuracy
+from segiou.metrics.per_image import image_means
+from segiou.metrics.ratio import ratio
+from segiou.report.class_columns import COUNTS, ClassColumns, is_map
+from segiou.report.findings_document import change_table
+from segiou.report.measured import score_part
+from segiou.report.wording import (
+    cell,
+    counts_text,
+    in_unit,
+    interval_text,
+    range_text,
+    share_text,
+    skipped_text,
+    tone_of,
+    top_steps,
+    worst_score,
+)
+
+if TYPE_CHECKING:
+    from segiou.analysis.comparison import Comparison
+    from segiou.report.class_rows import ClassRow
+    from segiou.report.report import Report
+
+_BAR_CELLS = 16
+_ABSENT_SHOWN = 8
+_MATRIX_SHOWN = 32
+_IMAGES_SHOWN = 100
+_NAMED = 5
+#: Protocols of tools that exclude the background.
+_FOREGROUND = ("nnunet", "totalsegmentator", "flare22")
+#: Percentage of images in worst-case means.
+_WORST = 10
+#: Columns of classes with a lower rank are hidden first.
+_RANKS = {"dice": 3, "precision": 4, "recall": 5, "share": 6, "iou": 7}
+
+
+def report_parts(
+    report: Report,
+    rows: Sequence[ClassRow],
+    columns: ClassColumns,
+    *,
+    detail: bool = False,
+    outcomes: Sequence[tuple[str, bool]] = (),
+    change: Comparison | None = None,
+) -> Iterator[Part]:
+    """Verdict, scores, thresholds and change, classes, measures, images, and how it was counted."""
+    yield from [Line(report.title, "title")] if report.title else []
+    yield from (Line(report.verdict, "lead"), GAP)
+    yield Facts([*_headline(report, detail=detail, of_map=is_map(columns))])
+    intervals = report.intervals_or_default
+    if intervals is not None and (caution := intervals.caution()) is not None:
+        yield Line(f"Caution: {caution}", "yellow")
+    yield GAP
+    if outcomes:
+        texts, results = zip(*outcomes, strict=True)
+        passed = ["passed" if good else Cell("failed", "red") for good in results]
+        both = (
+            Column("threshold", texts, 1, is_text=True),
+            Column("outcome", passed, 0, is_text=True),
+        )
+        yield Table(both)
+    if change is not None:
+        yield from change_table(change)
+    steps = [Line(in_unit(str(s), report.unit), lead="• ") for s in top_steps(report.next_steps)]
+    yield Section("Costliest errors", steps, only_notebook=True)
+    shown, total = change is None, plural(len(report.class_names), "class", "classes")
+    tables = [*_class_tables(report, rows, columns)]
+    yield Section(total if shown else "All class scores", tables, shown, headed=False)
+    yield Section("Images", [*_images(report)], only_notebook=True)
+    for table in report.tables:
+        yield Section(table.title, [score_part(table)], shown, headed=False)
+    if (worst := report.worst_images) is not None:
+        names = [row["id"] for row in worst.rows] or ["none"]
+        scores = [worst_score(report, row, worst.by) for row in worst.rows] or ["–"]
+        both = Column("worst images", names, 1, is_text=True), Column(worst.by, scores, 0)
+        yield Section(f"Worst images by {worst.by}", [Table(both)], shown, headed=False)
+    yield Section("Confusion matrix (row percentages)", [*_matrix(report)], only_notebook=True)
+    yield from (Line(text, "dim") for text in _footer(report, detail=detail))
+    if report.intervals is not None:
+        lines = [*report.intervals.interval_method(), *report.intervals.class_cautions()]
+        yield from (GAP, Section("Interval method", [Line(text) for text in lines]))
+
+
+def _headline(report: Report, *, detail: bool, of_map: bool) -> Iterator[tuple[str, str, str]]:
+    """Scores of the data set, with explanations."""
+    intervals = report.intervals_or_default
+    total = plural(len(report.class_names), "class", "classes")
+    about = f"{report.mean_iou_classes} of {total}"
+    mean = about if intervals is None else interval_text(intervals)
+    yield "mean IoU", cell(report.mean_iou), mean
+    if report.unit == "voxels":
+        yield "mean Dice", cell(report.mean_dice), "same classes"
+    accuracy_name = "overall accuracy" if of_map else "pixel accuracy"
+    yield accuracy_name, cell(report.pixel_accuracy), _gap_text(report)
+    if of_map:
+        yield "kappa", f"{report.cohen_kappa:.4f}", ""
+    if detail:
+        yield "mean accuracy", cell(report.mean_accuracy), "mean per-class recall"
+    majority = report.majority
+    always = f"always predicting {called(str(majority['class']))}"
+    about = f"{always}; pixel accuracy {cell(majority['pixel_accuracy'])}"
+    yield "majority baseline", cell(majority["mean_iou"]), about
+    if detail:
+        yield from _means_over_images(report)
+
+
+def _gap_text(report: Report) -> str:
+    """The gap between pixel accuracy and mean IoU, with its two parts."""
+    gap = report.gap
+    if gap != gap:
+        return ""
+    if not gap:
+        return "equal to mean IoU"
+    text = f"{points(abs(gap))} points {'above' if gap >= 0 else 'below'} mean IoU"
+    if not report.has_matrix:
+        return text
+    imbalance = report.pixel_accuracy - report.mean_accuracy
+    false_positives = report.mean_accuracy - report.mean_iou
+    parts = f"{points(imbalance)} from class imbalance, {points(false_positives)} from"
+    return f"{text} ({parts} false positives)"
+
+
+def _means_over_images(report: Report) -> Iterator[tuple[str, str, str]]:
+    found = report.image_level_means
+    if found is None or found.images < 2:
+        return
+    worst = f"  worst {_WORST} % of images"
+    image = "per-image mean IoU (classes in the image's truth), averaged over images"
+    yield "image-wise mean IoU (I)", cell(found.image), image
+    yield worst, cell(found.worst_image[_WORST]), _worst_interval(report)
+    per_class = "per-class mean IoU (images that contain the class), averaged over classes"
+    yield "class-wise mean IoU (C)", cell(found.class_mean), per_class
+    yield worst, cell(found.worst_class[_WORST]), "each class's lowest-scoring images"
+
+
+def _worst_interval(report: Report) -> str:
+    ends, intervals = report.worst_image_intervals.get(_WORST), report.intervals_or_default
+    if ends is None or intervals is None:
+        return ""
+    return f"{100 * intervals.level:g} % interval {range_text(ends)}"
+
+
+def _class_tables(
+    report: Report, rows: Sequence[ClassRow], columns: ClassColumns
+) -> Iterator[Table]:
+    absent = [row for row in rows if row.status == "absent"]
+    note = ""
+    if len(absent) > _ABSENT_SHOWN:
+        rows = [row for row in rows if row.status != "absent"]
+        note = f"{len(absent)} absent classes not shown"
+    yield Table([*_class_columns(report, rows, "class", columns)], [note])
+    if report.group_rows:
+        yield Table([*_class_columns(report, report.group_rows, "group", columns)])
+
+
+def _class_columns(
+    report: Report, rows: Sequence[ClassRow], heading: str, columns: ClassColumns
+) -> Iterator[Column]:
+    yield Column(heading, [row.name for row in rows], 9, is_text=True)
+    for i, (key, title) in enumerate(columns.items()):
+        values = [getattr(row, key) for row in rows]
+        if key in COUNTS:
+            yield Column(title, [count(value) for value in values], 2)
+        elif i == 0:
+            yield Column(title, [Cell(cell(value), tone_of(value)) for value in values], 8)
+        else:
+            yield Column(title, list(map(cell, values)), _RANKS[key])
+    if report.intervals is not None and heading == "class" and "iou" in columns:
+        ranges = [range_text(report.iou_interval(row.name)) for row in rows]
+        yield Column(f"IoU, {100 * report.intervals.level:g} % interval", ranges, 7)
+    yield Column("", [Cell(_bar(r.iou), tone_of(r.iou), r.iou) for r in rows], 1, is_text=True)
+    excluded = {n for n, kept in zip(report.class_names, report.include, strict=True) if not kept}
+    notes = [row.status or ("excluded from mean" if row.name in excluded else "") for row in rows]
+    never = [row.name for row in report.classes if row.status == "never predicted"]
+    otherwise = f"never predicted: {', '.join(never)}" if never else ""
+    cells = [Cell(note.replace(" ", TIE), "dim") for note in notes]
+    yield Column("note", cells, 2, is_text=True, otherwise=otherwise)
+
+
+def _bar(value: float) -> str:
+    if value != value:
+        return ""
+    full, rest = divmod(round(value * _BAR_CELLS * 8), 8)
+    return "█" * full + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]
+
+
+def _images(report: Report) -> Iterator[Part]:
+    """The images with the lowest means; none without per-image counts."""
+    if report.per_image is None or not report.ids:
+        return
+    scores = image_means(report.per_image, include=report.include)
+    defined = scores[~np.isnan(scores)]
+    if not defined.size:
+        return
+    lowest = np.argsort(scores, kind="stable")[:_IMAGES_SHOWN].tolist()
+    accuracies = pixel_accuracy(report.per_image)
+    number = len(scores)
+    yield Line(
+        f"{plural(number, 'image')}: mean IoU from {cell(float(defined.min()))} to "
+        f"{cell(float(defined.max()))}, median {cell(float(np.median(defined)))}"
+    )
+    columns = (
+        Column("image", [report.ids[i] for i in lowest], 2, is_text=True),
+        Column("mean IoU", [Cell(cell(scores[i]), "bold") for i in lowest], 1),
+        Column("pixel accuracy", [cell(accuracies[i]) for i in lowest], 0),
+    )
+    cut = f"the {len(lowest)} lowest-scoring of {number} images" if len(lowest) < number else ""
+    yield Table(columns, [cut])
+
+
+def _matrix(report: Report) -> Iterator[Html]:
+    """The confusion matrix in row percentages, unless it is too large."""
+    if len(report.class_names) > _MATRIX_SHOWN or not report.has_matrix:
+        return
+    truth = report.matrix.sum(1) + report.unassigned
+    shares = np.nan_to_num(ratio(report.matrix, truth[:, None])).tolist()
+    names = [escape(name) for name in report.class_names]
+    upright = 'style="writing-mode:vertical-rl;transform:rotate(180deg);text-align:left"'
+    heads = "".join(f"<th><span {upright}>{name}</span></th>" for name in names)
+    rows = "".join(
+        f'<tr><th style="{NAME}">{name}</th>{"".join(map(_share, row))}</tr>'
+        for name, row in zip(names, shares, strict=True)
+    )
+    yield Html(
+        '<div style="overflow:auto"><table style="border-collapse:collapse">'
+        f"<thead><tr><td></td>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _share(share: float) -> str:
+    text = escape(share_text(share)) if share else ""
+    return (
+        '<td style="text-align:right;padding:.1em .4em;min-width:2.2em;'
+        f'background:rgba(66,133,200,{0.6 * math.sqrt(share):.2f})">{text}</td>'
+    )
+
+
+def _footer(report: Report, *, detail: bool) -> Iterable[str]:
+    rule = in_unit(report.protocol.description, report.unit)
+    yield f"protocol {report.protocol.name}: {rule}"
+    if report.protocol.needs_images:
+        pooled = f"per-class rows pool {report.unit} over all images"
+        yield f"the protocol applies to means only; {pooled}"
+    if report.protocol.name in _FOREGROUND and report.include[0]:
+        first = report.class_names[0]
+        excludes = f"which this protocol leaves out; use --exclude {first}"
+        yield f"the mean includes {first}, {excludes}"
+    if report.unassigned.any():
+        missed = f"{count(int(report.unassigned.sum()))} {report.unit}"
+        yield f"predictions outside all classes, counted as missed: {missed}"
+    if report.iou_mean.skipped:
+        yield f"excluded from the mean: {skipped_text(report)}"
+    if detail:
+        yield from _not_in_their_truth(report)
+    yield f"{counts_text(report)}; segiou {__version__} ({report.backend})"
+
+
+def _not_in_their_truth(report: Report) -> list[str]:
+    """False positives in images without the class, which means over images ignore."""
+    found = report.image_level_means
+    if found is None or found.images < 2 or not found.false_positive_images.any():
+        return []
+    numbers = zip(found.false_positive_images.tolist(), report.class_names, strict=True)
+    most = sorted(((n, name) for n, name in numbers if n), key=lambda item: -item[0])
+    first, *others = [f"{name} in {n}" for n, name in most]
+    named = listed([f"{first} {'image' if most[0][0] == 1 else 'images'}", *others], _NAMED)
+    ignored = "false positives that I and C ignore (class absent from the image's truth)"
+    return [f"{ignored}: {named}"]
