@@ -153,9 +153,7 @@ def compare(
         (np.mean(cases[own], 0) for own in recipes.values()),
         resampled(means, resamples, seed) if draws else repeat(None),
     )
-    compared = _Compared(
-        [*models], same, level, method, detect, permutations, seed, influential
-    )
+    compared = _Compared([*models], same, level, method, detect, permutations, seed, influential)
     return compared.comparison(of_design(design, blocks), resamples if draws else None)
 
 

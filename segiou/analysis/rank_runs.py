@@ -226,11 +226,13 @@ class _Scored:
     ) -> _Scored:
         metric, _, part = by.partition(":") if isinstance(by, str) else (by, "", "")
         images = same_images(runs, names, protocol, partial=partial).scored(metric)
-        known = dict.fromkeys(id for one in images for id in one.ids)
+        known = dict.fromkeys(id for one in images for id in one.ids or ())
         place = {id: i for i, id in enumerate(known)}
         cases = np.full((len(runs), len(place)), np.nan)
         for row, one in zip(cases, images, strict=True):
-            row[[place[id] for id in one.ids]] = one.of_class(part) if part else one.of_images()
+            row[[place[id] for id in one.ids or ()]] = (
+                one.of_class(part) if part else one.of_images()
+            )
         cases[np.isinf(cases)] = np.nan
         if np.isnan(cases).all():
             msg = f"no image has a score {by!r}, so nothing can be ranked"

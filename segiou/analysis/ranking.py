@@ -203,10 +203,14 @@ def contest_of(
     limits = np.array([(one.low[column], one.high[column]) for one in own])
     values = np.array([one.values[column] for one in own])
     if first.units.too_few or first.median_of is not None:
-        return Contest(values, first.score.better, limits, np.full((len(own), len(own)), np.nan), None)
+        return Contest(
+            values, first.score.better, limits, np.full((len(own), len(own)), np.nan), None
+        )
     several = [one[:, column] for one in drawn if one is not None]
     p = _one_sided(len(own), pairs, first, column)
-    return Contest(values, first.score.better, limits, p, np.stack(several, axis=1) if several else None)
+    return Contest(
+        values, first.score.better, limits, p, np.stack(several, axis=1) if several else None
+    )
 
 
 def _one_sided(

@@ -59,9 +59,8 @@ def crossed(
     from scipy.special import stdtr  # type: ignore[import-untyped, unused-ignore]
 
     if a[0].median_of is not None:
-        msg = (
-            f"medians of several training runs cannot be compared ({a[0].score.name}); pass single runs"
-        )
+        name = a[0].score.name
+        msg = f"medians of several training runs cannot be compared ({name}); pass single runs"
         raise ValueError(msg)
     images = jackknife(across_runs(b), across_runs(a), level=level)
     units = len(a[0].units)

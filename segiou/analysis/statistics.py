@@ -384,7 +384,7 @@ def _class_score(
         names,
         _packed,
         evaluate,
-        lambda counts: counts.truth > 0,
+        seen=lambda counts: counts.truth > 0,
         rule=protocol.name,
         include=taken,
         weights=weights,

@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 # Importing pathlib takes longer than parsing the table.
 _LOADER: Any = __spec__.loader
 _TABLE: str = _LOADER.get_data(f"{__file__.removesuffix('.py')}.txt").decode()
-_LINES = _TABLE.replace("\n      ", " ").splitlines()
+
+
+def _lines(table: str) -> list[str]:
+    """The lines of a table of options, each with its continuation lines."""
+    return table.replace("\n      ", " ").splitlines()
+
+
+_LINES = _lines(_TABLE)
 
 
 def _split(line: str) -> tuple[str, str, str]:
@@ -80,9 +87,7 @@ def _add_plugins() -> bool:
     from segiou._support.optional import plugin_names
     from segiou.measures.registry import measure_of
 
-    new = [
-        line for key in plugin_names("measures") for line in measure_of(key).options.splitlines()
-    ]
+    new = [line for key in plugin_names("measures") for line in _lines(measure_of(key).options)]
     _LINES.extend(line for line in new if line not in _LINES)
     return bool(new)
 

@@ -46,7 +46,8 @@ class Score:
     names : tuple of str
         The K classes or structures.
     sums : callable
-        Parts of N images → (N, F) numbers that add up; a SciPy sparse array if most are 0.
+        Parts of N images, or Counts for a score of pixels → (N, F) numbers that add up;
+        a SciPy sparse array if most are 0.
     evaluate : callable
         (..., F) sums → (..., 1 + K) values, the overall value first; NaN if undefined.
     seen : callable, optional
@@ -86,9 +87,9 @@ class Score:
     name: str
     title: str
     names: tuple[str, ...]
-    sums: Callable[[Parts], NDArray[Any]] = field(repr=False)
+    sums: Callable[[Any], NDArray[Any]] = field(repr=False)
     evaluate: Callable[[NDArray[Any]], Floats] = field(repr=False)
-    seen: Callable[[Parts], NDArray[np.bool_]] | None = field(default=None, repr=False)
+    seen: Callable[[Any], NDArray[np.bool_]] | None = field(default=None, repr=False)
     unit: str = ""
     better: Better = "higher"
     alone: Callable[[Parts], Floats] | None = field(default=None, repr=False)
@@ -98,7 +99,7 @@ class Score:
     include: NDArray[np.bool_] | None = field(default=None, repr=False)
     weights: Callable[[NDArray[Any]], Floats] | None = field(default=None, repr=False)
     scale: str = ""
-    each: Callable[[Parts], Floats] | None = field(default=None, repr=False)
+    each: Callable[[Any], Floats] | None = field(default=None, repr=False)
     over: str = "D"
 
     def __post_init__(self) -> None:

@@ -226,7 +226,6 @@ def test_loops(folders, plugins):
     assert evaluator.run().parts("offsets") == run.parts("offsets")
 
 
-
 def test_help_lists_their_options(plugins, capsys):
     with pytest.raises(SystemExit):
         main(["score", "--help-all"])

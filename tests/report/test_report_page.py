@@ -12,9 +12,6 @@ from mask_files import score_pairs, write_masks, write_pairs
 
 import segiou
 from segiou.accumulators.confusion import ChannelCounts
-from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.cli.inputs import job_of
-from segiou.cli.options import parse
 from segiou.masks.sources import open_source
 from segiou.report import image_table
 from segiou.report.report_page import render_report, write_html
@@ -208,7 +205,6 @@ def test_many_classes_keep_their_names_and_colors():
     assert "showing the 40 of" in text_of(page)
 
 
-
 def made_by(page):
     """What the Python code that a page shows makes."""
     source = unescape(re.search(r"<code>(import segiou.*?)</code>", page, re.S).group(1))
@@ -306,7 +302,6 @@ def test_perfect_scores_have_the_interval_of_hits_in_a_row():
     truth = np.array([[[0, 1, 1, 0]]] * 12)
     run = segiou.score(truth, truth, labels=["road", "car"])
     assert "95 % interval 73.54 to 100.00 %" in text_of(run.to_html())
-
 
 
 @pytest.mark.parametrize(("classes", "small"), [(1, True), (5, False), (60, False)])
