@@ -19,8 +19,12 @@ CASES = [
         ["counting/test_kernel.py", "counting/test_kernel_refused.py"],
         ["-DFEW_ROOM=5000"],  # small counters are emptied often, so that this happens at all
     ),
-    ("segiou.counting._scores", ["counting/test_scores.py"], []),
-    ("segiou.histograms._scores_by_bin", ["histograms/test_scores_backend.py"], []),
+    ("segiou.counting._scores", ["counting/test_scores.py", "counting/test_score_bits.py"], []),
+    (
+        "segiou.histograms._scores_by_bin",
+        ["histograms/test_scores_backend.py", "histograms/test_score_bits.py"],
+        [],
+    ),
     ("segiou.instances._components", ["instances/test_components.py"], []),
     ("segiou.masks._files", ["masks/test_local.py", "masks/test_png_files.py"], []),
     ("segiou.masks._files", ["masks/test_png_fuzz.py"], ["-U__BYTE_ORDER__", "-U__SSE2__"]),

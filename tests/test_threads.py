@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -61,3 +63,27 @@ def test_every_thread_gets_what_one_gets(name, path):
     with ThreadPoolExecutor(THREADS) as pool:
         for found in pool.map(repeat, range(THREADS)):
             assert found == [expected] * ROUNDS
+
+
+IMPORTS_OF_UPDATES = """
+import sys
+import numpy as np
+import segiou
+truth, scores = np.zeros((1, 8, 8), np.uint8), np.full((1, 2, 8, 8), 0.5, np.float32)
+plain = segiou.ConfusionMatrix(2)
+histogram, regions = segiou.ScoreHistogram(2), segiou.ScoreHistogram(2, regions=True)
+channels = segiou.ChannelCounts(2)
+before = {*sys.modules}
+plain.update(truth, truth).update(truth, scores, argmax=1).update(truth, truth, mask=truth == 0)
+channels.update(scores > 0.2, scores > 0.3, axis=1)
+histogram.update(truth, scores).update(truth, scores, 1, "softmax")
+regions.update(truth, scores)
+print(*({*sys.modules} - before))
+"""
+
+
+def test_an_update_imports_nothing():
+    """A process forked while another thread imports waits for that import without end."""
+    command = [sys.executable, "-c", IMPORTS_OF_UPDATES]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

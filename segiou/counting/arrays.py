@@ -41,6 +41,16 @@ def _framework_of_type(kind: Any) -> str | None:
     return None
 
 
+@cache
+def _is_masked(kind: Any) -> bool:
+    """Whether a type is a masked array."""
+    # np.ma would be imported here, and a process forked meanwhile would wait for that for ever.
+    return any(
+        base.__name__ == "MaskedArray" and base.__module__.startswith("numpy.")
+        for base in kind.__mro__
+    )
+
+
 def not_compiled(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
     """Exclude a function from ``torch.compile``; compiled code calls it unchanged."""
     disabled, loaded = None, sys.modules
@@ -207,7 +217,8 @@ def exceeds(scores: Any, threshold: float) -> Any:
 
 def as_array(data: Any, name: str) -> NDArray[Any]:
     """View anything array-like as a NumPy array; tensors on a device are copied from it."""
-    if isinstance(data, np.ma.MaskedArray):
+    kind: Any = type(data)
+    if _is_masked(kind):
         msg = f"{name} is a masked array; pass {name}.data and mask=~{name}.mask"
         raise TypeError(msg)
     if isinstance(data, np.ndarray):

@@ -115,6 +115,10 @@ def _decided(planes: NDArray[Any], threshold: float | None) -> tuple[NDArray[Any
         bits = int(limit.view(f"u{limit.itemsize}")) >> (16 if kind == "bfloat16" else 0)
     dtype = np.bool_ if limit is not None else _label_type(planes)
     walked, labels, found = _laid_out(planes, dtype)
+    if isinstance(threshold, AtLeast) and threshold == -np.inf:  # below which there is no limit
+        missing = nan_pixels(planes, argmax=0)
+        found[...] = ~missing
+        return found, int(missing.sum())
     is_known = kind is not None and (limit is None or kind not in ("int", "uint"))
     if _compiled is not None and is_known and labels.itemsize <= 2:
         unsigned = walked.view(f"u{walked.itemsize}")
@@ -175,7 +179,8 @@ def _below(limit: Any, dtype: np.dtype[Any]) -> Any:
     """The next lower limit, so that ``> _below(limit)`` is the same as ``>= limit``."""
     lowest = limit.dtype.type(-np.inf)
     if not is_bfloat16(dtype):
-        return np.nextafter(limit, lowest)
+        with np.errstate(over="ignore"):
+            return np.nextafter(limit, lowest)
     # The next lower float32 is between two bfloat16; that of the upper half of the bits is exact.
     half = np.nextafter(limit, lowest).view(np.uint32) >> 16
     lower = np.uint32(half << 16).view(np.float32)

@@ -81,16 +81,16 @@ INLINE int32_t NAME(rounded)(REAL number)
     return (int32_t)(number < whole ? found : number);
 }
 
-/* The bits of a half-precision number; small ones are multiples of 2^-24. */
-INLINE int32_t NAME(half_bin)(REAL score)
+/* The bits of a half-precision number; small ones are multiples of 2^-24. Clamped before its bits
+ * are read: those of NaN and of negative numbers are no index. */
+INLINE int32_t NAME(half_bin)(REAL given)
 {
-    REAL small = NAME(scaled)(score, UNITS, UNITS * SMALLEST_NORMAL);
+    REAL score = NAME(scaled)(given, 1, 1);
     BITS bits;
     memcpy(&bits, &score, sizeof bits);
     bits += ((BITS)1 << (LOST - 1)) - 1 + (bits >> LOST & 1);
     int32_t normal = (int32_t)((bits >> LOST) - HALF_BIAS);
-    normal = normal < HALF_ONE ? normal : HALF_ONE;
-    return score < SMALLEST_NORMAL ? NAME(rounded)(small) : normal;
+    return score < SMALLEST_NORMAL ? NAME(rounded)(score * UNITS) : normal;
 }
 
 /* Cells of the scores: twice their bins, plus one for pixels with this code. Returns whether all

@@ -120,7 +120,8 @@ def as_floats(part: NDArray[Any]) -> NDArray[Any]:
 def two_planes(scores: NDArray[Any], activation: Activation | None) -> NDArray[Any]:
     """Scores of two classes from those of the second."""
     second = as_floats(scores)
-    return np.stack([1 - second if activation is None else -second, second])
+    with np.errstate(invalid="ignore"):  # NaN scores are counted later
+        return np.stack([1 - second if activation is None else -second, second])
 
 
 #: exp(x) = 2^n · exp(r) for |r| ≤ log(2) / 2, by a polynomial of float32 operations that every

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from bit_patterns import CASES, any_floats
 
 from segiou.boundary import surface_points
 from segiou.boundary.surface_options import CONVENTIONS, SurfaceOptions
@@ -273,3 +274,32 @@ def test_any_spacing_is_measured(step):
         measure_surfaces(*pair, spacing=step), measure_surfaces(*pair), strict=True
     ):
         np.testing.assert_allclose(one.hausdorff, other.hausdorff * step, rtol=1e-14)
+
+
+def test_spacings_and_areas_of_random_bits():
+    rng, refused = np.random.default_rng(9), 0
+    for number in range(50 * CASES):
+        steps = any_floats(rng, "float64", 3)
+        if number % 2:
+            steps[rng.integers(3)] = rng.choice([1e-9, 1.0, 1e9])
+            steps = np.where(rng.random(3) < 0.7, 10.0 ** rng.uniform(-9, 9, 3), steps)
+        areas = any_floats(rng, "float64", 256)
+        if not ((steps >= 1e-9) & (steps <= 1e9)).all():
+            refused += 1
+            with pytest.raises(ValueError, match="does not suit"):
+                nearest(steps=steps.tolist(), areas=areas)
+            continue
+        ranks, _, far = nearest(target=POINTS[:1], steps=steps.tolist(), areas=areas)
+        assert np.frombuffer(ranks, np.uint16).tolist() == [0, 1, 1]
+        z, y, x = steps**2
+        np.testing.assert_allclose(np.frombuffer(far), [x + 256 * y, x + 65536 * z], rtol=1e-12)
+    assert refused < 45 * CASES
+
+
+def test_any_spacing_is_that_of_scipy(monkeypatch):
+    rng = np.random.default_rng(10)
+    for number in range(CASES):
+        pair = (sparse, at_borders, smooth)[number % 3](rng, (5, 6, 7)[number % 2 :])
+        spacing = tuple(10.0 ** rng.uniform(-11, 8, pair.ndim - 1))
+        found = measure_surfaces(*pair, spacing=spacing)
+        assert_same(found, by_scipy(monkeypatch, *pair, spacing=spacing), f"{number} {spacing}")

@@ -29,7 +29,7 @@ SOURCES = {
 BUILDS = {
     "bounds": (
         "gcc",
-        ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+        ["-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all"],
         ["libasan.so", "libubsan.so"],
     ),
     "threads": ("gcc", ["-fsanitize=thread"], ["libtsan.so"]),
