@@ -14,12 +14,15 @@ from segiou.cli.main import main
 RUN = segiou.score([[[0, 1]], [[0, 0]]], [[[0, 1]], [[0, 1]]], labels=2)
 CORNERS = [(0, 0), (1, 0), (1, 1)]
 
+DATA_YAML = Path(__file__).parent / "labels" / "data.yaml"
+
 EXTRAS = [
     ("pandas", "pandas", lambda folder: RUN.to_pandas()),
     ("pandas", "pandas", lambda folder: RUN.report().to_pandas()),
     ("pyarrow", "parquet", lambda folder: RUN.to_parquet(folder / "run.parquet")),
     ("matplotlib", "plot", lambda folder: plots.class_bars(RUN)),
     ("matplotlib", "plot", lambda folder: plots.save_plots(RUN, folder / "plots")),
+    ("yaml", "yaml", lambda folder: segiou.load_labels(DATA_YAML)),
     ("shapely", "polygon", lambda folder: geometry.polygon_iou([CORNERS], [CORNERS])),
     ("fsspec.core", "remote", lambda folder: segiou.score_folder("s3://a", "s3://b", labels=2)),
 ]

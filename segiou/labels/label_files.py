@@ -9,16 +9,28 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from segiou._support.files import read_json, read_text
+from segiou._support.files import read_json, read_rows, read_text
+from segiou._support.optional import import_extra
 from segiou.labels.label_set import MOST_VALUE, LabelClass, LabelSet
 
 #: Default ignored value of MMSegmentation and Hugging Face.
 _IGNORED = 255
 _FORMS = (
     "'labels' (nnU-Net's dataset.json), 'categories' (COCO), 'id2label' (Hugging Face's "
-    "config.json) or 'classes' (MMSegmentation's METAINFO, Supervisely's meta.json); for masks "
+    "config.json), 'classes' (MMSegmentation's METAINFO, Supervisely's meta.json) or a list of "
+    "'labels' with names (Mapillary's config.json); for masks "
     "and drawn shapes, run segiou inspect FILE --propose LABELS.toml"
 )
+#: A line with the value and the name of a class.
+_NUMBERED = re.compile(r"(\d{1,9})[\s,;]+(\D.*)")
+#: Column headers of names, values and colours.
+_COLUMNS = (
+    ("name", "class", "class_name", "label"),
+    ("pixel_value", "value", "id", "index"),
+    *(("r", "red"), ("g", "green"), ("b", "blue")),
+)
+#: Targets of Ultralytics that ignore a value.
+_DROPPED = ("ignore_label", None, _IGNORED)
 _RASTERS = (".tif", ".tiff", ".img", ".vrt")
 #: Column usages of GDAL's attribute tables, by number.
 _USES = {"1": "count", "2": "name", "3": "least", "4": "most", "5": "value"}
@@ -28,12 +40,17 @@ _USES |= {"6": "red", "7": "green", "8": "blue"}
 def read_label_file(path: Path) -> LabelSet:
     """Read a label set from a TOML file, or from a file of another tool."""
     kind = path.suffix.lower()
-    if kind not in (".json", ".txt", ".xml", *_RASTERS):
+    text_readers = {
+        **dict.fromkeys((".txt", ".names"), _of_text),
+        ".csv": _of_table,
+        **dict.fromkeys((".yaml", ".yml"), _of_yolo),
+    }
+    if kind not in (".json", ".xml", *text_readers, *_RASTERS):
         return LabelSet.from_toml(path)
     try:
         if kind == ".json":
             return _of_json(read_json(path), path)
-        return _of_labelmap(path) if kind == ".txt" else _of_gdal(path)
+        return text_readers.get(kind, _of_gdal)(path)
     except (TypeError, ValueError) as error:
         text = str(error).removeprefix(f"{path}: ")
         msg = f"{path}: {text}"
@@ -46,19 +63,21 @@ def _of_json(found: Any, path: Path) -> LabelSet:
     description = found if isinstance(found, dict) else {}
     if (labels := description.get("labels")) and isinstance(labels, dict):
         return _of_nnunet(labels, path, description.get("name"))
+    if isinstance(labels, list) and labels and all(isinstance(entry, dict) for entry in labels):
+        return _of_mapillary(labels, path)
     if isinstance(categories := description.get("categories"), list):
         annotations = description.get("annotations")
         first = annotations[:1] if isinstance(annotations, list) else []
         return _of_coco(categories, path, any("segmentation" in entry for entry in first))
     if isinstance(names := description.get("id2label"), dict):
         ignore = description.get("semantic_loss_ignore_index", _IGNORED)
-        return _of_id2label(names, path, ignore)
+        return of_id2label(names, _title(path), ignore)
     if isinstance(classes := description.get("classes"), list):
         if any(isinstance(entry, dict) for entry in classes):
             return _of_supervisely(classes, path)
         return _of_metainfo(classes, description.get("palette"), path)
     if description and all(key.isdecimal() for key in description):
-        return _of_id2label(description, path, _IGNORED)
+        return of_id2label(description, _title(path))
     msg = f"is not a label file; expected {_FORMS}"
     raise ValueError(msg)
 
@@ -94,15 +113,21 @@ def _of_coco(categories: Sequence[Any], path: Path, of_objects: bool) -> LabelSe
     return _label_set(path.stem, [("background", free, None), *rows], "COCO categories")
 
 
-def _of_id2label(names: Mapping[str, Any], path: Path, ignore: Any) -> LabelSet:
+def _title(path: Path) -> str:
+    """Name of the label set of a file with a general name: that of its folder."""
+    return path.resolve().parent.name or path.stem
+
+
+def of_id2label(names: Mapping[Any, Any], title: str, ignore: Any = _IGNORED) -> LabelSet:
+    """The label set of a mapping from numbers, or their text, to names."""
+    rows: list[Row] = []
     for value, name in names.items():
-        if not re.fullmatch("[0-9]{1,9}", value) or not isinstance(name, str):
+        if not re.fullmatch("[0-9]{1,9}", str(value)) or not isinstance(name, str):
             msg = f"id2label must map numbers to names, got {value!r:.40}: {name!r:.40}"
             raise ValueError(msg)
-    rows = sorted([(name, int(value), None) for value, name in names.items()], key=itemgetter(1))
-    name = path.resolve().parent.name or path.stem
+        rows.append((name, int(value), None))
     ignored = ignore if type(ignore) is int else None
-    return _label_set(name, rows, "Hugging Face id2label", ignored)
+    return _label_set(title, sorted(rows, key=itemgetter(1)), "Hugging Face id2label", ignored)
 
 
 def _of_metainfo(names: Sequence[Any], palette: Any, path: Path) -> LabelSet:
@@ -127,12 +152,51 @@ def _of_supervisely(classes: Sequence[Any], path: Path) -> LabelSet:
     return _label_set(path.resolve().parent.name, rows, f"Supervisely, {path.name}")
 
 
-def _of_labelmap(path: Path) -> LabelSet:
-    """labelmap.txt of CVAT and Datumaro, with lines ``name:red,green,blue:parts:actions``."""
+def _of_mapillary(labels: Sequence[Any], path: Path) -> LabelSet:
+    """config.json of Mapillary Vistas; labels that are not evaluated are ignored."""
+    for i, entry in enumerate(labels):
+        if not isinstance(entry.get("name"), str):
+            msg = f"label {i} must have a 'name', got {entry!r:.80}"
+            raise ValueError(msg)
+    readable = [entry.get("readable") for entry in labels]
+    distinct = all(isinstance(n, str) for n in readable) and len({*readable}) == len(labels)
+    classes, ignored, colors = [], [], []
+    for i, entry in enumerate(labels):
+        color = [entry["color"]] if isinstance(entry.get("color"), list) else []
+        if entry.get("evaluate") is False:
+            ignored.append(i)
+            colors += color
+        else:
+            name = entry["readable" if distinct else "name"]
+            classes.append(LabelClass(name, (i,), tuple(color)))
+    how: Any = {"ignore": ignored, "ignore_colors": colors, "source": f"Mapillary, {path.name}"}
+    return LabelSet(_title(path), tuple(classes), **how)
+
+
+def _of_text(path: Path) -> LabelSet:
+    """Names of classes, one per line, or the labelmap.txt of CVAT and Datumaro."""
+    lines = [(n, line.strip()) for n, line in enumerate(read_text(path).splitlines(), 1)]
+    lines = [(n, line) for n, line in lines if line and not line.startswith("#")]
+    if any(":" in line for _, line in lines):
+        return _of_labelmap(lines, path)
+    names = [line for _, line in lines]
+    numbered = [_NUMBERED.fullmatch(name) for name in names]
+    rows = [(m[2], int(m[1]), None) for m in numbered if m]
+    if len(rows) < len(names):
+        # LabelMe's labels.txt begins with the ignored label.
+        names = names[names[:1] == ["__ignore__"] :]
+        rows = [(name, value, None) for value, name in enumerate(names)]
+    if not rows:
+        msg = "has no class names; expected one per line"
+        raise ValueError(msg)
+    ignored = _IGNORED if "__ignore__" in [line for _, line in lines[:1]] else None
+    return _label_set(_title(path), rows, path.name, ignored)
+
+
+def _of_labelmap(lines: Sequence[tuple[int, str]], path: Path) -> LabelSet:
+    """Lines ``name:red,green,blue:parts:actions``."""
     rows: list[Row] = []
-    for number, line in enumerate(map(str.strip, read_text(path).splitlines()), 1):
-        if not line or line.startswith("#"):
-            continue
+    for number, line in lines:
         fields = line.rsplit(":", 3)
         parts = fields[1].split(",") if len(fields) == 4 else ["?"]
         if parts != [""] and not (len(parts) == 3 and all(p.strip().isdecimal() for p in parts)):
@@ -140,7 +204,81 @@ def _of_labelmap(path: Path) -> LabelSet:
             raise ValueError(msg)
         color = None if parts == [""] else tuple(int(part[:9]) for part in parts)
         rows.append((fields[0], len(rows), color))
-    return _label_set(path.resolve().parent.name or path.stem, rows, "labelmap.txt")
+    return _label_set(_title(path), rows, "labelmap.txt")
+
+
+def _of_table(path: Path) -> LabelSet:
+    """A CSV file of classes, such as Roboflow's _classes.csv and class_dict.csv."""
+    table = read_rows(path, [])
+    columns = {str(head).strip().lower().replace(" ", "_"): head for head in (table or [{}])[0]}
+    name, value, *rgb = (
+        next((columns[one] for one in several if one in columns), None) for several in _COLUMNS
+    )
+    if name is None or (value is None and None in rgb):
+        found = ", ".join(map(repr, columns)) or "none"
+        msg = f"expected columns name and value, or name, r, g and b; found {found}"
+        raise ValueError(msg)
+    rows: list[Row] = []
+    for number, row in enumerate(table):
+        try:
+            color = None if None in rgb else tuple(int(row[one]) for one in rgb if one)
+            own = number if value is None else int(row[value])
+        except (TypeError, ValueError) as error:
+            msg = f"row {number + 2}: expected integers, got {[*row.values()]!r:.80}"
+            raise ValueError(msg) from error
+        rows.append((row[name].strip(), own, color))
+    return _label_set(_title(path), rows, path.name)
+
+
+def _of_yolo(path: Path) -> LabelSet:
+    """data.yaml of Ultralytics: the classes of its masks, or of its polygons and the background."""
+    yaml = import_extra("yaml", f"{path}: reading YAML needs PyYAML", "yaml")
+    try:
+        data = yaml.safe_load(read_text(path))
+    except yaml.YAMLError as error:
+        msg = f"is not valid YAML: {error}"
+        raise ValueError(msg) from error
+    found = data.get("names") if isinstance(data, dict) else None
+    named = dict(enumerate(found)) if isinstance(found, list) else found
+    if not isinstance(named, dict) or not named or sorted(named) != [*range(len(named))]:
+        msg = f"expected 'names', a list or a mapping from 0, 1, …, got {found!r:.80}"
+        raise ValueError(msg)
+    names = [str(named[i]) for i in range(len(named))]
+    mapping = data.get("label_mapping") or {}
+    if len(names) == 1:
+        names = ["background", *names]
+    elif not (mapping or data.get("masks_dir") or "background" in names):
+        names.append("background")  # of pixels outside all polygons
+    classes, ignored = _mapped(mapping, len(names), data.get("ignore", _IGNORED))
+    several = tuple(LabelClass(n, tuple(v)) for n, v in zip(names, classes, strict=True))
+    return LabelSet(
+        _title(path), several, ignore=tuple(ignored), source=f"Ultralytics, {path.name}"
+    )
+
+
+def _mapped(mapping: Any, number: int, ignore: Any) -> tuple[list[list[int]], list[int]]:
+    """Mask values of each class and ignored ones; a value that is not mapped stands for itself."""
+    if not isinstance(mapping, dict):
+        msg = f"'label_mapping' must map values to classes, got {mapping!r:.80}"
+        raise ValueError(msg)
+    ignored = [ignore] if type(ignore) is int else [*(ignore or ())]
+    targets: dict[Any, Any] = {
+        int(v): _IGNORED if t in _DROPPED else int(t) for v, t in mapping.items()
+    }
+    own = [value for value in range(number) if value not in targets]
+    for value, target in targets.items():
+        if target == _IGNORED:
+            ignored.append(value)
+        elif not 0 <= target < number:
+            msg = f"'label_mapping' maps {value} to {target}, which is not one of {number} classes"
+            raise ValueError(msg)
+    targets |= dict(zip(own, own, strict=True))
+    classes = [[v for v, target in targets.items() if target == c] for c in range(number)]
+    taken = {value for values in classes for value in values}
+    if empty := [c for c, values in enumerate(classes) if not values]:
+        msg = f"'label_mapping' leaves class {empty[0]} without a value"
+        raise ValueError(msg)
+    return classes, [value for value in dict.fromkeys(ignored) if value not in taken]
 
 
 def _of_gdal(path: Path) -> LabelSet:

@@ -448,9 +448,11 @@ def load_labels(
         (entry point ``segiou.labelsets``); the path of a TOML file or of another
         tool's label file (nnU-Net's ``dataset.json``, COCO's ``categories``, Hugging
         Face's ``id2label``, MMSegmentation's ``METAINFO`` as JSON, CVAT's
-        ``labelmap.txt``, a raster with GDAL's ``.aux.xml``); class names for the
-        values 0, 1, 2, …; a mapping from class name to its value or values; or the
-        number of classes.
+        ``labelmap.txt``, Ultralytics' ``data.yaml``, a CSV file or text file of
+        names, a raster with GDAL's ``.aux.xml``); class names for the values 0, 1,
+        2, …; a mapping from class name to its value or values, or from values to
+        names (``model.config.id2label``, where 255 is ignored); or the number of
+        classes.
 
     Raises
     ------
@@ -471,6 +473,10 @@ def load_labels(
     if isinstance(labels, Integral) and not isinstance(labels, bool):
         return LabelSet.numbered(int(labels))
     if isinstance(labels, Mapping):
+        if labels and all(isinstance(name, str) for name in labels.values()):
+            from segiou.labels.label_files import of_id2label
+
+            return of_id2label(labels, "custom")
         lists = [(n, [*v] if isinstance(v, Iterable) else [v]) for n, v in labels.items()]
         return LabelSet("custom", tuple(LabelClass(n, tuple(values)) for n, values in lists))
     if isinstance(labels, Iterable) and not isinstance(labels, (str, bytes)):

@@ -228,10 +228,16 @@ def test_attribute_table_inside_a_tiff(tmp_path):
         ("a.json", {"classes": ["a", 3]}, "must be text"),
         ("a.json", {"classes": [{"title": 3}]}, "class 0 must have a 'title'"),
         ("a.json", {"classes": ["a"], "palette": [7]}, "expected a colour of three numbers"),
-        ("a.txt", "car", "line 1: expected name:red"),
+        ("a.txt", "car:1", "line 1: expected name:red"),
         ("a.txt", "car:1,2::", "line 1"),
         ("a.txt", "car:300,0,0::", "expected a colour of three numbers"),
-        ("a.txt", "", "has no classes"),
+        ("a.txt", "", "has no class names"),
+        ("a.csv", "name\ncar", "expected columns name and value"),
+        ("a.csv", "name,value\ncar,x", "row 2: expected integers"),
+        ("a.yaml", "names: {1: car}", "expected 'names'"),
+        ("a.yaml", "names: [a, b]\nlabel_mapping: {5: 2}", "maps 5 to 2, which is not one of 2"),
+        ("a.yaml", "names: [a", "is not valid YAML"),
+        ("a.json", {"labels": [{"color": [0, 0, 0]}]}, "label 0 must have a 'name'"),
         ("a.tif", "", "cannot be read as a TIFF"),
         ("a.img", "", "a.img.aux.xml: does not exist"),
         ("a.xml", "<a>", "is not XML"),
@@ -245,6 +251,82 @@ def test_label_files_with_faults_are_named(tmp_path, name, content, message):
     with pytest.raises(ValueError, match=message) as caught:
         segiou.load_labels(path)
     assert str(caught.value).startswith(str(path))
+
+
+def described(path):
+    """Classes as name, values and colours, and the ignored values."""
+    found = segiou.load_labels(path)
+    return [(c.name, c.values, c.colors) for c in found.classes], found.ignore
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "classes", "ignore"),
+    [
+        ("classes.txt", "road\n\nnear car\n", [("road", (0,), ()), ("near car", (1,), ())], ()),
+        ("obj.names", "road\ncar", [("road", (0,), ()), ("car", (1,), ())], ()),
+        # Positions would be one off here.
+        ("ade.txt", "1 wall\n2 building", [("wall", (1,), ()), ("building", (2,), ())], ()),
+        (
+            "labels.txt",
+            "__ignore__\n_background_\ncat",
+            [("_background_", (0,), ()), ("cat", (1,), ())],
+            (255,),
+        ),
+        (
+            "_classes.csv",
+            "Pixel Value, Class\n0, background\n1, cat",
+            [("background", (0,), ()), ("cat", (1,), ())],
+            (),
+        ),
+        (
+            "class_dict.csv",
+            "name,r,g,b\nsky,128,128,128\nroad,128,64,128",
+            [("sky", (0,), ((128, 128, 128),)), ("road", (1,), ((128, 64, 128),))],
+            (),
+        ),
+        (
+            "polygons.yaml",
+            "names: [road, car]",
+            [("road", (0,), ()), ("car", (1,), ()), ("background", (2,), ())],
+            (255,),
+        ),
+        (
+            "one.yaml",
+            "nc: 1\nnames: {0: cell}",
+            [("background", (0,), ()), ("cell", (1,), ())],
+            (255,),
+        ),
+        (
+            "config.json",
+            {
+                "labels": [
+                    {"name": "object--car", "readable": "Car", "color": [0, 0, 142]},
+                    {"name": "void", "readable": "Unlabeled", "evaluate": False},
+                    {"name": "nature--sky", "readable": "Sky", "evaluate": True},
+                ]
+            },
+            [("Car", (0,), ((0, 0, 142),)), ("Sky", (2,), ())],
+            (1,),
+        ),
+    ],
+)
+def test_class_files_of_exports(tmp_path, name, content, classes, ignore):
+    assert described(named(tmp_path, name, content)) == (classes, ignore)
+
+
+def test_values_that_ultralytics_does_not_map_stand_for_themselves(tmp_path):
+    mapping = "{0: ignore_label, -1: null, 7: 0, 8: 1, 11: 2, 12: 255}"
+    text = (
+        f"masks_dir: masks\nnames: {{0: road, 1: sidewalk, 2: building}}\nlabel_mapping: {mapping}"
+    )
+    classes, ignore = described(named(tmp_path, "data.yaml", text))
+    assert classes == [("road", (7,), ()), ("sidewalk", (8, 1), ()), ("building", (11, 2), ())]
+    assert ignore == (255, 0, -1, 12)
+
+
+@pytest.mark.parametrize("names", [{0: "wall", 2: "sky"}, {"2": "sky", "0": "wall"}])
+def test_id2label_of_a_model(names):
+    assert described(names) == ([("wall", (0,), ()), ("sky", (2,), ())], (255,))
 
 
 def test_command_prints_a_label_file_as_toml(tmp_path, capsys):

@@ -114,7 +114,7 @@ def test_odd_kinds_are_refused():
     with pytest.raises(TypeError, match="a sequence of strings, not str"):
         LabelSet.from_names("abc")
     with pytest.raises(TypeError, match="the name of a class must be text, not int"):
-        load_labels({0: "a"})
+        load_labels({0: 1})
     with pytest.raises(TypeError, match="an ordered sequence of strings, not set"):
         load_labels({"a", "b"})
     with pytest.raises(ValueError, match="at least 1, got 0"):
