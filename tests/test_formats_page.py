@@ -162,6 +162,20 @@ def tables():
                 shard.addfile(member, io.BytesIO(data))
 
 
+def soft_edges():
+    write_masks(Path("truth"), {id: np.where(mask == 2, 250, 5) for id, mask in TRUTH.items()})
+    write_masks(Path("predictions"), {id: mask - 1 for id, mask in PRED.items()})
+
+
+def regions():
+    """The last row, where all predictions are wrong, is outside."""
+    row = ((0, 1), (0, 0))
+    write_masks(Path("truth"), {id: np.pad(mask - 1, row) for id, mask in TRUTH.items()})
+    one = {"constant_values": 1}
+    write_masks(Path("predictions"), {id: np.pad(m - 1, row, **one) for id, m in PRED.items()})
+    write_masks(Path("fov"), {id: np.pad(np.ones((8, 20)), row) for id in IDS})
+
+
 def which_images():
     write_masks(Path("VOC2012/SegmentationClass"), TRUTH)
     write_masks(Path("VOC2012/SegmentationObject"), TRUTH)
@@ -217,6 +231,8 @@ FILES = {
     "Importing label sets": coco,
     "Annotation tools": annotation_tools,
     "Tables, shards and arrays by name": tables,
+    "Soft edges": soft_edges,
+    "Regions of interest": regions,
     "Which images": which_images,
     "GeoTIFF": geotiff,
     "Zarr and safetensors": array_stores,

@@ -326,6 +326,7 @@ _OUTPUTS = ("output", "propose", "html", "per_image", "junit", "problems", "run"
 _INPUTS = (
     "truth",
     "pred",
+    "roi",
     "ids",
     "labels",
     "pred_labels",

@@ -145,6 +145,15 @@ def is_one_mask(file: Path) -> bool:
         return True
 
 
+def is_array(file: Path, name: str) -> bool:
+    """Whether an .npz file contains an array of this name."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return f"{name}.npy" in archive.namelist()
+    except Exception:  # noqa: BLE001 - reading it reports the problem
+        return False
+
+
 def relative_names(names: list[str]) -> list[str]:
     """Names without their single common top folder, if there is one.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from segiou._support.text import plural
 from segiou.labels.label_set import LabelSet
-from segiou.masks.read import MaskError, RawMask
+from segiou.masks.read import SOFT_EDGES, MaskError, RawMask
 
 _UNKNOWN = np.uint16(0xFFFF)
 #: Pixels that are mapped at once.
@@ -27,7 +27,7 @@ def labels_of_colors(
         name = "no label set" if labels is None else f"nothing in label set {labels.name!r}"
         problem = f"is a colour image (mode {raw.mode}), but {name} maps its colours to classes"
         if not (packed(colors) % 0x10101).any():
-            problem += "; its channels are equal, so save it as single-channel PNG"
+            problem += f"; its channels are equal, so {_of_grey(labels)}"
         else:
             problem += f"; pass a label set with colors{_if_coco(labels)}"
         raise MaskError(path, problem)
@@ -76,6 +76,12 @@ def count_colors(colors: NDArray[Any]) -> dict[str, int]:
     return {f"#{names[i]}": int(counts[i]) for i in order}
 
 
+def _of_grey(labels: LabelSet | None) -> str:
+    """The fix for greyscale saved with three channels."""
+    fix = "save it as single-channel PNG"
+    return f"{fix}; {SOFT_EDGES}" if labels is not None and labels.num_classes == 2 else fix
+
+
 def _if_coco(labels: LabelSet | None) -> str:
     """A hint for COCO categories, whose PNG files of segments contain ids."""
     is_coco = labels is not None and labels.source == "COCO categories"
@@ -91,6 +97,8 @@ def _unknown_text(unknown: NDArray[Any], labels: LabelSet) -> str:
     greys = {f"#{value:02x}{value:02x}{value:02x}" for value in values if 0 <= value < 256}
     if greys.issuperset(found):
         hint = "its channels are equal, so save it as single-channel PNG"
+    elif labels.num_classes == 2 and all(color[1:] == 3 * color[1:3] for color in found):
+        hint = SOFT_EDGES
     elif len(found) > 64:
         hint = (
             "many similar colours: probably resized with interpolation or saved with lossy "

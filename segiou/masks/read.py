@@ -6,6 +6,7 @@ import bz2
 import copy
 import io
 import lzma
+import math
 import stat
 import struct
 import zipfile
@@ -45,6 +46,11 @@ except ImportError:
 #: The largest ratio of a deflate stream: 258 bytes from two bits.
 MAX_RATIO = 1032
 
+#: The fix for masks of two classes with values between them.
+SOFT_EDGES = (
+    "if edges are soft, pass truth_threshold=128, pred_threshold=128 or both "
+    "(--truth-threshold 128, --pred-threshold 128)"
+)
 #: Size limit of arrays in .npz files, which are decompressed whole.
 _MOST_NPZ_BYTES = 1 << 30
 #: Errors of libraries whose text does not describe the file.
@@ -109,6 +115,10 @@ class RawMask(NamedTuple):
         Value of pixels outside all objects, for JSON files of objects.
     void : int, optional
         Value of pixels outside all segments, for panoptic files.
+    valid : ndarray of bool, optional
+        Pixels inside the region of interest, if there is one.
+    spacing : tuple of float, optional
+        Size of a voxel along each axis, if an ``.npz`` file has it.
     """
 
     values: Any
@@ -120,6 +130,8 @@ class RawMask(NamedTuple):
     names: tuple[str, ...] = ()
     background: int | None = None
     void: int | None = None
+    valid: Any = None
+    spacing: tuple[float, ...] | None = None
 
     @property
     def is_color(self) -> bool:
@@ -232,8 +244,13 @@ def open_mask(path: str | Path) -> RawMask:
         raise MaskError(path, os_problem(error)) from error
 
 
-def from_bytes(data: bytes | RawMask, path: str | Path, scratch: Scratch | None = None) -> RawMask:
-    """Read a mask from the content of its file; values in ``scratch`` last until its next use."""
+def from_bytes(
+    data: bytes | RawMask, path: str | Path, scratch: Scratch | None = None, *, key: str = ""
+) -> RawMask:
+    """Read a mask from the content of its file; values in ``scratch`` last until its next use.
+
+    ``key`` names the array in an ``.npz`` file with several.
+    """
     if isinstance(data, RawMask):  # from a source that decodes its masks
         return data
     if not data:
@@ -243,7 +260,7 @@ def from_bytes(data: bytes | RawMask, path: str | Path, scratch: Scratch | None 
     if data[:1] == b"\x80" and data[-1:] == b".":
         raise MaskError(path, IS_A_PICKLE)
     if data[:4] == b"PK\x03\x04":
-        return _from_npz(data, path)
+        return _from_npz(data, path, key)
     if data[:4] in TIFF_MAGIC:
         from segiou.masks.tiff import from_tiff
 
@@ -298,10 +315,10 @@ def to_labels(
 ) -> NDArray[np.integer[Any] | np.bool_]:
     """Labels of a mask; colours are mapped exactly by the label set."""
     if raw.lossy and not allow_lossy:
-        problem = (
-            f"is a lossy {raw.kind}, which can change label values; save masks as PNG, or pass "
-            "allow_lossy=True (--allow-lossy)"
-        )
+        fix = "save masks as PNG, or pass allow_lossy=True (--allow-lossy)"
+        if labels is not None and labels.num_classes == 2:
+            fix = f"{SOFT_EDGES}, {fix.removeprefix('save masks as PNG, ')}"
+        problem = f"is a lossy {raw.kind}, which can change label values; {fix}"
         raise LossyMaskError(path, problem)
     if raw.kind == "LABEL":
         return np.asarray(raw.values & np.uint32(0xFFFF))
@@ -364,20 +381,68 @@ def _of_volume(volume: Volume) -> RawMask:
     return RawMask(volume.values, "volume", "volume", volume=volume)
 
 
-def _from_npz(data: bytes, path: str | Path) -> RawMask:
+def _from_npz(data: bytes, path: str | Path, key: str = "") -> RawMask:
+    spacing: Any = None
     with (
         damage(path, "is a corrupt or unsafe .npz file"),
         zipfile.ZipFile(io.BytesIO(data)) as archive,
     ):
-        members = archive.infolist()
-        if len(members) != 1:
-            listed = ", ".join(info.filename.removesuffix(".npy") for info in members[:8])
-            raise MaskError(path, f"contains {len(members)} arrays ({listed}); expected one")
-        if members[0].file_size > _MOST_NPZ_BYTES:
+        arrays = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        name = key if key in arrays or len(arrays) > 1 else next(iter(arrays), "")
+        if name not in arrays:
+            name = _only_mask(archive, arrays, name, path)
+        if arrays[name].file_size > _MOST_NPZ_BYTES:
             problem = "decompresses beyond the size limit; save it as uncompressed .npy"
             raise MaskError(path, problem)
-        content = zip_member(archive, members[0])
-    return RawMask(load_npy(io.BytesIO(content), path), "npz", "NPZ")
+        content = zip_member(archive, arrays[name])
+        if name != "spacing" and "spacing" in arrays and arrays["spacing"].file_size < 1 << 12:
+            spacing = io.BytesIO(zip_member(archive, arrays["spacing"]))
+            spacing = np.lib.format.read_array(spacing, allow_pickle=False)
+    values = load_npy(io.BytesIO(content), path)
+    return RawMask(values, "npz", "NPZ", spacing=_spacing_of(spacing, values.shape))
+
+
+def _only_mask(
+    archive: zipfile.ZipFile, arrays: dict[str, zipfile.ZipInfo], key: str, path: str | Path
+) -> str:
+    """The only array of integers that is as large as the largest array; MaskError if several."""
+    shapes, dtypes = {}, {}
+    for name, info in arrays.items():
+        with archive.open(info) as file:
+            version = np.lib.format.read_magic(file)
+            read = getattr(np.lib.format, f"read_array_header_{version[0]}_0")
+            shapes[name], _, dtypes[name] = read(file)
+    if not key and shapes:
+        largest = max(shapes.values(), key=math.prod)
+        found = [
+            name
+            for name, shape in shapes.items()
+            if dtypes[name].kind in "biu" and shape in (largest, largest[:-1]) and len(shape) > 1
+        ]
+        if len(found) == 1:
+            return found[0]
+    several = [f"{name} {dtypes[name]} {shape}" for name, shape in shapes.items()][:8]
+    lacks = f"has no array {key!r}" if key else f"contains {len(arrays)} arrays"
+    fix = "name the one with the mask: array_key='TRUTH,PRED' (--array-key TRUTH,PRED)"
+    raise MaskError(path, f"{lacks} ({', '.join(several)}); {fix}")
+
+
+def _spacing_of(found: Any, shape: tuple[int, ...]) -> tuple[float, ...] | None:
+    """The spacing of a volume along its axes, which files often store in the order x, y, z.
+
+    Axes of one length usually have one spacing. NaN if this does not decide the order.
+    """
+    if found is None or len(shape) != 3 or found.shape != (3,) or found.dtype.kind not in "fiu":
+        return None
+    given = tuple(map(float, found))
+    orders = {given, given[::-1]}
+    alike = {
+        one
+        for one in orders
+        if all(one[i] == one[j] for i, j in ((0, 1), (1, 2)) if shape[i] == shape[j])
+    }
+    fitting = alike if len({*shape}) == 2 else orders
+    return fitting.pop() if len(fitting) == 1 else (math.nan,) * 3
 
 
 def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:

@@ -73,10 +73,11 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     where : str or path
         A folder; a ``.zip``, ``.tar``, ``.tar.gz`` (``.tgz``, ``.tar.bz2``,
         ``.tar.xz``) archive or a folder in one (``masks.zip/truth``); an
-        ``.npz`` file of several arrays; a zarr store or safetensors file; a JSON
-        file of segments; a Parquet file, optionally followed by the column
-        (``val.parquet/mask``); a pattern that matches several of these
-        (``val-*.tar``, ``val-{000..009}.tar``); or a URL supported by fsspec, such as ``s3://bucket/truth``.
+        ``.npz`` file of several arrays, or one of them (``case.npz/gts``); a zarr
+        store or safetensors file; a JSON file of segments; a Parquet file, optionally
+        followed by the column (``val.parquet/mask``); a pattern that matches several of these
+        (``val-*.tar``, ``val-{000..009}.tar``); or a URL supported by fsspec, such as
+        ``s3://bucket/truth``.
     storage_options : mapping, optional
         Options for fsspec, such as keys and endpoints.
 
@@ -109,7 +110,7 @@ def _file_of_masks(path: Path, file: Path) -> Source:
         from segiou.masks.segment_files import SegmentFile
 
         return SegmentFile(str(file))
-    from segiou.masks.archives import ArchiveFolder, ParquetFile, Shards, is_one_mask
+    from segiou.masks.archives import ArchiveFolder, ParquetFile, Shards, is_array, is_one_mask
 
     if is_pattern:
         return Shards(str(path))
@@ -117,6 +118,10 @@ def _file_of_masks(path: Path, file: Path) -> Source:
         return ParquetFile(str(path), str(file))
     if kind == ".npz" and path == file and is_one_mask(file):
         return LocalFolder(str(file))
+    if kind == ".npz" and path.parent == file and is_array(file, path.name):
+        from segiou.masks.adjusted import AdjustedSource
+
+        return AdjustedSource(LocalFolder(str(file)), path.name)
     return ArchiveFolder(str(path), str(file))
 
 

@@ -23,6 +23,7 @@ from segiou.report.pictures import (
     PictureError,
     Reader,
     ScoreReader,
+    adjusted_reader,
     fitted,
     read_indices,
     score_maps,
@@ -132,6 +133,7 @@ class ImageTable:
     ) -> Iterator[dict[str, Any]]:
         plan = self.runs[0].plan("objects")
         readers = [ScoreReader.of(run, self.read) for run in self.runs]
+        read = adjusted_reader(self.runs[0], self.read)
 
         def picture(index: int) -> dict[str, Any]:
             files = [columns.files[index] for columns in self.columns]
@@ -139,7 +141,7 @@ class ImageTable:
             image = None if self.match is None else self.match.files.get(self.ids[index])
             objects = None if plan is None or self.objects is None else plan.measure
             try:
-                masks = read_indices(files[0].truth, preds, self.read, width, objects, readers)
+                masks = read_indices(files[0].truth, preds, read, width, objects, readers)
             except PictureError as error:
                 return {"problem": f"No pictures: {error}"}
             is_image = len(masks.full) == 2

@@ -22,6 +22,7 @@ from segiou._support.text import listed
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
+from segiou.masks.adjusted import ADJUSTMENTS, AdjustedSource, adjusted
 from segiou.masks.read import (
     MaskError,
     RawMask,
@@ -220,6 +221,23 @@ class ScoreReader:
         return np.asarray(whole, np.uint8)
 
 
+def adjusted_reader(run: Any, read: Reader | None) -> Reader | None:
+    """The reader of a run's files with the options that changed them as they were counted."""
+    how = {name: run.provenance.get(name) for name in ADJUSTMENTS}
+    if not any(how.values()):
+        return read
+    places = [LocalFolder(run.provenance.get(side, "")) for side in ("truth", "pred")]
+    truth, pred = adjusted(places[0], places[1], how)
+
+    def content(path: str) -> bytes | RawMask:
+        data = Path(path).read_bytes() if read is None else read(path)
+        inside = max(places, key=lambda place: path.startswith(place.root) * len(place.root))
+        source = truth if inside is places[0] else pred
+        return source.adjusted(data, path) if isinstance(source, AdjustedSource) else data
+
+    return content
+
+
 class PictureError(ValueError):
     """A picture that cannot be shown; the message says why, for a reader of the page."""
 
@@ -263,10 +281,11 @@ def read_indices(
     full: Shape = ()
     spacing: tuple[float, ...] = ()
     outside: int | None = None
+    has_region = False
     decided = [None, *readers, *[None] * len(sides)]
     for (path, labels, codes), reader in zip(sides, decided, strict=False):
         own = read if reader is None else partial(reader, full)
-        values, size, ids, free, scored = _values(path, labels, own, objects, outside)
+        values, size, ids, free, scored, valid = _values(path, labels, own, objects, outside)
         if not arrays:
             full, spacing, outside = values.shape, size, free
             shape = reduced(full, largest if len(full) == 2 else _VOXELS)
@@ -277,6 +296,9 @@ def read_indices(
         # Undeclared is one past ignored in the truth and takes ignored's place in
         # the prediction, which knows no ignoring.
         coded[coded == codes.undeclared] = first.num_classes + 1
+        has_region |= valid is not None
+        if valid is not None:
+            coded[~resized(valid, shape)] = first.num_classes
         arrays.append(coded)
         if reader is not None and scored is not None:
             width = min(largest, _SCORES_WIDTHS[0])
@@ -287,7 +309,8 @@ def read_indices(
         if objects is not None:
             whole.append(resized(values, full) if ids is None else ids.resized(full))
     found = _with_scores(Masks(tuple(arrays), full, spacing), scores, first.num_classes)
-    return found if objects is None else _with_objects(found, objects, whole, preds)
+    # Objects of the whole image would differ from those that were counted in a region.
+    return found if objects is None or has_region else _with_objects(found, objects, whole, preds)
 
 
 def _with_scores(masks: Masks, scores: Sequence[NDArray[np.uint8] | None], classes: int) -> Masks:
@@ -349,8 +372,8 @@ def _values(
     read: Callable[[str], bytes | RawMask | ScoredPrediction] | None,
     objects: ObjectOptions | None,
     outside: int | None,
-) -> tuple[NDArray[Any], tuple[float, ...], ObjectMask | None, int | None, ScoredPrediction | None]:
-    """Labels of a file, spacing of a volume, ids of objects, label outside segments, scores.
+) -> tuple[NDArray[Any], tuple[float, ...], ObjectMask | None, int | None, Any, Any]:
+    """Labels of a file, spacing, ids of objects, label outside segments, scores, region.
 
     The planes of a volume are axial, from top to bottom. ``outside`` is that label in the truth.
     """
@@ -370,12 +393,14 @@ def _values(
     except (MaskError, OSError) as error:
         raise PictureError(str(error)) from error
     spacing = (1.0, 1.0, 1.0) if raw.volume is None else raw.volume.spacing
+    valid = raw.valid
     if raw.volume is not None and values.ndim == 3:
         values, spacing = _upright(raw.volume)
+        valid = None if valid is None else _upright(replace(raw.volume, values=valid))[0]
     if values.ndim not in (2, 3) or not values.size:
         msg = f"{path} has shape {values.shape}, which cannot be drawn as a picture"
         raise PictureError(msg)
-    return values, spacing, ids, raw.outside(labels), scored
+    return values, spacing, ids, raw.outside(labels), scored, valid
 
 
 def _upright(volume: Volume) -> tuple[NDArray[Any], tuple[float, ...]]:

@@ -15,6 +15,7 @@ from segiou._support.arguments import check_callable
 from segiou._support.files import Problem
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import labelset_names
+from segiou.masks.adjusted import place_of
 from segiou.masks.pairing import RASTER_SUFFIXES, Pair, Pairing
 from segiou.masks.read import MaskError
 from segiou.masks.sources import LocalFolder
@@ -102,6 +103,10 @@ def score_folder(
     allow_lossy: bool = False,
     resize_pred: Literal["nearest"] | None = None,
     geometry: Geometry = "check",
+    truth_threshold: int | None = None,
+    pred_threshold: int | None = None,
+    array_key: str | None = None,
+    roi: str | Path | None = None,
     boundary: BoundaryOptions | bool | None = None,
     objects: ObjectOptions | str | bool | None = None,
     measures: Iterable[Measure | str] = (),
@@ -151,6 +156,15 @@ def score_folder(
         For label volumes: require the truth's shape, spacing, affine and
         orientation (for GeoTIFF: coordinate system and corners), ignore the
         geometry, or reorient the axes of the prediction first.
+    truth_threshold, pred_threshold : int, optional
+        For two classes in greyscale masks with soft edges, such as JPEG files:
+        values from this one on are the second class.
+    array_key : str, optional
+        Name of the array with the mask in ``.npz`` files with several; names for
+        truth and prediction are separated by a comma: ``"gts,segs"``.
+    roi : str or path, optional
+        Folder of regions of interest, or one, paired by name with the truth. Pixels
+        outside (0) are ignored.
     boundary : BoundaryOptions or bool, optional
         Boundary metrics to compute; True computes all, with the defaults of
         :class:`segiou.boundary.BoundaryOptions`. For volumes, surfaces are
@@ -332,7 +346,7 @@ def _with_nodata(job: Job, pairing: Pairing) -> tuple[Job, int | None]:
         return job, None
     from segiou.masks.georeference import nodata_of
 
-    source, options = job.sources[0], job.options
+    source, options = place_of(job.sources[0]), job.options
     try:
         # Local files are not read whole.
         content = first if isinstance(source, LocalFolder) else source.read(first)[0]

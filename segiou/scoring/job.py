@@ -30,8 +30,9 @@ from segiou._support.files import (
 from segiou._support.text import encodable, plural
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
+from segiou.masks.adjusted import ADJUSTMENTS, AdjustedSource, adjusted, is_one_file, place_of
 from segiou.masks.pairing import IS_A_FILE, Pair, Pairing, listed_files, pair_folders, split_ending
-from segiou.masks.read import VOLUME_SUFFIXES
+from segiou.masks.read import VOLUME_SUFFIXES, MaskError, from_bytes
 from segiou.masks.sources import LocalFolder, RemoteFolder, Source, open_source
 from segiou.measures.measure import Masks
 from segiou.measures.registry import fitted, plans_of
@@ -47,9 +48,10 @@ Unpaired = Literal["error", "skip"]
 PAIR_ARGUMENTS: Final = (
     *("truth_suffix", "pred_suffix", "key", "ids", "missing", "extra"),
     *("on_error", "allow_lossy", "resize_pred", "geometry"),
+    *ADJUSTMENTS,
 )
 #: Those that can change the counts of a pair.
-_READING = ("allow_lossy", "resize_pred", "geometry")
+_READING = ("allow_lossy", "resize_pred", "geometry", *ADJUSTMENTS)
 #: A line with two words, the second of which is a flag or a file.
 _TWO_WORDS = re.compile(r"(\S+)\s+(?:[+-]?\d+|\S+\.\w+)")
 
@@ -115,6 +117,8 @@ class Job:
         The averaging protocol.
     on_error, allow_lossy, resize_pred, geometry, spacing, measures
         How pairs are read and measured, as in :func:`segiou.score_folder`.
+    truth_threshold, pred_threshold, array_key, roi
+        How masks are changed as they are read, as in :func:`segiou.score_folder`.
     run, workers, processes, dask, storage_options, name
         The run file and the workers, as in :func:`segiou.score_folder`.
 
@@ -141,6 +145,10 @@ class Job:
     allow_lossy: bool = False
     resize_pred: Literal["nearest"] | None = None
     geometry: Geometry = "check"
+    truth_threshold: int | None = None
+    pred_threshold: int | None = None
+    array_key: str | None = None
+    roi: str | Path | None = None
     measures: tuple[Measure, ...] = ()
     spacing: Sequence[float] | None = None
     run: str | Path | None = None
@@ -178,8 +186,10 @@ class Job:
     def __post_init__(self) -> None:
         path = (str, os.PathLike), "a path or a URL"
         kinds: dict[str, Any] = {
-            **dict.fromkeys(("truth", "pred", "run"), path),
-            **dict.fromkeys(("truth_suffix", "pred_suffix", "key", "name"), (str, "text")),
+            **dict.fromkeys(("truth", "pred", "run", "roi"), path),
+            **dict.fromkeys(
+                ("truth_suffix", "pred_suffix", "key", "name", "array_key"), (str, "text")
+            ),
             "storage_options": (Mapping, "a mapping"),
             "dask": (str, "the address of a Dask scheduler"),
         }
@@ -195,6 +205,16 @@ class Job:
         check_flag("allow_lossy", self.allow_lossy)
         if self.shard is not None:
             _check_shard(self.shard)
+        for name in ("truth_threshold", "pred_threshold"):
+            if (threshold := getattr(self, name)) is None:
+                continue
+            check_integer(name, threshold, 1)
+            if self.options.num_classes != 2:
+                msg = f"{name} requires two classes, got {self.options.num_classes}"
+                raise ValueError(msg)
+        if self.array_key and self.array_key.count(",") > 1:
+            msg = f"array_key {self.array_key!r}: expected one name, or one each for truth and pred"
+            raise ValueError(msg)
         for name in ("workers", "processes"):
             if (count := getattr(self, name)) is not None:
                 check_integer(name, count, 1)
@@ -229,6 +249,7 @@ class Job:
         usual = {one.name: one.default for one in fields(self)}
         every = {name: getattr(self, name) for name in PAIR_ARGUMENTS}
         every["ids"] = encodable(self.listed_in) or None
+        every["roi"] = self._roi
         return {name: value for name, value in every.items() if value != usual[name]}
 
     def header(self, pairing: Pairing, expected: int) -> Header:
@@ -242,7 +263,7 @@ class Job:
             Number of pairs to score.
         """
         roots = [source.root for source in self.sources]
-        volumes = any(pair.truth.lower().endswith(VOLUME_SUFFIXES) for pair in pairing.pairs)
+        volumes = self._has_volumes(pairing)
         origin = {"truth": encodable(roots[0]), "pred": encodable(roots[1])}
         header = Header(
             self.options,
@@ -260,18 +281,31 @@ class Job:
         )
         if self.run is None:
             return header
-        reading = {name: getattr(self, name) for name in _READING}
+        reading = {name: getattr(self, name) for name in _READING} | {"roi": self._roi}
         if self.geometry == "check":
             del reading["geometry"]
+        for name in ADJUSTMENTS:
+            if reading[name] is None:
+                del reading[name]
         return replace(header, truth=roots[0], pred=roots[1], reading=reading, expected=expected)
+
+    def _has_volumes(self, pairing: Pairing) -> bool:
+        """Whether there are volumes, or the first truth file is an array with a spacing."""
+        paths = [pair.truth.lower() for pair in pairing.pairs]
+        if not paths or not paths[0].endswith(".npz"):
+            return any(path.endswith(VOLUME_SUFFIXES) for path in paths)
+        try:
+            source, first = self.sources[0], pairing.pairs[0].truth
+            return from_bytes(source.read(first)[0], first).spacing is not None
+        except MaskError:  # reported when the pair is scored
+            return False
 
     @cached_property
     def sources(self) -> tuple[Source, Source]:
         """The places of truth and prediction; DataError if they are the same."""
-        sources = [open_source(place, self.storage_options) for place in (self.truth, self.pred)]
+        sources = [self._opened(place) for place in (self.truth, self.pred)]
         # Suffixes can distinguish the files of one folder.
-        is_file = isinstance(sources[0], LocalFolder) and Path(sources[0].root).is_file()
-        same_suffix = is_file or self.truth_suffix == self.pred_suffix
+        same_suffix = is_one_file(sources[0]) or self.truth_suffix == self.pred_suffix
         if same_suffix and _is_one_place(*sources):
             text = (
                 "truth and prediction are the same path; pass two folders, or set truth_suffix "
@@ -281,9 +315,25 @@ class Job:
         if self.run is not None:
             # A run file stores absolute paths, so that it can be read from any folder.
             sources = [_absolute(source) for source in sources]
+        how = {name: getattr(self, name) for name in (*ADJUSTMENTS, "storage_options")}
+        sources = list(adjusted(sources[0], sources[1], how | {"roi": self._roi}))
         for measure in self.measures:
             sources[1] = measure.predictions(sources[1], self.options)
         return sources[0], sources[1]
+
+    def _opened(self, place: str | Path) -> Source:
+        """The source at a place; an .npz file with a key is one mask."""
+        if self.array_key and str(place).lower().endswith(".npz"):
+            return LocalFolder(str(Path(place).expanduser()))
+        return open_source(place, self.storage_options)
+
+    @property
+    def _roi(self) -> str | None:
+        """The place of the regions of interest; absolute in a run file."""
+        if self.roi is None:
+            return None
+        source = open_source(self.roi, self.storage_options)
+        return (_absolute(source) if self.run is not None else source).root
 
 
 def _check_shard(shard: object) -> None:
@@ -296,6 +346,8 @@ def _check_shard(shard: object) -> None:
 
 
 def _is_one_place(truth: Source, pred: Source) -> bool:
+    if truth != pred and place_of(truth) == place_of(pred):  # two arrays of one file
+        return False
     if not (isinstance(truth, LocalFolder) and isinstance(pred, LocalFolder)):
         return truth == pred
     paths = Path(truth.root), Path(pred.root)
@@ -305,6 +357,8 @@ def _is_one_place(truth: Source, pred: Source) -> bool:
 def _absolute(source: Source) -> Source:
     if isinstance(source, RemoteFolder):
         return source
+    if isinstance(source, AdjustedSource):
+        return replace(source, place=_absolute(source.place))
     # All attributes of other sources are paths.
     paths = {name: str(Path(path).absolute()) for name, path in vars(source).items()}
     return type(source)(**paths)
@@ -315,7 +369,7 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
 
     Two local files are one pair. With ids, only the truth files that they name are paired.
     """
-    if all(isinstance(s, LocalFolder) and Path(s.root).is_file() for s in (truth, pred)):
+    if is_one_file(truth) and is_one_file(pred):
         pair = Pair(Path(truth.root).stem, truth.root, pred.root)
         return Pairing((pair,), (), (), (), "two files")
     files: list[Mapping[str, str]] = []
@@ -329,14 +383,19 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
     if problems:
         # A file is a problem only if the other path is a valid folder.
         advice = f"{IS_A_FILE}; pass two folders or two files"
+        if any(str(place_of(source).root).lower().endswith(".npz") for source in (truth, pred)):
+            advice += (
+                "; if a .npz file has several arrays, append the name of the mask: FILE.npz/NAME"
+            )
         others = [problem for problem in problems if problem.text != IS_A_FILE]
         raise DataError(others or [Problem(p.where, advice) for p in problems])
-    if not all(isinstance(source, LocalFolder) for source in (truth, pred)):
+    places = place_of(truth), place_of(pred)
+    if not all(isinstance(source, LocalFolder) for source in places):
         from segiou.masks.segment_files import named_as_other
 
         files = [
-            named_as_other(files[0], truth, pred, files[1]),
-            named_as_other(files[1], pred, truth, files[0]),
+            named_as_other(files[0], *places, files[1]),
+            named_as_other(files[1], *places[::-1], files[0]),
         ]
     if job is None:
         return pair_folders(files[0], files[1])

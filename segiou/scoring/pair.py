@@ -24,7 +24,7 @@ from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.image_files import Scratch
 from segiou.masks.pairing import RASTER_SUFFIXES, Pair
-from segiou.masks.read import MaskError, RawMask, from_bytes, to_labels, with_background
+from segiou.masks.read import SOFT_EDGES, MaskError, RawMask, from_bytes, to_labels, with_background
 from segiou.masks.sources import BYTES_AHEAD, LocalFolder, RemoteFolder, Source, stable_stamp
 from segiou.masks.windows import FileMask, ResizedMask, WindowedMask, open_windowed, resized
 from segiou.measures.measure import MaskPair
@@ -174,17 +174,26 @@ class PairScorer:
             ids = self._reader.read(raw, path, labels, beside)
             if ids is not None:
                 stamp = stamp.joined(ids.stamp) if ids.stamp else stamp
-                return _OpenMask(ids.ids, stamp, objects=ids)
+                return _OpenMask(ids.ids, stamp, objects=ids, valid=raw.valid)
         values = to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
-        outside = raw.background, raw.outside(labels)
-        return _OpenMask(values, stamp, volume=raw.volume, raster=raw.raster, outside=outside)
+        return _OpenMask(
+            values,
+            stamp,
+            volume=raw.volume,
+            raster=raw.raster,
+            outside=(raw.background, raw.outside(labels)),
+            valid=raw.valid,
+            array_spacing=raw.spacing,
+        )
 
     def _count(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> Result | _SharedPair:
         self._check_nodata(pair, truth)
         pred = self._fitted(pair, truth, pred)
         files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
         if truth.objects is not None and pred.objects is not None:
-            if shared := self._shared(pair, files, truth.objects, pred.objects):
+            if truth.valid is None and (
+                shared := self._shared(pair, files, truth.objects, pred.objects)
+            ):
                 return shared
             truth, pred = truth.labelled(), pred.labelled()
         try:
@@ -198,7 +207,8 @@ class PairScorer:
                 pred.whole(),
                 self.header.options,
                 (truth.objects, pred.objects),
-                spacing=None if truth.volume is None else truth.volume.spacing,
+                mask=truth.valid,
+                spacing=self._spacing(pair, truth),
                 tally=counted,
                 scores=pred.scores,
                 raster=truth.raster or pred.raster,
@@ -213,6 +223,18 @@ class PairScorer:
         truth.check()
         pred.check()
         return ImageCount.of(pair.id, counted, files, beside)
+
+    def _spacing(self, pair: Pair, truth: _OpenMask) -> Sequence[float] | None:
+        """Spacing of the truth; MaskError if measures need it and its order is unknown."""
+        found = truth.array_spacing if truth.volume is None else truth.volume.spacing
+        given = [plan.masks.spacing for plan in self.header.plans]
+        if found is None or found[0] == found[0] or None not in given:
+            return found
+        problem = (
+            "has a spacing that may be in the order of its axes or reversed; pass it in the order "
+            "of the axes: spacing=(A, B, C) (--spacing A,B,C)"
+        )
+        raise MaskError(pair.truth, problem)
 
     def _fitted(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> _OpenMask:
         """The prediction with the grid, the size and the background label of its truth."""
@@ -373,6 +395,8 @@ class PairScorer:
 
 
 def _count_masks(encoding: Encoding, truth: _OpenMask, pred: _OpenMask) -> ConfusionCounts:
+    if truth.valid is not None:
+        return encoding.count(truth.values, pred.whole(), mask=truth.valid)
     if truth.is_big or pred.is_big:
         decoded = truth.decoded, pred.decoded
         return count_windows(encoding, truth.values, pred.values, decoded=decoded)
@@ -433,6 +457,10 @@ class _OpenMask:
     #: A file of scores that is not decoded yet, and the scores that its labels derive from.
     content: bytes | RawMask | None = None
     scores: Any = None
+    #: Pixels inside the region of interest, if there is one.
+    valid: NDArray[np.bool_] | None = None
+    #: Spacing along the axes of an array; NaN if its order is unknown.
+    array_spacing: tuple[float, ...] | None = None
 
     @property
     def is_big(self) -> bool:
@@ -563,6 +591,9 @@ def _undeclared_pattern(
             f"{pattern}; for Cityscapes instanceIds, use objects='cityscapes' (segiou score "
             "--objects cityscapes) or the labelIds files"
         )
+    two = options.num_classes == 2 and unit == "pixels" and {*values} - {255}
+    if two and min(values) >= 0 and 127 < max(values) < 256:
+        return f"{pattern}; {SOFT_EDGES}"
     if len(values) > max(8, options.num_classes):
         likely = (
             "it was probably resized with interpolation or saved with lossy compression. Recreate "

@@ -57,7 +57,7 @@ REFUSALS = {
     "float32.tif": "contains 0.5 at row 0, column 0",
     "float64.npy": "contains float64 values",
     "object.npy": "corrupt or unsafe .npy",
-    "two_arrays.npz": "contains 2 arrays .truth, weight.",
+    "two_arrays.npz": "contains 2 arrays .truth uint8",
     "cmyk.tif": "channels .SEPARATED",
     "lossy.jpg": "is a lossy JPEG.*--allow-lossy",
     "translucent_la.png": "1 transparent pixel",

@@ -1,0 +1,195 @@
+"""Masks that options select or change as they are read: an array, a threshold, a region."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.files import Stamp
+from segiou._support.text import listed
+from segiou.masks.colors import packed
+from segiou.masks.pairing import pair_folders
+from segiou.masks.read import MaskError, RawMask, from_bytes
+from segiou.masks.sources import LocalFolder, Source, open_source
+
+_FINDING = Lock()
+
+
+@dataclass(frozen=True)
+class AdjustedSource:
+    """A source whose masks are changed as they are read.
+
+    Attributes
+    ----------
+    place : Source
+        The files.
+    key : str
+        Name of the array in ``.npz`` files with several.
+    threshold : int, optional
+        Grey values from this one on are the second of two classes.
+    roi : Source, optional
+        Masks of the regions of interest, which are 0 outside.
+    """
+
+    place: Source
+    key: str = ""
+    threshold: int | None = None
+    roi: Source | None = None
+    #: The region of each file, once it is known.
+    _regions: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Workers look up the regions they need instead of receiving the whole listing.
+        return type(self), (self.place, self.key, self.threshold, self.roi)
+
+    @property
+    def root(self) -> str:
+        """The path or URL of the files."""
+        return self.place.root
+
+    def find(self) -> dict[str, str]:
+        """Mask files by relative path."""
+        return self.place.find()
+
+    def stamp(self, path: str) -> Stamp:
+        """The stamp of a file, joined with that of its region.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+        """
+        own = self.place.stamp(path)
+        region = self._region_of(path)
+        return own if self.roi is None else own.joined(self.roi.stamp(region))
+
+    def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
+        """The mask of a file.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+
+        Raises
+        ------
+        MaskError
+            If the mask or its region cannot be read.
+        """
+        data, stamp = self.place.read(path)
+        own = stamp if self.roi is None else stamp.joined(self.roi.stamp(self._region_of(path)))
+        return self.adjusted(data, path), own
+
+    def adjusted(self, data: bytes | RawMask, path: str) -> RawMask:
+        """The mask in the content of a file.
+
+        Parameters
+        ----------
+        data : bytes or RawMask
+            The content.
+        path : str
+            The file.
+        """
+        raw = from_bytes(data, path, key=self.key)
+        if self.threshold is not None:
+            raw = _thresholded(raw, path, self.threshold)
+        if self.roi is None:
+            return raw
+        region = self._region_of(path)
+        if not region:
+            where = f"no mask in {self.roi.root} has its name"
+            raise MaskError(path, f"has no region of interest ({where}); add one")
+        valid = _region(from_bytes(self.roi.read(region)[0], region), region)
+        shape = raw.values.shape[:2] if raw.is_color else raw.values.shape
+        if valid.shape != shape:
+            problem = f"has shape {valid.shape}, but its mask {shape} [mask: {path}]"
+            raise MaskError(region, problem)
+        return raw._replace(valid=valid)
+
+    def _region_of(self, path: str) -> str:
+        """The region of a file; empty if it has none."""
+        if self.roi is None:
+            return ""
+        with _FINDING:
+            if not self._regions:
+                self._regions.update({"": ""} | self._found())
+        return self._regions.get(path, "")
+
+    def _found(self) -> dict[str, str]:
+        """Regions by the path of the file, paired by name as predictions are."""
+        if self.roi is None:
+            return {}
+        root = self.place.root
+        if is_one_file(self.place) and is_one_file(self.roi):
+            return {root: self.roi.root}
+        found = pair_folders(self.place.find(), self.roi.find())
+        doubled = {key for key, _ in found.duplicates}
+        return {pair.truth: pair.pred for pair in found.pairs if pair.id not in doubled}
+
+
+def is_one_file(source: Source) -> bool:
+    """Whether a source is a single local file."""
+    place = place_of(source)
+    return isinstance(place, LocalFolder) and Path(place.root).is_file()
+
+
+def place_of(source: Source) -> Source:
+    """The place of the files themselves."""
+    return source.place if isinstance(source, AdjustedSource) else source
+
+
+#: Options of :func:`adjusted`.
+ADJUSTMENTS = ("truth_threshold", "pred_threshold", "array_key", "roi")
+
+
+def adjusted(truth: Source, pred: Source, how: Mapping[str, Any]) -> tuple[Source, Source]:
+    """Both sources with the options in ``how``; unchanged without any."""
+    keys = (how.get("array_key") or "").split(",")
+    roi = how.get("roi")
+    region = None if roi is None else open_source(roi, how.get("storage_options"))
+    return (
+        _with(truth, keys[0], how.get("truth_threshold"), region),
+        _with(pred, keys[-1], how.get("pred_threshold")),
+    )
+
+
+def _with(source: Source, key: str, threshold: int | None, roi: Source | None = None) -> Source:
+    if not key and threshold is None and roi is None:
+        return source
+    if isinstance(source, AdjustedSource):  # FILE.npz/KEY
+        return replace(source, key=key or source.key, threshold=threshold, roi=roi)
+    return AdjustedSource(source, key, threshold, roi)
+
+
+def _thresholded(raw: RawMask, path: str, threshold: int) -> RawMask:
+    """The mask with 1 from the threshold on, and 0 below."""
+    values = raw.values
+    if raw.is_color:
+        colors = packed(values)
+        values = (colors & 255).astype(np.uint8)
+        if (colors != values * np.uint32(0x10101)).any():
+            problem = "is a colour image; save it as greyscale to use a threshold"
+            raise MaskError(path, problem)
+    if threshold > 1 and values.max(initial=0) == 1:
+        problem = f"has the values 0 and 1, all below the threshold {threshold}; omit the threshold"
+        raise MaskError(path, problem)
+    above = (values >= threshold).astype(np.uint8)
+    volume = raw.volume and replace(raw.volume, values=above)
+    return raw._replace(values=above, mode="L", lossy=False, volume=volume)
+
+
+def _region(raw: RawMask, path: str) -> NDArray[np.bool_]:
+    """Whether a pixel is inside the region: not 0."""
+    values = packed(raw.values) if raw.is_color else np.asarray(raw.values)
+    found = np.unique(values)
+    if len(found) > 2 or (len(found) == 2 and found[0] != 0):
+        shown = listed([str(value) for value in found.tolist()], 6)
+        problem = f"is not a region of interest: has the values {shown}; expected 0 outside and "
+        raise MaskError(path, f"{problem}one other value inside")
+    return np.asarray(values != 0)
