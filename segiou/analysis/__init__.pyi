@@ -25,18 +25,14 @@ from segiou.analysis.imbalance import (
     explain as explain,
     explain_difference as explain_difference,
 )
+from segiou.analysis.influential import Influence as Influence, influence as influence
 from segiou.analysis.intervals import (
     Interval as Interval,
     Intervals as Intervals,
     bootstrap as bootstrap,
     confidence_intervals as confidence_intervals,
 )
-from segiou.analysis.leave_one_out import (
-    Influence as Influence,
-    Limits as Limits,
-    influence as influence,
-    jackknife as jackknife,
-)
+from segiou.analysis.leave_one_out import Limits as Limits, jackknife as jackknife
 from segiou.analysis.map_estimates import (
     Estimate as Estimate,
     MapAccuracy as MapAccuracy,

@@ -21,8 +21,9 @@ from segiou.analysis.comparison import (
 )
 from segiou.analysis.dependence import BlockLength, design_of
 from segiou.analysis.imbalance import explain_difference
+from segiou.analysis.influential import Influence
 from segiou.analysis.intervals import Method, check_method, limits_by, of_design, plain_rows
-from segiou.analysis.leave_one_out import Influence, Limits
+from segiou.analysis.leave_one_out import Limits
 from segiou.analysis.paired_runs import SameImages, check_runs, names_of, same_images
 from segiou.analysis.ranking import Ranking, contest_of, placed
 from segiou.analysis.recipes import across_runs, crossed

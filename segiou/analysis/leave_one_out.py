@@ -1,29 +1,28 @@
-"""Leave one unit out: its influence on a score, and jackknife-t intervals."""
+"""Jackknife-t intervals: a score, or the difference of two, without each unit in turn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support import text
-from segiou._support.text import Json
-from segiou.analysis.statistics import Aggregate, Statistic, scored_counts
+from segiou.analysis.statistics import Statistic
 from segiou.analysis.student import student
-from segiou.analysis.units import ImageParts, Metric, units_of
-from segiou.counting.counts import Counts
-from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
 #: Least degrees of freedom of a mean of classes: t(1) is 12.7 standard errors wide.
 LEAST_FREEDOM = 2.0
 #: A standard error below this is rounding.
 _ROUNDING = 1e-12
-#: Numbers of left-out values that are kept between the two passes; more are computed twice.
+#: Numbers of left-out values that are kept between passes; more are computed again.
 _KEPT = 1 << 22
+#: The logarithm of the smallest p, and how often its range is halved.
+_LEAST_TAIL, _HALVINGS = -15.0, 40
 
 
 class Scale(NamedTuple):
@@ -68,6 +67,8 @@ class Limits:
         Degrees of freedom of Student's t.
     undefined_share : ndarray of float
         Share of the resamples without a value; NaN if nothing was resampled.
+    left_out : Jackknife or None
+        What the limits were computed from; None for other methods.
     """
 
     values: Floats
@@ -76,6 +77,7 @@ class Limits:
     standard_error: Floats
     freedom: Floats
     undefined_share: Floats
+    left_out: Jackknife | None = None
 
     def without_ends(self) -> Limits:
         """The same without intervals."""
@@ -83,7 +85,6 @@ class Limits:
         return replace(self, low=nowhere, high=nowhere)
 
 
-@np.errstate(invalid="ignore")  # differences of infinite distances are undefined
 def jackknife(of: Statistic, minus: Statistic | None = None, *, level: float = 0.95) -> Limits:
     """Jackknife-t intervals of a score and its classes, or of their differences.
 
@@ -92,10 +93,12 @@ def jackknife(of: Statistic, minus: Statistic | None = None, *, level: float = 0
     symmetric on the score's scale (the logit of a ratio), by the delta method. A mean of classes
     has Satterthwaite degrees of freedom, (Σ V_c)² / Σ V_c²/(k_c − 1), and unequal arms: each class
     contributes the distances of its limits from its value, so the interval keeps the correlation
-    of the classes (MOVER on jackknife influences). A mean of distances is symmetric on the log
-    scale. The variance of a score, but not of a difference, includes the square of its jackknife
-    bias. A score at a bound of the scale has the limit of as many hits or misses in a row.
-    Differences of classes stay on the identity scale.
+    of the classes (MOVER on jackknife influences). In a difference, both models have the longer
+    of their two arms, so everything that they share cancels. A mean over one class has the limits
+    of this class. A mean of distances is symmetric on the log scale. The variance of a score, but
+    not of a difference, includes the square of its jackknife bias. A score at a bound of the scale
+    has the limit of as many hits or misses in a row. Differences of classes stay on the identity
+    scale.
 
     Parameters
     ----------
@@ -112,75 +115,363 @@ def jackknife(of: Statistic, minus: Statistic | None = None, *, level: float = 0
     (1946), 110-114; G. Y. Zou and A. Donner, Statist. Med. 27 (2008), 1693-1702 (MOVER);
     J. A. Hanley and A. Lippman-Hand, JAMA 249 (1983), 1743-1745 (limits at a bound).
     """
-    if of.median_of is not None:
-        msg = "the jackknife is wrong for medians; use a bootstrap (method='percentile')"
-        raise ValueError(msg)
-    models = [_Model.of(one, flip) for flip, one in enumerate((of, minus)) if one is not None]
-    units, tail = len(of.units), (1 - level) / 2
-    spread = _Spread.of(models, units)
-    values = of.values if minus is None else of.values - minus.values
-    seen = of.seen if minus is None else np.minimum(of.seen, minus.seen)
-    freedom = _freedom(models, spread.variance, seen)
-    t = np.asarray(student(freedom, tail))
-    down, up = _reach_of_score(models, spread, t[0], units)
-    low, high = np.append(down, t[1:]), np.append(up, t[1:])
-    error = np.sqrt(np.append(spread.score * (units - 1) / units, spread.variance))
-    error[1:][seen[1:] < 2] = np.nan
-    error[np.isinf(values)] = np.nan
-    if minus is None:
-        less, more = models[0].arms(error[1:], t[1:])
-        low[1:] *= less
-        high[1:] *= more
-    low[1:], high[1:] = low[1:] * error[1:], high[1:] * error[1:]
-    limits = np.stack([values - low, values + high])
-    scale = models[0].scale
-    room = scale.most - scale.least
-    least, most = (scale.least, scale.most) if minus is None else (-room, room)
-    limits = np.clip(limits, least, most)
-    if minus is None and np.isfinite(room):
-        away = room * (1 - tail ** (1 / np.maximum(seen, 1)))
-        limits[1] = np.where(values == scale.least, scale.least + away, limits[1])
-        limits[0] = np.where(values == scale.most, scale.most - away, limits[0])
-    # No interval at all rather than one of no width: units that agree show no spread.
-    equal = (limits[0] == limits[1]) | ((error == 0) & (minus is not None))
-    limits[:, ~np.isfinite(error) | equal] = np.nan
-    return Limits(values, limits[0], limits[1], error, freedom, np.full(len(values), np.nan))
+    return Jackknife.of(of, minus).limits(level)
+
+
+@dataclass(frozen=True, eq=False)
+class Jackknife:
+    """A score without each unit in turn, or the difference of two models' scores.
+
+    Made once, it has limits of any part of the score at any level::
+
+        left_out = Jackknife.of(score)  # or of(second, first), subtracted
+        left_out.limits(0.95)  # of the score and every class
+        side = left_out.score  # as the score averages its classes
+        side = left_out.mean_of(classes)  # the mean over some classes, bool (C,)
+        side = left_out.of_class(3)
+        side.value, side.moves, side.variance, side.freedom
+        down, up = side.reach(0.95)  # distances of the limits from the value
+        side.tail()  # one-sided p against 0, by inversion of the limits
+
+    Two sides over other units (a slice and the rest) are subtracted by MOVER: the lower limit of
+    s − r is √(down_s² + up_r² − 2 ρ down_s up_r) below it, with ρ of :meth:`Side.correlation` if
+    some units are in both. :func:`tail_of` inverts any such distance for p.
+
+    Attributes
+    ----------
+    values : ndarray of float, shape (1 + C,)
+        The score, then the classes; of two models, the second minus the first.
+    seen : ndarray of int, shape (1 + C,)
+        Units with a score, and units whose truth contains each class.
+    variance : ndarray of float, shape (1 + C,)
+        Sums of squared steps.
+    """
+
+    models: tuple[_Model, ...]
+    values: Floats
+    seen: NDArray[np.int64]
+    variance: Floats
+    kept: tuple[Floats, ...]
+
+    @classmethod
+    @np.errstate(invalid="ignore")  # differences of infinite distances are undefined
+    def of(cls, of: Statistic, minus: Statistic | None = None) -> Jackknife:
+        """Leave out the units of a score, or of the difference of the same score of two models."""
+        several = [of] if minus is None else [of, minus]
+        if any(one.median_of is not None for one in several):
+            msg = "the jackknife is wrong for medians; use a bootstrap (method='percentile')"
+            raise ValueError(msg)
+        values = [one.values for one in several]
+        kept, squares = [], np.zeros((1 + len(several), len(values[0])))
+        for joint, *own in _steps(several, values):
+            squares += [np.einsum("ij,ij->j", step, step) for step in (joint, *own)]
+            if len(of.units) * joint.shape[1] <= _KEPT:
+                kept.append(joint)
+        models = tuple(map(_Model.of, several, values, squares[1:]))
+        seen = np.minimum.reduce([one.seen for one in several])
+        delta = values[0] if minus is None else values[0] - values[1]
+        return cls(models, delta, seen, squares[0], tuple(kept))
+
+    def steps(self) -> Iterator[Floats]:
+        """What some units at a time add to each value, (n, 1 + C); 0 for a class's only unit."""
+        if self.kept:
+            yield from self.kept
+            return
+        several = [model.statistic for model in self.models]
+        for joint, *_ in _steps(several, [model.values for model in self.models]):
+            yield joint
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether it is a difference."""
+        return len(self.models) > 1
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest possible value."""
+        scale = self.models[0].scale
+        room = scale.most - scale.least
+        return (-room, room) if self.is_paired else (scale.least, scale.most)
+
+    @cached_property
+    def score(self) -> Side:
+        """The score, as it averages its classes."""
+        if (place := self._only_class()) is not None:
+            return self.of_class(place)
+        parts, *others = (model.weights for model in self.models)
+        if any(parts is None or own is None or (own != parts).any() for own in others):
+            parts = None
+        freedom = self.seen[0] - 1.0 if parts is None else self._freedom(parts)
+        if self.models[0].scale.most == np.inf:
+            # Without an upper bound, the arm of one rare class is many times the score.
+            parts = None
+        return self._side(0, parts, float(freedom), int(self.seen[0]))
+
+    def mean_of(self, classes: NDArray[np.bool_]) -> Side:
+        """The mean over some classes, which weigh the same.
+
+        Parameters
+        ----------
+        classes : ndarray of bool, shape (C,)
+            At least one class, each with a value.
+        """
+        if classes.sum() == 1:
+            return self.of_class(int(classes.argmax()))
+        weights = classes / classes.sum()
+        hits = int(self.seen[1:][classes].max())
+        return self._side(None, weights, self._freedom(weights), hits)
+
+    def of_class(self, place: int) -> Side:
+        """One class, by its place."""
+        seen = int(self.seen[1 + place])
+        return self._side(1 + place, None, seen - 1.0, seen)
+
+    def limits(self, level: float) -> Limits:
+        """Intervals of the score and of every class.
+
+        Parameters
+        ----------
+        level : float
+            Between 0 and 1, two-sided.
+        """
+        error = self.class_errors()
+        freedom: Floats = self.seen.astype(np.float64) - 1.0
+        down, up = self.class_reach(slice(None), level)
+        error[0], freedom[0] = self.score.error, self.score.freedom
+        down[0], up[0] = self.score.reach(level)
+        low, high = np.clip([self.values - down, self.values + up], *self.bounds)
+        # No interval at all rather than one of no width: units that agree show no spread.
+        low[low == high] = high[low == high] = np.nan
+        return Limits(self.values, low, high, error, freedom, np.full(len(low), np.nan), self)
+
+    def class_errors(self) -> Floats:
+        """Standard errors by the plain sum of squares, (1 + C,); undefined for one unit."""
+        error = np.sqrt(self.variance)
+        error[(self.seen < 2) | ~np.isfinite(self.values)] = np.nan
+        return error
+
+    def class_reach(self, places: Any, level: float) -> tuple[Floats, Floats]:
+        """Distances of the limits of classes, at places in the values, from their values."""
+        error, tail = self.class_errors()[places], (1 - level) / 2
+        t = np.asarray(student(self.seen[places] - 1.0, tail))
+        if self.is_paired:  # on the identity scale
+            reach = np.where(error > 0, t * error, np.nan)
+            return reach, reach.copy()
+        low, high = self.models[0].arms(places, t)
+        bound = self.at_bound(self.values[places], self.seen[places], tail)
+        some = error > 0
+        down, up = (
+            np.where(some, t * error * arm, np.where(np.isnan(error), np.nan, end))
+            for arm, end in zip((low, high), bound, strict=True)
+        )
+        return down, up
+
+    def at_bound(self, values: Floats, hits: Any, tail: float) -> tuple[Floats, Floats]:
+        """Distances of the limits if all units agree: at a bound, of as many hits in a row."""
+        least, most = self.bounds
+        with np.errstate(invalid="ignore", over="ignore"):
+            away = (most - least) * (1 - tail ** (1 / np.maximum(hits, 1)))
+        low, high = values == least, values == most
+        down = np.where(low, 0.0, np.where(high, away, np.nan))
+        up = np.where(high, 0.0, np.where(low, away, np.nan))
+        finite = np.isfinite(away)
+        return np.where(finite, down, np.nan), np.where(finite, up, np.nan)
+
+    def _only_class(self) -> int | None:
+        """The class that the score is the value of, if it is the mean over one class."""
+        score, weights = self.models[0].statistic.score, self.models[0].weights
+        used = score.include if weights is None else weights > 0
+        if not score.is_mean or used is None or used.sum() != 1:
+            return None
+        place = int(used.argmax())
+        same = all(model.values[0] == model.values[1 + place] for model in self.models)
+        return place if same else None
+
+    def _freedom(self, weights: Floats) -> float:
+        """Satterthwaite degrees of freedom of a mean of classes."""
+        v, k = weights**2 * self.variance[1:], self.seen[1:] - 1.0
+        use = (k > 0) & (v > 0)
+        most = self.seen[0] - 1.0
+        if not use.any():
+            return float(most)
+        v = v[use] / v[use].max()
+        return float(min(max(v.sum() ** 2 / (v**2 / k[use]).sum(), LEAST_FREEDOM), most))
+
+    def _side(self, place: int | None, parts: Floats | None, freedom: float, hits: int) -> Side:
+        """The value at a place, or the mean of parts; their steps in one pass."""
+        used, weights = np.array([place or 0]), np.ones(1)
+        if parts is not None:
+            used = 1 + np.flatnonzero((parts > 0) & (self.variance[1:] > 0))
+            weights = parts[used - 1]
+        moves: list[Floats] = []
+        products = np.zeros((1 + len(used), 1 + len(used)))
+        for step in self.steps():
+            own = step[:, used]
+            moved = own @ weights if place is None else step[:, place]
+            # What no class moves: where a class vanishes with a unit, or absent ones are filled.
+            block = np.column_stack([moved - own @ weights, own])
+            moves.append(moved)
+            products += block.T @ block
+        is_class, units = bool(place), len(self.models[0].statistic.units)
+        shrink = 1.0 if is_class else (units - 1) / units
+        every = np.concatenate(moves) * math.sqrt(shrink)
+        bias = 0.0 if is_class or self.is_paired else float(every.sum()) * math.sqrt(shrink)
+        if place is None and parts is not None:
+            value = float(self.values[1:][parts > 0] @ parts[parts > 0])
+        else:
+            value = float(self.values[place or 0])
+        return Side(
+            value, every, bias, freedom, hits, is_class, self, used, weights, products * shrink
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A value over units, with its own limits at any level; made by :class:`Jackknife`.
+
+    Attributes
+    ----------
+    value : float
+    moves : ndarray of float, shape (U,)
+        What each unit adds to the value; the squares sum to the variance.
+    bias : float
+        By the jackknife; 0 for a class and for a difference, in which most of it cancels.
+    freedom : float
+        Degrees of freedom of Student's t.
+    """
+
+    value: float
+    moves: Floats
+    bias: float
+    freedom: float
+    hits: int
+    """Units that agree if all do."""
+    is_class: bool
+    left_out: Jackknife
+    places: NDArray[np.intp]
+    """The parts in the values: classes, or the score itself."""
+    weights: Floats
+    products: Floats
+    """Sums of products of the steps of the rest and of each part."""
+
+    @property
+    def variance(self) -> float:
+        """Square of the standard error."""
+        return float(self.moves @ self.moves)
+
+    @property
+    def error(self) -> float:
+        """Standard error; NaN if undefined."""
+        known = math.isfinite(self.value) and (self.freedom > 0 or not self.is_class)
+        return math.sqrt(self.variance) if known else math.nan
+
+    def reach(self, level: float) -> tuple[float, float]:
+        """Distances of the lower and the upper limit from the value; NaN if undefined.
+
+        Parameters
+        ----------
+        level : float
+            Between 0 and 1, two-sided.
+        """
+        if self.is_class:
+            down, up = self.left_out.class_reach(self.places, level)
+            return float(down[0]), float(up[0])
+        tail = (1 - level) / 2
+        if self.error > 0:
+            t = float(student(self.freedom, tail))
+            # The bias is too uncertain to be subtracted, so it widens the limits like a variance.
+            wider = t * math.sqrt(1 + self.bias**2 / self.variance)
+            low, high = (self._moved(arm) for arm in self._arms(t))
+            return wider * low, wider * high
+        if self.left_out.is_paired or math.isnan(self.error):
+            return math.nan, math.nan
+        ends = self.left_out.at_bound(np.array([self.value]), self.hits, tail)
+        return float(ends[0][0]), float(ends[1][0])
+
+    def tail(self, at: float = 0.0) -> float:
+        """One-sided p that the true value is on the other side of a value; twice for two sides.
+
+        Parameters
+        ----------
+        at : float
+            The tail is that of the limit which lies there.
+        """
+        away = self.value - at
+        return tail_of(lambda level: self.reach(level)[0 if away > 0 else 1], abs(away))
+
+    def correlation(self, other: Side, mine: NDArray[Any], theirs: NDArray[Any]) -> float:
+        """Correlation with the side of other units, some of which are the same.
+
+        Parameters
+        ----------
+        other : Side
+        mine, theirs : ndarray of int
+            Places of the shared units in each.
+        """
+        scale = math.sqrt(self.variance * other.variance)
+        return float(self.moves[mine] @ other.moves[theirs]) / scale if scale > 0 else 0.0
+
+    def _moved(self, arms: Floats) -> float:
+        """Root of the sum over the units of what they move, with the parts scaled."""
+        x = np.append(1.0, self.weights * arms)
+        return math.sqrt(max(float(x @ self.products @ x), 0.0))
+
+    def _arms(self, t: float) -> tuple[Floats, Floats]:
+        """Lengths of the arms of the parts; two models share the longer ones."""
+        (low, high), *others = (model.arms(self.places, t) for model in self.left_out.models)
+        for down, up in others:  # subtracted
+            low, high = np.maximum(low, up), np.maximum(high, down)
+        return low, high
+
+
+def tail_of(reach: Callable[[float], float], size: float) -> float:
+    """The tail, at most 0.5, at which the distance of a limit is a size; NaN if undefined.
+
+    Parameters
+    ----------
+    reach : callable
+        Distance of a limit by its two-sided level.
+    size : float
+        Distance between the value and the value of the null hypothesis.
+    """
+    if not math.isfinite(size) or math.isnan(reach(0.5)):
+        return math.nan
+    low, high = _LEAST_TAIL, math.log10(0.5)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        inside = reach(1 - 2 * 10**middle) < size
+        low, high = (low, middle) if inside else (middle, high)
+    return float(10**high)
+
+
+def _steps(several: Sequence[Statistic], values: Sequence[Floats]) -> Iterator[list[Floats]]:
+    """What some units at a time add to the values: to the difference, then to each model."""
+    for parts in zip(*(one.left_out_parts() for one in several), strict=True):
+        own = []
+        for whole, without in zip(values, parts, strict=True):
+            step = whole - without
+            step[:, 1:][np.isnan(step[:, 1:])] = 0
+            own.append(step)
+        yield [own[0] - own[1] if len(own) > 1 else own[0], *own]
 
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """A score's values, its scale, and the weight of each class in the score, (C,)."""
+    """Values of a score, their standard errors, and what the score is made of."""
 
     statistic: Statistic
     values: Floats
+    errors: Floats
     scale: Scale
     weights: Floats | None
-    flip: bool
-    """Whether it is subtracted."""
 
     @classmethod
-    def of(cls, statistic: Statistic, flip: int) -> _Model:
-        values = statistic.values
-        return cls(statistic, values, SCALES[statistic.scale], statistic.weights, bool(flip))
+    def of(cls, statistic: Statistic, values: Floats, squares: Floats) -> _Model:
+        return cls(statistic, values, np.sqrt(squares), SCALES[statistic.scale], statistic.weights)
 
-    @property
-    def by_class(self) -> Floats | None:
-        """The weights if the score's arms are those of its classes.
-
-        Without an upper bound, the arm of one rare class is many times the score.
-        """
-        return None if self.scale.most == np.inf else self.weights
-
-    def steps(self) -> Iterator[Floats]:
-        """Contribution of each unit to each value, (n, 1 + C); 0 for the only unit of a class."""
-        for without in self.statistic.left_out_parts():
-            step = self.values - without
-            step[:, 1:][np.isnan(step[:, 1:])] = 0
-            yield step
-
-    def arms(self, errors: Floats, t: Any, score: bool = False) -> tuple[Floats, Floats]:
-        """Distances of the limits on the score's scale, in units of t standard errors."""
-        values = self.values[:1] if score else self.values[1:]
+    def arms(self, places: Any, t: Any) -> tuple[Floats, Floats]:
+        """Distances of limits on the score's scale, in units of t standard errors."""
+        values, errors = self.values[places], self.errors[places]
         with np.errstate(all="ignore"):
             reach = t * errors
             centre, move = self.scale.forward(values), reach * self.scale.slope(values)
@@ -188,208 +479,3 @@ class _Model:
             high = (self.scale.inverse(centre + move) - values) / reach
         fine = np.isfinite(low) & np.isfinite(high) & (errors > _ROUNDING)
         return np.where(fine, low, 1.0), np.where(fine, high, 1.0)
-
-
-@dataclass(frozen=True, eq=False)
-class _Spread:
-    """Sums of squares over the units, and what each unit adds to the values of each model."""
-
-    score: float
-    """Of the score, or of the difference of the scores."""
-    bias: float
-    """Of a score, by the jackknife; 0 for a difference, in which most of it cancels."""
-    variance: Floats
-    """Of each class, or of the difference of each class, (C,)."""
-    own: list[Floats]
-    """Of each value of each model by itself, (1 + C,)."""
-    steps: Callable[[], Iterator[list[Floats]]]
-
-    @classmethod
-    def of(cls, models: list[_Model], units: int) -> _Spread:
-        def steps() -> Iterator[list[Floats]]:
-            for parts in zip(*(model.steps() for model in models), strict=True):
-                yield list(parts)
-
-        if units * len(models) * len(models[0].values) <= _KEPT:
-            kept = [*steps()]
-            steps = lambda: iter(kept)  # noqa: E731
-        joint, drift = np.zeros(len(models[0].values)), 0.0
-        own = [np.zeros(len(joint)) for _ in models]
-        for parts in steps():
-            both = parts[0] - parts[1] if len(parts) > 1 else parts[0]
-            joint += _squares(both)
-            drift += float(both[:, 0].sum())
-            for total, part in zip(own, parts, strict=True):
-                total += _squares(part)
-        bias = 0.0 if len(models) > 1 else -drift * (units - 1) / units
-        return cls(float(joint[0]), bias, joint[1:], own, steps)
-
-
-def _squares(part: Floats) -> Floats:
-    return np.asarray(np.einsum("ij,ij->j", part, part))
-
-
-def _reach_of_score(
-    models: list[_Model], spread: _Spread, t: float, units: int
-) -> tuple[float, float]:
-    """How far the limits of the score are below and above its value."""
-    # The difference's lower limit is the lower of the second model and the upper of the first.
-    moves: list[Any] = []
-    for model, own in zip(models, spread.own, strict=True):
-        errors = np.sqrt(own)
-        if model.by_class is None:
-            low, high = model.arms(errors[:1], t, score=True)
-            found: Any = [low[0], high[0]]
-        else:
-            found = [model.by_class * (arm - 1) for arm in model.arms(errors[1:], t)]
-        moves.append(found[::-1] if model.flip else found)
-    total = np.zeros(2)
-    for parts in spread.steps():
-        for side in (0, 1):
-            moved = np.zeros(len(parts[0]))
-            for model, part, move in zip(models, parts, moves, strict=True):
-                moved += (-1 if model.flip else 1) * _moved(model, part, move[side])
-            total[side] += moved @ moved
-    variance = total * (units - 1) / units
-    # The bias is too uncertain to be subtracted, so it widens the interval like a variance.
-    if spread.score > 0:
-        variance *= 1 + spread.bias**2 / (spread.score * (units - 1) / units)
-    down, up = t * np.sqrt(variance)
-    return float(down), float(up)
-
-
-def _moved(model: _Model, step: Floats, move: Any) -> NDArray[Any]:
-    """Contribution of each unit to the score, scaled by the arms of its parts, (n,)."""
-    if model.by_class is None:
-        return np.asarray(step[:, 0] * move)
-    return np.asarray(step[:, 0] + step[:, 1:] @ move)
-
-
-def _freedom(models: list[_Model], variance: Floats, seen: NDArray[np.int64]) -> Floats:
-    """Degrees of freedom of the score and its classes."""
-    freedom: Floats = seen.astype(np.float64) - 1.0
-    taken = [model.weights > 0 for model in models if model.weights is not None]
-    if not taken:
-        return freedom
-    use = np.logical_or.reduce(taken) & (freedom[1:] > 0) & (variance > 0)
-    if use.any():
-        v = variance[use] / variance[use].max()
-        found = v.sum() ** 2 / (v**2 / freedom[1:][use]).sum()
-        freedom[0] = min(max(float(found), LEAST_FREEDOM), freedom[0])
-    return freedom
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Influence:
-    """Leave-one-out scores for each unit.
-
-    Attributes
-    ----------
-    metric : str
-    unit : {"image", "group"}
-    names : tuple of str
-        The units.
-    columns : tuple of str
-        The score, then the classes.
-    values : ndarray of float, shape (1 + C,)
-        With all units.
-    left_out : ndarray of float, shape (U, 1 + C)
-        Without each unit.
-    """
-
-    metric: str
-    unit: str
-    names: tuple[str, ...]
-    columns: tuple[str, ...]
-    values: Floats
-    left_out: Floats
-
-    @property
-    def effect(self) -> Floats:
-        """Change of each value when the unit is included, (U, 1 + C)."""
-        return self.values - self.left_out
-
-    @property
-    def standard_error(self) -> Floats:
-        """Jackknife standard error of each value, √((U − 1)/U Σ (θ₍ᵢ₎ − θ̄)²), (1 + C,)."""
-        number = len(self.names)
-        spread = ((self.left_out - self.left_out.mean(0)) ** 2).sum(0)
-        return np.asarray(np.sqrt((number - 1) / number * spread))
-
-    def strongest(self, count: int = 5, column: int = 0) -> tuple[list[int], list[int]]:
-        """Units that raise a value most and units that lower it most.
-
-        Parameters
-        ----------
-        count : int, default 5
-            Number of units of either kind.
-        column : int, default 0
-            Index of the value, one of :attr:`columns`.
-
-        Returns
-        -------
-        raising : list of int
-            Indices into :attr:`names`, strongest first.
-        lowering : list of int
-            Likewise.
-        """
-        effect = self.effect[:, column]
-        order = np.argsort(effect, kind="stable")
-        order = order[~np.isnan(effect[order])]
-        lowering = [int(i) for i in order[:count] if effect[i] < 0]
-        raising = [int(i) for i in order[::-1][:count] if effect[i] > 0]
-        return raising, lowering
-
-    def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None if undefined."""
-        found: dict[str, Any] = text.plain(self)
-        return found | {"effect": text.plain(self.effect)}
-
-
-def influence(
-    counts: Counts,
-    metric: Metric = "iou",
-    *,
-    ids: Sequence[str] | None = None,
-    groups: Sequence[Hashable] | None = None,
-    class_names: Sequence[str] | None = None,
-    include: Any = None,
-    protocol: Protocol | str = "segiou",
-    aggregate: Aggregate | None = None,
-) -> Influence:
-    """Jackknife: leave-one-out scores for each image or group.
-
-    Computed in one pass: the counts without a unit are the total minus its own.
-
-    Parameters
-    ----------
-    counts : Counts of shape (N, C)
-        Counts per class, (..., C).
-    metric, groups, class_names, include, protocol, aggregate
-        As for :func:`segiou.analysis.intervals.confidence_intervals`.
-    ids : sequence of str, length N, optional
-        Names of the images.
-
-    References
-    ----------
-    B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993),
-    chapter 11.
-
-    Examples
-    --------
-    >>> counts = Counts(tp=[[9], [1]], fp=[[0], [5]], fn=[[1], [4]], tn=[[0], [0]])
-    >>> found = influence(counts, ids=["clear", "fog"])
-    >>> found.values, found.left_out[:, 0], found.strongest(1)
-    (array([0.5, 0.5]), array([0.1, 0.9]), ([0], [1]))
-    """
-    parts = ImageParts.of(counts)
-    images = scored_counts(parts, metric, protocol, class_names, include)
-    prepared = images.over(units_of(parts.number, groups, ids), aggregate)
-    return Influence(
-        prepared.score.name,
-        prepared.units.kind,
-        prepared.units.names,
-        prepared.names,
-        prepared.values,
-        prepared.left_out,
-    )

@@ -7,8 +7,9 @@ from scipy.special import expit, logit
 
 from segiou import compare, score
 from segiou.analysis.intervals import confidence_intervals
-from segiou.analysis.leave_one_out import jackknife
+from segiou.analysis.leave_one_out import Jackknife, jackknife
 from segiou.analysis.recipes import across_runs, crossed
+from segiou.analysis.significance import permutation_test
 from segiou.analysis.statistics import statistic
 from segiou.analysis.student import student
 from segiou.analysis.units import units_of
@@ -38,27 +39,107 @@ def test_by_hand():
     found = jackknife(stat(recalls([2, 3, 1], [4, 4, 4]), "recall"))
     error = np.sqrt(2 / 8**2)  # of the class, (0, 1/8, -1/8)
     reach = stats.t.ppf(0.975, 2) * error / 0.25  # on the logit, whose slope at 1/2 is 4
-    assert found.standard_error == pytest.approx([np.sqrt(2 / 3) * error, error])
-    assert (found.low[1], found.high[1]) == pytest.approx((expit(-reach), expit(reach)))
+    assert found.standard_error == pytest.approx([error, error])
+    for i in (0, 1):  # the mean is that of one class
+        assert (found.low[i], found.high[i]) == pytest.approx((expit(-reach), expit(reach)))
     assert found.freedom.tolist() == [2, 2]
+
+
+def twice(counts):
+    """Two equal classes."""
+    return Counts(*(np.repeat(x, 2, axis=1) for x in vars(counts).values()))
 
 
 def test_the_bias_of_a_score_widens_its_interval_but_not_that_of_a_difference():
     # Recall 6/16 without each image: 4/12, 3/12, 5/8; bias 2 (29/72 - 27/72) = 1/18.
     pixels = [4, 4, 8]
-    one, none = stat(recalls([2, 3, 1], pixels), "recall"), stat(recalls([0, 0, 0], pixels))
+    one = stat(twice(recalls([2, 3, 1], pixels)), "recall")
+    none = stat(twice(recalls([0, 0, 0], pixels)), "recall")
     found = jackknife(one)
     squares = (1 + 9 + 36) / 24**2
-    assert found.standard_error == pytest.approx(np.sqrt([2 / 3 * squares, squares]))
+    assert found.standard_error == pytest.approx(np.sqrt([2 / 3 * squares, squares, squares]))
     wider = np.sqrt((2 / 3 * squares + 1 / 18**2) / squares)
     for ends in (found.low, found.high):
         assert ends[0] - 6 / 16 == pytest.approx(wider * (ends[1] - 6 / 16))
-    # The identity scale; the class that is never hit has no arms of its own.
+    # The class that is never hit has no arms, that is arms of 1, so the longer ones are shared.
     apart = jackknife(one, none)
-    down = found.values[0] - found.low[0]
-    assert apart.values[0] - apart.low[0] == pytest.approx(
-        down * np.sqrt(2 / 3 * squares) / np.sqrt(2 / 3 * squares + 1 / 18**2)
+    reach = stats.t.ppf(0.975, 2) * np.sqrt(2 / 3 * squares)
+    assert (apart.low[0], apart.high[0]) == pytest.approx((6 / 16 - reach, 1))
+
+
+def test_two_models_share_the_longer_arms_so_that_what_they_share_cancels():
+    # Class 1 of two is alike in both models: 9, 1 and 5 of 10 pixels. Class 0 differs by 1 to 3 px.
+    first, second = ([[5, 9], [3, 1], [2, 5]], [[7, 9], [6, 1], [3, 5]])
+    pixels = np.full((3, 2), 10)
+    a, b = (
+        stat(Counts(np.array(hit), 0 * pixels, pixels - hit, 0 * pixels), "recall")
+        for hit in (first, second)
     )
+    found = jackknife(b, a)
+    # Class 0: differences .6/3 over 30 pixels, without each image 4/20, 3/20, 5/20.
+    steps = np.array([0.0, 0.05, -0.05])
+    assert found.values == pytest.approx([0.1, 0.2, 0.0])
+    assert found.standard_error[1] == pytest.approx(np.sqrt((steps**2).sum()))
+    # Recall 1/3, 8/15 of class 0; their own errors by their left-out values.
+    ends = [jackknife(one) for one in (a, b)]
+    errors = [one.standard_error[1] for one in ends]
+    t = stats.t.ppf(0.975, 2)
+    down_b = (ends[1].values[1] - ends[1].low[1]) / (t * errors[1])
+    up_b = (ends[1].high[1] - ends[1].values[1]) / (t * errors[1])
+    down_a = (ends[0].values[1] - ends[0].low[1]) / (t * errors[0])
+    up_a = (ends[0].high[1] - ends[0].values[1]) / (t * errors[0])
+    half = t * np.sqrt(2 / 3 * (steps**2).sum()) / 2
+    assert found.low[0] == pytest.approx(0.1 - max(down_b, up_a) * half)
+    assert found.high[0] == pytest.approx(0.1 + max(up_b, down_a) * half)
+
+
+@pytest.mark.parametrize("aggregate", [None, "I", "C"])
+def test_a_mean_over_one_class_is_that_class_for_one_model_and_for_two(aggregate):
+    only = {"include": [False, True, False], "aggregate": aggregate}
+    a, b = stat(some_counts(8), **only), stat(some_counts(8, lift=0.05), **only)
+    for found in (jackknife(a), jackknife(b, a)):
+        for column in (found.values, found.low, found.high, found.standard_error, found.freedom):
+            assert column[0] == column[2] != column[1]
+    p = permutation_test(a, b, 1000, 0).p
+    assert p[0] == p[2]
+
+
+def test_limits_of_any_classes_at_any_level():
+    a, b = stat(some_counts(30)), stat(some_counts(30, lift=0.1))
+    for several in ((a,), (b, a)):
+        left_out = Jackknife.of(*several)
+        every = left_out.mean_of(np.ones(3, bool))
+        assert every.reach(0.9) == pytest.approx(left_out.score.reach(0.9))
+        whole = left_out.limits(0.9)
+        assert left_out.values[0] - whole.low[0] == pytest.approx(every.reach(0.9)[0])
+        assert every.variance == pytest.approx(whole.standard_error[0] ** 2)
+        two = np.array([True, False, True])
+        only = {"include": two}
+        same = Jackknife.of(*(stat(some_counts(30, lift=x), **only) for x in (0.1, 0.0)))
+        if len(several) == 2:
+            assert left_out.mean_of(two).reach(0.95) == pytest.approx(same.score.reach(0.95))
+        one = left_out.of_class(2)
+        assert one.value - one.reach(0.9)[0] == pytest.approx(whole.low[3])
+        assert left_out.mean_of(np.array([False, False, True])).value == one.value
+
+
+def test_the_tail_inverts_the_limits():
+    a, b = stat(some_counts(30)), stat(some_counts(30, lift=0.03))
+    side = Jackknife.of(b, a).score
+    p = side.tail()
+    down, up = side.reach(1 - 2 * p)
+    assert (down if side.value > 0 else up) == pytest.approx(abs(side.value))
+    assert Jackknife.of(a, b).score.tail() == pytest.approx(p)
+    limits = jackknife(b, a)
+    assert (limits.low[0] > 0 or limits.high[0] < 0) == (p < 0.025)
+    assert np.isnan(Jackknife.of(a, a).score.tail())
+
+
+def test_sides_of_the_same_units_are_correlated():
+    left_out = Jackknife.of(stat(some_counts(30)))
+    side, units = left_out.score, np.arange(30)
+    assert side.correlation(side, units, units) == pytest.approx(1)
+    assert side.correlation(side, units[:0], units[:0]) == 0
 
 
 def test_the_mean_of_equal_classes_has_their_degrees_of_freedom():
@@ -118,8 +199,9 @@ def test_parts_of_units_do_not_change_the_numbers(monkeypatch):
     monkeypatch.setattr("segiou.analysis.units._PART", 36)
     monkeypatch.setattr("segiou.analysis.leave_one_out._KEPT", 1)
     parts = jackknife(stat(some_counts(50)))
-    for one, other in zip(vars(whole).values(), vars(parts).values(), strict=True):
-        assert one == pytest.approx(other, abs=1e-14, nan_ok=True)
+    for name in ("values", "low", "high", "standard_error", "freedom"):
+        one, other = getattr(whole, name), getattr(parts, name)
+        assert one == pytest.approx(other, abs=1e-12, nan_ok=True)
 
 
 def test_absent_classes_that_count_zero_are_in_the_weights():

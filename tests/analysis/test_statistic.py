@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from segiou.analysis.leave_one_out import influence
+from segiou.analysis.influential import influence
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import group_by_pattern, units_of
 from segiou.counting.counts import ConfusionCounts, Counts

@@ -5,8 +5,9 @@ import pytest
 
 from segiou import compare, score
 from segiou.analysis import units
+from segiou.analysis.influential import influence
 from segiou.analysis.intervals import bootstrap
-from segiou.analysis.leave_one_out import influence, jackknife
+from segiou.analysis.leave_one_out import jackknife
 from segiou.analysis.significance import permutation_test
 from segiou.analysis.statistics import scored_counts, statistic
 from segiou.analysis.units import ImageParts, units_of, weighted
