@@ -226,6 +226,7 @@ class Jackknife:
         seen = int(self.seen[1 + place])
         return self._side(1 + place, None, seen - 1.0, seen)
 
+    @np.errstate(invalid="ignore")  # of infinite distances
     def limits(self, level: float) -> Limits:
         """Intervals of the score and of every class.
 
@@ -297,6 +298,7 @@ class Jackknife:
         v = v[use] / v[use].max()
         return float(min(max(v.sum() ** 2 / (v**2 / k[use]).sum(), LEAST_FREEDOM), most))
 
+    @np.errstate(invalid="ignore")  # of infinite distances
     def _side(self, place: int | None, parts: Floats | None, freedom: float, hits: int) -> Side:
         """The value at a place, or the mean of parts; their steps in one pass."""
         used, weights = np.array([place or 0]), np.ones(1)
