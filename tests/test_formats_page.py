@@ -176,6 +176,14 @@ def regions():
     write_masks(Path("fov"), {id: np.pad(np.ones((8, 20)), row) for id in IDS})
 
 
+def patterns():
+    for number, id in enumerate(IDS):
+        write_masks(Path(f"Val/{number}/masks_png"), {id: TRUTH[id]})
+        write_masks(Path(f"Val/{number}/images_png"), {id: PRED[id]})
+    write_masks(Path("data"), {f"{id}_mask": mask for id, mask in TRUTH.items()})
+    write_masks(Path("predictions"), PRED)
+
+
 def which_images():
     write_masks(Path("VOC2012/SegmentationClass"), TRUTH)
     write_masks(Path("VOC2012/SegmentationObject"), TRUTH)
@@ -233,6 +241,7 @@ FILES = {
     "Tables, shards and arrays by name": tables,
     "Soft edges": soft_edges,
     "Regions of interest": regions,
+    "Patterns": patterns,
     "Which images": which_images,
     "GeoTIFF": geotiff,
     "Zarr and safetensors": array_stores,

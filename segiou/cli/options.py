@@ -213,6 +213,8 @@ class _Parser(argparse.ArgumentParser):
         hint = did_you_mean(given, self._option_string_actions)
         if given.endswith((".json", ".parquet", ".tar")):  # from an unquoted pattern
             hint = f"; to pass several files, quote the pattern: '*.{given.rpartition('.')[2]}'"
+        elif not given.startswith("-") and "/" in given:
+            hint = "; to pass a pattern of folders, quote it: 'data/*/masks'"
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
 
     def format_help(self) -> str:

@@ -179,6 +179,9 @@ class Pairing:
         Options that would match more files, as text; empty if there are none.
     unknown : tuple of str
         Requested ids that no truth file has.
+    masks_suffix : str
+        Suffix that half of the truth files have, such as ``"_mask.png"``, if the other
+        half has their names without it and may be images or masks; else empty.
     """
 
     pairs: tuple[Pair, ...]
@@ -188,6 +191,7 @@ class Pairing:
     rule: str
     hint: str = ""
     unknown: tuple[str, ...] = ()
+    masks_suffix: str = ""
 
 
 def pair_folders(
@@ -204,8 +208,8 @@ def pair_folders(
     suffix. Suffixes shared by all files of a folder are detected. If the folders
     are nested differently, file names alone are tried. The rule that matches
     most files is used and reported in the result. The published layouts of
-    Cityscapes, ADE20K, Pascal VOC, nuScenes and SemanticKITTI, which mix masks
-    with other files, are recognised.
+    Cityscapes, ADE20K, Pascal VOC, LoveDA, ETCI, nuScenes and SemanticKITTI, which
+    mix masks with other files, are recognised.
 
     Parameters
     ----------
@@ -231,6 +235,11 @@ def pair_folders(
     >>> found.pairs
     (Pair(id='a', truth='t/a_gt.png', pred='p/a_pred.png'),)
     """
+    if truth_suffix is key is None and (suffix := _suffix_of_masks(truth)):
+        found = pair_folders(truth, pred, truth_suffix=suffix, pred_suffix=pred_suffix)
+        others = [name for name in truth if not name.endswith(suffix)]
+        is_clear = all(split_ending(name)[1].lower() in _PHOTOS for name in others)
+        return found if is_clear else replace(found, masks_suffix=suffix)
     truth_keys, pred_keys, rule = _keyed(truth, pred, truth_suffix, pred_suffix, key)
     found = _pairing(truth_keys, pred_keys, rule)
     if not _left(found) and found.pairs:
@@ -251,6 +260,35 @@ def pair_folders(
     elif proposals := _proposals(truth, pred, len(found.pairs)):
         unmet.append("; or ".join(proposals))
     return replace(found, hint="; ".join(unmet))
+
+
+def _suffix_of_masks(files: Mapping[str, str]) -> str:
+    """The suffix of half of the files if the other half has their names without it."""
+    stems = {split_ending(name)[0] for name in files}
+    found: Counter[str] = Counter()
+    for name in files:
+        stem, ending = split_ending(name)
+        cuts = [m.start() for m in _SEPARATED.finditer(stem)]
+        found.update(f"{stem[cut:]}{ending}" for cut in cuts if stem[:cut] in stems)
+    suffix, number = found.most_common(1)[0] if found else ("", 0)
+    return suffix if _OF_MASKS.search(suffix) and 5 * number >= 2 * len(files) else ""
+
+
+def duplicate_advice(paths: Sequence[str]) -> str:
+    """How to keep one of several files with the same key."""
+    endings = sorted({split_ending(path)[1] for path in paths})
+    if len(endings) > 1:
+        kept = next((e for e in endings if e.lower() not in _PHOTOS), endings[0])
+        return (
+            f"keep one, or select files by suffix: truth_suffix='{kept}' or pred_suffix='{kept}' "
+            "(--truth-suffix, --pred-suffix)"
+        )
+    folders = [path.split("/")[:-1] for path in paths]
+    different = {part for own in folders for part in own} - set(folders[0]).intersection(*folders)
+    masks = [part for part in different if _OF_MASKS.search(part)]
+    if len(masks) == 1:
+        return f"pass the folders of masks as a pattern that ends with '*/{masks[0]}'"
+    return "rename one, or use the same subfolders in both places"
 
 
 def listed_files(
@@ -282,6 +320,8 @@ _LAYOUTS = (
     ("ADE20K", r"(ADE_(?:train|val)_\d{8})(?:_seg)?\.png$", r"(ADE_(?:train|val)_\d{8})[^/]*$"),
     ("Pascal VOC", r"(?:^|/)SegmentationClass/(.+)\.png$", r"([^/]+)\.[^./]+$"),
     ("nuScenes", r"([0-9a-f]{32})_lidarseg\.bin$", r"([0-9a-f]{32})[^/]*$"),
+    ("LoveDA", r"(?:^|/)masks_png/(\d+)\.png$", r"(\d+)[^/\d]*$"),
+    ("ETCI", r"(?:^|/)flood_label/([^/]+)\.png$", r"([^/]+_x-\d+_y-\d+)[^/]*$"),
     (
         "SemanticKITTI",
         r"(\d\d)/labels/(\d{6})\.label$",
@@ -361,6 +401,10 @@ def _pairing(truth: _Keys, pred: _Keys, rule: str) -> Pairing:
 
 #: Files by key.
 _Keys = dict[str, list[str]]
+#: Extensions of photos.
+_PHOTOS = (".jpg", ".jpeg")
+#: Words in the names of masks and their folders.
+_OF_MASKS = re.compile("mask|label|seg|gt|annot", re.IGNORECASE)
 _SEPARATED = re.compile(r"[_\-. ]")
 
 

@@ -250,7 +250,9 @@ def _of(entry: Any, key: str, kinds: tuple[type, ...], where: object, default: A
 
 
 def _category(entry: Any, where: object) -> int:
-    category: int = _of(entry, "category_id", (int,), where)
+    # Hugging Face's post_process_panoptic_segmentation names it label_id.
+    has_label = isinstance(entry, dict) and "category_id" not in entry and "label_id" in entry
+    category: int = _of(entry, "label_id" if has_label else "category_id", (int,), where)
     if not 0 <= category < _MOST_CATEGORY:
         place = f"entry {where}" if isinstance(where, int) else where
         msg = f"{place}: expected a category_id from 0 to {_MOST_CATEGORY - 1}, got {category}"

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from glob import glob
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -76,7 +77,8 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
         ``.npz`` file of several arrays, or one of them (``case.npz/gts``); a zarr
         store or safetensors file; a JSON file of segments; a Parquet file, optionally
         followed by the column (``val.parquet/mask``); a pattern that matches several of these
-        (``val-*.tar``, ``val-{000..009}.tar``); or a URL supported by fsspec, such as
+        (``val-*.tar``, ``val-{000..009}.tar``), folders (``Val/*/masks_png``) or mask
+        files (``data/*_mask.png``); or a URL supported by fsspec, such as
         ``s3://bucket/truth``.
     storage_options : mapping, optional
         Options for fsspec, such as keys and endpoints.
@@ -99,6 +101,8 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     for part in (path, *path.parents):
         if part.name.lower().endswith(_FILES_OF_MASKS) and not part.is_dir():
             return _file_of_masks(path, part)
+    if any(sign in str(path) for sign in "*?[") and not path.exists():
+        return PatternFolder(str(path))
     return LocalFolder(str(path))
 
 
@@ -207,6 +211,39 @@ class LocalFolder:
         except OSError as error:
             raise MaskError(path, os_problem(error)) from error
         raise MaskError(path, "changed while being read; wait until it is fully written")
+
+
+@dataclass(frozen=True)
+class PatternFolder(LocalFolder):
+    """The folders and mask files that match a pattern."""
+
+    def find(self) -> dict[str, str]:
+        """Mask files by the parts of their path that the pattern leaves open.
+
+        Raises
+        ------
+        ValueError
+            If nothing matches, or a matching folder contains no masks.
+        """
+        parts = Path(self.root).parts
+        is_open = [any(sign in part for sign in "*?[") for part in parts]
+        found: dict[str, str] = {}
+        places = sorted(glob(self.root, recursive=True))  # noqa: PTH207 - absolute patterns
+        for place in places:
+            own = Path(place).parts
+            # Fixed names below the first open one are left out: they are equal everywhere.
+            same = len(own) == len(parts) and "**" not in parts
+            kept = [p for p, o in zip(own, is_open, strict=False) if o] if same else own
+            if Path(place).is_dir():
+                inner = find_masks(place)
+            elif is_mask(Path(place).name):
+                kept, inner = [*kept, ""][:-1], {"": place}
+            else:
+                continue
+            name = "/".join(kept)
+            found |= {f"{name}/{path}".rstrip("/"): full for path, full in inner.items()}
+        check_found(found, self.root)
+        return found
 
 
 def stable_stamp(path: str | Path) -> tuple[tuple[int, ...], Stamp]:

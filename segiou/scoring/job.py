@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -31,7 +32,14 @@ from segiou._support.text import encodable, plural
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.adjusted import ADJUSTMENTS, AdjustedSource, adjusted, is_one_file, place_of
-from segiou.masks.pairing import IS_A_FILE, Pair, Pairing, listed_files, pair_folders, split_ending
+from segiou.masks.pairing import (
+    IS_A_FILE,
+    Pair,
+    Pairing,
+    duplicate_advice,
+    listed_files,
+    pair_folders,
+)
 from segiou.masks.read import VOLUME_SUFFIXES, MaskError, from_bytes
 from segiou.masks.sources import LocalFolder, RemoteFolder, Source, open_source
 from segiou.measures.measure import Masks
@@ -414,13 +422,9 @@ def pairing_problems(
     pairing: Pairing, missing: Unpaired = "error", extra: Unpaired = "error"
 ) -> tuple[list[Problem], list[Problem]]:
     """Problems of a pairing, and the files that are skipped on request."""
-    shared = "has the same key as another file in the folder; keep one, or select files by suffix: "
-    shared += "truth_suffix='{0}' or pred_suffix='{0}' (--truth-suffix, --pred-suffix)"
+    shared = "has the same key as another file in the folder; "
     problems = [
-        Problem(
-            paths[0],
-            f"{shared.format(split_ending(paths[0])[1])} [{key!r}: {', '.join(paths[1:])}]",
-        )
+        Problem(paths[0], f"{shared}{duplicate_advice(paths)} [{key!r}: {', '.join(paths[1:])}]")
         for key, paths in pairing.duplicates
     ]
     left_out: list[Problem] = []
@@ -440,6 +444,10 @@ def pairing_problems(
         else:
             advice = f"{text}; {what_to_do}: {option}='skip' (--{option} skip)"
             problems += [Problem(name, advice) for name in names]
+    if suffix := pairing.masks_suffix:
+        fix = f"pass truth_suffix={suffix!r} (--truth-suffix {shlex.quote(suffix)})"
+        text = f"the truth has files with and without {suffix!r}; if these are the masks, {fix}"
+        problems.insert(0, Problem("pairing", text))
     if not pairing.pairs or (problems and pairing.hint):
         problems.insert(0, Problem("pairing", _unpaired_text(pairing)))
     return problems, left_out

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, compress, pairwise
+from operator import ge
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -249,7 +250,7 @@ class PairScorer:
         shapes = tuple(truth.values.shape), tuple(pred.values.shape)
         if shapes[0] == shapes[1]:
             return pred
-        if self.resize_pred is None or len(shapes[0]) != len(shapes[1]):
+        if self.resize_pred is None or len(shapes[0]) != len(shapes[1]) or is_swapped(shapes):
             raise MaskError(pair.pred, size_text(pair.truth, shapes))
         return pred.resized(shapes[0])
 
@@ -540,6 +541,11 @@ def size_text(truth: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> st
 
     shape, wanted = shapes[1], shapes[0]
     fix = "predict at full size, or resize with resize_pred='nearest' (--resize-pred nearest)"
+    if is_swapped(shapes):
+        fix = "width and height are swapped; save it transposed (numpy: mask.T)"
+    elif len(shape) == len(wanted) == 2 and not _is_scaled(*shapes):
+        larger = "padded" if all(map(ge, shape, wanted)) else "cropped or padded"
+        fix = f"the aspect ratio differs, so it was {larger}; undo this before saving it"
     if len(shape) != len(wanted):
         fix = "save one label per pixel"
         if tuple(n for n in shape if n > 1) == wanted:
@@ -549,6 +555,17 @@ def size_text(truth: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> st
         elif shape[:-1] == wanted:
             fix += ", such as scores.argmax(-1)"
     return f"{size(shape)}, but the truth {size(wanted)}; {fix} [truth: {truth}]"
+
+
+def is_swapped(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> bool:
+    """Whether an image and its truth differ in size as if one were transposed."""
+    wanted, shape = shapes
+    return len(wanted) == len(shape) == 2 and shape == wanted[::-1] != wanted
+
+
+def _is_scaled(wanted: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Whether sizes are proportional, up to rounding by a pixel."""
+    return abs(shape[0] * wanted[1] - shape[1] * wanted[0]) <= max(*shape, *wanted)
 
 
 def geometry_text(truth: str, difference: str, move: str = "resample", unit: str = "voxel") -> str:

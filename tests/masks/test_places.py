@@ -1,0 +1,135 @@
+"""Places of masks as data sets have them: patterns, photos beside masks, published roots."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from mask_files import score_pairs, write_mask, write_masks
+from PIL import Image
+
+import segiou
+from segiou.masks.pairing import duplicate_advice, pair_folders
+from segiou.scoring.job import DataError
+
+TRUTH, PRED = [[0, 0, 1, 1]], [[0, 1, 1, 1]]
+
+
+def ious(run):
+    return [row.iou for row in run.report().classes]
+
+
+def test_a_pattern_of_folders(tmp_path):
+    for place in ("Rural", "Urban"):
+        write_masks(tmp_path / "Val" / place / "masks_png", {"1": TRUTH, place: TRUTH})
+        write_masks(tmp_path / "Val" / place / "images_png", {"1": [[7, 7, 7, 7]]})
+        write_masks(tmp_path / "pred" / place, {"1": PRED, place: PRED})
+    pattern = str(tmp_path / "Val" / "*" / "masks_png")
+    how = {"labels": 2, "run": tmp_path / "r.sqlite"}
+    run = segiou.score_folder(pattern, tmp_path / "pred", **how)
+    assert run.ids == ("Rural/1", "Rural/Rural", "Urban/1", "Urban/Urban")
+    assert ious(run) == [1 / 2, 2 / 3]
+    assert ious(segiou.score_folder(pattern, tmp_path / "pred", **how)) == [1 / 2, 2 / 3]
+    with pytest.raises(DataError, match="no mask files found"):
+        segiou.score_folder(str(tmp_path / "Val" / "*" / "masks"), tmp_path / "pred", labels=2)
+
+
+def test_a_pattern_of_files(tmp_path):
+    write_masks(tmp_path / "data", {"a_mask": TRUTH, "a_edges": PRED, "b/c_mask": TRUTH})
+    write_masks(tmp_path / "pred", {"a": PRED, "b/c": PRED})
+    for pattern, ids in (("*_mask.png", ("a",)), ("**/*_mask.png", ("a", "c"))):
+        run = segiou.score_folder(
+            str(tmp_path / "data" / pattern), tmp_path / "pred", labels=2, extra="skip"
+        )
+        assert tuple(id.rpartition("/")[2] for id in run.ids) == ids
+        assert ious(run) == [1 / 2, 2 / 3]
+
+
+def test_photos_beside_masks_are_not_scored(tmp_path):
+    write_masks(tmp_path / "truth", {"a_mask": TRUTH, "b_mask": TRUTH})
+    write_masks(tmp_path / "pred", {"a": PRED, "b": PRED})
+    for name in "ab":
+        Image.new("RGB", (4, 1)).save(tmp_path / "truth" / f"{name}.jpg")
+    run = score_pairs(tmp_path, labels=2)
+    assert ious(run) == [1 / 2, 2 / 3]
+    assert "'_mask.png' of the truth" in run.provenance["pairing"]
+
+
+def test_masks_that_may_be_images_need_a_suffix(tmp_path):
+    write_masks(tmp_path / "truth", {"a_mask": TRUTH, "b_mask": TRUTH, "a": PRED, "b": PRED})
+    write_masks(tmp_path / "pred", {"a": PRED, "b": PRED})
+    with pytest.raises(DataError, match=r"--truth-suffix _mask\.png"):
+        score_pairs(tmp_path, labels=2)
+    assert ious(score_pairs(tmp_path, labels=2, truth_suffix="_mask.png")) == [1 / 2, 2 / 3]
+
+
+@pytest.mark.parametrize(
+    ("paths", "advice"),
+    [
+        (["t/a.jpg", "t/a.png"], "keep one, or select files by suffix: truth_suffix='.png'"),
+        (["t/R/images/a.png", "t/R/masks/a.png"], "as a pattern that ends with '*/masks'"),
+        (["t/x/a.png", "t/y/a.png"], "rename one, or use the same subfolders in both places"),
+    ],
+)
+def test_advice_for_equal_keys_can_help(paths, advice):
+    assert duplicate_advice(paths).startswith(advice) or advice in duplicate_advice(paths)
+
+
+@pytest.mark.parametrize(
+    ("layout", "truth", "others", "pred"),
+    [
+        (
+            "LoveDA",
+            ["Rural/masks_png/2522.png", "Urban/masks_png/3514.png"],
+            ["Rural/images_png/2522.png", "Urban/images_png/3514.png"],
+            ["2522.png", "3514.png"],
+        ),
+        (
+            "ETCI",
+            ["bangladesh/tiles/flood_label/bangladesh_x-0_y-0.png"],
+            [
+                "bangladesh/tiles/vv/bangladesh_x-0_y-0_vv.png",
+                "bangladesh/tiles/vh/bangladesh_x-0_y-0_vh.png",
+                "bangladesh/tiles/water_body_label/bangladesh_x-0_y-0.png",
+            ],
+            ["bangladesh_x-0_y-0.png"],
+        ),
+    ],
+)
+def test_roots_of_published_data_sets(layout, truth, others, pred):
+    named = [{name: name for name in names} for names in (truth + others, pred)]
+    found = pair_folders(*named)
+    assert found.rule == f"{layout} file names"
+    assert [(p.truth, p.pred) for p in found.pairs] == list(zip(truth, pred, strict=True))
+    assert not (found.missing or found.extra or found.duplicates or found.masks_suffix)
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((150, 189), "width and height are swapped; save it transposed"),
+        ((192, 160), "the aspect ratio differs, so it was padded"),
+        ((189, 100), "the aspect ratio differs, so it was cropped or padded"),
+        ((95, 75), "resize with resize_pred='nearest'"),
+    ],
+)
+def test_sizes_are_explained(tmp_path, shape, message):
+    write_mask(tmp_path / "truth" / "a.png", [[0] * 150] * 189)
+    write_mask(tmp_path / "pred" / "a.png", [[0] * shape[1]] * shape[0])
+    with pytest.raises(DataError, match=message) as caught:
+        score_pairs(tmp_path, labels=2)
+    assert ("resize_pred" in str(caught.value)) == (shape == (95, 75))
+    if shape == (150, 189):
+        with pytest.raises(DataError, match=message):
+            score_pairs(tmp_path, labels=2, resize_pred="nearest")
+
+
+def test_label_id_of_hugging_face(tmp_path):
+    segments = [{"id": i + 1, "label_id": i, "was_fused": False, "score": 0.9} for i in (0, 1)]
+    content = {"annotations": [{"image_id": 1, "file_name": "a.png", "segments_info": segments}]}
+    path = Path(tmp_path / "pred.json")
+    path.write_text(json.dumps(content))
+    write_mask(tmp_path / "pred" / "a.png", [[[1, 0, 0], [2, 0, 0], [2, 0, 0], [2, 0, 0]]])
+    write_mask(tmp_path / "truth" / "a.png", TRUTH)
+    assert ious(segiou.score_folder(tmp_path / "truth", path, labels=2)) == [1 / 2, 2 / 3]
