@@ -143,6 +143,26 @@ def plugin_names(kind: str) -> tuple[str, ...]:
     return tuple(sorted(_entries(kind)))
 
 
+def plugin_package(kind: str, name: str, module: str) -> str:
+    """The package and version of a plug-in that a module defines; the module if not installed."""
+    for entry in _entries(kind).get(name, []):
+        if entry.module == module and entry.dist is not None:
+            return f"{entry.dist.name} {entry.dist.version}"
+    return module.partition(".")[0]
+
+
+class PluginError(Exception):
+    """Mixed into errors of plug-ins that cannot be used, which are not defects of segiou."""
+
+
+class PluginImportError(PluginError, ImportError):
+    """A plug-in cannot be loaded."""
+
+
+class PluginTypeError(PluginError, TypeError):
+    """A plug-in is not what its group holds."""
+
+
 def find_plugin(kind: str, name: str, wanted: type | None = None) -> Any:
     """The plug-in with this name, or None; raises if it cannot be loaded or has the wrong type."""
     found = _entries(kind).get(name, [])
@@ -154,14 +174,15 @@ def find_plugin(kind: str, name: str, wanted: type | None = None) -> Any:
         raise ValueError(msg)
     try:
         plugin = found[0].load()
-    except Exception as error:
-        msg = f"segiou.{kind}: {name!r} from {owners[0]} cannot be loaded: {error}"
-        raise ImportError(msg) from error
+    except (Exception, SystemExit) as error:
+        why = str(error) or type(error).__name__
+        msg = f"segiou.{kind}: {name!r} from {owners[0]} cannot be loaded: {why}"
+        raise PluginImportError(msg) from error
     fits = callable(plugin) if wanted is None else isinstance(plugin, wanted)
     if not fits:
         what = "function" if wanted is None else wanted.__name__
         msg = f"segiou.{kind}: {name!r} from {owners[0]} must be a {what}, not {plugin!r:.80}"
-        raise TypeError(msg)
+        raise PluginTypeError(msg)
     return plugin
 
 

@@ -23,7 +23,7 @@ from segiou.analysis.units import (
     unit_sums,
 )
 from segiou.counting.counts import Counts
-from segiou.measures.registry import KEYWORDS, flag_of, measure_keys, measure_of_score, score_names
+from segiou.measures.registry import KEYWORDS, flag_of, known_scores, measure_of_score
 from segiou.measures.score import Score
 from segiou.metrics.overall import (
     cohen_kappa,
@@ -311,7 +311,7 @@ def _resolved(metric: Metric, some: Counts) -> tuple[str, Callable[[Counts], Flo
     name = _MEANS.get(metric, metric)
     known = {**METRICS, **OVERALL_METRICS}
     if name not in known:
-        others = [n for k in measure_keys() for n in score_names(k)]
+        others = known_scores()
         hint = did_you_mean(metric, [*known, *others])
         msg = (
             f"unknown metric {metric!r}; choose from {', '.join(known)}, pass a function of "

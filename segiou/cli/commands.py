@@ -203,7 +203,9 @@ def measures(parsed: argparse.Namespace) -> int:
     from segiou.report.findings_document import measures_parts
 
     inputs.check_findings(parsed)
-    found = listed_measures()
+    found, problems = listed_measures()
+    for problem in problems:
+        console.note(problem)
     data = {"measures": [one.to_dict() for one in found]}
     write_findings(lambda: data, measures_parts(found), parsed)
     return 0

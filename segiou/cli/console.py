@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 EXIT_THRESHOLD = 1
 EXIT_USAGE = 2
 EXIT_DATA = 3
+EXIT_DEFECT = 70
 EXIT_INTERRUPTED = 130
 #: Minimum terminal width for a progress bar next to the text.
 _WITH_BAR = 90

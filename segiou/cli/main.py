@@ -52,3 +52,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.note(str(error))
         is_about_files = isinstance(error, DataError | MaskError | RunFileError)
         return console.EXIT_DATA if is_about_files else console.EXIT_USAGE
+    except MemoryError:
+        console.note("out of memory; score fewer or smaller images at a time (--workers 1)")
+        return console.EXIT_DATA
+    except Exception as error:  # noqa: BLE001 - code 1 would mean that a threshold failed
+        return _unexpected(error)
+
+
+def _unexpected(error: Exception) -> int:
+    """Report an error that segiou does not expect, and where to send it."""
+    import traceback
+
+    from segiou._support.optional import PluginError
+    from segiou.cli import console
+
+    if isinstance(error, PluginError):
+        console.note(str(error))
+        return console.EXIT_USAGE
+    console.say(console.harmless("".join(traceback.format_exception(error))))
+    what = f"unexpected {type(error).__name__}, a defect of segiou or of an installed plug-in"
+    where = "see 'Report a bug' in docs/contributing.md"
+    console.note(f"{what}. Report it with the lines above and segiou --version; {where}")
+    return console.EXIT_DEFECT

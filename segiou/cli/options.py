@@ -14,7 +14,7 @@ import argparse
 import re
 import sys
 
-from segiou.cli.console import EXIT_USAGE, say, stdout_width, wants_color, write
+from segiou.cli.console import EXIT_USAGE, note, say, stdout_width, wants_color, write
 
 # Importing typing would add a tenth to the time of --help.
 TYPE_CHECKING = False
@@ -55,7 +55,7 @@ _EPILOG = """\
 Run segiou COMMAND --help for a command's options, or segiou demo for a worked example.
 
 Exit codes: 0 success, 1 threshold failed (--fail-under, --fail-over, --fail-if-worse), 2 usage
-error, 3 data or file error, 130 interrupted."""
+error, 3 data or file error, 70 unexpected error, 130 interrupted."""
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -66,13 +66,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if name not in COMMANDS:
         _help_or_refuse(parser, words)
     if "--help-all" in words and parser.shown is not None:
-        if _add_plugins():
+        if _add_plugins(None):
             parser = build_parser(name)
         parser.shown = None
         parser.print_help()
         parser.exit()
     parsed, unknown = parser.parse_known_args(words[1:])
-    if unknown and _add_plugins():
+    if unknown and _add_plugins(unknown):
         parser = build_parser(name)
         parsed, unknown = parser.parse_known_args(words[1:])
     if unknown:
@@ -82,12 +82,22 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parsed
 
 
-def _add_plugins() -> bool:
-    """Add the options of plug-in measures; returns whether there are any."""
+def _add_plugins(unknown: Sequence[str] | None) -> bool:
+    """Add the options of plug-in measures that these arguments may name, or of all (None)."""
     from segiou._support.optional import plugin_names
-    from segiou.measures.registry import measure_of
+    from segiou.measures.registry import loaded_measures, measure_of
 
-    new = [line for key in plugin_names("measures") for line in _lines(measure_of(key).options)]
+    if unknown is None:
+        kinds, problems = loaded_measures()
+        for problem in problems.values():
+            note(problem)
+        keys = [key for key in plugin_names("measures") if key in kinds]
+    else:
+        starts = tuple(word.partition("=")[0].replace("-", "_") for word in unknown)
+        named = (k for k in plugin_names("measures") if any(s.startswith(f"__{k}") for s in starts))
+        kinds = {key: measure_of(key) for key in named}
+        keys = [*kinds]
+    new = [line for key in keys for line in _lines(kinds[key].options)]
     _LINES.extend(line for line in new if line not in _LINES)
     return bool(new)
 

@@ -10,10 +10,9 @@ from segiou._support.files import printable
 from segiou._support.text import did_you_mean, signed_points
 from segiou.measures.registry import (
     flag_of,
-    measure_keys,
+    known_scores,
     measure_of,
     measure_of_score,
-    score_names,
 )
 from segiou.report.formats import PER_CLASS, SCALARS
 
@@ -60,7 +59,7 @@ def read_thresholds(
         score = "mean_iou" if score == "miou" else score
         key = measure_of_score(score, plans)
         if key is None and score not in (PER_CLASS if colon else SCALARS):
-            others = [n for k in measure_keys() for n in score_names(k)]
+            others = known_scores()
             known = (*SCALARS, *others, *(f"{score}:CLASS" for score in PER_CLASS))
             hint = did_you_mean(name.strip(), known) or f"; choose from {', '.join(known)}"
             wrong = f"unknown score {name!r}{hint}" if name else "expected NAME=VALUE"

@@ -8,7 +8,7 @@ from typing import Any
 from segiou._support.text import Json
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.measure import Masks
-from segiou.measures.registry import measure_keys, measure_of, plans_of
+from segiou.measures.registry import loaded_measures, measure_of, plans_of
 from segiou.measures.score import Better
 
 
@@ -36,9 +36,10 @@ class ListedMeasure:
         return asdict(self)
 
 
-def listed_measures() -> list[ListedMeasure]:
-    """Every measure with its defaults, segiou's own first."""
-    return [_listed(key) for key in measure_keys()]
+def listed_measures() -> tuple[list[ListedMeasure], list[str]]:
+    """Every measure that can be used, segiou's own first; and what is wrong with the others."""
+    found, problems = loaded_measures()
+    return [_listed(key) for key in found], [*problems.values()]
 
 
 def _listed(key: str) -> ListedMeasure:

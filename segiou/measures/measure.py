@@ -17,6 +17,7 @@ from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.georeference import Raster
+from segiou.measures.guard import guard
 from segiou.measures.parts import Layout, Parts
 from segiou.measures.score import Better, Score
 from segiou.measures.score_table import Column, Kind, ScoreTable
@@ -219,6 +220,7 @@ class Measure(ABC):
         super().__init_subclass__()
         if key := getattr(cls, "key", ""):
             cls.title, cls.noun = cls.title or key, cls.noun or key
+            guard(cls)
 
     @classmethod
     def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> Measure | None:
@@ -415,6 +417,10 @@ class Plan(ABC):
 
     #: Whether predictions are files that :meth:`read_prediction` reads.
     reads_predictions: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        guard(cls)
 
     def __getstate__(self) -> dict[str, Any]:
         """Only the attributes: cached scores hold functions."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.arguments import check_integer, check_kind
 from segiou._support.text import Json
 from segiou.counting.varints import decode_cells, encode_cells
 
@@ -57,6 +58,19 @@ class Field(NamedTuple):
 
 
 Layout = Mapping[str, Field]
+
+
+def check_layout(layout: Layout) -> None:
+    """Raise TypeError or ValueError unless the entries are fields of sane shapes."""
+    for name, field in layout.items():
+        check_kind("the name of an array", name, str, "text")
+        check_kind(f"the array {name!r} of a layout", field, Field, "a Field")
+        check_kind(f"the shape of {name!r}", field.shape, tuple, "a tuple of integers")
+        for length in field.shape:
+            check_integer(f"the shape of {name!r}", length, 0, _MOST_NUMBERS)
+        if field.sparse and (field.rows or field.floats):
+            msg = f"{name!r} is sparse, so it must hold sums of integers"
+            raise ValueError(msg)
 
 
 class Parts:
@@ -389,6 +403,12 @@ def _checked(name: str, field: Field, array: NDArray[Any]) -> NDArray[Any]:
         raise ValueError(msg)
     if not field.floats and array.size and int(array.min()) < 0:
         msg = f"{name} must not be negative, because counts are added"
+        raise ValueError(msg)
+    if array.dtype == np.uint64 and array.size and int(array.max()) >= 1 << 63:
+        msg = f"{name} must be less than 2^63, got {int(array.max())}"
+        raise ValueError(msg)
+    if field.floats and not field.rows and not np.isfinite(array).all():
+        msg = f"{name} must be finite, because sums are added; use rows for values of cases"
         raise ValueError(msg)
     return array.astype(field.dtype, copy=False)
 

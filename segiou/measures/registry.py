@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
-from re import findall
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import check_kind, read_several
-from segiou._support.optional import find_plugin, plugin_names
+from segiou._support.optional import (
+    PluginTypeError,
+    find_plugin,
+    plugin_names,
+    plugin_package,
+)
 from segiou._support.text import did_you_mean
+from segiou.measures.clashes import check_key, check_scores, is_taken
 
 if TYPE_CHECKING:
     from segiou.labels.class_options import ClassOptions
     from segiou.measures.measure import Masks, Measure, Plan
 
-_OWN = {
+OWN = {
     "boundary": ("segiou.boundary.boundary_options", "BoundaryOptions"),
     "objects": ("segiou.instances.object_files", "ObjectOptions"),
     "surfaces": ("segiou.boundary.surface_options", "SurfaceOptions"),
@@ -24,7 +31,7 @@ _OWN = {
     "area": ("segiou.geometry.map_areas", "AreaOptions"),
 }
 #: Names of the scores of segiou's own measures, so that no module is loaded for them.
-_NAMES = {
+OWN_SCORES = {
     "boundary": ("boundary_iou",),
     "objects": ("pq", "sq", "rq"),
     "surfaces": ("surface_dice", "hausdorff_95", "hausdorff", "average_surface_distance"),
@@ -35,29 +42,13 @@ _NAMES = {
         *("ece", "mce", "ace", "brier"),
     ),
 }
-#: Options of the command line and keys of the JSON report; no measure may have such a key.
-RESERVED = frozenset(
-    findall(
-        r"\w+",
-        """
-        allow_lossy backend baseline blocks boundary_options boundary_tolerance classes cohen_kappa
-        compiled dask detail empty examples exclude extra fail_if_worse fail_over fail_under
-        fine_grained format format_version frequency_weighted_iou gap geometry group_by groups help
-        help_all html ids ignore ignored images intervals junit key labels left_out level majority
-        matrix matrix_cells mean_accuracy mean_dice mean_iou mean_iou_classes method min_size
-        missing name names never_predicted next_steps no_open num_classes on_error output pairs
-        per_image pixel_accuracy pixels plots pred pred_labels pred_suffix problems processes
-        protocol provenance quiet resamples resize_pred reverse rule run seed segiou_version shard
-        skipped sort spacing surface surface_cases surface_plan things thresholds title truth
-        truth_suffix unassigned version workers worst worst_by worst_images
-        """,
-    )
-)
+#: Seconds after which a plug-in that nobody asked for is given up.
+_SECONDS = 10.0
 
 
 def measure_keys() -> tuple[str, ...]:
     """Keys of all measures."""
-    return (*_OWN, *(name for name in plugin_names("measures") if name not in _OWN))
+    return (*OWN, *(name for name in plugin_names("measures") if name not in OWN))
 
 
 def measure_of(key: str) -> type[Measure]:
@@ -77,8 +68,8 @@ def measure_of(key: str) -> type[Measure]:
     """
     from segiou.measures.measure import Measure
 
-    if key in _OWN:
-        module, name = _OWN[key]
+    if key in OWN:
+        module, name = OWN[key]
         own: type[Measure] = getattr(import_module(module), name)
         return own
     found: type[Measure] | None = find_plugin("measures", key, type)
@@ -88,11 +79,49 @@ def measure_of(key: str) -> type[Measure]:
         raise ValueError(msg)
     if not issubclass(found, Measure) or getattr(found, "key", None) != key:
         msg = f"the entry point {key!r} of segiou.measures must name a Measure with the key {key!r}"
-        raise TypeError(msg)
-    if not key.isidentifier() or key in RESERVED:
-        msg = f"a measure cannot have the key {key!r}; rename it in its package"
-        raise ValueError(msg)
+        raise PluginTypeError(msg)
+    check_key(found)
     return found
+
+
+def loaded_measures() -> tuple[dict[str, type[Measure]], dict[str, str]]:
+    """Every measure that can be used, and what is wrong with each of the others."""
+    found: dict[str, type[Measure]] = {}
+    problems: dict[str, str] = {}
+    for key in measure_keys():
+        one = measure_of(key) if key in OWN else _loaded(key)
+        if isinstance(one, str):
+            problems[key] = one
+        else:
+            found[key] = one
+    return found, problems
+
+
+@cache
+def _hanging(key: str) -> set[Thread]:
+    """The thread that imports a measure without an end."""
+    return set()
+
+
+def _loaded(key: str) -> type[Measure] | str:
+    """A measure of another package, or what is wrong with it."""
+    results: list[type[Measure] | str] = []
+
+    def load() -> None:
+        try:
+            kind = measure_of(key)
+            _check_names(kind)
+            results.append(kind)
+        except (ValueError, TypeError, ImportError) as error:
+            results.append(str(error))
+
+    if not any(thread.is_alive() for thread in _hanging(key)):
+        thread = Thread(target=load, daemon=True)
+        _hanging(key).add(thread)
+        thread.start()
+        thread.join(_SECONDS)
+    owner = plugin_package("measures", key, "")
+    return next(iter(results), f"the measure {key!r} of {owner} is still being imported")
 
 
 def read_measures(given: Any, **short: Any) -> tuple[Measure, ...]:
@@ -109,6 +138,7 @@ def read_measures(given: Any, **short: Any) -> tuple[Measure, ...]:
     for one in (*several, *read_several("measures", given, wanted)):
         chosen = measure_of(one).from_keyword(True) if isinstance(one, str) else one
         check_kind("each of measures", chosen, Measure, wanted)
+        check_key(type(chosen))
         if found.setdefault(chosen.key, chosen) != chosen:
             msg = f"measures has {chosen.key!r} twice with different options; keep one"
             raise ValueError(msg)
@@ -157,7 +187,9 @@ def plans_of(
 ) -> tuple[Plan, ...]:
     """Plans of measures once the kind of the masks is known; one may stand for another then."""
     resolved = (one.resolved(measures, masks, protocol) for one in measures)
-    return tuple(one.plan(classes, masks) for one in resolved if one is not None)
+    plans = tuple(one.plan(classes, masks) for one in resolved if one is not None)
+    check_scores(plans)
+    return plans
 
 
 def plan_of(key: str, data: Mapping[str, Any], classes: ClassOptions) -> Plan:
@@ -170,23 +202,46 @@ def measure_of_score(name: Any, plans: Iterable[Plan] = ()) -> str | None:
     if not isinstance(name, str):
         return None
     of_plans = (plan.key for plan in plans if name in plan.scores)
-    known = (key for key in measure_keys() if name in score_names(key))
-    return next(of_plans, None) or next(known, None)
+    own = (key for key, names in OWN_SCORES.items() if name in names)
+    known = next(of_plans, None) or next(own, None)
+    if known is not None or is_taken(name):  # other packages are not asked
+        return known
+    return next((key for key in loaded_measures()[0] if name in score_names(key)), None)
+
+
+def known_scores() -> list[str]:
+    """Names of the scores of every measure that can be used."""
+    return [name for key in loaded_measures()[0] for name in score_names(key)]
 
 
 def score_names(key: str) -> tuple[str, ...]:
     """Names of the scores of a measure."""
-    if key in _NAMES:
-        return _NAMES[key]
+    if key in OWN_SCORES:
+        return OWN_SCORES[key]
     measure = measure_of(key)
     return measure.score_names or _planned_names(measure)
 
 
 def _planned_names(measure: type[Measure]) -> tuple[str, ...]:
+    plan = _usual_plan(measure)
+    return () if plan is None else tuple(plan.scores)
+
+
+def _usual_plan(measure: type[Measure]) -> Plan | None:
+    """The plan with default options, for two classes."""
     from segiou.labels.class_options import ClassOptions
+    from segiou.measures.guard import MeasureError
     from segiou.measures.measure import Masks
 
     try:
-        return tuple(measure.of(True).plan(ClassOptions.of(2), Masks()).scores)
+        return measure.of(True).plan(ClassOptions.of(2), Masks())
+    except MeasureError:
+        raise
     except (TypeError, ValueError):  # it has no defaults, or does not take such masks
-        return (measure.key,)
+        return None
+
+
+def _check_names(measure: type[Measure]) -> None:
+    """Raise ValueError if the names of a measure, as far as they are known, are taken."""
+    if (plan := _usual_plan(measure)) is not None:
+        check_scores([plan])

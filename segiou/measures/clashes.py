@@ -1,0 +1,88 @@
+"""Names of measures and scores that are taken, and measures that take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from re import findall
+from typing import TYPE_CHECKING
+
+from segiou.measures.guard import is_own, package_of
+
+if TYPE_CHECKING:
+    from segiou.measures.measure import Measure, Plan
+
+#: Options of the command line and keys of the JSON report; no measure may have such a key.
+RESERVED = frozenset(
+    findall(
+        r"\w+",
+        """
+        allow_lossy backend baseline blocks boundary_options boundary_tolerance classes cohen_kappa
+        compiled dask detail empty examples exclude extra fail_if_worse fail_over fail_under
+        fine_grained format format_version frequency_weighted_iou gap geometry group_by groups help
+        help_all html ids ignore ignored images intervals junit key labels left_out level majority
+        matrix matrix_cells mean_accuracy mean_dice mean_iou mean_iou_classes method min_size
+        missing name names never_predicted next_steps no_open num_classes on_error output pairs
+        per_image pixel_accuracy pixels plots pred pred_labels pred_suffix problems processes
+        protocol provenance quiet resamples resize_pred reverse rule run seed segiou_version shard
+        skipped sort spacing surface surface_cases surface_plan things thresholds title truth
+        truth_suffix unassigned version workers worst worst_by worst_images
+        """,
+    )
+)
+#: Columns of tables of classes and images, and names of scores in other fields.
+_COLUMNS = frozenset(
+    findall(
+        r"\w+",
+        """
+        aacc acc acc_gap accuracy assd biou class class_name dsc f1 false_positive_classes fn fp
+        fwiou gap group hd hd95 id influence jaccard kappa low high macc mcc mdice mean miou nsd oa
+        objects_missed objects_false_positive overall_accuracy pa ppv producers_accuracy row
+        sensitivity share structure tn tp users_accuracy value weight
+        """,
+    )
+)
+
+
+def check_key(kind: type[Measure]) -> None:
+    """Raise ValueError if a measure of another package has a key that is taken."""
+    from segiou.measures.registry import OWN, measure_of
+
+    if is_own(kind):
+        return
+    key = getattr(kind, "key", None)
+    if not isinstance(key, str) or not key.isidentifier():
+        msg = f"{kind.__module__}.{kind.__qualname__}: key must be a Python name, got {key!r}"
+        raise ValueError(msg)
+    package = package_of(kind)
+    if key in OWN and not issubclass(kind, measure_of(key)):
+        msg = f"the measure {key!r} is defined by segiou and {package}; rename it in {package}"
+        raise ValueError(msg)
+    if key not in OWN and (key in RESERVED or is_taken(key)):
+        msg = f"the key {key!r} of a measure of {package} is a name of segiou; rename it there"
+        raise ValueError(msg)
+
+
+def is_taken(score: str) -> bool:
+    """Whether segiou has a score, column or option of this name."""
+    from segiou.measures.registry import OWN_SCORES
+    from segiou.metrics import METRICS, overall
+
+    name = score.strip().lower().replace("-", "_").replace(" ", "_")
+    plain = name.removeprefix("mean_")
+    own = (*METRICS, *(n for names in OWN_SCORES.values() for n in names))
+    known = plain in own or name in _COLUMNS or plain in _COLUMNS or name in RESERVED
+    return known or name in overall.__dict__
+
+
+def check_scores(plans: Iterable[Plan]) -> None:
+    """Raise ValueError if two measures, or one and segiou, have a score of the same name."""
+    owners: dict[str, str] = {}
+    for plan in plans:
+        kind = type(plan.measure)
+        package = package_of(kind)
+        for name in () if is_own(kind) else plan.scores:
+            other = owners.setdefault(name, package)
+            other = "segiou" if is_taken(name) else other
+            if other != package:
+                msg = f"score {name!r} is defined by {other} and {package}; rename it in {package}"
+                raise ValueError(msg)

@@ -1,0 +1,256 @@
+"""Errors of measures of other packages: each names the measure, its package and the fault."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property, wraps
+from typing import Any
+
+import numpy as np
+
+from segiou._support.optional import plugin_package
+from segiou.measures.parts import Layout, Parts, check_layout
+from segiou.measures.score import Score
+
+#: Methods of the contract that may raise ValueError for a choice of the user.
+_CHOICES = (
+    *("asked", "of", "from_keyword", "for_score", "fitted", "resolved", "predictions", "plan"),
+    *("plan_from", "from_dict", "read_prediction", "check"),
+)
+#: Other methods of measures and plans that segiou calls.
+_OTHERS = (
+    *("to_dict", "layout", "count", "count_several", "class_scores", "counts_of", "scores"),
+    *("table", "columns", "image_columns", "alternative", "way", "difference"),
+)
+#: Attributes of scores that are functions.
+_FUNCTIONS = ("sums", "evaluate", "seen", "alone", "median_of", "weights", "each")
+
+
+class MeasureError(ValueError):
+    """A measure of another package failed, or returned something that the contract excludes.
+
+    Attributes
+    ----------
+    key : str
+        Key of the measure.
+    package : str
+        The package with its version.
+    problem : str
+        The fault.
+    """
+
+    def __init__(self, key: str, package: str, problem: str) -> None:
+        self.key, self.package, self.problem = key, package, problem
+        super().__init__(f"measure {key!r} of {package}: {problem}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (MeasureError, (self.key, self.package, self.problem))
+
+
+def package_of(kind: type) -> str:
+    """The package that defines a class, with its version if it is installed."""
+    if is_own(kind):
+        return "segiou"
+    return plugin_package("measures", getattr(kind, "key", ""), kind.__module__)
+
+
+def is_own(kind: type) -> bool:
+    """Whether segiou itself defines a class."""
+    return kind.__module__.partition(".")[0] == "segiou"
+
+
+def guard(kind: type) -> None:
+    """Name the package in every error of the contract's methods of a class, as it is defined."""
+    if is_own(kind):
+        return
+    for name in (*_CHOICES, *_OTHERS):
+        found = inspect.getattr_static(kind, name, None)
+        if found is not None and not getattr(found, "__isabstractmethod__", False):
+            wrapped = _wrapped(name, found)
+            setattr(kind, name, wrapped)
+            if isinstance(wrapped, cached_property):
+                wrapped.__set_name__(kind, name)
+
+
+def _wrapped(name: str, found: Any) -> Any:
+    """A method, property or class method that runs guarded."""
+    if isinstance(found, (classmethod, staticmethod)):
+        return type(found)(_guarded(name, found.__func__))
+    if isinstance(found, cached_property):
+        return cached_property(_guarded(name, found.func))
+    if isinstance(found, property):
+        return property(_guarded(name, found.fget) if found.fget else None)
+    return _guarded(name, found)
+
+
+def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    if getattr(function, "_is_guarded", False):
+        return function
+
+    @wraps(function)
+    def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
+        with naming(owner, name, choices=name in _CHOICES):
+            found = function(owner, *args, **kwargs)
+            return _RESULTS[name](owner, found, *args) if name in _RESULTS else found
+
+    call._is_guarded = True  # type: ignore[attr-defined]
+    return call
+
+
+@contextmanager
+def naming(owner: Any, name: str, *, choices: bool = False) -> Iterator[None]:
+    """Turn errors into a MeasureError; with ``choices``, ValueErrors are the user's."""
+    from segiou.masks.read import MaskError
+
+    try:
+        yield
+    except (MeasureError, MaskError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:
+        if choices and isinstance(error, ValueError):
+            raise
+        key, package = who(owner)
+        text = str(error) if isinstance(error, _WrongError) else f"{type(error).__name__}: {error}"
+        raise MeasureError(key, package, f"{name} failed ({text})") from error
+
+
+class _WrongError(TypeError):
+    """A result that the contract excludes."""
+
+
+def who(owner: Any) -> tuple[str, str]:
+    """The key and the package of a measure, a plan or the class of either."""
+    measure = getattr(owner, "measure", owner)
+    kind = measure if isinstance(measure, type) else type(measure)
+    return str(getattr(measure, "key", kind.__name__)), package_of(kind)
+
+
+def _refuse(wanted: str, got: object) -> _WrongError:
+    return _WrongError(f"it must return {wanted}, not {_described(got)}")
+
+
+def _described(got: object) -> str:
+    if isinstance(got, Parts):
+        return repr(got)
+    shape = getattr(got, "shape", None)
+    kind = type(got).__name__
+    return kind if shape is None else f"{kind} of {getattr(got, 'dtype', '?')}, shape {shape}"
+
+
+def _planned(owner: Any, found: Any, *_: Any) -> Any:
+    # Imported here, because the classes of the contract are guarded with this module.
+    from segiou.measures.measure import Plan
+
+    if not isinstance(found, Plan):
+        raise _refuse("a Plan", found)
+    _ = found.layout, found.scores  # faults are found before anything is counted
+    return found
+
+
+def _measure(owner: Any, found: Any, *_: Any) -> Any:
+    from segiou.measures.measure import Measure
+
+    if found is not None and not isinstance(found, Measure):
+        raise _refuse("a Measure", found)
+    return found
+
+
+def _laid_out(owner: Any, found: Any, *_: Any) -> Layout:
+    if not isinstance(found, Mapping):
+        raise _refuse("a mapping of names to Field", found)
+    check_layout(found)
+    return found
+
+
+def _counted(owner: Any, found: Any, given: Any) -> Parts:
+    number = len(given) if isinstance(given, Sequence) else 1
+    if not isinstance(found, Parts):
+        raise _refuse("Parts", found)
+    if len(found) != number or found.layout != dict(owner.layout):
+        wanted = f"Parts of {number} and the layout of the plan"
+        raise _refuse(wanted, found)
+    return found
+
+
+def _columns(owner: Any, found: Any, parts: Parts) -> Any:
+    if not isinstance(found, Mapping):
+        raise _refuse("a mapping of names to arrays", found)
+    for name, values in found.items():
+        if np.shape(values) != (len(parts),) or not isinstance(values, np.ndarray):
+            wanted = f"an array with a value per image as {name!r}"
+            raise _refuse(wanted, values)
+    return found
+
+
+def _tabulated(owner: Any, found: Any, *_: Any) -> Any:
+    from segiou.measures.score_table import ScoreTable
+
+    if found is not None and not isinstance(found, ScoreTable):
+        raise _refuse("a ScoreTable", found)
+    return found
+
+
+def _scored(owner: Any, found: Any, *_: Any) -> dict[str, Score]:
+    """The scores with functions that run guarded."""
+    if not isinstance(found, Mapping) or not found:
+        raise _refuse("a mapping of names to Score, at least one", found)
+    for name, score in found.items():
+        if not isinstance(score, Score):
+            wanted = f"a Score as {name!r}"
+            raise _refuse(wanted, score)
+        if score.name != name:
+            msg = f"the score {name!r} has the name {score.name!r}; use one name"
+            raise _WrongError(msg)
+    return {name: _guarded_score(owner, score) for name, score in found.items()}
+
+
+def _guarded_score(owner: Any, score: Score) -> Score:
+    if getattr(score.sums, "_is_guarded", False):
+        return score
+    own: dict[str, Any] = {name: getattr(score, name) for name in _FUNCTIONS}
+    guarded: Any = {name: _of_score(owner, score, name, f) for name, f in own.items() if f}
+    return replace(score, **guarded)
+
+
+def _of_score(owner: Any, score: Score, name: str, function: Any) -> Callable[[Any], Any]:
+    """A function of a score, whose result has the shape that the contract names."""
+    where, width = f"{name} of the score {score.name!r}", len(score.names)
+
+    def call(given: Any) -> Any:
+        with naming(owner, where):
+            return _checked_values(name, function(given), given, width)
+
+    call._is_guarded = True  # type: ignore[attr-defined]
+    return call
+
+
+def _checked_values(name: str, found: Any, given: Any, width: int) -> Any:
+    """The numbers that a function of a score returned, if their shape and kind are right."""
+    is_sparse = name == "sums" and hasattr(found, "tocsr")
+    array = found if is_sparse else np.asarray(found)
+    if array.dtype.kind not in ("b" if name == "seen" else "biuf"):
+        raise _refuse("booleans" if name == "seen" else "numbers", found)
+    leading = (len(given),) if isinstance(given, Parts) else np.shape(given)[:-1]
+    if isinstance(given, Parts) and len(given) == 1:  # of all images: a row per image or case
+        leading = tuple(array.shape[:1])
+    ends: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(("evaluate", "each"), (1 + width,)),
+        **dict.fromkeys(("seen", "median_of"), (width,)),
+        **{"alone": (), "weights": (width,), "sums": tuple(array.shape[1:])[:1] or (-1,)},
+    }
+    wanted = (*leading, *ends[name])
+    if tuple(array.shape) != wanted:
+        text = f"numbers of shape {wanted}"
+        raise _refuse(text, found)
+    return array if name == "sums" or array.dtype.kind == "b" else array.astype(np.float64)
+
+
+_RESULTS: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(("plan", "plan_from"), _planned),
+    **dict.fromkeys(("asked", "of", "from_keyword", "for_score", "fitted", "resolved"), _measure),
+    **dict.fromkeys(("count", "count_several"), _counted),
+    **{"layout": _laid_out, "scores": _scored, "columns": _columns, "table": _tabulated},
+}

@@ -1,0 +1,221 @@
+"""Measures of other packages that fail: each is named, and others are not affected."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from segiou._support import optional
+from segiou.cli.main import main
+from segiou.measures import Field, Parts
+
+#: A measure of the number of pixels of each class; braces are filled by tests.
+MODULE = '''
+from dataclasses import dataclass
+import numpy as np
+from segiou.measures import Field, Measure, Parts, Plan, Score
+{top}
+
+@dataclass(frozen=True)
+class Sizes(Measure):
+    """Pixels of each class."""
+
+    key = "{key}"
+    options = """{key}: score
+  --{key}  score sizes"""
+
+    def plan(self, classes, masks):
+        {plan}
+        return SizePlan(self, classes, masks)
+
+
+class SizePlan(Plan):
+    @property
+    def layout(self):
+        {layout}
+        return {{"sizes": Field((self.classes.num_classes, 2))}}
+
+    def count(self, pair):
+        sizes = np.array(
+            [[(side == c).sum() for side in pair.indices] for c in range(self.classes.num_classes)]
+        )
+        {count}
+        return Parts.of(self.layout, sizes=sizes)
+
+    @property
+    def scores(self):
+        def share(sums):
+            {evaluate}
+            with np.errstate(invalid="ignore", divide="ignore"):
+                return sums.min(-1) / sums.max(-1)
+
+        {scores}
+        return {{"{score}": Score.of_classes(
+            "{score}", "size", self.classes, lambda parts: parts["sizes"], share)}}
+'''
+PARTS = dict.fromkeys(("top", "plan", "layout", "count", "evaluate", "scores"), "pass")
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Install a package with the measure; returns its folder."""
+    site = tmp_path / "site"
+
+    def do(key="sizes", score="size_ratio", version="1.0", **parts):
+        module = f"pack_{key}"
+        info = site / f"{module}.dist-info"
+        info.mkdir(parents=True, exist_ok=True)
+        (site / f"{module}.py").write_text(
+            MODULE.format(**{**PARTS, **parts}, key=key, score=score)
+        )
+        about = f"Metadata-Version: 2.1\nName: pack-{key}\nVersion: {version}\n"
+        (info / "METADATA").write_text(about)
+        (info / "entry_points.txt").write_text(f"[segiou.measures]\n{key} = {module}:Sizes\n")
+        forget()
+        return site
+
+    def forget():
+        optional._entries.cache_clear()
+        for name in [name for name in sys.modules if name.startswith("pack_")]:
+            del sys.modules[name]
+        import importlib
+
+        importlib.invalidate_caches()
+
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield do
+    forget()
+
+
+@pytest.fixture
+def score(command, folders):
+    places = folders / "truth", folders / "good", "--labels", folders / "set.toml", "--quiet"
+    return lambda *arguments: command("score", *places, *arguments)
+
+
+def test_a_score_named_like_a_column_is_refused(install, score):
+    install(score="dice")
+    code, _, noted = score("--sizes", "--format", "csv")
+    assert code == 2
+    assert "'dice' is defined by segiou and pack-sizes 1.0" in noted
+
+
+def test_a_measure_that_nobody_asked_for_takes_part_in_nothing(install, score):
+    _, usual, _ = score("--format", "csv")
+    install(score="iou")
+    install("others", score="dice", top="raise SystemExit('broken')")
+    code, text, noted = score("--format", "csv", "--fail-under", "dice:bar=0.1")
+    assert code == 0
+    assert "others" not in noted
+    assert text == usual
+    install("sizes", score="size_ratio")
+    code, text, _ = score("--sizes", "--format", "csv")
+    rows = {row["name"]: row for row in csv.DictReader(text.splitlines())}
+    assert (code, float(rows["bar"]["size_ratio"])) == (0, 72 / 96)
+
+
+def test_measures_lists_those_that_can_be_used(install, command):
+    install()
+    install("broken", top="1 / 0")
+    install("odd", score="area_error")
+    code, text, noted = command("measures", "--format", "json")
+    assert code == 0
+    listed = {one["key"]: one for one in json.loads(text)["measures"]}
+    assert [score["name"] for score in listed["sizes"]["scores"]] == ["size_ratio"]
+    assert not {"broken", "odd"} & listed.keys()
+    assert "'broken' from pack-broken cannot be loaded: division by zero" in noted
+    assert "'area_error' is defined by segiou and pack-odd 1.0" in noted
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"plan": "raise RuntimeError('no plan')"}, "plan failed (RuntimeError: no plan)"),
+        ({"plan": "raise SystemExit(0)"}, "plan failed (SystemExit: 0)"),
+        ({"plan": "return 3"}, "plan failed (it must return a Plan, not int)"),
+        ({"layout": "return 3"}, "layout failed (it must return a mapping of names to Field"),
+        ({"layout": "return {'sizes': (3, 2)}"}, "layout failed (TypeError: the array 'sizes'"),
+        ({"scores": "raise KeyError('x')"}, "scores failed (KeyError: 'x')"),
+        ({"scores": "return {}"}, "scores failed (it must return a mapping of names to Score"),
+        ({"scores": "return [3]"}, "scores failed (it must return a mapping of names to Score"),
+    ],
+)
+def test_faults_of_plans_end_the_command_before_it_counts(install, score, tmp_path, parts, words):
+    install(**parts)
+    code, _, noted = score("--sizes", "--run", tmp_path / "run.sqlite")
+    assert code == 2
+    assert "measure 'sizes' of pack-sizes 1.0" in noted
+    assert words in noted
+    assert "Traceback" not in noted
+
+
+@pytest.mark.parametrize(
+    ("evaluate", "words"),
+    [
+        ("raise RuntimeError('no value')", "RuntimeError: no value"),
+        ("return sums", "could not be broadcast"),
+        ("return sums.min(-1).astype(str)", "size_ratio"),
+    ],
+)
+def test_faults_of_scores(install, score, evaluate, words):
+    install(evaluate=evaluate)
+    code, _, noted = score("--sizes")
+    assert code == 2
+    assert "measure 'sizes' of pack-sizes 1.0: evaluate of the score 'size_ratio' failed" in noted
+    assert "Traceback" not in noted
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        ("raise RuntimeError('no count')", "RuntimeError: no count"),
+        ("raise SystemExit(1)", "SystemExit: 1"),
+        ("return 3", "it must return Parts, not int"),
+        ("return Parts.of({'x': Field(())}, x=1)", "it must return Parts of 1"),
+        ("sizes = sizes[:1]", "sizes must have shape (3, 2) for one image"),
+        ("sizes = sizes * 0.5", "sizes must hold integers"),
+        ("sizes = sizes.astype(np.uint64) + np.uint64(2**63)", "must be less than 2^63"),
+    ],
+)
+def test_faults_of_counting_name_file_and_package(install, score, count, words):
+    install(count=count)
+    code, _, noted = score("--sizes")
+    assert code == 3
+    assert "a.png" in noted
+    assert "measure 'sizes' of pack-sizes 1.0: count failed" in noted
+    assert words in noted
+
+
+def test_other_images_go_on(install, score):
+    # Only the prediction of b has the bar in row 5.
+    install(count="if (pair.pred[5] == 2).any(): raise RuntimeError('no count')")
+    code, text, _ = score("--sizes", "--on-error", "skip", "--format", "json")
+    assert code == 3
+    found = json.loads(text)
+    assert found["pairs"] == 3
+    assert "b.png" in found["problems"][0]["file"]
+    assert "measure 'sizes' of pack-sizes 1.0" in found["problems"][0]["problem"]
+
+
+def test_an_unexpected_error_has_its_own_code(monkeypatch, capsys):
+    from segiou.cli import commands
+
+    monkeypatch.setattr(commands, "labelsets", lambda parsed: {}["key"])
+    assert main(["labelsets"]) == 70
+    noted = capsys.readouterr().err
+    assert "KeyError" in noted
+    assert "Report it" in noted
+
+
+def test_sums_are_finite_and_counts_fit():
+    layout = {"sums": Field((2,), floats=True), "counts": Field(())}
+    with pytest.raises(ValueError, match="sums must be finite"):
+        Parts.of(layout, sums=[1.0, np.inf])
+    with pytest.raises(ValueError, match=r"counts must be less than 2\^63"):
+        Parts.of(layout, counts=np.uint64(2**63))
+    assert Parts.of(layout, counts=np.uint64(2**63 - 1))["counts"].tolist() == [2**63 - 1]
