@@ -148,7 +148,7 @@ def plugin_package(kind: str, name: str, module: str) -> str:
     for entry in _entries(kind).get(name, []):
         if entry.module == module and entry.dist is not None:
             return f"{entry.dist.name} {entry.dist.version}"
-    return module.partition(".")[0]
+    return module
 
 
 class PluginError(Exception):

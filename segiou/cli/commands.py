@@ -224,6 +224,8 @@ def merge(parsed: argparse.Namespace) -> int:
             console.note("one input run is unfinished, so the merged run is unfinished too")
         if "partial" in merged.provenance:
             console.note(f"incomplete: {merged.provenance['partial']}")
+        if "unread" in merged.provenance:
+            console.note(str(merged.provenance["unread"]))
     return 0
 
 

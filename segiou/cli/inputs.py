@@ -156,6 +156,8 @@ def note_state(run: Run, where: str = "") -> None:
         note(f"{where}unfinished run: {run.provenance['unfinished']}")
     if "partial" in run.provenance:
         note(f"{where}incomplete run: {run.provenance['partial']}")
+    if "unread" in run.provenance:
+        note(f"{where}{run.provenance['unread']}")
 
 
 def score_now(truth: str, pred: str, parsed: argparse.Namespace) -> Run:

@@ -208,6 +208,9 @@ class Measure(ABC):
         Lines of help for the command line, in the format of ``cli/options.txt``.
     score_names : tuple of str
         Names of its scores.
+    version : int
+        Version of its counts; raise it when their meaning changes, so that run files with
+        former counts are not mistaken.
     """
 
     key: ClassVar[str]
@@ -215,6 +218,7 @@ class Measure(ABC):
     noun: ClassVar[str] = ""
     options: ClassVar[str] = ""
     score_names: ClassVar[tuple[str, ...]] = ()
+    version: ClassVar[int] = 1
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

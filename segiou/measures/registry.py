@@ -192,11 +192,6 @@ def plans_of(
     return plans
 
 
-def plan_of(key: str, data: Mapping[str, Any], classes: ClassOptions) -> Plan:
-    """The plan that :meth:`Plan.to_dict` described."""
-    return measure_of(key).plan_from(data, classes)
-
-
 def measure_of_score(name: Any, plans: Iterable[Plan] = ()) -> str | None:
     """The key of the measure that has a score of this name."""
     if not isinstance(name, str):

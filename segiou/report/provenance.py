@@ -48,6 +48,7 @@ def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
         "Paired by": source.get("pairing"),
         "Unfinished": source.get("unfinished"),
         "Missing parts": source.get("partial"),
+        "Unread measures": source.get("unread"),
         "Intervals": report.intervals and report.intervals.method_text("interval"),
         **({} if run is None else _run_facts(run)),
         "Made with": f"segiou {__version__}, {report.backend} kernel",

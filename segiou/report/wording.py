@@ -215,7 +215,7 @@ _ALIGNED = {
 def pairs_text(report: Report) -> str:
     """Number of pairs, missing ones, and how they were aligned."""
     skipped = f" ({report.left_out} skipped)" if report.left_out else ""
-    lacks = (("unfinished", "unfinished"), ("partial", "shards missing"))
+    lacks = (("unfinished", "unfinished"), ("partial", "shards missing"), ("unread", "incomplete"))
     found = [(reason, report.provenance.get(name)) for name, reason in lacks]
     rest = "".join(f", {reason}: {text}" for reason, text in found if text)
     first = next(iter(report.provenance.get("merged", ())), report.provenance)

@@ -10,16 +10,18 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from segiou._support.files import Problem, Stamp
+from segiou._support.optional import PluginError
+from segiou.measures.guard import MeasureError
 from segiou.runs.header import Header, read_count
 from segiou.runs.image_counts import (
     Columns,
@@ -30,6 +32,9 @@ from segiou.runs.image_counts import (
     from_text,
     id_order,
 )
+
+if TYPE_CHECKING:
+    from segiou.measures.measure import Measure
 
 #: "sIoU" in ASCII, by which `file` and others recognise a run file.
 APPLICATION_ID = 0x73496F55
@@ -272,7 +277,9 @@ def write_entries(connection: sqlite3.Connection, entries: Mapping[str, Any]) ->
     connection.executemany("INSERT OR REPLACE INTO run VALUES (?, ?, ?)", rows)
 
 
-def read_head(connection: sqlite3.Connection, path: Path) -> tuple[Header, Totals]:
+def read_head(
+    connection: sqlite3.Connection, path: Path, given: Sequence[Measure] = ()
+) -> tuple[Header, Totals]:
     """The content of the table ``run``; RunFileError if it is corrupt or incomplete."""
     texts = {}
     for key, text, crc in connection.execute("SELECT key, value, crc FROM run"):
@@ -281,8 +288,10 @@ def read_head(connection: sqlite3.Connection, path: Path) -> tuple[Header, Total
         texts[key] = text
     try:
         entries = {key: json.loads(text) for key, text in texts.items()}
-        header = Header.from_dict(entries)
+        header = Header.from_dict(entries, given)
         return header, Totals(*(read_count(entries, f.name) for f in fields(Totals)))
+    except PluginError as error:
+        raise RunFileError(path, str(error)) from error
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         raise damaged(path, f"table run: {what:.300}") from error
@@ -356,13 +365,15 @@ class RunFile:
     skipped: tuple[Problem, ...]
 
     @classmethod
-    def open(cls, path: str | Path) -> RunFile:
+    def open(cls, path: str | Path, measures: Sequence[Measure] = ()) -> RunFile:
         """Open a run file.
 
         Parameters
         ----------
         path : str or Path
             The run file.
+        measures : sequence of Measure
+            Measures that no installed package defines.
 
         Raises
         ------
@@ -372,7 +383,7 @@ class RunFile:
         """
         path = Path(path).expanduser()
         with open_reading(path) as connection:
-            header, totals = read_head(connection, path)
+            header, totals = read_head(connection, path, measures)
             return cls(path, header, totals, tuple(_problems(connection, path, header, totals)))
 
     def __len__(self) -> int:
@@ -452,6 +463,8 @@ class RunFile:
         counts = [row[1] for row in rows]
         try:
             check_packed(counts, self.header)
+        except MeasureError:
+            raise
         except ValueError as error:
             raise damaged(self.path, error) from error
         return replace(block, measured=tuple(counts))

@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.text import Json, listed, plural
 from segiou.labels.class_options import ClassOptions
-from segiou.measures.registry import plan_of
 from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.runs.stored_measures import (
+    Stored,
+    UnreadMeasure,
+    entry_of,
+    read_entry,
+    stored_difference,
+)
 
 if TYPE_CHECKING:
-    from segiou.measures.measure import Plan
+    from segiou.measures.measure import Measure, Plan
     from segiou.measures.parts import Field
 
 #: Types of the entries of a header as plain data.
@@ -72,6 +78,8 @@ class Header:
         Package versions of every writer, in order.
     plans : tuple of Plan
         The measures counted in every image.
+    unread : tuple of UnreadMeasure
+        Further measures whose scores cannot be derived here.
     shards : tuple of Shard
         The parts of the data set in this run; empty if it was not split.
     """
@@ -87,12 +95,13 @@ class Header:
     finished: bool = True
     versions: tuple[Mapping[str, str], ...] = ()
     plans: tuple[Plan, ...] = ()
+    unread: tuple[UnreadMeasure, ...] = ()
     shards: tuple[Shard, ...] = ()
 
     @property
     def counts_more(self) -> bool:
         """Whether any measure is counted."""
-        return bool(self.plans)
+        return bool(self.plans or self.unread)
 
     def plan(self, key: str) -> Plan | None:
         """The plan of a measure.
@@ -114,7 +123,15 @@ class Header:
         """The arrays that the measures count in an image."""
         from segiou.measures.parts import merged_layout
 
-        return merged_layout({plan.key: plan.layout for plan in self.plans})
+        return merged_layout({key: one.layout for key, one in self._stored.items()})
+
+    @property
+    def _stored(self) -> dict[str, Stored]:
+        """All measures by key, in the order of their counts."""
+        found: list[Stored] = [*self.plans]
+        for one in self.unread:
+            found.insert(one.place, one)
+        return {one.key: one for one in found}
 
     def missing_shards(self) -> str:
         """Which parts of the data set are missing from the run; empty if none are."""
@@ -137,13 +154,15 @@ class Header:
             The header to compare with.
         """
         found = [self.options.difference(other.options)]
-        for key in dict.fromkeys(plan.key for plan in (*self.plans, *other.plans)):
-            mine, theirs = self.plan(key), other.plan(key)
+        own, others = self._stored, other._stored
+        for key in {**own, **others}:
+            mine, theirs = own.get(key), others.get(key)
             if mine and theirs:
-                found.append(mine.difference(theirs))
-            elif one := mine or theirs:
+                found.append(stored_difference(mine, theirs))
+            else:
                 sides = ("here", "there") if mine else ("there", "here")
-                found.append(f"{one.measure.noun} are measured {sides[0]} but not {sides[1]}")
+                noun = getattr(getattr(mine or theirs, "measure", None), "noun", key)
+                found.append(f"{noun} are measured {sides[0]} but not {sides[1]}")
         return "; ".join(part for part in found if part)
 
     def difference(self, other: Header) -> str:
@@ -172,10 +191,15 @@ class Header:
 
     def to_dict(self) -> dict[str, Json]:
         """The header as plain data."""
-        own = {name: value for name, value in vars(self).items() if name not in ("plans", "layout")}
+        measures = ("plans", "unread", "layout")
+        own = {name: value for name, value in vars(self).items() if name not in measures}
+        stored: dict[str, Any] = {
+            key: dict(one.data) if isinstance(one, UnreadMeasure) else entry_of(one)
+            for key, one in self._stored.items()
+        }
         return {
             **own,
-            "measures": {plan.key: plan.to_dict() for plan in self.plans},
+            "measures": stored,
             "options": self.options.to_dict(),
             "protocol": asdict(self.protocol),
             "reading": dict(self.reading),
@@ -185,13 +209,15 @@ class Header:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Header:
+    def from_dict(cls, data: Mapping[str, Any], given: Sequence[Measure] = ()) -> Header:
         """Create a header from the result of :meth:`to_dict`.
 
         Parameters
         ----------
         data : mapping
             The result of :meth:`to_dict`.
+        given : sequence of Measure
+            Measures that no installed package defines.
 
         Raises
         ------
@@ -209,7 +235,13 @@ class Header:
         read["versions"] = tuple(dict(entry) for entry in data["versions"])
         read["shards"] = tuple(_shard(entry) for entry in data["shards"])
         measures = read.pop("measures")
-        return cls(**read, plans=tuple(plan_of(k, m, read["options"]) for k, m in measures.items()))
+        stored = [
+            read_entry(key, entry, place, read["options"], given)
+            for place, (key, entry) in enumerate(measures.items())
+        ]
+        unread = tuple(one for one in stored if isinstance(one, UnreadMeasure))
+        plans = tuple(one for one in stored if not isinstance(one, UnreadMeasure))
+        return cls(**read, plans=plans, unread=unread)
 
 
 def _missing_text(pairs: int, parts: int, held: set[int]) -> str:

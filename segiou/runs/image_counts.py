@@ -454,6 +454,17 @@ def check_packed(packed: Sequence[bytes], header: Header) -> None:
         plan.check(unpack_parts(packed, header, plan.key))
 
 
+def repacked(packed: bytes | None, header: Header, wanted: Header) -> bytes | None:
+    """Packed counts of a header in the order of the measures of another one with the same."""
+    if packed is None or [*header.layout] == [*wanted.layout]:
+        return packed
+    parts = Parts.unpack(header.layout, [packed])
+    rows = [name for name, field in header.layout.items() if field.rows]
+    sizes = {name: parts.sizes(name) for name in rows}
+    arrays = {name: parts[name] for name in header.layout}
+    return Parts(wanted.layout, 1, arrays, sizes).pack()[0]
+
+
 def unpack_parts(packed: Sequence[bytes], header: Header, key: str) -> Parts:
     """The counts of one measure in several images."""
     return Parts.unpack(header.layout, packed, f"{key}/")

@@ -15,6 +15,7 @@ from segiou._support.arguments import (
     check_kind,
     check_path,
     check_several,
+    read_several,
     refuse_kind,
 )
 from segiou._support.files import Problem
@@ -26,6 +27,7 @@ from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.measures.former import OF_RUNS, add_former
 from segiou.measures.parts import Parts
+from segiou.measures.registry import read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
 from segiou.runs.image_counts import (
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
     from segiou.analysis.intervals import Intervals
     from segiou.analysis.units import Groups, Metric
-    from segiou.measures.measure import Plan
+    from segiou.measures.measure import Measure, Plan
     from segiou.report.report import Report
     from segiou.runs.database import RunFile
     from segiou.runs.tables import RunTable
@@ -85,13 +87,18 @@ class Run(Drawable):
         self.skipped: tuple[Problem, ...] = tuple(skipped)
 
     @classmethod
-    def open(cls, path: str | Path) -> Run:
+    def open(cls, path: str | Path, *, measures: Iterable[Measure] = ()) -> Run:
         """Open a run file; images are read on demand.
+
+        Measures whose package is not installed, or has changed, are listed in
+        ``provenance["unread"]``; their counts are kept.
 
         Parameters
         ----------
         path : str or Path
             The run file.
+        measures : iterable of Measure
+            Measures in the run that no installed package defines, with any options.
 
         Raises
         ------
@@ -102,7 +109,8 @@ class Run(Drawable):
         from segiou.runs.database import RunFile
 
         check_path("path", path)
-        file = RunFile.open(path)
+        given = read_several("measures", measures, "measures such as MyMeasure()")
+        file = RunFile.open(path, read_measures(given))
         return cls(file.header, file, file.skipped)
 
     @property
@@ -139,6 +147,8 @@ class Run(Drawable):
             known["unfinished"] = f"{len(self)}{of_all} pairs are scored"
         if missing := self._header.missing_shards():
             known["partial"] = missing
+        if unread := self._header.unread:
+            known["unread"] = "; ".join(map(str, unread))
         return known
 
     @property

@@ -43,6 +43,7 @@ from segiou.runs.image_counts import (
     encode_cells,
     from_text,
     id_order,
+    repacked,
     to_text,
 )
 
@@ -472,7 +473,10 @@ def _without_duplicates(runs: Sequence[Run], names: Sequence[str]) -> Iterator[C
 def _each_image(runs: Sequence[Run], names: Sequence[str]) -> Iterator[ImageCount]:
     last: ImageCount | None = None
     origin = ""
-    named = (zip(run, repeat(name), strict=False) for run, name in zip(runs, names, strict=True))
+    named = (
+        zip(_in_order(run, runs[0]), repeat(name), strict=False)
+        for run, name in zip(runs, names, strict=True)
+    )
     for image, name in heapq.merge(*named, key=lambda item: id_order(item[0].id)):
         if last is not None and image.id == last.id:
             if not image.same_counts(last):
@@ -482,6 +486,13 @@ def _each_image(runs: Sequence[Run], names: Sequence[str]) -> Iterator[ImageCoun
             continue
         last, origin = image, name
         yield image
+
+
+def _in_order(run: Run, first: Run) -> Iterator[ImageCount]:
+    """The images, with the counts of measures in the order of another run."""
+    for image in run:
+        packed = repacked(image.measured, run._header, first._header)
+        yield image if packed is image.measured else replace(image, measured=packed)
 
 
 def _each_once(entries: Iterable[Mapping[str, str]]) -> tuple[Mapping[str, str], ...]:

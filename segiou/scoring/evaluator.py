@@ -13,7 +13,7 @@ from segiou.labels.class_options import ClassOptions, Labels
 from segiou.measures.registry import fitted, measure_of, read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
-from segiou.runs.image_counts import Columns, ImageCount, check_packed
+from segiou.runs.image_counts import Columns, ImageCount, check_packed, repacked
 from segiou.runs.run import Run
 from segiou.scoring.score_arrays import ArrayScorer, each_image
 
@@ -193,7 +193,10 @@ class Evaluator(Accumulator):
         if counted:
             self._scorer.go_on(counted[0]._counted_for)
         for other in others:
-            self._images += other._images
+            header, wanted = other._counted_for, self._counted_for
+            for one in other._images:
+                packed = repacked(one.measured, header, wanted)
+                self._images.append(replace(one, measured=packed))
             self._named += other._named
 
     def _content(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from segiou.geometry import AreaOptions
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.georeference import Raster
 from segiou.measures import MaskPair, Masks, Parts
-from segiou.measures.registry import measure_of, plan_of, plans_of
+from segiou.measures.registry import measure_of, plans_of
 from segiou.runs import Header
 
 KEYS = ("boundary", "objects", "surfaces", "lesions", "scores", "area", "cldice", "offsets")
@@ -109,7 +109,7 @@ def test_plans_are_sent_and_kept(plan, parts):
     sent = pickle.loads(pickle.dumps(plan))
     assert sent == plan
     kept = json.loads(json.dumps(plan.to_dict()))
-    again = plan_of(plan.key, kept, CLASSES)
+    again = measure_of(plan.key).plan_from(kept, CLASSES)
     assert again.layout == plan.layout
     assert plan.difference(again) == ""
     header = Header(CLASSES, plans=(plan,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import sys
 
 import numpy as np
@@ -219,3 +220,30 @@ def test_sums_are_finite_and_counts_fit():
     with pytest.raises(ValueError, match=r"counts must be less than 2\^63"):
         Parts.of(layout, counts=np.uint64(2**63))
     assert Parts.of(layout, counts=np.uint64(2**63 - 1))["counts"].tolist() == [2**63 - 1]
+
+
+def test_a_package_that_changed_or_is_gone(install, score, command, folders, tmp_path):
+    site = install()
+    path = tmp_path / "run.sqlite"
+    assert score("--sizes", "--objects", "--run", path)[0] == 0
+    _, usual, _ = command("report", path, "--format", "json")
+    install(version="2.0", layout="return {'sizes': Field((self.classes.num_classes, 3))}")
+    code, _, noted = score("--sizes", "--objects", "--run", path)
+    assert code == 2
+    assert "sizes was counted by pack-sizes 2.0 here and pack-sizes 1.0 there" in noted
+    assert "(3, 3) here" in noted
+    code, text, noted = command("report", path, "--format", "json")
+    assert code == 0
+    assert "pack-sizes 1.0 counted them, but pack-sizes 2.0 is installed" in noted
+    assert json.loads(text)["objects"] == json.loads(usual)["objects"]
+    shutil.rmtree(site / "pack_sizes.dist-info")
+    install("others")
+    code, text, noted = command("report", path, "--format", "json")
+    assert code == 0
+    assert noted.count("they need pack-sizes 1.0, which is not installed") == 1
+    assert "sizes" not in json.loads(text)
+    assert command("merge", path, "-o", tmp_path / "all.sqlite")[0] == 0
+    install()
+    code, text, noted = command("report", tmp_path / "all.sqlite", "--format", "json")
+    assert (code, noted) == (0, "")
+    assert json.loads(text)["sizes"] == json.loads(usual)["sizes"]

@@ -1,0 +1,179 @@
+"""Measures as the header of a run stores them, whether or not their package is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from segiou._support.arguments import check_flag, check_integer, check_kind
+from segiou._support.optional import PluginTypeError
+from segiou._support.text import Json, listed, plain
+from segiou.measures.clashes import check_scores
+from segiou.measures.guard import is_own, package_of
+from segiou.measures.parts import Field, Layout, check_layout
+from segiou.measures.registry import OWN, measure_keys, measure_of
+
+if TYPE_CHECKING:
+    from segiou.labels.class_options import ClassOptions
+    from segiou.measures.measure import Measure, Plan
+
+_FLAGS = ("rows", "floats", "sparse")
+
+
+class UnreadMeasure(NamedTuple):
+    """A measure of a run whose scores cannot be derived here; its counts are carried along.
+
+    Attributes
+    ----------
+    key : str
+        Key of the measure.
+    place : int
+        Its position among the measures of the run.
+    data : mapping
+        Its entry in the header.
+    layout : Layout
+        The arrays of an image.
+    problem : str
+        Why its scores cannot be derived.
+    """
+
+    key: str
+    place: int
+    data: Mapping[str, Any]
+    layout: Layout
+    problem: str
+
+    def __str__(self) -> str:
+        return f"no scores of {self.key!r}: {self.problem}. Its counts are kept"
+
+
+Stored = Any  # a Plan or an UnreadMeasure
+
+
+def entry_of(plan: Plan) -> dict[str, Json]:
+    """The entry of a measure in the header: options, layout, version and package."""
+    kind = type(plan.measure)
+    layout: dict[str, Any] = {name: _plain_field(field) for name, field in plan.layout.items()}
+    about: dict[str, Json] = {"version": kind.version, "package": package_of(kind)}
+    return {**plan.to_dict(), "layout": layout, **about}
+
+
+def _plain_field(field: Field) -> dict[str, Json]:
+    return {"shape": list(field.shape), **{name: getattr(field, name) for name in _FLAGS}}
+
+
+def read_entry(
+    key: str,
+    data: Mapping[str, Any],
+    place: int,
+    classes: ClassOptions,
+    given: Sequence[Measure],
+) -> Stored:
+    """Read an entry: the plan, or an UnreadMeasure if its package is missing or has changed.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        If the entry is corrupt.
+    """
+    check_kind("a key of measures", key, str, "text")
+    if not key.isidentifier():
+        msg = f"measures has the key {key!r:.60}"
+        raise ValueError(msg)
+    kinds = {one.key: type(one) for one in given}
+    if key in OWN and (key not in kinds or is_own(kinds[key])):
+        plan = measure_of(key).plan_from(data, classes)
+        layout = _stored_layout(data) if "layout" in data else plan.layout
+        changed = _changed(data, plan, layout)
+        return UnreadMeasure(key, place, data, layout, changed) if changed else plan
+    if "layout" not in data:  # written before layouts were stored
+        if key not in kinds and key not in measure_keys():
+            msg = f"the measure {key!r} is not installed, and the file does not describe its counts"
+            raise PluginTypeError(msg)
+        return (kinds.get(key) or measure_of(key)).plan_from(data, classes)
+    layout = _stored_layout(data)
+    package = str(data["package"])
+    if key not in kinds and key not in measure_keys():
+        problem = f"they need {package}, which is not installed (or Run.open(…, measures=[…]))"
+        return UnreadMeasure(key, place, data, layout, problem)
+    try:
+        plan = (kinds.get(key) or measure_of(key)).plan_from(data, classes)
+        check_scores([plan])
+        problem = _changed(data, plan, layout)
+    except (ImportError, KeyError, TypeError, ValueError) as error:
+        problem = f"{package} counted them, but here {error}"
+    return UnreadMeasure(key, place, data, layout, problem) if problem else plan
+
+
+def _stored_layout(data: Mapping[str, Any]) -> dict[str, Field]:
+    """The layout of an entry; raises if it is invalid."""
+    found = {}
+    check_kind("layout", data["layout"], Mapping, "an object")
+    for name, entry in data["layout"].items():
+        check_kind("shape", entry["shape"], list, "a list")
+        for flag in _FLAGS:
+            check_flag(flag, entry[flag])
+        found[name] = Field(tuple(entry["shape"]), *(entry[flag] for flag in _FLAGS))
+    check_layout(found)
+    check_integer("version", data["version"])
+    check_kind("package", data["package"], str, "text")
+    return found
+
+
+def _changed(data: Mapping[str, Any], plan: Plan, layout: Layout) -> str:
+    """How the counts differ from those that the installed package makes; empty if they do not."""
+    kind = type(plan.measure)
+    version = data.get("version", kind.version)
+    difference = _layouts_differ(layout, plan.layout, "in the file", "here")
+    if version != kind.version:
+        difference = (
+            difference or f"version {version} of the counts in the file, {kind.version} here"
+        )
+    if not difference:
+        return ""
+    return f"{data['package']} counted them, but {package_of(kind)} is installed ({difference})"
+
+
+def _layouts_differ(mine: Layout, theirs: Layout, here: str, there: str) -> str:
+    """The arrays in which two layouts differ; empty if they are equal."""
+    if dict(mine) == dict(theirs) and [*mine] == [*theirs]:
+        return ""
+    names = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
+    texts = [
+        f"{name!r} is {_shown(mine.get(name))} {here} and {_shown(theirs.get(name))} {there}"
+        for name in names
+    ]
+    return listed(texts, 3) or f"the order is {', '.join(mine)} {here}, {', '.join(theirs)} {there}"
+
+
+def _shown(field: Field | None) -> str:
+    if field is None:
+        return "absent"
+    kind = "floats" if field.floats else "integers"
+    flags = [name for name in ("rows", "sparse") if getattr(field, name)]
+    return " ".join([f"{kind} of shape {field.shape}", *flags])
+
+
+def stored_difference(mine: Stored, theirs: Stored) -> str:
+    """How two stored measures differ in options or counts; empty if they do not."""
+    layouts = _layouts_differ(mine.layout, theirs.layout, "here", "there")
+    versions = [_entry(one).get("version", 1) for one in (mine, theirs)]
+    if layouts or versions[0] != versions[1]:
+        how = layouts or f"version {versions[0]} here and {versions[1]} there"
+        packages = [_entry(one).get("package", "?") for one in (mine, theirs)]
+        return f"{mine.key} was counted by {packages[0]} here and {packages[1]} there: {how}"
+    if not isinstance(mine, UnreadMeasure) and not isinstance(theirs, UnreadMeasure):
+        return str(mine.difference(theirs))
+    entries = [_entry(one) for one in (mine, theirs)]
+    ways = [{**entry.get("options", {}), **entry.get("masks", {})} for entry in entries]
+    return "; ".join(
+        f"{mine.key} is scored with {name} {ways[0].get(name)!r} here and "
+        f"{ways[1].get(name)!r} there"
+        for name in {**ways[0], **ways[1]}
+        if ways[0].get(name) != ways[1].get(name)
+    )
+
+
+def _entry(one: Stored) -> Mapping[str, Any]:
+    entry: Any = one.data if isinstance(one, UnreadMeasure) else plain(entry_of(one))
+    return dict(entry)
