@@ -15,7 +15,6 @@ import numpy as np
 import segiou
 from segiou import plots
 from segiou.cli.demo import write_demo
-from segiou.plots.kinds import SCORE_KINDS
 from segiou.report import write_html
 
 ROOT = Path(__file__).parents[1]
@@ -61,7 +60,10 @@ def drawings() -> dict[str, Callable[[], Any]]:
         "model_bars": lambda: found.plot("model_bars"),
         "rank_stability": lambda: ranking.plot(),
         "case_boxes": lambda: ranking.plot("case_boxes"),
-        **{kind: partial(scores.plot, kind) for kind in SCORE_KINDS},
+        **{
+            kind: partial(scores.plot, kind)
+            for kind in ("pr_curve", "roc_curve", "reliability", "thresholds")
+        },
         "overlay": lambda: plots.overlay(*masks, 1),
     }
 

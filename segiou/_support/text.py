@@ -208,6 +208,22 @@ def encodable(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
 
 
+#: Name and password of a URL, and values of its query that are passwords or signatures.
+_USER = re.compile(r"(?<=://)[^/?#\s]*@")
+_SECRET = re.compile(
+    r"(?i)([?&][^=&\s]*(?:sig|token|secret|key|passw|credential)[^=&\s]*)=[^&#\s]*"
+)
+
+
+def without_credentials(text: str) -> str:
+    """Remove passwords, keys and signatures from the URLs in a text.
+
+    >>> without_credentials("https://ann:pw@host/truth?version=2&token=abc")
+    'https://host/truth?version=2&token=***'
+    """
+    return _SECRET.sub(r"\1=***", _USER.sub("", text))
+
+
 def plural(number: int, one: str, many: str | None = None) -> str:
     """Put a number before a noun in its singular or plural form.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from segiou._support.arguments import check_integer
 from segiou._support.files import is_device, read_rows
 from segiou._support.optional import import_extra
-from segiou._support.text import csv_name, listed, plural
+from segiou._support.text import csv_name, listed, plural, without_credentials
 from segiou.cli.console import note, progress_bar
 from segiou.cli.options import option_of
 from segiou.cli.thresholds import Threshold, check_thresholds, read_thresholds
@@ -53,7 +53,7 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
     given = vars(parsed) | {
         "truth": truth,
         "pred": pred,
-        "command": shlex.join(parsed.command_line),
+        "command": shlex.join(map(without_credentials, parsed.command_line)),
     }
     given["spacing"] = _spacing_of(given.get("spacing"))
     chosen = asked_measures(given, options) if is_score else _needed_for(given.get("metric"))

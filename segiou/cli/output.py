@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.document import Part, markdown_of
@@ -13,7 +14,7 @@ from segiou._support.text import csv_text, encodable, plural
 from segiou.cli import console, inputs
 from segiou.cli.thresholds import Outcome, not_worse, outcomes, to_junit
 from segiou.masks.read import RawMask
-from segiou.masks.sources import open_source
+from segiou.masks.sources import Source, open_source
 from segiou.report.formats import nnunet_summary, render, to_json
 from segiou.report.report import Report
 from segiou.runs.run import Run
@@ -153,12 +154,17 @@ def _page_options(run: Run, parsed: argparse.Namespace) -> dict[str, Any]:
         match = match_images(parsed.images, run.ids)
         found = [f"found {len(match.files)} of {plural(len(run), 'image')} in {parsed.images}"]
         console.note("--images: " + "\n".join(match.sentences() or found))
-    return {"images": parsed.images, "examples": parsed.examples, "read": _read}
+    # Paths in runs have no passwords, so remote files are read from the places given.
+    given = [getattr(parsed, name, None) or [] for name in ("truth", "pred", "model")]
+    places = [place for one in given for place in ([one] if isinstance(one, str) else one)]
+    remote = [open_source(place) for place in places if "://" in place]
+    return {"images": parsed.images, "examples": parsed.examples, "read": partial(_read, remote)}
 
 
-def _read(path: str) -> bytes | RawMask:
+def _read(remote: Sequence[Source], path: str) -> bytes | RawMask:
     """The content of a mask file, which may be in an archive or remote."""
-    return open_source(path).read(path)[0]
+    places = (place for place in remote if path.startswith(f"{place.root}/"))
+    return (next(places, None) or open_source(path)).read(path)[0]
 
 
 def write_findings(

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from segiou._support.files import Stamp, os_problem
 from segiou._support.optional import load_part, warn_missing
+from segiou._support.text import without_credentials
 from segiou.masks.image_files import Scratch, plain_png
 from segiou.masks.pairing import check_found, find_masks, is_mask
 from segiou.masks.read import MaskError, RawMask
@@ -314,7 +315,7 @@ class RemoteFolder:
     Attributes
     ----------
     root : str
-        The URL.
+        The URL, without passwords.
     options : mapping
         Options for fsspec; never shown or saved.
     """
@@ -322,10 +323,16 @@ class RemoteFolder:
     root: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     _infos: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _url: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        # Paths of files begin with the root, so that no message, run or page has a password.
+        object.__setattr__(self, "_url", self.root)
+        object.__setattr__(self, "root", without_credentials(self.root))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Workers look up the files they need instead of receiving the whole listing.
-        return type(self), (self.root, dict(self.options))
+        return type(self), (self._url, dict(self.options))
 
     def find(self) -> dict[str, str]:
         """Mask files by relative path.
@@ -372,12 +379,12 @@ class RemoteFolder:
             msg = f"{self.root}: remote paths need pip install 'segiou[remote]' ({error})"
             raise ImportError(msg) from error
         try:
-            files, base = core.url_to_fs(self.root, **self.options)
+            files, base = core.url_to_fs(self._url, **self.options)
         except ImportError as error:  # the package for this protocol
             msg = f"{self.root}: {error}"
             raise ImportError(msg) from error
         except ValueError as error:
-            msg = f"{self.root}: is not a URL supported by fsspec: {error}"
+            msg = f"{self.root}: is not a URL supported by fsspec: {_said(error)}"
             raise ValueError(msg) from error
         except Exception as error:
             msg = f"{self.root}: cannot be opened: {_said(error)}"
@@ -462,7 +469,7 @@ class RemoteFolder:
 
 
 def _said(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    return without_credentials(str(error)) or type(error).__name__
 
 
 def _remote_stamp(info: Mapping[str, Any]) -> Stamp:

@@ -8,7 +8,7 @@ from segiou._support import __version__
 from segiou._support.text import count
 from segiou.labels.label_set import LabelSet, load_labels
 from segiou.report.page import plural
-from segiou.report.wording import ignored_text, in_unit
+from segiou.report.wording import aligned_text, ignored_text, in_unit
 
 if TYPE_CHECKING:
     from segiou.report.report import Report
@@ -40,7 +40,7 @@ def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
     facts = {
         "Protocol": f"{protocol.name}: {in_unit(protocol.description, unit)}",
         "Protocol source": "" if protocol.name == "segiou" else protocol.whose,
-        "Pairs": f"{count(report.pairs)}{left}",
+        "Pairs": f"{count(report.pairs)}{left}{aligned_text(report)}",
         unit.capitalize(): f"{count(report.pixels)}, {ignored}",
         "Unassigned": plural(unassigned, unit.removesuffix("s")) if unassigned else "",
         "Truth": source.get("truth"),

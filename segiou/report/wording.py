@@ -218,10 +218,14 @@ def pairs_text(report: Report) -> str:
     lacks = (("unfinished", "unfinished"), ("partial", "shards missing"), ("unread", "incomplete"))
     found = [(reason, report.provenance.get(name)) for name, reason in lacks]
     rest = "".join(f", {reason}: {text}" for reason, text in found if text)
+    return f"{plural(report.pairs, 'pair')}{skipped}{rest}{aligned_text(report)}"
+
+
+def aligned_text(report: Report) -> str:
+    """How predictions were aligned with the truth, after a comma."""
     first = next(iter(report.provenance.get("merged", ())), report.provenance)
     aligned = [str(first.get(name)) for name in ("geometry", "resize_pred")]
-    rest += "".join(f", {_ALIGNED[how]}" for how in aligned if how in _ALIGNED)
-    return f"{plural(report.pairs, 'pair')}{skipped}{rest}"
+    return "".join(f", {_ALIGNED[how]}" for how in aligned if how in _ALIGNED)
 
 
 def counts_text(report: Report) -> str:

@@ -28,7 +28,7 @@ from segiou._support.files import (
     read_rows,
     read_text,
 )
-from segiou._support.text import encodable, plural
+from segiou._support.text import encodable, plural, without_credentials
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.adjusted import ADJUSTMENTS, AdjustedSource, adjusted, is_one_file, place_of
@@ -232,7 +232,8 @@ class Job:
     @property
     def title(self) -> str:
         """The name of the run: by default the last part of the predictions' path."""
-        return self.name or encodable(Path(str(self.pred)).name or str(self.pred))
+        place = without_credentials(str(self.pred))
+        return self.name or encodable(Path(place).name or place)
 
     def plans(self, *, volumes: bool) -> tuple[Plan, ...]:
         """Plans of the measures for images or volumes.

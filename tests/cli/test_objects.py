@@ -185,7 +185,7 @@ def test_a_least_size_in_mm_is_in_the_command_that_a_page_shows(tmp_path, capsys
         objects = objects_of([*command, "--min-size", least], capsys)
         assert objects["classes"][1]["found"] == found
         again = recipe_of(page)
-        assert f"--min-size={least.replace('³', '3')}" in again
+        assert again[again.index("--min-size") + 1] == least
         assert objects_of(again, capsys) == objects
     # TotalSegmentator measures surfaces with voxels of its own size; objects have their file's.
     own = [*command, "--min-size=2.5mm3", "--surface", "totalsegmentator"]
@@ -194,7 +194,7 @@ def test_a_least_size_in_mm_is_in_the_command_that_a_page_shows(tmp_path, capsys
     assert objects_of(recipe_of(page), capsys) == objects
     objects = objects_of([*own, "--spacing", "1,1,0.1234567"], capsys)
     assert objects["classes"][1]["found"] == 0
-    assert "--spacing=1,1,0.1234567" in recipe_of(page)
+    assert "1,1,0.1234567" in recipe_of(page)
     assert objects_of(recipe_of(page), capsys) == objects
 
 

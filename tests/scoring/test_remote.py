@@ -12,6 +12,7 @@ import pytest
 from mask_files import png
 
 import segiou
+from segiou.cli.main import main
 from segiou.masks.sources import RemoteFolder
 from segiou.runs.image_counts import Stamp
 from segiou.scoring.job import DataError
@@ -111,6 +112,26 @@ def test_http_and_a_zip_behind_it(web, masks, expected, required):
     assert scored(f"{web}/truth/", masks / "pred").total() == expected
     with pytest.raises(DataError, match=f"{web}/gone: "):
         scored(f"{web}/gone", masks / "pred")
+
+
+@IGNORED
+def test_passwords_in_urls_are_used_but_never_shown_or_saved(
+    web, masks, expected, required, tmp_path, capsys
+):
+    required("fsspec")
+    required("aiohttp")
+    address = web.replace("://", "://ann:s3cret@")
+    command = ["score", f"{address}/truth", str(masks / "pred"), "--labels=4"]
+    outputs = ["--run", str(tmp_path / "run"), "--html", str(tmp_path / "page.html")]
+    assert main([*command, *outputs]) == 0
+    assert segiou.Run.open(tmp_path / "run").total() == expected
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"segiou score {web}/truth" in page and "data:image/png" in page
+    assert main([*command[:1], f"{address}/gone?token=s3cret", *command[2:]]) == 3
+    assert main(["inspect", f"{address}/truth"]) == 0
+    shown = capsys.readouterr()
+    for written in (page, (tmp_path / "run").read_bytes().decode("latin-1"), *shown):
+        assert "s3cret" not in written
 
 
 def test_a_zip_by_its_address(packed, masks, expected, required):
