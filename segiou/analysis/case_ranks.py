@@ -49,7 +49,8 @@ def rank_cases(
     Parameters
     ----------
     scores : array_like, shape (M, N)
-        The score of each of M models on each of N cases; NaN if missing.
+        The score of each of M models on each of N cases; NaN if missing. Infinite
+        distances are the worst.
     scheme : str
         ``"aggregate-then-rank"`` ranks the means of the scores.
         ``"rank-then-aggregate"`` ranks the models on each case, then the means
@@ -64,7 +65,8 @@ def rank_cases(
         Rank of equal values: the best, the worst, or the mean of their places.
     missing : "error", "drop" or float, optional
         What to do with missing scores: raise an error (the default), leave
-        them out, or replace them by this score. Not for ranks per case.
+        them and infinite ones out, or replace both by this score. Not for ranks
+        per case.
     alpha : float
         Significance level of the tests.
 
@@ -122,10 +124,9 @@ def prepared_cases(
     """Scores without the missing ones treated, or the ranks of each case."""
     if scheme == "rank-then-aggregate":
         return ranks_of(scores.T, better, ties).T
-    absent = np.isnan(scores)
-    if not absent.any() or missing == "drop":
-        return scores
-    if missing in (None, "error"):
+    replacement = np.nan if missing is None or isinstance(missing, str) else missing
+    absent = np.isnan(scores) if missing in (None, "error") else ~np.isfinite(scores)
+    if absent.any() and missing in (None, "error"):
         models, cases = np.nonzero(absent)
         msg = (
             f"{len(cases)} scores are missing, the first of model {models[0]} in case {cases[0]}; "
@@ -133,7 +134,7 @@ def prepared_cases(
             "missing=0.0"
         )
         raise ValueError(msg)
-    return np.where(absent, float(missing), scores)
+    return np.where(absent, replacement, scores)
 
 
 def ranks_of(values: Floats, better: str = "higher", ties: str = "min") -> Floats:
@@ -191,7 +192,7 @@ def _signed_rank_p(difference: Floats, weights: Floats) -> Floats:
     order = order[sizes[order] > 0]  # drops NaN as well
     if not order.size:
         return np.full(len(weights), np.nan)
-    starts = np.flatnonzero(np.diff(sizes[order], prepend=0.0))
+    starts = np.flatnonzero(np.append(True, sizes[order][1:] != sizes[order][:-1]))
     drawn = weights[:, order].astype(float)
     tied = np.add.reduceat(drawn, starts, axis=1)
     rank = np.cumsum(tied, 1) - tied + (tied + 1) / 2

@@ -28,7 +28,7 @@ from segiou.analysis.paired_runs import SameImages, check_runs, names_of, same_i
 from segiou.analysis.ranking import Ranking, contest_of, placed
 from segiou.analysis.recipes import across_runs, crossed
 from segiou.analysis.significance import Permuted, holm_adjust, permutation_test, power
-from segiou.analysis.statistics import Aggregate, Statistic
+from segiou.analysis.statistics import Aggregate, Statistic, exchangeable
 from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
@@ -132,7 +132,7 @@ def compare(
     same = same_images(runs, each, protocol)
     images = same.scored(metric)
     recipes = recipes or {name: slice(i, i + 1) for i, name in enumerate(each)}
-    cases = [one.of_images() for one in images]
+    cases = [one.of_images(finite=True) for one in images]
     design = design_of(images[0].ids, len(cases[0]), lambda: cases, groups, blocks)
 
     def scores(units: Units) -> list[list[Statistic]]:
@@ -142,6 +142,11 @@ def compare(
     alone = trained if design.units is design.images else scores(design.images)
     if trained[0][0].median_of is not None:
         method = "percentile"  # medians are not smooth
+        if all(len(own) == 1 for own in trained):
+            trained, alone = (
+                [[one] for one in exchangeable([own for (own,) in each])]
+                for each in (trained, alone)
+            )
     means = [across_runs(own) for own in trained]
     draws = method != "jackknife" or len(recipes) > 2
     models = map(
@@ -325,7 +330,7 @@ class _Compared(NamedTuple):
                 include=self.same.include,
                 protocol=self.same.protocol,
             ),
-            images_differing=_images_differing(a.alone.sums, b.alone.sums),
+            images_differing=_images_differing(a.alone, b.alone),
         )
 
     def influential_images(
@@ -340,8 +345,11 @@ class _Compared(NamedTuple):
             yield tuple(images[i] for i in side)
 
 
-def _images_differing(a: Any, b: Any) -> int:
-    """Images on which the counts of two models differ."""
+def _images_differing(first: Statistic, second: Statistic) -> int:
+    """Images on which the counts of two models differ, or the values of which medians are made."""
+    a, b = first.sums, second.sums
+    if first.median_of is not None and second.median_of is not None:
+        a, b = np.nan_to_num(first.median_of, nan=-1), np.nan_to_num(second.median_of, nan=-1)
     if a.shape != b.shape:  # of different numbers of runs
         return int(a.shape[0])
     return int(np.count_nonzero(np.asarray((a != b).sum(1))))

@@ -365,7 +365,7 @@ def confidence_intervals(
         check_integer("seed", seed, 0)
     scored = scored_images(counts, metric, protocol, ids, class_names, include)
     number = scored.images.number
-    design = design_of(scored.ids, number, lambda: [scored.of_images()], groups, blocks)
+    design = design_of(scored.ids, number, lambda: [scored.of_images(finite=True)], groups, blocks)
     prepared = scored.over(design.units, aggregate)
     if prepared.median_of is not None and method == "jackknife":
         method = _MEDIANS if prepared.units.kind == "image" else "percentile"
@@ -479,7 +479,9 @@ def _limits_of_medians(of: Statistic, level: float, drawn: Floats | None) -> Lim
     """Order statistics of each structure; a bootstrap of their mean if there are several."""
     assert of.median_of is not None
     ends = [median_limits(column, level=level) for column in of.median_of.T]
-    low, high = np.array([ends[0] if drawn is None else limits_of(drawn[:, 0], level), *ends]).T
+    if of.names[1:]:
+        ends.insert(0, ends[0] if drawn is None else limits_of(drawn[:, 0], level))
+    low, high = np.array(ends).T
     low[low == high] = high[low == high] = np.nan
     unknown = np.full(len(low), np.nan)
     return Limits(of.values, low, high, unknown, unknown, unknown)

@@ -14,6 +14,7 @@ from segiou.analysis.statistics import ScoredImages, scored_counts, scored_parts
 from segiou.analysis.units import HasRunCounts, Metric, some_of
 from segiou.counting.counts import Counts
 from segiou.measures.registry import measure_of_score
+from segiou.measures.score_names import ScoreName, read_name
 from segiou.metrics.protocols import Protocol, load_protocol
 
 
@@ -60,13 +61,15 @@ class SameImages(NamedTuple):
 
     def scored(self, metric: Metric) -> list[ScoredImages]:
         """Images of each run with the counts of the metric: pixels, or parts of a measure."""
-        if (key := measure_of_score(metric)) is None:
+        plans = getattr(self.runs[0], "score_plans", {})
+        named = read_name(metric, plans) if isinstance(metric, str) else ScoreName("")
+        if (key := measure_of_score(named.score, plans.values())) is None:
             how = metric, self.protocol, self.class_names, self.include
             pairs = zip(self.counts, self.ids, strict=True)
             return [scored_counts(counts, *how, ids) for counts, ids in pairs]
         found = []
         for run, name, ids in zip(self.runs, self.names, self.ids, strict=True):
-            one = scored_parts(run, metric, name, key)
+            one = scored_parts(run, named, name, key)
             place = {id: i for i, id in enumerate(run.ids)}
             found.append(one.take(ids, [place[id] for id in ids]))
         _check_plans(self.runs, self.names, key)

@@ -27,11 +27,11 @@ from segiou.analysis.intervals import check_method, limits_by, of_design
 from segiou.analysis.leave_one_out import jackknife
 from segiou.analysis.paired_runs import check_runs, names_of, same_images
 from segiou.analysis.ranking import MEDIANS, Contest, Ranking, contest_of, placed
-from segiou.analysis.statistics import Statistic, place_of
+from segiou.analysis.statistics import Statistic, addends, means_of
 from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
 from segiou.measures.score import Score
 from segiou.metrics.protocols import Protocol
-from segiou.metrics.ratio import Floats, ratio
+from segiou.metrics.ratio import Floats
 
 _AGGREGATES = ("D", "I", "C", "median")
 
@@ -73,10 +73,11 @@ def rank(
         How images are aggregated: as for :func:`compare`, or ``"I"`` (means)
         and ``"median"`` of their scores or ranks.
     missing : "error", "drop" or float, optional
-        What to do with images that lack a finite score of some model: raise an
+        What to do with images that lack a score of some model: raise an
         error (the default), leave them out for this model, or replace them by
         a score. In ``"rank-then-aggregate"`` they rank last. Runs may lack
-        images if this is set, or ranks are aggregated.
+        images if this is set, or ranks are aggregated. An infinite distance, of
+        a missed structure, is a score, unless it is left out or replaced too.
     ties : {"min", "max", "average"}
         Rank of equal values: the best, the worst, or the mean of their places.
     alpha : float
@@ -205,12 +206,11 @@ class _Scored:
 
     name: str
     label: str
-    part: str
     better: str
     unit: str
     ids: tuple[str, ...]
     cases: Floats
-    """(M, N); NaN where an image or a finite score is missing."""
+    """(M, N); NaN where an image or its score is missing."""
     images: list[Any]
     """Of each run."""
 
@@ -224,24 +224,19 @@ class _Scored:
         *,
         partial: bool,
     ) -> _Scored:
-        metric, _, part = by.partition(":") if isinstance(by, str) else (by, "", "")
-        images = same_images(runs, names, protocol, partial=partial).scored(metric)
+        images = same_images(runs, names, protocol, partial=partial).scored(by)
         known = dict.fromkeys(id for one in images for id in one.ids or ())
         place = {id: i for i, id in enumerate(known)}
         cases = np.full((len(runs), len(place)), np.nan)
         for row, one in zip(cases, images, strict=True):
-            row[[place[id] for id in one.ids or ()]] = (
-                one.of_class(part) if part else one.of_images()
-            )
-        cases[np.isinf(cases)] = np.nan
+            row[[place[id] for id in one.ids or ()]] = one.of_images()
         if np.isnan(cases).all():
             msg = f"no image has a score {by!r}, so nothing can be ranked"
             raise ValueError(msg)
         score = images[0].score
         return cls(
             by if isinstance(by, str) else score.name,
-            f"{score.title} of {part}" if part else score.overall_title,
-            part,
+            score.overall_title,
             score.better,
             score.unit,
             tuple(known),
@@ -268,8 +263,7 @@ class _Setup(NamedTuple):
         if not in_cases:
             aggregate: Any = self.aggregate
             whole = [one.over(self.units, aggregate) for one in scored.images]
-            column = 1 + place_of(scored.part, whole[0].names[1:], "score") if scored.part else 0
-            return self.of_statistics(whole, column)
+            return self.of_statistics(whole)
         # Images without a score of any model, such as those without the class, are not cases.
         kept = ~np.isnan(scored.cases).all(0)
         cases = np.full(scored.cases.shape, np.nan)
@@ -287,12 +281,12 @@ class _Setup(NamedTuple):
         """Which values are better."""
         return "lower" if self.scheme == "rank-then-aggregate" else scored.better
 
-    def of_statistics(self, statistics: list[Statistic], column: int = 0) -> Contest:
+    def of_statistics(self, statistics: list[Statistic]) -> Contest:
         """Values, intervals and tests of smooth scores."""
         if statistics[0].median_of is not None:
             if self.draws:
                 raise _no_bootstrap()
-            values = np.array([one.values[column] for one in statistics])
+            values = np.array([one.values[0] for one in statistics])
             return _unknown(values, statistics[0].score.better)
         pairs = {
             (i, j): jackknife(statistics[j], statistics[i], level=self.level)
@@ -300,7 +294,7 @@ class _Setup(NamedTuple):
         }
         own = [limits_by("jackknife", one, level=self.level) for one in statistics]
         drawn = resampled(statistics, self.draws, self.seed) if self.draws else []
-        return contest_of(statistics, own, pairs, drawn, column)
+        return contest_of(statistics, own, pairs, drawn)
 
     def tests(self, cases: Floats, better: str, means: list[Statistic]) -> Contest:
         """Shares of the other models that are beaten, on images and on resamples."""
@@ -323,7 +317,7 @@ class _Setup(NamedTuple):
 
 def _case_mean(row: Floats, units: Units, scored: _Scored, better: Any) -> Statistic:
     """The mean over images as a statistic over units."""
-    table = units.sums(np.stack([np.nan_to_num(row), ~np.isnan(row)], 1))
+    table = units.sums(addends(row[:, None]))
     defined = row[~np.isnan(row)]
     is_share = not scored.unit and bool(((defined >= 0) & (defined <= 1)).all())
     score = Score(
@@ -331,13 +325,13 @@ def _case_mean(row: Floats, units: Units, scored: _Scored, better: Any) -> Stati
         scored.label,
         (),
         lambda parts: table,
-        lambda sums: ratio(sums[..., :1], sums[..., 1:]),
+        means_of,
         unit=scored.unit,
         better=better,
         is_mean=False,
         scale="logit" if is_share else "identity",
     )
-    return Statistic(score, units, table, np.array([(table[:, 1] > 0).sum()]), "I")
+    return Statistic(score, units, table, np.array([(table[:, -1] > 0).sum()]), "I")
 
 
 def _combined(contests: Sequence[Contest], ties: str) -> Contest:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_kind, read_several, refuse_kind
-from segiou._support.text import did_you_mean
 from segiou.analysis.units import (
     HasCounts,
     ImageParts,
@@ -23,16 +22,11 @@ from segiou.analysis.units import (
     unit_sums,
 )
 from segiou.counting.counts import Counts
-from segiou.measures.registry import KEYWORDS, flag_of, known_scores, measure_of_score
+from segiou.measures.registry import KEYWORDS, flag_of, measure_of_score
 from segiou.measures.score import Score
-from segiou.metrics.overall import (
-    cohen_kappa,
-    frequency_weighted_iou,
-    matthews_correlation,
-    mean,
-    pixel_accuracy,
-)
-from segiou.metrics.per_class import METRICS
+from segiou.measures.score_names import ScoreName, read_name, row_of
+from segiou.metrics.overall import mean
+from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, included, ratio
 
@@ -40,21 +34,7 @@ Aggregate = Literal["D", "I", "C"]
 
 #: Metrics without per-class values, by name.
 OVERALL_METRICS: dict[str, Callable[[Counts], Floats]] = {
-    "pixel_accuracy": pixel_accuracy,
-    "frequency_weighted_iou": frequency_weighted_iou,
-    "cohen_kappa": cohen_kappa,
-    "matthews_correlation": matthews_correlation,
-}
-_MEANS = {"mean_iou": "iou", "mean_dice": "dice", "mean_accuracy": "recall"}
-_LABELS = {
-    "iou": "IoU",
-    "dice": "Dice",
-    "frequency_weighted_iou": "frequency-weighted IoU",
-}
-#: Metrics whose intervals are symmetric elsewhere than on the logit.
-_SCALES = {
-    **dict.fromkeys(("pixel_accuracy", "frequency_weighted_iou", *METRICS), "logit"),
-    **dict.fromkeys(("cohen_kappa", "matthews_correlation"), "fisher"),
+    name: one.function for name, one in PIXEL_SCORES.items() if not one.per_class
 }
 _EXACT = 2**53
 _IN_TRUTH: dict[str, Any] = {"unit": "image", "over": "truth", "absent": "skip"}
@@ -230,18 +210,21 @@ class ScoredImages:
         (parts,) = self.images.parts()
         return replace(self, images=ImageParts.of(parts.take(places)), ids=ids)
 
-    def of_images(self) -> Floats:
+    def of_images(self, *, finite: bool = False) -> Floats:
         """Per-image score; of pixels, over the classes in the image's truth, (N,)."""
         score = self.score
-        if score.alone is not None:
+        if finite and score.alone is not None:
             return self.images.joined(score.alone)
         return self.images.joined(lambda part: score.of_images(part)[:, 0])
 
     def of_class(self, name: str) -> Floats:
         """Per-image score of a class or structure, (N,)."""
-        score = self.score
-        place = 1 + place_of(name, score.names, score.title)
-        return self.images.joined(lambda part: score.of_images(part)[:, place])
+        return self.of_row(name).of_images()
+
+    def of_row(self, name: str) -> ScoredImages:
+        """The same images with the score of one class or structure."""
+        row_of(name, self.score.names, self.score.title)
+        return replace(self, score_by=lambda how: self.score_by(how).of_row(name))
 
     def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
         """The score as a statistic over units."""
@@ -252,30 +235,63 @@ class ScoredImages:
             msg = f"counts must have shape (N, C) for N = {len(units.index)} images, got {shape}"
             raise ValueError(msg)
         score = self.score_by(aggregate)
-        sums = unit_sums(units, map(score.sums, self.images.parts()))
-        seen = np.zeros(1 + len(score.names), np.int64)
-        if score.seen is not None and score.names:
-            present = unit_sums(units, map(score.seen, self.images.parts())) > 0
-            seen[1:] = present.sum(0)
-        # Numerators, then denominators; the score's are first.
-        divided = score.over in ("I", "image", "image-class")
-        seen[0] = (sums[:, [sums.shape[1] // 2]] > 0).sum() if divided else len(units)
         medians = None if score.median_of is None else self.images.joined(score.median_of)
-        return Statistic(score, units, sums, seen, aggregate or score.over, medians)
+        if medians is not None:
+            return _of_medians(score, medians, units, self._seen(score, units), aggregate)
+        sums = unit_sums(units, map(score.sums, self.images.parts()))
+        seen = self._seen(score, units)
+        if score.over in ("I", "image", "image-class") and score.row is None:
+            # Denominators are last; the score's is the first of them.
+            seen[0] = (sums[:, [-1 - len(score.names)]] > 0).sum()
+        return Statistic(score, units, sums, seen, aggregate or score.over)
+
+    def _seen(self, score: Score, units: Units) -> NDArray[np.int64]:
+        """Units with the score, and with each class in the truth; of one class, its own."""
+        seen = np.zeros(1 + len(score.names), np.int64)
+        seen[0] = len(units)
+        if score.seen is not None and score.names:
+            seen[1:] = (unit_sums(units, map(score.seen, self.images.parts())) > 0).sum(0)
+            if score.row is not None:
+                seen[0] = seen[1]
+        return seen
 
 
-def place_of(name: str, known: Sequence[str], score: str) -> int:
-    """The position of a class that has a score."""
-    if name in known:
-        return [*known].index(name)
-    of = f"choose from {', '.join(known)}" if known else "it has no per-class values"
-    msg = f"{score} of {name!r}: unknown class; {of}{did_you_mean(name, known)}"
-    raise ValueError(msg)
+def _of_medians(
+    score: Score, values: Floats, units: Units, seen: Any, aggregate: str | None
+) -> Statistic:
+    """Exact medians as a function of how often each unit is drawn."""
+    exact = score.of_medians(values, units.index, len(units))
+    return Statistic(exact, units, _each_once(len(units)), seen, aggregate or score.over, values)
+
+
+def exchangeable(several: Sequence[Statistic]) -> list[Statistic]:
+    """Medians of models as functions of how often each unit of each of them is drawn."""
+    cases = [one.median_of for one in several if one.median_of is not None]
+    if not cases:
+        return list(several)
+    units, number, models = several[0].units, len(several[0].units), len(several)
+    place = np.concatenate([units.index + m * number for m in range(models)])
+    score = several[0].score.of_medians(np.concatenate(cases), place, number * models)
+    return [
+        replace(one, score=score, sums=_each_once(number, m, models))
+        for m, one in enumerate(several)
+    ]
+
+
+def _each_once(units: int, model: int = 0, models: int = 1) -> Any:
+    """Each unit drawn once for one of several models, (U, M U); sparse if large."""
+    if not is_large(units, units * models):
+        return np.eye(units, units * models, model * units, dtype=np.int64)
+    from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
+
+    shape = units, units * models
+    return sparse.eye_array(*shape, k=model * units, dtype=np.int64, format="csr")
 
 
 def metric_label(metric: str) -> str:
     """The name of a metric in a sentence."""
-    return _LABELS.get(metric, metric.replace("_", " "))
+    found = PIXEL_SCORES.get(metric)
+    return metric.replace("_", " ") if found is None else found.title
 
 
 def scored_counts(
@@ -295,11 +311,13 @@ def scored_counts(
             msg = f"counts have {images.width} classes, got {len(names)} class names"
             raise ValueError(msg)
     name, function, per_class = _resolved(metric, next(images.parts()))
+    row = read_name(metric).row if isinstance(metric, str) else ""
     if not per_class:
         return ScoredImages(images, partial(_overall_score, name, function), ids)
     taken = included(include, images.width)
     score_by = partial(_class_score, name, function, tuple(names), taken, protocol)
-    return ScoredImages(images, score_by, ids)
+    found = ScoredImages(images, score_by, ids)
+    return found.of_row(row) if row else found
 
 
 def _resolved(metric: Metric, some: Counts) -> tuple[str, Callable[[Counts], Floats], bool]:
@@ -308,17 +326,11 @@ def _resolved(metric: Metric, some: Counts) -> tuple[str, Callable[[Counts], Flo
         has_classes = metric(some).shape == some.tp.shape
         return getattr(metric, "__name__", "score"), metric, has_classes
     check_kind("metric", metric, str, "the name of a metric or a function of Counts")
-    name = _MEANS.get(metric, metric)
-    known = {**METRICS, **OVERALL_METRICS}
-    if name not in known:
-        others = known_scores()
-        hint = did_you_mean(metric, [*known, *others])
-        msg = (
-            f"unknown metric {metric!r}; choose from {', '.join(known)}, pass a function of "
-            f"Counts, or, if the run measured it, {', '.join(others)}{hint}"
-        )
+    name = read_name(metric).score
+    if name not in PIXEL_SCORES:
+        msg = f"{name} is a score of a measure, which counts of pixels do not have; pass a run"
         raise ValueError(msg)
-    return name, known[name], name in METRICS
+    return name, PIXEL_SCORES[name].function, PIXEL_SCORES[name].per_class
 
 
 def _overall_score(
@@ -335,7 +347,7 @@ def _overall_score(
         _packed,
         lambda sums: function(_unpacked(sums))[..., None],
         is_mean=False,
-        scale=_SCALES.get(name, "identity"),
+        scale=PIXEL_SCORES[name].scale if name in PIXEL_SCORES else "identity",
         each=lambda counts: function(counts)[:, None],
     )
     return _over_images(whole, aggregate)
@@ -388,15 +400,15 @@ def _class_score(
         rule=protocol.name,
         include=taken,
         weights=weights,
-        scale=_SCALES.get(name, "identity"),
+        scale=PIXEL_SCORES[name].scale if name in PIXEL_SCORES else "identity",
         each=each,
     )
     if not protocol.needs_images:
         return score
-    score = replace(score, sums=of_images, over=protocol.unit)
+    score = replace(score, sums=of_images, evaluate=_ratios, weights=None, over=protocol.unit)
     if aggregate == "C" or protocol.unit == "class":
         return _over_classes(score, partial(protocol.mean_of_classes, include=taken))
-    return replace(score, evaluate=_ratios, weights=None)
+    return score
 
 
 def _over_images(score: Score, aggregate: Aggregate | None) -> Score:
@@ -404,27 +416,42 @@ def _over_images(score: Score, aggregate: Aggregate | None) -> Score:
     if aggregate in (None, "D"):
         return score
 
-    def sums(parts: Any) -> Floats:
-        values = score.of_images(parts)
-        # An infinite distance, of a missed structure, makes the mean infinite.
-        defined = ~np.isnan(values)
-        return np.concatenate([np.where(defined, values, 0.0), defined], axis=-1)
-
-    found = replace(score, sums=sums, evaluate=_ratios, weights=None, median_of=None)
+    found = replace(
+        score,
+        sums=lambda parts: addends(score.of_images(parts)),
+        evaluate=means_of,
+        weights=None,
+        median_of=None,
+    )
     if aggregate == "I":
         return replace(found, over="I")
     return _over_classes(found, partial(mean, include=score.include))
 
 
+def addends(values: Floats) -> Floats:
+    """Numbers (N, 3 K) that add up to means of values (N, K): finite ones, infinite, defined."""
+    # A sum over resamples would multiply an infinite value by 0.
+    infinite, defined = np.isinf(values), ~np.isnan(values)
+    finite = np.where(defined & ~infinite, values, 0.0)
+    return np.concatenate([finite, infinite, defined], axis=-1)
+
+
+def means_of(sums: NDArray[Any]) -> Floats:
+    """Means (..., K) from sums (..., 3 K) of :func:`addends`; one infinite value makes it so."""
+    finite, infinite, defined = np.split(sums, 3, axis=-1)
+    return np.where(infinite > 0, np.inf, ratio(finite, defined))
+
+
 def _over_classes(score: Score, mean_of: Callable[[Floats], Floats]) -> Score:
     """The mean over classes of means over images."""
+    means = score.evaluate
 
     def evaluate(sums: NDArray[Any]) -> Floats:
-        classes = _ratios(sums)[..., 1:]
+        classes = means(sums)[..., 1:]
         return np.concatenate([mean_of(classes)[..., None], classes], axis=-1)
 
     def weights(sums: NDArray[Any]) -> Floats:
-        there = included(score.include, len(score.names)) & ~np.isnan(_ratios(sums)[1:])
+        there = included(score.include, len(score.names)) & ~np.isnan(means(sums)[1:])
         return ratio(there, there.sum())
 
     return replace(score, evaluate=evaluate, weights=weights, over="class")
@@ -470,8 +497,11 @@ def scored_images(
         raise _no_images(run)
     is_report = hasattr(run, "per_image")
     number, classes = len(run.ids), len(run.class_names)
-    if (key := measure_of_score(metric)) is not None:
-        return scored_parts(run, metric, "the report" if is_report else "the run", key)
+    plans = getattr(run, "score_plans", {})
+    one = read_name(metric, plans) if isinstance(metric, str) else ScoreName("")
+    key = plans[one.score].key if one.score in plans else measure_of_score(one.score)
+    if key is not None:
+        return scored_parts(run, one, "the report" if is_report else "the run", key)
     if hasattr(run, "count_parts") and is_large(number, 4 * classes):
         # In parts, because all of them would not fit into memory.
         counts = ImageParts(number, classes, run.count_parts)
@@ -496,8 +526,9 @@ def _no_images(source: Any) -> TypeError:
     )
 
 
-def scored_parts(run: Any, metric: Any, name: str, key: str) -> ScoredImages:
+def scored_parts(run: Any, one: ScoreName, name: str, key: str) -> ScoredImages:
     """Per-image parts of the measure that has a score."""
+    metric = one.score
     plan = getattr(run, "score_plans", {}).get(metric)
     if plan is None:
         how = f"{key}=True" if key in KEYWORDS else f"measures=[{key!r}]"
@@ -506,4 +537,6 @@ def scored_parts(run: Any, metric: Any, name: str, key: str) -> ScoredImages:
         msg = f"{name} has no {noun} counts; rescore with {how} ({flag})"
         raise ValueError(msg)
     images = ImageParts.of(run.parts(plan.key))
-    return ScoredImages(images, partial(_over_images, plan.scores[metric]), tuple(run.ids) or None)
+    ids = tuple(run.ids) or None
+    found = ScoredImages(images, partial(_over_images, plan.scores[metric]), ids)
+    return found.of_row(one.row) if one.row else found

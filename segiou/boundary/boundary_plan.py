@@ -115,11 +115,11 @@ class BoundaryPlan(Plan):
             head = self._head(row) if row in shown else ""
             unit = "px" if tuple(self.measure.spacing) == (1.0, 1.0) else ""
             kind: Any = {"kind": "distance", "unit": unit, "better": "lower"} if distance else {}
-            columns.append(
-                Column(":".join(filter(None, parts)), head, values, means, **kind, digits=1)
-            )
+            column = Column(":".join(filter(None, parts)), head, values, means, **kind, digits=1)
+            if row is shown[0] and (own := found.intervals.get("boundary_iou")) is not None:
+                column = column.with_limits(own, names, 1)
+            columns.append(column)
         data = {"boundary": tuple(rows), "boundary_options": self.measure.to_dict()}
-        score = {n: tuple(s.values(found.total).tolist()) for n, s in self.scores.items()}
         return ScoreTable(
             "boundaries",
             "Boundaries",
@@ -129,7 +129,6 @@ class BoundaryPlan(Plan):
             ("mean", "classes"),
             self._note(shown),
             data=data,
-            scores=score,
         )
 
     def _head(self, row: Mapping[str, Any]) -> str:

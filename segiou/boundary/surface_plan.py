@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou._support.files import printable
 from segiou._support.text import Json, did_you_mean, listed, percent
-from segiou.boundary.boundary_options import bin_distances, bin_indices
 from segiou.boundary.codes import LabelCodes, ignored_code
 from segiou.boundary.surface_cases import flat_scores, summarize_surfaces
 from segiou.boundary.surface_options import CONVENTIONS, DISTANCES, LONE, State, SurfaceOptions
@@ -24,13 +23,11 @@ from segiou.counting.counts import Counts
 from segiou.counting.encoding import Encoding
 from segiou.measures.measure import Counted, ImageColumn, MaskPair, Plan
 from segiou.measures.parts import Field, Layout, Parts
-from segiou.measures.score import Score
+from segiou.measures.score import Score, with_mean
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats
 
 _STATES: tuple[State, ...] = ("absent", "found", "missed", "false_positive")
-#: Histogram bins from which medians of resamples are read.
-_BINS = bin_distances(0.05)
 _WORDS = {"hausdorff": "HD", "average_surface_distance": "ASSD"}
 
 
@@ -298,14 +295,15 @@ class SurfacePlan(Plan):
             )
         for name in self._distances:
             title = f"median {_WORDS.get(name, name.replace('hausdorff_', 'HD'))}"
-            numbers = partial(self._binned, name)
+            numbers = partial(self._of_cases, name)
             how |= {
                 "unit": self.unit or "units",
                 "better": "lower",
                 "alone": partial(self._alone, name),
                 "median_of": partial(self._of_cases, name),
+                "each": partial(self._each, name),
             }
-            found[name] = Score.of_names(name, title, names, every, numbers, _median, **how)
+            found[name] = Score.of_names(name, title, names, every, numbers, _whole, **how)
         return found
 
     @property
@@ -331,17 +329,13 @@ class SurfacePlan(Plan):
     def _of_cases(self, name: str, parts: Parts) -> Floats:
         """Distance of each case: infinite for a missed or false positive structure."""
         state = parts["cases"][..., 0]
-        values = np.where(state == 1, self.values(parts)[name], np.inf)
+        none = np.full(state.shape, np.nan)
+        values = np.where(state == 1, self.values(parts).get(name, none), np.inf)
         return np.where(state > 0, values, np.nan)
 
-    def _binned(self, name: str, parts: Parts) -> NDArray[Any]:
-        """One-hot histogram bin of each distance, so that medians follow from sums."""
-        state = parts["cases"][..., 0]
-        values = self._of_cases(name, parts)
-        bins = bin_indices(np.where(np.isnan(values), np.inf, values), 0.05)
-        found = np.zeros((*bins.shape, len(_BINS)), np.int64)
-        np.put_along_axis(found, bins[..., None], (state > 0)[..., None].astype(np.int64), -1)
-        return found
+    def _each(self, name: str, parts: Parts) -> Floats:
+        """Mean distance of each case, then its structures."""
+        return with_mean(self._of_cases(name, parts), np.ones(len(self.structures), bool))
 
     def table(self, found: Counted) -> ScoreTable:
         """States of each structure and its scores over the cases."""
@@ -369,7 +363,6 @@ class SurfacePlan(Plan):
             "structure",
             tuple(not any(c.values[i] for c in columns[:3]) for i in range(len(summary))),
             data={"surfaces": tuple(summary), "surface_cases": cases, "surface_plan": plan},
-            scores=self._exact(summary),
         )
 
     def _columns(self, summary: Any, bounds: Any) -> list[Column]:
@@ -410,19 +403,6 @@ class SurfacePlan(Plan):
             texts.append("" if name in row else f"{percent(score, '–')}{at}")
         return tuple(texts)
 
-    def _exact(self, summary: Any) -> dict[str, tuple[float, ...]]:
-        """The scores over the cases, computed without bins."""
-        found = {}
-        for name in self.scores:
-            if name == "surface_dice":  # at the first tolerance of each structure
-                dice = ((own for key, own in r.items() if key.startswith(name)) for r in summary)
-                values = np.array([next(own)["mean"] for own in dice])
-            else:
-                values = np.array([row[name]["median"] for row in summary])
-            known = values[~np.isnan(values)]
-            found[name] = (float(known.mean()) if known.size else math.nan, *values.tolist())
-        return found
-
     @cached_property
     def _shown(self) -> dict[Any, str]:
         """Headers of the columns shown in text."""
@@ -459,10 +439,9 @@ def _bound(summary: Any, bounds: Any) -> tuple[Any, ...]:
     return limits
 
 
-def _median(numbers: NDArray[Any]) -> Floats:
-    total = numbers.sum(-1)
-    place = (np.cumsum(numbers, axis=-1) * 2 >= total[..., None]).argmax(-1)
-    return np.where(total > 0, _BINS[place], np.nan)
+def _whole(values: Floats) -> Floats:
+    """The values themselves: medians are made of those of all cases."""
+    return values[..., 0]
 
 
 #: Names of the states with an empty mask.

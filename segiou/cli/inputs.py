@@ -24,8 +24,10 @@ from segiou.measures.registry import (
     measure_of,
     measure_of_score,
 )
+from segiou.measures.score_names import read_name
 from segiou.metrics.protocols import load_protocol
 from segiou.report.class_columns import class_columns
+from segiou.report.class_rows import sorted_rows
 from segiou.report.formats import format_of
 from segiou.runs.run import Run
 from segiou.scoring.folder import Callbacks, score_job
@@ -62,8 +64,9 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
 
 def _needed_for(metric: Any) -> tuple[Measure, ...]:
     """Measures that the metric of a comparison needs."""
-    key = measure_of_score(metric)
-    return () if key is None else (measure_of(key).for_score(metric),)
+    score = "" if metric is None else read_name(metric).score
+    key = measure_of_score(score)
+    return () if key is None else (measure_of(key).for_score(score),)
 
 
 def _spacing_of(text: str | None) -> tuple[float, ...] | None:
@@ -192,6 +195,7 @@ def check_report(parsed: argparse.Namespace, classes: ClassOptions, plans: Seque
     """Validate the options of a report against its classes, measures and each other."""
     report_format(parsed)
     class_columns(parsed.columns)
+    sorted_rows((), parsed.sort)
     _check_needs(parsed)
     check_thresholds(thresholds_of(parsed, plans), classes.labels.class_names, plans)
     load_protocol(parsed.protocol or "segiou")
@@ -207,8 +211,12 @@ def check_report(parsed: argparse.Namespace, classes: ClassOptions, plans: Seque
 
 def thresholds_of(parsed: argparse.Namespace, plans: Sequence[Plan]) -> list[Threshold]:
     """The thresholds of the command line."""
-    under = read_thresholds(parsed.fail_under, plans)
-    return [*under, *read_thresholds(parsed.fail_over, plans, "lower")]
+    several = ("fail_under", "fail_over", "require")
+    return [
+        one
+        for name in several
+        for one in read_thresholds(getattr(parsed, name), plans, option_of(name))
+    ]
 
 
 def check_findings(parsed: argparse.Namespace) -> None:
@@ -300,7 +308,7 @@ def _check_metric(metric: str) -> None:
     from segiou.analysis.units import units_of
     from segiou.counting.counts import Counts
 
-    if measure_of_score(metric) is None:
+    if measure_of_score(read_name(metric).score) is None:
         # Raises ValueError for unknown metrics.
         statistic(Counts(*np.zeros((4, 2, 1), dtype=np.int64)), metric, units=units_of(2))
 

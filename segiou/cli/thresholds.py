@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from segiou._support.files import printable
 from segiou._support.text import did_you_mean, signed_points
-from segiou.measures.registry import (
-    flag_of,
-    known_scores,
-    measure_of,
-    measure_of_score,
-)
-from segiou.report.formats import PER_CLASS, SCALARS
+from segiou.measures.registry import better_of, flag_of, measure_of, measure_of_score
+from segiou.measures.score_names import ScoreName, read_name
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
@@ -25,18 +20,13 @@ if TYPE_CHECKING:
 
 
 class Threshold(NamedTuple):
-    """The minimum of a score or of a score of one class; with ``--fail-over``, the maximum."""
+    """The worst value of a score that passes: its minimum, or maximum if lower is better."""
 
-    score: str
-    class_name: str | None
+    name: str
+    named: ScoreName
     limit: float
     better: Better = "higher"
     unit: str = ""
-
-    @property
-    def name(self) -> str:
-        """The name of the score as in the option."""
-        return f"{self.score}:{self.class_name}" if self.class_name is not None else self.score
 
     @property
     def option(self) -> str:
@@ -46,34 +36,36 @@ class Threshold(NamedTuple):
 
 #: The option of a threshold, by which values of the score are better.
 _OPTIONS: dict[Better, str] = {"higher": "--fail-under", "lower": "--fail-over"}
+#: The option for both.
+REQUIRE = "--require"
 
 
 def read_thresholds(
-    texts: Sequence[str], plans: Sequence[Plan] = (), better: Better = "higher"
+    texts: Sequence[str], plans: Sequence[Plan] = (), option: str = "--fail-under"
 ) -> list[Threshold]:
     """Parse ``NAME=VALUE`` texts; ValueError for unknown names and impossible values."""
-    option, found = _OPTIONS[better], []
+    found = []
     for text in texts:
         name, _, value = text.rpartition("=")
-        score, colon, class_name = name.strip().partition(":")
-        score = "mean_iou" if score == "miou" else score
-        key = measure_of_score(score, plans)
-        if key is None and score not in (PER_CLASS if colon else SCALARS):
-            others = known_scores()
-            known = (*SCALARS, *others, *(f"{score}:CLASS" for score in PER_CLASS))
-            hint = did_you_mean(name.strip(), known) or f"; choose from {', '.join(known)}"
-            wrong = f"unknown score {name!r}{hint}" if name else "expected NAME=VALUE"
-            msg = f"{option} {text!r}: {wrong}"
+        if not name:
+            msg = f"{option} {text!r}: expected NAME=VALUE"
             raise ValueError(msg)
-        planned = next((plan.scores[score] for plan in plans if score in plan.scores), None)
-        own = "higher" if planned is None and key is None else getattr(planned, "better", better)
-        if own != better:
-            other: Better = "lower" if better == "higher" else "higher"
-            msg = f"{option} {text!r}: {other} values of {score} are better; use {_OPTIONS[other]}"
-            raise ValueError(msg)
+        try:
+            named = read_name(name.strip(), [n for plan in plans for n in plan.scores])
+        except ValueError as error:
+            msg = f"{option} {text!r}: {error}"
+            raise ValueError(msg) from None
+        planned = next((p.scores[named.score] for p in plans if named.score in p.scores), None)
+        key = measure_of_score(named.score, plans)
         unit = "" if planned is None else planned.unit
+        better: Better = "higher" if planned is None else planned.better
+        if planned is None and key is not None:
+            better = better_of(key, named.score)
+        if option not in (_OPTIONS[better], REQUIRE):
+            msg = f"{option} {text!r}: {better} values of {named.score} are better; use "
+            raise ValueError(msg + f"{_OPTIONS[better]} or {REQUIRE}")
         limit = _limit(option, text, value, is_free=bool(unit) or planned is None is not key)
-        found.append(Threshold(score, class_name if colon else None, limit, better, unit))
+        found.append(Threshold(named.column, named, limit, better, unit))
     return found
 
 
@@ -98,16 +90,21 @@ def check_thresholds(
     """ValueError for thresholds of scores or classes that a report lacks."""
     for threshold in thresholds:
         start = f"{threshold.option} {threshold.name}"
-        key = measure_of_score(threshold.score, plans)
-        scores = [plan.scores[threshold.score] for plan in plans if threshold.score in plan.scores]
+        key = measure_of_score(threshold.named.score, plans)
+        scores = [
+            plan.scores[threshold.named.score]
+            for plan in plans
+            if threshold.named.score in plan.scores
+        ]
         if key is not None and not scores:
             noun = measure_of(key).noun
-            msg = f"{start}: {noun} are not measured; score with {flag_of(key, threshold.score)}"
+            how = flag_of(key, threshold.named.score)
+            msg = f"{start}: {noun} are not measured; score with {how}"
             raise ValueError(msg)
         known = {name: None for score in scores for name in score.names}
         names = tuple(known) if scores else class_names
-        name = threshold.class_name
-        if name is not None and name not in names:
+        name = threshold.named.row
+        if name and name not in names:
             hint = did_you_mean(name, names)
             msg = f"{start}: unknown class; classes: {', '.join(names)}{hint}"
             raise ValueError(msg)
@@ -152,14 +149,13 @@ class Outcome(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data; None for undefined values."""
-        value, low, high = (x if math.isfinite(x) else None for x in (self.value, *self.bounds))
+        value, low, high = (
+            None if x != x else x if math.isfinite(x) else str(x)
+            for x in (self.value, *self.bounds)
+        )
         limit = "at_most" if self.better == "lower" else "at_least"
         found = {"name": self.name, "value": value, limit: self.limit, "passed": self.passed}
         return found | {"state": self.state, "low": low, "high": high}
-
-
-#: The metric whose intervals are those of a score of a report.
-_METRICS = {"mean_iou": "iou", "mean_dice": "dice", "mean_accuracy": "recall"}
 
 
 def outcomes(
@@ -168,7 +164,7 @@ def outcomes(
     """Compare the scores of a report with thresholds."""
     found = []
     for one in thresholds:
-        value = report.score(one.score, one.class_name or "")
+        value = report.score(str(one.named))
         bounds = _bounds(run, report, one, groups)
         text = _compared(one, value)
         found.append(Outcome(one.name, value, one.limit, text, one.better, bounds, confident))
@@ -177,22 +173,19 @@ def outcomes(
 
 def _bounds(run: Run, report: Report, threshold: Threshold, groups: Any) -> tuple[float, float]:
     """One-sided 95 % bounds of a score; NaN over too few images."""
-    metric = _METRICS.get(threshold.score, threshold.score)
     try:
-        found = run.intervals(metric, groups=groups, level=0.9, protocol=report.protocol)
+        how: Any = {"groups": groups, "level": 0.9, "protocol": report.protocol}
+        interval = run.intervals(str(threshold.named), **how).overall
     except ValueError:
         return math.nan, math.nan
-    named = {one.name: one for one in found.classes}
-    name = threshold.class_name
-    interval = found.overall if name is None else named.get(name)
-    return (math.nan, math.nan) if interval is None else (interval.low, interval.high)
+    return interval.low, interval.high
 
 
 def _compared(threshold: Threshold, value: float) -> str:
     """Describe a score and its limit, with enough digits to show the difference."""
     name, limit, is_lower = threshold.name, threshold.limit, threshold.better == "lower"
     # Kappa is not a percentage.
-    is_plain = threshold.unit or name == "cohen_kappa"
+    is_plain = threshold.unit or threshold.named.score in ("cohen_kappa", "matthews_correlation")
     factor, unit = (1, f" {threshold.unit}".rstrip()) if is_plain else (100, " %")
     if math.isnan(value):
         kept = "at most" if is_lower else "at least"

@@ -13,17 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou import metrics
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import AtLeast, as_array
 from segiou.counting.counts import Counts
 from segiou.labels.class_options import ClassOptions
+from segiou.measures.score_names import is_whole, read_name
+from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.metrics.protocols import Protocol, load_protocol
-from segiou.report.formats import DEFAULT, PER_CLASS, SCALARS, check_scores, score_keys
+from segiou.report.formats import DEFAULT, check_scores, score_keys
 
 Scores = str | Sequence[str]
-
-_MEANS = {"mean_iou": metrics.iou, "mean_dice": metrics.dice, "mean_accuracy": metrics.recall}
 
 
 class Scoring:
@@ -51,10 +50,10 @@ class Scoring:
         self.axis = axis
         self.threshold = None if threshold is None else self.protocol.threshold(threshold)
         self.names = check_scores(scores)
-        self._known_keys: dict[tuple[str, str], list[str]] = {}
+        self._known_keys: dict[tuple[str, str], dict[str, str]] = {}
         self.higher_is_better = True
         #: The score that was requested as a single name, if it is a scalar.
-        self.only = scores if isinstance(scores, str) and scores in SCALARS else None
+        self.only = scores if isinstance(scores, str) and is_scalar(scores) else None
 
     def digest(self) -> list[int]:
         """Bytes that are equal for options that count the same pairs equally."""
@@ -95,24 +94,31 @@ class Scoring:
         counts: Counts = counted.counts
         found: dict[str, float] = {}
         for name in self.names:
-            if name in _MEANS:
-                found[name] = self.protocol._mean(_MEANS[name], counts, self._include, None)[0]
-            elif name in PER_CLASS:
-                values = getattr(metrics, name)(counts).tolist()
-                found |= zip(self._keys(name, separator), values, strict=True)
+            one = PIXEL_SCORES[read_name(name).score]
+            if not one.per_class:
+                found[name] = float(one.function(counts))
+            elif is_whole(name):
+                found[name] = self.protocol._mean(one.function, counts, self._include, None)[0]
             else:
-                found[name] = float(getattr(metrics, name)(counts))
+                values, keys = one.function(counts).tolist(), self._keys(name, separator)
+                rows = self.options.labels.class_names
+                found |= {key: values[rows.index(row)] for key, row in keys.items()}
         return found
 
     @cached_property
     def _include(self) -> NDArray[np.bool_]:
         return self.protocol.include_of(self.empty())
 
-    def _keys(self, name: str, separator: str) -> list[str]:
+    def _keys(self, name: str, separator: str) -> dict[str, str]:
         if (name, separator) not in self._known_keys:
-            keys = score_keys([name], self.options.labels.class_names, separator)
-            self._known_keys[name, separator] = [*keys]
+            keys = score_keys([name], lambda _: self.options.labels.class_names, separator)
+            self._known_keys[name, separator] = {key: one.row for key, one in keys.items()}
         return self._known_keys[name, separator]
+
+
+def is_scalar(name: str) -> bool:
+    """Whether a score of pixels is one number."""
+    return is_whole(name) or not PIXEL_SCORES[read_name(name).score].per_class
 
 
 def with_shape(data: Any, name: str) -> Any:

@@ -26,6 +26,8 @@ from segiou.histograms.score_counts import ScoreHistogram
 from segiou.hooks._histogram_scoring import HistogramScoring, of_kind, scoring_of
 from segiou.hooks._scoring import BASE, Scores, as_int64, carry, check_pixels, missing
 from segiou.labels.class_options import ClassOptions
+from segiou.measures.score_names import read_name
+from segiou.metrics.pixel_scores import OF_CLASSES
 from segiou.metrics.protocols import Protocol
 from segiou.report.formats import score_keys
 
@@ -224,13 +226,21 @@ class SegmentationScores(keras.metrics.Metric):
         """The scores: a scalar or a dict of scalars; NaN if undefined."""
         known = self._scores_in_graph()
         if self.scoring.only:
-            return known[self.scoring.only]
+            return known[read_name(self.scoring.only).column]
         class_names = self.scoring.options.labels.class_names
-        keys = score_keys(self.scoring.names, class_names)
-        return {
-            key: known[name] if row is None else known[name][class_names.index(row)]
-            for key, (name, row) in keys.items()
-        }
+
+        def rows_of(score: str) -> tuple[str, ...]:
+            return class_names if score in OF_CLASSES else ()
+
+        found = {}
+        for name in self.scoring.names:
+            for key, one in score_keys([name], rows_of).items():
+                score = one.score if one.row else one.column
+                if score not in known:
+                    msg = f"score {name!r} is not available in Keras; choose from {[*known]}"
+                    raise ValueError(msg)
+                found[key] = known[score][class_names.index(one.row)] if one.row else known[score]
+        return found
 
     def _scores_in_graph(self) -> dict[str, Any]:
         """Scores in compiled code; all are NaN if undeclared values were counted."""

@@ -109,7 +109,7 @@ class ObjectPlan(Plan):
         }
         return {
             name: Score.of_classes(
-                name, name.upper(), self.classes, self._numbers, partial(_quality, name), **how
+                name, name.upper(), self._scored, self._numbers, partial(_quality, name), **how
             )
             for name in self.measure.score_names
         }

@@ -29,15 +29,13 @@ RESERVED = frozenset(
         """,
     )
 )
-#: Columns of tables of classes and images, and names of scores in other fields.
+#: Columns of tables of classes and images.
 _COLUMNS = frozenset(
     findall(
         r"\w+",
         """
-        aacc acc acc_gap accuracy assd biou class class_name dsc f1 false_positive_classes fn fp
-        fwiou gap group hd hd95 id influence jaccard kappa low high macc mcc mdice mean miou nsd oa
-        objects_missed objects_false_positive overall_accuracy pa ppv producers_accuracy row
-        sensitivity share structure tn tp users_accuracy value weight
+        aacc acc_gap class class_name false_positive_classes fn fp gap group id influence low high
+        mean objects_missed objects_false_positive row share structure tn tp value weight
         """,
     )
 )
@@ -65,13 +63,13 @@ def check_key(kind: type[Measure]) -> None:
 def is_taken(score: str) -> bool:
     """Whether segiou has a score, column or option of this name."""
     from segiou.measures.registry import OWN_SCORES
-    from segiou.metrics import METRICS, overall
+    from segiou.measures.score_names import ALIASES, spellings
+    from segiou.metrics import overall
+    from segiou.metrics.pixel_scores import PIXEL_SCORES
 
-    name = score.strip().lower().replace("-", "_").replace(" ", "_")
-    plain = name.removeprefix("mean_")
-    own = (*METRICS, *(n for names in OWN_SCORES.values() for n in names))
-    known = plain in own or name in _COLUMNS or plain in _COLUMNS or name in RESERVED
-    return known or name in overall.__dict__
+    own = {*PIXEL_SCORES, *ALIASES, *_COLUMNS, *(n for names in OWN_SCORES.values() for n in names)}
+    several = set(spellings(score))
+    return bool(several & own or several & RESERVED or several & overall.__dict__.keys())
 
 
 def check_scores(plans: Iterable[Plan]) -> None:

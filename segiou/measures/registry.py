@@ -209,6 +209,18 @@ def known_scores() -> list[str]:
     return [name for key in loaded_measures()[0] for name in score_names(key)]
 
 
+def better_of(key: str, name: str) -> Any:
+    """Which values of a score are better, known without masks."""
+    from segiou.labels.class_options import ClassOptions
+    from segiou.measures.measure import Masks
+
+    try:
+        scores = measure_of(key).for_score(name).plan(ClassOptions.of(2), Masks()).scores
+    except (TypeError, ValueError):
+        return "higher"
+    return scores[name].better if name in scores else "higher"
+
+
 def score_names(key: str) -> tuple[str, ...]:
     """Names of the scores of a measure."""
     if key in OWN_SCORES:

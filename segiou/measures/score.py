@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -75,6 +75,8 @@ class Score:
         Parts of N images → (N, 1 + K) values of single images; by default, those of their sums.
     over : str
         What is averaged: ``"D"`` for a ratio of sums over the data set.
+    row : int, optional
+        The position of the only structure, of :meth:`of_row`.
 
     Examples
     --------
@@ -101,6 +103,7 @@ class Score:
     scale: str = ""
     each: Callable[[Any], Floats] | None = field(default=None, repr=False)
     over: str = "D"
+    row: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("name", "title", "unit", "rule"):
@@ -219,10 +222,83 @@ class Score:
         more |= {"rule": "cases", "over": "class"}
         return cls.of_names(name, title, names, every, numbers, mean, **more)
 
+    def of_row(self, name: str) -> Score:
+        """The score of one class or structure, which is then the whole.
+
+        Parameters
+        ----------
+        name : str
+            The class or structure.
+        """
+        at = self.names.index(name)
+
+        def only(values: Floats) -> Floats:
+            return values[..., [1 + at, 1 + at]]  # the whole is this row
+
+        def finite(parts: Parts) -> Floats:
+            values = only(self.of_images(parts))[:, 0]
+            return np.where(np.isfinite(values), values, 0.0)
+
+        medians, seen = self.median_of, self.seen
+        return replace(
+            self,
+            name=f"{self.name}:{name}",
+            title=f"{self.title} of {name}",
+            names=(name,),
+            row=at,
+            seen=seen and (lambda parts: seen(parts)[:, at : at + 1]),
+            evaluate=lambda sums: only(self.evaluate(sums)),
+            each=lambda parts: only(self.of_images(parts)),
+            alone=finite if self.alone else None,
+            median_of=medians and (lambda parts: medians(parts)[:, at : at + 1]),
+            is_mean=False,
+            include=np.ones(1, bool),
+            weights=lambda sums: np.ones(1),
+        )
+
+    def of_medians(self, values: Floats, units: NDArray[np.intp], number: int) -> Score:
+        """The score as exact medians, a function of how often each unit is drawn.
+
+        Parameters
+        ----------
+        values : ndarray, shape (N, K)
+            Values of the cases.
+        units : ndarray of int, shape (N,)
+            The unit of each case.
+        number : int
+            Number of units.
+        """
+        order = np.argsort(values, axis=0, kind="stable")  # NaN is last
+        ordered = np.take_along_axis(values, order, axis=0)
+        known = ~np.isnan(ordered)
+
+        def evaluate(times: NDArray[Any]) -> Floats:
+            found = []
+            for k in range(values.shape[1]):
+                own = known[:, k]
+                line = ordered[own, k]
+                often = np.asarray(times)[..., units[order[own, k]]]
+                place = np.cumsum(often, axis=-1) * 2
+                total = often.sum(-1)[..., None]
+                if not len(line):
+                    found.append(np.full(total.shape[:-1], np.nan))
+                    continue
+                ends = (line[(place >= total).argmax(-1)], line[(place > total).argmax(-1)])
+                middle = np.where(ends[0] == ends[1], ends[0], ends[0] + (ends[1] - ends[0]) / 2)
+                found.append(np.where(total[..., 0] > 0, middle, np.nan))
+            rows = np.stack(found, axis=-1)
+            return rows if not self.names else with_mean(rows, np.ones(len(self.names), bool))
+
+        def weights(times: NDArray[Any]) -> Floats:
+            there = ~np.isnan(evaluate(times)[1:])
+            return divided(there, there.sum())
+
+        return replace(self, evaluate=evaluate, weights=weights)
+
     @property
     def overall_title(self) -> str:
         """Name of the overall value in a sentence."""
-        if self.median_of is not None:
+        if self.median_of is not None and self.is_mean:
             return f"mean of {self.title}"
         return f"mean {self.title}" if self.is_mean else self.title
 
@@ -250,6 +326,11 @@ class Score:
         ndarray of float64, shape (1 + K,)
             The mean, then each structure.
         """
+        if self.median_of is not None:  # of all cases
+            cases = self.median_of(total)
+            number = len(cases)
+            exact = self.of_medians(cases, np.arange(number), number)
+            return exact.evaluate(np.ones(number, np.int64))
         return self.evaluate(self.sums(total).sum(0))
 
     def of_images(self, parts: Parts) -> Floats:

@@ -66,17 +66,29 @@ class Column(NamedTuple):
         intervals : Intervals, optional
             Confidence intervals of the score.
         """
-        limits: Limits = ()
-        if intervals is not None:
-            by_name = {one.name: (one.low, one.high) for one in intervals.classes}
-            overall = (intervals.overall.low, intervals.overall.high)
-            limits = (*(by_name.get(name) for name in score.names), overall)
         mean, *rows = values.tolist()
-        column = cls(score.name, score.title, tuple(rows), (mean,), limits=limits)
+        column = cls(score.name, score.title, tuple(rows), (mean,))
         if intervals is not None:
-            column = column._replace(level=intervals.level)
+            column = column.with_limits(intervals, score.names)
         kind: Kind = "distance" if score.unit else "ratio"
         return column._replace(kind=kind, unit=score.unit, better=score.better)
+
+    def with_limits(self, intervals: Any, rows: Sequence[str], more: int = 0) -> Column:
+        """The column with intervals of its rows and its mean, and ``more`` mean rows without.
+
+        Parameters
+        ----------
+        intervals : Intervals
+            Confidence intervals of the score.
+        rows : sequence of str
+            The rows.
+        more : int
+            Mean rows without an interval.
+        """
+        by_name = {one.name: (one.low, one.high) for one in intervals.classes}
+        overall = (intervals.overall.low, intervals.overall.high)
+        limits: Limits = (*(by_name.get(name) for name in rows), overall, *[None] * more)
+        return self._replace(limits=limits, level=intervals.level)
 
     @classmethod
     def of_counts(cls, name: str, title: str, values: Any, means: Any = ()) -> Column:
@@ -189,8 +201,6 @@ class ScoreTable:
         Kind of row: ``"class"``, ``"structure"``.
     empty : tuple of bool
         For the rows, then the mean rows: whether nothing was there to score.
-    scores : mapping of str to tuple of float, optional
-        The mean and the rows of each score; by default those of the columns.
     data : mapping, optional
         Entries of the JSON report; by default one entry under the key.
     """
@@ -204,7 +214,6 @@ class ScoreTable:
     note: str = ""
     of: str = "class"
     empty: tuple[bool, ...] = ()
-    scores: Mapping[str, tuple[float, ...]] | None = None
     data: Mapping[str, Any] | None = None
 
     def taken(self, rows: Sequence[int]) -> ScoreTable:
@@ -225,31 +234,6 @@ class ScoreTable:
             for c in self.columns
         )
         return replace(self, rows=of(self.rows), columns=tuple(columns), empty=of(self.empty))
-
-    def score(self, name: str, row: str = "") -> float | None:
-        """Mean of a score, or its value in a row.
-
-        Parameters
-        ----------
-        name : str
-            Name of the score.
-        row : str
-            A class or structure; the mean by default.
-
-        Returns
-        -------
-        float or None
-            None if the table does not have the score or the row.
-        """
-        if row and row not in self.rows:
-            return None
-        at = self.rows.index(row) if row else len(self.rows)
-        if self.scores is not None and name in self.scores:
-            return float(self.scores[name][at + 1 if row else 0])
-        column = next((c for c in self.columns if c.name == name), None)
-        if column is None or at >= len(self.rows) + len(column.means):
-            return None
-        return float(column.at(at))
 
     def curves(self) -> tuple[RowCurves, ...]:
         """Curves of rows for the page; none by default."""

@@ -9,7 +9,9 @@ import numpy as np
 
 from segiou import metrics
 from segiou.analysis.statistics import metric_label
+from segiou.measures.score_names import ScoreName, read_name
 from segiou.metrics.per_image import image_means
+from segiou.metrics.pixel_scores import OF_CLASSES
 from segiou.metrics.ratio import Floats
 from segiou.plots.style import (
     IOU,
@@ -27,7 +29,6 @@ from segiou.plots.style import (
     short_name,
 )
 from segiou.report.distance_pictures import first_distance, values_of_cases
-from segiou.report.formats import PER_CLASS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,11 +55,16 @@ def height_of(rows: float) -> float:
     return 0.75 + _ROW * rows
 
 
-def check_metric(metric: str) -> None:
-    """Reject an unknown metric."""
-    if metric not in PER_CLASS:
-        msg = f"unknown metric {metric!r}; choose from {', '.join(PER_CLASS)}"
+def check_metric(metric: str) -> str:
+    """The score of classes with this name; ValueError if it has none."""
+    try:
+        named = read_name(metric)
+    except ValueError:
+        named = ScoreName("")
+    if named.score not in OF_CLASSES or named.row:
+        msg = f"unknown metric {metric!r}; choose from {', '.join(OF_CLASSES)}"
         raise ValueError(msg)
+    return named.score
 
 
 def class_bars(
@@ -99,7 +105,7 @@ def class_bars(
         different metric.
     """
     report = report_of(source)
-    check_metric(metric)
+    metric = check_metric(metric)
     if intervals is None and report.intervals is not None and report.intervals.metric == metric:
         intervals = report.intervals
     if intervals is not None and intervals.metric != metric:
@@ -348,7 +354,7 @@ def class_boxes(
         has a score in any image.
     """
     report = report_of(source)
-    check_metric(metric)
+    metric = check_metric(metric)
     counts = _of_images(report)
     scores = np.where(counts.truth > 0, metrics.METRICS[metric](counts), np.nan)
     columns = zip(report.class_names, scores.T, strict=True)

@@ -6,30 +6,32 @@ from collections.abc import Sequence
 
 from segiou._support.arguments import read_several
 from segiou._support.text import did_you_mean
+from segiou.measures.score_names import ALIASES, read_name
+from segiou.metrics.pixel_scores import OF_CLASSES, PIXEL_SCORES
 
 #: Columns of the class table: attribute of a row and heading.
 ClassColumns = dict[str, str]
 
-_RATIOS = {
-    "iou": "IoU",
-    "dice": "Dice",
-    "precision": "precision",
-    "recall": "recall",
-    "share": "share",
-}
 COUNTS = {"tp": "TP", "fp": "FP", "fn": "FN"}
-#: Names of the same scores in other fields.
-_ALIASES = {
-    "users_accuracy": ("precision", "user's accuracy"),
-    "producers_accuracy": ("recall", "producer's accuracy"),
-    "f1": ("dice", "F1"),
-    "ppv": ("precision", "PPV"),
-    "sensitivity": ("recall", "sensitivity"),
-}
+_USUAL = ("iou", "dice", "precision", "recall", "share")
 _SETS = {
     "map": ("users_accuracy", "producers_accuracy", "f1", "share"),
     "medical": ("dice", "iou", "precision", "recall", "share"),
 }
+
+
+def column_of(name: str) -> tuple[str, str]:
+    """The attribute of a row and the heading of a column, by any name of its score."""
+    others = {**COUNTS, "share": "share", "name": "class"}
+    if name in others:
+        return name, others[name]
+    score = read_name(name).score
+    if score not in OF_CLASSES:
+        msg = f"{name!r} has no column in the table of classes; choose from {', '.join(OF_CLASSES)}"
+        raise ValueError(msg)
+    own = ALIASES.get(name.lower())
+    mean = name.lower() == name.lower().removeprefix("m") if own else True
+    return score, own[1] if own and mean else PIXEL_SCORES[score].title
 
 
 def class_columns(choice: str | Sequence[str] | None = None) -> ClassColumns:
@@ -39,18 +41,18 @@ def class_columns(choice: str | Sequence[str] | None = None) -> ClassColumns:
     ('Dice', ['recall', 'iou'])
     """
     if choice is None:
-        return dict(_RATIOS)
+        choice = _USUAL
     if isinstance(choice, str):
         choice = _SETS.get(choice) or choice.split(",")
-    known = {key: (key, title) for key, title in (_RATIOS | COUNTS).items()} | _ALIASES
     found: ClassColumns = {}
     for name in read_several("columns", choice, "names of scores, or 'map' or 'medical'"):
-        if name not in known:
-            names = [*_SETS, *known]
-            hint = did_you_mean(str(name), names)
+        try:
+            key, title = column_of(str(name))
+        except ValueError as error:
+            hint = did_you_mean(str(name), [*_SETS, *COUNTS, "share", *OF_CLASSES, *ALIASES])
+            names = [*_SETS, *OF_CLASSES, "share", *COUNTS]
             msg = f"unknown column {name!r}; choose from {', '.join(names)}{hint}"
-            raise ValueError(msg)
-        key, title = known[name]
+            raise ValueError(msg) from error
         if key in found:
             msg = f"columns {found[key]!r} and {title!r} are the same score; keep one"
             raise ValueError(msg)
@@ -60,4 +62,4 @@ def class_columns(choice: str | Sequence[str] | None = None) -> ClassColumns:
 
 def is_map(columns: ClassColumns) -> bool:
     """Whether the columns are named as in remote sensing."""
-    return columns.get("precision") == _ALIASES["users_accuracy"][1]
+    return columns.get("precision") == ALIASES["users_accuracy"][1]

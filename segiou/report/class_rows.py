@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, TypedDict
 
-from segiou import metrics
+import numpy as np
+
 from segiou._support.arguments import check_kind
 from segiou.counting.counts import Counts
+from segiou.metrics.pixel_scores import OF_CLASSES, PIXEL_SCORES
 from segiou.metrics.ratio import ratio
+from segiou.report.class_columns import column_of
 
 #: What predicting one class everywhere scores.
 Baseline = TypedDict("Baseline", {"class": str, "pixel_accuracy": float, "mean_iou": float})
@@ -29,6 +33,9 @@ class ClassRow:
     fp: int
     fn: int
     share: float
+    specificity: float = math.nan
+    balanced_accuracy: float = math.nan
+    volumetric_similarity: float = math.nan
 
     @property
     def status(self) -> str:
@@ -58,10 +65,13 @@ class WorstImages:
 
 def class_rows(names: Sequence[str], counts: Counts) -> tuple[ClassRow, ...]:
     """Rows of classes, in their order."""
-    ratios = (metrics.iou, metrics.dice, metrics.precision, metrics.recall)
-    columns = (*(found(counts) for found in ratios), counts.tp, counts.fp, counts.fn)
-    lists = (column.tolist() for column in (*columns, ratio(counts.truth, counts.total)))
-    return tuple(ClassRow(*row) for row in zip(names, *lists, strict=True))
+    with np.errstate(all="ignore"):
+        columns = {name: PIXEL_SCORES[name].function(counts).tolist() for name in OF_CLASSES}
+    columns |= {name: getattr(counts, name).tolist() for name in ("tp", "fp", "fn")}
+    columns["share"] = ratio(counts.truth, counts.total).tolist()
+    rows = zip(*columns.values(), strict=True)
+    named = zip(names, rows, strict=True)
+    return tuple(ClassRow(name, **dict(zip(columns, row, strict=True))) for name, row in named)
 
 
 def sorted_rows(
@@ -71,10 +81,12 @@ def sorted_rows(
     check_kind("the column to sort by", key, str, "the name of a column")
     if key == "order":
         return rows[::-1] if reverse else rows
-    columns = list(ClassRow.__dataclass_fields__)
-    if key not in columns:
+    try:
+        key, _ = column_of(key)
+    except ValueError:
+        columns = list(ClassRow.__dataclass_fields__)
         msg = f"cannot sort by {key!r}; sort by order, {', '.join(columns)}"
-        raise ValueError(msg)
+        raise ValueError(msg) from None
     value = attrgetter(key)
     missing = [row for row in rows if value(row) != value(row)]
     present = [row for row in rows if value(row) == value(row)]

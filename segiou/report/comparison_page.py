@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou.analysis import comparison_text
-from segiou.analysis.statistics import OVERALL_METRICS, scored_images
+from segiou.analysis.statistics import scored_images
 from segiou.measures.registry import measure_of_score
-from segiou.metrics import METRICS
+from segiou.measures.score_names import read_name
 from segiou.report.distance_pictures import box_of
 from segiou.report.image_table import EXAMPLES, ImageScores
 from segiou.report.page import sentence
@@ -80,7 +80,7 @@ def render_comparison(
     found = comparison.pairs[pair]
     runs = (run_a, run_b)
     # Means of measures do not follow a protocol of pixels.
-    beside = measure_of_score(comparison.metric) is not None
+    beside = measure_of_score(comparison.metric.partition(":")[0]) is not None
     protocol = "" if beside else comparison.protocol
     reports = [run.report(protocol or None) for run in runs]
     rows = (found.overall, *found.classes)
@@ -175,7 +175,9 @@ def _reach(values: Iterable[float], least: float = 0.005) -> float:
 def _image_scores(comparison: Comparison, runs: tuple[Run, ...], protocol: str) -> ImageScores:
     """The compared score of each image; mean IoU if the score is the caller's own function."""
     metric = comparison.metric
-    if measure_of_score(metric) is None and metric not in {**METRICS, **OVERALL_METRICS}:
+    try:
+        read_name(metric)
+    except ValueError:
         return ImageScores.of_iou(runs)
     images = [scored_images(run, metric, protocol or None) for run in runs]
     # Differences of infinite distances are undefined.

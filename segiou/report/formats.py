@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from types import MappingProxyType
@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.optional import compiled_parts, import_extra
-from segiou._support.text import csv_text, did_you_mean, plain
-from segiou.measures.registry import JSON_KEYS, measure_of_score
+from segiou._support.text import csv_text, plain
+from segiou.measures.registry import JSON_KEYS
+from segiou.measures.score_names import ScoreName, is_whole, read_name
+from segiou.metrics.pixel_scores import OF_CLASSES
 from segiou.report.case_means import case_counts, structures_of
 from segiou.report.measured import cells_by_row
 
@@ -30,17 +32,6 @@ if TYPE_CHECKING:
 
 #: With more classes than this, plain data contain only the non-zero cells of the matrix.
 _DENSE = 2000
-#: Scores of the data set.
-SCALARS = (
-    "mean_iou",
-    "mean_dice",
-    "mean_accuracy",
-    "pixel_accuracy",
-    "frequency_weighted_iou",
-    "cohen_kappa",
-)
-#: Scores per class.
-PER_CLASS = ("iou", "dice", "precision", "recall")
 DEFAULT = ("mean_iou", "mean_accuracy", "pixel_accuracy", "frequency_weighted_iou", "iou")
 
 #: Longest class name in a key, because MLflow accepts keys of up to 250 characters.
@@ -99,6 +90,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "fine_grained": _image_level_means(report),
         "next_steps": [step.to_dict() for step in report.next_steps],
         "threshold_gains": [gain.to_dict() for gain in report.threshold_gains],
+        "scores": {n: one.to_dict() for n, one in report.scores_by_name.items()},
         "classes": report.classes,
         "groups": report.group_rows,
         **_matrix_part(report),
@@ -150,7 +142,7 @@ def to_json(
 
 
 def to_csv(report: Report, rows: Sequence[ClassRow]) -> str:
-    """One row per class or structure; undefined ratios are empty cells."""
+    """One row per class, group or structure; undefined ratios are empty cells."""
     lines = cells_by_row(report, rows)
     heads = dict.fromkeys(head for line in lines for head in line)
     cells = (plain([line.get(head, math.nan) for head in heads]) for line in lines)
@@ -167,31 +159,31 @@ def to_pandas(report: Report) -> pandas.DataFrame:
 def check_scores(names: str | Sequence[str], measured: Iterable[str] = ()) -> tuple[str, ...]:
     """Check the names of scores; ``measured`` are those of measures."""
     several = (names,) if isinstance(names, str) else tuple(names)
-    known = (*SCALARS, *PER_CLASS, *measured)
-    unknown = [name for name in several if name not in known and measure_of_score(name) is None]
-    if unknown:
-        hint = did_you_mean(unknown[0], known)
-        msg = f"unknown score {unknown[0]!r}; choose from {', '.join(known)}{hint}"
-        raise ValueError(msg)
+    for name in several:
+        read_name(name, measured)
     return several
 
 
 def score_keys(
-    names: Sequence[str],
-    class_names: Sequence[str],
-    separator: str = "/",
-    rows: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> dict[str, tuple[str, str | None]]:
-    """Score and class under each key, None for a number of the data set.
+    names: Sequence[str], rows_of: Callable[[str], Sequence[str]], separator: str = "/"
+) -> dict[str, ScoreName]:
+    """Score and class under each key.
 
-    ``rows`` are the classes or structures of scores that have a mean beside them.
+    mean_NAME is the mean only, NAME:ROW one row; NAME of pixels the classes, and of a measure both.
     """
-    found: dict[str, tuple[str, str | None]] = {}
+    found: dict[str, ScoreName] = {}
     for name in names:
-        if name not in PER_CLASS:
-            found[name] = (name, None)
-        of = class_names if name in PER_CLASS else rows.get(name, ())
-        found |= {f"{name}{separator}{part}": (name, row) for part, row in _key_parts(of).items()}
+        named = read_name(name)
+        of_classes = named.score in OF_CLASSES
+        if named.row:
+            (part,) = _key_parts([named.row])
+            found[f"{name.partition(':')[0]}{separator}{part}"] = named
+            continue
+        if is_whole(name) or not of_classes:
+            found[name] = named
+        if not is_whole(name):
+            for part, row in _key_parts(rows_of(named.score)).items():
+                found[f"{name}{separator}{part}"] = ScoreName(named.score, row)
     return found
 
 

@@ -11,6 +11,7 @@ from segiou._support.document import Cell, Column as DocumentColumn, Table
 from segiou.measures.measure import Counted
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.report.case_means import case_means_table
+from segiou.report.score_values import of_plans
 from segiou.report.wording import cell, range_text
 
 if TYPE_CHECKING:
@@ -28,15 +29,15 @@ def measured_parts(run: Run, intervals: Mapping[str, Intervals]) -> dict[str, An
         )
         for plan in run.plans
     )
-    scores = (score for plan in run.plans for score in plan.scores.values())
+    scored = of_plans(run.plans, run.measured, intervals)
     if run.provenance.get("masks") == "volumes" and (cases := case_means_table(run)) is not None:
         tables = (cases, *tables)
-    return {"tables": tables, "scales": {one.name: (one.unit, one.better) for one in scores}}
+    return {"tables": tables, "measured_scores": scored}
 
 
 def cells_by_row(report: Report, rows: Sequence[ClassRow]) -> list[dict[str, Any]]:
-    """Classes and structures with all their scores; infinite distances are ``inf``."""
-    found = {row.name: asdict(row) for row in rows}
+    """Classes, groups and structures with all their scores; infinite distances are ``inf``."""
+    found = {row.name: asdict(row) for row in (*rows, *report.group_rows)}
     if report.intervals is not None:
         for name, line in found.items():
             limits = report.iou_interval(name) or (math.nan, math.nan)
@@ -44,6 +45,9 @@ def cells_by_row(report: Report, rows: Sequence[ClassRow]) -> list[dict[str, Any
     for table in report.tables:
         for at, name in enumerate(table.rows):
             found.setdefault(name, {"name": name}).update(_cells_of(table, at))
+    for one in report.scores_by_name.values():
+        for name, value in one.rows.items():
+            found[name].setdefault(one.name, "inf" if math.isinf(value) else value)
     return [*found.values()]
 
 

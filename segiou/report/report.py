@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
@@ -25,13 +25,17 @@ from segiou.analysis.threshold_gains import ThresholdGain
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import BACKEND
 from segiou.measures.former import OF_REPORTS, add_former
+from segiou.measures.registry import flag_of, measure_of_score
+from segiou.measures.score_names import ScoreName, read_name
 from segiou.measures.score_table import ScoreTable
 from segiou.metrics.per_image import QUANTILES, ImageLevelMeans, image_level_means, image_means
+from segiou.metrics.pixel_scores import OF_CLASSES, PIXEL_SCORES
 from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats
 from segiou.report import formats
 from segiou.report.class_columns import class_columns
 from segiou.report.class_rows import Baseline, ClassRow, WorstImages, class_rows, sorted_rows
+from segiou.report.score_values import ScoreValues, of_pixels
 from segiou.report.wording import in_python, verdict
 
 if TYPE_CHECKING:
@@ -83,8 +87,8 @@ class Report(Drawable):
         Intervals of the mean and of each class's IoU.
     tables : tuple of ScoreTable
         What other measures found.
-    scales : mapping of str to (str, str)
-        Unit of each score of the measures, and which values are better.
+    measured_scores : tuple of ScoreValues
+        Scores of the measures.
     worst_images : WorstImages, optional
         Images with the lowest scores, to be listed too.
     left_out : int
@@ -108,7 +112,7 @@ class Report(Drawable):
     provenance: dict[str, Any] = field(default_factory=dict)
     intervals: Intervals | None = None
     tables: tuple[ScoreTable, ...] = ()
-    scales: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    measured_scores: tuple[ScoreValues, ...] = ()
     worst_images: WorstImages | None = None
     left_out: int = 0
     ids: tuple[str, ...] = ()
@@ -164,7 +168,13 @@ class Report(Drawable):
     @cached_property
     def classes(self) -> tuple[ClassRow, ...]:
         """The classes in the label set's order."""
-        return class_rows(self.class_names, self.counts)
+        rows = class_rows(self.class_names, self.counts)
+        if not (self.protocol.needs_images and self.per_image is not None):
+            return rows
+        over_images: list[dict[str, Any]] = [
+            {name: self.scores_by_name[name].rows[row.name] for name in OF_CLASSES} for row in rows
+        ]
+        return tuple(replace(row, **own) for row, own in zip(rows, over_images, strict=True))
 
     def sorted_classes(self, key: str = "order", *, reverse: bool = False) -> tuple[ClassRow, ...]:
         """The classes by ``"order"`` or one of their columns; undefined values come last.
@@ -265,30 +275,35 @@ class Report(Drawable):
         >>> report.score("pixel_accuracy"), report.score("iou:road"), report.score("iou", "road")
         (0.75, 0.5, 0.5)
         """
-        name, _, of_name = name.partition(":")
-        row = row or of_name
-        if (found := self._number(name, row)) is None:
-            raise ValueError(self._no_score(name, row))
+        named = read_name(f"{name}:{row}" if row else name, self.scores_by_name)
+        one = self.scores_by_name.get(named.score)
+        if one is None:
+            key = measure_of_score(named.score) or ""
+            msg = f"{named} was not measured; score with {flag_of(key, named.score)}"
+            raise ValueError(msg)
+        if (found := one.at(named.row)) is None:
+            hint = did_you_mean(named.row, one.rows)
+            known = ", ".join(one.rows)
+            msg = f"{named.score}: unknown class {named.row!r}; classes: {known}{hint}"
+            raise ValueError(msg)
         return found
 
-    def _no_score(self, name: str, row: str) -> str:
-        tables = [table for table in self.tables if table.score(name) is not None]
-        if row and (tables or name in formats.PER_CLASS):
-            rows = tables[0].rows if tables else self.class_names
-            hint = did_you_mean(row, rows)
-            return f"{name}: unknown class {row!r}; classes: {', '.join(rows)}{hint}"
-        known = (*formats.SCALARS, *self.scales, *(f"{one}:CLASS" for one in formats.PER_CLASS))
-        full = f"{name}:{row}" if row else name
-        return f"unknown score {full!r}; choose from {', '.join(known)}{did_you_mean(full, known)}"
+    @cached_property
+    def scores_by_name(self) -> Mapping[str, ScoreValues]:
+        """Every score with its classes, groups or structures."""
+        found = {one.name: one for one in (*of_pixels(self), *self.measured_scores)}
+        for table in self.tables:  # and the other numbers of tables, such as objects_missed
+            for c in (one for one in table.columns if ":" not in one.name):
+                rows = dict(zip(table.rows, map(float, c.values), strict=True))
+                whole = float(c.means[0]) if c.means else np.nan
+                about = (c.name, c.title, c.unit, c.better or "", whole, rows)
+                found.setdefault(c.name, ScoreValues(*about))
+        return found
 
-    def _number(self, name: str, row: str) -> float | None:
-        """A score; None if the report does not have it, or not this class or structure."""
-        for table in self.tables:
-            if (found := table.score(name, row)) is not None:
-                return found
-        if row in self.class_names and name in formats.PER_CLASS:
-            return float(getattr(self.classes[self.class_names.index(row)], name))
-        return float(getattr(self, name)) if not row and name in formats.SCALARS else None
+    @property
+    def scales(self) -> Mapping[str, tuple[str, str]]:
+        """Unit of each score of the measures, and which values are better."""
+        return {one.name: (one.unit, one.better) for one in self.measured_scores}
 
     def score_unit(self, name: str) -> str:
         """Unit of a score, or of a column of images such as ``hausdorff_95:liver``.
@@ -303,7 +318,8 @@ class Report(Drawable):
         str
             Empty for ratios.
         """
-        return self.scales.get(name.partition(":")[0], ("", "higher"))[0]
+        found = self.scores_by_name.get(name.partition(":")[0])
+        return "" if found is None else found.unit
 
     def better(self, name: str) -> str:
         """Which values of a score are better, ``"higher"`` or ``"lower"``.
@@ -313,7 +329,8 @@ class Report(Drawable):
         name : str
             Name of the score.
         """
-        return self.scales.get(name.partition(":")[0], ("", "higher"))[1]
+        found = self.scores_by_name.get(name.partition(":")[0])
+        return "higher" if found is None else found.better
 
     @property
     def gap(self) -> float:
@@ -414,15 +431,19 @@ class Report(Drawable):
         return None if found is None else (found.low, found.high)
 
     @cached_property
+    def group_counts(self) -> Counts | None:
+        """Counts of each group against the rest; None without groups."""
+        if not self.groups:
+            return None
+        only = self.protocol.groups == "grouped"
+        members = [own for _, own in self.groups]
+        return self.tally.group_counts(members, grouped_truth_only=only)
+
+    @cached_property
     def group_rows(self) -> tuple[ClassRow, ...]:
         """Each group against the rest: confusion within a group is correct. Groups may overlap."""
-        if not self.groups:
-            return ()
-        names, members = zip(*self.groups, strict=True)
-        counts = self.tally.group_counts(
-            members, grouped_truth_only=self.protocol.groups == "grouped"
-        )
-        return class_rows(names, counts)
+        counts = self.group_counts
+        return () if counts is None else class_rows([name for name, _ in self.groups], counts)
 
     def _mean(self, metric: Callable[[Counts], Floats]) -> Mean:
         return self.protocol.mean(
@@ -471,16 +492,21 @@ class Report(Drawable):
         """
         check_kind("prefix", prefix, str, "text, such as 'val/'")
         check_kind("separator", separator, str, "text, such as '/'")
-        chosen = formats.check_scores(names, self.scales)
-        rows = {
-            name: table.rows
-            for table in self.tables
-            for name in chosen
-            if table.score(name) is not None
-        }
-        keys = formats.score_keys(chosen, self.class_names, separator, rows)
-        found = {key: self._number(name, row or "") for key, (name, row) in keys.items()}
-        return {f"{prefix}{key}": np.nan if n is None else n for key, n in found.items()}
+        keys = formats.score_keys(
+            formats.check_scores(names, self.scores_by_name), self._rows_of, separator
+        )
+        return {f"{prefix}{key}": self._value(one) for key, one in keys.items()}
+
+    def _rows_of(self, name: str) -> Sequence[str]:
+        """The classes or structures of a score; of pixels, without groups."""
+        one = self.scores_by_name.get(name)
+        rows = () if one is None else tuple(one.rows)
+        return [row for row in rows if name not in PIXEL_SCORES or row in self.class_names]
+
+    def _value(self, named: ScoreName) -> float:
+        one = self.scores_by_name.get(named.score)
+        found = None if one is None else one.at(named.row)
+        return np.nan if found is None else found
 
     def to_dict(self) -> dict[str, Json]:
         """Plain data: names as attributes, None for undefined, counts as integers."""

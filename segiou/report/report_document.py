@@ -191,7 +191,7 @@ def _class_columns(
         elif i == 0:
             yield Column(title, [Cell(cell(value), tone_of(value)) for value in values], 8)
         else:
-            yield Column(title, list(map(cell, values)), _RANKS[key])
+            yield Column(title, list(map(cell, values)), _RANKS.get(key, 7))
     if report.intervals is not None and heading == "class" and "iou" in columns:
         ranges = [range_text(report.iou_interval(row.name)) for row in rows]
         yield Column(f"IoU, {100 * report.intervals.level:g} % interval", ranges, 7)
@@ -266,8 +266,8 @@ def _footer(report: Report, *, detail: bool) -> Iterable[str]:
     rule = in_unit(report.protocol.description, report.unit)
     yield f"protocol {report.protocol.name}: {rule}"
     if report.protocol.needs_images:
-        pooled = f"per-class rows pool {report.unit} over all images"
-        yield f"the protocol applies to means only; {pooled}"
+        pooled = f"groups, shares and counts pool {report.unit} over all images"
+        yield f"class scores are averaged over images, as the protocol averages them; {pooled}"
     if report.protocol.name in _FOREGROUND and report.include[0]:
         first = report.class_names[0]
         excludes = f"which this protocol leaves out; use --exclude {first}"

@@ -15,11 +15,14 @@ from segiou import metrics
 from segiou._support.arguments import check_kind
 from segiou._support.files import replacing
 from segiou._support.optional import import_extra
-from segiou._support.text import csv_text, did_you_mean, encodable
+from segiou._support.text import csv_text, encodable
 from segiou.counting.counts import Counts
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.measure import ImageColumn, Plan
+from segiou.measures.registry import flag_of, measure_of_score
+from segiou.measures.score_names import ScoreName, read_name, row_of
 from segiou.metrics.per_image import false_positive_classes, image_influence, image_means
+from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.metrics.ratio import Floats
 from segiou.runs.image_counts import Columns, unpack_parts
 
@@ -31,18 +34,29 @@ if TYPE_CHECKING:
 #: Images whose rows are created at a time.
 _BLOCK = 1 << 13
 _SCORES = ("mean_iou", "pixel_accuracy", "influence")
+#: Numbers of images that are not scores of a run.
+_OTHER = ("influence", "false_positive_classes")
 
 
 def check_score_name(by: str, options: ClassOptions, plans: Sequence[Plan] = ()) -> None:
     """Raise ValueError, with a list of scores, unless it is a per-image score."""
     check_kind("by", by, str, "the name of a score")
-    known = [*_SCORES, *(f"iou:{name}" for name in options.labels.class_names)]
-    known += dict.fromkeys(column.name for column in _ranking(plans))
-    if by not in known:
-        hint = did_you_mean(by, known)
-        hint = "; to score objects, use --objects" if by.startswith("objects_") else hint
-        msg = f"unknown score {by!r}; choose from {', '.join(known)}{hint}"
+    if by in _OTHER or by in {column.name for column in _ranking(plans)}:
+        return
+    scores = {name: one for plan in plans for name, one in plan.scores.items()}
+    try:
+        named = read_name(by, scores)
+    except ValueError as error:
+        hint = "; to score objects, use --objects" if by.startswith("objects_") else ""
+        msg = f"{error}, or {', '.join(_OTHER)}{hint}"
+        raise ValueError(msg) from None
+    if named.score not in PIXEL_SCORES and named.score not in scores:
+        key = measure_of_score(named.score) or ""
+        msg = f"{by} was not measured; score with {flag_of(key, named.score)}"
         raise ValueError(msg)
+    rows = scores[named.score].names if named.score in scores else options.labels.class_names
+    if named.row:
+        row_of(named.row, rows, named.score)
 
 
 def _ranking(plans: Sequence[Plan]) -> list[ImageColumn]:
@@ -110,26 +124,50 @@ class RunTable:
         score, sign = self._score(by)
         worst: list[dict[str, Any]] = []
         for block in self._small():
-            values = score(block)
-            order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]
-            rows = self._rows_of(block.take(order[:n].tolist()))
+            values = sign * score(block)
+            order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())][:n]
+            rows = [
+                row if by in row else {**row, by: sign * float(values[i])}
+                for i, row in zip(order, self._rows_of(block.take(order.tolist())), strict=True)
+            ]
             worst = sorted([*worst, *rows], key=lambda row: sign * row[by])[:n]
         return worst
 
     def _score(self, by: str) -> tuple[Callable[[Columns], Floats], int]:
-        """A function from N images to scores (N,), where lower is worse; and the sign."""
+        """A function from N images to scores (N,), and -1 if lower is better."""
         check_score_name(by, self.run.options, self.run.plans)
+        options = self.run.options
+        if by in _OTHER:
+            sign = -1 if by == "false_positive_classes" else 1
+            one = self._scores().get(by, false_positive_classes)
+            return lambda block: one(block.counts(options.num_classes)).astype(float), sign
+        plans = self.run.score_plans
         for plan in self.run.plans:
-            better = {column.name: column.better for column in plan.image_columns}.get(by)
-            if better is not None:
-                sign = 1 if better == "higher" else -1
-                return partial(self._measured, plan, by, sign), sign
-        score = self._scores()[by]
-        return lambda block: score(block.counts(self.run.options.num_classes)), 1
+            columns = {column.name: column.better for column in plan.image_columns}
+            if columns.get(by) is not None:
+                return partial(self._measured, plan, by), 1 if columns[by] == "higher" else -1
+        named = read_name(by, plans)
+        if named.score in plans:
+            plan = plans[named.score]
+            own = plan.scores[named.score]
+            sign = 1 if own.better == "higher" else -1
+            return partial(self._measured, plan, named), sign
+        function = PIXEL_SCORES[named.score].function
+        if named.row:
+            at = options.labels.class_names.index(named.row)
+            return lambda block: function(block.counts(options.num_classes))[:, at], 1
+        if PIXEL_SCORES[named.score].per_class:
+            mean = partial(image_means, metric=function, include=self.run.include)
+            return lambda block: mean(block.counts(options.num_classes)), 1
+        return lambda block: function(block.counts(options.num_classes)), 1
 
-    def _measured(self, plan: Plan, by: str, sign: int, block: Columns) -> Floats:
+    def _measured(self, plan: Plan, by: str | ScoreName, block: Columns) -> Floats:
         parts = unpack_parts(block.measured, self.run._header, plan.key)
-        return sign * plan.columns(parts)[by].astype(float)
+        if isinstance(by, ScoreName):
+            score = plan.scores[by.score]
+            at = 1 + row_of(by.row, score.names, by.score) if by.row else 0
+            return score.of_images(parts)[:, at]
+        return plan.columns(parts)[by].astype(float)
 
     def to_csv(self) -> str:
         """The rows as CSV; an undefined ratio is an empty cell."""

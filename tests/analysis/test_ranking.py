@@ -241,9 +241,9 @@ def test_scores_that_are_medians_have_no_bootstrap():
     ("options", "error", "message"),
     [
         ({"scheme": "best"}, ValueError, "scheme"),
-        ({"by": "iuo"}, ValueError, "unknown metric 'iuo'"),
+        ({"by": "iuo"}, ValueError, "unknown score 'iuo'"),
         ({"by": "iou:spleen"}, ValueError, "choose from liver"),
-        ({"by": "cohen_kappa:liver"}, ValueError, "no per-class values"),
+        ({"by": "cohen_kappa:liver"}, ValueError, "no values of classes"),
         ({"by": []}, ValueError, "at least one"),
         ({"by": 3}, TypeError, "by"),
         ({"aggregate": "sum"}, ValueError, "aggregate"),

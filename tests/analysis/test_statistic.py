@@ -111,7 +111,7 @@ def test_products_are_exact_beyond_float():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metric": "miou"}, "unknown metric 'miou'"),
+        ({"metric": "uio"}, "unknown score 'uio'"),
         ({"aggregate": "X"}, "aggregate must be"),
         ({"metric": "pixel_accuracy", "aggregate": "C"}, "no per-class values"),
         ({"class_names": ["a"]}, "3 classes, got 1 class names"),

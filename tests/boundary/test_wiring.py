@@ -94,7 +94,7 @@ def test_nothing_is_measured_unless_asked_for(pairs):
     run = segiou.score(*pairs, labels=LABELS, ignore=255, boundary=False)
     assert run.counts_of("boundary") is run.plan("boundary") is None
     assert "boundary" not in run.report().measures
-    with pytest.raises(ValueError, match="unknown score"):
+    with pytest.raises(ValueError, match="was not measured; score with --boundary"):
         run.report().score("boundary_iou")
     with pytest.raises(ValueError, match="no boundary counts; rescore with boundary=True"):
         run.intervals("boundary_iou")

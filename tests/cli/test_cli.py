@@ -37,9 +37,14 @@ def test_json_is_strict_and_complete(inside):
     assert report["matrix"] == expected["matrix"]
     assert report["ignored"] == expected["ignored"]
     assert report["protocol"] == "segiou"
-    assert {"name", "iou", "dice", "precision", "recall", "tp", "fp", "fn", "share"} == set(
-        report["classes"][0]
-    )
+    ratios = {"iou", "dice", "precision", "recall", "specificity", "balanced_accuracy"}
+    assert set(report["classes"][0]) == {
+        *("name", "tp", "fp", "fn", "share", "volumetric_similarity"),
+        *ratios,
+    }
+    assert report["scores"]["iou"]["value"] == report["mean_iou"]
+    car = next(row for row in report["classes"] if row["name"] == "car")
+    assert report["scores"]["iou"]["rows"]["car"]["value"] == car["iou"]
     assert {"class", "pixel_accuracy", "mean_iou"} == set(report["majority"])
 
 

@@ -107,19 +107,19 @@ def test_images_that_are_no_folder(capsys, tmp_path):
         (["--labels", "camvd"], "did you mean camvid?"),
         (
             ["--sort", "iuo"],
-            "argument --sort: invalid choice 'iuo'; choose from order, name, iou, dice",
+            "cannot sort by 'iuo'; sort by order, name, iou, dice",
         ),
         (["--surface"], "argument --surface: expected one argument: segiou, medpy, monai"),
         (["--format", "jsn"], "did you mean json?"),
         (["--fail-under", "mean_acuracy=0.5"], "did you mean mean_accuracy?"),
-        (["--worst", "1", "--worst-by", "iou:buildng"], "did you mean iou:building?"),
+        (["--worst", "1", "--worst-by", "iou:buildng"], "did you mean building?"),
         (["--labels", "voc"], "did you mean voc2012?"),
         (["--fail-under", "iou:unicorn=0.5"], "unknown class; classes: sky, building"),
         (["--fail-under", "dice:=0.5"], "unknown class"),
         (["--fail-under", "boundary_iou=0.5"], "score with --boundary"),
         (
             ["--worst", "3", "--worst-by", "iou:unicorn"],
-            "unknown score 'iou:unicorn'; choose from mean",
+            "iou of 'unicorn': unknown class; choose from sky",
         ),
         (["--worst-by", "influence"], "--worst-by has no effect without --worst"),
         (["--images", "."], "--images has no effect without --html"),
@@ -144,7 +144,7 @@ def test_options_of_a_report(capsys, options, said):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([*COMPARE, "--metric", "beauty"], "unknown metric 'beauty'; choose from iou, dice"),
+        ([*COMPARE, "--metric", "beauty"], "unknown score 'beauty'; choose from iou, dice"),
         ([*COMPARE, "--metric", "dise"], "did you mean dice?"),
         ([*COMPARE, "--names", "one"], "got 1 name for 2 models"),
         ([*COMPARE, "--names", "one,one"], "names must be unique"),

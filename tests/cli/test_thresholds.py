@@ -28,7 +28,7 @@ from segiou.runs.run import Run
         ("dice:pole=0.99", 1, "threshold failed: dice:pole is 64.95 %, below 99"),
         ("recall:sky=0.5", 0, ""),
         ("precision:sky=1", 1, "threshold failed: precision:sky is 96.88 %, below 100"),
-        ("speed=3", 2, "unknown score 'speed'; choose from mean_iou"),
+        ("speed=3", 2, "unknown score 'speed'; choose from iou"),
         ("miou=70", 2, "threshold must be at most 1; for 70 %, use 0.7"),
         ("boundary_iou=0.5", 2, "boundaries are not measured; score with --boundary"),
         ("surface_dice=0.5", 2, "surfaces are not measured; score with --surface"),

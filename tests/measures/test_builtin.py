@@ -46,12 +46,8 @@ def runs(tmp_path):
 def test_distances_in_every_command(runs, command):
     report = segiou.Run.open(runs[0]).report()
     value = report.score("hausdorff_95", "core")
-    assert (
-        value
-        == report.table("surfaces").scores["hausdorff_95"][
-            1 + report.table("surfaces").rows.index("core")
-        ]
-    )
+    rows = {row["label"]: row for row in report.measures["surfaces"]}
+    assert value == rows["core"]["hausdorff_95"]["median"]
     code, _, noted = command("report", runs[0], "--fail-over", f"hausdorff_95:core={value - 0.5}")
     assert code == 1
     assert f"{value:.2f} mm" in noted
@@ -99,9 +95,10 @@ def test_lesions_are_those_of_the_function():
             assert parts["lesions"][i, k].tolist() == [found[n] for n in ("tp", "fn", "fp")]
             assert parts["cases"][i, k].tolist() == [found["dice"], found["hausdorff_95"]]
     means = parts["cases"].mean(0)
-    table = run.report().table("lesions")
-    np.testing.assert_allclose([table.score("lesion_dice", r) for r in table.rows], means[:, 0])
-    np.testing.assert_allclose([table.score("lesion_hd95", r) for r in table.rows], means[:, 1])
+    report = run.report()
+    rows = report.table("lesions").rows
+    np.testing.assert_allclose([report.score("lesion_dice", r) for r in rows], means[:, 0])
+    np.testing.assert_allclose([report.score("lesion_hd95", r) for r in rows], means[:, 1])
 
 
 def test_volumes_have_the_number_of_nnunet():
@@ -109,11 +106,12 @@ def test_volumes_have_the_number_of_nnunet():
     run = segiou.score_folder(
         VOLUMES / "truth", VOLUMES / "model_a", labels=VOLUMES / "regions.json"
     )
-    table = run.report().table("case_means")
+    report = run.report()
     summary = json.loads(nnunet_summary(run))
     wanted = [mean["Dice"] for mean in summary["mean"].values()]
-    assert [table.score("dice_cases", row) for row in table.rows] == pytest.approx(wanted)
-    assert table.score("dice_cases") == pytest.approx(summary["foreground_mean"]["Dice"])
+    rows = report.table("case_means").rows
+    assert [report.score("dice_cases", row) for row in rows] == pytest.approx(wanted)
+    assert report.score("dice_cases") == pytest.approx(summary["foreground_mean"]["Dice"])
     assert segiou.score([[0, 1]], [[0, 1]], labels=2).report().table("case_means") is None
 
 

@@ -245,5 +245,5 @@ def test_what_is_wrong_is_said(command, folders, plugins):
     plain = segiou.score([[0, 1]], [[0, 1]], labels=2)
     with pytest.raises(ValueError, match="offset"):
         plain.intervals("offset")
-    with pytest.raises(ValueError, match="unknown score 'offset'"):
+    with pytest.raises(ValueError, match="offset was not measured; score with --offsets"):
         plain.report().score("offset")

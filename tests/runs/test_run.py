@@ -56,7 +56,7 @@ def test_worst_is_the_lowest_first(run):
     by_car = run.worst(2, by="iou:car")
     assert by_car[0]["iou:car"] == min(row["iou:car"] for row in rows)
     assert len(run.worst(100)) == 12
-    with pytest.raises(ValueError, match="unknown score 'iou:bus'; choose from mean_iou, "):
+    with pytest.raises(ValueError, match="iou of 'bus': unknown class; choose from void"):
         run.worst(by="iou:bus")
 
 

@@ -1,0 +1,118 @@
+"""Names of scores, read by one rule: NAME is the whole, NAME:ROW a class or structure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from segiou._support.text import did_you_mean
+from segiou.measures.registry import OWN_SCORES, known_scores
+from segiou.metrics.pixel_scores import PIXEL_SCORES
+
+#: Names of the same scores in other fields, with the heading that the field gives them.
+ALIASES: dict[str, tuple[str, str]] = {
+    "jaccard": ("iou", "Jaccard index"),
+    "miou": ("iou", "mIoU"),
+    "f1": ("dice", "F1"),
+    "dsc": ("dice", "DSC"),
+    "mdice": ("dice", "mDice"),
+    "ppv": ("precision", "PPV"),
+    "users_accuracy": ("precision", "user's accuracy"),
+    "sensitivity": ("recall", "sensitivity"),
+    "producers_accuracy": ("recall", "producer's accuracy"),
+    "accuracy": ("recall", "accuracy"),
+    "macc": ("recall", "mAcc"),
+    "mean_accuracy": ("recall", "mean accuracy"),
+    "pa": ("pixel_accuracy", "PA"),
+    "acc": ("pixel_accuracy", "pixel accuracy"),
+    "overall_accuracy": ("pixel_accuracy", "overall accuracy"),
+    "oa": ("pixel_accuracy", "OA"),
+    "fwiou": ("frequency_weighted_iou", "FWIoU"),
+    "kappa": ("cohen_kappa", "kappa"),
+    "mcc": ("matthews_correlation", "MCC"),
+    "biou": ("boundary_iou", "BIoU"),
+    "hd95": ("hausdorff_95", "HD95"),
+    "hd": ("hausdorff", "HD"),
+    "assd": ("average_surface_distance", "ASSD"),
+    "nsd": ("surface_dice", "NSD"),
+}
+#: Names that mean the whole only: a class of them is a mistake.
+_WHOLE = ("mean_", "miou", "mdice", "macc")
+
+
+class ScoreName(NamedTuple):
+    """A score, and one of its classes or structures; empty for the whole."""
+
+    score: str
+    row: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.score}:{self.row}" if self.row else self.score
+
+    @property
+    def column(self) -> str:
+        """The name as former outputs have it: a mean of classes of pixels begins with mean."""
+        score = PIXEL_SCORES.get(self.score)
+        if self.row or score is None or not score.per_class:
+            return str(self)
+        return "mean_accuracy" if self.score == "recall" else f"mean_{self.score}"
+
+
+def read_name(text: str, others: Iterable[str] = ()) -> ScoreName:
+    """Read a name of a score; ``others`` are those of the measures of a run.
+
+    >>> [str(read_name(name)) for name in ("mIoU", "mean_iou", "f1:car", "HD95:liver")]
+    ['iou', 'iou', 'dice:car', 'hausdorff_95:liver']
+
+    Raises
+    ------
+    ValueError
+        If the score is unknown, or has no classes.
+    """
+    given, colon, row = text.partition(":")
+    known = {*PIXEL_SCORES, *others, *(n for names in OWN_SCORES.values() for n in names)}
+    name = next((n for n in spellings(given) if n in known), "")
+    if not name:  # only now look at measures of other packages
+        known.update(known_scores())
+        name = next((n for n in spellings(given) if n in known), "")
+    if name and colon and not row:
+        msg = f"{text!r}: unknown class ''; expected {given}:CLASS"
+        raise ValueError(msg)
+    if not name:
+        hint = did_you_mean(text, sorted({*known, *ALIASES}))
+        msg = (
+            f"unknown score {text!r}; choose from {', '.join([*PIXEL_SCORES, *others])}, "
+            f"or NAME:CLASS{hint}"
+        )
+        raise ValueError(msg)
+    if row and is_whole(given):
+        msg = f"{text!r}: {given} is the mean over all classes; for one class, use {name}:{row}"
+        raise ValueError(msg)
+    if row and name in PIXEL_SCORES and not PIXEL_SCORES[name].per_class:
+        msg = f"{text!r}: {name} has no values of classes"
+        raise ValueError(msg)
+    return ScoreName(name, row)
+
+
+def is_whole(text: str) -> bool:
+    """Whether a name is that of the mean only, such as ``mean_iou``."""
+    return text.lower().startswith(_WHOLE)
+
+
+def spellings(given: str) -> Iterable[str]:
+    """The name itself, in small letters and without ``mean_``, and what it is another name of."""
+    plain = given.strip().lower().replace("-", "_").replace(" ", "_")
+    yield given.strip()
+    for name in (plain, plain.removeprefix("mean_")):
+        yield name
+        if name in ALIASES:
+            yield ALIASES[name][0]
+
+
+def row_of(name: str, rows: Sequence[str], score: str) -> int:
+    """The position of a class or structure that has a score."""
+    if name in rows:
+        return [*rows].index(name)
+    of = f"choose from {', '.join(rows)}" if rows else "it has no per-class values"
+    msg = f"{score} of {name!r}: unknown class; {of}{did_you_mean(name, rows)}"
+    raise ValueError(msg)

@@ -1,0 +1,86 @@
+"""The values of every score of a report: what all of its outputs are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from segiou._support.text import Json
+from segiou.analysis.statistics import scored_counts
+from segiou.analysis.units import units_of
+from segiou.measures.score import Score
+from segiou.metrics.pixel_scores import PIXEL_SCORES
+
+if TYPE_CHECKING:
+    from segiou.measures.measure import Plan
+    from segiou.measures.parts import Parts
+    from segiou.report.report import Report
+
+
+class ScoreValues(NamedTuple):
+    """A score, its value, and those of its classes, groups or structures."""
+
+    name: str
+    title: str
+    unit: str
+    better: str
+    value: float
+    rows: dict[str, float]
+    intervals: Any = None
+
+    @classmethod
+    def of(cls, score: Score, total: Parts, intervals: Any) -> ScoreValues:
+        """Those of a score of a measure."""
+        whole, *values = score.values(total).tolist()
+        rows = dict(zip(score.names, values, strict=True))
+        return cls(score.name, score.title, score.unit, score.better, whole, rows, intervals)
+
+    def at(self, row: str = "") -> float | None:
+        """The value, or that of a row; None without such a row."""
+        return self.rows.get(row) if row else self.value
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values with limits of intervals."""
+        ends = [] if self.intervals is None else [self.intervals.overall, *self.intervals.classes]
+        low = {"" if i == 0 else one.name: one for i, one in enumerate(ends)}
+
+        def with_limits(value: float, name: str) -> dict[str, Any]:
+            one = low.get(name)
+            found: dict[str, Any] = {"value": value}
+            return found if one is None else found | {"low": one.low, "high": one.high}
+
+        rows = {name: with_limits(value, name) for name, value in self.rows.items()}
+        about = {"title": self.title, "unit": self.unit, "better": self.better}
+        return {**about, **with_limits(self.value, ""), "rows": rows}
+
+
+def of_plans(plans: tuple[Plan, ...], measured: Any, intervals: Any) -> tuple[ScoreValues, ...]:
+    """The scores of measures."""
+    return tuple(
+        ScoreValues.of(score, measured[plan.key], intervals.get(name))
+        for plan in plans
+        for name, score in plan.scores.items()
+    )
+
+
+def of_pixels(report: Report) -> Iterator[ScoreValues]:
+    """The scores of pixels; groups are scored as classes, and the mean does not cover them."""
+    groups = report.group_counts
+    for name, one in PIXEL_SCORES.items():
+        with np.errstate(all="ignore"):
+            found = one.function(report.counts) if report.has_matrix or one.per_class else np.nan
+            rows: dict[str, float] = {}
+            if one.per_class:
+                if groups is not None:
+                    names = [name for name, _ in report.groups]
+                    rows |= zip(names, one.function(groups).tolist(), strict=True)
+                if report.protocol.needs_images and report.per_image is not None:
+                    how: Any = report.protocol, report.class_names, report.include
+                    scored = scored_counts(report.per_image, name, *how)
+                    found = scored.over(units_of(len(report.per_image.tp)), None).values[1:]
+                rows |= zip(report.class_names, np.asarray(found).tolist(), strict=True)
+                found = report._mean(one.function).value
+        shown = report.intervals_or_default if name == "iou" else None
+        yield ScoreValues(name, one.title, "", "higher", float(found), rows, shown)
