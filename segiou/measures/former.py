@@ -27,8 +27,8 @@ def _entry(key: str, without: Any = None) -> RenamedAttribute:
 
 def _mean(name: str) -> RenamedAttribute:
     def read(report: Any) -> float:
-        found: float | None = report._number(name, "")
-        return math.nan if found is None else found
+        found = report.scores_by_name.get(name)
+        return math.nan if found is None else float(found.value)
 
     return RenamedAttribute(f"score({name!r})", read)
 
