@@ -71,6 +71,14 @@ def check_number(
     return float(value)
 
 
+def check_level(name: str, level: object) -> float:
+    """Return a confidence level, which is between 0 and 1."""
+    if not 0 < (found := check_number(name, level)) < 1:
+        msg = f"{name} must be between 0 and 1, such as 0.95, got {level}"
+        raise ValueError(msg)
+    return found
+
+
 def _check_range(name: str, value: Any, least: float | None, most: float | None) -> None:
     if least is not None and value < least:
         msg = f"{name} must be at least {least}, got {value}"

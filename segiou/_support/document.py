@@ -6,6 +6,7 @@ that parts hold names as they are.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -99,6 +100,8 @@ class Html(NamedTuple):
 
 
 Part: TypeAlias = "Line | Facts | Table | Section | Html"
+#: What GitHub makes a link of; a backslash before the next sign prevents it.
+_ADDRESS = re.compile(r"(?:https?|ftp)(?=://)|www(?=\.)", re.IGNORECASE)
 #: An empty line in terminals.
 GAP = Line("")
 
@@ -127,8 +130,8 @@ def _in_markdown(parts: Iterable[Part]) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    text = printable(" ".join(text.split()))
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    text = re.sub(r"[\\|\[\]`*]", r"\\\g<0>", printable(" ".join(text.split())))
+    return _ADDRESS.sub(r"\g<0>\\", text).replace("<", "&lt;")
 
 
 class Shown:

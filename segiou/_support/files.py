@@ -20,26 +20,31 @@ from typing import Any, NamedTuple
 from segiou._support.drafts import drafts
 
 _MOST_JSON_BYTES = 1 << 29
+_MOST_TEXT = 1 << 27
 _KEPT_JSON_BYTES = 1 << 16
 _PARSING = Lock()
 _STREAMS = {"stdout": 1, "stderr": 2}
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
 
 
-def printable(text: str) -> str:
-    r"""Text on one line: a character that a terminal does not show is written as an escape.
+#: Characters of pages and tables that no terminal needs: line ends and blanks.
+_BLANKS = "\n\r\t\N{NO-BREAK SPACE}\N{THIN SPACE}"
 
-    >>> printable("a\nb\x1b[2J é.png")
-    'a\\nb\\x1b[2J é.png'
+
+def printable(text: str, *, blanks: bool = False) -> str:
+    r"""Text whose control characters, also those of direction, are written as escapes.
+
+    Text for terminals is on one line; ``blanks`` keeps line ends and blanks of every width.
+
+    >>> printable("a\nb\x1b[2J é.png"), printable("a\nb\u202e", blanks=True)
+    ('a\\nb\\x1b[2J é.png', 'a\nb\\u202e')
     """
     if text.isprintable():
         return text
     # The narrow no-break space groups the digits of our own numbers.
+    kept = "\N{NARROW NO-BREAK SPACE}" + (_BLANKS if blanks else "")
     return "".join(
-        c
-        if c.isprintable() or c == "\N{NARROW NO-BREAK SPACE}"
-        else c.encode("unicode_escape").decode()
-        for c in text
+        c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text
     )
 
 
@@ -280,7 +285,11 @@ def os_problem(error: OSError) -> str:
 def read_text(path: str | Path) -> str:
     """The text of a UTF-8 file; ValueError if it cannot be read or decoded."""
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        with Path(path).open(encoding="utf-8-sig") as file:  # which may be an endless stream
+            text = file.read(_MOST_TEXT + 1)
+        if len(text) <= _MOST_TEXT:
+            return text
+        msg = f"{path}: is too large; the limit for text is {_MOST_TEXT >> 20} million characters"
     except OSError as error:
         msg = f"{path}: {os_problem(error)}"
     except UnicodeDecodeError as error:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from segiou._support.document import Cell, Facts, Html, Line, Part, Table
+from segiou._support.files import printable
 
 MUTED = "opacity:.75"
 NAME = "padding:.15em .8em;text-align:left"
@@ -68,7 +69,7 @@ def _html(part: Part, worded: Callable[[str], str]) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(text.strip())
+    return escape(printable(text.strip(), blanks=True))
 
 
 def _table(part: Table) -> str:

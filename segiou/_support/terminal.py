@@ -81,7 +81,8 @@ def _facts(console: Console, part: Facts) -> None:
     for number, (name, value, about) in enumerate(part.rows):
         style = "" if number else "bold"
         if console.width >= _BESIDE_FROM:
-            grid.add_row(Text(name, style), Text(value, style), Text(_tied(about), "dim"))
+            cells = (Text(_tied(name), style), Text(_tied(value), style), Text(_tied(about), "dim"))
+            grid.add_row(*cells)
             continue
         _say(console, f"{name} {value}", style)
         if about:

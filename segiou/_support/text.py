@@ -358,12 +358,15 @@ def csv_text(rows: Iterable[Iterable[Any]]) -> str:
     file = SimpleNamespace(write=lambda line: lines.append(f"{line[:-2]}\n"))
     writer = csv.writer(file, lineterminator="\r\n")
     for row in rows:
-        writer.writerow([f"'{cell}" if _is_formula(cell) else cell for cell in row])
+        writer.writerow(map(_csv_cell, row))
     return "".join(lines)
 
 
-def _is_formula(cell: Any) -> bool:
-    return isinstance(cell, str) and cell.startswith(_FORMULA)
+def _csv_cell(cell: Any) -> Any:
+    if not isinstance(cell, str):
+        return cell
+    shown = printable(cell, blanks=True)
+    return f"'{shown}" if cell.startswith(_FORMULA) else shown
 
 
 def csv_name(cell: str) -> str:

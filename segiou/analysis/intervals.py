@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support import RenamedAttribute, text
-from segiou._support.arguments import check_choice, check_integer, check_number
+from segiou._support.arguments import check_choice, check_integer, check_level
 from segiou._support.document import Column, Line, Table
 from segiou._support.notebook import notebook_of
 from segiou._support.text import Json
@@ -430,9 +430,7 @@ def bootstrap(
 def check_method(method: str, level: float) -> None:
     """Reject an unknown method or a level outside (0, 1)."""
     check_choice("method", method, get_args(Method))
-    if not 0 < check_number("level", level) < 1:
-        msg = f"level must be between 0 and 1, such as 0.95, got {level}"
-        raise ValueError(msg)
+    check_level("level", level)
 
 
 def of_design(design: Design, blocks: BlockLength | None) -> dict[str, Any]:

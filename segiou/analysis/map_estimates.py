@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_integer, check_number, refuse_kind
+from segiou._support.arguments import (
+    check_choice,
+    check_integer,
+    check_level,
+    check_number,
+    refuse_kind,
+)
 from segiou._support.text import Json, did_you_mean, listed, plain
 from segiou.metrics.ratio import Floats
 
@@ -25,6 +31,9 @@ _KEYS = {
     "area": "areas",
     "mapped_area": "mapped",
 }
+#: Cells (strata, reference, map), and areas whose squares are finite and not 0.
+_MOST_CELLS = 200**3
+_LEAST, _MOST = 1e-100, 1e100
 _TABLE = "a ConfusionMatrix, its matrix, or a table with the columns 'reference' and 'map'"
 
 
@@ -193,7 +202,7 @@ def map_accuracy(
     >>> f"{loss.value:.0f} ± {loss.margin:.0f} ha"
     '45112 ± 21072 ha'
     """
-    level = check_number("level", level, 0, 1)
+    level = check_level("level", level)
     if unit_area is not None and check_number("unit_area", unit_area) <= 0:
         msg = f"unit_area must be positive, got {unit_area}"
         raise ValueError(msg)
@@ -402,6 +411,7 @@ def _read(
     if len(names) != count:
         msg = f"areas has {len(names)} classes; the sample has {count}"
         raise ValueError(msg)
+    _check_size(count, count)
     counts = np.zeros((count, count, count), dtype=np.int64)
     counts[np.arange(count), :, np.arange(count)] = matrix.T
     return names, names, counts, sizes
@@ -430,9 +440,18 @@ def _read_table(
         row = int(outside.argmax())
         msg = f"row {row + 1} is outside the map: {what} {column[row]!r} has area 0"
         raise ValueError(msg)
+    _check_size(len(stratum_names), len(names))
     counts = np.zeros((len(stratum_names), len(names), len(names)), dtype=np.int64)
     np.add.at(counts, rows, 1)
     return names, stratum_names, counts, sizes
+
+
+def _check_size(strata: int, classes: int) -> None:
+    """Reject tables of more cells than can be estimated in seconds."""
+    if strata * classes**2 > _MOST_CELLS:
+        given = f"{classes} classes in {strata} strata"
+        msg = f"{given} are too many (the limit is 200 in 200); merge classes that are alike"
+        raise ValueError(msg)
 
 
 def _column(sample: Any, key: str) -> list[str]:
@@ -494,9 +513,13 @@ def _areas_of(
         msg = f"class {differing[0]!r} is {state} {what}; expected {listed(list(keys), 12)}"
         raise ValueError(msg)
     sizes = np.array([check_number(f"{what}[{key!r}]", given[key], 0) for key in keys])
-    if not np.isfinite(sizes).all() or not sizes.any():
-        msg = f"{what} must be finite and not all 0, got {sizes.tolist()}"
+    if not sizes.any():
+        msg = f"{what} must not be all 0"
         raise ValueError(msg)
+    for key, size in zip(keys, sizes.tolist(), strict=True):
+        if size and not _LEAST <= size <= _MOST:
+            msg = f"{what}[{key!r}] is {size:g}; expected 0 or a number from 1e-100 to 1e+100"
+            raise ValueError(msg)
     return keys, sizes
 
 

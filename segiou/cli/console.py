@@ -42,7 +42,9 @@ def interruptible(*, kept: bool) -> Iterator[Callable[[], bool]]:
         with suppress(RuntimeError):  # the progress bar may be in the middle of a write
             note(f"finishing pairs in progress{what}. Press Ctrl-C again to stop immediately")
 
-    if threading.current_thread() is not threading.main_thread():
+    # A shell starts background commands with SIGINT ignored; that is left as it is.
+    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if is_ignored or threading.current_thread() is not threading.main_thread():
         yield lambda: asked
         return
     before = signal.signal(signal.SIGINT, on_signal)

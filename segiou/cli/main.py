@@ -25,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 from segiou.cli.map_command import command
             else:
                 command = getattr(commands, parsed.name_of_command)
+        _drop_logs()
         with console.noted_warnings(quiet=getattr(parsed, "quiet", False)):
             code = command(parsed)
         if parsed.name_of_command in (
@@ -57,6 +58,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return console.EXIT_DATA
     except Exception as error:  # noqa: BLE001 - code 1 would mean that a threshold failed
         return _unexpected(error)
+
+
+def _drop_logs() -> None:
+    """Keep log lines of other libraries from stderr; our errors quote what matters of them."""
+    import logging
+
+    if not logging.getLogger().handlers:
+        logging.getLogger().addHandler(logging.NullHandler())
 
 
 def _unexpected(error: Exception) -> int:

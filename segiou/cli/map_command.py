@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from segiou._support.arguments import check_number
+from segiou._support.arguments import check_level
 from segiou._support.document import markdown_of
 from segiou._support.files import Problem, read_rows, write_whole
 from segiou._support.text import csv_name
@@ -27,7 +28,7 @@ _UNITS = {"ha": 1e4, "km2": 1e6}
 def command(parsed: argparse.Namespace) -> int:
     """Estimate the accuracy and areas, and write the outputs."""
     kind = inputs.report_format(parsed)
-    check_number("--level", parsed.level, 0, 1)
+    check_level("--level", parsed.level)
     if parsed.coordinates and (parsed.strata or parsed.areas.lower().endswith(".csv")):
         msg = "--coordinates needs the map: --areas MAP, without --strata"
         raise ValueError(msg)
@@ -122,9 +123,11 @@ def _points(rows: list[dict[str, str]], columns: str) -> list[tuple[float, float
         try:
             x, y = (float(row[name]) for name in names)
         except ValueError:
+            x = y = math.nan
+        if not (math.isfinite(x) and math.isfinite(y)):
             shown = ", ".join(row[name] for name in names)
             msg = f"row {number}: coordinates ({shown}) are not numbers"
-            raise ValueError(msg) from None
+            raise ValueError(msg)
         found.append((x, y))
     return found
 

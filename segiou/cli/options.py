@@ -14,7 +14,7 @@ import argparse
 import re
 import sys
 
-from segiou.cli.console import EXIT_USAGE, note, say, stdout_width, wants_color, write
+from segiou.cli.console import EXIT_USAGE, harmless, note, say, stdout_width, wants_color, write
 
 # Importing typing would add a tenth to the time of --help.
 TYPE_CHECKING = False
@@ -98,7 +98,7 @@ def _add_plugins(unknown: Sequence[str] | None) -> bool:
         kinds = {key: measure_of(key) for key in named}
         keys = [*kinds]
     new = [line for key in keys for line in _lines(kinds[key].options)]
-    _LINES.extend(line for line in new if line not in _LINES)
+    _LINES.extend(shown for line in new if (shown := harmless(line)) not in _LINES)
     return bool(new)
 
 

@@ -42,6 +42,10 @@ def read_scores(data: bytes | RawMask, path: str) -> tuple[NDArray[Any], Volume 
     if split_ending(path)[1].lower() in VOLUME_SUFFIXES:
         from segiou.masks.volumes import scores_from_nifti
 
+        if not path.lower().endswith((".nii", ".nii.gz")):
+            kind = split_ending(path)[1].lower()
+            problem = f"is a {kind} file; save scores as .nii, .nii.gz, .npy or .npz"
+            raise MaskError(path, problem)
         volume = scores_from_nifti(data, path)
         return volume.values, volume
     from segiou.masks.image_files import from_image

@@ -61,10 +61,11 @@ def values_at(
         inverse = np.linalg.inv([[a, b], [d, e]])
         found = []
         for number, point in enumerate(points, 1):
-            column, row = np.floor(inverse @ (np.array(point) - (c, f))).astype(int).tolist()
+            column, row = np.floor(inverse @ (np.array(point) - (c, f))).tolist()
             if not (0 <= row < raw.values.shape[0] and 0 <= column < raw.values.shape[1]):
                 msg = f"row {number}: ({point[0]:g}, {point[1]:g}) is outside the map {path}"
                 raise ValueError(msg)
+            column, row = int(column), int(row)
             cell = slice(row, row + 1), slice(column, column + 1)
             value = int(_labels(raw, path, labels, *cell)[0, 0])
             if value == raw.raster.nodata:

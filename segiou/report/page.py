@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from segiou._support import __version__
+from segiou._support.files import printable
 from segiou._support.text import (
     called,
     capital,
@@ -143,9 +144,24 @@ def read_part(path: str) -> str:
     return resources.files(__package__).joinpath(path).read_text(encoding="utf-8")
 
 
+#: What JSON writes for characters that a page shows as escapes.
+_UNSEEN = re.compile(r"\\u(?:00[0189]|007f|20|feff|d)")
+
+
+def _shown(data: Any) -> Any:
+    """Plain data whose texts are as in the page."""
+    if isinstance(data, str):
+        return printable(data, blanks=True)
+    if isinstance(data, Mapping):
+        return {_shown(key): _shown(value) for key, value in data.items()}
+    return [*map(_shown, data)] if isinstance(data, list | tuple) else data
+
+
 def json_in_html(data: Any) -> str:
     """Compact JSON that cannot end its HTML element."""
     text = json.dumps(data, separators=(",", ":"))
+    if _UNSEEN.search(text):
+        text = json.dumps(_shown(data), separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -175,7 +191,8 @@ def images_link(**state: str | None) -> str:
     >>> images_link(t="fence", p="building"), images_link(t=None, p="no class")
     ('#t=fence&p=building', '#p=no+class')
     """
-    return "#" + urlencode({key: text for key, text in state.items() if text is not None})
+    given = {key: text for key, text in state.items() if text is not None}
+    return "#" + urlencode({key: printable(text, blanks=True) for key, text in given.items()})
 
 
 def _step_link(step: NextStep, image: str | None = None) -> str:
@@ -192,6 +209,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=FunctionLoader(lambda name: read_part(f"templates/{name}")),
         autoescape=True,
+        finalize=_finalized,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -225,12 +243,19 @@ def _environment() -> Environment:
     return environment
 
 
+def _finalized(value: Any) -> Any:
+    """What templates write: our own markup as it is, other text without control characters."""
+    is_text = isinstance(value, str) and not hasattr(value, "__html__")
+    return printable(value, blanks=True) if is_text else value
+
+
 def _options(text: str) -> Markup:
     """A text whose options do not break across lines."""
     from markupsafe import Markup, escape
 
     whole = r'<span class="whole">\g<0></span>'
-    return Markup(re.sub(r"--[a-z]+(-[a-z]+)*( auto| none)?", whole, str(escape(text))))
+    shown = str(escape(printable(text, blanks=True)))
+    return Markup(re.sub(r"--[a-z]+(-[a-z]+)*( auto| none)?", whole, shown))
 
 
 def sentence(text: str) -> str:

@@ -184,7 +184,7 @@ TABLE = {"reference": ["a", "b", "a"], "map": ["a", "b", "b"]}
     ("sample", "areas", "strata", "named"),
     [
         (TABLE, {"a": 1, "b": -2}, None, ["'b'", "-2"]),
-        (TABLE, {"a": 1, "b": math.inf}, None, ["finite"]),
+        (TABLE, {"a": 1, "b": math.inf}, None, ["'b'", "inf"]),
         (TABLE, {"a": 0, "b": 0}, None, ["all 0"]),
         (TABLE | {"reference": ["a", "b", "x"]}, {"a": 1, "b": 1}, None, ["row 3", "'x'"]),
         (TABLE | {"map": ["a", "y", "b"]}, {"a": 1, "b": 1}, None, ["row 2", "'y'"]),

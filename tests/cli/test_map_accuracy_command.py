@@ -45,6 +45,48 @@ def output(capsys, *words):
     return capsys.readouterr().out
 
 
+def test_areas_beyond_any_map_are_rejected(files, capsys):
+    files[1].write_text(AREAS.replace("18000", "1e308"))
+    assert run(files[0], "--areas", files[1]) == 3
+    assert "areas['loss'] is 1e+308; expected 0 or a number" in capsys.readouterr().err
+
+
+def test_too_many_classes_are_rejected_before_memory_is_used(files, capsys):
+    names = [f"c{i}" for i in range(4000)]
+    files[0].write_text("map,reference\n" + "".join(f"{n},{n}\n" for n in names))
+    files[1].write_text("class,area\n" + "".join(f"{n},1\n" for n in names))
+    assert run(files[0], "--areas", files[1]) == 3
+    assert "4000 classes in 4000 strata are too many" in capsys.readouterr().err
+
+
+def test_a_level_is_an_error_of_the_option(files, capsys):
+    for level in ("0", "1"):
+        assert run(files[0], "--areas", files[1], "--level", level) == 2
+        assert "segiou: --level must be between 0 and 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", ["nan", "inf", "x"])
+def test_coordinates_that_are_not_numbers_are_named(files, capsys, tmp_path, place):
+    files[0].write_text(f"x,y,reference\n1,2,loss\n{place},2,loss\n")
+    write = tmp_path / "map.tif"
+    tifffile.imwrite(write, np.zeros((4, 4), np.uint8))
+    assert run(files[0], "--areas", write, "--coordinates", "x,y", "--unit", "pixels") == 3
+    assert f"row 2: coordinates ({place}, 2) are not numbers" in capsys.readouterr().err
+
+
+def test_an_endless_sample_ends(files, capsys):
+    assert run("/dev/zero", "--areas", files[1]) == 3
+    assert "/dev/zero: is too large; the limit for text" in capsys.readouterr().err
+
+
+def test_notes_are_escaped_in_markdown(files, capsys):
+    files[0].write_text(sample_text(names=("[a](http://x.y)", *NAMES[1:])))
+    files[1].write_text(AREAS.replace("loss", "[a](http://x.y)") + "<b>,0\n")
+    text = output(capsys, files[0], "--areas", files[1], "--format", "markdown")
+    assert "\\[a\\](http\\://x.y)" in text and "&lt;b> is not in the map" in text
+    assert "[a](http:" not in text
+
+
 def test_table_8_of_olofsson_2014_as_text(files, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "140")
     text = output(capsys, files[0], "--areas", files[1])

@@ -77,6 +77,19 @@ def test_written_files_are_named_unless_quiet(many, capsys, tmp_path):
     assert capsys.readouterr().err == f"segiou: wrote {table} and {page}\n"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="file names are bytes only on POSIX")
+@pytest.mark.parametrize("measures", [[], ["--boundary", "--objects", "--surface", "segiou"]])
+def test_names_that_are_not_utf8_have_a_page_and_tables(tmp_path, capsys, measures):
+    for side in ("truth", "pred"):
+        write_mask(tmp_path / side / "a.png", [[0, 1]])
+        (tmp_path / side / "a.png").rename(tmp_path / side / os.fsdecode(b"\x1b\xff.png"))
+    page, table = tmp_path / "page.html", tmp_path / "table.csv"
+    command = ["score", str(tmp_path / "truth"), str(tmp_path / "pred"), "--labels", "2"]
+    assert main([*command, *measures, "--html", str(page), "--per-image", str(table)]) == 0
+    assert "\\x1b\\udcff" in page.read_text(encoding="utf-8")
+    assert "\\x1b\\udcff" in table.read_text(encoding="utf-8")
+
+
 def test_a_file_without_problems_says_so(capsys, tmp_path):
     write_mask(tmp_path / "t.png", [[0, 1]])
     write_mask(tmp_path / "p.png", [[0, 1]])

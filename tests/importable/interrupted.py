@@ -1,9 +1,10 @@
 """The command in processes that get signals at chosen calls, whatever the speed of the machine.
 
 ``interrupted.py at NAME:NTH,NTH SIGNAL ARGUMENTS`` sends a signal to the process group at the n-th
-calls of a function. ``interrupted.py sweep SITES ARGUMENTS`` forks a process for each of some of
-the call sites in the command's main thread and sends it SIGINT there; it prints JSON with the
-number of call sites, and for each the site, the exit code and what stderr got.
+calls of a function; with ``ignored`` in place of ``at``, in a process that ignores SIGINT.
+``interrupted.py sweep SITES ARGUMENTS`` forks a process for each of some of the call sites in the
+command's main thread and sends it SIGINT there; it prints JSON with the number of call sites, and
+for each the site, the exit code and what stderr got.
 """
 
 from __future__ import annotations
@@ -89,6 +90,9 @@ def sweep(number: int, arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    # A parent in the background of a shell has children that ignore Ctrl-C.
+    ignored = sys.argv[1] == "ignored"
+    signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.default_int_handler)
     if sys.argv[1] == "sweep":
         sweep(int(sys.argv[2]), sys.argv[3:])
     else:

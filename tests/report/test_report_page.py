@@ -81,6 +81,17 @@ def test_hostile_names_stay_text(folders):
     assert data_of(page)["names"] == HOSTILE
 
 
+def test_control_characters_are_escapes_in_every_text_of_a_page():
+    """ESC, a line that runs from right to left, a file name that is not UTF-8."""
+    names = ["a\x1b[2J", "b\u202e"]
+    run = segiou.score([[[0, 1]]], [[[0, 0]]], labels=names, ids=["c\udcff\u2066"])
+    page = render_report(run.report(), run=run)
+    page.encode()
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
+    assert data_of(page)["names"] == ["a\\x1b[2J", "b\\u202e"]
+    assert "image=c%5Cudcff%5Cu2066" in page
+
+
 def test_numbers_are_those_of_the_report(folders):
     run = score(folders)
     report = run.report()

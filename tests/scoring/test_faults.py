@@ -81,6 +81,16 @@ def test_a_killed_run_goes_on_to_the_same_total(many):
     assert again.total() == whole.total()
 
 
+def test_an_ignored_interrupt_stays_ignored(many):
+    """As in the background of a shell, which starts commands so."""
+    run = many / "r.sqlite"
+    arguments = arguments_of(many, "--run", str(run))
+    done = interrupted("ignored", "RunWriter.add:9", "SIGINT", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "interrupted" not in done.stderr
+    assert len(segiou.Run.open(run)) == PAIRS
+
+
 ENGINES = [[], pytest.param(["--processes", "1"], marks=pytest.mark.gate)]
 
 
