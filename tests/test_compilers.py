@@ -84,6 +84,17 @@ def test_what_clang_builds_passes_the_tests(tmp_path):
     run_rebuilt("clang", tmp_path, SOURCES, map(TESTS.joinpath, names))
 
 
+@pytest.mark.sanitize
+@pytest.mark.parametrize("build", ["portable", "avx2"])
+def test_every_processor_gets_the_same_bits(tmp_path, build):
+    """The tests compare compiled results with NumPy's or with counts by hand."""
+    names = ["boundary/test_kernel.py", "boundary/test_surface_kernel.py"]
+    names += ["counting/test_kernel.py", "counting/test_odd_bytes.py", "counting/test_scores.py"]
+    names += ["counting/test_count_channels.py", "counting/test_id_pairs.py"]
+    names += ["histograms/test_scores_backend.py", "instances/test_components.py"]
+    run_rebuilt(build, tmp_path, SOURCES, map(TESTS.joinpath, names))
+
+
 @pytest.mark.skipif(
     os.environ.get("SEGIOU_REQUIRE_KERNEL") != "1", reason="compiled modules are optional here"
 )

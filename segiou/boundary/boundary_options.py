@@ -77,7 +77,8 @@ _UNIT_ENDS = np.append((_UNIT_VALUES[1:-1] + _UNIT_VALUES[:-2]) / 2, np.finfo(np
 
 def bin_indices(distances: NDArray[np.float64], resolution: float) -> NDArray[np.intp]:
     """Bin of each distance."""
-    units = distances / resolution
+    # Multiples of the spacing that end a bin belong to it, whatever their rounding.
+    units = distances / resolution * (1 - 1e-12)
     beyond = np.isfinite(units) & (units > _FINE * 2.0**_OCTAVES)
     if beyond.any():
         msg = (

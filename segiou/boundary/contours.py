@@ -30,6 +30,7 @@ from segiou.boundary.surface_points import (
     point_codes,
     point_places,
     point_shape,
+    reached_by,
 )
 from segiou.metrics.ratio import Floats, ratio
 
@@ -302,7 +303,7 @@ class ContourDistances:
             sums = np.bincount(where, weights, math.prod(shape + bins))
             return sums.astype(np.int64).reshape(shape + bins)
 
-        within = [distances <= limit for limit in tolerances]
+        within = [distances <= reached_by(limit) for limit in tolerances]
         bins = bin_indices(distances, options.resolution)
         parts = {
             "total": summed(cell, many),

@@ -190,11 +190,15 @@ class SurfaceOptions(Measure):
                     f"truth or the prediction being empty; got {fillings!r}"
                 )
                 raise ValueError(msg)
+        widths = _checked_lengths("widths", self.widths)
+        if 0 in widths:
+            msg = "widths must be positive, got 0; a band of width 0 has no voxels"
+            raise ValueError(msg)
         self.__dict__.update(
             tolerances=common,
             percentiles=percentiles,
             tolerances_of=own,
-            widths=_checked_lengths("widths", self.widths),
+            widths=widths,
             spacing=None if self.spacing is None else read_spacing(self.spacing),
             empty={measure: tuple(values) for measure, values in self.empty.items()},
         )

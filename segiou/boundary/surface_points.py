@@ -27,6 +27,8 @@ _LONGEST, _STEPS = 65535, (1e-9, 1e6)
 _IGNORED = 255
 #: Points of a side held at once, unless a twelfth of the voxels is more or there is one label.
 _FEWEST_POINTS = 1 << 18
+#: Relative imprecision of a spacing: twice that of float32.
+_IMPRECISION = 2.0**-23
 #: Rounding error of shares of area sums.
 _ROUNDING = 1e-9
 
@@ -56,6 +58,14 @@ def check_spacing(
         msg = f"spacing must be one positive number or one per axis, got {spacing}"
         raise ValueError(msg)
     return tuple(np.broadcast_to(given, array.ndim).tolist())
+
+
+def reached_by(limit: float) -> float:
+    """A limit that multiples of a spacing equal to it do not exceed: 3 × 0.1 is within 0.3.
+
+    Headers of NIfTI files have the precision of float32, in which 0.8 is 0.800000012.
+    """
+    return limit * (1 + _IMPRECISION)
 
 
 def point_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -459,7 +469,7 @@ def _inner(mask: Bools, width: float, steps: tuple[float, ...]) -> Bools:
     z, y = np.ogrid[-depth : depth + 1, -height : height + 1]
     across = np.square(z * steps[0]) + np.square(y * steps[1])
     along = np.square(np.arange(length + 1) * steps[2])
-    reach = (np.sqrt(across[..., None] + along) <= width).sum(-1) - 1
+    reach = (np.sqrt(across[..., None] + along) <= reached_by(width)).sum(-1) - 1
     rows = np.packbits(mask.reshape(shape), axis=-1, bitorder="little")
     inner = np.full_like(rows, 0xFF)
     rows = np.pad(rows, ((depth, depth), (height, height), (0, 0)))

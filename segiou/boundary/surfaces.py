@@ -18,7 +18,13 @@ from segiou.boundary.surface_options import (
     State,
     SurfaceOptions,
 )
-from segiou.boundary.surface_points import Both, Label, SurfacePair, check_spacing
+from segiou.boundary.surface_points import (
+    Both,
+    Label,
+    SurfacePair,
+    check_spacing,
+    reached_by,
+)
 from segiou.counting.arrays import label_arrays
 
 #: Former names of states, in saved rows.
@@ -366,7 +372,9 @@ def _row(
     there, back = both
     limits = options.tolerances_of.get(label, options.tolerances)
     state = (*LONE, "found")[2 * (there.size > 0) + (back.size > 0)]
-    within = tuple((there.within(limit), back.within(limit)) for limit in limits)
+    # The tools of the other conventions compare rounded numbers.
+    reached = [reached_by(limit) if options.convention == "segiou" else limit for limit in limits]
+    within = tuple((there.within(limit), back.within(limit)) for limit in reached)
     row = SurfaceRow(label, case, state, diagonal, (there.size, back.size), limits, within)
     if state != "found":
         return row

@@ -164,9 +164,17 @@ def as_label_array(data: Any, name: str) -> NDArray[np.integer[Any] | np.bool_]:
     # The plain case first: for a small mask, every check takes noticeable time.
     array = data if type(data) is np.ndarray else as_array(data, name)
     if array.dtype.kind in "biu":
-        return array
+        return with_true_as_one(array)
     check_labels(array, name)
     return array
+
+
+def with_true_as_one(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, copied if a True is not the byte 1: those of 1-bit images in Pillow are 255."""
+    if array.dtype != np.bool_:
+        return array
+    found: NDArray[np.uint8] = array.view(np.uint8)
+    return found != 0 if found.max(initial=0) > 1 else array
 
 
 def check_labels(array: Any, name: str) -> None:
@@ -217,6 +225,10 @@ def exceeds(scores: Any, threshold: float) -> Any:
 
 def as_array(data: Any, name: str) -> NDArray[Any]:
     """View anything array-like as a NumPy array; tensors on a device are copied from it."""
+    return with_true_as_one(_viewed(data, name))
+
+
+def _viewed(data: Any, name: str) -> NDArray[Any]:
     kind: Any = type(data)
     if _is_masked(kind):
         msg = f"{name} is a masked array; pass {name}.data and mask=~{name}.mask"

@@ -171,8 +171,6 @@ class _Pair:
         found: Counter[Any] = Counter()
         for block in self._slices():
             values = array[block] if self.mask is None else array[block][self.mask[block]]
-            # An array of bool that is a view of other bytes may contain more than 0 and 1.
-            values = values.view(np.uint8) if values.dtype == np.bool_ else values
             distinct, counts = np.unique(values, return_counts=True)
             found.update(dict(zip(distinct.tolist(), counts.tolist(), strict=True)))
         return found
@@ -217,7 +215,7 @@ def _channel_array(data: Any, name: str, threshold: float | None) -> NDArray[Any
 
 
 def _channel_mask(mask: Any, shape: tuple[int, ...], axis: int) -> NDArray[np.bool_]:
-    array = np.asarray(mask)
+    array = as_array(mask, "mask")
     check_mask(array, array.shape)
     if array.shape == shape:
         return array

@@ -94,7 +94,7 @@ def count_ids(ids: Ids) -> dict[int, int]:
 def _lines(truth: Ids, pred: Ids) -> tuple[Ids, Ids]:
     """Both as lines of native integers in one order: that of memory, where both agree on it."""
     first, second = (
-        side.ravel().astype(side.dtype.newbyteorder("="), copy=False)
+        np.require(side.ravel(), side.dtype.newbyteorder("="), "A")
         for side in in_memory_order(truth, pred)
     )
     return first, second

@@ -132,7 +132,8 @@ INLINE REAL *NAME(scores_of)(NAME(Block) *block, float *plane)
     return sizeof(REAL) == sizeof(float) ? (void *)plane : block->score;
 }
 
-/* Logits → scores in float32; the planes become exp(logits - best). */
+/* Logits → scores in float32; the planes become exp(logits - best). Doubles are read once more,
+ * since float holds neither all of them nor their last digits. */
 INLINE void NAME(count_softmax)(Work *work, NAME(Block) *block, float *planes)
 {
     size_t n = block->n;
@@ -140,8 +141,11 @@ INLINE void NAME(count_softmax)(Work *work, NAME(Block) *block, float *planes)
         block->total[i] = 0;
     for (size_t c = 0; c < work->classes; c++) {
         float *plane = planes + c * BLOCK;
+        REAL *logits = NAME(scores_of)(block, plane);
+        if (logits == block->score)
+            NAME(load)(work, block, c, logits);
         for (size_t i = 0; i < n; i++)
-            block->total[i] += plane[i] = raise(plane[i] - (float)block->best[i]);
+            block->total[i] += plane[i] = raise((float)(logits[i] - block->best[i]));
     }
     for (size_t c = 0; c < work->classes; c++) {
         float *plane = planes + c * BLOCK;
@@ -190,11 +194,8 @@ INLINE void NAME(count_block)(Work *work, NAME(Block) *block, float *planes)
         REAL *scores = NAME(scores_of)(block, plane);
         NAME(load)(work, block, c, scores);
         NAME(keep_best)(block, scores, (BITS)c);
-        if (work->activation == SOFTMAX) {
-            for (size_t i = 0; i < n && scores == block->score; i++)
-                plane[i] = (float)scores[i];
+        if (work->activation == SOFTMAX)
             continue;
-        }
         if (work->activation == SIGMOID)
             NAME(apply_sigmoid)(scores, n);
         NAME(count_class)(work, block, scores, c);

@@ -172,11 +172,11 @@ class CompiledScores:
         xp = self.ops.xp
         if activation is None:
             return logits
-        x = self.ops.real(logits, 32)
         if activation == "sigmoid":
+            x = self.ops.real(logits, 32)
             e = self._exp(-xp.abs(x))
             return xp.where(x >= 0, xp.ones_like(e), e) / (1 + e)
-        e = self._exp(x - xp.max(x, axis=0))
+        e = self._exp(self.ops.real(logits - xp.max(logits, axis=0), 32))
         total = e[0]
         for c in range(1, self._classes):
             total = total + e[c]

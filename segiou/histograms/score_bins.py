@@ -155,11 +155,12 @@ def activated(logits: NDArray[Any], activation: Activation | None) -> NDArray[An
     if activation is None:
         return logits
     with np.errstate(invalid="ignore", over="ignore"):
-        x = logits.astype(np.float32)
         if activation == "sigmoid":
+            x = logits.astype(np.float32)
             e = exp_of(-np.abs(x))
             return np.asarray(np.where(x >= 0, np.float32(1), e) / (np.float32(1) + e))
-        e = exp_of(x - x.max(0))
+        # Differences first: float32 cannot hold all logits of float64, nor their last digits.
+        e = exp_of((logits - logits.max(0)).astype(np.float32))
         total = e[0].copy()
         for plane in e[1:]:
             total += plane

@@ -62,6 +62,8 @@ def _of_image(raw: RawMask, path: str) -> NDArray[Any]:
         problem = f"is an image of mode {raw.mode}; expected 8- or 16-bit greyscale"
         raise MaskError(path, problem)
     values = np.asarray(raw.values)
+    if raw.maximum not in (None, 255, 65535):
+        return values / np.float64(raw.maximum)
     return values.astype(np.uint16) if values.dtype.itemsize > 1 else values
 
 

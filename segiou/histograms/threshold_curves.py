@@ -193,7 +193,8 @@ def scores_at(counts: NDArray[Any], by: str, beta: float = 1.0) -> Floats:
     else:
         weight = beta**2 if by == "fbeta" else 1.0
         found = ratio((1 + weight) * tp, weight * positive + tp + fp)
-    return np.where(positive > 0, found, np.nan)
+    # Without positive pixels predicted, precision (beta 0) is 0/0; every other F-beta is 0.
+    return np.where(positive > 0, np.nan_to_num(found), np.nan)
 
 
 def other_thresholds(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_number, read_several
 from segiou._support.optional import load_part, warn_missing
-from segiou.boundary.surface_points import check_spacing
+from segiou.boundary.surface_points import check_spacing, reached_by
 from segiou.counting.arrays import as_label_array
 from segiou.counting.counts import LARGEST
 from segiou.counting.encoding import can_hold
@@ -209,7 +209,7 @@ def least_size(
             "the size in pixels"
         )
         raise ValueError(msg)
-    return voxel, least
+    return voxel, least / reached_by(1)
 
 
 def read_size(size: float | str) -> tuple[float, str]:
@@ -241,7 +241,7 @@ def _connected(array: NDArray[Any], rank: int) -> Components:
         warn_missing(_COMPILED)
     if _components is None or not 0 < array.size <= _MOST_PIXELS:
         return _by_scikit_image(array, rank)
-    values = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+    values = np.require(array, array.dtype.newbyteorder("="), ("C", "A"))
     shape = (1,) * (3 - array.ndim) + array.shape
     found = _components.find_components(values, values.itemsize, shape, rank)
     starts, ids, firsts = (np.frombuffer(each, np.uint32) for each in found)

@@ -237,7 +237,8 @@ def _from_netpbm(data: bytes, path: str | Path) -> RawMask:
     pixels = samples.astype(np.uint8 if most < 256 else np.uint16)
     if is_color:
         return RawMask(pixels.reshape(height, width, 3), "RGB", "PPM")
-    return RawMask(pixels.reshape(height, width), "L" if most < 256 else "I;16", "PPM")
+    mode = "L" if most < 256 else "I;16"
+    return RawMask(pixels.reshape(height, width), mode, "PPM", maximum=most)
 
 
 def _from_pillow(image: Image.Image, path: str | Path, is_lossless: bool) -> RawMask:
@@ -260,4 +261,6 @@ def _from_pillow(image: Image.Image, path: str | Path, is_lossless: bool) -> Raw
             f"has mode {mode!r}; expected one channel of integers, or RGB colours. Save it as PNG"
         )
         raise MaskError(path, problem)
+    elif mode == "1":
+        pixels = pixels.view(np.uint8) != 0  # Pillow's True is the byte 255
     return RawMask(pixels, mode, kind, kind in _LOSSY and not is_lossless)

@@ -119,6 +119,8 @@ class RawMask(NamedTuple):
         Pixels inside the region of interest, if there is one.
     spacing : tuple of float, optional
         Size of a voxel along each axis, if an ``.npz`` file has it.
+    maximum : int, optional
+        Largest possible value, for PGM files, which declare it.
     """
 
     values: Any
@@ -132,6 +134,7 @@ class RawMask(NamedTuple):
     void: int | None = None
     valid: Any = None
     spacing: tuple[float, ...] | None = None
+    maximum: int | None = None
 
     @property
     def is_color(self) -> bool:

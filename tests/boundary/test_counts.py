@@ -332,3 +332,23 @@ def test_options_are_checked(make, error, text):
 def test_bad_input(masks, call, text):
     with pytest.raises(ValueError, match=text):
         call(masks.square())
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.1, 0.7, 1e6])
+def test_a_scale_of_all_lengths_changes_no_boundary(scale):
+    noise = np.random.default_rng(3)
+    truth, pred = np.kron(noise.integers(0, 3, (2, 4, 40)), np.ones((1, 3, 5), int))
+    pred = np.roll(pred, 2, axis=1)
+
+    def counted(factor):
+        options = BoundaryOptions(
+            (),
+            trimaps=False,
+            tolerances=[factor * limit for limit in (1, 3, 5)],
+            contours=("pixels", "elements"),
+            spacing=(factor, 2 * factor),
+        )
+        parts = measure_boundaries(truth, pred, 3, options=options).counts
+        return parts.table
+
+    assert counted(scale).tolist() == counted(1).tolist()

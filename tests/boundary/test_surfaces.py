@@ -222,3 +222,36 @@ def test_golden_numbers():
         for limit, share in elements["surface_dice"].items():
             assert share == approx(theirs[f"nsd@{limit}"])
         assert found["monai"]["hausdorff_95"] == approx(expected["monai_formula"]["hd95"])
+
+
+@pytest.mark.parametrize("scale", [1, 0.1, 1.1, 0.7, 1e6, float(np.float32(0.8))])
+@pytest.mark.parametrize("spacing", [(1, 1, 1), (3, 1, 2), (1, 2)])
+def test_a_scale_of_all_lengths_changes_no_score(scale, spacing):
+    """Whole multiples of the spacing are within a tolerance or a width of that multiple."""
+    noise = np.random.default_rng(2)
+    shape = (9, 10, 12)[-len(spacing) :]
+    truth, pred = (noise.random((2, *shape)) < 0.6).astype(np.uint8)
+    truth[1:5], pred[2:6] = 1, 1
+
+    def scores(factor):
+        limits = {name: [factor * x for x in (1, 2, 3)] for name in ("tolerances", "widths")}
+        found = scores_of(truth, pred, spacing=[factor * s for s in spacing], **limits)
+        shares = [list(found.pop(name).values()) for name in ("surface_dice", "boundary_iou")]
+        return np.concatenate(shares), np.array(list(found.values())) / factor
+
+    for found, wanted in zip(scores(scale), scores(1), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_three_tenths_are_within_three_times_a_tenth():
+    truth = cube((20, 20), (4, 4), (12, 12))
+    pred = np.roll(truth, 3, axis=0)
+    assert scores_of(truth, pred, spacing=0.1, tolerances=[0.3])["surface_dice"] == {0.3: 1.0}
+    # Other tools compare rounded numbers, and their conventions give what they give.
+    peer = scores_of(truth, pred, spacing=0.1, tolerances=[0.3], convention="surface-distance")
+    assert peer["surface_dice"][0.3] < 0.7
+
+
+def test_a_band_has_a_width():
+    with pytest.raises(ValueError, match="widths must be positive, got 0"):
+        surface_scores([[1]], [[1]], widths=[0])

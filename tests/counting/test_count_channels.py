@@ -247,13 +247,12 @@ def test_values_other_than_0_and_1_are_named_with_their_number(backend, dtype):
         count_channels(clean, truth, axis=0)
 
 
-def test_negative_values_and_odd_bools_are_refused(backend):
+def test_negative_values_are_refused_and_any_byte_of_a_bool_is_true(backend):
     with pytest.raises(ValueError, match=r"found -1 \(1 time\)"):
         count_channels(np.array([[0, -1]], np.int8), np.zeros((1, 2), np.int8), axis=0)
     odd = np.array([[0, 2, 1]], np.uint8).view(bool)
     for data in (odd, np.repeat(odd, 2, axis=1)[:, ::2]):
-        with pytest.raises(ValueError, match=r"pred must .* found 2 \(1 time\)"):
-            count_channels(np.zeros((1, 3), bool), data, axis=0)
+        assert count_channels(np.zeros((1, 3), bool), data, axis=0).fp.tolist() == [2]
 
 
 def test_many_wrong_values_are_not_all_listed(backend):

@@ -221,3 +221,18 @@ def test_pages_show_what_was_counted(folder):
     page = run.to_html()
     assert "No pictures: " not in page
     assert page.count("data:image") >= 3
+
+
+@pytest.mark.parametrize(("most", "dtype"), [(100, np.uint8), (1000, ">u2")])
+def test_a_pgm_declares_its_maximum(tmp_path, most, dtype):
+    scores = np.array([[most // 4, most // 2, most]], dtype)
+    for side in ("truth", "pred"):
+        (tmp_path / side).mkdir()
+    Image.fromarray(np.array([[0, 1, 1]], np.uint8)).save(tmp_path / "truth" / "a.png")
+    header = b"P5\n3 1\n%d\n" % most
+    (tmp_path / "pred" / "a.pgm").write_bytes(header + scores.tobytes())
+    how = {"labels": 2, "measures": [ScoreOptions(threshold=0.4)]}
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", **how)
+    counts = run.counts_of("scores").counts[1]
+    assert np.flatnonzero(counts.sum(-1)).tolist() == [1024, 2048, 4095]
+    assert run.total().matrix.tolist() == [[1, 0], [0, 2]]

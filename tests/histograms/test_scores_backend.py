@@ -127,3 +127,18 @@ def test_refuses_what_does_not_fit():
             part(*wrong, 2, False, 0)
     with pytest.raises(ValueError, match="do not fit"):
         part(scores, "float32", codes, cells, 2, True, 0)
+
+
+@pytest.mark.parametrize("offset", [1e6, -1e12])
+def test_softmax_of_doubles_depends_on_differences_only(monkeypatch, offset):
+    """In float32, the offset rounds the logits."""
+    logits = np.round(LOGITS * 256) / 256
+    plain, _ = both(monkeypatch, CODES, logits, ScoreBins(), "softmax")
+    for found in both(monkeypatch, CODES, logits + offset, ScoreBins(), "softmax"):
+        assert (found == plain).all()
+
+
+def test_softmax_of_doubles_beyond_float32(monkeypatch):
+    hard = (LOGITS.max(0) == LOGITS).astype(float)
+    for found in both(monkeypatch, CODES, LOGITS * 1e39, ScoreBins(), "softmax"):
+        assert (found[:5] == count_scores(CODES, hard, ScoreBins())[:5]).all()

@@ -177,3 +177,11 @@ def test_risk_falls_with_coverage():
     assert rows.confidence[1] == pytest.approx(0.8)
     assert rows.ece == pytest.approx(0.05)
     assert rows.to_dict()["accuracy"] == [None, 0.75]
+
+
+def test_beta_zero_is_precision():
+    histogram = ScoreHistogram(2).update([0, 1, 1], [[0.9, 0.4, 0.6], [0.1, 0.6, 0.4]], 0)
+    best = histogram.best_threshold("fbeta", beta=0)
+    # The lowest bins of 4096 above 0.6 and 0.1: there, precision is 1.
+    assert best.scores.tolist() == [1, 1]
+    assert best.thresholds.tolist() == [(int(0.6 * 4096) + 1) / 4096, (int(0.1 * 4096) + 1) / 4096]

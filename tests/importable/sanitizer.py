@@ -34,6 +34,9 @@ BUILDS = {
     ),
     "threads": ("gcc", ["-fsanitize=thread"], ["libtsan.so"]),
     "clang": ("clang", ["-O3", "-ffp-contract=off"], []),
+    # What processors without AVX2 and without AVX-512 run.
+    "portable": ("gcc", ["-O3", "-D__builtin_cpu_supports(name)=0"], []),
+    "avx2": ("gcc", ["-O3", "-mavx2", "-D__builtin_cpu_supports(name)=(name[3]!='5')"], []),
 }
 OPTIONS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]
 # What was built here takes the place of what is installed, before anything imports that.

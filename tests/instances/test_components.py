@@ -152,3 +152,14 @@ def test_wrong_arrays_are_named():
         with pytest.raises(TypeError, match="values must be an integer"):
             label_components(DIAGONAL, [wrong])
     assert label_components([[True, False]], [True]).tolist() == [[1, 0]]
+
+
+@pytest.mark.parametrize("side", [0.1, 0.3, 0.7, 1.1])
+@pytest.mark.parametrize("pixels", [3, 7, 21])
+def test_a_size_in_mm_of_whole_pixels_is_reached(side, pixels):
+    mask = np.zeros((3, 30), np.uint8)
+    mask[1, :pixels] = 1
+    size = f"{round(pixels * side * side, 4)}mm2"
+    assert label_components(mask, min_size=size, spacing=(side, side)).max() == 1
+    more = f"{round((pixels + 1) * side * side, 4)}mm2"
+    assert label_components(mask, min_size=more, spacing=(side, side)).max() == 0
