@@ -18,6 +18,7 @@ from segiou.accumulators.base import PixelAccumulator
 from segiou.counting.arrays import (
     as_array,
     as_valid_mask,
+    decided_truth,
     is_on_device,
     not_compiled,
     with_dimensions_of,
@@ -215,7 +216,8 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         mask : array_like of bool, optional
             True where a pixel is valid; other pixels count as ignored.
         argmax : int, optional
-            The class axis of ``pred``, which then holds one score per class.
+            The class axis of ``pred``, which then holds one score per class; also
+            that of a one-hot ``truth`` of the same shape.
         threshold : float, optional
             ``pred`` then holds the score of the second of two classes, which is
             predicted if its score is greater than this; see
@@ -248,6 +250,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
                 self._add(self._of_tally(tally), pairs)
             return self
         if encoding is not self._encoding:
+            truth = decided_truth(truth, pred, argmax)
             pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
         with own.lock:
             encoding.count_into(own.cells, truth, pred, mask=mask)
@@ -284,6 +287,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         """Count arrays on the host; also returns the labels, as class indices if decided here."""
         encoding = self._encoding_for(pred, **how)
         if encoding is not self._encoding:
+            truth = decided_truth(truth, pred, how["argmax"])
             pred = self._decide(truth, pred, mask, **how)
         return encoding.count(truth, pred, mask=mask), pred
 
@@ -300,6 +304,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         """Count a pair of arrays on the host into a table of the encoding."""
         encoding = self._encoding_for(pred, argmax, threshold)
         if encoding is not self._encoding:
+            truth = decided_truth(truth, pred, argmax)
             pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
         encoding.count_into(table, truth, pred, mask=mask)
 

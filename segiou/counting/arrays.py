@@ -195,6 +195,14 @@ def check_labels(array: Any, name: str) -> None:
             f"{name} has dtype {found}, but labels must be integers. For scores, pass argmax=AXIS "
             "(the class axis) or threshold=T; for labels stored as floats, use array.astype(int)"
         )
+        if isinstance(array, np.ndarray) and array.ndim > 1:
+            axes = [axis for axis in {0, 1, array.ndim - 1} if is_one_hot(array, axis)]
+            if axes:
+                msg = (
+                    f"{name} is one-hot along axis {axes[0]} (dtype {found}), but labels must be "
+                    f"integers; pass argmax={axes[0]} for scores, and {name}.argmax({axes[0]}) for "
+                    "one-hot labels; for channels that may overlap, use segiou.ChannelCounts"
+                )
     raise TypeError(msg)
 
 
@@ -279,8 +287,96 @@ def check_same_shape(
         shapes = shapes[0], shapes[1][:axis] + shapes[1][axis + 1 :]
     if shapes[0] != shapes[1]:
         found = f"{names[0]} has shape {shapes[0]} but {names[1]} has {shapes[1]}"
-        msg = f"{found}; shapes must match"
+        msg = f"{found}; shapes must match{_channel_hint(*shapes, names)}"
         raise ValueError(msg)
+
+
+def _channel_hint(first: tuple[int, ...], second: tuple[int, ...], names: Sequence[str]) -> str:
+    """What to pass if one shape has a further axis, probably of classes."""
+    longer, shorter = (first, second) if len(first) > len(second) else (second, first)
+    axes = [k for k in range(len(longer)) if longer[:k] + longer[k + 1 :] == shorter]
+    if len(axes) != 1:
+        return ""
+    if longer is first:
+        return f". If {names[0]} is one-hot, pass {names[0]}.argmax({axes[0]})"
+    return f". If {names[1]} is one-hot or holds scores, pass argmax={axes[0]}"
+
+
+class OneHotError(ValueError):
+    """Arrays that may be one-hot or multi-label channels instead of label maps.
+
+    Attributes
+    ----------
+    axis : int
+        The axis that is as long as the classes.
+    shape : tuple of int
+        Shape of the arrays.
+    """
+
+    def __init__(self, shape: tuple[int, ...], axis: int) -> None:
+        self.shape, self.axis = shape, axis
+        count = shape[axis]
+        super().__init__(
+            f"truth and pred have shape {shape} and contain only 0 and 1, and axis {axis} is as "
+            f"long as the {count} classes, so they are probably channels, not label maps. For "
+            f"one-hot channels, pass argmax={axis}, which decides both sides; for channels that "
+            f"may overlap, use segiou.ChannelCounts({count}).update(truth, pred, axis={axis}); for "
+            "label maps, pass truth.ravel() and pred.ravel()"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (OneHotError, (self.shape, self.axis))
+
+
+def check_label_maps(truth: Any, pred: Any, num_classes: int) -> None:
+    """Raise a OneHotError for arrays of 0 and 1 with an axis as long as the classes."""
+    if num_classes < 3:
+        return
+    shape: Any = getattr(truth, "shape", None)
+    shape = tuple(np.shape(truth) if shape is None else shape)
+    if num_classes not in shape or len(shape) < 2:
+        return
+    axes = [axis for axis in {0, 1, len(shape) - 1} if shape[axis] == num_classes]
+    pred = with_dimensions_of(truth, pred)
+    sides = [to_host(a) if is_on_device(a) else as_array(a, "labels") for a in (truth, pred)]
+    if not axes or sides[1].shape != shape or not all(map(_is_binary, sides)):
+        return
+    exact = [axis for axis in axes if is_one_hot(sides[0], axis)]
+    # Overlapping channels without a true pixel give the counts of label maps; and small lists of
+    # labels often have as many rows as classes.
+    if exact or (len(shape) > 2 and sides[0].any()):
+        axis = (exact or sorted(axes))[0]
+        raise OneHotError(shape, axis - len(shape) if axis > 1 else axis)
+
+
+def _is_binary(array: NDArray[Any]) -> bool:
+    """Whether an array of numbers holds only 0 and 1."""
+    if array.dtype.kind not in "biuf":
+        return False
+    return array.dtype == np.bool_ or bool(((array == 0) | (array == 1)).all())
+
+
+def is_one_hot(array: NDArray[Any], axis: int) -> bool:
+    """Whether more pixels than classes each have a single 1 along an axis, and 0 elsewhere."""
+    is_large = array.size > array.shape[axis] ** 2
+    return is_large and _is_binary(array) and bool((array.sum(axis) == 1).all())
+
+
+def decided_truth(truth: Any, pred: Any, argmax: int | None) -> Any:
+    """The labels of a truth that is one-hot along the class axis of the scores."""
+    shape = getattr(truth, "shape", None)
+    if argmax is None or shape is None or tuple(shape) != tuple(np.shape(pred)):
+        return truth
+    array = to_host(truth) if is_on_device(truth) else as_array(truth, "truth")
+    if not -array.ndim <= argmax < array.ndim or not _is_binary(array):
+        return truth
+    if (array.sum(argmax) != 1).any():
+        msg = (
+            f"truth has the shape of the scores, {array.shape}, but is not one-hot along axis "
+            f"{argmax}; for channels that may overlap, use segiou.ChannelCounts"
+        )
+        raise ValueError(msg)
+    return array.argmax(argmax).astype(np.uint8 if array.shape[argmax] <= 256 else np.intp)
 
 
 def label_arrays(

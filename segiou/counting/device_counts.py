@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from segiou.counting.arrays import (
     as_array,
     check_decision,
+    check_label_maps,
     check_labels,
     check_mask,
     check_same_shape,
+    decided_truth,
     dtype_name,
     exceeds,
     framework_of,
@@ -439,6 +441,9 @@ def count_on_device(
     encoding: Encoding, truth: Any, pred: Any, *, tables: Tables | None = None, **how: Any
 ) -> DeviceCount:
     """Count on the device of the prediction, or else of the truth, as :meth:`CodeTables.count`."""
+    if how.get("argmax") is None and how.get("threshold") is None:
+        check_label_maps(truth, pred, encoding.num_classes)
+    truth = decided_truth(truth, pred, how.get("argmax"))
     ops = operations_for(pred if is_on_device(pred) or not framework_of(truth) else truth)
     tables = {} if tables is None else tables
     with ops.here():

@@ -18,6 +18,7 @@ from segiou._support.optional import fallback, load_part
 from segiou.counting import reference
 from segiou.counting.arrays import (
     as_valid_mask,
+    check_label_maps,
     in_memory_order,
     label_arrays,
     native_blocks,
@@ -303,7 +304,9 @@ class Encoding:
             unassigned=options.unassigned,
         )
 
-    def count(self, truth: Any, pred: Any, *, mask: Any = None) -> ConfusionCounts:
+    def count(
+        self, truth: Any, pred: Any, *, mask: Any = None, are_labels: bool = False
+    ) -> ConfusionCounts:
         """Count pairs of labels.
 
         Parameters
@@ -312,21 +315,26 @@ class Encoding:
             Labels; any integer dtypes, strides and byte orders.
         mask : array_like of bool, optional
             True where a pixel is valid; other pixels count as ignored.
+        are_labels : bool
+            Whether all axes are known to be those of pixels. Otherwise, arrays of
+            0 and 1 with an axis as long as the classes raise an error.
 
         Raises
         ------
         TypeError
             If an array does not hold integers or bool.
         ValueError
-            If the shapes differ.
+            If the shapes differ, or the arrays may be one-hot.
         UndeclaredValuesError
             If a truth value is neither a class nor ignored, or if a prediction
             on a valid pixel is undeclared and ``unassigned`` is ``"error"``.
         """
         if self.num_classes <= _DENSE_CLASSES:
             table = self.empty_table()
-            self.count_into(table, truth, pred, mask=mask)
+            self.count_into(table, truth, pred, mask=mask, are_labels=are_labels)
             return self.tally(table)
+        if not are_labels:
+            check_label_maps(truth, pred, self.num_classes)
         return self._count_few(truth, pred, mask)
 
     def count_shared(
@@ -381,7 +389,7 @@ class Encoding:
             self.unassigned,
         )
         table = small.empty_table()
-        small.count_into(table, truth, pred, mask=mask)
+        small.count_into(table, truth, pred, mask=mask, are_labels=True)
         indices, values, ignored = small.tally(table).cells
         rows, columns = np.divmod(indices, len(classes) + 1)
         columns = np.append(classes, self.num_classes)[columns]
@@ -430,7 +438,13 @@ class Encoding:
         return table
 
     def count_into(
-        self, table: NDArray[np.int64], truth: Any, pred: Any, *, mask: Any = None
+        self,
+        table: NDArray[np.int64],
+        truth: Any,
+        pred: Any,
+        *,
+        mask: Any = None,
+        are_labels: bool = False,
     ) -> None:
         """Count pairs of labels into a table; raises as :meth:`count`, with the table unchanged.
 
@@ -438,9 +452,11 @@ class Encoding:
         ----------
         table : ndarray of int64, shape (C + 2, C + 1)
             As :meth:`empty_table`; counts are added to it.
-        truth, pred, mask
+        truth, pred, mask, are_labels
             As for :meth:`count`.
         """
+        if not are_labels and self.num_classes > 2:
+            check_label_maps(truth, pred, self.num_classes)
         # The kernel itself checks dtypes and shapes. The checks below have better messages but
         # take as long as counting a small mask, so they only run if the kernel raises.
         is_plain = mask is None and type(truth) is type(pred) is np.ndarray

@@ -60,7 +60,8 @@ def count_windows(
     def parts() -> Iterator[Cells]:
         for window in window_slices(tuple(truth.shape), steps, pixels or WINDOW_PIXELS):
             try:
-                yield encoding.count(decoded[0](truth[window]), decoded[1](pred[window])).cells
+                sides = decoded[0](truth[window]), decoded[1](pred[window])
+                yield encoding.count(*sides, are_labels=True).cells
             except UndeclaredValuesError as error:
                 undeclared[error.side].update(error.values)
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from segiou._support.files import Problem, Stamp
 from segiou._support.text import plural
+from segiou.counting.arrays import OneHotError
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.counting.window_counts import count_windows
@@ -201,6 +202,8 @@ class PairScorer:
             counted = self._counted(truth, pred)
         except UndeclaredValuesError as error:
             raise self._undeclared(pair, error, truth, pred) from error
+        except OneHotError as error:
+            raise MaskError(pair.truth, _one_hot_text(error)) from error
         beside: bytes | None = None
         if self.header.counts_more:
             images = MaskPair(
@@ -396,12 +399,27 @@ class PairScorer:
 
 
 def _count_masks(encoding: Encoding, truth: _OpenMask, pred: _OpenMask) -> ConfusionCounts:
+    # Files of images and volumes have axes of pixels; arrays may have any.
+    is_array = truth.volume is None and pred.volume is None and len(truth.values.shape) > 2
+    how: dict[str, Any] = {"are_labels": not is_array}
     if truth.valid is not None:
-        return encoding.count(truth.values, pred.whole(), mask=truth.valid)
+        return encoding.count(truth.values, pred.whole(), mask=truth.valid, **how)
     if truth.is_big or pred.is_big:
         decoded = truth.decoded, pred.decoded
         return count_windows(encoding, truth.values, pred.values, decoded=decoded)
-    return encoding.count(truth.values, pred.values)
+    return encoding.count(truth.values, pred.values, **how)
+
+
+def _one_hot_text(error: OneHotError) -> str:
+    """The problem of files that may have an axis of classes."""
+    axis, count = error.axis, error.shape[error.axis]
+    return (
+        f"has shape {error.shape} and contains only 0 and 1, as its prediction, and axis {axis} is "
+        f"as long as the {count} classes, so both are probably channels, not label maps. For "
+        f"one-hot channels, save array.argmax({axis}) of both (of the truth only with --scores); "
+        "for channels that may overlap, use segiou.ChannelCounts in Python, or save one file per "
+        "class (--class-files); for label maps, save volumes as NIfTI or one file per slice"
+    )
 
 
 class _UndeclaredError(Exception):

@@ -11,7 +11,13 @@ import numpy as np
 
 from segiou._support.arguments import check_kind, check_several, read_several
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.arrays import as_array, is_on_device, to_host, with_dimensions_of
+from segiou.counting.arrays import (
+    as_array,
+    decided_truth,
+    is_on_device,
+    to_host,
+    with_dimensions_of,
+)
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding
 from segiou.counting.window_counts import count_windows
@@ -159,6 +165,7 @@ class ArrayScorer:
         """Count an image; a spacing is that of its file."""
         how: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
         is_labels, scores = argmax is threshold is None, None
+        truth = decided_truth(truth, pred, argmax)
         pred, mask = with_dimensions_of(truth, pred, argmax), with_dimensions_of(truth, mask)
         try:
             if mask is None and is_labels and (is_chunked(truth) or is_chunked(pred)):

@@ -1,0 +1,113 @@
+"""Arrays that may be channels of the classes are not counted as label maps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import segiou
+from segiou.counting import count_pairs
+from segiou.counting.arrays import OneHotError
+from segiou.hooks.evaluate import mean_iou
+from segiou.measures import Evaluator
+
+RNG = np.random.default_rng(8)
+TRUTH = RNG.integers(0, 4, (8, 10))
+PRED = np.where(RNG.random((8, 10)) < 0.7, TRUTH, 3)
+WANTED = count_pairs(TRUTH, PRED, 4)[:, :4].tolist()
+
+
+def channels(labels, axis, dtype=np.uint8):
+    return np.moveaxis(np.eye(4, dtype=dtype)[labels], -1, axis)
+
+
+def update(t, p, **how):
+    return segiou.ConfusionMatrix(4).update(t, p, **how).matrix.tolist()
+
+
+COUNTERS = {
+    "update": update,
+    "count": lambda t, p, **how: segiou.ConfusionMatrix(4).count(t, p, **how).table[:, :4].tolist(),
+    "score": lambda t, p, **how: segiou.score([t], [p], labels=4, **how).total().matrix.tolist(),
+}
+
+
+@pytest.mark.parametrize("name", COUNTERS)
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32])
+def test_the_error_names_the_option_and_the_option_counts(name, axis, dtype):
+    sides = channels(TRUTH, axis, dtype), channels(PRED, axis, dtype)
+    text = rf"argmax={axis}, which decides both sides; .* segiou\.ChannelCounts\(4\)\.update"
+    with pytest.raises(OneHotError, match=text):
+        COUNTERS[name](*sides)
+    assert COUNTERS[name](*sides, argmax=axis) == WANTED
+    assert COUNTERS[name](TRUTH, sides[1], argmax=axis) == WANTED
+    assert COUNTERS[name](*(side.argmax(axis) for side in sides)) == WANTED
+
+
+def test_batches_and_pixels_in_rows():
+    sides = [channels(np.stack([side] * 2), 1) for side in (TRUTH, PRED)]
+    with pytest.raises(OneHotError, match="argmax=1,"):
+        update(*sides)
+    assert np.array_equal(update(*sides, argmax=1), 2 * np.array(WANTED))
+    rows = [np.eye(4)[side.ravel()] for side in (TRUTH, PRED)]
+    with pytest.raises(OneHotError, match="argmax=1,"):
+        update(*rows)
+
+
+def test_every_other_door():
+    sides = channels(TRUTH, 0), channels(PRED, 0)
+    with pytest.raises(OneHotError):
+        count_pairs(*sides, 4)
+    with pytest.raises(OneHotError):
+        mean_iou([sides[1]], [sides[0]], num_labels=4, ignore_index=255)
+    with pytest.raises(OneHotError):
+        Evaluator(labels=4).update([sides[0]], [sides[1]])
+
+
+def test_overlapping_channels():
+    """As TC, WT and ET of BraTS: each in the next."""
+    whole = RNG.random((9, 10)) < 0.6
+    truth = np.stack([whole & (RNG.random(whole.shape) < 0.7), whole, whole & (TRUTH[0, 0] < 9)])
+    with pytest.raises(OneHotError, match=r"ChannelCounts\(3\)\.update\(truth, pred, axis=0\)"):
+        segiou.ConfusionMatrix(3).update(truth, truth[::-1])
+    assert segiou.ChannelCounts(3).update(truth, truth, axis=0).counts.fp.tolist() == [0, 0, 0]
+    with pytest.raises(ValueError, match="not one-hot along axis 0; for channels that may overlap"):
+        segiou.ConfusionMatrix(3).update(truth, truth, argmax=0)
+
+
+def test_label_maps_are_counted():
+    pair = np.array([[[0, 1], [1, 0]], [[0, 0], [1, 1]]])
+    batch = np.concatenate([pair, pair])
+    assert sum(map(sum, update(np.where(batch == 1, 3, 0), batch))) == 16
+    with pytest.raises(OneHotError, match=r"for label maps, pass truth\.ravel\(\)"):
+        update(batch, batch)
+    assert update(batch.ravel(), batch.ravel())[1][1] == 8
+    assert update(batch[0], batch[0])[1][1] == 2
+    assert segiou.ConfusionMatrix(2).update(pair, pair).matrix.tolist() == [[4, 0], [0, 4]]
+    assert segiou.ConfusionMatrix(3).update([[0, 0, 1]], [[0, 1, 1]]).pixels == 3
+
+
+def test_one_side_alone_is_hinted_at():
+    with pytest.raises(ValueError, match=r"If truth is one-hot, pass truth\.argmax\(0\)"):
+        update(channels(TRUTH, 0), PRED)
+    with pytest.raises(ValueError, match="If pred is one-hot or holds scores, pass argmax=0"):
+        update(TRUTH, channels(PRED, 0))
+    with pytest.raises(TypeError, match=r"truth is one-hot along axis 0 .*truth\.argmax\(0\)"):
+        update(channels(TRUTH, 0, np.float32), PRED)
+
+
+def test_tensors():
+    torch = pytest.importorskip("torch")
+    sides = [torch.from_numpy(channels(side, 0)) for side in (TRUTH, PRED)]
+    with pytest.raises(OneHotError):
+        update(*sides)
+    assert update(*sides, argmax=0) == WANTED
+
+
+def test_a_folder_of_arrays(tmp_path):
+    for side, labels in (("truth", TRUTH), ("pred", PRED)):
+        (tmp_path / side).mkdir()
+        np.save(tmp_path / side / "a.npy", channels(labels, 0))
+    with pytest.raises(segiou.DataError, match=r"save array\.argmax\(0\) of both"):
+        segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=4)
