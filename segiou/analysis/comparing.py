@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from itertools import combinations, repeat
 from operator import add
@@ -24,7 +25,13 @@ from segiou.analysis.imbalance import explain_difference
 from segiou.analysis.influential import Influence
 from segiou.analysis.intervals import Method, check_method, limits_by, of_design, plain_rows
 from segiou.analysis.leave_one_out import Limits
-from segiou.analysis.paired_runs import SameImages, check_runs, names_of, same_images
+from segiou.analysis.paired_runs import (
+    SameImages,
+    check_runs,
+    common_classes,
+    names_of,
+    same_images,
+)
 from segiou.analysis.ranking import Ranking, contest_of, placed
 from segiou.analysis.recipes import across_runs, crossed
 from segiou.analysis.significance import Permuted, holm_adjust, permutation_test, power
@@ -32,7 +39,10 @@ from segiou.analysis.statistics import Aggregate, Statistic, exchangeable
 from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
-from segiou.metrics.ratio import Floats, included
+from segiou.metrics.ratio import Floats
+
+#: The level of intervals whose ends are one-sided bounds at 95 %.
+_BOUNDS = 0.9
 
 
 @np.errstate(invalid="ignore")  # differences of infinite distances are undefined
@@ -135,6 +145,11 @@ def compare(
     cases = [one.of_images(finite=True) for one in images]
     design = design_of(images[0].ids, len(cases[0]), lambda: cases, groups, blocks)
 
+    under = [one.over(design.images, aggregate) for one in images]
+    if (keep := common_classes(under)) is not None:
+        images = [one.over_classes(keep) for one in images]
+        same = same._replace(include=same.include & keep)
+
     def scores(units: Units) -> list[list[Statistic]]:
         return [[one.over(units, aggregate) for one in images[own]] for own in recipes.values()]
 
@@ -160,7 +175,15 @@ def compare(
         resampled(means, resamples, seed) if draws else repeat(None),
     )
     compared = _Compared([*models], same, level, method, detect, permutations, seed, influential)
-    return compared.comparison(of_design(design, blocks), resamples if draws else None)
+    found = compared.comparison(of_design(design, blocks), resamples if draws else None)
+    if keep is None:
+        return found
+    values = [float(np.mean([one.values[0] for one in under[own]])) for own in recipes.values()]
+    outside = [name for name, own in zip(under[0].score.names, keep, strict=True) if not own]
+    more: dict[str, Any] = {"uncommon_classes": tuple(outside), "protocol_scores": tuple(values)}
+    if found.stability is not None:
+        more["stability"] = replace(found.stability, **more)
+    return replace(found, **more)
 
 
 def _recipes(
@@ -292,9 +315,23 @@ class _Compared(NamedTuple):
             limits, p = crossed(a.runs, b.runs, level=self.level)
             few = a.score.units.too_few
             return limits.without_ends() if few else limits, Permuted(p, 0, True)
-        drawn = None if a.drawn is None or b.drawn is None else b.drawn - a.drawn
-        limits = limits_by(self.method, b.score, a.score, level=self.level, drawn=drawn)
+        limits = self.limits(a, b, self.level)
         return limits, permutation_test(a.score, b.score, self.permutations, self.seed)
+
+    def limits(self, a: _Model, b: _Model, level: float) -> Limits:
+        """Intervals of the differences."""
+        if len(a.runs) > 1 or len(b.runs) > 1:
+            return crossed(a.runs, b.runs, level=level)[0]
+        drawn = None if a.drawn is None or b.drawn is None else b.drawn - a.drawn
+        return limits_by(self.method, b.score, a.score, level=level, drawn=drawn)
+
+    def bounds(self, a: _Model, b: _Model, limits: Limits) -> tuple[float, float]:
+        """One-sided bounds of the difference of the score."""
+        if a.score.units.too_few:
+            return math.nan, math.nan
+        left_out = limits.left_out
+        found = self.limits(a, b, _BOUNDS) if left_out is None else left_out.limits(_BOUNDS)
+        return float(found.low[0]), float(found.high[0])
 
     def pair(
         self, a: _Model, b: _Model, limits: Limits, permuted: Permuted, p_holm: float
@@ -308,10 +345,13 @@ class _Compared(NamedTuple):
             *(score.seen, limits.undefined_share, limits.freedom),
         )
         overall, *classes = (Difference(*row) for row in rows)
+        least = math.comb(len(self.models), 2) * 2.0 ** (1 - len(score.units))
+        is_testable = not permuted.permutations or least < 1 - self.level
+        overall = replace(overall, testable=is_testable)
         sides = [*self.influential_images(a.alone, b.alone)]  # those that raise it first
         favours_b, favours_a = sides if score.score.better == "higher" else sides[::-1]
         undefined = np.isnan([score.values[1:], b.score.values[1:]])
-        for_one = (undefined[0] != undefined[1]) & included(score.score.include, undefined.shape[1])
+        for_one = undefined[0] != undefined[1]
         return PairComparison(
             *names,
             overall=overall,
@@ -331,6 +371,7 @@ class _Compared(NamedTuple):
                 protocol=self.same.protocol,
             ),
             images_differing=_images_differing(a.alone, b.alone),
+            bounds=self.bounds(a, b, limits),
         )
 
     def influential_images(

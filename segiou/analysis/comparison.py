@@ -49,6 +49,9 @@ class Difference:
         resampled.
     freedom : float
         Degrees of freedom of the interval; NaN for the bootstrap.
+    testable : bool
+        Whether the permutation test can be significant over so few units; if
+        not, the interval of the score alone decides.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Difference:
     units: int
     undefined_share: float = math.nan
     freedom: float = math.nan
+    testable: bool = True
 
     @property
     def few(self) -> bool:
@@ -70,14 +74,15 @@ class Difference:
         return self.units < FEW_UNITS
 
     def differs(self, level: float) -> bool:
-        """Whether the interval and the adjusted p both show a difference.
+        """Whether the interval and, if it can, the adjusted p show a difference.
 
         Parameters
         ----------
         level : float
             Level of the intervals, such as 0.95.
         """
-        return (self.low > 0 or self.high < 0) and self.p_holm < 1 - level
+        unlikely = self.p_holm < 1 - level or not self.testable
+        return (self.low > 0 or self.high < 0) and unlikely
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +122,13 @@ class PairComparison:
         The most influential images in favour of each model, strongest first.
     power : Power
     defined_for_one : tuple of str
-        Classes whose score is defined for one model only, so that the two means
-        cover different classes.
+        Classes whose score is defined for one model only; the means leave them out.
     imbalance : ImbalanceDifference
         Pixel accuracy and mean IoU of the two models.
     images_differing : int
         Number of images on which the counts of the models differ.
+    bounds : tuple of float
+        One-sided 95 % bounds of the difference of the score.
     """
 
     for_a: ClassVar[RenamedAttribute] = RenamedAttribute("favours_a")
@@ -141,6 +147,7 @@ class PairComparison:
     defined_for_one: tuple[str, ...]
     imbalance: ImbalanceDifference
     images_differing: int
+    bounds: tuple[float, float] = (math.nan, math.nan)
 
     def different(self, level: float) -> tuple[Difference, ...]:
         """Classes with a significant difference, largest first.
@@ -195,6 +202,13 @@ class Comparison(OverUnits, Shown, Drawable):
         Scores of the training runs of each model; empty if each has one run.
     stability : Ranking or None
         The ranking with its stability, of more than two models.
+    uncommon_classes : tuple of str
+        Classes that some models score and others do not, which the means leave
+        out. A class that the truth lacks counts 0 for a model that predicts it
+        and is skipped for the others.
+    protocol_scores : tuple of float
+        The score of each model over all classes of the protocol, if classes are
+        left out.
     """
 
     _plot_kind = "comparison_forest"
@@ -208,6 +222,8 @@ class Comparison(OverUnits, Shown, Drawable):
     better: str = "higher"
     run_scores: tuple[tuple[float, ...], ...] = ()
     stability: Ranking | None = None
+    uncommon_classes: tuple[str, ...] = ()
+    protocol_scores: tuple[float, ...] = ()
 
     closing_sentences: ClassVar[RenamedAttribute] = RenamedAttribute("limitations")
 

@@ -20,7 +20,7 @@ BASELINE = ("the baseline", "this run")
 
 def opening(found: Comparison, pair: PairComparison) -> list[str]:
     """Verdict, evidence and at most one caution."""
-    lines = [verdict(found, pair), evidence(found, pair)]
+    lines = [verdict(found, pair), evidence(found, pair), coverage(found, pair)]
     if (doubt := caution(found, pair)) is not None:
         lines.append(f"Caution: {doubt}")
     return [line for line in lines if line]
@@ -33,12 +33,28 @@ def caution(found: Comparison, pair: PairComparison) -> Caution | None:
     if lone := [n for n, own in zip(found.names, found.run_scores, strict=False) if len(own) == 1]:
         assumed = "is assumed to vary between trainings as much as the other"
         return Caution(f"{lone[0]} has only one training run and {assumed}")
-    if found.too_few or not pair.defined_for_one:
-        return found.limit
-    names = text.classes(pair.defined_for_one)
-    has = "has" if len(pair.defined_for_one) == 1 else "have"
-    means = "so the two means cover different classes"
-    return Caution(f"{names} {has} a score for only one model, {means}")
+    return found.limit
+
+
+def coverage(found: Comparison, pair: PairComparison) -> str:
+    """The classes of the means if some are left out, and the means under the protocol."""
+    if not found.uncommon_classes or not found.protocol_scores:
+        return ""
+    scores = dict(zip(found.names, found.protocol_scores, strict=True))
+    show = partial(text.shown, unit=found.score_unit, undefined="undefined")
+    models = "both models" if len(found.names) == 2 else "all models"
+    one = len(found.uncommon_classes) == 1
+    some = "has a score for some models only" if one else "have a score for some models only"
+    if len(found.names) == 2 and one:
+        (name,) = found.uncommon_classes
+        row = next(row for row in pair.classes if row.name == name)
+        some = f"has a score for {pair.b if math.isnan(row.a) else pair.a} only"
+    return (
+        f"The means cover the classes that {models} score: "
+        f"{text.classes(found.uncommon_classes)} {some}. With every class of the protocol, "
+        f"{pair.overall.name} is {show(scores[pair.a])} ({pair.a}) and {show(scores[pair.b])} "
+        f"({pair.b})."
+    )
 
 
 def contributions(found: Comparison, pair: PairComparison) -> str:
@@ -110,15 +126,29 @@ def _outcome(found: Comparison, pair: PairComparison) -> str:
 
 
 def _outcomes(found: Comparison, pair: PairComparison) -> tuple[bool, bool]:
-    """Whether the interval excludes 0 (if there is one), and whether p is significant."""
+    """Whether the interval excludes 0 (if there is one), and whether p is significant.
+
+    A test that cannot reach the level over so few units, whatever the data, does not count.
+    """
     score = pair.overall
     unlikely = score.p_holm < 1 - found.level
-    return (unlikely if math.isnan(score.low) else score.low > 0 or score.high < 0), unlikely
+    if math.isnan(score.low):
+        return unlikely, unlikely
+    outside = score.low > 0 or score.high < 0
+    return outside, unlikely if score.testable else outside
 
 
 def _least_p(found: Comparison) -> float:
-    """The smallest p that the test can give over so few units."""
-    return 0.0 if found.run_scores else 2.0 ** (1 - found.units)
+    """The smallest p that the test can give over so few units, adjusted over the pairs."""
+    return 0.0 if found.run_scores else len(found.pairs) * 2.0 ** (1 - found.units)
+
+
+def _units_to_test(found: Comparison) -> int:
+    """Units from which on the test can be significant."""
+    units = found.units
+    while len(found.pairs) * 2.0 ** (1 - units) >= 1 - found.level:
+        units += 1
+    return units
 
 
 def evidence(found: Comparison, pair: PairComparison) -> str:
@@ -143,7 +173,8 @@ def evidence(found: Comparison, pair: PairComparison) -> str:
     if len(found.pairs) > 1:
         about.append("Holm-adjusted")
     if (least := _least_p(found)) >= 1 - found.level:
-        about.append(f"smallest possible p {least:.2f}")
+        needed = f"{_units_to_test(found)} {plural_of(found.unit)}"
+        about.append(f"p cannot be below {min(least, 1):.2f} with fewer than {needed}")
     delta = text.change(score.delta, found.score_unit)
     line = (
         f"{pair.b} − {pair.a.removeprefix('the ')}: {delta}, {interval}, "

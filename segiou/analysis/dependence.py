@@ -40,6 +40,8 @@ _LEAST_IN_ONE = 100
 _SO_INDEPENDENT = "so the images are treated as independent"
 #: Fewer and more batches than these are not made.
 _BATCHES = (4, 20)
+#: Fewer batches of a difference: 4 give p ≥ 2/2⁴, so nothing would be significant.
+_LEAST_OF_DIFFERENCE = 6
 
 #: Images per batch, or ``"auto"``: by the correlation of neighbouring scores.
 BlockLength = float | Literal["auto"]
@@ -296,7 +298,8 @@ def _along(
     if blocks is None and sequences.images < _LEAST_IN_BATCHES:
         return Design(images, images, strongest)
     if blocks is None or blocks == "auto":
-        numbers = _batches(sequences, max(found.block_length for found in each))
+        least = _LEAST_OF_DIFFERENCE if len(scores) > 1 else _BATCHES[0]
+        numbers = _batches(sequences, max(found.block_length for found in each), least)
     else:
         numbers = [max(1, round(len(own) / blocks)) for own in sequences.members]
     return Design(_divided(sequences, numbers, images.names), images, strongest)
@@ -340,9 +343,9 @@ def _whole(sequences: Sequences) -> Units:
     return Units("sequence", sequences.names, index)
 
 
-def _batches(sequences: Sequences, length: float) -> list[int]:
-    """Numbers of batches in each sequence: as many as are nearly independent, 4 to 20 in all."""
-    least, most = _BATCHES
+def _batches(sequences: Sequences, length: float, least: int) -> list[int]:
+    """Numbers of batches in each sequence: as many as are nearly independent, at most 20."""
+    most = _BATCHES[1]
     number = sequences.images
     total = min(max(int(number / (4 * length)), least, 2 * len(sequences)), most)
     total = max(total, len(sequences))

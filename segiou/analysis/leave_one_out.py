@@ -282,8 +282,7 @@ class Jackknife:
         """The class that the score is the value of, if it is the mean over one class."""
         score, weights = self.models[0].statistic.score, self.models[0].weights
         used = score.include if weights is None else weights > 0
-        is_mean = score.is_mean or score.row is not None
-        if not is_mean or used is None or used.sum() != 1:
+        if used is None or used.sum() != 1:
             return None
         place = int(used.argmax())
         same = all(model.values[0] == model.values[1 + place] for model in self.models)

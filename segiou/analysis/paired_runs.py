@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import read_several
-from segiou.analysis.statistics import ScoredImages, scored_counts, scored_parts
+from segiou.analysis.statistics import ScoredImages, Statistic, scored_counts, scored_parts
 from segiou.analysis.units import HasRunCounts, Metric, some_of
 from segiou.counting.counts import Counts
 from segiou.measures.registry import measure_of_score
@@ -112,6 +112,22 @@ def same_images(
         counts, ids = _same_order(runs, names), [tuple(first.ids)] * len(runs)
     of_first = tuple(first.class_names), chosen.include_of(first), chosen
     return SameImages(runs, names, counts, ids, *of_first)
+
+
+def common_classes(scores: Sequence[Statistic]) -> NDArray[np.bool_] | None:
+    """Classes with a score for all of several models or for none; None if these are all.
+
+    A class that the truth lacks counts 0 for a model that predicts one pixel of it and is left
+    out of the mean of the others, so a difference of means covers only the classes in common.
+    """
+    score = scores[0].score
+    if not score.is_mean or score.include is None:
+        return None
+    defined = ~np.isnan([one.values[1:] for one in scores])
+    common = defined.all(0) | ~defined.any(0)
+    if (common | ~score.include).all() or not (common & score.include & defined[0]).any():
+        return None
+    return np.asarray(common)
 
 
 def _check_plans(runs: Sequence[Any], names: Sequence[str], key: str) -> None:

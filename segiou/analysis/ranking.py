@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,6 +108,12 @@ class Ranking(OverUnits, Shown, Drawable):
         Per-image values of the first score, in the order of ``names``.
     case_name, case_unit : str
         Their name and unit.
+    uncommon_classes : tuple of str
+        Classes that some models score and others do not, which the values leave
+        out, as in a :class:`Comparison`.
+    protocol_scores : tuple of float
+        The score of each model over all classes of the protocol, in the order of
+        ``names``, if classes are left out.
     dependence, block_length, independence, limit
         As for :class:`Comparison`.
     """
@@ -128,6 +135,13 @@ class Ranking(OverUnits, Shown, Drawable):
     cases: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
     case_name: str = ""
     case_unit: str = ""
+    uncommon_classes: tuple[str, ...] = ()
+    protocol_scores: tuple[float, ...] = ()
+
+    @property
+    def is_resampled(self) -> bool:
+        """Whether the units are enough for P(best): resamples of fewer repeat each other."""
+        return 2.0 ** (1 - self.units) < 1 - self.level
 
     @property
     def sets_name(self) -> str:
@@ -153,9 +167,19 @@ class Ranking(OverUnits, Shown, Drawable):
 def _sentences(found: Ranking) -> Iterator[str]:
     first = [model.name for model in found.models if model.rank == found.models[0].rank]
     lead = text.listed(first)
+    if found.uncommon_classes:
+        show = partial(text.shown, unit=found.score_unit, undefined="undefined")
+        own = zip(found.names, found.protocol_scores, strict=True)
+        yield (
+            f"The means cover the classes that all models score, without "
+            f"{text.classes(found.uncommon_classes)}. With every class of the protocol, they are "
+            f"{text.listed([f'{show(score)} ({name})' for name, score in own])}."
+        )
     if found.aggregate == "median":
         yield f"Stability: unknown, because {MEDIANS}."
-    if found.resamples:
+    if found.resamples and not found.is_resampled:
+        yield f"P(best) cannot be estimated from {found.units_text}."
+    elif found.resamples:
         draws = f"{text.count(found.resamples)} resamples of {found.units_text}"
         yield f"P(best): share of {draws} in which the model ranks first."
         if not math.isnan(found.tau):
@@ -189,6 +213,10 @@ class Contest(NamedTuple):
     """Values of the resamples, (B, M)."""
     claims: Floats | None = None
     """Posterior probabilities that a model is not better than another; by default p."""
+    uncommon: tuple[str, ...] = ()
+    """Classes that some models score and others do not, which the values leave out."""
+    protocol_scores: tuple[float, ...] = ()
+    """Values over all classes of the protocol, if classes are left out."""
 
 
 def contest_of(
@@ -224,14 +252,18 @@ def _one_sided(
 
     for (i, j), limits in pairs.items():
         error, freedom = limits.standard_error[column], limits.freedom[column]
-        if math.isnan(freedom):  # of a bootstrap
-            freedom = len(score.units) - 1.0
         ahead = limits.values[column] * (1 if score.score.better == "higher" else -1)
-        for winner, loser, delta in ((j, i, ahead), (i, j, -ahead)):
-            if error > 0 and not math.isnan(delta):
-                found[winner, loser] = stdtr(freedom, -delta / error)
-            elif error == 0:  # equal on every image, or by the same amount
-                found[winner, loser] = float(delta <= 0)
+        if error == 0:  # equal on every image, or by the same amount
+            found[j, i], found[i, j] = float(ahead <= 0), float(-ahead <= 0)
+        elif error > 0 and not math.isnan(ahead):
+            if limits.left_out is not None:
+                # By inversion, so that the claim and the interval never disagree.
+                part = limits.left_out
+                tail = (part.of_class(column - 1) if column else part.score).tail()
+            else:  # of a bootstrap
+                freedom = len(score.units) - 1.0 if math.isnan(freedom) else freedom
+                tail = stdtr(freedom, -abs(ahead) / error)
+            found[j, i], found[i, j] = (tail, 1 - tail) if ahead > 0 else (1 - tail, tail)
     return found
 
 

@@ -77,7 +77,9 @@ def crossed(
     if a[0].score.unit:
         low, high = images.values - reach, images.values + reach
     low[low == high] = high[low == high] = np.nan
-    found = replace(images, low=low, high=high, standard_error=error, freedom=together)
+    found = replace(
+        images, low=low, high=high, standard_error=error, freedom=together, left_out=None
+    )
     return found, np.where(error > 0, p, np.nan)
 
 

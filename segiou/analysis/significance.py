@@ -81,8 +81,8 @@ def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -
     A permutation s swaps their counts on some units and gives the difference
     Δ_s; ``p = (1 + #{|Δ_s| ≥ |Δ|}) / (B + 1)`` for B random permutations. If
     there are at most B permutations, 2^U, the test is exact:
-    ``p = #{|Δ_s| ≥ |Δ|} / 2^U``. Permutations in which a class is undefined are
-    skipped.
+    ``p = #{|Δ_s| ≥ |Δ|} / 2^U``. Permutations in which a class is undefined, or
+    in which the two means cover different classes, are skipped.
 
     Parameters
     ----------
@@ -117,13 +117,23 @@ def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -
 
     for swapped in swaps():
         first = first_a + weighted(swapped, step)
-        delta = np.abs(b.evaluate(whole - first) - a.evaluate(first))
+        delta = np.abs(_differences(a, b.evaluate(whole - first), a.evaluate(first)))
         reached += (delta >= observed - _TIE).sum(0)
         defined += (~np.isnan(delta)).sum(0)
     added = 0 if exact else 1
     p = (reached + added) / np.maximum(defined + added, 1)
     p[np.isnan(observed)] = np.nan
     return Permuted(p, 2**units if exact else permutations, exact)
+
+
+def _differences(score: Statistic, second: Floats, first: Floats) -> Floats:
+    """Differences (B, 1 + C); undefined for a mean over classes that one model alone scores."""
+    delta = second - first
+    include = score.score.include
+    if score.score.is_mean and include is not None:
+        alone = np.isnan(second[:, 1:]) != np.isnan(first[:, 1:])
+        delta[:, 0][(alone & include).any(1)] = np.nan
+    return delta
 
 
 def holm_adjust(p: Floats) -> Floats:

@@ -197,7 +197,7 @@ class ScoredImages:
     """Counts of images, and the score to compute from them, by how images are aggregated."""
 
     images: ImageParts
-    score_by: Callable[[Aggregate | None], Score]
+    score_by: Callable[..., Score]
     ids: tuple[str, ...] | None = None
 
     @property
@@ -209,6 +209,10 @@ class ScoredImages:
         """Some images of a measure, by position."""
         (parts,) = self.images.parts()
         return replace(self, images=ImageParts.of(parts.take(places)), ids=ids)
+
+    def over_classes(self, keep: NDArray[np.bool_]) -> ScoredImages:
+        """The same with means over fewer classes."""
+        return replace(self, score_by=partial(self.score_by, keep=keep))
 
     def of_images(self, *, finite: bool = False) -> Floats:
         """Per-image score; of pixels, over the classes in the image's truth, (N,)."""
@@ -334,7 +338,10 @@ def _resolved(metric: Metric, some: Counts) -> tuple[str, Callable[[Counts], Flo
 
 
 def _overall_score(
-    name: str, function: Callable[[Counts], Floats], aggregate: Aggregate | None
+    name: str,
+    function: Callable[[Counts], Floats],
+    aggregate: Aggregate | None,
+    keep: NDArray[np.bool_] | None = None,
 ) -> Score:
     """A score of Counts without per-class values."""
     if aggregate == "C":
@@ -360,8 +367,10 @@ def _class_score(
     taken: NDArray[np.bool_],
     protocol: Protocol,
     aggregate: Aggregate | None,
+    keep: NDArray[np.bool_] | None = None,
 ) -> Score:
     """A score of Counts with per-class values, and its mean under a protocol."""
+    taken = taken if keep is None else taken & keep
     protocol = replace(protocol, **_AGGREGATES[aggregate]).of_metric(function)
 
     def evaluate(sums: NDArray[Any]) -> Floats:
@@ -411,8 +420,11 @@ def _class_score(
     return score
 
 
-def _over_images(score: Score, aggregate: Aggregate | None) -> Score:
+def _over_images(
+    score: Score, aggregate: Aggregate | None, keep: NDArray[np.bool_] | None = None
+) -> Score:
     """The mean of a score over images (I), or over the images of each class (C)."""
+    score = score if keep is None else score.over_classes(keep)
     if aggregate in (None, "D"):
         return score
 

@@ -207,23 +207,17 @@ def not_worse(found: Comparison, margin: float = 0.0, *, confident: bool = False
     Without a margin, only a significant difference is worse. With one, the bounds are those of
     non-inferiority, at one-sided 95 %.
     """
-    from segiou.analysis.student import student
-
     change = found.pairs[0].overall
-    bounds, reach = (change.low, change.high), 0.0
+    bounds = found.pairs[0].bounds if margin else (change.low, change.high)
     if math.isnan(change.low):  # too few groups, or equal on every image
         bounds = (change.delta, change.delta) if change.delta == 0 else (-math.inf, math.inf)
-    elif math.isfinite(change.freedom):
-        reach = float(student(change.freedom, 0.05)) * change.standard_error
-        if margin:
-            bounds = change.delta - reach, change.delta + reach
     outcome = Outcome(
         "mean_iou:change", change.delta, -margin, "", "higher", bounds, confident, not margin
     )
-    return outcome._replace(text=_change_text(found, margin, outcome.state, reach))
+    return outcome._replace(text=_change_text(found, margin, outcome.state))
 
 
-def _change_text(found: Comparison, margin: float, state: str, reach: float) -> str:
+def _change_text(found: Comparison, margin: float, state: str) -> str:
     change = found.pairs[0].overall
     verb = {
         "failed": "is lower",
@@ -236,9 +230,11 @@ def _change_text(found: Comparison, margin: float, state: str, reach: float) -> 
         return f"{said}, no interval from {found.units_text})"
     ends = f"{signed_points(change.low)} to {signed_points(change.high)}"
     said = f"{said}, {100 * found.level:g} % interval {ends})"
-    if not reach or state == "failed":
+    # Rounded up, because the gate passes with this margin.
+    least = math.ceil(-10000 * found.pairs[0].bounds[0]) / 100
+    if state == "failed" or not least > 0:
         return said
-    return f"{said}; smallest margin that {found.units_text} can confirm: {100 * reach:.2f} points"
+    return f"{said}; smallest margin that {found.units_text} can confirm: {least:.2f} points"
 
 
 def to_junit(found: Sequence[Outcome], name: str) -> str:

@@ -271,6 +271,7 @@ class Score:
         order = np.argsort(values, axis=0, kind="stable")  # NaN is last
         ordered = np.take_along_axis(values, order, axis=0)
         known = ~np.isnan(ordered)
+        taken = np.ones(len(self.names), bool) if self.include is None else self.include
 
         def evaluate(times: NDArray[Any]) -> Floats:
             found = []
@@ -287,13 +288,35 @@ class Score:
                 middle = np.where(ends[0] == ends[1], ends[0], ends[0] + (ends[1] - ends[0]) / 2)
                 found.append(np.where(total[..., 0] > 0, middle, np.nan))
             rows = np.stack(found, axis=-1)
-            return rows if not self.names else with_mean(rows, np.ones(len(self.names), bool))
+            return rows if not self.names else with_mean(rows, taken)
 
         def weights(times: NDArray[Any]) -> Floats:
-            there = ~np.isnan(evaluate(times)[1:])
+            there = taken & ~np.isnan(evaluate(times)[1:])
             return divided(there, there.sum())
 
         return replace(self, evaluate=evaluate, weights=weights)
+
+    def over_classes(self, keep: NDArray[np.bool_]) -> Score:
+        """The same score with a mean over fewer structures.
+
+        Parameters
+        ----------
+        keep : ndarray of bool, shape (K,)
+            Structures that the mean may cover; undefined ones are left out.
+        """
+        taken = keep if self.include is None else keep & self.include
+
+        def evaluate(sums: NDArray[Any]) -> Floats:
+            return with_mean(self.evaluate(sums)[..., 1:], taken)
+
+        def weights(sums: NDArray[Any]) -> Floats:
+            known = taken & ~np.isnan(self.evaluate(sums)[1:])
+            return divided(known, known.sum())
+
+        def each(parts: Any) -> Floats:
+            return with_mean(self.of_images(parts)[:, 1:], taken)
+
+        return replace(self, include=taken, evaluate=evaluate, weights=weights, each=each)
 
     @property
     def overall_title(self) -> str:

@@ -174,7 +174,7 @@ def ranking_parts(found: Ranking) -> Iterator[Part]:
         Column("model", [row.name for row in rows], 9, is_text=True),
         Column(found.value_name, [shown(row.value, unit) for row in rows], 8),
         Column("interval", [shown_range(row.low, row.high, unit) for row in rows], 4),
-        Column("P(best)", [cell(row.best) for row in rows], 6),
+        Column("P(best)", [cell(row.best) if found.is_resampled else "–" for row in rows], 6),
         Column(found.sets_name, [row.possible_ranks for row in rows], 5),
     )
     yield Section("Ranking", [Table(columns, found.sentences())], shown=True)

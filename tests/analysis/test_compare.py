@@ -167,8 +167,11 @@ def test_groups_in_every_form(groups):
     assert (found.unit, found.units, found.images) == ("group", 3, 30)
     assert found.pairs[0].exact
     verdict, evidence = found.pair_sentences(found.pairs[0])
-    assert verdict.startswith("Borderline: m1 may score higher than m0")
-    assert evidence.endswith("p = 0.25 (3 groups; smallest possible p 0.25).")
+    # A test over three groups cannot be significant, so the interval decides.
+    assert verdict.startswith("m1 scores higher than m0")
+    assert evidence.endswith(
+        "p = 0.25 (3 groups; p cannot be below 0.25 with fewer than 6 groups)."
+    )
     assert found.pairs[0].overall.freedom <= 2
 
 
@@ -177,7 +180,7 @@ def test_two_groups_have_no_interval():
     found = compare(a, b, groups=["x", "y"] * 15, **FEW)
     verdict, evidence, caution = found.pair_sentences(found.pairs[0])
     assert verdict.startswith("Not enough groups to compare m0 and m1")
-    assert "no interval, p = 0.50 (2 groups; smallest possible p 0.50)." in evidence
+    assert "no interval, p = 0.50 (2 groups; p cannot be below 0.50 with" in evidence
     assert "at least 3 groups" in caution
     assert np.isnan([found.pairs[0].overall.low, found.ranking[0].low]).all()
 
@@ -288,9 +291,14 @@ def test_class_that_one_model_only_invents_is_pointed_out():
     found = compare(a, b, **FEW)
     assert found.pairs[0].defined_for_one == ("pole",)
     assert np.isnan(found.pairs[0].classes[2].p)
-    caution = found.pair_sentences(found.pairs[0])[2]
-    assert "pole has a score for only one model" in caution
-    assert "means cover different classes" in caution
+    overall = found.pairs[0].overall
+    ious = [iou(x.counts.summed())[:2].mean() for x in (a, b)]
+    assert (overall.a, overall.b) == pytest.approx(ious)
+    assert found.uncommon_classes == ("pole",)
+    assert found.protocol_scores == pytest.approx((ious[0], ious[1] * 2 / 3))
+    said = found.pair_sentences(found.pairs[0])[2]
+    assert "the classes that both models score: pole has a score for m1 only" in said
+    assert "36.29 % (m0) and 33.88 % (m1)" in said
 
 
 def test_different_images_are_refused_and_named():
