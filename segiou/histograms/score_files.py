@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,32 +13,99 @@ from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
 from segiou._support.text import listed, plural
+from segiou.masks.numpy_files import Fits, npy_array, npz_array
 from segiou.masks.pairing import split_ending
-from segiou.masks.read import TIFF_MAGIC, VOLUME_SUFFIXES, MaskError, RawMask, damage, zip_member
+from segiou.masks.read import TIFF_MAGIC, VOLUME_SUFFIXES, MaskError, RawMask
 from segiou.masks.sources import Source
 from segiou.masks.volumes import Volume
 
 _AXES = {"first": 0, "last": -1}
 #: Name of the array of nnU-Net's files, of several.
 _OF_SEVERAL = ("probabilities", "scores", "softmax", "logits")
-_MOST_BYTES = 1 << 32
 
 
-def read_scores(data: bytes | RawMask, path: str) -> tuple[NDArray[Any], Volume | None]:
-    """The array of a file, and the geometry of a volume; MaskError if it holds no scores."""
+@dataclass(frozen=True)
+class ScoreShape:
+    """The shapes that scores of an image may have: memory is taken for no others.
+
+    Attributes
+    ----------
+    truth : tuple of int
+        Shape of the truth.
+    classes : int
+    axis : str
+        Where the axis of classes is: ``"first"``, ``"last"``, or ``""`` if unknown.
+    """
+
+    truth: tuple[int, ...]
+    classes: int
+    axis: str = ""
+
+    def axis_of(self, shape: tuple[int, ...], path: str) -> int | None:
+        """The axis of classes in an array; None without one. MaskError if it is not certain."""
+        truth, classes, given = self.truth, self.classes, self.axis
+        if shape == truth and not given:
+            return None
+        fits = {"first": shape == (classes, *truth), "last": shape == (*truth, classes)}
+        if given:
+            fits = {given: fits[given]}
+        found = [name for name, is_right in fits.items() if is_right]
+        if len(found) == 1:
+            return _AXES[found[0]]
+        if found:
+            problem = (
+                f"has shape {shape}, in which the first and the last axis fit {classes} classes; "
+                "pass axis='first' or axis='last' (--scores-axis first or last)"
+            )
+            raise MaskError(path, problem)
+        sides = [f"{(classes, *truth)} (first)", f"{(*truth, classes)} (last)"]
+        wanted = " or ".join(side for side in sides if not given or given in side)
+        problem = (
+            f"has shape {shape}, but {plural(classes, 'class', 'classes')} and truth {truth} "
+            f"need {wanted}"
+        )
+        raise MaskError(path, problem)
+
+    def check_plane(self, shape: tuple[int, ...], path: str) -> None:
+        """Raise an error unless the scores of a single class have the shape of the truth."""
+        if shape != self.truth:
+            raise MaskError(path, f"has shape {shape}, but its truth has shape {self.truth}")
+
+
+def read_scores(
+    data: bytes | RawMask, path: str, wanted: ScoreShape
+) -> tuple[NDArray[Any], Volume | None]:
+    """The array of a file, and the geometry of a volume; MaskError if it holds no such scores."""
+    if isinstance(data, RawMask) and data.mode == "scores":
+        return _stacked(data.values, wanted), None
+    return _read(data, path, partial(wanted.axis_of, path=path))
+
+
+def _stacked(files: Sequence[tuple[str, bytes | RawMask]], wanted: ScoreShape) -> NDArray[Any]:
+    """The scores of an image (C, ...) from the files of its classes."""
+    planes: list[NDArray[Any]] = []
+    for path, data in files:
+        plane, _ = _read(data, path, partial(wanted.check_plane, path=path))
+        if planes and plane.dtype != planes[0].dtype:
+            first = f"{files[0][0]} contains {planes[0].dtype}"
+            raise MaskError(path, f"contains {plane.dtype}, but {first}")
+        planes.append(plane)
+    return np.stack(planes)
+
+
+def _read(data: bytes | RawMask, path: str, fits: Fits) -> tuple[NDArray[Any], Volume | None]:
     if isinstance(data, RawMask):
-        return _of_image(data, path), None
+        return _of_image(data, path, fits), None
     if not data:
         raise MaskError(path, "is empty (0 bytes)")
     if data[:6] == b"\x93NUMPY":
-        return _from_npy(data, path), None
+        return npy_array(data, path, fits), None
     if data[:4] == b"PK\x03\x04":
-        return _from_npz(data, path), None
+        return npz_array(data, path, fits, names=_OF_SEVERAL), None
     if data[:4] in TIFF_MAGIC:
-        import tifffile
+        from segiou.masks.tiff import scores_from_tiff
 
-        with damage(path, "is a corrupt TIFF", MemoryError):
-            return np.asarray(tifffile.imread(io.BytesIO(data))), None
+        return scores_from_tiff(data, path, fits), None
     if split_ending(path)[1].lower() in VOLUME_SUFFIXES:
         from segiou.masks.volumes import scores_from_nifti
 
@@ -46,75 +113,24 @@ def read_scores(data: bytes | RawMask, path: str) -> tuple[NDArray[Any], Volume 
             kind = split_ending(path)[1].lower()
             problem = f"is a {kind} file; save scores as .nii, .nii.gz, .npy or .npz"
             raise MaskError(path, problem)
-        volume = scores_from_nifti(data, path)
+        volume = scores_from_nifti(data, path, fits)
         return volume.values, volume
     from segiou.masks.image_files import from_image
 
-    return _of_image(from_image(data, path), path), None
+    return _of_image(from_image(data, path), path, fits), None
 
 
-def _of_image(raw: RawMask, path: str) -> NDArray[Any]:
-    if raw.mode == "scores":
-        return np.asarray(raw.values)
+def _of_image(raw: RawMask, path: str, fits: Fits) -> NDArray[Any]:
     if raw.lossy:
         raise MaskError(path, f"is a lossy {raw.kind}; save scores as PNG, TIFF or .npy")
     if raw.mode not in ("L", "I;16", "I", "I;16B"):
         problem = f"is an image of mode {raw.mode}; expected 8- or 16-bit greyscale"
         raise MaskError(path, problem)
+    fits(tuple(raw.values.shape))
     values = np.asarray(raw.values)
     if raw.maximum not in (None, 255, 65535):
         return values / np.float64(raw.maximum)
     return values.astype(np.uint16) if values.dtype.itemsize > 1 else values
-
-
-def _from_npy(data: bytes, path: str) -> NDArray[Any]:
-    with damage(path, "is a corrupt or unsafe .npy file"):
-        return np.asarray(np.lib.format.read_array(io.BytesIO(data), allow_pickle=False))
-
-
-def _from_npz(data: bytes, path: str) -> NDArray[Any]:
-    with (
-        damage(path, "is a corrupt or unsafe .npz file"),
-        zipfile.ZipFile(io.BytesIO(data)) as archive,
-    ):
-        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        named = [name for name in _OF_SEVERAL if name in members] or [*members]
-        if len(members) > 1 and named[0] not in _OF_SEVERAL:
-            problem = f"contains {plural(len(members), 'array')} ({listed([*members], 8)}); "
-            raise MaskError(path, f"{problem}expected one array, or one named 'probabilities'")
-        if members[named[0]].file_size > _MOST_BYTES:
-            raise MaskError(path, "decompresses beyond the size limit; save it as .npy")
-        return _from_npy(zip_member(archive, members[named[0]]), path)
-
-
-def class_axis(
-    shape: tuple[int, ...], truth: tuple[int, ...], classes: int, given: str, path: str
-) -> int | None:
-    """The axis of classes in an array; None without one. MaskError if it is not certain."""
-    if shape == truth and not given:
-        return None
-    fits = {
-        "first": shape == (classes, *truth),
-        "last": shape == (*truth, classes),
-    }
-    if given:
-        fits = {given: fits[given]}
-    found = [name for name, is_right in fits.items() if is_right]
-    if len(found) == 1:
-        return _AXES[found[0]]
-    if found:
-        problem = (
-            f"has shape {shape}, in which the first and the last axis fit {classes} classes; pass "
-            "axis='first' or axis='last' (--scores-axis first or last)"
-        )
-        raise MaskError(path, problem)
-    sides = [f"{(classes, *truth)} (first)", f"{(*truth, classes)} (last)"]
-    wanted = " or ".join(side for side in sides if not given or given in side)
-    problem = (
-        f"has shape {shape}, but {plural(classes, 'class', 'classes')} and truth {truth} "
-        f"need {wanted}"
-    )
-    raise MaskError(path, problem)
 
 
 @dataclass(frozen=True)
@@ -168,21 +184,10 @@ class ClassFiles:
         return _joined([self.files.stamp(one) for one in self._paths(path)])
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
-        """The scores of an image, (C, ...), and the stamp of its files."""
-        planes: list[NDArray[Any]] = []
-        stamps = []
-        for one in self._paths(path):
-            data, stamp = self.files.read(one)
-            plane, _ = read_scores(data, one)
-            if planes and (plane.shape, plane.dtype) != (planes[0].shape, planes[0].dtype):
-                problem = (
-                    f"is {plane.dtype} of shape {plane.shape}, but {path} is {planes[0].dtype} of "
-                    f"shape {planes[0].shape}"
-                )
-                raise MaskError(one, problem)
-            planes.append(plane)
-            stamps.append(stamp)
-        return RawMask(np.stack(planes), "scores", "scores"), _joined(stamps)
+        """The content of the files of an image with their paths, and their stamp."""
+        files = [(one, *self.files.read(one)) for one in self._paths(path)]
+        contents = [(one, data) for one, data, _ in files]
+        return RawMask(contents, "scores", "scores"), _joined([stamp for *_, stamp in files])
 
 
 def _joined(stamps: list[Stamp]) -> Stamp:

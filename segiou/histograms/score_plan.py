@@ -27,7 +27,7 @@ from segiou.histograms.score_bins import (
     two_planes,
 )
 from segiou.histograms.score_counts import ScoreHistogram
-from segiou.histograms.score_files import ClassFiles, class_axis, read_scores
+from segiou.histograms.score_files import ClassFiles, ScoreShape, read_scores
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.read import MaskError, RawMask
 from segiou.masks.sources import Source
@@ -242,8 +242,9 @@ class ScorePlan(Plan):
         self, data: bytes | RawMask, path: str, truth: tuple[int, ...]
     ) -> ScoredPrediction:
         """Read a file of scores and decide its pixels."""
-        array, volume = read_scores(data, path)
-        axis = class_axis(array.shape, truth, self.classes.num_classes, self.measure.axis, path)
+        wanted = ScoreShape(truth, self.classes.num_classes, self.measure.axis)
+        array, volume = read_scores(data, path, wanted)
+        axis = wanted.axis_of(array.shape, path)
         threshold = self.measure.threshold
         is_two = axis is None or threshold is not None
         if is_two and self.classes.num_classes != 2:

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import bz2
-import copy
-import io
-import lzma
-import math
 import stat
-import struct
-import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +26,7 @@ from segiou.masks.pairing import (
 if TYPE_CHECKING:
     from segiou.masks.georeference import Raster
     from segiou.masks.image_files import Scratch
+    from segiou.masks.numpy_files import Fits
     from segiou.masks.volumes import Volume
 
 # zlib-ng is several times faster and equally strict; faster libraries accept codes that
@@ -51,8 +45,6 @@ SOFT_EDGES = (
     "if edges are soft, pass truth_threshold=128, pred_threshold=128 or both "
     "(--truth-threshold 128, --pred-threshold 128)"
 )
-#: Size limit of arrays in .npz files, which are decompressed whole.
-_MOST_NPZ_BYTES = 1 << 30
 #: Errors of libraries whose text does not describe the file.
 _SLIPS = (AssertionError, AttributeError, IndexError, KeyError, TypeError)
 #: Extensions of label volumes.
@@ -236,7 +228,9 @@ def open_mask(path: str | Path) -> RawMask:
             raise MaskError(path, "is not a regular file")
         with path.open("rb") as file:
             if file.read(6) == b"\x93NUMPY":
-                return RawMask(load_npy(path, path), "npy", "NPY")
+                from segiou.masks.numpy_files import mapped_npy
+
+                return _of_npy(mapped_npy(path), path)
             if path.name.lower().endswith(".nii"):
                 from segiou.masks.volumes import read_volume
 
@@ -248,22 +242,33 @@ def open_mask(path: str | Path) -> RawMask:
 
 
 def from_bytes(
-    data: bytes | RawMask, path: str | Path, scratch: Scratch | None = None, *, key: str = ""
+    data: bytes | RawMask,
+    path: str | Path,
+    scratch: Scratch | None = None,
+    fits: Fits | None = None,
+    *,
+    key: str = "",
 ) -> RawMask:
     """Read a mask from the content of its file; values in ``scratch`` last until its next use.
 
-    ``key`` names the array in an ``.npz`` file with several.
+    ``key`` names the array in an ``.npz`` file with several. ``fits`` raises an error for a shape
+    that is not wanted, before memory is taken for it.
     """
     if isinstance(data, RawMask):  # from a source that decodes its masks
         return data
     if not data:
         raise MaskError(path, "is empty (0 bytes)")
     if data[:6] == b"\x93NUMPY":
-        return RawMask(load_npy(io.BytesIO(data), path), "npy", "NPY")
+        from segiou.masks.numpy_files import npy_array
+
+        return _of_npy(npy_array(data, path), path)
     if data[:1] == b"\x80" and data[-1:] == b".":
         raise MaskError(path, IS_A_PICKLE)
     if data[:4] == b"PK\x03\x04":
-        return _from_npz(data, path, key)
+        from segiou.masks.numpy_files import npz_mask
+
+        values, spacing = npz_mask(data, path, key, fits)
+        return RawMask(values, "npz", "NPZ", spacing=spacing)
     if data[:4] in TIFF_MAGIC:
         from segiou.masks.tiff import from_tiff
 
@@ -358,135 +363,15 @@ def _replaced(values: NDArray[Any], old: int, new: int) -> NDArray[Any]:
     return np.where(values == old, dtype.type(new), values)
 
 
-def load_npy(file: Path | io.BytesIO, path: str | Path) -> NDArray[Any]:
-    """Read the integers of an ``.npy`` file, memory-mapped if a path is given."""
-    array: NDArray[Any]
-    with damage(path, "is a corrupt or unsafe .npy file"):
-        if isinstance(file, Path):
-            array = mapped = np.load(file, mmap_mode="r", allow_pickle=False)
-            end, size = mapped.offset + mapped.nbytes, file.stat().st_size
-        else:
-            array = np.lib.format.read_array(file, allow_pickle=False)
-            end, size = file.tell(), len(file.getbuffer())
-    if array.dtype.kind not in "biu":
-        kind = array.dtype.newbyteorder("=")  # without the byte order
-        problem = f"contains {kind} values; expected integer labels; save array.astype(int)"
-        if array.dtype.kind == "f" and array.ndim >= 3:
-            problem += ", or use --scores if these are class scores"
-        raise MaskError(path, problem)
-    if end < size:
-        problem = f"is a corrupt .npy file: {size - end} bytes follow its array; save it again"
-        raise MaskError(path, problem)
-    return array
+def _of_npy(array: NDArray[Any], path: str | Path) -> RawMask:
+    from segiou.masks.numpy_files import check_whole_numbers
+
+    check_whole_numbers(array, path)
+    return RawMask(array, "npy", "NPY")
 
 
 def _of_volume(volume: Volume) -> RawMask:
     return RawMask(volume.values, "volume", "volume", volume=volume)
-
-
-def _from_npz(data: bytes, path: str | Path, key: str = "") -> RawMask:
-    spacing: Any = None
-    with (
-        damage(path, "is a corrupt or unsafe .npz file"),
-        zipfile.ZipFile(io.BytesIO(data)) as archive,
-    ):
-        arrays = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        name = key if key in arrays or len(arrays) > 1 else next(iter(arrays), "")
-        if name not in arrays:
-            name = _only_mask(archive, arrays, name, path)
-        if arrays[name].file_size > _MOST_NPZ_BYTES:
-            problem = "decompresses beyond the size limit; save it as uncompressed .npy"
-            raise MaskError(path, problem)
-        content = zip_member(archive, arrays[name])
-        if name != "spacing" and "spacing" in arrays and arrays["spacing"].file_size < 1 << 12:
-            spacing = io.BytesIO(zip_member(archive, arrays["spacing"]))
-            spacing = np.lib.format.read_array(spacing, allow_pickle=False)
-    values = load_npy(io.BytesIO(content), path)
-    return RawMask(values, "npz", "NPZ", spacing=_spacing_of(spacing, values.shape))
-
-
-def _only_mask(
-    archive: zipfile.ZipFile, arrays: dict[str, zipfile.ZipInfo], key: str, path: str | Path
-) -> str:
-    """The only array of integers that is as large as the largest array; MaskError if several."""
-    shapes, dtypes = {}, {}
-    for name, info in arrays.items():
-        with archive.open(info) as file:
-            version = np.lib.format.read_magic(file)
-            read = getattr(np.lib.format, f"read_array_header_{version[0]}_0")
-            shapes[name], _, dtypes[name] = read(file)
-    if not key and shapes:
-        largest = max(shapes.values(), key=math.prod)
-        found = [
-            name
-            for name, shape in shapes.items()
-            if dtypes[name].kind in "biu" and shape in (largest, largest[:-1]) and len(shape) > 1
-        ]
-        if len(found) == 1:
-            return found[0]
-    several = [f"{name} {dtypes[name]} {shape}" for name, shape in shapes.items()][:8]
-    lacks = f"has no array {key!r}" if key else f"contains {len(arrays)} arrays"
-    fix = "name the one with the mask: array_key='TRUTH,PRED' (--array-key TRUTH,PRED)"
-    raise MaskError(path, f"{lacks} ({', '.join(several)}); {fix}")
-
-
-def _spacing_of(found: Any, shape: tuple[int, ...]) -> tuple[float, ...] | None:
-    """The spacing of a volume along its axes, which files often store in the order x, y, z.
-
-    Axes of one length usually have one spacing. NaN if this does not decide the order.
-    """
-    if found is None or len(shape) != 3 or found.shape != (3,) or found.dtype.kind not in "fiu":
-        return None
-    given = tuple(map(float, found))
-    orders = {given, given[::-1]}
-    alike = {
-        one
-        for one in orders
-        if all(one[i] == one[j] for i, j in ((0, 1), (1, 2)) if shape[i] == shape[j])
-    }
-    fitting = alike if len({*shape}) == 2 else orders
-    return fitting.pop() if len(fitting) == 1 else (math.nan,) * 3
-
-
-def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Decompress an archive member, which must have exactly the declared size."""
-    # zipfile decompresses without a bound and silently stops at the declared size, so it only
-    # returns the compressed bytes here.
-    raw = copy.copy(info)
-    raw.compress_type, raw.file_size = zipfile.ZIP_STORED, info.compress_size
-    del raw.CRC
-    if info.compress_size > 2 * info.file_size + 4096:
-        msg = f"{info.filename} is larger compressed than its declared size"
-        raise zipfile.BadZipFile(msg)
-    with archive.open(raw) as file:
-        content = _decompressed(file.read(), info.compress_type, info.file_size + 1)
-    if len(content) != info.file_size:
-        what = "more" if len(content) > info.file_size else "fewer"
-        msg = f"{info.filename} has {what} bytes than the {info.file_size} that it declares"
-        raise zipfile.BadZipFile(msg)
-    if zlib.crc32(content) != info.CRC:
-        msg = f"Bad CRC-32 for file {info.filename!r}"
-        raise zipfile.BadZipFile(msg)
-    return content
-
-
-def _decompressed(packed: bytes, kind: int, most: int) -> bytes:
-    """At most the first ``most`` decompressed bytes."""
-    if kind == zipfile.ZIP_STORED:
-        return packed[:most]
-    if kind == zipfile.ZIP_DEFLATED:
-        return zlib.decompressobj(-15).decompress(packed, most)
-    if kind == zipfile.ZIP_BZIP2:
-        return bz2.BZ2Decompressor().decompress(packed, most)
-    if kind != zipfile.ZIP_LZMA:
-        msg = f"compression type {kind} is not supported"
-        raise NotImplementedError(msg)
-    # Version and size of the properties; lc, lp and pb in one byte; size of the dictionary.
-    _, size, lc_lp_pb, dictionary = struct.unpack_from("<HHBI", packed)
-    lp_pb, lc = divmod(lc_lp_pb, 9)
-    coding = {"lc": lc, "lp": lp_pb % 5, "pb": lp_pb // 5, "dict_size": dictionary}
-    engine = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=[{"id": lzma.FILTER_LZMA1, **coding}])
-    return engine.decompress(packed[4 + size :], most)
 
 
 def _labels_of_names(

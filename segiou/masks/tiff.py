@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.masks.georeference import raster_of, stored_nodata
+from segiou.masks.numpy_files import Fits
 from segiou.masks.rasters import GdalMask, WholeNumbers, open_by_gdal, whole_numbers
 from segiou.masks.read import MaskError, RawMask, damage, inflater
 from segiou.masks.windows import FileMask, RemoteFile
@@ -32,6 +33,8 @@ for _reader in ("tifffile", "rasterio"):
 _MOST_PIXELS = 1 << 28
 #: Tiles and strips are decompressed whole; larger ones would need too much memory.
 _MOST_SEGMENT_BYTES = 1 << 28
+#: Tiles may have more pixels than their image, but not many more.
+_MOST_TILE_PIXELS = 1 << 24
 _PART_BYTES = 1 << 20
 _HEADER_BYTES = 8
 #: Without these tags, tifffile's defaults turn compressed pixels into noise.
@@ -67,8 +70,7 @@ def from_tiff(data: bytes, path: str | Path) -> RawMask:
                 "or extract it"
             )
             raise MaskError(path, problem)
-        for i, (at, count) in enumerate(zip(page.dataoffsets, page.databytecounts, strict=True)):
-            _check_decompressed_size(page, data[at : at + count], i, path)
+        _check_decompressed_sizes(page, data, path)
         (kind, lossy), raster = _kind(page), raster_of(page)
         if not _can_decode(page) and _pillow_keeps(page):
             from segiou.masks.image_files import from_image
@@ -87,6 +89,40 @@ def from_tiff(data: bytes, path: str | Path) -> RawMask:
         if values.dtype.kind == "f":
             values = whole_numbers(values, stored_nodata(page), path)
         return RawMask(values, mode, kind, lossy, raster=raster)
+
+
+def scores_from_tiff(data: bytes, path: str | Path, fits: Fits) -> NDArray[Any]:
+    """Read the scores of all pages; ``fits`` raises an error for a shape that is not wanted."""
+    import tifffile
+
+    corrupt = damage(path, "is a corrupt TIFF", MemoryError)
+    with corrupt, tifffile.TiffFile(io.BytesIO(data)) as file:
+        pages = _whole_pages(file, path)
+        whole = [one for one in file.series if not int(one.keyframe.subfiletype) & _REDUCED]
+        if len(whole) != 1:
+            raise MaskError(path, f"contains {len(whole)} images; save each as a separate file")
+        series: Any = whole[0]
+        _check_planes(file, series, pages, len(data), path)
+        fits(tuple(series.shape))
+        for page in pages:
+            _check_page(page, len(data), path)
+            if not _can_decode(page):
+                packed = getattr(page.compression, "name", page.compression)
+                problem = f"uses {packed} compression, which is not supported; save it with deflate"
+                raise MaskError(path, problem)
+            _check_decompressed_sizes(page, data, path)
+        return np.asarray(series.asarray())
+
+
+def _check_planes(file: Any, series: Any, pages: list[Any], size: int, path: str | Path) -> None:
+    """Raise an error unless a file of ``size`` bytes has all planes of its series."""
+    # Of several planes that follow each other, only the first has a page in some files.
+    end = 0 if series.dataoffset is None else series.dataoffset + series.nbytes
+    is_there = sum(page.size for page in pages) == series.size or 0 < end <= size
+    declared = [math.prod(one["shape"]) for one in file.shaped_metadata or () if "shape" in one]
+    if not is_there or any(number != series.size for number in declared):
+        problem = f"is a corrupt TIFF: planes are missing, found shape {series.shape}"
+        raise MaskError(path, problem)
 
 
 def _kind(page: Any) -> tuple[str, bool]:
@@ -267,25 +303,34 @@ def _mode(page: Any, path: str | Path) -> str:
 
 
 def _mask_page(file: Any, size: int, path: str | Path) -> Any:
-    """The page of the mask in a TIFF of ``size`` bytes, which must contain all its pixels.
+    """The page of the mask in a TIFF of ``size`` bytes; overviews of a COG are skipped."""
+    pages = _whole_pages(file, path)
+    if len(pages) != 1:
+        raise MaskError(
+            path, f"has {len(pages)} pages; expected one. Save each page as a separate file"
+        )
+    _check_page(pages[0], size, path)
+    return pages[0]
 
-    Overviews of a COG are skipped. tifffile would read missing tiles as zeros, which could be
-    a class.
-    """
+
+def _whole_pages(file: Any, path: str | Path) -> list[Any]:
+    """The pages of a TIFF that are not overviews."""
     pages = list(file.pages)
     kinds = [int(page.subfiletype) for page in pages]
-    others = sum(not kind & _REDUCED for kind in kinds[1:])
     if 4 in kinds:
         problem = "contains a validity mask page; store nodata as a pixel value instead"
         raise MaskError(path, problem)
-    if others or not pages:
-        raise MaskError(
-            path, f"has {others + 1} pages; expected one. Save each page as a separate file"
-        )
     if Path(f"{path}.msk").is_file():
         problem = "has an external mask file (.msk); store nodata as a pixel value instead"
         raise MaskError(path, problem)
-    page = pages[0]
+    return [p for i, p in enumerate(pages) if i == 0 or not kinds[i] & _REDUCED]
+
+
+def _check_page(page: Any, size: int, path: str | Path) -> None:
+    """Raise an error unless a file of ``size`` bytes contains all pixels of a page.
+
+    tifffile would read missing tiles as zeros, which could be a class or a score.
+    """
     if absent := [name for name in _REQUIRED if name not in page.tags]:
         raise MaskError(path, f"is a corrupt TIFF: no {', '.join(absent)} tag")
     if not hasattr(page.photometric, "name"):
@@ -301,7 +346,6 @@ def _mask_page(file: Any, size: int, path: str | Path) -> Any:
     if page.predictor == 3 and page.dtype is not None and page.dtype.kind in "biu":
         raise MaskError(path, "uses predictor 3, which is for floats; save it with predictor 2")
     _check_segments(page, size, path)
-    return page
 
 
 def _check_segments(page: Any, size: int, path: str | Path) -> None:
@@ -312,6 +356,9 @@ def _check_segments(page: Any, size: int, path: str | Path) -> None:
         raise MaskError(
             path, f"is a corrupt TIFF: {width} × {height} pixels in pieces of {wide} × {tall}"
         )
+    if tall * wide > max(_MOST_TILE_PIXELS, 4 * height * width):
+        problem = f"has tiles of {wide} × {tall} pixels for an image of {width} × {height}"
+        raise MaskError(path, f"{problem}; save it in tiles of 256 × 256 or so")
     planes = page.samplesperpixel if page.planarconfig == 2 else 1
     down = -(-height // tall)
     expected = down * -(-width // wide) * planes * page.imagedepth
@@ -371,6 +418,11 @@ def _has_rows(page: Any) -> bool:
 def _row_bytes(page: Any, width: int) -> int:
     samples = page.samplesperpixel if page.planarconfig == 1 else 1
     return -(-width * samples * int(page.bitspersample) // 8)
+
+
+def _check_decompressed_sizes(page: Any, data: bytes, path: str | Path) -> None:
+    for i, (at, count) in enumerate(zip(page.dataoffsets, page.databytecounts, strict=True)):
+        _check_decompressed_size(page, data[at : at + count], i, path)
 
 
 def _check_decompressed_size(page: Any, packed: bytes, segment: int, path: str | Path) -> None:

@@ -23,6 +23,7 @@ from segiou.masks.itk_headers import (
     needed_library,
     nrrd_parts,
 )
+from segiou.masks.numpy_files import Fits
 from segiou.masks.read import MAX_RATIO, MaskError, RawMask, damage, inflater
 from segiou.masks.windows import ArrayFile
 
@@ -127,11 +128,13 @@ def _from_itk(parts: ItkParts, path: str | Path) -> Volume:
     return _Header.of_itk(parts, path).read(parts.content, parts.wbits)
 
 
-def scores_from_nifti(data: bytes, path: str | Path) -> Volume:
-    """Scores in a NIfTI file, with or without a fourth axis of classes, and their geometry."""
+def scores_from_nifti(data: bytes, path: str | Path, fits: Fits) -> Volume:
+    """Scores in a NIfTI file, with or without a fourth axis of classes, and their geometry.
+
+    ``fits`` raises an error for a shape that is not wanted.
+    """
     header, wbits = _nifti_header(data, path, channels=True)
-    if math.prod(header.shape) > _MOST_VOXELS:
-        raise MaskError(path, f"declares an invalid size {header.shape}; save it again")
+    fits(header.shape)
     if wbits is not None:
         data = _decompressed(data, header.size, path, wbits)
     header.check_size(len(data))

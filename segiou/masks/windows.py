@@ -20,8 +20,9 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou.masks.numpy_files import check_whole_numbers, mapped_npy
 from segiou.masks.pairing import is_raster
-from segiou.masks.read import TIFF_MAGIC, MaskError, RawMask, load_npy
+from segiou.masks.read import TIFF_MAGIC, MaskError, RawMask
 
 #: Masks with fewer pixels are read whole.
 WHOLE_PIXELS = 1 << 26
@@ -137,7 +138,8 @@ def open_windowed(path: str | Path, *, least: int | None = None) -> RawMask | No
         magic = file.read(6)
     if magic == b"\x93NUMPY":
         # Mapped only to read the header; the data are never touched.
-        array = load_npy(Path(path), path)
+        array = mapped_npy(Path(path))
+        check_whole_numbers(array, path)
         assert isinstance(array, np.memmap)
         if array.size < bound:
             return None

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, compress, pairwise
 from operator import ge
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
@@ -25,6 +25,7 @@ from segiou.counting.window_counts import count_windows
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.image_files import Scratch
+from segiou.masks.numpy_files import Fits
 from segiou.masks.pairing import RASTER_SUFFIXES, Pair
 from segiou.masks.read import SOFT_EDGES, MaskError, RawMask, from_bytes, to_labels, with_background
 from segiou.masks.sources import BYTES_AHEAD, LocalFolder, RemoteFolder, Source, stable_stamp
@@ -143,10 +144,11 @@ class PairScorer:
             (pair.pred, self.pred_source, self.header.options.pred_labels),
         )
         with ExitStack() as stack:
-            truth, pred = opened = [
-                _or_problem(side[0], self._open, stack, *side, content, scratch, beside)
-                for side, content, scratch in zip(sides, contents, memory, strict=True)
-            ]
+            opened: list[_OpenMask | Problem] = []
+            for side, content, scratch in zip(sides, contents, memory, strict=True):
+                given = side, content, scratch, beside, self._fits(pair, *opened)
+                opened.append(_or_problem(side[0], self._open, stack, *given))
+            truth, pred = opened
             if isinstance(truth, Problem) or isinstance(pred, Problem):
                 return [found for found in opened if isinstance(found, Problem)]
             counted = _or_problem(pair.pred, self._count, pair, truth, pred)
@@ -155,14 +157,14 @@ class PairScorer:
     def _open(
         self,
         stack: ExitStack,
-        path: str,
-        source: Source,
-        labels: LabelSet,
+        side: tuple[str, Source, LabelSet],
         content: Content | None,
         scratch: Scratch,
         beside: dict[str, Any],
+        fits: Fits | None,
     ) -> _OpenMask:
         """Open a mask file; its labels are valid until ``scratch``, their memory, is reused."""
+        path, source, labels = side
         if source is self.pred_source and self._score_reader is not None:
             data, stamp = source.read(path) if content is None else content
             return _OpenMask(np.empty(0), stamp, content=data)
@@ -171,7 +173,7 @@ class PairScorer:
             if big is not None:
                 return big
         data, stamp = source.read(path) if content is None else content
-        raw = from_bytes(data, path, scratch)
+        raw = from_bytes(data, path, scratch, fits)
         if self._reader is not None and (self.allow_lossy or not raw.lossy):
             ids = self._reader.read(raw, path, labels, beside)
             if ids is not None:
@@ -187,6 +189,12 @@ class PairScorer:
             valid=raw.valid,
             array_spacing=raw.spacing,
         )
+
+    def _fits(self, pair: Pair, truth: _OpenMask | Problem | None = None) -> Fits | None:
+        """What rejects predictions of another shape before they are read; None if any may fit."""
+        if not isinstance(truth, _OpenMask) or self.resize_pred or self._reader is not None:
+            return None
+        return partial(_check_size, pair, tuple(truth.values.shape))
 
     def _count(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> Result | _SharedPair:
         self._check_nodata(pair, truth)
@@ -251,11 +259,9 @@ class PairScorer:
             values = with_background(pred.values, background, truth.outside[1], pair.pred)
             pred = replace(pred, values=values)
         shapes = tuple(truth.values.shape), tuple(pred.values.shape)
-        if shapes[0] == shapes[1]:
-            return pred
         if self.resize_pred is None or len(shapes[0]) != len(shapes[1]) or is_swapped(shapes):
-            raise MaskError(pair.pred, size_text(pair.truth, shapes))
-        return pred.resized(shapes[0])
+            _check_size(pair, *shapes)
+        return pred if shapes[0] == shapes[1] else pred.resized(shapes[0])
 
     def _shared(
         self, pair: Pair, files: ImageFiles, truth: ObjectMask, pred: ObjectMask
@@ -548,6 +554,11 @@ def _may_be_big(path: str) -> bool:
 
 def _is_packed(path: str) -> bool:
     return path.lower().endswith((".tif", ".tiff"))
+
+
+def _check_size(pair: Pair, wanted: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    if shape != wanted:
+        raise MaskError(pair.pred, size_text(pair.truth, (wanted, shape)))
 
 
 def size_text(truth: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> str:

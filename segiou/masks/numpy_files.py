@@ -1,0 +1,267 @@
+"""NumPy files: ``.npy`` and ``.npz``, and the members of zip archives.
+
+Headers are read first, so that memory is taken only for arrays that are wanted.
+"""
+
+from __future__ import annotations
+
+import bz2
+import copy
+import io
+import lzma
+import math
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.text import plural
+from segiou.masks.read import MaskError, damage
+
+#: Raises an error for a shape that is not wanted.
+Fits = Callable[[tuple[int, ...]], object]
+#: Size limit of arrays whose wanted shape is unknown, which are decompressed whole.
+_MOST_BYTES = 1 << 30
+#: More than the longest header.
+_HEAD_BYTES = 1 << 17
+#: Bytes that are decompressed at once.
+_PIECE_BYTES = 1 << 20
+_NPY, _NPZ = "is a corrupt or unsafe .npy file", "is a corrupt or unsafe .npz file"
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+class NpyHeader(NamedTuple):
+    """Layout of an array in an ``.npy`` file."""
+
+    shape: tuple[int, ...]
+    is_fortran: bool
+    dtype: np.dtype[Any]
+    offset: int
+
+    @classmethod
+    def of(cls, head: bytes, path: str | Path) -> NpyHeader:
+        """The header in the first bytes of a file."""
+        file = io.BytesIO(head)
+        with damage(path, _NPY):
+            shape, is_fortran, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
+            if dtype.hasobject:
+                msg = "it contains Python objects"
+                raise ValueError(msg)
+            return cls(shape, is_fortran, dtype, file.tell())
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.offset + math.prod(self.shape) * self.dtype.itemsize
+
+
+def npy_array(data: bytes, path: str | Path, fits: Fits | None = None) -> NDArray[Any]:
+    """The array of an ``.npy`` file with this content, which it shares."""
+    header = NpyHeader.of(data[:_HEAD_BYTES], path)
+    if fits is not None:
+        fits(header.shape)
+    with damage(path, _NPY):
+        values = np.frombuffer(data, header.dtype, math.prod(header.shape), header.offset)
+        array: NDArray[Any] = values.reshape(header.shape, order="F" if header.is_fortran else "C")
+    _check_end(header.size, len(data), path)
+    return array
+
+
+def mapped_npy(path: Path) -> NDArray[Any]:
+    """The array of an ``.npy`` file, memory-mapped."""
+    with damage(path, _NPY):
+        array: Any = np.load(path, mmap_mode="r", allow_pickle=False)
+        end, size = array.offset + array.nbytes, path.stat().st_size
+    _check_end(end, size, path)
+    found: NDArray[Any] = array
+    return found
+
+
+def check_whole_numbers(array: NDArray[Any] | NpyHeader, path: str | Path) -> None:
+    """Raise an error unless an array has integers or bool."""
+    if array.dtype.kind in "biu":
+        return
+    kind = array.dtype.newbyteorder("=")  # without the byte order
+    problem = f"contains {kind} values; expected integer labels; save array.astype(int)"
+    if array.dtype.kind == "f" and len(array.shape) >= 3:
+        problem += ", or use --scores if these are class scores"
+    raise MaskError(path, problem)
+
+
+def _check_end(end: int, size: int, path: str | Path) -> None:
+    if end < size:
+        problem = f"is a corrupt .npy file: {size - end} bytes follow its array; save it again"
+        raise MaskError(path, problem)
+
+
+def npz_array(data: bytes, path: str | Path, fits: Fits, names: Sequence[str]) -> NDArray[Any]:
+    """The only array of an ``.npz`` file, or the first of these names that it has."""
+    with damage(path, _NPZ), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        arrays = _arrays(archive)
+        chosen = [name for name in names if name in arrays] or [*arrays]
+        if len(arrays) != 1 and chosen[:1] not in [[name] for name in names]:
+            found = f"contains {plural(len(arrays), 'array')} ({', '.join([*arrays][:8])})"
+            raise MaskError(path, f"{found}; expected one array, or one named {names[0]!r}")
+        return _member(archive, arrays[chosen[0]], path, fits)
+
+
+def npz_mask(
+    data: bytes, path: str | Path, key: str, fits: Fits | None
+) -> tuple[NDArray[Any], tuple[float, ...] | None]:
+    """The mask of an ``.npz`` file and its spacing; ``key`` names the array among several."""
+    spacing: NDArray[Any] | None = None
+    with damage(path, _NPZ), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        arrays = _arrays(archive)
+        name = key if key in arrays or len(arrays) > 1 else next(iter(arrays), "")
+        if name not in arrays:
+            name = _only_mask(archive, arrays, name, path)
+        values = _member(archive, arrays[name], path, fits, check_whole_numbers)
+        if name != "spacing" and "spacing" in arrays and arrays["spacing"].file_size < 1 << 12:
+            spacing = npy_array(zip_member(archive, arrays["spacing"]), path)
+    return values, _spacing_of(spacing, values.shape)
+
+
+def _arrays(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    return {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+
+
+def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str | Path) -> NpyHeader:
+    head = b"".join(_pieces(_packed(archive, info), info, _HEAD_BYTES))
+    return NpyHeader.of(head, path)
+
+
+def _member(
+    archive: zipfile.ZipFile,
+    info: zipfile.ZipInfo,
+    path: str | Path,
+    fits: Fits | None,
+    check: Callable[[NpyHeader, str | Path], None] | None = None,
+) -> NDArray[Any]:
+    """An array, of which only the header is decompressed unless it is wanted."""
+    header = _header(archive, info, path)
+    if check is not None:
+        check(header, path)
+    if fits is not None:
+        fits(header.shape)
+    elif header.size > _MOST_BYTES:
+        problem = "decompresses beyond the size limit; save it as uncompressed .npy"
+        raise MaskError(path, problem)
+    if info.file_size > header.size + _HEAD_BYTES:  # what little follows is named below
+        problem = f"{info.filename} declares {info.file_size} bytes, its array {header.size}"
+        raise MaskError(path, f"{_NPZ}: {problem}")
+    return npy_array(zip_member(archive, info), path)
+
+
+def _only_mask(
+    archive: zipfile.ZipFile, arrays: dict[str, zipfile.ZipInfo], key: str, path: str | Path
+) -> str:
+    """The only array of integers that is as large as the largest array; MaskError if several."""
+    headers = {name: _header(archive, info, path) for name, info in arrays.items()}
+    if not key and headers:
+        largest = max((one.shape for one in headers.values()), key=math.prod)
+        found = [
+            name
+            for name, one in headers.items()
+            if one.dtype.kind in "biu"
+            and one.shape in (largest, largest[:-1])
+            and len(one.shape) > 1
+        ]
+        if len(found) == 1:
+            return found[0]
+    several = [f"{name} {one.dtype} {one.shape}" for name, one in headers.items()][:8]
+    lacks = f"has no array {key!r}" if key else f"contains {len(arrays)} arrays"
+    fix = "name the one with the mask: array_key='TRUTH,PRED' (--array-key TRUTH,PRED)"
+    raise MaskError(path, f"{lacks} ({', '.join(several)}); {fix}")
+
+
+def _spacing_of(found: Any, shape: tuple[int, ...]) -> tuple[float, ...] | None:
+    """The spacing of a volume along its axes, which files often store in the order x, y, z.
+
+    Axes of one length usually have one spacing. NaN if this does not decide the order.
+    """
+    if found is None or len(shape) != 3 or found.shape != (3,) or found.dtype.kind not in "fiu":
+        return None
+    given = tuple(map(float, found))
+    orders = {given, given[::-1]}
+    alike = {
+        one
+        for one in orders
+        if all(one[i] == one[j] for i, j in ((0, 1), (1, 2)) if shape[i] == shape[j])
+    }
+    fitting = alike if len({*shape}) == 2 else orders
+    return fitting.pop() if len(fitting) == 1 else (math.nan,) * 3
+
+
+def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Decompress an archive member, which must have exactly the declared size."""
+    if info.compress_size > 2 * info.file_size + 4096:
+        msg = f"{info.filename} is larger compressed than its declared size"
+        raise zipfile.BadZipFile(msg)
+    # A list of pieces would take the memory twice when joined.
+    content = io.BytesIO()
+    checksum = 0
+    for piece in _pieces(_packed(archive, info), info, info.file_size + 1):
+        content.write(piece)
+        checksum = zlib.crc32(piece, checksum)
+    if (size := content.tell()) != info.file_size:
+        what = "more" if size > info.file_size else "fewer"
+        msg = f"{info.filename} has {what} bytes than the {info.file_size} that it declares"
+        raise zipfile.BadZipFile(msg)
+    if checksum != info.CRC:
+        msg = f"Bad CRC-32 for file {info.filename!r}"
+        raise zipfile.BadZipFile(msg)
+    return content.getvalue()
+
+
+def _packed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """The compressed bytes of a member."""
+    # zipfile decompresses without a bound and silently stops at the declared size, so it only
+    # returns the compressed bytes here.
+    raw = copy.copy(info)
+    raw.compress_type, raw.file_size = zipfile.ZIP_STORED, info.compress_size
+    del raw.CRC
+    with archive.open(raw) as file:
+        return file.read()
+
+
+def _pieces(packed: bytes, info: zipfile.ZipInfo, most: int) -> Iterator[bytes]:
+    """At most the first ``most`` decompressed bytes of a member, in pieces."""
+    if info.compress_type == zipfile.ZIP_STORED:
+        yield packed[:most]
+        return
+    start, engine = _engine(packed, info.compress_type)
+    for at in range(start, len(packed), _PIECE_BYTES):
+        given, piece = packed[at : at + _PIECE_BYTES], b""
+        while given or piece:
+            piece = engine.decompress(given, min(_PIECE_BYTES, most))
+            yield piece
+            most -= len(piece)
+            if engine.eof or not most:
+                return
+            # bz2 and lzma keep what they did not read yet, zlib returns it.
+            given = getattr(engine, "unconsumed_tail", b"")
+
+
+def _engine(packed: bytes, kind: int) -> tuple[int, Any]:
+    """Where the compressed bytes begin, and what decompresses them."""
+    if kind == zipfile.ZIP_DEFLATED:
+        return 0, zlib.decompressobj(-15)
+    if kind == zipfile.ZIP_BZIP2:
+        return 0, bz2.BZ2Decompressor()
+    if kind != zipfile.ZIP_LZMA:
+        msg = f"compression type {kind} is not supported"
+        raise NotImplementedError(msg)
+    # Version and size of the properties; lc, lp and pb in one byte; size of the dictionary.
+    _, size, lc_lp_pb, dictionary = struct.unpack_from("<HHBI", packed)
+    lp_pb, lc = divmod(lc_lp_pb, 9)
+    coding = {"lc": lc, "lp": lp_pb % 5, "pb": lp_pb // 5, "dict_size": dictionary}
+    filters = [{"id": lzma.FILTER_LZMA1, **coding}]
+    return 4 + size, lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters)
