@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from segiou._support.files import Stamp
 from segiou.masks.pairing import ZARR_FILES
 from segiou.masks.read import MaskError, RawMask, damage
-from segiou.masks.sources import stamp_of
+from segiou.masks.sources import MOST_MASKS, stamp_of
 from segiou.masks.windows import WHOLE_PIXELS, FileMask, unread
 
 #: Name of the mask of a store that is a single array.
 _ALONE = "mask"
+#: Most pixels of a mask, which are counted even if none of them is stored.
+_MOST_PIXELS = 1 << 36
 
 
 def is_store(path: Path) -> bool:
@@ -41,6 +43,7 @@ class ArrayStore:
         found: dict[str, str] = {}
         with self._arrays() as arrays:
             shapes = {name: _shape_of(array) for name, array in arrays.items()}
+        self._check_number(shapes)
         for name, shape in shapes.items():
             path = f"{self.root}/{name}"
             if len(shape) == 2:
@@ -56,6 +59,21 @@ class ArrayStore:
             raise ValueError(msg)
         return found
 
+    def _check_number(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Raise an error for masks without pixels, and for more than can be listed or counted."""
+        for name, shape in shapes.items():
+            if 0 in shape or math.prod(shape[-2:]) > _MOST_PIXELS:
+                wanted = f"at most {_MOST_PIXELS} pixels" if all(shape) else "at least one pixel"
+                msg = f"{self.root}/{name}: has shape {shape}; a mask must have {wanted}"
+                raise ValueError(msg)
+        number = sum(shape[0] if len(shape) == 3 else 1 for shape in shapes.values())
+        if number > MOST_MASKS:
+            msg = (
+                f"{self.root}: declares {number} masks; at most {MOST_MASKS} are supported. Split "
+                "the store, or save volumes as NIfTI"
+            )
+            raise ValueError(msg)
+
     def stamp(self, path: str) -> Stamp:
         """Size and time of a safetensors file; unknown for zarr, which has many files."""
         return Stamp(None, None) if Path(self.root).is_dir() else stamp_of(self.root)
@@ -65,7 +83,12 @@ class ArrayStore:
         stamp = self.stamp(path)
         name, _, index = path[len(self.root) + 1 :].partition("[")
         with self._arrays() as arrays, damage(path, "cannot be read", MemoryError):
-            mask = _StoredMask(path, arrays[name or _ALONE], int(index[:-1]) if index else None)
+            array = arrays[name or _ALONE]
+            if hasattr(array, "store"):  # zarr
+                from segiou.masks.zarr_files import chunk_bytes
+
+                array.store.chunk_bytes = chunk_bytes(array, path)
+            mask = _StoredMask(path, array, int(index[:-1]) if index else None)
             is_big = stamp.size is None and math.prod(mask.shape) >= WHOLE_PIXELS
             values: Any = mask if is_big else mask[:, :]
         if values.dtype.kind not in "biu":
@@ -85,8 +108,10 @@ class ArrayStore:
             raise ValueError(msg) from error
         if is_zarr:
             with damage(self.root, "cannot be opened as a zarr store"):
-                store = module.open(self.root, mode="r")
-                found = dict(_arrays_below(store))
+                from segiou.masks.zarr_files import CheckedStore
+
+                store = CheckedStore(self.root, read_only=True)
+                found = dict(_arrays_below(module.open(store, mode="r"), self.root))
             yield found
             return
         with (
@@ -96,7 +121,7 @@ class ArrayStore:
             yield {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
 
 
-def _arrays_below(store: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _arrays_below(store: Any, root: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """All arrays of a zarr group, or the array itself."""
     if hasattr(store, "shape"):
         yield _ALONE, store
@@ -104,7 +129,11 @@ def _arrays_below(store: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, one in sorted(store.arrays()):
         yield f"{prefix}{name}", one
     for name, group in sorted(store.groups()):
-        yield from _arrays_below(group, f"{prefix}{name}/")
+        folder = Path(root, group.path)
+        if f"{folder.parent.resolve()}/".startswith(f"{folder.resolve()}/"):
+            msg = f"group {group.path!r} links to a group that contains it"
+            raise ValueError(msg)
+        yield from _arrays_below(group, root, f"{prefix}{name}/")
 
 
 def _shape_of(array: Any) -> tuple[int, ...]:

@@ -30,6 +30,8 @@ ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".ta
 _FILES_OF_MASKS = (*ARCHIVE_SUFFIXES, ".npz", ".json", ".parquet")
 #: Size limit of masks in archives and at URLs; larger masks must be separate local files.
 MOST_MEMBER_BYTES = 1 << 30
+#: Most masks in one file or store, which are listed by name.
+MOST_MASKS = 1 << 20
 _TRIES = 4
 #: Bytes of pixels decoded at once, and of gaps behind them: as many as fit into the processor's
 #: cache.

@@ -25,7 +25,7 @@ from segiou.masks.read import MaskError, RawMask, from_bytes, open_mask
 from segiou.masks.sources import LocalFolder, Source, open_source
 from segiou.masks.windows import chunks_of, open_windowed, window_slices
 from segiou.scoring.job import DataError, pair_sources, pairing_problems
-from segiou.scoring.pair import geometry_text, size_text
+from segiou.scoring.pair import geometry_text, or_problem, size_text
 
 if TYPE_CHECKING:
     from segiou.masks.volumes import Volume
@@ -388,18 +388,20 @@ class _FileContent:
 
 
 def _read_file(source: Source, path: str) -> _FileContent | Problem:
+    return or_problem(path, _counted, source, path)
+
+
+def _counted(source: Source, path: str) -> _FileContent:
+    # Local files are read window by window if they are large.
+    if not isinstance(source, LocalFolder):
+        return _content(path, from_bytes(source.read(path)[0], path))
     try:
-        # Local files are read window by window if they are large.
-        if not isinstance(source, LocalFolder):
-            return _content(path, from_bytes(source.read(path)[0], path))
         if (big := open_windowed(path, least=_BIG_PIXELS)) is None:
             return _content(path, open_mask(path))
         with big.values:
             return _content(path, big)
-    except MaskError as error:
-        return Problem(error.path, error.problem)
     except OSError as error:
-        return Problem(path, os_problem(error))
+        raise MaskError(path, os_problem(error)) from error
 
 
 def _content(path: str, mask: RawMask) -> _FileContent:

@@ -147,11 +147,11 @@ class PairScorer:
             opened: list[_OpenMask | Problem] = []
             for side, content, scratch in zip(sides, contents, memory, strict=True):
                 given = side, content, scratch, beside, self._fits(pair, *opened)
-                opened.append(_or_problem(side[0], self._open, stack, *given))
+                opened.append(or_problem(side[0], self._open, stack, *given))
             truth, pred = opened
             if isinstance(truth, Problem) or isinstance(pred, Problem):
                 return [found for found in opened if isinstance(found, Problem)]
-            counted = _or_problem(pair.pred, self._count, pair, truth, pred)
+            counted = or_problem(pair.pred, self._count, pair, truth, pred)
         return [counted] if isinstance(counted, Problem) else counted
 
     def _open(
@@ -269,7 +269,7 @@ class PairScorer:
         """The pair without maps of pixels; None if other measures need them."""
         is_alone = len(self.header.plans) == 1
         shared = self._reader.shared(truth, pred) if is_alone else None
-        sides = (_or_problem(side.path, side.checked) for side in shared or (truth, pred))
+        sides = (or_problem(side.path, side.checked) for side in shared or (truth, pred))
         checked: list[Any] = [*sides]
         if problems := [found for found in checked if isinstance(found, Problem)]:
             return problems
@@ -286,7 +286,7 @@ class PairScorer:
 
     def _count_shared(self, pairs: Sequence[_SharedPair]) -> list[Result]:
         """Count pairs at once; one by one if any of them has a problem."""
-        found = _or_problem(pairs[0].pair.pred, self._count_at_once, pairs)
+        found = or_problem(pairs[0].pair.pred, self._count_at_once, pairs)
         if not isinstance(found, Problem):
             return [*found]
         if len(pairs) == 1:
@@ -432,7 +432,7 @@ class _UndeclaredError(Exception):
     """A file has undeclared values; its argument is the problem."""
 
 
-def _or_problem(path: str, do: Callable[..., T], *given: Any) -> T | Problem:
+def or_problem(path: str, do: Callable[..., T], *given: Any) -> T | Problem:
     """The result, or the problem with the file."""
     try:
         return do(*given)

@@ -1,0 +1,128 @@
+"""The files of a zarr store, checked before zarr reads or decompresses them."""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import math
+import stat
+import struct
+import zlib
+from typing import Any
+
+from zarr.storage import LocalStore
+
+from segiou.masks.pairing import ZARR_FILES
+from segiou.masks.read import MaskError
+
+#: Chunks may be larger than their array, but not much larger than this.
+_MOST_BYTES = 1 << 26
+#: Size limit of chunks, which are decompressed whole.
+_MOST_CHUNK_BYTES = 1 << 30
+#: Most chunks of a mask: each is a file.
+_MOST_CHUNKS = 1 << 22
+#: More than compression adds to bytes that it cannot compress, or that blocks can hold in excess.
+_OVERHEAD = 1 << 18
+#: Beginnings of compressed data, and what decompresses them in parts.
+_ENGINES: dict[bytes, Any] = {
+    b"\x1f\x8b": lambda: zlib.decompressobj(31),
+    b"\x78\x01": zlib.decompressobj,
+    b"\x78\x5e": zlib.decompressobj,
+    b"\x78\x9c": zlib.decompressobj,
+    b"\x78\xda": zlib.decompressobj,
+    b"BZh": bz2.BZ2Decompressor,
+    b"\xfd7zXZ": lzma.LZMADecompressor,
+}
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_ZSTD_BLOCK = 1 << 17
+
+
+class CheckedStore(LocalStore):  # type: ignore[misc, unused-ignore]
+    """A local zarr store that opens regular files only, of no more bytes than its arrays need."""
+
+    #: Bytes of the largest chunk that may be read.
+    chunk_bytes: int = _MOST_BYTES
+
+    async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Any:
+        """The content of a file, or a part of it; None if there is none."""
+        path = self.root / key
+        most = _MOST_BYTES if path.name in ZARR_FILES else self.chunk_bytes + _OVERHEAD
+        try:
+            found = path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+            raise MaskError(path, "is not a regular file")
+        if found.st_size > most and stat.S_ISREG(found.st_mode):
+            problem = f"has {found.st_size} bytes, more than {most}; the store is corrupt"
+            raise MaskError(path, problem)
+        content = await super().get(key, prototype, byte_range)
+        if content is not None and path.name not in ZARR_FILES:
+            data = content.to_bytes()
+            if (size := unpacked_size(data, most)) > most:
+                least = "more than " * (size == most + 1)
+                problem = f"decompresses to {least}{size} bytes, its chunk has {self.chunk_bytes}"
+                raise MaskError(path, problem)
+        return content
+
+
+def chunk_bytes(array: Any, path: str) -> int:
+    """Bytes of a chunk of an array; MaskError if they are too many, or too large for the array."""
+    shape = getattr(array, "shards", None) or array.chunks
+    number = math.prod(-(-a // b) for a, b in zip(array.shape[-2:], shape[-2:], strict=True))
+    if number > _MOST_CHUNKS:
+        problem = f"has {number} chunks of {shape[-2:]}; save it in larger chunks"
+        raise MaskError(path, problem)
+    size = int(math.prod(shape) * array.dtype.itemsize)
+    whole = math.prod(array.shape) * array.dtype.itemsize
+    if size > _MOST_CHUNK_BYTES or size > max(_MOST_BYTES, 4 * whole):
+        problem = f"has chunks of {size} bytes for an array of {whole}; save it in smaller chunks"
+        raise MaskError(path, problem)
+    return size
+
+
+def unpacked_size(data: bytes, most: int) -> int:
+    """How many bytes compressed data unpack to, as far as their format tells; ``most`` + 1 if more.
+
+    Data that are not compressed, or in an unknown format, have their own size.
+    """
+    if data.startswith(_ZSTD):
+        return _zstd_size(data)
+    if len(data) >= 16 and data[0] == 2 and struct.unpack_from("<I", data, 12)[0] == len(data):
+        return int(struct.unpack_from("<I", data, 4)[0])  # Blosc
+    engine = next((make for magic, make in _ENGINES.items() if data.startswith(magic)), None)
+    if engine is None:
+        return len(data)
+    return _streamed_size(engine(), data, most)
+
+
+def _streamed_size(engine: Any, data: bytes, most: int) -> int:
+    found, piece = 0, b""
+    try:
+        while not engine.eof and found <= most and (data or piece):
+            piece = engine.decompress(data, min(1 << 20, most + 1 - found))
+            found += len(piece)
+            data = getattr(engine, "unconsumed_tail", b"")
+    except (zlib.error, OSError, lzma.LZMAError):
+        return found  # zarr reports it
+    return found
+
+
+def _zstd_size(data: bytes) -> int:
+    """Size of the first frame, as declared, or at most what its blocks can hold."""
+    if len(data) < 5:
+        return len(data)
+    flags = data[4]
+    is_single, has_dictionary = bool(flags & 0x20), flags & 3
+    at = 5 + (not is_single) + (0, 1, 2, 4)[has_dictionary]
+    width = (1 if is_single else 0, 2, 4, 8)[flags >> 6]
+    if width:
+        declared = int.from_bytes(data[at : at + width], "little")
+        return declared + 256 * (width == 2)
+    found, is_last = 0, False
+    while not is_last and at + 3 <= len(data):
+        head = int.from_bytes(data[at : at + 3], "little")
+        is_last, kind, size = bool(head & 1), head >> 1 & 3, head >> 3
+        found += size if kind < 2 else _ZSTD_BLOCK
+        at += 3 + (1 if kind == 1 else size)
+    return found
