@@ -61,15 +61,26 @@ def signed_points(value: float, undefined: str = "–") -> str:
     return f"{100 * value:+.2f}".replace("-", "−") if abs(value) >= 0.00005 else "0.00"
 
 
+#: Unit of scores that are plain numbers, such as a mean number of components.
+NUMBER = "number"
+
+
+def unit_text(unit: str) -> str:
+    """A unit as people read it beside a number: nothing for ratios and plain numbers."""
+    return "" if unit == NUMBER else unit
+
+
 def shown(value: float, unit: str = "", undefined: str = "–") -> str:
     """Write a score: a ratio in per cent, anything else in its unit.
 
     >>> shown(0.46791), shown(12.3456, "mm"), shown(float("inf"), "mm"), shown(float("nan"))
     ('46.79 %', '12.35 mm', '∞ mm', '–')
+    >>> shown(2.5, NUMBER)
+    '2.50'
     """
     if not unit or math.isnan(value):
         return percent(value, undefined)
-    return f"{_number(value)} {unit}"
+    return f"{_number(value)} {unit_text(unit)}".rstrip()
 
 
 def shown_change(value: float, unit: str = "", undefined: str = "–") -> str:
@@ -101,7 +112,7 @@ def change(value: float, unit: str = "") -> str:
     >>> change(-0.07285), change(1.526, "mm")
     ('−7.29 points', '+1.53 mm')
     """
-    return f"{shown_change(value, unit)} {unit or 'points'}"
+    return f"{shown_change(value, unit)} {unit_text(unit or 'points')}".rstrip()
 
 
 def _number(value: float, sign: str = "") -> str:

@@ -253,8 +253,8 @@ class ScoredImages:
         """Units with the score, and with each class in the truth; of one class, its own."""
         seen = np.zeros(1 + len(score.names), np.int64)
         seen[0] = len(units)
-        if score.seen is not None and score.names:
-            seen[1:] = (unit_sums(units, map(score.seen, self.images.parts())) > 0).sum(0)
+        if score.names:
+            seen[1:] = (unit_sums(units, map(score.seen_in, self.images.parts())) > 0).sum(0)
             if score.row is not None:
                 seen[0] = seen[1]
         return seen

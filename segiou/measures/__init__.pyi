@@ -17,4 +17,5 @@ from segiou.measures.score_table import (
     RowCurves as RowCurves,
     ScoreTable as ScoreTable,
 )
+from segiou.report.measure_check import MeasureCheck as MeasureCheck, check_measure as check_measure
 from segiou.scoring.evaluator import Evaluator as Evaluator

@@ -51,9 +51,11 @@ class Score:
     evaluate : callable
         (..., F) sums → (..., 1 + K) values, the overall value first; NaN if undefined.
     seen : callable, optional
-        Parts of N images → (N, K) bool: whether the truth contains the structure.
+        Parts of N images → (N, K) bool: whether the truth contains the structure; by default,
+        whether the value of the image is defined.
     unit : str
-        Unit of the values, such as ``"mm"``; empty for ratios.
+        Unit of the values, such as ``"mm"``; ``"number"`` for plain numbers, empty for ratios,
+        which are shown in per cent.
     better : {"higher", "lower"}
         Which values are better.
     alone : callable, optional
@@ -372,8 +374,24 @@ class Score:
             return self.each(parts)
         return np.concatenate([self.evaluate(part) for part in row_parts(self.sums(parts))])
 
+    def seen_in(self, parts: Parts) -> NDArray[np.bool_]:
+        """Whether each image has each structure: as declared, or whether it has a value.
+
+        Parameters
+        ----------
+        parts : Parts
+            Parts of N images.
+
+        Returns
+        -------
+        ndarray of bool, shape (N, K)
+        """
+        if self.seen is not None:
+            return self.seen(parts)
+        return ~np.isnan(self.of_images(parts)[:, 1:])
+
     def shown(self, value: float) -> str:
-        """Format a value: a ratio in per cent, anything else with its unit.
+        """Format a value: a ratio in per cent, a number as it is, anything else with its unit.
 
         Parameters
         ----------

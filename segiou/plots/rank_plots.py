@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from segiou._support.arguments import refuse_kind
+from segiou._support.text import unit_text
 from segiou.plots.class_plots import draw_boxes, height_of
 from segiou.plots.style import IOU, MUTED, Look, NothingToDraw, drawing, in_percent, name_rows
 
@@ -101,7 +102,8 @@ def case_boxes(
         name_rows(axes, [model.name for model in found.models])
         unit = found.case_unit
         axes.set_xlabel(
-            f"{found.case_name} per image{f', {unit}' if unit else ''}", parse_math=False
+            ", ".join(filter(None, (f"{found.case_name} per image", unit_text(unit)))),
+            parse_math=False,
         )
         if not unit:
             in_percent(axes.xaxis)

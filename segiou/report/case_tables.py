@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.files import printable
+from segiou._support.text import unit_text
 from segiou.report.image_table import LISTED
 from segiou.report.wording import cell
 
@@ -61,7 +62,7 @@ def _table(
     worst = [_worst([values[c.name][i] for c in means], lower=lower) for i in range(len(ids))]
     order = sorted(range(len(ids)), key=lambda i: worst[i])[:most]
     rows = [(ids[i], [_cell(c, values[c.name][i]) for c in columns]) for i in order]
-    unit = f", {columns[0].unit}" if columns[0].unit else ""
+    unit = f", {text}" if (text := unit_text(columns[0].unit)) else ""
     return CaseTable(
         key,
         f"{columns[0].title or columns[0].name.partition(':')[0]} per image{unit}",

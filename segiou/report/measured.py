@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.document import Cell, Column as DocumentColumn, Table
+from segiou._support.text import unit_text
 from segiou.measures.measure import Counted
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.report.case_means import case_means_table
@@ -61,7 +62,7 @@ def score_part(table: ScoreTable) -> Table:
     number, places = len(table.rows), range(len(table.rows) + len(table.means))
     columns = [(table.of if table.of != "name" else "class", [*table.rows, *table.means])]
     for column in (one for one in table.columns if one.title):
-        head = ", ".join(filter(None, (column.title, column.unit)))
+        head = ", ".join(filter(None, (column.title, unit_text(column.unit))))
         columns.append((head, [_shown(table, column, i) for i in places]))
         if column.limits:
             ends = [_range(column, limits) for limits in column.limits]

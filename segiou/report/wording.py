@@ -20,6 +20,7 @@ from segiou._support.text import (
     shown,
     shown_change,
     shown_range,
+    unit_text,
 )
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def difference_cells(row: Difference, unit: str = "") -> tuple[str, str, str, st
 
 def difference_head(pair: PairComparison, unit: str = "") -> str:
     """Header of a column of differences, second minus first."""
-    return f"{pair.b} − {pair.a}{f', {unit}' if unit else ''}"
+    return ", ".join(filter(None, (f"{pair.b} − {pair.a}", unit_text(unit))))
 
 
 def significant_text(found: Comparison, pair: PairComparison) -> str:

@@ -477,5 +477,5 @@ function nameOf(id) {
 const collator = new Intl.Collator(undefined, { numeric: true });
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 // A score, and a difference without its unit: in points, or in the unit of the score.
-const scored = (x, unit) => (unit && Number.isFinite(x) ? `${x.toFixed(2)} ${unit}` : percent(x));
+const scored = (x, unit) => (unit && Number.isFinite(x) ? `${x.toFixed(2)}${unit === "number" ? "" : ` ${unit}`}` : percent(x));
 const change = (x, unit) => `${x > 0 ? "+" : x < 0 ? "−" : ""}${Math.abs(unit ? x : 100 * x).toFixed(2)}`;
