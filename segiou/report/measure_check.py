@@ -116,10 +116,11 @@ def check_measure(measure: Measure) -> MeasureCheck:
             warnings.simplefilter("error", RuntimeWarning)
             try:
                 findings |= dict.fromkeys(check(subject))
-            except RuntimeWarning as warning:
-                findings[f"{_topic(check)}: {warning}; return NaN for undefined values"] = None
             except Exception as error:  # noqa: BLE001 - a measure may raise anything
-                findings[f"{_topic(check)}: {type(error).__name__}: {error}"] = None
+                cause = error.__cause__ or error
+                advice = "; divide where defined, else return NaN"
+                advice = advice if isinstance(cause, RuntimeWarning) else ""
+                findings[f"{_topic(check)}: {type(error).__name__}: {error}{advice}"] = None
     return MeasureCheck(measure.key, tuple(findings), len(_CHECKS), subject.slowdown)
 
 
@@ -171,7 +172,7 @@ class _Subject:
 
     @cached_property
     def parts(self) -> list[Parts]:
-        return [self.plan.count(self.pair(*pair)) for pair in self.pairs]
+        return [self.plan.count(self.pair(t.copy(), p.copy())) for t, p in self.pairs]
 
     @cached_property
     def joined(self) -> Parts:
@@ -221,8 +222,7 @@ def _names(subject: _Subject) -> Iterator[str]:
     kind = type(subject.measure)
     check_key(kind)
     check_scores([subject.plan])
-    params = getattr(kind, "__dataclass_params__", None)
-    if params is None or not params.frozen:
+    if vars(kind).get("__annotations__") and "__dataclass_params__" not in vars(kind):
         yield f"decorate {kind.__name__} with @dataclass(frozen=True): options are fixed"
     flag = f"--{kind.key}".replace("_", "-")
     if not is_own(kind) and f"  {flag} " not in kind.options:
