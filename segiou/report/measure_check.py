@@ -283,9 +283,12 @@ def _values_of_labels(subject: _Subject) -> Iterator[str]:
     classes = ClassOptions.of(labels, ignore=_IGNORE)
     plan = subject.planned(classes)
     truth, pred = subject.pairs[0]
-    coded = [np.where(m == _IGNORE, _IGNORE, 10 * m.astype(int) + 5) for m in (truth, pred)]
-    pair = replace(subject.pair(*(m.astype(np.uint8) for m in coded), classes))
-    pair = replace(pair, scores=subject.pair(truth, pred).scores)
+    coded: list[Any] = [
+        np.where(side == _IGNORE, _IGNORE, 10 * side.astype(int) + 5).astype(np.uint8)
+        for side in (truth, pred)
+    ]
+    scores = subject.pair(truth, pred).scores
+    pair = replace(subject.pair(coded[0], coded[1], classes), scores=scores)
     try:
         counted = plan.count(pair)
     except MeasureError:
