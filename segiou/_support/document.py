@@ -1,7 +1,7 @@
 """Findings as a list of parts: written once, shown in terminals, Markdown and notebooks.
 
-``terminal.py`` and ``notebook.py`` are the other two renderers. They escape control characters, so
-that parts hold names as they are.
+``terminal.py``, ``notebook.py`` and ``latex.py`` are the other renderers. They escape control
+characters, so that parts hold names as they are.
 """
 
 from __future__ import annotations
@@ -160,6 +160,18 @@ class Shown:
     def to_markdown(self) -> str:
         """Render as GitHub's Markdown."""
         return markdown_of(self._parts())
+
+    def to_latex(self, *, transposed: bool = False) -> str:
+        """Render tables for LaTeX with the package booktabs, and sentences as comments.
+
+        Parameters
+        ----------
+        transposed : bool
+            Whether classes are in columns.
+        """
+        from segiou._support.latex import latex_of
+
+        return latex_of(self._parts(), transposed=transposed)
 
     def __str__(self) -> str:
         return self.to_text()

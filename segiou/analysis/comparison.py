@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from segiou._support import RenamedAttribute, text
 from segiou._support.document import Part, Shown
 from segiou._support.notebook import notebook_of
-from segiou._support.optional import Drawable
+from segiou._support.optional import Drawable, import_extra
 from segiou._support.text import Json
 from segiou.analysis import comparison_text
 from segiou.analysis.imbalance import ImbalanceDifference
@@ -18,6 +18,9 @@ from segiou.analysis.intervals import OverUnits
 from segiou.analysis.ranking import ModelRank, Ranking
 from segiou.analysis.significance import Power
 from segiou.analysis.units import FEW_UNITS
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +271,29 @@ class Comparison(OverUnits, Shown, Drawable):
             found["pairs"][i] = text.old_keys(pair, **old)
         found["stability"] = None if self.stability is None else self.stability.to_dict()
         return found | {"sentences": self.sentences()}
+
+    def to_csv(self) -> str:
+        """One row per pair of models and class, the score over all classes first."""
+        rows = [*self._rows()]
+        return text.csv_text([[*rows[0]], *(text.plain([*row.values()]) for row in rows)])
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows of :meth:`to_csv` as a :class:`pandas.DataFrame`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
+        table: pandas.DataFrame = pd.DataFrame([*self._rows()])
+        return table
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        shown = ("name", "a", "b", "delta", "low", "high", "standard_error", "p", "p_holm", "units")
+        for pair in self.pairs:
+            for row in (pair.overall, *pair.classes):
+                yield {"model_a": pair.a, "model_b": pair.b} | {n: getattr(row, n) for n in shown}
 
     def _repr_html_(self) -> str:
         from segiou.report.wording import in_python, with_short_names

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support import RenamedAttribute, text
 from segiou._support.arguments import check_choice, check_integer, check_level
-from segiou._support.document import Column, Line, Table
-from segiou._support.notebook import notebook_of
+from segiou._support.document import Column, Line, Part, Shown, Table
+from segiou._support.optional import import_extra
 from segiou._support.text import Json
 from segiou.analysis.bootstrapping import bootstrap_limits, limits_of, resampled
 from segiou.analysis.dependence import BlockLength, Caution, Dependence, Design, design_of
@@ -25,6 +25,9 @@ from segiou.analysis.units import FEW_UNITS, Groups, HasCounts, Metric, Units, p
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
+
+if TYPE_CHECKING:
+    import pandas
 
 Method = Literal["jackknife", "percentile", "bca"]
 #: A method that cannot be chosen: medians have it by default.
@@ -138,7 +141,7 @@ class OverUnits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Intervals(OverUnits):
+class Intervals(OverUnits, Shown):
     """Intervals of a score and of its classes.
 
     Attributes
@@ -207,7 +210,21 @@ class Intervals(OverUnits):
     def __str__(self) -> str:
         return "\n".join(self.sentences())
 
-    def _repr_html_(self) -> str:
+    def to_pandas(self) -> pandas.DataFrame:
+        """The score and its classes as a :class:`pandas.DataFrame`, indexed by name.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
+        names = ("name", "value", "low", "high", "standard_error", "units")
+        rows = [{name: getattr(row, name) for name in names} for row in self]
+        table: pandas.DataFrame = pd.DataFrame(rows)
+        return table.set_index("name")
+
+    def _parts(self) -> Iterable[Part]:
         rows, unit = [*self], self.score_unit
         columns = (
             Column("name", [row.name for row in rows], 4, is_text=True),
@@ -219,7 +236,7 @@ class Intervals(OverUnits):
             ),
             Column(plural_of(self.unit), [str(row.units) for row in rows], 1),
         )
-        return notebook_of([*map(Line, self.sentences()), Table(columns, first=1)], "intervals")
+        return [*map(Line, self.sentences()), Table(columns, first=1)]
 
     def sentences(self) -> list[str]:
         """Return the score, its interval and its limits as sentences."""

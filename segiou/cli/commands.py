@@ -79,7 +79,7 @@ def compare(parsed: argparse.Namespace) -> int:
     )
     inputs.note_undrawn(parsed, [found])
     write_comparison_pages(found, runs, parsed)
-    write_findings(found.to_dict, found._parts(), parsed)
+    write_findings(found.to_dict, found._parts(), parsed, found.to_csv)
     return 0
 
 

@@ -260,17 +260,29 @@ def wants_intervals(parsed: argparse.Namespace) -> bool:
 def report_format(parsed: argparse.Namespace) -> str:
     """The format of a report, by option or file extension."""
     if parsed.format is None and parsed.output:
-        return format_of(Path(parsed.output))
-    return str(parsed.format or "table")
+        return _checked_format(parsed, format_of(Path(parsed.output)))
+    return _checked_format(parsed, str(parsed.format or "table"))
 
 
 def findings_format(parsed: argparse.Namespace) -> str:
     """The format of findings, by option or file extension."""
     ending = Path(parsed.output or "").suffix.lower()
-    if parsed.format is None and ending not in ("", ".txt", ".json", ".md"):
-        msg = f"{parsed.output}: unknown extension; use .txt, .json or .md, or pass --format"
+    known = dict.fromkeys(("", ".txt"), "table")
+    known |= {".json": "json", ".md": "markdown", ".tex": "latex"}
+    if parsed.name_of_command == "compare":
+        known[".csv"] = "csv"
+    if parsed.format is None and ending not in known:
+        given = listed([*known][1:], last=" or ")
+        msg = f"{parsed.output}: unknown extension; use {given}, or pass --format"
         raise ValueError(msg)
-    return str(parsed.format or {".json": "json", ".md": "markdown"}.get(ending, "table"))
+    return _checked_format(parsed, str(parsed.format or known[ending]))
+
+
+def _checked_format(parsed: argparse.Namespace, kind: str) -> str:
+    if parsed.transposed and kind != "latex":
+        msg = "--transposed needs LaTeX: --format latex or --output FILE.tex"
+        raise ValueError(msg)
+    return kind
 
 
 #: Options that require one of the others.

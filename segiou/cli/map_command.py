@@ -11,6 +11,7 @@ from pathlib import Path
 from segiou._support.arguments import check_level
 from segiou._support.document import markdown_of
 from segiou._support.files import Problem, read_rows, write_whole
+from segiou._support.latex import latex_of
 from segiou._support.text import csv_name
 from segiou.analysis.map_estimates import MapAccuracy, map_accuracy
 from segiou.cli import inputs
@@ -86,6 +87,8 @@ def _rendered(
         return as_json({**own, **found.to_dict()})
     if kind == "table":
         return as_text(map_parts(found, unit), parsed)
+    if kind == "latex":
+        return latex_of(map_parts(found, unit), transposed=parsed.transposed)
     if kind == "markdown":
         return markdown_of(map_parts(found, unit))
     return map_csv(found) if kind == "csv" else map_html(found, unit, facts)

@@ -99,12 +99,11 @@ def _rendered(
         if change is not None:
             also["baseline"] = {"run": parsed.baseline, **change.to_dict()}
         return to_json(report, 2, also)
-    if kind not in ("markdown", "table"):
+    if kind not in ("markdown", "table", "latex"):
         return render(report, kind, **order)
     said = [(outcome.words, outcome.passed) for outcome in found] if kind == "markdown" else []
     more = {"columns": parsed.columns, "detail": parsed.detail, "outcomes": said, "change": change}
-    parts = report._parts(**order, **more)
-    return markdown_of(parts) if kind == "markdown" else as_text(parts, parsed)
+    return _in_format(report._parts(**order, **more, means=kind == "latex"), kind, parsed)
 
 
 def _write_pages(
@@ -168,14 +167,27 @@ def _read(remote: Sequence[Source], path: str) -> bytes | RawMask:
 
 
 def write_findings(
-    data: Callable[[], dict[str, Any]], parts: Iterable[Part], parsed: argparse.Namespace
+    data: Callable[[], dict[str, Any]],
+    parts: Iterable[Part],
+    parsed: argparse.Namespace,
+    table: Callable[[], str] | None = None,
 ) -> None:
-    """Write findings as JSON, Markdown or text, depending on the output options."""
+    """Write findings as JSON, CSV (``table``), Markdown, LaTeX or text, depending on options."""
     kind = inputs.findings_format(parsed)
-    if kind == "table":
-        write_text(parsed.output, as_text(parts, parsed))
+    if kind == "csv" and table is not None:
+        write_text(parsed.output, table())
     else:
-        write_text(parsed.output, as_json(data()) if kind == "json" else markdown_of(parts))
+        found = as_json(data()) if kind == "json" else _in_format(parts, kind, parsed)
+        write_text(parsed.output, found)
+
+
+def _in_format(parts: Iterable[Part], kind: str, parsed: argparse.Namespace) -> str:
+    """Parts as LaTeX, Markdown or text."""
+    if kind == "latex":
+        from segiou._support.latex import latex_of
+
+        return latex_of(parts, transposed=parsed.transposed)
+    return markdown_of(parts) if kind == "markdown" else as_text(parts, parsed)
 
 
 def as_json(data: dict[str, Any]) -> str:

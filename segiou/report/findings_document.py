@@ -133,6 +133,11 @@ def _details(found: Comparison, pair: PairComparison) -> Iterator[Section]:
         yield Section("Most influential images", [Table(columns)])
 
 
+def _best(text: str, ahead: float) -> Cell:
+    """A score, in bold if it is ahead of the other model's."""
+    return Cell(text, "bold" if ahead > 0 else "")
+
+
 def _differences(
     found: Comparison, pair: PairComparison, rows: Sequence[Difference], unit: str
 ) -> Iterator[Column]:
@@ -145,9 +150,11 @@ def _differences(
         else Cell(f"{delta}{TIE * 2}")
         for row, delta in zip(rows, deltas, strict=True)
     ]
+    sign = 1 if found.better == "higher" else -1
+    ahead = [sign * row.delta for row in rows]
     yield Column("class", names, 9, is_text=True)
-    yield Column(pair.a, first, 6)
-    yield Column(pair.b, second, 5)
+    yield Column(pair.a, [_best(text, -by) for text, by in zip(first, ahead, strict=True)], 6)
+    yield Column(pair.b, [_best(text, by) for text, by in zip(second, ahead, strict=True)], 5)
     yield Column(f"{difference_head(pair, unit)}{TIE * 2}", marked, 8)
     yield Column("interval", intervals, 7)
     yield Column("p (Holm)", [p_text(row.p_holm) for row in rows], 3)
@@ -172,7 +179,7 @@ def ranking_parts(found: Ranking) -> Iterator[Part]:
     columns = (
         Column("rank", [f"{row.rank:g}" for row in rows], 7),
         Column("model", [row.name for row in rows], 9, is_text=True),
-        Column(found.value_name, [shown(row.value, unit) for row in rows], 8),
+        Column(found.value_name, [_best(shown(r.value, unit), r.rank == 1) for r in rows], 8),
         Column("interval", [shown_range(row.low, row.high, unit) for row in rows], 4),
         Column("P(best)", [cell(row.best) if found.is_resampled else "–" for row in rows], 6),
         Column(found.sets_name, [row.possible_ranks for row in rows], 5),

@@ -44,6 +44,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "csv": (".csv",),
     "markdown": (".md", ".markdown"),
     "html": (".html", ".htm"),
+    "latex": (".tex",),
 }
 
 
@@ -61,7 +62,12 @@ def render(report: Report, format: str, *, sort: str = "order", reverse: bool = 
     if format not in FORMATS:
         msg = f"unknown format {format!r}; choose from {', '.join(FORMATS)}"
         raise ValueError(msg)
-    ordered = {"csv": report.to_csv, "markdown": report.to_markdown, "table": report.to_text}
+    ordered: dict[str, Callable[..., str]] = {
+        "csv": report.to_csv,
+        "markdown": report.to_markdown,
+        "table": report.to_text,
+        "latex": report.to_latex,
+    }
     if format in ordered:
         return ordered[format](sort=sort, reverse=reverse)
     return report.to_json() if format == "json" else report.to_html()

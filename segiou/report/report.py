@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 #: Plain data, as JSON has it.
 Plain = Mapping[str, Any]
 
-Format = Literal["table", "json", "csv", "markdown", "html"]
+Format = Literal["table", "json", "csv", "markdown", "html", "latex"]
 
 #: Of fewer images an interval would say nothing.
 FEWEST_IMAGES: Final = 3
@@ -600,6 +600,30 @@ class Report(Drawable):
         order: Any = {"sort": sort, "reverse": reverse, "columns": columns}
         return text_of(self._parts(**order, detail=bool(detail)), room, color=color)
 
+    def to_latex(
+        self,
+        *,
+        transposed: bool = False,
+        sort: str = "order",
+        reverse: bool = False,
+        columns: str | Sequence[str] | None = None,
+    ) -> str:
+        """Tables for LaTeX with the package booktabs, and sentences as comments.
+
+        Parameters
+        ----------
+        transposed : bool
+            Whether classes are in columns.
+        sort, reverse
+            As in :meth:`sorted_classes`.
+        columns : str or sequence of str, optional
+            Columns of the class table, as in :meth:`to_text`.
+        """
+        from segiou._support.latex import latex_of
+
+        parts = self._parts(sort=sort, reverse=reverse, columns=columns, means=True)
+        return latex_of(parts, transposed=transposed)
+
     def _parts(
         self,
         *,
@@ -630,7 +654,7 @@ class Report(Drawable):
         ----------
         path : str or path
             The file; its extension selects the format unless ``format`` is given.
-        format : {"table", "json", "csv", "markdown", "html"}, optional
+        format : {"table", "json", "csv", "markdown", "html", "latex"}, optional
         """
         check_path("path", path)
         path = Path(path)

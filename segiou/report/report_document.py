@@ -69,6 +69,7 @@ def report_parts(
     detail: bool = False,
     outcomes: Sequence[tuple[str, bool]] = (),
     change: Comparison | None = None,
+    means: bool = False,
 ) -> Iterator[Part]:
     """Verdict, scores, thresholds and change, classes, measures, images, and how it was counted."""
     yield from [Line(report.title, "title")] if report.title else []
@@ -92,6 +93,8 @@ def report_parts(
     yield Section("Costliest errors", steps, only_notebook=True)
     shown, total = change is None, plural(len(report.class_names), "class", "classes")
     tables = [*_class_tables(report, rows, columns)]
+    if means and tables:
+        tables[0] = _with_means(report, tables[0])
     yield Section(total if shown else "All class scores", tables, shown, headed=False)
     yield Section("Images", [*_images(report)], only_notebook=True)
     for table in report.tables:
@@ -106,6 +109,22 @@ def report_parts(
     if report.intervals is not None:
         lines = [*report.intervals.interval_method(), *report.intervals.class_cautions()]
         yield from (GAP, Section("Interval method", [Line(text) for text in lines]))
+
+
+def _with_means(report: Report, table: Table) -> Table:
+    """The class table with the means over classes as its last row."""
+    found = report.intervals_or_default
+    known = {
+        "class": "mean",
+        "IoU": cell(report.mean_iou),
+        "Dice": cell(report.mean_dice),
+        "recall": cell(report.mean_accuracy),
+    }
+    if found is not None:
+        whole = found.overall
+        known[f"IoU, {100 * found.level:g} % interval"] = range_text((whole.low, whole.high))
+    columns = [c._replace(cells=[*c.cells, known.get(c.head, "")]) for c in table.columns]
+    return table._replace(columns=columns, last=1)
 
 
 def _headline(report: Report, *, detail: bool, of_map: bool) -> Iterator[tuple[str, str, str]]:

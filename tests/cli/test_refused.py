@@ -151,7 +151,7 @@ def test_options_of_a_report(capsys, options, said):
         ([*COMPARE, "--level", "2"], "level must be between"),
         ([*COMPARE, "--group-by", "["], "not a regular expression"),
         ([*COMPARE, "--protocol", "mine"], "unknown protocol 'mine'"),
-        ([*COMPARE, "--output", "x.csv"], "unknown extension; use .txt, .json or .md"),
+        ([*COMPARE, "--output", "x.xml"], "use .txt, .json, .md, .tex or .csv"),
         ([*COMPARE, "--html", "no/x.html"], "does not exist"),
         (["explain", "no-run", "--protocol", "mine"], "unknown protocol 'mine'"),
         (["explain", "no-run", "--output", "no/x.txt"], "does not exist"),
