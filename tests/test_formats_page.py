@@ -176,6 +176,23 @@ def regions():
     write_masks(Path("fov"), {id: np.pad(np.ones((8, 20)), row) for id in IDS})
 
 
+def yolo():
+    """Each pixel is a polygon whose corners are within it."""
+    places = ("labels/val", "images/val", TRUTH), ("predict/labels", "predict", PRED)
+    for side, images, masks in places:
+        for id, mask in masks.items():
+            write_masks(Path(images), {id: mask})
+            lines = []
+            for (y, x), value in np.ndenumerate(mask):
+                near, far = [((x + d) / 20, (y + d) / 8) for d in (0.2, 0.7)]
+                corners = (*near, far[0], near[1], *far, near[0], far[1])
+                lines.append(" ".join(map(str, (value, *corners))))
+            path = Path(side) / f"{id}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("\n".join(lines))
+    Path("data.yaml").write_text("names: [nothing, car, tree]\n")
+
+
 def patterns():
     for number, id in enumerate(IDS):
         write_masks(Path(f"Val/{number}/masks_png"), {id: TRUTH[id]})
@@ -238,6 +255,7 @@ FILES = {
     "detectron2": detectron2,
     "Importing label sets": coco,
     "Annotation tools": annotation_tools,
+    "YOLO polygons": yolo,
     "Tables, shards and arrays by name": tables,
     "Soft edges": soft_edges,
     "Regions of interest": regions,

@@ -493,11 +493,12 @@ def _steps(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
 
 
 def filled(points: NDArray[np.int64], size: tuple[int, int]) -> NDArray[np.bool_]:
-    """A polygon's inside and sides, identical to OpenCV's fillPoly."""
+    """A polygon's inside and sides, identical to OpenCV's fillPoly if its corners are inside."""
     after = np.roll(points, -1, axis=0)
-    from_left = (points[:, 0] > after[:, 0])[:, None]
-    start, way = np.where(from_left, after, points), np.abs(after - points)
-    direction = np.sign(np.where(from_left, points, after) - start)
+    begin, end = _clipped(points, after, size)
+    from_left = (begin[:, 0] > end[:, 0])[:, None]
+    start, way = np.where(from_left, end, begin), np.abs(end - begin)
+    direction = np.sign(np.where(from_left, begin, end) - start)
     of, at = _steps(way.max(axis=1) + 1)
     most = np.maximum(way.max(axis=1), 1)[of, None]
     # Ties go to the pixel nearer to the left end of the side.
@@ -506,6 +507,25 @@ def filled(points: NDArray[np.int64], size: tuple[int, int]) -> NDArray[np.bool_
     area = _between_sides(points, after, size)
     area[y[is_inside], x[is_inside]] = True
     return area
+
+
+def _clipped(
+    begin: NDArray[np.int64], end: NDArray[np.int64], size: tuple[int, int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sides without their parts outside the image, in the order of OpenCV's clipLine."""
+    ends, last = np.stack([begin, end]), (size[1] - 1, size[0] - 1)
+    for axis in (1, 0):  # rows first
+        for k in (0, 1):
+            outside = (ends[k, :, axis] < 0) | (ends[k, :, axis] > last[axis])
+            # Sides that are outside at both ends are left as they are; none of their pixels is set.
+            beyond = [(e[:, axis] > last[axis]) * 1 - (e[:, axis] < 0) for e in ends]
+            chosen = outside & ((beyond[0] != beyond[1]) | (beyond[0] == 0))
+            (x, u), (y, v) = ends[:, chosen, axis], ends[:, chosen, 1 - axis]
+            to = np.where(ends[k, chosen, axis] < 0, 0, last[axis])
+            moved = np.trunc((to - (x, u)[k]) * (v - y) / (u - x)).astype(np.int64)
+            ends[k, chosen, 1 - axis] += moved
+            ends[k, chosen, axis] = to
+    return ends[0], ends[1]
 
 
 def _between_sides(

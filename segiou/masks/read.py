@@ -381,6 +381,11 @@ def _labels_of_names(
     known = {one.name: one.values[0] for one in labels.classes} if labels else {}
     ignored = labels.ignore[0] if labels and labels.ignore else None
     free = known.get("background", known.get("_background_", ignored))
+    if raw.kind == "YOLO" and labels:
+        # Its polygons have numbers of classes, which do not count the background.
+        free = known.get("background", known.get("_background_"))
+        things = [one for one in labels.classes if one.name not in ("background", "_background_")]
+        known = {str(i): one.values[0] for i, one in enumerate(things)}
     known |= {
         name: value for name, value in (("", free), ("__ignore__", ignored)) if value is not None
     }
@@ -391,6 +396,8 @@ def _labels_of_names(
         named = ", ".join(repr(name) for name in unknown[:8] if name) or "pixels outside all shapes"
         problem = f"has {named}, not declared in {what}; add a class of that name"
         hint = ", and 'background' or an ignored value for pixels outside all shapes"
+        if raw.kind == "YOLO":
+            hint = ", and 'background' for other pixels, or pass data.yaml of its data set"
         raise MaskError(path, problem + (hint if "" in unknown else ""))
     table = np.array([known.get(name, 0) for name in raw.names], dtype=np.int64)
     found: NDArray[np.integer[Any]] = table[raw.values]

@@ -75,8 +75,8 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     Parameters
     ----------
     where : str or path
-        A folder; a ``.zip``, ``.tar``, ``.tar.gz`` (``.tgz``, ``.tar.bz2``,
-        ``.tar.xz``) archive or a folder in one (``masks.zip/truth``); an
+        A folder of masks, or of YOLO's polygons; a ``.zip``, ``.tar``, ``.tar.gz``
+        (``.tgz``, ``.tar.bz2``, ``.tar.xz``) archive or a folder in one (``masks.zip/truth``); an
         ``.npz`` file of several arrays, or one of them (``case.npz/gts``); a zarr
         store or safetensors file; a JSON file of segments; a Parquet file, optionally
         followed by the column (``val.parquet/mask``); a pattern that matches several of these
@@ -106,6 +106,11 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
             return _file_of_masks(path, part)
     if any(sign in str(path) for sign in "*?[") and not path.exists():
         return PatternFolder(str(path))
+    if path.is_dir():
+        from segiou.masks.yolo_files import YoloFolder, is_yolo
+
+        if is_yolo(path):
+            return YoloFolder(str(path))
     return LocalFolder(str(path))
 
 

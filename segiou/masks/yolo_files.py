@@ -1,0 +1,188 @@
+"""YOLO segmentation labels: a text file of polygons per image."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
+
+from segiou._support.files import Stamp, os_problem, read_text
+from segiou.masks.annotation_files import check_corners, check_size, filled
+from segiou.masks.pairing import check_found
+from segiou.masks.read import MaskError, RawMask
+from segiou.masks.sources import stamp_of
+
+#: A class and three corners or more; with a confidence at the end, one number more.
+_POLYGON = re.compile(r"\d+(\s+-?[\d.]+(e-?\d+)?){6,}", re.IGNORECASE)
+_IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff")
+#: Files that are looked at to recognise a folder.
+_SAMPLE = 20
+#: EXIF's orientation, and its values for images that are stored on their side.
+_ORIENTATION, _ON_SIDE = 274, (5, 6, 7, 8)
+_EMPTY = Stamp(0, 0)
+
+
+def is_yolo(folder: Path) -> bool:
+    """Whether a folder has text files of polygons and no other files."""
+    try:
+        first = list(islice(_some_files(folder), _SAMPLE))
+    except OSError:  # reported when it is searched
+        return False
+    texts = [path for path in first if path.suffix.lower() == ".txt"]
+    if not texts or len(texts) < len(first):
+        return False
+    try:
+        return any(map(_POLYGON.fullmatch, chain.from_iterable(map(_lines, texts))))
+    except ValueError:  # not text
+        return False
+
+
+def _some_files(folder: Path) -> Iterator[Path]:
+    """Files below a folder as the system lists them, without listing the folder first."""
+    inner = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                inner.append(Path(entry.path))
+            else:
+                yield Path(entry.path)
+    for place in inner:
+        yield from _some_files(place)
+
+
+@dataclass(frozen=True)
+class YoloFolder:
+    """Polygons of each image, drawn as Ultralytics draws them.
+
+    Corners are truncated to pixels and filled by OpenCV's rule; smaller polygons cover
+    larger ones. Sizes are those of the images, which are in ``images`` for ``labels``, one
+    folder up, or next to the text files. An image without a text file has no objects.
+
+    Attributes
+    ----------
+    root : str
+        The folder of text files.
+    """
+
+    root: str
+
+    def find(self) -> dict[str, str]:
+        """Text files by relative path, also those that are missing because they are empty."""
+        root = Path(self.root)
+        names = {path.relative_to(root).with_suffix("") for path in root.rglob("*.txt")}
+        names |= {path.relative_to(folder).with_suffix("") for folder, path in self._images()}
+        found = {f"{name.as_posix()}.txt": f"{root / name}.txt" for name in sorted(names)}
+        check_found(found, self.root)
+        return found
+
+    def _images(self) -> Iterator[tuple[Path, Path]]:
+        """Folders of images, and the images in them."""
+        for folder in self._folders()[:1]:
+            for path in sorted(folder.rglob("*")):
+                if path.suffix.lower() in _IMAGES:
+                    yield folder, path
+
+    def _folders(self) -> list[Path]:
+        """Existing folders that may have the images, best first."""
+        root = Path(self.root).absolute()
+        parts = list(root.parts)
+        places = [root.parent] if root.name == "labels" else []
+        if "labels" in parts:
+            at = len(parts) - 1 - parts[::-1].index("labels")
+            places.insert(0, Path(*parts[:at], "images", *parts[at + 1 :]))
+        return [place for place in places if place.is_dir()] or [root]
+
+    def _image_of(self, path: str) -> Path | None:
+        relative = Path(path).relative_to(self.root).with_suffix("")
+        tried = (
+            folder / f"{relative}{ending}"
+            for folder in (*self._folders(), Path(self.root))
+            for ending in (*_IMAGES, *map(str.upper, _IMAGES))
+        )
+        return next((image for image in tried if image.is_file()), None)
+
+    def stamp(self, path: str) -> Stamp:
+        """The stamp of the text file, joined with that of its image.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+        """
+        own = stamp_of(path) if Path(path).is_file() else _EMPTY
+        image = self._image_of(path)
+        return own if image is None else own.joined(stamp_of(image))
+
+    def read(self, path: str) -> tuple[RawMask, Stamp]:
+        """The mask of an image: indices of ``names``, 0 outside all polygons.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+
+        Raises
+        ------
+        MaskError
+            If the file or its image cannot be read.
+        """
+        stamp = self.stamp(path)
+        try:
+            size = _size_of(self._image_of(path), self._folders()[0])
+            lines = _lines(Path(path)) if Path(path).is_file() else ()
+            areas = [_polygon(line, size) for line in lines]
+        except ValueError as error:
+            raise MaskError(path, str(error).removeprefix(f"{path}: ")) from error
+        # Larger ones first; those of one size in their order.
+        areas.sort(key=lambda one: -np.count_nonzero(one[1]))
+        names = {"": 0}
+        mask = np.zeros(size, np.int32)
+        for name, area in areas:
+            mask[area] = names.setdefault(name, len(names))
+        return RawMask(mask, "yolo", "YOLO", names=tuple(names)), stamp
+
+
+def _lines(path: Path) -> list[str]:
+    return [line.strip() for line in read_text(path).splitlines() if line.strip()]
+
+
+def _polygon(line: str, size: tuple[int, int]) -> tuple[str, NDArray[np.bool_]]:
+    """Class number and area of a line of a file."""
+    if not _POLYGON.fullmatch(line):
+        is_box = len(line.split()) in (5, 6)
+        what = "a box, which has no mask" if is_box else "no polygon"
+        msg = f"has {what}: {line!r:.60}; expected a class and at least three corners"
+        raise ValueError(msg)
+    number, *corners = line.split()
+    # An odd number of coordinates ends with the confidence of a prediction.
+    pairs = np.array(corners[: len(corners) // 2 * 2], np.float32).reshape(-1, 2)
+    # In float32 and truncated, as in Ultralytics.
+    points = check_corners(pairs * np.array(size[::-1], np.float32), size, 3)
+    return str(int(number)), filled(points.astype(np.int32).astype(np.int64), size)
+
+
+def _size_of(image: Path | None, folder: Path) -> tuple[int, int]:
+    """Height and width of an image as it is shown."""
+    if image is None:
+        msg = f"has no image to take its size from; put the images into {folder}"
+        raise ValueError(msg)
+    try:
+        with Image.open(image) as opened:
+            size = opened.height, opened.width
+            is_on_side = opened.getexif().get(_ORIENTATION) in _ON_SIDE
+    except (UnidentifiedImageError, SyntaxError, Image.DecompressionBombError) as error:
+        msg = f"has no size, because {image} cannot be read: {error}"
+        raise ValueError(msg) from error
+    except OSError as error:
+        msg = f"has no size, because {image} {os_problem(error)}"
+        raise ValueError(msg) from error
+    return check_size(size[::-1] if is_on_side else size)
