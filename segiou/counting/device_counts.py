@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from threading import RLock
@@ -285,6 +286,8 @@ def operations_for(tensor: Any) -> Operations:
 
 #: Means "no undeclared value so far" in the maxima; fits in 32 bits.
 NONE_MET = -(1 << 31)
+#: Stands for a label that is not a whole number.
+NOT_WHOLE = NONE_MET + 1
 #: Larger values are clipped to these on devices of 32 bits: floats, and integers.
 LARGEST_FLOAT, LARGEST_INTEGER = (1 << 31) - 128, (1 << 31) - 1
 
@@ -423,11 +426,14 @@ class DeviceValuesError(UndeclaredValuesError):
         meaning = "neither a class nor ignored" if side == "truth" else "undeclared on valid pixels"
         value = "the value" if clipped else largest
         fix = f"ignore={value}" if side == "truth" else "unassigned='count'"
-        self.args: tuple[object, ...] = (
+        text = (
             f"{side} contained values that are {meaning} since the last reset: {found}; declare "
             f"classes for them, or pass {fix}. To list all values and find the batch, update with "
-            "CPU tensors",
+            "CPU tensors"
         )
+        if largest == NOT_WHOLE:
+            text = f"{side} contained {pixels} values that are not whole numbers; pass labels"
+        self.args: tuple[object, ...] = (text,)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (DeviceValuesError, (self.side, self.pixels, self.largest))
@@ -470,7 +476,22 @@ def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: Any) -> Confusio
         raise DeviceValuesError("truth", bad, int(maxima[0]))
     if encoding.unassigned == "error" and (bad := int(np.add.reduce(table[:-2, -1]))):
         raise DeviceValuesError("pred", bad, int(maxima[1]))
+    if not ignored and looks_one_hot(table[:-2]):
+        text = (
+            f"the counts look like those of one-hot arrays: only 2 of {classes} classes occur, and "
+            f"the second has exactly 1/{classes} of the pixels in truth and prediction. Pass class "
+            "indices instead, such as truth.argmax(1)"
+        )
+        warnings.warn(text, stacklevel=3)
     return ConfusionCounts.trusted(table[:-2], ignored)
+
+
+def looks_one_hot(table: NDArray[np.int64]) -> bool:
+    """Whether a table (C, C + 1) of many pixels is what pairs of one-hot arrays give as labels."""
+    block = table[:2, :2]
+    pixels, ones = int(block.sum()), (int(block[1].sum()), int(block[:, 1].sum()))
+    is_share = ones[0] == ones[1] and ones[0] * len(table) == pixels >= 1000
+    return is_share and int(table.sum()) == pixels
 
 
 class Pending:

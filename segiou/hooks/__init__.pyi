@@ -9,5 +9,6 @@ from segiou.hooks import (
     keras as keras,
     lightning as lightning,
     mmengine as mmengine,
+    options as options,
     torchmetrics as torchmetrics,
 )

@@ -8,7 +8,7 @@ from keras import ops
 
 from segiou.histograms.compiled_counts import CompiledScores
 from segiou.histograms.score_bins import SCORE_UNIT
-from segiou.hooks._histogram_scoring import HistogramScoring
+from segiou.hooks._scoring import HistogramScoring
 
 
 def scores_of_sums(

@@ -1,68 +1,153 @@
-"""Code shared by hooks: class options, score names, decoding of predictions, wide counts."""
+"""How hooks count and score: a confusion matrix, or the histograms of a passed accumulator."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
-import warnings
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.arguments import check_choice
+from segiou._support.text import capital
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.arrays import AtLeast, as_array
+from segiou.counting.arrays import AtLeast
 from segiou.counting.counts import Counts
-from segiou.labels.class_options import ClassOptions
-from segiou.measures.score_names import is_whole, read_name
+from segiou.histograms.score_counts import ScoreHistogram
+from segiou.histograms.score_plan import ScoreOptions
+from segiou.hooks import _reading as reading
+from segiou.hooks.options import HookOptions, Scores, TorchOptions, check_options
+from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
+from segiou.measures.measure import Masks, Plan
+from segiou.measures.score_names import is_whole, read_name, row_of
 from segiou.metrics.pixel_scores import PIXEL_SCORES
-from segiou.metrics.protocols import Protocol, load_protocol
-from segiou.report.formats import DEFAULT, check_scores, score_keys
+from segiou.metrics.protocols import load_protocol
+from segiou.report.formats import score_keys
 
-Scores = str | Sequence[str]
+Kind = TypeVar("Kind")
+
+#: Ends the names of means without the first class.
+_FOREGROUND = "_foreground"
+_NO_REPEATS = "use a sampler without repetition, such as range(rank, len(dataset), processes)"
 
 
-class Scoring:
-    """Class options, score names, protocol, and the decoding of predictions with scores."""
+class Scoring(ABC):
+    """The classes, the names of scores, and the reading of batches."""
 
-    def __init__(
-        self,
-        labels: Any,
-        *,
-        scores: Scores = DEFAULT,
-        protocol: Protocol | str = "segiou",
-        axis: int = 1,
-        threshold: float | None = None,
-        **options: Any,
-    ) -> None:
-        self.options = ClassOptions.of(labels, **options)
-        self.options.warn_of_ignored_classes(stacklevel=4)
-        self.protocol = load_protocol(protocol)
+    options: ClassOptions
+    #: Names of the scores.
+    names: tuple[str, ...]
+    #: The score that was requested as a single name, if it is a scalar.
+    only: str | None
+    #: Why there are no counts per image, and no report.
+    lacks: ClassVar[dict[str, str]]
+    #: Whether the first score is better if higher.
+    higher_is_better: bool
+
+    def __init__(self, axis: int | None, upsample: bool | None) -> None:
+        self.axis = axis
+        self.upsample = upsample
+
+    @cached_property
+    def digest(self) -> list[int]:
+        """Bytes that are equal for options that count the same pairs equally."""
+        return digest([self.options.to_dict(), bool(self.upsample), *self._settings()])
+
+    @abstractmethod
+    def _settings(self) -> list[Any]:
+        """Other options that affect counts, as plain data."""
+
+    @abstractmethod
+    def empty(self) -> Any:
+        """An accumulator without counts."""
+
+    @abstractmethod
+    def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
+        """Truth, prediction or scores, and the keywords for `update`."""
+
+    @abstractmethod
+    def values(self, counted: Any, separator: str = "/") -> dict[str, float]:
+        """Scores by name, with class scores as ``iou/road``; NaN if undefined."""
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The names that `values` returns."""
+        return [*self.values(self.empty())]
+
+    def result(self, counted: Any) -> float | dict[str, float]:
+        """The single score, or the scores by name."""
+        values = self.values(counted)
+        return values[self.only] if self.only else values
+
+    def check(self, **given: Any) -> None:
+        """Raise a ValueError for options of a hook that this kind of counts lacks."""
+        if names := [name for name, value in given.items() if value and name in self.lacks]:
+            raise ValueError(self.lacks[names[0]])
+
+    def _arranged(self, truth: Any, pred: Any, name: str) -> tuple[Any, Any]:
+        """Truth as integers without a class axis of size 1, and scores in its size."""
+        truth, pred = reading.with_shape(truth, "truth"), reading.with_shape(pred, name)
+        shapes = tuple(truth.shape), tuple(pred.shape)
+        if self.axis is not None:
+            if len(shapes[0]) >= len(shapes[1]) and shapes[0] != shapes[1]:
+                truth = reading.without_channel(truth, self.axis)
+            if self.upsample:
+                pred = reading.upsampled(pred, tuple(truth.shape), self.axis)
+            if len(pred.shape) == len(truth.shape) + 1:
+                can_upsample = self.upsample is not None
+                reading.check_size(truth, pred, self.axis, can_upsample=can_upsample)
+        return truth, pred
+
+
+class Entry(NamedTuple):
+    """A score of pixels: the value of a class, the mean over classes, or one number."""
+
+    score: str
+    row: int | None = None
+    include: NDArray[np.bool_] | None = None
+
+
+class MatrixScoring(Scoring):
+    """Scores of a confusion matrix."""
+
+    lacks: ClassVar[dict[str, str]] = {}
+    higher_is_better = True
+    axis: int
+
+    def __init__(self, labels: Any, default: Scores, options: TorchOptions) -> None:
+        classes: Any = {k: v for k, v in options.items() if k in CLASS_ARGUMENTS}
+        axis, activation = options.get("axis", 1), options.get("activation")
+        if axis is None or activation is not None:
+            name = "axis=None" if axis is None else "activation"
+            msg = f"{name} needs a segiou.ScoreHistogram in place of the labels"
+            raise ValueError(msg)
+        super().__init__(axis, options.get("upsample"))
+        self.options = ClassOptions.of(labels, **classes)
+        self.options.warn_of_ignored_classes(stacklevel=5)
+        self.protocol = load_protocol(options.get("protocol", "segiou"))
         if self.protocol.needs_images:
             msg = (
                 f"protocol {self.protocol.name!r} averages over images, but hooks only keep pooled "
                 "counts; use segiou.hooks.images.ImageCounts and score its run()"
             )
             raise ValueError(msg)
-        self.axis = axis
+        threshold = options.get("threshold")
         self.threshold = None if threshold is None else self.protocol.threshold(threshold)
-        self.names = check_scores(scores)
-        self._known_keys: dict[tuple[str, str], dict[str, str]] = {}
-        self.higher_is_better = True
-        #: The score that was requested as a single name, if it is a scalar.
-        self.only = scores if isinstance(scores, str) and is_scalar(scores) else None
+        given = options.get("scores")
+        scores = default if given is None else given
+        self.names = (scores,) if isinstance(scores, str) else tuple(scores)
+        self._known: dict[str, dict[str, Entry]] = {}
+        several = [*self.entries().values()]
+        is_one = isinstance(scores, str) and several[0].row is None
+        self.only = self.names[0] if is_one else None
 
-    def digest(self) -> list[int]:
-        """Bytes that are equal for options that count the same pairs equally."""
-        return self._digest
-
-    @cached_property
-    def _digest(self) -> list[int]:
+    def _settings(self) -> list[Any]:
         equal = ["positive"] if isinstance(self.threshold, AtLeast) else []
-        return digest([self.options.to_dict(), self.axis, self.threshold, *equal])
+        return [self.axis, self.threshold, *equal]
 
     def empty(self) -> ConfusionMatrix:
         """A confusion matrix without counts."""
@@ -70,15 +155,16 @@ class Scoring:
 
     def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
         """Truth and prediction without a class axis of size 1, and the keywords for `update`."""
-        truth, pred = with_shape(truth, "truth"), with_shape(pred, "pred")
-        if len(truth.shape) >= len(pred.shape) and tuple(truth.shape) != tuple(pred.shape):
-            truth = without_channel(truth, self.axis)
+        truth, pred = self._arranged(truth, pred, "pred")
         if self.threshold is not None:
             if len(pred.shape) == len(truth.shape) + 1:
-                pred = without_channel(pred, self.axis)
+                pred = reading.without_channel(pred, self.axis)
             self.options.check_scores(tuple(pred.shape), None)
-            return truth, pred, {"threshold": self.threshold}
+            return reading.whole_numbers(truth), pred, {"threshold": self.threshold}
+        reading.check_not_one_hot(truth, pred, self.axis, self.options.num_classes)
+        truth = reading.whole_numbers(truth)
         if len(pred.shape) != len(truth.shape) + 1:
+            reading.check_labels_of_hook(truth, pred)
             return truth, pred, {}
         if pred.shape[self.axis] == 1 and self.options.num_classes == 2:
             msg = (
@@ -92,46 +178,131 @@ class Scoring:
     def values(self, counted: Any, separator: str = "/") -> dict[str, float]:
         """Scores by name, with class scores as ``iou/road``; NaN if undefined."""
         counts: Counts = counted.counts
-        found: dict[str, float] = {}
+        return {key: self._value(one, counts) for key, one in self.entries(separator).items()}
+
+    def _value(self, entry: Entry, counts: Counts) -> float:
+        function = PIXEL_SCORES[entry.score].function
+        if entry.include is not None:
+            return self.protocol._mean(function, counts, entry.include, None)[0]
+        values = function(counts)
+        return float(values if entry.row is None else values[entry.row])
+
+    def entries(self, separator: str = "/") -> dict[str, Entry]:
+        """What `values` returns, by key."""
+        if separator not in self._known:
+            self._known[separator] = self._entries(separator)
+        return self._known[separator]
+
+    def _entries(self, separator: str) -> dict[str, Entry]:
+        found: dict[str, Entry] = {}
         for name in self.names:
-            one = PIXEL_SCORES[read_name(name).score]
-            if not one.per_class:
-                found[name] = float(one.function(counts))
-            elif is_whole(name):
-                found[name] = self.protocol._mean(one.function, counts, self._include, None)[0]
+            base = name.removesuffix(_FOREGROUND) if is_whole(name) else name
+            score = read_name(base).score
+            if score not in PIXEL_SCORES:
+                msg = f"score {name!r} does not follow from a confusion matrix; score it in a Run"
+                raise ValueError(msg)
+            if not PIXEL_SCORES[score].per_class:
+                found[name] = Entry(score)
+            elif is_whole(base):
+                found[name] = Entry(score, include=self._include(without_first=base != name))
             else:
-                values, keys = one.function(counts).tolist(), self._keys(name, separator)
                 rows = self.options.labels.class_names
-                found |= {key: values[rows.index(row)] for key, row in keys.items()}
+                keys = score_keys([base], lambda _: rows, separator)  # noqa: B023
+                found |= {
+                    key: Entry(score, row_of(one.row, rows, score)) for key, one in keys.items()
+                }
         return found
 
-    @cached_property
-    def _include(self) -> NDArray[np.bool_]:
-        return self.protocol.include_of(self.empty())
-
-    def _keys(self, name: str, separator: str) -> dict[str, str]:
-        if (name, separator) not in self._known_keys:
-            keys = score_keys([name], lambda _: self.options.labels.class_names, separator)
-            self._known_keys[name, separator] = {key: one.row for key, one in keys.items()}
-        return self._known_keys[name, separator]
+    def _include(self, *, without_first: bool) -> NDArray[np.bool_]:
+        include = self.protocol.include_of(self.empty()).copy()
+        include[0] &= not without_first
+        return include
 
 
-def is_scalar(name: str) -> bool:
-    """Whether a score of pixels is one number."""
-    return is_whole(name) or not PIXEL_SCORES[read_name(name).score].per_class
+class HistogramScoring(Scoring):
+    """Overall scores of histograms like a given one."""
+
+    lacks: ClassVar[dict[str, str]] = {
+        "ids": f"ids need counts per image, which a ScoreHistogram does not keep; {_NO_REPEATS}",
+        "report": "report needs a confusion matrix; add a callback with the labels for it",
+        "figure": "figure needs a confusion matrix; add a callback with the labels for it",
+    }
+    threshold = None  # scores are not decided
+
+    def __init__(self, histogram: ScoreHistogram, default: Scores, options: TorchOptions) -> None:
+        applies = ("scores", "axis", "activation", "ignore", "upsample")
+        usual = {"protocol": "segiou", "threshold": None}
+        for name, value in options.items():
+            if name not in applies and value != usual.get(name, ...):
+                msg = (
+                    f"{name} does not apply to a ScoreHistogram; pass its classes to the histogram"
+                )
+                raise ValueError(msg)
+        super().__init__(options.get("axis", 1), options.get("upsample"))
+        classes = histogram._classes
+        more = ClassOptions.of(classes.labels, ignore=options.get("ignore", ())).ignore
+        self.options = replace(classes, ignore=tuple(dict.fromkeys((*classes.ignore, *more))))
+        self._like = histogram.bins.kind, histogram.regions
+        self.activation = options.get("activation")
+        measure = ScoreOptions(self.activation or "", bins=histogram.bins.kind)
+        self.plan: Plan = measure.plan(self.options, Masks())
+        self.rows: int = measure.rows
+        scores = options.get("scores")
+        if scores is None:
+            scores = "average_precision" if isinstance(default, str) else tuple(self.plan.scores)
+        self.names = (scores,) if isinstance(scores, str) else tuple(scores)
+        for name in self.names:
+            check_choice("scores", name, tuple(self.plan.scores))
+        self.only = scores if isinstance(scores, str) else None
+        self.higher_is_better = self.plan.scores[self.names[0]].better == "higher"
+
+    def _settings(self) -> list[Any]:
+        return [[*self._like], self.axis, self.activation]
+
+    def empty(self) -> ScoreHistogram:
+        """Histograms without counts."""
+        return ScoreHistogram.from_options(self.options, *self._like)
+
+    def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
+        """Truth without a class axis of size 1, scores, and the keywords for `update`."""
+        truth, pred = self._arranged(truth, pred, "scores")
+        if self.axis is not None:
+            reading.check_not_one_hot(truth, pred, self.axis, self.options.num_classes)
+        how = {"axis": self.axis, "activation": self.activation}
+        return reading.whole_numbers(truth), pred, how
+
+    def values(self, counted: Any, separator: str = "/") -> dict[str, float]:
+        """Overall scores by name; NaN if undefined."""
+        cells: NDArray[Any] = counted._cells[: counted.num_classes + 2].ravel()
+        return {name: float(self.plan.scores[name].evaluate(cells)[0]) for name in self.names}
 
 
-def with_shape(data: Any, name: str) -> Any:
-    """The data itself if it has a shape, else an array of it."""
-    return data if hasattr(data, "shape") else as_array(data, name)
+def scoring_of(
+    hook: type, labels: Any, default: Scores, options: HookOptions, kind: type = TorchOptions
+) -> Scoring:
+    """How a hook counts and scores: histograms if `labels` is an accumulator of them.
+
+    Options of the typed dict `kind` are accepted.
+    """
+    check_options(hook, options, kind)
+    given: TorchOptions = {"upsample": False} if kind is TorchOptions else {}
+    given.update(options)  # type: ignore[typeddict-item]
+    if isinstance(labels, ScoreHistogram):
+        return HistogramScoring(labels, default, given)
+    return MatrixScoring(labels, default, given)
 
 
-def without_channel(array: Any, axis: int) -> Any:
-    """The array without its class axis if that axis has size 1, else unchanged."""
-    axes = len(array.shape)
-    if not -axes <= axis < axes or array.shape[axis] != 1:
-        return array
-    return array[(slice(None),) * (axis % axes) + (0,)]
+def fix_of_repeats(scoring: Scoring, fix: str) -> str:
+    """The end of a warning of repeated images: the fix, or that of histograms."""
+    return capital(_NO_REPEATS) if "ids" in scoring.lacks else fix
+
+
+def of_kind(counted: Any, kind: type[Kind]) -> Kind:
+    """An accumulator of a hook; TypeError if the hook counts something else."""
+    if not isinstance(counted, kind):
+        msg = f"the counts are a {type(counted).__name__}, not a {kind.__name__}"
+        raise TypeError(msg)
+    return counted
 
 
 def digest(data: Any) -> list[int]:
@@ -143,47 +314,3 @@ def missing(framework: str, extra: str, *, module: str | None = None) -> ImportE
     """The error of a hook whose framework is not installed; module defaults to the extra."""
     msg = f"segiou.hooks.{module or extra} needs {framework}: pip install 'segiou[{extra}]'"
     return ImportError(msg)
-
-
-def warn_of_repeated_images(name: str, loader: Any, processes: int, fix: str) -> None:
-    """Warn if the samplers of all processes together give more images than the data set has."""
-    sampler: Any = getattr(getattr(loader, "batch_sampler", None), "sampler", None)
-    try:
-        drawn, images = processes * len(sampler), len(loader.dataset)
-    except (TypeError, AttributeError):
-        return  # without lengths nothing can be said
-    if processes > 1 and drawn > images:
-        warn_of_repeats(name, processes, drawn, images, fix)
-
-
-def warn_of_repeats(name: str, processes: int, drawn: int, images: int, fix: str) -> None:
-    """Warn that processes drew more images than there are."""
-    text = (
-        f"{name}: the samplers of {processes} processes draw {drawn} images from a data set "
-        f"of {images}, so {drawn - images} are counted twice and skew the scores. {fix}"
-    )
-    warnings.warn(text, stacklevel=3)
-
-
-#: A count is ``high · BASE + low``, for compilers without 64-bit integers. Each batch adds less
-#: than 2^30, so the low part never overflows, and the low parts of up to 1024 devices can be
-#: summed before they are carried.
-BASE = 1 << 20
-
-
-def check_pixels(shape: tuple[int, ...], limit: int = 1 << 30) -> None:
-    """Raise a ValueError for a batch whose counts could overflow."""
-    if (pixels := math.prod(shape)) >= limit:
-        power = limit.bit_length() - 1
-        msg = f"a batch must have fewer than 2^{power} pixels, got {pixels} in shape {shape}"
-        raise ValueError(msg)
-
-
-def carry(low: Any, high: Any) -> tuple[Any, Any]:
-    """The same counts with the low parts below 2^20."""
-    return low % BASE, high + low // BASE
-
-
-def as_int64(low: Any, high: Any) -> NDArray[np.int64]:
-    """The counts in 64 bits."""
-    return np.asarray(high).astype(np.int64) * BASE + np.asarray(low).astype(np.int64)

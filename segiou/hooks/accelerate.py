@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.hooks._scoring import missing, warn_of_repeats
+from segiou.hooks._repeats import warn_of_repeats
+from segiou.hooks._scoring import missing
 
 try:
     import torch

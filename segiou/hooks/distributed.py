@@ -12,8 +12,7 @@ from segiou.counting.arrays import is_on_device
 from segiou.counting.counts import ConfusionCounts, SparseConfusionCounts
 from segiou.counting.device_counts import NONE_MET, count_on_device, read_counts
 from segiou.counting.encoding import Encoding
-from segiou.hooks._histogram_scoring import AnyScoring
-from segiou.hooks._scoring import Scoring, missing
+from segiou.hooks._scoring import MatrixScoring, Scoring, missing
 from segiou.hooks.images import ImageCounts
 
 try:
@@ -53,7 +52,14 @@ def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) 
     OverflowError
         On all processes, if the total number of pixels exceeds int64.
     """
-    if not (distributed.is_available() and distributed.is_initialized()):
+    return reduced(counted, group=group)
+
+
+def reduced(counted: Counted, error: Exception | None = None, *, group: Any = None) -> Counted:
+    """As `all_reduce`; raises on all processes if one of them passes an error."""
+    if not is_distributed():
+        if error is not None:
+            raise error
         return counted
 
     def gather(item: Any) -> list[Any]:
@@ -61,14 +67,38 @@ def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) 
         distributed.all_gather_object(everyone, item, group=group)
         return everyone
 
-    return add_up(counted, gather)
+    return add_up(counted, gather, error)
 
 
-def add_up(counted: Counted, gather: Callable[[Any], list[Any]]) -> Counted:
+def is_distributed() -> bool:
+    """Whether this process is one of several."""
+    is_running = distributed.is_available() and distributed.is_initialized()
+    return bool(is_running and distributed.get_world_size() > 1)
+
+
+class Deferred:
+    """Keeps an error of one of several processes until all sum their counts, and all raise."""
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: Any, error: BaseException | None, _trace: Any) -> bool:
+        if not (isinstance(error, (TypeError, ValueError)) and is_distributed()):
+            return False
+        self.error = self.error or error
+        return True
+
+
+def add_up(
+    counted: Counted, gather: Callable[[Any], list[Any]], own_error: Exception | None = None
+) -> Counted:
     """The sum over processes, as a new object; `gather` returns the items of all processes."""
-    own_error = own = None
+    own = None
     try:
-        own = _described(counted)
+        own = None if own_error else _described(counted)
     except (TypeError, ValueError, OverflowError) as error:
         own_error = error
     everyone = gather(own)
@@ -116,13 +146,15 @@ def _other(values: tuple[Any, ...]) -> int:
 class TorchCounter:
     """Counts batches into two tensors, whose sums and maxima over processes are the total.
 
-    Sums are the counts and the number of batches. Maxima end with a digest of the options,
-    which must be equal on all processes.
+    Sums are the counts and the number of batches. Maxima end with a process that could not count a
+    batch, if any, and a digest of the options, which must be equal on all processes.
     """
 
-    def __init__(self, scoring: AnyScoring) -> None:
+    def __init__(self, scoring: Scoring) -> None:
         self.scoring = scoring
         self._counting: Any = scoring.empty()
+        self._failed = -1 - len(scoring.digest)  # its place in the maxima
+        self._deferred = Deferred()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies build their own tables, since they may be on a different device.
@@ -131,18 +163,23 @@ class TorchCounter:
     def empty(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Sums and maxima before the first batch."""
         cells = self._counting._empty().size
-        return torch.zeros(cells + 1, dtype=torch.int64), torch.tensor(self.scoring.digest())
+        return torch.zeros(cells + 1, dtype=torch.int64), torch.tensor([0, *self.scoring.digest])
 
-    def check_options(self, maxima: Any) -> None:
-        """Raise a ValueError if counts were made with different options."""
-        own = self.scoring.digest()
-        if maxima.tolist()[-len(own) :] != own:
+    def check(self, maxima: Any) -> None:
+        """Raise a ValueError if counts were made with different options, or not at all."""
+        numbers, own = maxima.tolist(), self.scoring.digest
+        if numbers[-len(own) :] != own:
             msg = (
                 "the counts come from a metric with different classes or options (ignore, "
                 "unassigned, pred_labels, exclude, bins, axis, activation, threshold), such as a "
                 "checkpoint, another process, or a metric with shared state (compute_groups); "
                 "build both metrics with the same arguments"
             )
+            raise ValueError(msg)
+        if number := numbers[self._failed]:
+            if self._deferred.error is not None:
+                raise self._deferred.error
+            msg = f"process {number - 1} could not count a batch; see the error on that process"
             raise ValueError(msg)
 
     def add(
@@ -151,8 +188,21 @@ class TorchCounter:
         """Sums and maxima after another batch.
 
         Sums on the host are changed in place, since a copy for many classes takes longer than
-        counting an image.
+        counting an image. Of several processes, one that cannot count a batch raises in
+        :meth:`check` as all others do, so that none waits for another.
         """
+        deferred = self._deferred
+        if deferred.error is not None and not maxima[self._failed]:
+            deferred.error = None  # of an earlier epoch
+        with deferred:
+            return self._added(sums, maxima, truth, pred)
+        maxima = maxima.clone()
+        maxima[self._failed] = distributed.get_rank() + 1
+        return sums, maxima
+
+    def _added(
+        self, sums: torch.Tensor, maxima: torch.Tensor, truth: Any, pred: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         truth, pred, how = self.scoring.read(truth, pred)
         counted: Any = self._counting.count(truth, pred, **how)
         batch = sums if sums.is_cpu else self.empty()[0]
@@ -167,7 +217,7 @@ class TorchCounter:
 
     def accumulated(self, sums: torch.Tensor, maxima: torch.Tensor) -> Any:
         """The counts as an accumulator."""
-        self.check_options(maxima)
+        self.check(maxima)
         numbers, found = sums.cpu().numpy(), self.scoring.empty()
         found._add(numbers[:-1].reshape(found._empty().shape), int(numbers[-1]))
         return found
@@ -179,9 +229,9 @@ class MatrixCounter(TorchCounter):
     Maxima start with the largest undeclared values.
     """
 
-    scoring: Scoring
+    scoring: MatrixScoring
 
-    def __init__(self, scoring: Scoring) -> None:
+    def __init__(self, scoring: MatrixScoring) -> None:
         super().__init__(scoring)
         self._encoding = Encoding.of_classes(scoring.options)
         self._tables: dict[Any, Any] = {}
@@ -189,12 +239,11 @@ class MatrixCounter(TorchCounter):
     def empty(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Sums and maxima before the first batch."""
         sums = torch.zeros(self._encoding.empty_table().size + 2, dtype=torch.int64)
-        return sums, torch.tensor([NONE_MET, NONE_MET, *self.scoring.digest()])
+        return sums, torch.tensor([NONE_MET, NONE_MET, 0, *self.scoring.digest])
 
-    def add(
+    def _added(
         self, sums: torch.Tensor, maxima: torch.Tensor, truth: Any, pred: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sums, which are changed in place on the host, and maxima after another batch."""
         truth, pred, decision = self.scoring.read(truth, pred)
         if not (is_on_device(truth) or is_on_device(pred)):
             batch = sums if sums.is_cpu else self.empty()[0]
@@ -214,7 +263,7 @@ class MatrixCounter(TorchCounter):
         if not sums.is_cpu:
             both = torch.cat([sums, maxima]).cpu()  # one transfer
             sums, maxima = both[: len(sums)], both[len(sums) :]
-        self.check_options(maxima)
+        self.check(maxima)
         return read_counts(self._encoding, sums.numpy()[:-1], maxima)
 
     def accumulated(self, sums: torch.Tensor, maxima: torch.Tensor) -> ConfusionMatrix:
@@ -222,6 +271,8 @@ class MatrixCounter(TorchCounter):
         return self.scoring.empty().add(self.read(sums, maxima), pairs=int(sums[-1]))
 
 
-def counter_of(scoring: AnyScoring) -> TorchCounter:
+def counter_of(scoring: Scoring) -> TorchCounter:
     """Return a counter of matrices or histograms."""
-    return MatrixCounter(scoring) if isinstance(scoring, Scoring) else TorchCounter(scoring)
+    if isinstance(scoring, MatrixScoring):
+        return MatrixCounter(scoring)
+    return TorchCounter(scoring)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import starmap
-from typing import Any
+from typing import Any, Unpack
 
-from segiou.hooks._histogram_scoring import scoring_of
-from segiou.hooks._scoring import Scores, Scoring, missing
+from segiou.hooks._reading import upsampled
+from segiou.hooks._scoring import missing, scoring_of
 
 try:
     import torch
@@ -17,9 +17,8 @@ try:
 except ImportError as error:
     raise missing("transformers and accelerate", "huggingface") from error
 
-from segiou.histograms.score_bins import Activation
 from segiou.hooks.evaluate import mean_iou
-from segiou.metrics.protocols import Protocol
+from segiou.hooks.options import TorchOptions
 from segiou.report.formats import DEFAULT
 
 __all__ = ["ComputeMetrics", "mean_iou", "preprocess_logits_for_metrics"]
@@ -48,16 +47,8 @@ def preprocess_logits_for_metrics(logits: Any, labels: Any) -> torch.Tensor:
     scores = torch.as_tensor(logits[0] if isinstance(logits, (tuple, list)) else logits)
     pred = torch.empty((len(scores), *labels.shape[-2:]), dtype=torch.int32, device=scores.device)
     for i in range(len(scores)):
-        pred[i] = _upsampled(scores[i : i + 1], labels)[0].argmax(0)
+        pred[i] = upsampled(scores[i], tuple(labels.shape[-2:]), 0).argmax(0)
     return pred
-
-
-def _upsampled(scores: Any, labels: Any) -> torch.Tensor:
-    """Scores (N, C, h, w) in the size of the labels, bilinearly."""
-    scores, size = torch.as_tensor(scores), tuple(labels.shape[-2:])
-    if tuple(scores.shape[-2:]) == size:
-        return scores
-    return torch.nn.functional.interpolate(scores, size=size, mode="bilinear", align_corners=False)
 
 
 class ComputeMetrics:
@@ -69,19 +60,12 @@ class ComputeMetrics:
     Parameters
     ----------
     labels, **options
-        The classes and the options of :class:`segiou.ConfusionMatrix`; or a
-        :class:`segiou.ScoreHistogram`, to count logits in histograms like it. The Trainer
-        must then keep the logits: do not pass ``preprocess_logits_for_metrics``.
-    ignore : int, str or iterable of them
-        Truth values whose pixels are dropped, in addition to the Trainer's
-        padding, -100.
-    scores : str or sequence of str, optional
-        The scores to return; those of classes are named ``iou_road``. All scores of
-        histograms are returned by default.
-    protocol : Protocol or str
-        How means are computed.
-    activation : {"softmax", "sigmoid"}, optional
-        For a histogram, as in :meth:`segiou.ScoreHistogram.update`.
+        The classes and :class:`segiou.hooks.options.TorchOptions`; ``ignore`` always includes
+        the Trainer's padding, -100, and smaller logits are upsampled unless
+        ``upsample=False``. Scores of classes are named ``iou_road``. With a
+        :class:`segiou.ScoreHistogram` in place of the classes, logits are counted in
+        histograms like it; the Trainer must then keep them, so do not pass
+        ``preprocess_logits_for_metrics``.
 
     Attributes
     ----------
@@ -89,21 +73,12 @@ class ComputeMetrics:
         Counts of the current or last evaluation.
     """
 
-    def __init__(
-        self,
-        labels: Any,
-        *,
-        ignore: int | str | Iterable[int | str] = (),
-        scores: Scores | None = None,
-        protocol: Protocol | str = "segiou",
-        activation: Activation | None = None,
-        **options: Any,
-    ) -> None:
+    def __init__(self, labels: Any, **options: Unpack[TorchOptions]) -> None:
+        ignore = options.get("ignore", ())
         ignored = [ignore] if isinstance(ignore, (int, str)) else [*ignore]
-        options |= {"ignore": [*ignored, _PADDING], "activation": activation}
-        options |= {"protocol": protocol, "default": DEFAULT}
-        self.scoring = scoring_of(labels, scores=scores, **options)
-        self._is_matrix = isinstance(self.scoring, Scoring)
+        options["ignore"] = [*ignored, _PADDING]
+        options.setdefault("upsample", True)
+        self.scoring = scoring_of(ComputeMetrics, labels, DEFAULT, options)
         self.counted: Any = self.scoring.empty()
         self._running: Any = None
 
@@ -112,7 +87,7 @@ class ComputeMetrics:
         loader = GradientState().active_dataloader
         if self._running is None or self._running() is not loader:
             self.counted = self.scoring.empty()
-        pairs = [*_batches(eval_pred, as_labels=self._is_matrix)]
+        pairs = [*_batches(eval_pred)]
         # A batch of several arrays is added as a whole or, after an error, not at all.
         batch = self.counted if len(pairs) == 1 else self.scoring.empty()
         for truth, pred, decision in starmap(self.scoring.read, pairs):
@@ -126,13 +101,14 @@ class ComputeMetrics:
         return self.scoring.values(self.counted, separator="_")
 
 
-def _batches(eval_pred: EvalPrediction, *, as_labels: bool) -> Iterator[tuple[Any, Any]]:
+def _batches(eval_pred: EvalPrediction) -> Iterator[tuple[Any, Any]]:
+    """Truth and prediction of the batch, or of each image if its logits are to be upsampled."""
     preds: Any = eval_pred.predictions
     truths: Any = eval_pred.label_ids
     pairs = zip(truths, preds, strict=True) if isinstance(truths, list) else [(truths, preds)]
     for truth, outputs in pairs:
         pred = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
-        if pred.shape[-2:] != truth.shape[-2:]:
-            resized = preprocess_logits_for_metrics if as_labels else _upsampled
-            pred = resized(pred, truth)
-        yield truth, pred
+        if pred.shape[-2:] == truth.shape[-2:]:
+            yield truth, pred
+        else:
+            yield from ((truth[i : i + 1], pred[i : i + 1]) for i in range(len(truth)))

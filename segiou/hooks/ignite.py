@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
-from segiou.hooks._histogram_scoring import (
-    fix_of_repeats,
-    of_kind,
-    only_for_pixels,
-    scoring_of,
-)
-from segiou.hooks._scoring import Scores, missing, warn_of_repeated_images
+from segiou.hooks._repeats import warn_of_repeated_images
+from segiou.hooks._scoring import fix_of_repeats, missing, of_kind, scoring_of
 
 try:
     import torch
     from ignite import distributed as idist
+    from ignite.engine import Engine
     from ignite.metrics import Metric
-    from ignite.metrics.metric import reinit__is_reduced, sync_all_reduce
+    from ignite.metrics.metric import EpochWise, MetricUsage, reinit__is_reduced, sync_all_reduce
 except ImportError as error:
     raise missing("pytorch-ignite", "ignite") from error
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import not_compiled
-from segiou.histograms.score_bins import Activation
 from segiou.histograms.score_counts import ScoreHistogram
-from segiou.hooks.distributed import add_up, counter_of
+from segiou.hooks.distributed import Deferred, add_up, counter_of
 from segiou.hooks.images import Conflict, ImageCounts
-from segiou.metrics.protocols import Protocol
+from segiou.hooks.options import TorchOptions
 from segiou.report.formats import DEFAULT
 
 __all__ = ["SegmentationScores"]
 
 
+_EPOCH = EpochWise()
 _FIX = "Pass ids=True to SegmentationScores to count each image once"
 
 
@@ -46,20 +42,11 @@ class SegmentationScores(Metric):
     Parameters
     ----------
     labels, **options
-        The classes, ``ignore`` and the other options of :class:`segiou.ConfusionMatrix`;
-        or a :class:`segiou.ScoreHistogram`, to count scores in histograms like it.
-    scores : str or sequence of str, optional
-        With one name, the result is a number; with several, a mapping, whose entries
-        Ignite also adds to ``engine.state.metrics``. All scores of histograms by default.
-    protocol : Protocol or str
-        How means are computed.
-    axis : int, optional
-        The class axis of predictions that are scores; None as in
-        :meth:`segiou.ScoreHistogram.update`.
-    activation : {"softmax", "sigmoid"}, optional
-        For a histogram, as in :meth:`segiou.ScoreHistogram.update`.
-    threshold : float, optional
-        With two classes, the second is predicted if its score is greater than this.
+        The classes and :class:`segiou.hooks.options.TorchOptions`; or a
+        :class:`segiou.ScoreHistogram`, to count scores in histograms like it.
+        With one name in ``scores``, the result is a number; with several, a mapping. Each of
+        its entries is also in ``engine.state.metrics``, after the name under which this is
+        attached: ``state.metrics["val/mean_iou"]``.
     output_transform : callable
         Converts the engine's output to ``(y_pred, y)``.
     ids : bool
@@ -78,22 +65,15 @@ class SegmentationScores(Metric):
         self,
         labels: Any,
         *,
-        scores: Scores | None = None,
-        protocol: Protocol | str = "segiou",
-        axis: int | None = 1,
-        activation: Activation | None = None,
-        threshold: float | None = None,
         output_transform: Callable[..., Any] = lambda output: output,
         ids: bool = False,
         conflict: Conflict = "error",
         device: str | torch.device = "cpu",
-        **options: Any,
+        **options: Unpack[TorchOptions],
     ) -> None:
-        options |= {"axis": axis, "activation": activation, "threshold": threshold}
-        options |= {"protocol": protocol, "default": DEFAULT}
-        self.scoring = scoring_of(labels, scores=scores, **options)
+        self.scoring = scoring_of(SegmentationScores, labels, DEFAULT, options)
+        self.scoring.check(ids=ids)
         self.counter = counter_of(self.scoring)
-        only_for_pixels(self.scoring, ids=ids)
         self._images = ImageCounts.from_options(self.scoring.options, conflict=conflict)
         self._has_ids, self._is_checked = ids, False
         super().__init__(output_transform=output_transform, device=device)
@@ -104,6 +84,7 @@ class SegmentationScores(Metric):
         sums, maxima = self.counter.empty()
         self._sums, self._maxima = sums.to(self._device), maxima.to(self._device)
         self._images.reset()
+        self._deferred = Deferred()
         super().reset()
 
     @reinit__is_reduced
@@ -112,8 +93,9 @@ class SegmentationScores(Metric):
         """Count one ``(y_pred, y)``, or ``(y_pred, y, ids)``."""
         pred, truth = output[0], output[1]
         if self._has_ids:
-            truth, pred, decision = self.scoring.read(truth, pred)
-            self._images.update(truth, pred, ids=output[2], **decision)
+            with self._deferred:
+                truth, pred, decision = self.scoring.read(truth, pred)
+                self._images.update(truth, pred, ids=output[2], **decision)
             return
         # A copy, because a state_dict holds the earlier sums.
         sums = self._sums.clone()
@@ -130,21 +112,32 @@ class SegmentationScores(Metric):
     @sync_all_reduce("_sums:SUM", "_maxima:MAX")
     def _counted(self) -> Any:
         if self._has_ids:
-            return add_up(self._images, _gather).total()
+            return add_up(self._images, _gather, self._deferred.error).total()
         return self.counter.accumulated(self._sums, self._maxima)
 
-    def completed(self, engine: Any, name: str) -> None:
-        """Compute the scores of the engine's epoch."""
+    def attach(self, engine: Engine, name: str, usage: str | MetricUsage = _EPOCH) -> None:
+        """Attach to an engine; a ValueError if another metric has the name there."""
+        event = self._check_usage(usage).COMPLETED
+        for handler, arguments, _ in engine._event_handlers[event]:
+            of_metric = isinstance(getattr(handler, "__self__", None), Metric)
+            if of_metric and handler.__name__ == "completed" and arguments[-1:] == (name,):
+                msg = f"another metric is attached to this engine as {name!r}; choose another name"
+                raise ValueError(msg)
+        super().attach(engine, name, usage)
+
+    def completed(self, engine: Engine, name: str) -> None:
+        """Compute the scores of the engine's epoch; those of a mapping are named NAME/SCORE."""
         if not (self._has_ids or self._is_checked) and idist.get_rank() == 0:
             self._is_checked = True
             loader, fix = engine.state.dataloader, fix_of_repeats(self.scoring, _FIX)
             warn_of_repeated_images(name, loader, idist.get_world_size(), fix)
-        super().completed(engine, name)
+        engine.state.metrics[name] = result = self.compute()
+        if isinstance(result, dict):
+            engine.state.metrics |= {f"{name}/{key}": value for key, value in result.items()}
 
     def compute(self) -> float | dict[str, float]:
         """The scores over all processes: a number or a mapping."""
-        values = self.scoring.values(self._counted())
-        return values[self.scoring.only] if self.scoring.only else values
+        return self.scoring.result(self._counted())
 
 
 def _gather(item: Any) -> list[Any]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, Unpack
 
 from segiou._support.arguments import check_kind
 from segiou._support.text import listed
 from segiou.accumulators.base import Accumulator
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import framework_of, not_compiled, to_host, with_dimensions_of
-from segiou.labels.class_options import ClassOptions
+from segiou.hooks.options import check_options
+from segiou.labels.class_options import ClassArguments, ClassOptions
 from segiou.runs.image_counts import ImageCount, run_from_counts
 from segiou.runs.run import Run
 
@@ -45,7 +46,10 @@ class ImageCounts(Accumulator):
 
     _noun = "images"
 
-    def __init__(self, labels: Any, *, conflict: Conflict = "error", **options: Any) -> None:
+    def __init__(
+        self, labels: Any, *, conflict: Conflict = "error", **options: Unpack[ClassArguments]
+    ) -> None:
+        check_options(ImageCounts, options, ClassArguments)
         if conflict not in ("error", "first"):
             msg = f"conflict must be 'error' or 'first', got {conflict!r}"
             raise ValueError(msg)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from segiou.counting.encoding import Encoding
 from segiou.hooks._scoring import missing
@@ -19,9 +19,10 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.device_counts import NONE_MET, CodeTables, Jax, read_counts
 from segiou.histograms.compiled_counts import MOST_PIXELS, CompiledScores
 from segiou.histograms.score_counts import ScoreHistogram
-from segiou.hooks._histogram_scoring import of_kind
-from segiou.hooks._scoring import as_int64, carry, check_pixels
-from segiou.labels.class_options import ClassOptions
+from segiou.hooks._scoring import of_kind
+from segiou.hooks._wide_counts import as_int64, carry, check_pixels
+from segiou.hooks.options import check_options
+from segiou.labels.class_options import ClassArguments, ClassOptions
 
 __all__ = ["CountState", "PixelCounter"]
 
@@ -62,12 +63,16 @@ class PixelCounter:
         count scores in histograms like it, without regions.
     """
 
-    def __init__(self, labels: Any, **options: Any) -> None:
+    def __init__(self, labels: Any, **options: Unpack[ClassArguments]) -> None:
+        check_options(PixelCounter, options, ClassArguments)
         operations = Jax("jax", jnp, None)
         self._counting: CodeTables | CompiledScores
         if isinstance(labels, ScoreHistogram):
+            if options:
+                msg = f"{next(iter(options))} does not apply to a ScoreHistogram; pass it there"
+                raise ValueError(msg)
             self.options = labels._classes
-            self._counting = CompiledScores(operations, labels.empty(), **options)
+            self._counting = CompiledScores(operations, labels.empty())
             return
         self.options = ClassOptions.of(labels, **options)
         self.options.warn_of_ignored_classes(stacklevel=3)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import dtype_name
+from segiou.counting.counts import Counts
 from segiou.counting.device_counts import (
     LARGEST_FLOAT,
     LARGEST_INTEGER,
@@ -21,15 +24,14 @@ from segiou.counting.device_counts import (
 )
 from segiou.counting.encoding import Encoding
 from segiou.histograms.compiled_counts import MOST_PIXELS, CompiledScores
-from segiou.histograms.score_bins import Activation
 from segiou.histograms.score_counts import ScoreHistogram
-from segiou.hooks._histogram_scoring import HistogramScoring, of_kind, scoring_of
-from segiou.hooks._scoring import BASE, Scores, as_int64, carry, check_pixels, missing
+from segiou.hooks._scoring import Entry, HistogramScoring, missing, of_kind, scoring_of
+from segiou.hooks._wide_counts import BASE, as_int64, carry, check_pixels
+from segiou.hooks.options import HookOptions
 from segiou.labels.class_options import ClassOptions
-from segiou.measures.score_names import read_name
-from segiou.metrics.pixel_scores import OF_CLASSES
+from segiou.metrics.per_class import iou
+from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.metrics.protocols import Protocol
-from segiou.report.formats import score_keys
 
 try:
     import keras
@@ -112,43 +114,43 @@ class SegmentationScores(keras.metrics.Metric):
     Parameters
     ----------
     labels, **options
-        As for :class:`segiou.ConfusionMatrix`; or a :class:`segiou.ScoreHistogram`, to
-        count scores in histograms like it, without regions.
-    scores : str or sequence of str, optional
-        ``"mean_iou"`` or, of histograms, ``"average_precision"`` by default. With one
-        name, the result is a scalar; with several names, or a per-class score such as
-        ``"iou"``, it is a dict of scalars.
-    protocol : Protocol or str
-        How means are computed; protocols that average over images are not
-        supported.
-    axis : int, optional
-        The class axis of predictions that are scores; None as in
-        :meth:`segiou.ScoreHistogram.update`.
-    activation : {"softmax", "sigmoid"}, optional
-        For a histogram, as in :meth:`segiou.ScoreHistogram.update`.
-    threshold : float, optional
-        With two classes, the second is predicted if its score is greater than this.
-    name : str
-        Name of the metric.
+        The classes and :class:`segiou.hooks.options.HookOptions`; or a
+        :class:`segiou.ScoreHistogram`, to count scores in histograms like it, without regions.
+        ``scores`` is ``"mean_iou"`` or, of histograms, ``"average_precision"`` by default.
+        With one name, the result is a scalar; with several names, or a per-class score such as
+        ``"iou"``, it is a dict of scalars. ``axis`` is -1 by default.
+    name : str, optional
+        Name of the metric, which also precedes the keys of several scores: ``val_fg/mean_iou``
+        for ``name="fg"``. A model with two metrics of several scores needs it.
+    dtype : optional
+        Has no effect, because counts are integers and scores float32.
     """
 
     def __init__(
         self,
         labels: Any,
         *,
-        scores: Scores | None = None,
-        protocol: Protocol | str = "segiou",
-        axis: int | None = -1,
-        activation: Activation | None = None,
-        threshold: float | None = None,
-        name: str = "segmentation_scores",
-        **options: Any,
+        name: str | None = None,
+        dtype: Any = None,
+        **options: Unpack[HookOptions],
     ) -> None:
-        # Keras also saves a dtype, which has no effect on integer counts and float32 scores.
-        super().__init__(name=name, dtype=options.pop("dtype", None))
-        options |= {"axis": axis, "activation": activation, "threshold": threshold}
-        options |= {"protocol": protocol, "default": "mean_iou"}
-        self.scoring: Any = scoring_of(labels, scores=scores, **options)
+        super().__init__(name=name or "segmentation_scores", dtype=dtype)
+        options.setdefault("axis", -1)
+        self.scoring: Any = scoring_of(
+            SegmentationScores, labels, "mean_iou", options, kind=HookOptions
+        )
+        if not isinstance(self.scoring, HistogramScoring):
+            for entry in self.scoring.entries().values():
+                if entry.score in _MISSING:
+                    msg = (
+                        f"score {entry.score!r} is not available in Keras; read confusion_matrix()"
+                    )
+                    raise ValueError(msg)
+        #: Precedes the keys of several scores.
+        self._prefix = f"{name}/" if name else ""
+        #: ModelCheckpoint and EarlyStopping choose their mode by it.
+        self._direction = "up" if self.scoring.higher_is_better else "down"
+        self._is_checked = False
         self._tables: CodeTables | CompiledScores
         if isinstance(self.scoring, HistogramScoring):
             self._tables = CompiledScores(_Operations(), self.scoring.empty())
@@ -175,6 +177,8 @@ class SegmentationScores(keras.metrics.Metric):
             1 for pixels, or images if the shape is (N,), that count, and 0 for
             others. Other weights make the scores NaN, because pixels are counted.
         """
+        if not self._is_checked:
+            self._check_keys()
         truth, pred = self._tables.ops.array(y_true), self._tables.ops.array(y_pred)
         truth, wrong = self._labels(truth, pred)
         truth, pred, decision = self.scoring.read(truth, pred)
@@ -225,25 +229,34 @@ class SegmentationScores(keras.metrics.Metric):
     def result(self) -> Any:
         """The scores: a scalar or a dict of scalars; NaN if undefined."""
         known = self._scores_in_graph()
-        if self.scoring.only:
-            return known[read_name(self.scoring.only).column]
-        class_names = self.scoring.options.labels.class_names
+        only = self.scoring.only
+        return known[only] if only else {self._prefix + key: one for key, one in known.items()}
 
-        def rows_of(score: str) -> tuple[str, ...]:
-            return class_names if score in OF_CLASSES else ()
+    def _keys(self) -> set[str]:
+        return set() if self.scoring.only else {self._prefix + key for key in self.scoring.keys}
 
-        found = {}
-        for name in self.scoring.names:
-            for key, one in score_keys([name], rows_of).items():
-                score = one.score if one.row else one.column
-                if score not in known:
-                    msg = f"score {name!r} is not available in Keras; choose from {[*known]}"
-                    raise ValueError(msg)
-                found[key] = known[score][class_names.index(one.row)] if one.row else known[score]
-        return found
+    def _check_keys(self) -> None:
+        """Raise a ValueError if another metric of the model has the same keys."""
+        # Keras does not tell a metric of others, so only the call stack shows them.
+        self._is_checked = True
+        frame = sys._getframe(1).f_back
+        while frame is not None:
+            caller: Any = frame.f_locals.get("self")
+            if type(caller).__name__ == "CompileMetrics":
+                others = [one for one in caller.metrics if one is not self]
+                for other in others:
+                    shared = isinstance(other, SegmentationScores) and self._keys() & other._keys()
+                    if shared:
+                        msg = (
+                            f"two metrics return {min(shared)!r}, and Keras would keep one; pass a "
+                            "different name= to each, which then precedes its keys"
+                        )
+                        raise ValueError(msg)
+                return
+            frame = frame.f_back
 
     def _scores_in_graph(self) -> dict[str, Any]:
-        """Scores in compiled code; all are NaN if undeclared values were counted."""
+        """Scores by key in compiled code; all are NaN if undeclared values were counted."""
         options = self.scoring.options
         classes = options.num_classes
         sums = ops.cast(self.high.value, "float32") * BASE + ops.cast(self.low.value, "float32")
@@ -257,23 +270,23 @@ class SegmentationScores(keras.metrics.Metric):
             bad = bad + ops.sum(table[:, -1])
         tp, truth = ops.diagonal(table), ops.sum(table, axis=1)
         pred = ops.sum(table[:, :-1], axis=0)
-        scores = {"iou": tp / (truth + pred - tp), "dice": 2 * tp / (truth + pred)}
-        scores |= {"precision": tp / pred, "recall": tp / truth}
-        weighted = ops.where(truth > 0, scores["iou"] * truth, ops.zeros_like(truth))
-        scores |= {
-            "mean_iou": self._mean(scores["iou"], truth),
-            "mean_dice": self._mean(scores["dice"], truth),
-            "mean_accuracy": self._mean(scores["recall"], truth),
-            "pixel_accuracy": ops.sum(tp) / ops.sum(truth),
-            "frequency_weighted_iou": ops.sum(weighted) / ops.sum(truth),
-        }
+        counts = Counts.trusted(tp, pred - tp, truth - tp, ops.sum(truth) - truth - pred + tp)
         nan_if_bad = ops.where(bad > 0, float("nan"), 0.0)
-        return {name: value + nan_if_bad for name, value in scores.items()}
+        entries = self.scoring.entries().items()
+        return {key: self._value(one, counts) + nan_if_bad for key, one in entries}
 
-    def _mean(self, values: Any, truth: Any) -> Any:
+    def _value(self, entry: Entry, counts: Counts) -> Any:
+        if entry.score in _OVERALL:
+            return _OVERALL[entry.score](counts)
+        values = PIXEL_SCORES[entry.score].function(counts)
+        if entry.row is not None:
+            return values[entry.row]
+        return self._mean(values, counts.truth, entry.include)
+
+    def _mean(self, values: Any, truth: Any, include: NDArray[np.bool_] | None) -> Any:
         """The mean of :meth:`segiou.Protocol.mean` over a data set, in compiled code."""
         protocol = self.scoring.protocol
-        part = ops.convert_to_tensor(protocol.include_of(self.scoring.empty()))
+        part = ops.convert_to_tensor(include)
         if protocol.over == "truth":
             part = part & (truth > 0)
         if protocol.absent in ("zero", "one"):
@@ -338,12 +351,13 @@ class SegmentationScores(keras.metrics.Metric):
         scoring = self.scoring
         config = {
             **super().get_config(),
+            "name": self._prefix[:-1] or None,
             "options": scoring.options.to_dict(),
             "scores": scoring.only or list(scoring.names),
             "axis": scoring.axis,
         }
         if isinstance(scoring, HistogramScoring):
-            like = {"bins": scoring.empty().bins.kind, "activation": scoring.how["activation"]}
+            like = {"bins": scoring.empty().bins.kind, "activation": scoring.activation}
             return {**config, **like}
         threshold = None if scoring.threshold is None else float(scoring.threshold)
         return {**config, "protocol": asdict(scoring.protocol), "threshold": threshold}
@@ -356,6 +370,32 @@ class SegmentationScores(keras.metrics.Metric):
             return cls(ScoreHistogram.from_options(classes, config.pop("bins")), **config)
         options = vars(classes)
         return cls(**options, protocol=Protocol(**config.pop("protocol")), **config)
+
+
+def _pixel_accuracy(counts: Counts) -> Any:
+    return ops.sum(counts.tp) / ops.sum(counts.truth)
+
+
+def _frequency_weighted_iou(counts: Counts) -> Any:
+    truth: Any = counts.truth
+    weighted = ops.where(truth > 0, iou(counts) * truth, ops.zeros_like(truth))
+    return ops.sum(weighted) / ops.sum(truth)
+
+
+def _cohen_kappa(counts: Counts) -> Any:
+    pixels = ops.sum(counts.truth)
+    by_chance = ops.sum((counts.truth / pixels) * (counts.pred / pixels))
+    return (ops.sum(counts.tp) / pixels - by_chance) / (1 - by_chance)
+
+
+#: Scores of the data set in float32 tensors; those of classes are the functions of NumPy arrays.
+_OVERALL = {
+    "pixel_accuracy": _pixel_accuracy,
+    "frequency_weighted_iou": _frequency_weighted_iou,
+    "cohen_kappa": _cohen_kappa,
+}
+#: Scores that compiled code does not compute.
+_MISSING = ("matthews_correlation", "volumetric_similarity")
 
 
 def _number(condition: Any) -> Any:

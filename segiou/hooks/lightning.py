@@ -7,15 +7,15 @@ from collections.abc import Callable
 from functools import partialmethod
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.histograms.score_bins import Activation
 from segiou.histograms.score_counts import ScoreHistogram
-from segiou.hooks._histogram_scoring import fix_of_repeats, only_for_pixels, scoring_of
-from segiou.hooks._scoring import Scores, missing, warn_of_repeated_images
+from segiou.hooks._figures import log_figure
+from segiou.hooks._repeats import warn_of_lightning
+from segiou.hooks._scoring import fix_of_repeats, missing, scoring_of
 from segiou.hooks.images import Conflict, ImageCounts
-from segiou.metrics.protocols import Protocol
+from segiou.hooks.options import TorchOptions
 from segiou.report.formats import DEFAULT, format_of
 from segiou.report.report import Report
 
@@ -52,6 +52,17 @@ def _of_outputs(outputs: Any, batch: Any) -> tuple[Any, Any]:
 
 
 _FIX = "Pass ids=lambda outputs, batch: ... to SegmentationScores to count each image once"
+_PLACE = "dataloader_idx_"
+_STAGES = {"val": "validation", "test": "test"}
+
+
+def _check_names(names: set[str], who: str) -> None:
+    if names:
+        msg = (
+            f"{who} {min(names)!r}, of which Lightning would keep a mixture or one; pass a "
+            "different prefix= to SegmentationScores"
+        )
+        raise ValueError(msg)
 
 
 class SegmentationScores(Callback):
@@ -67,8 +78,10 @@ class SegmentationScores(Callback):
     Parameters
     ----------
     labels, **options
-        The classes, ``ignore`` and the other options of :class:`segiou.ConfusionMatrix`;
-        or a :class:`segiou.ScoreHistogram`, to count scores in histograms like it.
+        The classes and :class:`segiou.hooks.options.TorchOptions`; or a
+        :class:`segiou.ScoreHistogram`, to count scores in histograms like it.
+        Scores of classes are logged as ``val/iou/road``. All scores of histograms are
+        logged by default.
     pairs : callable
         ``pairs(outputs, batch) -> (truth, pred)``, called with the return value
         of the step and its batch; ``outputs["truth"], outputs["pred"]`` by
@@ -79,24 +92,26 @@ class SegmentationScores(Callback):
         1 KiB per image. Histograms are not kept per image.
     conflict : {"error", "first"}
         Treatment of an image that is counted twice with different results.
-    scores : str or sequence of str, optional
-        The scores to log; those of classes are named ``val/iou/road``. All scores of
-        histograms are logged by default.
-    protocol : Protocol or str
-        How means are computed.
+    prefix : str
+        Precedes each name, for one of several callbacks: with ``prefix="foreground/"``,
+        ``val/foreground/mean_iou`` is logged.
+    combine : bool
+        Whether the images of several dataloaders are scored together.
     report : path or callable, optional
         A file that the first process writes after each epoch, or a function that
         it calls with the report and the epoch. The extension sets the format,
         such as ``.html`` for a page. ``{epoch}`` and ``{stage}`` in the path are
         replaced; with several dataloaders, the name ends in
         ``_dataloader_idx_1``, as in the log.
-    axis : int, optional
-        The class axis of predictions that are scores; None as in
-        :meth:`segiou.ScoreHistogram.update`.
-    activation : {"softmax", "sigmoid"}, optional
-        For a histogram, as in :meth:`segiou.ScoreHistogram.update`.
-    threshold : float, optional
-        With two classes, the second is predicted if its score is greater than this.
+    figure : bool
+        Whether to log the confusion matrix as a figure to TensorBoard, Weights & Biases or
+        MLflow after each epoch.
+
+    Raises
+    ------
+    ValueError
+        At the start, if two callbacks would log the same names; or after an epoch, if the
+        module logs one of them.
     """
 
     def __init__(
@@ -106,38 +121,45 @@ class SegmentationScores(Callback):
         pairs: Callable[[Any, Any], tuple[Any, Any] | None] = _of_outputs,
         ids: Callable[[Any, Any], Any] | None = None,
         conflict: Conflict = "error",
-        scores: Scores | None = None,
-        protocol: Protocol | str = "segiou",
+        prefix: str = "",
+        combine: bool = False,
         report: str | Path | Callable[[Report, int], object] | None = None,
-        axis: int | None = 1,
-        activation: Activation | None = None,
-        threshold: float | None = None,
-        **options: Any,
+        figure: bool = False,
+        **options: Unpack[TorchOptions],
     ) -> None:
-        options |= {"axis": axis, "activation": activation, "threshold": threshold}
-        options |= {"protocol": protocol, "default": DEFAULT}
-        self.scoring: Any = scoring_of(labels, scores=scores, **options)
-        self.pairs, self.ids, self.report = pairs, ids, report
-        only_for_pixels(self.scoring, ids=ids, report=report)
+        self.scoring: Any = scoring_of(SegmentationScores, labels, DEFAULT, options)
+        self.scoring.check(ids=ids, report=report, figure=figure)
+        self.pairs, self.ids, self.report, self.figure = pairs, ids, report, figure
+        self.prefix, self.combine = prefix, combine
         self.conflict: Conflict = conflict
         if isinstance(report, (str, Path)):
             # Raises for an unknown format now instead of after the first epoch.
             format_of(Path(report))
         # A warning for each epoch would repeat itself.
         self._checked: set[str] = set()
+        self._deferred: Any = None
+        self._logged: set[str] = set()
         #: Counts of the last epoch by dataloader, summed over processes at its end.
         self.counted: dict[int, ConfusionMatrix | ImageCounts | ScoreHistogram] = {}
 
+    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        """Raise a ValueError if another callback logs the same names."""
+        for other in trainer.callbacks:
+            if other is not self and isinstance(other, SegmentationScores):
+                _check_names(self._names() & other._names(), "two SegmentationScores log")
+
+    def _names(self) -> set[str]:
+        return {f"{self.prefix}{name}" for name in self.scoring.keys}
+
     def _start(self, trainer: Any, _module: Any, stage: str) -> None:
-        self.counted = {}
-        loaders = getattr(trainer, f"{stage}_dataloaders")
+        # Imported here, so that a missing Lightning is reported before a missing torch.
+        from segiou.hooks.distributed import Deferred
+
+        self.counted, self._deferred, self._logged = {}, Deferred(), set()
         is_new = stage not in self._checked and not trainer.sanity_checking
         if is_new and self.ids is None and trainer.is_global_zero:
             self._checked.add(stage)
-            several = loaders if isinstance(loaders, (list, tuple)) else [loaders]
-            fix = fix_of_repeats(self.scoring, _FIX)
-            for i, loader in enumerate(several):
-                warn_of_repeated_images(f"{stage} dataloader {i}", loader, trainer.world_size, fix)
+            warn_of_lightning(trainer, stage, fix_of_repeats(self.scoring, _FIX))
 
     def _empty(self) -> Any:
         if self.ids is None:
@@ -151,40 +173,59 @@ class SegmentationScores(Callback):
             return
         if (pair := self.pairs(outputs, batch)) is None:
             return
-        truth, pred, decision = self.scoring.read(*pair)
-        if self.ids is not None:
-            decision["ids"] = self.ids(outputs, batch)
-        counted: Any = self.counted.setdefault(loader, self._empty())
-        counted.update(truth, pred, **decision)
+        counted: Any = self.counted.setdefault(0 if self.combine else loader, self._empty())
+        with self._deferred:
+            truth, pred, decision = self.scoring.read(*pair)
+            if self.ids is not None:
+                decision["ids"] = self.ids(outputs, batch)
+            counted.update(truth, pred, **decision)
 
     def _end(self, trainer: Any, module: Any, stage: str) -> None:
-        # Imported here, so that a missing Lightning is reported before a missing torch.
-        from segiou.hooks.distributed import all_reduce
+        from segiou.hooks.distributed import reduced
 
-        loaders = len(getattr(trainer, f"num_{stage}_batches"))
+        loaders = 1 if self.combine else len(getattr(trainer, f"num_{stage}_batches"))
         for loader in range(0 if trainer.sanity_checking else loaders):
-            reduced: Any = all_reduce(self.counted.get(loader, self._empty()))
-            total = reduced.total() if isinstance(reduced, ImageCounts) else reduced
+            counted: Any = reduced(self.counted.get(loader, self._empty()), self._deferred.error)
+            total = counted.total() if isinstance(counted, ImageCounts) else counted
             self.counted[loader] = total
-            place = f"/dataloader_idx_{loader}" if loaders > 1 else ""
+            place = f"/{_PLACE}{loader}" if loaders > 1 else ""
             values = self.scoring.values(total)
-            logged = {f"{stage}/{name}{place}": value for name, value in values.items()}
-            module.log_dict(logged, add_dataloader_idx=False)
-            if self.report is not None and trainer.is_global_zero:
+            logged = {self._name(stage, name, place): value for name, value in values.items()}
+            # The values are equal on all processes, and their maximum is exact.
+            module.log_dict(logged, add_dataloader_idx=False, sync_dist=True, reduce_fx="max")
+            self._logged |= {*logged}
+            if trainer.is_global_zero and (self.report is not None or self.figure):
                 title = f"{stage}, epoch {trainer.current_epoch}{place}"
                 report = total.report(self.scoring.protocol, title=title)
                 self._give(report, trainer.current_epoch, stage, place.replace("/", "_"))
+                if self.figure:
+                    log_figure(trainer, report, self._name(stage, "confusion_matrix", place))
+
+    def _name(self, stage: str, name: str, place: str) -> str:
+        return f"{stage}/{self.prefix}{name}{place}"
+
+    def _check_module(self, trainer: Any, _module: Any, stage: str) -> None:
+        """Raise a ValueError if a step of the module has logged one of the names."""
+        own = self._logged or {f"{stage}/{name}" for name in self._names()}
+        others = {
+            f"{one.meta.name}{'' if (i := one.meta.dataloader_idx) is None else f'/{_PLACE}{i}'}"
+            for one in (trainer._results or {}).values()
+            if one.meta.fx != f"on_{_STAGES[stage]}_epoch_end" and not one.has_reset
+        }
+        _check_names(own & others, "the module and SegmentationScores log")
 
     def _give(self, report: Report, epoch: int, stage: str, suffix: str) -> None:
         if callable(self.report):
             self.report(report, epoch)
-            return
-        path = Path(str(self.report).format(epoch=epoch, stage=stage))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        report.save(path.with_stem(path.stem + suffix))
+        elif self.report is not None:
+            path = Path(str(self.report).format(epoch=epoch, stage=stage))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            report.save(path.with_stem(path.stem + suffix))
 
     on_validation_epoch_start = partialmethod(_start, stage="val")
     on_test_epoch_start = partialmethod(_start, stage="test")
     on_validation_epoch_end = partialmethod(_end, stage="val")
     on_test_epoch_end = partialmethod(_end, stage="test")
+    on_validation_end = partialmethod(_check_module, stage="val")
+    on_test_end = partialmethod(_check_module, stage="test")
     on_validation_batch_end = on_test_batch_end = _count

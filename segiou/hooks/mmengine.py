@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.hooks._histogram_scoring import AnyScoring, scoring_of
-from segiou.hooks._scoring import Scores, Scoring, missing
+from segiou.hooks._scoring import MatrixScoring, Scoring, missing, scoring_of
+from segiou.hooks.options import TorchOptions, check_options
 
 try:
+    from mmengine.dist import get_world_size
     from mmengine.evaluator import BaseMetric
+    from mmengine.hooks import CheckpointHook
     from mmengine.registry import METRICS
 except ImportError as error:
     raise missing("mmengine", "mmengine") from error
 
 from segiou.counting.counts import Cells, ConfusionCounts, SparseConfusionCounts
-from segiou.histograms.score_bins import Activation
-from segiou.metrics.protocols import Protocol
 from segiou.report.formats import DEFAULT
 
 __all__ = ["SegmentationScores"]
+
+# So that CheckpointHook(save_best=...) finds the rule of a score by its name.
+_BETTER_HIGHER = ["iou", "dice", "recall", "kappa", "correlation"]
+_BETTER_LOWER = ["/ece", "/mce", "/ace", "/brier", "/fpr95"]
+CheckpointHook._default_greater_keys = [*CheckpointHook._default_greater_keys, *_BETTER_HIGHER]
+CheckpointHook._default_less_keys = [*CheckpointHook._default_less_keys, *_BETTER_LOWER]
 
 
 @METRICS.register_module()
@@ -37,21 +43,14 @@ class SegmentationScores(BaseMetric):
     labels : as for :class:`segiou.ConfusionMatrix`, optional
         The classes; those of ``dataset_meta["classes"]`` by default. Or a
         :class:`segiou.ScoreHistogram`, to count scores (C, H, W) in histograms like it.
-    scores : sequence of str, optional
-        The scores to return; those of classes are named ``iou/road``. All scores of
-        histograms are returned by default.
-    protocol : Protocol or str
-        How means are computed.
-    activation : {"softmax", "sigmoid"}, optional
-        For a histogram, as in :meth:`segiou.ScoreHistogram.update`.
     truth_key, pred_key : str
         The entries of a data sample whose ``"data"`` holds the labels, or the scores:
         ``"seg_logits"`` in mmsegmentation.
     collect_device, prefix, collect_dir
         As for :class:`mmengine.evaluator.BaseMetric`.
     **options
-        ``ignore``, ``exclude``, ``pred_labels`` and ``unassigned`` of
-        :class:`segiou.ConfusionMatrix`.
+        :class:`segiou.hooks.options.TorchOptions`. The class axis of scores is the first;
+        all scores of histograms are returned by default.
     """
 
     default_prefix = "segiou"
@@ -60,45 +59,68 @@ class SegmentationScores(BaseMetric):
         self,
         labels: Any = None,
         *,
-        scores: Scores | None = None,
-        protocol: Protocol | str = "segiou",
-        activation: Activation | None = None,
         truth_key: str = "gt_sem_seg",
         pred_key: str = "pred_sem_seg",
         collect_device: str = "cpu",
         prefix: str | None = None,
         collect_dir: str | None = None,
-        **options: Any,
+        **options: Unpack[TorchOptions],
     ) -> None:
         super().__init__(collect_device=collect_device, prefix=prefix, collect_dir=collect_dir)
+        check_options(SegmentationScores, options, TorchOptions)
         self.keys = truth_key, pred_key
         self._labels = labels
-        self._options = {"scores": scores, "protocol": protocol, "default": DEFAULT, **options}
-        self._options["activation"] = activation
-        self._scoring: AnyScoring | None = None
+        options.setdefault("axis", 0)
+        self._options = options
+        self._scoring: Scoring | None = None
 
     @property
-    def scoring(self) -> AnyScoring:
+    def scoring(self) -> Scoring:
         """Class options and scores, available once the data set is known."""
         if self._scoring is None:
             labels = self._labels
             if labels is None and not (labels := (self.dataset_meta or {}).get("classes")):
                 msg = "dataset_meta has no 'classes'; pass labels to the metric"
                 raise ValueError(msg)
-            self._scoring = scoring_of(labels, axis=0, **self._options)
+            self._scoring = scoring_of(SegmentationScores, labels, DEFAULT, self._options)
         return self._scoring
 
     def process(self, data_batch: Any, data_samples: Sequence[dict[str, Any]]) -> None:
-        """Count each sample of a batch."""
+        """Count each sample of a batch.
+
+        Of several processes, one that cannot count them raises in `evaluate`, as all do.
+        """
         counting: Any = self.scoring.empty()
         pairs = [[sample[key]["data"].squeeze(0) for key in self.keys] for sample in data_samples]
-        read = [self.scoring.read(*pair) for pair in pairs]
-        self.results += [_packed(counting.count(t, p, **how)) for t, p, how in read]
+        try:
+            read = [self.scoring.read(*pair) for pair in pairs]
+            self.results += [_packed(counting.count(t, p, **how)) for t, p, how in read]
+        except (TypeError, ValueError) as error:
+            if get_world_size() == 1:
+                raise
+            self.results += [error] * len(pairs)
 
-    def compute_metrics(self, results: list[Cells]) -> dict[str, float]:
+    def evaluate(self, size: int) -> dict[str, Any]:
+        """The scores of the whole data set; an error is raised on all processes."""
+        found: dict[str, Any] = super().evaluate(size)
+        for value in found.values():
+            if isinstance(value, Exception):
+                raise value
+        return found
+
+    def compute_metrics(self, results: list[Any]) -> dict[str, Any]:
         """Compute the scores of the samples that MMEngine has not dropped as repeated."""
+        try:
+            return self._scores(results)
+        except (TypeError, ValueError) as error:
+            return {"error": error}  # other processes wait for the result
+
+    def _scores(self, results: list[Any]) -> dict[str, float]:
+        for error in results:
+            if isinstance(error, Exception):
+                raise error
         parts = [Cells(*part) for part in results]  # MMEngine makes them plain tuples
-        if isinstance(self.scoring, Scoring):
+        if isinstance(self.scoring, MatrixScoring):
             classes = self.scoring.options.num_classes
             return self.scoring.values(SparseConfusionCounts.summed(classes, parts))
         counted = self.scoring.empty()

@@ -1,12 +1,13 @@
 """Segmentation scores as a :class:`torchmetrics.Metric`."""
 
 import sys
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
-from segiou.hooks._histogram_scoring import fix_of_repeats, of_kind, scoring_of
-from segiou.hooks._scoring import Scores, digest, missing, warn_of_repeated_images
+from segiou.hooks._repeats import warn_of_lightning
+from segiou.hooks._scoring import digest, fix_of_repeats, missing, of_kind, scoring_of
+from segiou.hooks.options import Scores, TorchOptions
 
 try:
     import torch
@@ -17,11 +18,9 @@ except ImportError as error:
 from segiou._support.arguments import check_choice
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import not_compiled, to_host
-from segiou.histograms.score_bins import Activation
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.hooks.distributed import counter_of
 from segiou.instances.panoptic import PanopticCounts
-from segiou.metrics.protocols import Protocol
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,12 +110,7 @@ class _Scores(Metric):
         while frame is not None and not self._is_checked:
             loop: Any = frame.f_locals.get("self")
             if type(loop).__name__ == "_EvaluationLoop" and not loop.trainer.sanity_checking:
-                trainer, stage = loop.trainer, loop._stage.dataloader_prefix
-                loaders = getattr(trainer, f"{stage}_dataloaders")
-                several = loaders if isinstance(loaders, (list, tuple)) else [loaders]
-                for i, loader in enumerate(several if trainer.is_global_zero else ()):
-                    name = f"{stage} dataloader {i}"
-                    warn_of_repeated_images(name, loader, trainer.world_size, self._repeated)
+                warn_of_lightning(loop.trainer, loop._stage.dataloader_prefix, self._repeated)
                 self._is_checked = True
             frame = frame.f_back
 
@@ -142,22 +136,12 @@ class SegmentationScores(_Scores):
     Parameters
     ----------
     labels, **options
-        The classes, ``ignore`` and the other options of :class:`segiou.ConfusionMatrix`;
-        or a :class:`segiou.ScoreHistogram`, to count scores in histograms like it.
-    scores : str or sequence of str, optional
-        ``"mean_iou"`` or, of histograms, ``"average_precision"`` by default. With one
-        name, the result is a number, or a tensor of shape (C,) for a per-class score
-        such as ``"iou"``, as ``ClasswiseWrapper`` expects. With a sequence of names, it
-        is a dict of numbers; those of classes are named ``iou/road``.
-    protocol : Protocol or str
-        How means are computed.
-    axis : int, optional
-        The class axis of predictions that are scores; None as in
-        :meth:`segiou.ScoreHistogram.update`.
-    activation : {"softmax", "sigmoid"}, optional
-        For a histogram, as in :meth:`segiou.ScoreHistogram.update`.
-    threshold : float, optional
-        With two classes, the second is predicted if its score is greater than this.
+        The classes and :class:`segiou.hooks.options.TorchOptions`; or a
+        :class:`segiou.ScoreHistogram`, to count scores in histograms like it.
+        ``scores`` is ``"mean_iou"`` or, of histograms, ``"average_precision"`` by default.
+        With one name, the result is a number, or a tensor of shape (C,) for a per-class
+        score such as ``"iou"``, as ``ClasswiseWrapper`` expects. With a sequence of names,
+        it is a dict of numbers; those of classes are named ``iou/road``.
     metric_options : dict, optional
         Options of :class:`torchmetrics.Metric`.
     """
@@ -169,18 +153,12 @@ class SegmentationScores(_Scores):
         self,
         labels: Any,
         *,
-        scores: Scores | None = None,
-        protocol: Protocol | str = "segiou",
-        axis: int | None = 1,
-        activation: Activation | None = None,
-        threshold: float | None = None,
         metric_options: dict[str, Any] | None = None,
-        **options: Any,
+        **options: Unpack[TorchOptions],
     ) -> None:
-        options |= {"axis": axis, "activation": activation, "threshold": threshold}
-        options |= {"protocol": protocol, "default": "mean_iou"}
-        scoring = scoring_of(labels, scores=scores, **options)
-        super().__init__(scoring.only or scores or scoring.names, metric_options)
+        scoring = scoring_of(SegmentationScores, labels, "mean_iou", options)
+        scores = scoring.only or options.get("scores") or scoring.names
+        super().__init__(scores, metric_options)
         self.scoring, self.counter = scoring, counter_of(scoring)
         self._repeated = fix_of_repeats(scoring, _REPEATED)
         #: MetricTracker uses it if ClasswiseWrapper names the classes.
@@ -224,7 +202,7 @@ class SegmentationScores(_Scores):
     ) -> None:
         saved = state_dict.get(f"{prefix}maxima")
         if saved is not None:
-            self.counter.check_options(saved)
+            self.counter.check(saved)
         super()._load_from_state_dict(state_dict, prefix, *rest, **keywords)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,19 @@ from segiou.labels.label_set import LEAST_VALUE, MOST_VALUE, LabelSet, load_labe
 
 Unassigned = Literal["error", "count"]
 Labels = LabelSet | str | Path | Sequence[str] | Mapping[str, Any] | int
+
+
+class ClassArguments(TypedDict, total=False):
+    """Arguments of :class:`segiou.ConfusionMatrix` beside the classes, for type checkers."""
+
+    pred_labels: Labels | None
+    ignore: int | str | Iterable[int | str]
+    exclude: int | str | Iterable[int | str]
+    unassigned: Unassigned
+
+
 #: Arguments of :meth:`ClassOptions.of`, with the same names in every function that scores.
-CLASS_ARGUMENTS: Final = ("labels", "pred_labels", "ignore", "exclude", "unassigned")
+CLASS_ARGUMENTS: Final = ("labels", *ClassArguments.__annotations__)
 
 
 @dataclass(frozen=True)

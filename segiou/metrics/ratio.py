@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou.counting.arrays import framework_of
+
 Floats = NDArray[np.float64]
 
 #: float64 represents all integers up to this one exactly, so a division rounds once.
@@ -14,7 +16,13 @@ _FLOAT_HOLDS = 1 << 53
 
 
 def ratio(numerator: Any, denominator: Any) -> Floats:
-    """Divide; 0/0 is NaN without a warning. Quotients of integers of any size are rounded once."""
+    """Divide; 0/0 is NaN without a warning. Quotients of integers of any size are rounded once.
+
+    Tensors, also symbolic ones, are divided by their framework.
+    """
+    if framework_of(denominator):
+        quotient: Floats = numerator / denominator
+        return quotient
     top, bottom = np.asarray(numerator), np.asarray(denominator)
     are_integers = top.dtype.kind in "iu" and bottom.dtype.kind in "iu"
     if are_integers and (_is_large(top) or _is_large(bottom)):

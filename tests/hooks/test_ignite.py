@@ -32,8 +32,8 @@ def test_a_real_engine_twice(scores, streets, network, need, answer):
     for _ in range(2):
         metrics = engine.run(loader).metrics
         np.testing.assert_array_equal(own.confusion_matrix().matrix, answer.matrix)
-        assert metrics["mean_iou"] == metrics["miou"] == answer.mean_iou()
-        assert metrics["iou/road"] == answer.iou()[2]
+        assert metrics["segiou/mean_iou"] == metrics["miou"] == answer.mean_iou()
+        assert metrics["segiou/iou/road"] == answer.iou()[2]
         assert metrics["segiou"]["pixel_accuracy"] == answer.pixel_accuracy()
 
 

@@ -67,17 +67,18 @@ def test_names_and_values(report):
     recall = report.scores(names="recall", separator="_")
     assert list(recall) == [f"recall_{part}" for part in PARTS]
     assert recall["recall_Traffic_Sign_Back"] == 0.5
-    with pytest.raises(ValueError, match="'miou'; choose from mean_iou"):
-        report.scores(names=["miou"])
+    with pytest.raises(ValueError, match="'miuo'; choose from iou"):
+        report.scores(names=["miuo"])
     with pytest.raises(TypeError, match="prefix"):
         report.scores(prefix=3)
 
 
 def test_hooks_use_the_same_names(report):
-    from segiou.hooks._scoring import Scoring
+    from segiou.hooks._scoring import MatrixScoring
+    from segiou.report.formats import DEFAULT
 
     counted = ConfusionMatrix(NAMES).update([0], [0])
-    values = Scoring(NAMES).values(counted)
+    values = MatrixScoring(NAMES, DEFAULT, {}).values(counted)
     assert list(values) == list(report.scores())
     np.testing.assert_equal(values, counted.report().scores())
 

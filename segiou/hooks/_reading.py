@@ -1,0 +1,117 @@
+"""Reads the truth and predictions of a batch as frameworks pass them."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+from segiou.counting.arrays import as_array, dtype_name, framework_of
+from segiou.counting.device_counts import NOT_WHOLE
+
+
+def with_shape(data: Any, name: str) -> Any:
+    """The data itself if it has a shape, else an array of it."""
+    return data if hasattr(data, "shape") else as_array(data, name)
+
+
+def without_channel(array: Any, axis: int) -> Any:
+    """The array without its class axis if that axis has size 1, else unchanged."""
+    axes = len(array.shape)
+    if not -axes <= axis < axes or array.shape[axis] != 1:
+        return array
+    return array[(slice(None),) * (axis % axes) + (0,)]
+
+
+def is_float(array: Any) -> bool:
+    """Whether an array of any framework holds floats."""
+    return "float" in dtype_name(array)
+
+
+def whole_numbers(truth: Any) -> Any:
+    """Labels stored as floats as integers; a ValueError if some are not whole numbers."""
+    if not is_float(truth):
+        return truth
+    is_torch = framework_of(truth) == "torch"
+    xp: Any = sys.modules["torch"] if is_torch else np
+    values = truth.detach() if is_torch else as_array(truth, "truth")
+    wrong = (values != xp.round(values)) | ~xp.isfinite(values)
+    whole = xp.where(wrong, xp.zeros_like(values), values)
+    if is_torch and not truth.is_cpu:  # without waiting for the device
+        return xp.where(wrong, NOT_WHOLE, whole.long())
+    if number := int(wrong.sum()):
+        msg = (
+            f"truth has dtype {dtype_name(truth)} and {number} values that are not whole numbers; "
+            "pass labels. If it holds scores, truth and prediction are in the wrong order"
+        )
+        raise ValueError(msg)
+    return whole.long() if is_torch else whole.astype(np.int64)
+
+
+def check_not_one_hot(truth: Any, pred: Any, axis: int, num_classes: int) -> None:
+    """Raise a ValueError if the truth has the class axis that only scores should have."""
+    axes = len(truth.shape)
+    is_inside = axes == len(pred.shape) > 1 and -axes <= axis < axes
+    if is_inside and is_float(pred) and truth.shape[axis] == num_classes > 1:
+        msg = (
+            f"truth of shape {tuple(truth.shape)} has {num_classes} channels along axis {axis}, as "
+            f"the scores have, so it looks one-hot; pass labels, such as truth.argmax({axis})"
+        )
+        raise ValueError(msg)
+
+
+def check_labels_of_hook(truth: Any, pred: Any) -> None:
+    """Raise for predictions that are neither labels nor scores, in the words of hooks."""
+    shapes = tuple(truth.shape), tuple(pred.shape)
+    if not is_float(pred):
+        return
+    found = f"pred has dtype {dtype_name(pred)}"
+    if shapes[0] == shapes[1]:
+        fix = "pred.long()" if framework_of(pred) == "torch" else "pred.astype(int)"
+        msg = (
+            f"{found} and the shape of truth, {shapes[0]}; for scores of two classes, pass "
+            f"threshold=T to the hook (0 for logits, 0.5 after a sigmoid), for labels {fix}"
+        )
+        raise TypeError(msg)
+    msg = (
+        f"{found} and shape {shapes[1]}, but truth has shape {shapes[0]}; scores have one axis "
+        "more than truth, whose position is axis= of the hook"
+    )
+    raise ValueError(msg)
+
+
+def check_size(truth: Any, pred: Any, axis: int, *, can_upsample: bool) -> None:
+    """Raise a ValueError if scores and truth differ in size."""
+    shape, wanted = tuple(pred.shape), tuple(truth.shape)
+    axes = len(shape)
+    if not -axes <= axis < axes:
+        msg = f"axis={axis} of the hook is out of range for scores of shape {shape}"
+        raise ValueError(msg)
+    rest = shape[: axis % axes] + shape[axis % axes + 1 :]
+    if None in rest + wanted or rest == wanted:  # sizes may be unknown in a graph
+        return
+    batched = 0 if axis % axes == 0 else 1
+    fix = "resize them"
+    if can_upsample and rest[:batched] == wanted[:batched]:
+        fix = "pass upsample=True to the hook"
+    msg = f"scores of shape {shape} differ in size from truth of shape {wanted}; {fix}"
+    raise ValueError(msg)
+
+
+def upsampled(scores: Any, size: tuple[int, ...], axis: int = 1) -> Any:
+    """Scores of PyTorch in the size (N, ...) or, if their first axis is that of classes, (...)."""
+    functional: Any = sys.modules["torch"].nn.functional
+    scores = sys.modules["torch"].as_tensor(scores)
+    axes = len(scores.shape)
+    if len(size) != axes - 1 or not -axes <= axis < axes:
+        return scores
+    is_single = axis % axes == 0
+    spatial = tuple(size) if is_single else tuple(size[1:])
+    first = scores.unsqueeze(0) if is_single else scores.movedim(axis, 1)
+    if tuple(first.shape[2:]) == spatial or len(spatial) > 3 or not math.prod(first.shape):
+        return scores
+    mode = ("linear", "bilinear", "trilinear")[len(spatial) - 1]
+    large = functional.interpolate(first, size=spatial, mode=mode, align_corners=False)
+    return large[0] if is_single else large.movedim(1, axis)

@@ -1,0 +1,68 @@
+"""Options that the adapters share, typed so that type checkers and editors find a wrong name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from segiou._support.text import did_you_mean
+from segiou.histograms.score_bins import Activation
+from segiou.labels.class_options import ClassArguments
+from segiou.metrics.protocols import Protocol
+
+__all__ = ["HookOptions", "TorchOptions"]
+
+Scores = str | Sequence[str]
+
+
+class HookOptions(ClassArguments, total=False):
+    """Options of every adapter.
+
+    Attributes
+    ----------
+    pred_labels, ignore, exclude, unassigned
+        As for :class:`segiou.ConfusionMatrix`.
+    scores : str or sequence of str
+        The scores to return. ``mean_iou_foreground``, ``mean_dice_foreground`` and
+        ``mean_accuracy_foreground`` are means without the first class.
+    protocol : Protocol or str
+        How means are computed; protocols that average over images are not supported.
+    axis : int, optional
+        The class axis of predictions that are scores; None as in
+        :meth:`segiou.ScoreHistogram.update`.
+    activation : {"softmax", "sigmoid"}, optional
+        For a histogram, as in :meth:`segiou.ScoreHistogram.update`.
+    threshold : float, optional
+        With two classes, the second is predicted if its score is greater than this: 0 for
+        logits, 0.5 after a sigmoid.
+    """
+
+    scores: Scores | None
+    protocol: Protocol | str
+    axis: int | None
+    activation: Activation | None
+    threshold: float | None
+
+
+class TorchOptions(HookOptions, total=False):
+    """Options of adapters for PyTorch.
+
+    Attributes
+    ----------
+    upsample : bool
+        Whether scores of a smaller size than the truth are upsampled bilinearly.
+    """
+
+    upsample: bool
+
+
+def check_options(hook: type, given: Mapping[str, Any], kind: Any) -> None:
+    """Raise a TypeError for options in neither the typed dict nor the arguments of the hook."""
+    parameters = inspect.signature(hook.__init__).parameters.values()  # type: ignore[misc]
+    own = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+    known = [*own, *kind.__annotations__]
+    if unknown := [name for name in given if name not in known]:
+        hint = did_you_mean(unknown[0], known) or f"; choose from {', '.join(known)}"
+        msg = f"{hook.__name__} has no option {unknown[0]!r}{hint}"
+        raise TypeError(msg)

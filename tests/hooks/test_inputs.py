@@ -1,0 +1,103 @@
+"""Batches as people pass them, and the words of errors."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from segiou import ConfusionMatrix, ScoreHistogram
+from segiou.hooks.images import ImageCounts
+
+
+@pytest.fixture
+def torch(need):
+    need("torchmetrics")
+    return need("torch")
+
+
+def metric(*arguments, **options):
+    from segiou.hooks.torchmetrics import SegmentationScores
+
+    return SegmentationScores(*arguments, **options)
+
+
+def test_unknown_options_name_the_nearest(torch):
+    for options, name in (
+        ({"ignor": 255}, "ignore"),
+        ({"thresold": 0.0}, "threshold"),
+        ({"metric_option": {}}, "metric_options"),
+    ):
+        with pytest.raises(
+            TypeError, match=f"SegmentationScores has no option .*; did you mean {name}"
+        ):
+            metric(3, **options)
+    with pytest.raises(TypeError, match="ImageCounts has no option 'ignor'; did you mean ignore"):
+        ImageCounts(3, ignor=255)
+
+
+def test_an_option_of_classes_does_not_apply_to_histograms(torch):
+    with pytest.raises(ValueError, match="exclude does not apply to a ScoreHistogram"):
+        metric(ScoreHistogram(2), exclude=0)
+
+
+def test_logits_of_bce_and_float_truth(torch):
+    # As binary_cross_entropy_with_logits takes them: both (N, 1, H, W) floats.
+    logits = torch.tensor([[[[-1.0, 2.0, 0.0, 3.0]]]])
+    truth = torch.tensor([[[[0.0, 1.0, 1.0, 0.0]]]])
+    found = metric(2, threshold=0.0)
+    found.update(logits, truth)
+    assert found.confusion_matrix().matrix.tolist() == [[1, 1], [1, 1]]
+    without_axis = metric(2, threshold=0.0)
+    without_axis.update(logits, truth[:, 0])
+    assert without_axis.confusion_matrix().matrix.tolist() == [[1, 1], [1, 1]]
+    for wrong in (truth + 0.5, truth * float("nan")):
+        with pytest.raises(ValueError, match=r"truth has dtype float32 and 4 values that are not"):
+            metric(2, threshold=0.0).update(logits, wrong)
+    with pytest.raises(TypeError, match=r"threshold=T to the hook .*for labels pred\.long\(\)"):
+        metric(2).update(logits, truth)
+
+
+def test_low_resolution_logits(torch):
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn((2, 3, 4, 5), generator=generator)
+    truth = torch.randint(0, 3, (2, 16, 20), generator=generator)
+    large = torch.nn.functional.interpolate(logits, size=(16, 20), mode="bilinear")
+    expected = ConfusionMatrix(3).update(truth, large, argmax=1).matrix.tolist()
+    for pred, axis in ((logits, 1), (logits.movedim(1, -1), -1)):
+        found = metric(3, upsample=True, axis=axis)
+        found.update(pred, truth)
+        assert found.confusion_matrix().matrix.tolist() == expected
+    with pytest.raises(ValueError, match=r"\(2, 3, 4, 5\) .*\(2, 16, 20\); pass upsample=True"):
+        metric(3).update(logits, truth)
+
+
+def test_one_hot_truth_is_named(torch):
+    truth = torch.tensor([[[0, 1, 2, 2]]])
+    one_hot = torch.nn.functional.one_hot(truth, 3).movedim(-1, 1)
+    logits = one_hot * 2.0
+    for pair in ((logits, one_hot), (logits, one_hot.float())):
+        with pytest.raises(ValueError, match=r"so it looks one-hot; pass labels, .*argmax\(1\)"):
+            metric(3).update(*pair)
+
+
+def test_one_hot_pairs_show_in_the_counts():
+    from segiou.counting.device_counts import read_counts
+    from segiou.counting.encoding import Encoding
+    from segiou.labels.class_options import ClassOptions
+
+    def warned(matrix):
+        table = np.zeros((6, 5), np.int64)
+        table[:2, :2] = matrix
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            sums = np.append(table.ravel(), 0)
+            read_counts(Encoding.of_classes(ClassOptions.of(4)), sums, [0, 0])
+        return [str(one.message) for one in caught]
+
+    # 1000 pixels of 4 classes as one-hot: 4000 values, of which 1000 are 1 on each side.
+    (text,) = warned([[2900, 100], [100, 900]])
+    assert "look like those of one-hot arrays: only 2 of 4 classes occur" in text
+    assert warned([[2901, 99], [100, 900]]) == []
+    assert warned([[29, 1], [1, 9]]) == []  # too few pixels to tell
