@@ -25,7 +25,14 @@ from segiou.counting.device_counts import (
 from segiou.counting.encoding import Encoding
 from segiou.histograms.compiled_counts import MOST_PIXELS, CompiledScores
 from segiou.histograms.score_counts import ScoreHistogram
-from segiou.hooks._scoring import Entry, HistogramScoring, missing, of_kind, scoring_of
+from segiou.hooks._scoring import (
+    Entry,
+    HistogramScoring,
+    MatrixScoring,
+    missing,
+    of_kind,
+    scoring_of,
+)
 from segiou.hooks._wide_counts import BASE, as_int64, carry, check_pixels
 from segiou.hooks.options import HookOptions
 from segiou.labels.class_options import ClassOptions
@@ -136,16 +143,10 @@ class SegmentationScores(keras.metrics.Metric):
     ) -> None:
         super().__init__(name=name or "segmentation_scores", dtype=dtype)
         options.setdefault("axis", -1)
-        self.scoring: Any = scoring_of(
-            SegmentationScores, labels, "mean_iou", options, kind=HookOptions
-        )
-        if not isinstance(self.scoring, HistogramScoring):
-            for entry in self.scoring.entries().values():
-                if entry.score in _MISSING:
-                    msg = (
-                        f"score {entry.score!r} is not available in Keras; read confusion_matrix()"
-                    )
-                    raise ValueError(msg)
+        scoring = scoring_of(SegmentationScores, labels, "mean_iou", options, kind=HookOptions)
+        if isinstance(scoring, MatrixScoring):
+            _check_available(scoring)
+        self.scoring: Any = scoring
         #: Precedes the keys of several scores.
         self._prefix = f"{name}/" if name else ""
         #: ModelCheckpoint and EarlyStopping choose their mode by it.
@@ -396,6 +397,14 @@ _OVERALL = {
 }
 #: Scores that compiled code does not compute.
 _MISSING = ("matthews_correlation", "volumetric_similarity")
+
+
+def _check_available(scoring: MatrixScoring) -> None:
+    """Raise a ValueError for scores that compiled code does not compute."""
+    for entry in scoring.entries().values():
+        if entry.score in _MISSING:
+            msg = f"score {entry.score!r} is not available in Keras; read confusion_matrix()"
+            raise ValueError(msg)
 
 
 def _number(condition: Any) -> Any:
