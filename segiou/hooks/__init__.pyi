@@ -2,6 +2,7 @@ from segiou.hooks import (
     accelerate as accelerate,
     distributed as distributed,
     evaluate as evaluate,
+    hook_options as hook_options,
     huggingface as huggingface,
     ignite as ignite,
     images as images,
@@ -9,6 +10,5 @@ from segiou.hooks import (
     keras as keras,
     lightning as lightning,
     mmengine as mmengine,
-    options as options,
     torchmetrics as torchmetrics,
 )

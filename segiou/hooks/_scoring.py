@@ -20,7 +20,7 @@ from segiou.counting.counts import Counts
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.histograms.score_plan import ScoreOptions
 from segiou.hooks import _reading as reading
-from segiou.hooks.options import HookOptions, Scores, TorchOptions, check_options
+from segiou.hooks.hook_options import HookOptions, Scores, TorchOptions, check_options
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
 from segiou.measures.measure import Masks, Plan
 from segiou.measures.score_names import is_whole, read_name, row_of

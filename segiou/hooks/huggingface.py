@@ -18,7 +18,7 @@ except ImportError as error:
     raise missing("transformers and accelerate", "huggingface") from error
 
 from segiou.hooks.evaluate import mean_iou
-from segiou.hooks.options import TorchOptions
+from segiou.hooks.hook_options import TorchOptions
 from segiou.report.formats import DEFAULT
 
 __all__ = ["ComputeMetrics", "mean_iou", "preprocess_logits_for_metrics"]
@@ -60,7 +60,7 @@ class ComputeMetrics:
     Parameters
     ----------
     labels, **options
-        The classes and :class:`segiou.hooks.options.TorchOptions`; ``ignore`` always includes
+        The classes and :class:`segiou.hooks.hook_options.TorchOptions`; ``ignore`` always includes
         the Trainer's padding, -100, and smaller logits are upsampled unless
         ``upsample=False``. Scores of classes are named ``iou_road``. With a
         :class:`segiou.ScoreHistogram` in place of the classes, logits are counted in

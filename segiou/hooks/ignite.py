@@ -21,8 +21,8 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import not_compiled
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.hooks.distributed import Deferred, add_up, counter_of
+from segiou.hooks.hook_options import TorchOptions
 from segiou.hooks.images import Conflict, ImageCounts
-from segiou.hooks.options import TorchOptions
 from segiou.report.formats import DEFAULT
 
 __all__ = ["SegmentationScores"]
@@ -42,7 +42,7 @@ class SegmentationScores(Metric):
     Parameters
     ----------
     labels, **options
-        The classes and :class:`segiou.hooks.options.TorchOptions`; or a
+        The classes and :class:`segiou.hooks.hook_options.TorchOptions`; or a
         :class:`segiou.ScoreHistogram`, to count scores in histograms like it.
         With one name in ``scores``, the result is a number; with several, a mapping. Each of
         its entries is also in ``engine.state.metrics``, after the name under which this is

@@ -11,7 +11,7 @@ from segiou._support.text import listed
 from segiou.accumulators.base import Accumulator
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import framework_of, not_compiled, to_host, with_dimensions_of
-from segiou.hooks.options import check_options
+from segiou.hooks.hook_options import check_options
 from segiou.labels.class_options import ClassArguments, ClassOptions
 from segiou.runs.image_counts import ImageCount, run_from_counts
 from segiou.runs.run import Run

@@ -21,7 +21,7 @@ from segiou.histograms.compiled_counts import MOST_PIXELS, CompiledScores
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.hooks._scoring import of_kind
 from segiou.hooks._wide_counts import as_int64, carry, check_pixels
-from segiou.hooks.options import check_options
+from segiou.hooks.hook_options import check_options
 from segiou.labels.class_options import ClassArguments, ClassOptions
 
 __all__ = ["CountState", "PixelCounter"]

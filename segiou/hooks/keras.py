@@ -34,7 +34,7 @@ from segiou.hooks._scoring import (
     scoring_of,
 )
 from segiou.hooks._wide_counts import BASE, as_int64, carry, check_pixels
-from segiou.hooks.options import HookOptions
+from segiou.hooks.hook_options import HookOptions
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.per_class import iou
 from segiou.metrics.pixel_scores import PIXEL_SCORES
@@ -121,7 +121,7 @@ class SegmentationScores(keras.metrics.Metric):
     Parameters
     ----------
     labels, **options
-        The classes and :class:`segiou.hooks.options.HookOptions`; or a
+        The classes and :class:`segiou.hooks.hook_options.HookOptions`; or a
         :class:`segiou.ScoreHistogram`, to count scores in histograms like it, without regions.
         ``scores`` is ``"mean_iou"`` or, of histograms, ``"average_precision"`` by default.
         With one name, the result is a scalar; with several names, or a per-class score such as

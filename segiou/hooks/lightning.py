@@ -14,8 +14,8 @@ from segiou.histograms.score_counts import ScoreHistogram
 from segiou.hooks._figures import log_figure
 from segiou.hooks._repeats import warn_of_lightning
 from segiou.hooks._scoring import fix_of_repeats, missing, scoring_of
+from segiou.hooks.hook_options import TorchOptions
 from segiou.hooks.images import Conflict, ImageCounts
-from segiou.hooks.options import TorchOptions
 from segiou.report.formats import DEFAULT, format_of
 from segiou.report.report import Report
 
@@ -78,7 +78,7 @@ class SegmentationScores(Callback):
     Parameters
     ----------
     labels, **options
-        The classes and :class:`segiou.hooks.options.TorchOptions`; or a
+        The classes and :class:`segiou.hooks.hook_options.TorchOptions`; or a
         :class:`segiou.ScoreHistogram`, to count scores in histograms like it.
         Scores of classes are logged as ``val/iou/road``. All scores of histograms are
         logged by default.

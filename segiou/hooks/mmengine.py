@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.hooks._scoring import MatrixScoring, Scoring, missing, scoring_of
-from segiou.hooks.options import TorchOptions, check_options
+from segiou.hooks.hook_options import TorchOptions, check_options
 
 try:
     from mmengine.dist import get_world_size
@@ -49,7 +49,7 @@ class SegmentationScores(BaseMetric):
     collect_device, prefix, collect_dir
         As for :class:`mmengine.evaluator.BaseMetric`.
     **options
-        :class:`segiou.hooks.options.TorchOptions`. The class axis of scores is the first;
+        :class:`segiou.hooks.hook_options.TorchOptions`. The class axis of scores is the first;
         all scores of histograms are returned by default.
     """
 

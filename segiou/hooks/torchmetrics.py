@@ -7,7 +7,7 @@ import numpy as np
 
 from segiou.hooks._repeats import warn_of_lightning
 from segiou.hooks._scoring import digest, fix_of_repeats, missing, of_kind, scoring_of
-from segiou.hooks.options import Scores, TorchOptions
+from segiou.hooks.hook_options import Scores, TorchOptions
 
 try:
     import torch
@@ -136,7 +136,7 @@ class SegmentationScores(_Scores):
     Parameters
     ----------
     labels, **options
-        The classes and :class:`segiou.hooks.options.TorchOptions`; or a
+        The classes and :class:`segiou.hooks.hook_options.TorchOptions`; or a
         :class:`segiou.ScoreHistogram`, to count scores in histograms like it.
         ``scores`` is ``"mean_iou"`` or, of histograms, ``"average_precision"`` by default.
         With one name, the result is a number, or a tensor of shape (C,) for a per-class

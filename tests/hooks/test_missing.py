@@ -99,4 +99,4 @@ def test_every_hook_is_held_to_this():
 
     modules = {module.name for module in pkgutil.iter_modules(segiou.hooks.__path__)}
     public = {name for name in modules if not name.startswith("_")}
-    assert public == {*EXTRAS, "lightning", "images", "evaluate", "options"}
+    assert public == {*EXTRAS, "lightning", "images", "evaluate", "hook_options"}
