@@ -1,0 +1,148 @@
+"""Skeletons and Betti numbers of binary masks, in two and three dimensions."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_choice
+from segiou.instances.components import label_components
+
+Connectivity = Literal["full", "cross"]
+CONNECTIVITIES = ("full", "cross")
+#: Neighbours of the foreground by number of axes; the background has those of the other kind.
+_NEIGHBOURS = {"full": {2: 8, 3: 26}, "cross": {2: 4, 3: 6}}
+
+
+def skeleton_counts(truth: Any, pred: Any) -> NDArray[np.int64]:
+    """Count the pixels of skeletons that clDice and skeleton recall are computed from.
+
+    Parameters
+    ----------
+    truth, pred : array_like of bool, shape (H, W) or (D, H, W)
+        Masks of one structure.
+
+    Returns
+    -------
+    ndarray of int64, shape (6,)
+        Pixels of the predicted skeleton in the truth, and of the predicted skeleton;
+        of the true skeleton in the prediction, and of the true skeleton; of the
+        widened true skeleton in the prediction, and of the widened true skeleton. It is
+        widened by two dilations with the cross and clipped to the truth.
+
+    Raises
+    ------
+    TypeError
+        If a mask is not boolean.
+    ValueError
+        If the masks do not have one shape of two or three axes.
+
+    Notes
+    -----
+    clDice: Shit et al., CVPR 2021. Skeleton recall: Kirchhoff et al., ECCV 2024.
+    Skeletons are those of ``skimage.morphology.skeletonize``. They depend on the
+    orientation of a mask: flips move clDice by up to .01 in 2-D and .02 in 3-D.
+
+    Examples
+    --------
+    >>> line = np.zeros((5, 9), bool)
+    >>> line[2, 1:8] = True
+    >>> skeleton_counts(line, line).tolist()
+    [7, 7, 7, 7, 7, 7]
+    """
+    from scipy.ndimage import binary_dilation  # type: ignore[import-untyped, unused-ignore]
+
+    both = [_checked(name, mask) for name, mask in (("truth", truth), ("pred", pred))]
+    if both[0].shape != both[1].shape:
+        msg = f"truth has shape {both[0].shape}, pred {both[1].shape}; pass masks of one shape"
+        raise ValueError(msg)
+    window = _window(both[0] | both[1])
+    true, predicted = (mask[window] for mask in both)
+    true_line, predicted_line = _skeleton(true), _skeleton(predicted)
+    wide = binary_dilation(true_line, iterations=2) & true
+    parts = ((predicted_line, true), (true_line, predicted), (wide, predicted))
+    pairs = ((np.count_nonzero(a & b), np.count_nonzero(a)) for a, b in parts)
+    return np.array([number for pair in pairs for number in pair], np.int64)
+
+
+def betti_numbers(mask: Any, *, connectivity: Connectivity = "full") -> tuple[int, ...]:
+    """Count the components and holes of a mask.
+
+    Parameters
+    ----------
+    mask : array_like of bool, shape (H, W) or (D, H, W)
+        Mask of one structure.
+    connectivity : {"full", "cross"}
+        Whether pixels that touch only at a corner are connected. The background is
+        connected in the other way.
+
+    Returns
+    -------
+    tuple of int
+        Components and holes; in 3-D components, tunnels and cavities.
+
+    Raises
+    ------
+    TypeError
+        If the mask is not boolean.
+    ValueError
+        If it does not have two or three axes, or the connectivity is unknown.
+
+    Notes
+    -----
+    In 3-D, tunnels follow from the Euler characteristic: b1 = b0 + b2 − χ.
+
+    Examples
+    --------
+    >>> ring = np.pad(np.zeros((1, 1), bool), 1, constant_values=True)
+    >>> betti_numbers(ring)
+    (1, 1)
+    """
+    found = _checked("mask", mask)
+    check_choice("connectivity", connectivity, CONNECTIVITIES)
+    other: Connectivity = "cross" if connectivity == "full" else "full"
+    window = np.pad(found[_window(found)], 1)
+    components = _components(window, connectivity)
+    enclosed = _components(~window, other) - 1
+    if window.ndim == 2:
+        return components, enclosed
+    from skimage import measure
+
+    library: Any = measure
+    euler = int(library.euler_number(window, connectivity=3 if connectivity == "full" else 1))
+    return components, components + enclosed - euler, enclosed
+
+
+def _checked(name: str, mask: Any) -> NDArray[np.bool_]:
+    found: NDArray[Any] = np.asarray(mask)
+    if found.dtype != bool:
+        msg = f"{name} must be boolean, got {found.dtype}; pass labels == value"
+        raise TypeError(msg)
+    if found.ndim not in (2, 3):
+        msg = f"{name} must have two or three axes, got shape {found.shape}"
+        raise ValueError(msg)
+    return found
+
+
+def _window(mask: NDArray[np.bool_]) -> tuple[slice, ...]:
+    """The bounding box of a mask, which holds its skeleton and its holes."""
+    found = []
+    for axis in range(mask.ndim):
+        others = tuple(other for other in range(mask.ndim) if other != axis)
+        used = np.flatnonzero(mask.any(axis=others))
+        found.append(slice(used[0], used[-1] + 1) if len(used) else slice(0))
+    return tuple(found)
+
+
+def _skeleton(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    from skimage import morphology
+
+    library: Any = morphology
+    return np.asarray(library.skeletonize(mask), np.bool_) if mask.any() else mask
+
+
+def _components(mask: NDArray[np.bool_], connectivity: Connectivity) -> int:
+    neighbours = _NEIGHBOURS[connectivity][mask.ndim]
+    return int(label_components(mask, connectivity=neighbours).max(initial=0))
