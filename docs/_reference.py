@@ -82,6 +82,7 @@ GUIDES = {
     "report": "reports",
     "runs": "runs",
     "scoring": "scale",
+    "topology": "topology",
 }
 
 

@@ -15,6 +15,7 @@ from segiou import (
     report as report,
     runs as runs,
     scoring as scoring,
+    topology as topology,
 )
 from segiou._support import __version__ as __version__
 from segiou.accumulators.confusion import (

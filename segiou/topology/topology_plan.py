@@ -95,10 +95,11 @@ class TopologyPlan(Plan):
         for index in self._scored:
             truth, pred = (side == index for side in pair.indices)
             skeletons[index] = skeleton_counts(truth, pred)
-            both = [
-                betti_numbers(one, connectivity=self.measure.connectivity) for one in (truth, pred)
-            ]
-            errors[index] = [*np.abs(np.subtract(*both))[:2], 1]
+            sides = (
+                betti_numbers(side, connectivity=self.measure.connectivity)[:2]
+                for side in (truth, pred)
+            )
+            errors[index] = [*(abs(a - b) for a, b in zip(*sides, strict=True)), 1]
         cases = _cldice(skeletons)[None]
         return Parts.of(self.layout, skeletons=skeletons, errors=errors, cases=cases)
 
