@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import chain, combinations
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice
-from segiou.instances.components import label_components
+from segiou.instances.components import components
 
 Connectivity = Literal["full", "cross"]
 CONNECTIVITIES = ("full", "cross")
-#: Neighbours of the foreground by number of axes; the background has those of the other kind.
-_NEIGHBOURS = {"full": {2: 8, 3: 26}, "cross": {2: 4, 3: 6}}
 
 
 def skeleton_counts(truth: Any, pred: Any) -> NDArray[np.int64]:
@@ -52,8 +51,6 @@ def skeleton_counts(truth: Any, pred: Any) -> NDArray[np.int64]:
     >>> skeleton_counts(line, line).tolist()
     [7, 7, 7, 7, 7, 7]
     """
-    from scipy.ndimage import binary_dilation  # type: ignore[import-untyped, unused-ignore]
-
     both = [_checked(name, mask) for name, mask in (("truth", truth), ("pred", pred))]
     if both[0].shape != both[1].shape:
         msg = f"truth has shape {both[0].shape}, pred {both[1].shape}; pass masks of one shape"
@@ -61,7 +58,7 @@ def skeleton_counts(truth: Any, pred: Any) -> NDArray[np.int64]:
     window = _window(both[0] | both[1])
     true, predicted = (mask[window] for mask in both)
     true_line, predicted_line = _skeleton(true), _skeleton(predicted)
-    wide = binary_dilation(true_line, iterations=2) & true
+    wide = _dilated(_dilated(true_line)) & true
     parts = ((predicted_line, true), (true_line, predicted), (wide, predicted))
     pairs = ((np.count_nonzero(a & b), np.count_nonzero(a)) for a, b in parts)
     return np.array([number for pair in pairs for number in pair], np.int64)
@@ -102,17 +99,15 @@ def betti_numbers(mask: Any, *, connectivity: Connectivity = "full") -> tuple[in
     """
     found = _checked("mask", mask)
     check_choice("connectivity", connectivity, CONNECTIVITIES)
-    other: Connectivity = "cross" if connectivity == "full" else "full"
     window = np.pad(found[_window(found)], 1)
-    components = _components(window, connectivity)
-    enclosed = _components(~window, other) - 1
+    full, cross = window.ndim, 1
+    near, far = (full, cross) if connectivity == "full" else (cross, full)
+    pieces = _components(window, near, of=True)
+    enclosed = _components(window, far, of=False) - 1
     if window.ndim == 2:
-        return components, enclosed
-    from skimage import measure
-
-    library: Any = measure
-    euler = int(library.euler_number(window, connectivity=3 if connectivity == "full" else 1))
-    return components, components + enclosed - euler, enclosed
+        return pieces, enclosed
+    tunnels = pieces + enclosed - _euler_number(window, connectivity)
+    return pieces, tunnels, enclosed
 
 
 def _checked(name: str, mask: Any) -> NDArray[np.bool_]:
@@ -143,6 +138,36 @@ def _skeleton(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(library.skeletonize(mask), np.bool_) if mask.any() else mask
 
 
-def _components(mask: NDArray[np.bool_], connectivity: Connectivity) -> int:
-    neighbours = _NEIGHBOURS[connectivity][mask.ndim]
-    return int(label_components(mask, connectivity=neighbours).max(initial=0))
+def _dilated(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """A mask with the neighbours that share a face."""
+    found = mask.copy()
+    for axis in range(mask.ndim):
+        wide, own = np.moveaxis(found, axis, 0), np.moveaxis(mask, axis, 0)
+        wide[1:] |= own[:-1]
+        wide[:-1] |= own[1:]
+    return found
+
+
+def _components(mask: NDArray[np.bool_], rank: int, *, of: bool) -> int:
+    """The number of components of the foreground, or background; see ``components``."""
+    neighbours = {2: {1: 4, 2: 8}, 3: {1: 6, 3: 26}}[mask.ndim][rank]
+    return int(np.count_nonzero(components(mask, (), neighbours, 0).values == of))
+
+
+def _euler_number(mask: NDArray[np.bool_], connectivity: Connectivity) -> int:
+    """Vertices − edges + faces − voxels of a volume with an empty border.
+
+    With full connectivity, a cell belongs to the volume if any voxel that has it does;
+    otherwise the dual cells whose voxels all do are counted.
+    """
+    is_full = connectivity == "full"
+    joined = np.logical_or if is_full else np.logical_and
+    found = 0
+    for axes in chain.from_iterable(combinations(range(3), size) for size in range(4)):
+        cells = mask
+        for axis in axes:
+            along = np.moveaxis(cells, axis, 0)
+            cells = np.moveaxis(joined(along[:-1], along[1:]), 0, axis)
+        dimension = 3 - len(axes) if is_full else len(axes)
+        found += (-1) ** dimension * int(np.count_nonzero(cells))
+    return found
