@@ -13,6 +13,7 @@ from segiou.instances.panoptic import (
     PanopticCounts as PanopticCounts,
     PanopticProtocol as PanopticProtocol,
 )
+from segiou.instances.referring import ReferringOptions as ReferringOptions
 from segiou.instances.weighted import (
     CITYSCAPES_INSTANCE_SIZES as CITYSCAPES_INSTANCE_SIZES,
     InstanceCounts as InstanceCounts,
