@@ -1,0 +1,216 @@
+"""Votes of several raters as counts of pixels by vote pattern, and the scores that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.metrics.ratio import Floats, ratio
+
+#: The vote of a rater who did not mark the pixel, or does not have the case.
+UNMARKED = -1
+#: STAPLE stops once no sensitivity or specificity changes by more than 1e-7, as in ITK.
+_STILL = 1e-14
+
+
+class Votes(NamedTuple):
+    """The votes of K raters in one case: pixels with the same votes are counted together.
+
+    Attributes
+    ----------
+    patterns : ndarray of int64, shape (P, K)
+        Class index of each rater; -1 if unmarked.
+    pixels : ndarray of int64, shape (P,)
+        Number of pixels with each pattern.
+    has_case : ndarray of bool, shape (K,)
+        Whether the rater has the case.
+    """
+
+    patterns: NDArray[np.int64]
+    pixels: NDArray[np.int64]
+    has_case: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, masks: Sequence[NDArray[Any] | None]) -> tuple[Votes, NDArray[np.int64]]:
+        """Count the patterns of masks of class indices, and find the pattern of each pixel.
+
+        Parameters
+        ----------
+        masks : sequence of (ndarray of int or None)
+            One mask per rater, of one shape; None if the rater lacks the case.
+        """
+        shape = next(mask.shape for mask in masks if mask is not None)
+        none = np.full(shape, UNMARKED)
+        given = [none if mask is None else mask for mask in masks]
+        codes, base = np.zeros(shape, np.int64), 2 + max(int(m.max(initial=0)) for m in given)
+        for mask in given:  # joined one by one, so that codes stay below pixels × classes
+            _, codes = np.unique(codes * base + mask + 1, return_inverse=True)
+            codes = codes.reshape(shape)
+        _, first, place, pixels = np.unique(
+            codes, return_index=True, return_inverse=True, return_counts=True
+        )
+        patterns = np.stack([mask.reshape(-1)[first] for mask in given], axis=1)
+        has_case = np.array([mask is not None for mask in masks])
+        return cls(patterns.astype(np.int64), pixels, has_case), place.reshape(shape)
+
+    def table(self, num_classes: int) -> NDArray[np.int64]:
+        """Number of votes for each class, per pattern.
+
+        Parameters
+        ----------
+        num_classes : int
+            C.
+
+        Returns
+        -------
+        ndarray of int64, shape (P, C)
+        """
+        return np.stack([(self.patterns == c).sum(1) for c in range(num_classes)], axis=1)
+
+    def overlaps(self, num_classes: int) -> NDArray[np.int64]:
+        """Pixels of each class of both raters of each pair, and of either one.
+
+        Only pixels that both marked are counted.
+
+        Parameters
+        ----------
+        num_classes : int
+            C.
+
+        Returns
+        -------
+        ndarray of int64, shape (K (K - 1) / 2, C, 3)
+            Both, first, second.
+        """
+        found = np.zeros((0, num_classes, 3), np.int64)
+        for a, b in combinations(self.patterns.T, 2):
+            sides = [np.arange(num_classes) == side[:, None] for side in (a, b)]
+            weights = np.where((a >= 0) & (b >= 0), self.pixels, 0)
+            cells = np.stack([sides[0] & sides[1], *sides], axis=-1)
+            found = np.concatenate([found, np.einsum("p,pcx->cx", weights, cells)[None]])
+        return found
+
+
+def pairwise_agreement(table: NDArray[np.int64]) -> Floats:
+    """Share of the pairs of raters that agree, per pixel or pattern of equally many votes, (P,)."""
+    number = table.sum(1)
+    return ratio((table * (table - 1)).sum(1), number * (number - 1))
+
+
+def fleiss_kappa(agreement: Any, shares: Floats) -> Floats:
+    """Fleiss' kappa from the mean pairwise agreement and the share of votes of each class.
+
+    Parameters
+    ----------
+    agreement : float or ndarray, shape (...)
+        Mean over the pixels.
+    shares : ndarray of float, shape (..., C)
+        Shares of the votes.
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+        NaN if all votes name one class.
+
+    Notes
+    -----
+    Fleiss, Psychological Bulletin 1971.
+    """
+    expected = (np.asarray(shares) ** 2).sum(-1)
+    return ratio(agreement - expected, 1 - expected)
+
+
+def coincidences(table: NDArray[np.int64], pixels: NDArray[np.int64]) -> Floats:
+    """Krippendorff's coincidence matrix of pixels with at least two votes, (C, C)."""
+    is_used = table.sum(1) >= 2
+    votes, weights = table[is_used].astype(np.float64), pixels[is_used]
+    weights = weights / (votes.sum(1) - 1)
+    return (votes * weights[:, None]).T @ votes - np.diag(weights @ votes)
+
+
+def krippendorff_alpha(table: Floats) -> Floats:
+    """Krippendorff's alpha of nominal values, from sums of coincidences.
+
+    Parameters
+    ----------
+    table : ndarray of float, shape (..., C, C)
+        Coincidences.
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+        NaN if all votes name one class.
+
+    Notes
+    -----
+    Krippendorff, Content Analysis, chapter 11.
+    """
+    totals = table.sum(-1)
+    number = totals.sum(-1)
+    agreed = np.trace(table, axis1=-2, axis2=-1)
+    return 1 - ratio((number - 1) * (number - agreed), number**2 - (totals**2).sum(-1))
+
+
+class Staple(NamedTuple):
+    """A STAPLE estimate of one class.
+
+    Attributes
+    ----------
+    probability : ndarray of float64, shape (P,)
+        Probability of the class, per pattern.
+    sensitivity, specificity : ndarray of float64, shape (K,)
+        Of each rater who has the case; NaN for the others.
+    """
+
+    probability: Floats
+    sensitivity: Floats
+    specificity: Floats
+
+
+def staple(votes: Votes, index: int) -> Staple:
+    """Estimate a class by STAPLE, as ITK does; unmarked pixels are not the class.
+
+    Parameters
+    ----------
+    votes : Votes
+        The votes of a case.
+    index : int
+        Index of the class.
+
+    Notes
+    -----
+    Warfield, Zou and Wells, IEEE TMI 2004. The estimate starts from the share of votes.
+    """
+    chosen = votes.patterns[:, votes.has_case] == index
+    pixels, nan = votes.pixels, np.full(len(votes.has_case), np.nan)
+    if not chosen.any():
+        return Staple(np.full(len(pixels), np.nan), nan, nan)
+    weight = chosen.mean(1)
+    prior = (weight * pixels).sum() / pixels.sum()
+    last = np.full(2 * chosen.shape[1], np.inf)
+    while True:
+        inside, outside = weight * pixels, (1 - weight) * pixels
+        sensitivity = ratio(inside @ chosen, inside.sum())
+        specificity = ratio(outside @ ~chosen, outside.sum())
+        now = np.concatenate([sensitivity, specificity])
+        yes = prior * np.where(chosen, sensitivity, 1 - sensitivity).prod(1)
+        no = (1 - prior) * np.where(chosen, 1 - specificity, specificity).prod(1)
+        weight = ratio(yes, yes + no)
+        if not (np.abs(now - last) ** 2 > _STILL).any():
+            break
+        last = now
+    spread = [nan.copy(), nan.copy()]
+    for values, own in zip(spread, (sensitivity, specificity), strict=True):
+        values[votes.has_case] = own
+    return Staple(weight, *spread)
+
+
+def majority(table: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The class with most votes of each pattern; -1 if votes are tied or missing, (P,)."""
+    most = table.max(1)
+    is_open = (most == 0) | (np.count_nonzero(table == most[:, None], axis=1) > 1)
+    return np.where(is_open, UNMARKED, table.argmax(1))
