@@ -29,6 +29,7 @@ from segiou.analysis.intervals import (
     confidence_intervals as confidence_intervals,
 )
 from segiou.analysis.rank_runs import rank as rank
+from segiou.analysis.raters import RaterAgreement as RaterAgreement
 from segiou.counting.counts import Counts as Counts
 from segiou.histograms.score_counts import ScoreHistogram as ScoreHistogram
 from segiou.labels.label_set import LabelSet as LabelSet, load_labels as load_labels
@@ -39,4 +40,5 @@ from segiou.report.report import Report as Report
 from segiou.runs.run import Run as Run
 from segiou.scoring.folder import score_folder as score_folder
 from segiou.scoring.job import DataError as DataError
+from segiou.scoring.rater_folders import raters as raters
 from segiou.scoring.score_arrays import score as score

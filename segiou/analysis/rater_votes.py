@@ -57,6 +57,16 @@ class Votes(NamedTuple):
         has_case = np.array([mask is not None for mask in masks])
         return cls(patterns.astype(np.int64), pixels, has_case), place.reshape(shape)
 
+    def of_experts(self, experts: int) -> Votes:
+        """The votes of the first raters, without those of a model.
+
+        Parameters
+        ----------
+        experts : int
+            Number of experts.
+        """
+        return Votes(self.patterns[:, :experts], self.pixels, self.has_case[:experts])
+
     def table(self, num_classes: int) -> NDArray[np.int64]:
         """Number of votes for each class, per pattern.
 
@@ -129,7 +139,7 @@ def coincidences(table: NDArray[np.int64], pixels: NDArray[np.int64]) -> Floats:
     is_used = table.sum(1) >= 2
     votes, weights = table[is_used].astype(np.float64), pixels[is_used]
     weights = weights / (votes.sum(1) - 1)
-    return (votes * weights[:, None]).T @ votes - np.diag(weights @ votes)
+    return np.asarray((votes * weights[:, None]).T @ votes - np.diag(weights @ votes))
 
 
 def krippendorff_alpha(table: Floats) -> Floats:
@@ -214,3 +224,15 @@ def majority(table: NDArray[np.int64]) -> NDArray[np.int64]:
     most = table.max(1)
     is_open = (most == 0) | (np.count_nonzero(table == most[:, None], axis=1) > 1)
     return np.where(is_open, UNMARKED, table.argmax(1))
+
+
+def consensus(votes: Votes, rule: str) -> NDArray[np.int64]:
+    """The consensus of each pattern by majority or STAPLE; -1 if undecided, (P,)."""
+    number = 1 + int(votes.patterns.max(initial=0))
+    table = votes.table(number)
+    if rule == "majority":
+        return majority(table)
+    likely = np.stack([np.nan_to_num(staple(votes, c).probability) for c in range(number)], axis=1)
+    most = likely.max(1)
+    is_open = (table.sum(1) == 0) | (np.count_nonzero(likely == most[:, None], axis=1) > 1)
+    return np.where(is_open, UNMARKED, likely.argmax(1))

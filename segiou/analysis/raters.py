@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_number
-from segiou._support.text import Json, plain
+from segiou._support.document import Part, Shown
+from segiou._support.text import Json, csv_text, plain
 from segiou.analysis.leave_one_out import jackknife
 from segiou.analysis.rater_votes import (
     Votes,
@@ -112,7 +113,7 @@ class ModelAgreement(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RaterAgreement:
+class RaterAgreement(Shown):
     """Agreement of several raters on the same cases.
 
     Attributes
@@ -182,6 +183,27 @@ class RaterAgreement:
                 found[a, b] = found[b, a] = getattr(pair, score).value
         return found
 
+    def _parts(self) -> Iterable[Part]:
+        return self.parts()
+
+    def parts(self) -> list[Part]:
+        """The findings as parts of a document."""
+        from segiou.analysis.rater_text import rater_parts
+
+        return [*rater_parts(self)]
+
+    def to_csv(self) -> str:
+        """Render as CSV: one row per score, with its class and raters."""
+        heads = ["score", "class", "first", "second", *Estimate._fields]
+        scores = ("agreement", "unanimity", "fleiss_kappa", "krippendorff_alpha")
+        rows: list[list[Any]] = [[name, "", "", "", *getattr(self, name)] for name in scores]
+        for pair in self.pairs:
+            names = [pair.class_name, pair.first, pair.second]
+            rows += [[score, *names, *getattr(pair, score)] for score in PAIR_SCORES]
+        for row in self.against_model:
+            rows.append(["difference", row.class_name, self.model, "", *row.difference])
+        return csv_text([heads, *(plain(row) for row in rows)])
+
     def to_dict(self) -> dict[str, Json]:
         """Plain values for JSON; NaN is None."""
         one: Callable[[Any], Any] = plain
@@ -250,21 +272,25 @@ def rater_agreement(
     pairs = [*combinations(everyone, 2)]
     order = sorted(range(len(pairs)), key=lambda place: bool(model) and model in pairs[place])
     found = _pairs(overlaps, over)
+    agreement, unanimity, kappa, alpha = _overall(votes, experts, len(class_names), over)
     return RaterAgreement(
-        tuple(raters),
-        model,
-        tuple(class_names),
-        tuple(ids),
-        _missing(votes, ids, everyone),
-        level,
-        units.kind,
-        *_overall(votes, experts, len(class_names), over),
-        tuple(
+        raters=tuple(raters),
+        model=model,
+        class_names=tuple(class_names),
+        ids=tuple(ids),
+        missing=_missing(votes, ids, everyone),
+        level=level,
+        unit=units.kind,
+        agreement=agreement,
+        unanimity=unanimity,
+        fleiss_kappa=kappa,
+        krippendorff_alpha=alpha,
+        pairs=tuple(
             RaterPair(*pairs[place], name, *(found[score][place][c] for score in PAIR_SCORES))
             for place in order
             for c, name in enumerate(class_names)
         ),
-        _against(overlaps, experts, class_names, over) if model else (),
+        against_model=_against(overlaps, experts, class_names, over) if model else (),
     )
 
 
@@ -276,6 +302,10 @@ def _missing(
         for k, name in enumerate(names)
     }
     return {name: lacking for name, lacking in found.items() if lacking}
+
+
+def _estimate(value: Any, low: Any, high: Any, cases: Any) -> Estimate:
+    return Estimate(float(value), float(low), float(high), int(cases))
 
 
 class _Over(NamedTuple):
@@ -305,7 +335,7 @@ class _Over(NamedTuple):
         found = Statistic(score, self.units, self.units.sums(sums), units_seen)
         limits = jackknife(found, level=self.level)
         rows = zip(limits.values, limits.low, limits.high, [0, *seen.sum(0)], strict=True)
-        return [Estimate(*map(float, row[:3]), int(row[3])) for row in rows][1:]
+        return [_estimate(*row) for row in rows][1:]
 
     def ratios(self, top: NDArray[Any], bottom: NDArray[Any]) -> list[Estimate]:
         """Sums of cases (N, K), divided."""
@@ -333,7 +363,7 @@ class _Over(NamedTuple):
         errors = np.sqrt(ratio(seen - 1, seen) * np.square(steps).sum(0))
         reach = np.where(seen > 1, student(seen - 1.0, (1 - self.level) / 2) * errors, np.nan)
         rows = zip(means, means - reach, means + reach, known.sum(0), strict=True)
-        return [Estimate(*map(float, row[:3]), int(row[3])) for row in rows]
+        return [_estimate(*row) for row in rows]
 
 
 def _pairs(overlaps: NDArray[np.int64], over: _Over) -> dict[str, list[list[Estimate]]]:
@@ -353,7 +383,7 @@ def _overall(votes: Sequence[Votes], experts: int, num_classes: int, over: _Over
     """Agreement, unanimity, Fleiss' kappa and Krippendorff's alpha of the experts."""
     complete, tables = [], []
     for one in votes:
-        own = one._replace(patterns=one.patterns[:, :experts], has_case=one.has_case[:experts])
+        own = one.of_experts(experts)
         table = own.table(num_classes)
         tables.append(coincidences(table, own.pixels).ravel())
         full = (table.sum(1) == experts) & own.has_case.all()

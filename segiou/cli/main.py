@@ -23,13 +23,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             check_paths(parsed)
             if parsed.name_of_command == "map-accuracy":
                 from segiou.cli.map_command import command
+            elif parsed.name_of_command == "raters":
+                from segiou.cli.raters_command import command
             else:
                 command = getattr(commands, parsed.name_of_command)
         _drop_logs()
         with console.noted_warnings(quiet=getattr(parsed, "quiet", False)):
             code = command(parsed)
         if parsed.name_of_command in (
-            *("score", "compare", "explain", "report", "inspect", "map-accuracy"),
+            *("score", "compare", "explain", "report", "inspect", "map-accuracy", "raters"),
         ):
             from segiou.cli.inputs import note_written
 

@@ -1,0 +1,71 @@
+"""The command ``raters``: folders of masks of the same cases, one per rater."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+from segiou._support.arguments import check_number
+from segiou._support.files import write_whole
+from segiou.analysis.raters import RaterAgreement
+from segiou.cli import inputs
+from segiou.cli.output import as_json, as_text, write_text
+from segiou.report.raters_page import CaseMaps, raters_html
+from segiou.scoring.rater_folders import ConsensusWriter, RaterCase, raters
+
+
+def command(parsed: argparse.Namespace) -> int:
+    """Score the raters, and write the outputs."""
+    kind = inputs.report_format(parsed)
+    check_number("--level", parsed.level, 0, 1)
+    folders = _named(parsed.rater)
+    maps = CaseMaps(len(folders)) if parsed.html or kind == "html" else None
+    consensus = None
+    if parsed.consensus:
+        consensus = ConsensusWriter(parsed.consensus, len(folders), parsed.consensus_by)
+
+    def on_case(case: RaterCase) -> None:
+        if maps is not None:
+            maps.add(case.id, case.votes, case.place)
+        if consensus is not None:
+            consensus.write(case)
+
+    model = _named([parsed.model]) if parsed.model else {}
+    found = raters(
+        folders,
+        labels=parsed.labels,
+        model=next(iter(model.values()), None),
+        model_name=next(iter(model), "model"),
+        ignore=parsed.ignore,
+        groups=parsed.group_by,
+        level=parsed.level,
+        on_case=on_case,
+    )
+    page = "" if maps is None else raters_html(found, maps)
+    if parsed.html:
+        write_whole(parsed.html, page)
+    write_text(parsed.output, page if kind == "html" else _rendered(found, kind, parsed))
+    return 0
+
+
+def _named(given: list[str]) -> Mapping[str, str]:
+    """Folders by name: NAME=FOLDER, or the folder's own name."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, folder = text.partition("=")
+        if not equals or "/" in name:
+            name, folder = Path(text).name or Path(text).resolve().name, text
+        if name in found:
+            msg = f"two raters are named {name!r}; name them: NAME={folder}"
+            raise ValueError(msg)
+        found[name] = folder
+    return found
+
+
+def _rendered(found: RaterAgreement, kind: str, parsed: argparse.Namespace) -> str:
+    if kind == "json":
+        return as_json(found.to_dict())
+    if kind == "csv":
+        return found.to_csv()
+    return found.to_markdown() if kind == "markdown" else as_text(found.parts(), parsed)

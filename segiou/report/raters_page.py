@@ -1,0 +1,129 @@
+"""Agreement of raters as an HTML page with the disagreement map of each case."""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.document import Facts, Line, Table
+from segiou._support.text import plural
+from segiou.report.page import assemble
+from segiou.report.pictures import grey_png
+
+if TYPE_CHECKING:
+    from segiou.analysis.rater_votes import Votes
+    from segiou.analysis.raters import RaterAgreement
+
+#: Most maps of a page, and the most pixels of their longer side.
+_MAPS, _LARGEST = 60, 320
+
+
+class CaseMap(NamedTuple):
+    """The disagreement map of a case.
+
+    Attributes
+    ----------
+    share : float
+        Mean share of experts who differ from the majority.
+    id : str
+        The case.
+    picture : str
+        PNG as a data URI; white where the vote is split evenly.
+    slice : str
+        Which slice of a volume it is; empty for images.
+    """
+
+    share: float
+    id: str
+    picture: str
+    slice: str
+
+
+class CaseMaps:
+    """Collects the disagreement maps of the cases in which the experts disagree most.
+
+    Parameters
+    ----------
+    experts : int
+        Number of experts; later raters are models.
+    """
+
+    def __init__(self, experts: int) -> None:
+        self.experts, self.cases, self._most = experts, 0, list[CaseMap]()
+
+    def add(self, id: str, votes: Votes, place: NDArray[np.int64]) -> None:
+        """Draw the map of a case.
+
+        Parameters
+        ----------
+        id : str
+            The case.
+        votes : Votes
+            Its votes.
+        place : ndarray of int64
+            Pattern of each pixel.
+        """
+        own = votes.of_experts(self.experts)
+        table = own.table(1 + int(own.patterns.max(initial=0)))
+        total = table.sum(1)
+        share = np.where(total > 0, 1 - table.max(1) / np.maximum(total, 1), 0.0)
+        image, text = _shown(share[place])
+        step = -(-max(image.shape) // _LARGEST)
+        grey = np.rint(np.minimum(2 * image[::step, ::step], 1) * 255).astype(np.uint8)
+        mean = float(share @ own.pixels / own.pixels.sum())
+        heapq.heappush(self._most, CaseMap(mean, id, grey_png(grey), text))
+        self.cases += 1
+        if len(self._most) > _MAPS:
+            heapq.heappop(self._most)
+
+    @property
+    def shown(self) -> list[CaseMap]:
+        """The maps, the largest disagreement first."""
+        return sorted(self._most, reverse=True)
+
+    @property
+    def note(self) -> str:
+        """Which cases are shown."""
+        if self.cases <= _MAPS:
+            return ""
+        cases = plural(_MAPS, "case")
+        return f"The {cases} with the largest disagreement of {self.cases} are shown."
+
+
+def _shown(share: NDArray[Any]) -> tuple[NDArray[Any], str]:
+    """The image, or the slice of a volume with the largest disagreement."""
+    if share.ndim == 2:
+        return share, ""
+    slices = np.moveaxis(share, int(np.argmin(share.shape)), 0)
+    at = int(slices.sum(axis=(1, 2)).argmax())
+    return slices[at], f"slice {at + 1} of {len(slices)}"
+
+
+def raters_html(found: RaterAgreement, maps: CaseMaps) -> str:
+    """The page: verdicts, agreement, pairs, and maps.
+
+    Parameters
+    ----------
+    found : RaterAgreement
+        The agreement.
+    maps : CaseMaps
+        The maps of its cases.
+    """
+    parts = [*found.parts()]
+    lines = [part.text for part in parts if isinstance(part, Line) and part.text]
+    bold = [part.text for part in parts if isinstance(part, Line) and part.style == "bold"]
+    context = {
+        "found": found,
+        "verdicts": bold,
+        "notes": [text for text in lines if text not in bold],
+        "facts": next(part for part in parts if isinstance(part, Facts)).rows,
+        "tables": [part for part in parts if isinstance(part, Table)],
+        "maps": maps,
+        "table": None,
+        "pixel": "pixel",
+    }
+    data = {"names": [*found.class_names], "unit": "pixels", "confusion": None, "images": None}
+    return assemble("raters.html", context, data)

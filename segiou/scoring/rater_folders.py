@@ -1,0 +1,280 @@
+"""Masks of several raters, in folders or arrays, read case by case as votes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_choice, check_kind
+from segiou._support.files import Problem, write_whole
+from segiou.analysis.rater_votes import UNMARKED, Votes, consensus
+from segiou.analysis.raters import RaterAgreement, rater_agreement
+from segiou.analysis.units import Groups, groups_of
+from segiou.counting.arrays import as_label_array
+from segiou.counting.encoding import Encoding, UndeclaredValuesError
+from segiou.labels.class_options import ClassOptions, Labels
+from segiou.masks.pairing import pair_folders
+from segiou.masks.read import MaskError, RawMask, from_bytes, to_labels
+from segiou.masks.sources import Source, open_source
+from segiou.masks.volumes import geometry_difference
+from segiou.scoring.job import DataError
+from segiou.scoring.pair import undeclared_problem
+
+#: One rater's masks: a folder, or arrays by case.
+Masks = str | Path | Mapping[str, Any]
+
+
+class RaterCase(NamedTuple):
+    """One case of all raters.
+
+    Attributes
+    ----------
+    id : str
+        Name of the case.
+    masks : tuple of (ndarray of int64 or None)
+        Class indices, -1 if unmarked; None if the rater lacks the case.
+    votes : Votes
+        Pixels by vote pattern.
+    place : ndarray of int64
+        Pattern of each pixel.
+    volume : object
+        Geometry of the first rater's mask, or None.
+    """
+
+    id: str
+    masks: tuple[NDArray[np.int64] | None, ...]
+    votes: Votes
+    place: NDArray[np.int64]
+    volume: Any
+
+
+def raters(
+    raters: Mapping[str, Masks],
+    *,
+    labels: Labels,
+    model: Masks | None = None,
+    model_name: str = "model",
+    ignore: int | str | Iterable[int | str] = (),
+    groups: Groups | None = None,
+    level: float = 0.95,
+    on_case: Callable[[RaterCase], object] | None = None,
+) -> RaterAgreement:
+    """Score how well several raters agree, and whether a model agrees with them as well.
+
+    Parameters
+    ----------
+    raters : mapping of str to path or mapping
+        The masks of each expert by name: a folder, or arrays by case. Cases that a rater
+        lacks are left out of this rater's pairs and listed in the result.
+    labels
+        See :class:`segiou.ConfusionMatrix`.
+    model : path or mapping, optional
+        The masks of a model for the same cases.
+    model_name : str
+        Name of the model.
+    ignore : int, str or sequence
+        Values of pixels that a rater did not mark. Such a pixel is left out of this
+        rater's pairs only.
+    groups : sequence, mapping, str or callable, optional
+        Group of each case, such as its patient; see :meth:`segiou.Run.intervals`.
+    level : float
+        Level of the intervals.
+    on_case : callable, optional
+        Called with each case once it is read, in the order of the names.
+
+    Returns
+    -------
+    RaterAgreement
+
+    Raises
+    ------
+    segiou.DataError
+        If masks cannot be read, or differ in size or geometry; it lists all of them.
+    ValueError
+        If there are fewer than two raters or cases.
+
+    Examples
+    --------
+    >>> anna = {"case1": np.array([[0, 1, 1]]), "case2": np.array([[1, 0, 0]])}
+    >>> ben = {"case1": np.array([[0, 0, 1]]), "case2": np.array([[1, 0, 0]])}
+    >>> found = raters({"anna": anna, "ben": ben}, labels=["no", "yes"])
+    >>> round(found.matrix("dice", "yes")[0, 1], 2), round(found.agreement.value, 4)
+    (0.8, 0.8333)
+    """
+    check_kind("raters", raters, Mapping, "a mapping of names to folders or arrays by case")
+    options = ClassOptions.of(labels, ignore=ignore)
+    everyone = {**raters, **({} if model is None else {model_name: model})}
+    if model is not None and model_name in raters:
+        msg = f"the model and a rater are both named {model_name!r}; pass another model_name"
+        raise ValueError(msg)
+    votes, ids = [], []
+    for case in rater_cases(everyone, options):
+        if on_case is not None:
+            on_case(case)
+        votes.append(case.votes)
+        ids.append(case.id)
+    return rater_agreement(
+        votes,
+        ids,
+        [*raters],
+        options.labels.class_names,
+        model="" if model is None else model_name,
+        groups=groups_of(ids, groups),
+        level=level,
+    )
+
+
+def rater_cases(everyone: Mapping[str, Masks], options: ClassOptions) -> Iterator[RaterCase]:
+    """Read the cases of all raters in the order of their names; DataError with every problem."""
+    sides = [_Side.of(masks, options) for masks in everyone.values()]
+    problems: list[Problem] = []
+    for id, places in _matched(sides).items():
+        found = [_read(side, place, problems) for side, place in zip(sides, places, strict=True)]
+        case = None if problems else _case(id, found, [str(p) for p in places], problems)
+        if case is not None:
+            yield case
+    if problems:
+        raise DataError(problems)
+
+
+class _Side(NamedTuple):
+    """The masks of one rater: names to places, and how a place is read."""
+
+    files: Mapping[str, str]
+    open: Callable[[str], tuple[NDArray[Any], Any]]
+    options: ClassOptions
+
+    @classmethod
+    def of(cls, masks: Masks, options: ClassOptions) -> _Side:
+        if isinstance(masks, Mapping):
+            given = {str(name): array for name, array in masks.items()}
+            return cls(
+                {name: name for name in given},
+                lambda name: (as_label_array(given[name], name), None),
+                options,
+            )
+        source = open_source(masks)
+        try:
+            files = source.find()
+        except ValueError as error:
+            text = str(error).removeprefix(f"{source.root}: ")
+            raise DataError([Problem(str(source.root), text)]) from error
+        return cls(files, lambda path: _decoded(source, path, options), options)
+
+
+def _decoded(source: Source, path: str, options: ClassOptions) -> tuple[NDArray[Any], Any]:
+    data, _ = source.read(path)
+    raw: RawMask = from_bytes(data, path)
+    return np.asarray(to_labels(raw, path, options.labels, allow_lossy=False)), raw.volume
+
+
+def _matched(sides: Sequence[_Side]) -> dict[str, list[str | None]]:
+    """The place of each case for each rater, by id; names are matched as those of folders."""
+    first, *others = sides
+    found: dict[str, list[str | None]] = {}
+    names = {place: name for name, place in first.files.items()}
+    ids = {place: _id(name) for place, name in names.items()}
+    extra: list[tuple[int, dict[str, str]]] = []
+    for number, side in enumerate(others, 1):
+        pairing = pair_folders(first.files, side.files)
+        ids |= {pair.truth: pair.id for pair in pairing.pairs}
+        for pair in pairing.pairs:
+            found.setdefault(pair.truth, [None] * len(sides))[number] = pair.pred
+        extra.append((number, {_id(n): p for n, p in side.files.items() if p in pairing.extra}))
+    for place in first.files.values():
+        found.setdefault(place, [None] * len(sides))[0] = place
+    by_id = {ids[place]: row for place, row in found.items()}
+    for number, lacking in extra:
+        for id, place in lacking.items():
+            by_id.setdefault(id, [None] * len(sides))[number] = place
+    return dict(sorted(by_id.items()))
+
+
+def _id(name: str) -> str:
+    from segiou.masks.pairing import split_ending
+
+    return split_ending(name)[0]
+
+
+def _read(side: _Side, place: str | None, problems: list[Problem]) -> Any:
+    """Class indices of a mask with its geometry; None for a missing or unreadable one."""
+    if place is None:
+        return None
+    try:
+        values, volume = side.open(place)
+        codes = Encoding.of_classes(side.options).truth.codes_of(values)
+    except (MaskError, OSError) as error:
+        text = str(error).removeprefix(f"{place}: ")
+        problems.append(Problem(place, text))
+        return None
+    number = side.options.num_classes
+    if (codes > number).any():
+        wrong, counts = np.unique(values[codes > number], return_counts=True)
+        known = dict(zip(wrong.tolist(), counts.tolist(), strict=True))
+        undeclared = UndeclaredValuesError("truth", known)
+        problems.append(undeclared_problem(place, undeclared, side.options, "pixels"))
+        return None
+    indices = codes.astype(np.int64)
+    return np.where(indices == number, UNMARKED, indices), volume
+
+
+def _case(
+    id: str, found: Sequence[Any], places: Sequence[str], problems: list[Problem]
+) -> RaterCase | None:
+    """The case, unless its masks differ in size or geometry."""
+    given = [(one, place) for one, place in zip(found, places, strict=True) if one is not None]
+    (first, volume), origin = given[0]
+    for (mask, other), place in given[1:]:
+        difference = None
+        if volume is not None and other is not None:
+            difference = geometry_difference(volume, other)
+        if mask.shape != first.shape:
+            difference = f"shape {mask.shape}, expected {first.shape}"
+        if difference:
+            fix = "all raters must mark the same grid"
+            problems.append(Problem(place, f"has {difference}; {fix} [compared with: {origin}]"))
+            return None
+    masks = tuple(None if one is None else one[0] for one in found)
+    return RaterCase(id, masks, *Votes.of(masks), volume)
+
+
+class ConsensusWriter:
+    """Writes the consensus of the experts of each case as a mask of class indices.
+
+    Undecided pixels are 255 (65535 from 255 classes on).
+
+    Parameters
+    ----------
+    folder : path
+        Where masks are written, as PNG, or as ``.npy`` for volumes.
+    experts : int
+        Number of experts; later raters are models.
+    rule : {"majority", "staple"}
+        The class with most votes; or the most probable class by STAPLE, one class at a time.
+    """
+
+    def __init__(self, folder: str | Path, experts: int, rule: str = "majority") -> None:
+        check_choice("rule", rule, ("majority", "staple"))
+        self.folder, self.experts, self.rule = Path(folder), experts, rule
+
+    def write(self, case: RaterCase) -> None:
+        """Write the mask of a case."""
+        from PIL import Image
+
+        votes = case.votes.of_experts(self.experts)
+        chosen = consensus(votes, self.rule)[case.place]
+        void = 255 if chosen.max(initial=0) < 255 else 65535
+        mask = np.where(chosen < 0, void, chosen).astype(np.uint8 if void == 255 else np.uint16)
+        path = self.folder / f"{case.id}{'.png' if mask.ndim == 2 else '.npy'}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        data = BytesIO()
+        if mask.ndim == 2:
+            Image.fromarray(mask).save(data, "PNG")
+        else:
+            np.save(data, mask)
+        write_whole(path, data.getvalue())

@@ -1,0 +1,94 @@
+"""Raters read from folders and arrays, and the command."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import segiou
+from segiou.cli.main import main
+
+ANNA = {"case1": [[0, 1, 1]], "case2": [[1, 0, 0]], "case3": [[1, 1, 0]]}
+BEN = {"case1": [[0, 0, 1]], "case2": [[1, 0, 0]], "case3": [[0, 1, 0]]}
+
+
+@pytest.fixture
+def folders(tmp_path):
+    for name, cases in (("anna", ANNA), ("ben", BEN), ("model", ANNA)):
+        (tmp_path / name).mkdir()
+        for case, rows in cases.items():
+            Image.fromarray(np.array(rows, np.uint8)).save(tmp_path / name / f"{case}.png")
+    return tmp_path
+
+
+def test_folders_and_arrays_agree(folders):
+    arrays = {"anna": ANNA, "ben": BEN}
+    found = segiou.raters(arrays, labels=2)
+    assert found == segiou.raters({name: folders / name for name in arrays}, labels=2)
+    # Pooled: 2 · 3 / (5 + 3).
+    assert found.matrix("dice", "1").tolist() == [[1, 0.75], [0.75, 1]]
+    assert found.agreement.value == 7 / 9
+
+
+def test_cases_that_a_rater_lacks_are_found_on_either_side(folders):
+    (folders / "anna" / "case1.png").unlink()
+    (folders / "ben" / "case3.png").unlink()
+    both = {name: folders / name for name in ("anna", "ben")}
+    with pytest.raises(ValueError, match="at least 2"):
+        segiou.raters(
+            {**both, "anna": {"case2": ANNA["case2"]}, "ben": {"case2": [[1, 0, 0]]}}, labels=2
+        )
+    found = segiou.raters(both, labels=2)
+    assert found.ids == ("case1", "case2", "case3")
+    assert found.missing == {"anna": ("case1",), "ben": ("case3",)}
+    assert found.pairs[0].dice.cases == 1
+
+
+def test_every_problem_is_listed(folders):
+    Image.fromarray(np.zeros((2, 3), np.uint8)).save(folders / "ben" / "case1.png")
+    Image.fromarray(np.full((1, 3), 7, np.uint8)).save(folders / "ben" / "case2.png")
+    (folders / "ben" / "case3.png").write_bytes(b"no image")
+    with pytest.raises(segiou.DataError) as raised:
+        segiou.raters({name: folders / name for name in ("anna", "ben")}, labels=2)
+    texts = {problem.where.rpartition("/")[2]: problem.text for problem in raised.value.problems}
+    assert "shape (2, 3), expected (1, 3)" in texts["case1.png"]
+    assert "undeclared values: 7" in texts["case2.png"]
+    assert set(texts) == {"case1.png", "case2.png", "case3.png"}
+
+
+def test_unmarked_pixels_are_left_out_of_pairs():
+    unmarked = {**BEN, "case1": [[0, 255, 1]]}
+    found = segiou.raters({"anna": ANNA, "ben": unmarked}, labels=2, ignore=255)
+    # Anna's unmatched pixel of case 1 has no counterpart: 2 · 3 / (4 + 3).
+    assert found.matrix("dice", "1")[0, 1] == 6 / 7
+
+
+def test_command(folders, tmp_path, capsys):
+    places = [str(folders / "anna"), str(folders / "ben")]
+    wanted = ["--labels", "2", "--quiet"]
+    assert main(["raters", *places, *wanted]) == 0
+    text = capsys.readouterr().out
+    assert "Krippendorff's alpha" in text and "75.00 %" in text
+    model = ["--model", f"net={folders / 'model'}"]
+    outputs = ["--html", str(tmp_path / "r.html"), "--consensus", str(tmp_path / "agreed")]
+    assert main(["raters", *places, *model, *wanted, *outputs, "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["model"] == "net" and len(data["pairs"]) == 2 * 3
+    assert data["against_model"][1]["difference"]["cases"] == 3
+    assert "net" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    agreed = np.array(Image.open(tmp_path / "agreed" / "case1.png"))
+    assert agreed.tolist() == [[0, 255, 1]]
+    assert main(["raters", *places, *wanted, "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("score,class,first,second,value,low,high,cases")
+
+
+def test_command_refuses_what_cannot_be_scored(folders, capsys):
+    place = str(folders / "anna")
+    assert main(["raters", place, "--labels", "2"]) == 2
+    assert "at least two raters" in capsys.readouterr().err
+    assert main(["raters", place, place, "--labels", "2"]) == 2
+    assert "two raters are named 'anna'" in capsys.readouterr().err
+    assert main(["raters", place, str(folders / "none"), "--labels", "2"]) == 3
