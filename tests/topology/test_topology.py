@@ -127,7 +127,7 @@ def streets_runs():
     from pathlib import Path
 
     streets = Path(__file__).parents[2] / "fixtures" / "streets"
-    chosen = [TopologyOptions(classes=("pole", "sign"))]
+    chosen = [TopologyOptions(classes=("road", "sky"))]
     labels = streets / "labels.toml"
     return [
         segiou.score_folder(streets / "truth", streets / model, labels=labels, measures=chosen)
