@@ -92,6 +92,9 @@ def filled(command: str) -> list[str]:
         command = command.replace(f"{streets}/model_a", "probabilities")
     command = command.replace("merge A B -o C", "merge PART_1 PART_2 -o merged")
     command = command.replace("compare A B", "compare MODEL_A MODEL_B")
+    raters = "".join(f" {streets}/{name}" for name in ("truth", "model_a", "model_b"))
+    command = command.replace(" A/ B/ C/ --model M/", f"{raters} --model net={streets}/model_a")
+    command = command.replace("--labels SET", f"--labels {streets}/labels.toml")
     command = command.replace("inspect DIR", "inspect masks").replace(
         "--images DIR", "--images images"
     )
@@ -121,7 +124,7 @@ def test_exit_codes_are_those_of_the_help():
         re.findall(r"(?<=[:,] )\d+(?= [a-z])", " ".join(text.split()).partition("Exit codes")[2])
         for text in (README, build_parser().format_help())
     )
-    assert page[:5] == shown[:5] == ["0", "1", "2", "3", "130"]
+    assert page[:6] == shown[:6] == ["0", "1", "2", "3", "70", "130"]
 
 
 def test_python_examples_run(tmp_path, monkeypatch):

@@ -103,8 +103,8 @@ def raters(
     >>> anna = {"case1": np.array([[0, 1, 1]]), "case2": np.array([[1, 0, 0]])}
     >>> ben = {"case1": np.array([[0, 0, 1]]), "case2": np.array([[1, 0, 0]])}
     >>> found = raters({"anna": anna, "ben": ben}, labels=["no", "yes"])
-    >>> round(found.matrix("dice", "yes")[0, 1], 2), round(found.agreement.value, 4)
-    (0.8, 0.8333)
+    >>> found.matrix("dice", "yes")[0].tolist(), round(found.agreement.value, 4)
+    ([1.0, 0.8], 0.8333)
     """
     check_kind("raters", raters, Mapping, "a mapping of names to folders or arrays by case")
     options = ClassOptions.of(labels, ignore=ignore)

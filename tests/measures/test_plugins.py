@@ -39,7 +39,7 @@ def run_of(folders, pred="good", **options):
 
 
 def test_measures_are_found_by_their_entry_points(plugins):
-    assert measure_keys()[-2:] == ("cldice", "offsets")
+    assert {"cldice", "offsets"} <= {*measure_keys()}
     assert measure_of("offsets").noun == "offsets"
 
 
