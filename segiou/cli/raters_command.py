@@ -68,4 +68,6 @@ def _rendered(found: RaterAgreement, kind: str, parsed: argparse.Namespace) -> s
         return as_json(found.to_dict())
     if kind == "csv":
         return found.to_csv()
+    if kind == "latex":
+        return found.to_latex(transposed=parsed.transposed)
     return found.to_markdown() if kind == "markdown" else as_text(found.parts(), parsed)
