@@ -459,6 +459,17 @@ class PixelAccumulator(TableAccumulator):
         chosen = load_protocol(protocol)
         return chosen.mean(metrics.iou, self.counts, include=chosen.include_of(self)).value
 
+    def mean_dice(self, protocol: Protocol | str = "segiou") -> float:
+        """Mean Dice over the classes that are not excluded, under a protocol.
+
+        Parameters
+        ----------
+        protocol : Protocol or str, default "segiou"
+            How means are computed.
+        """
+        chosen = load_protocol(protocol)
+        return chosen.mean(metrics.dice, self.counts, include=chosen.include_of(self)).value
+
     def mean_accuracy(self) -> float:
         """Mean recall over the classes that are not excluded."""
         return float(metrics.mean(metrics.recall(self.counts), self.include))

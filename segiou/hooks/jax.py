@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Unpack
 
 from segiou.counting.encoding import Encoding
+from segiou.hooks._reading import without_channel
 from segiou.hooks._scoring import missing
 
 try:
@@ -99,7 +100,8 @@ class PixelCounter:
         state : CountState
             Counts so far.
         truth, pred, mask
-            As for :meth:`segiou.ConfusionMatrix.update`; `pred` may be scores.
+            As for :meth:`segiou.ConfusionMatrix.update`; `pred` may be scores. A class axis of
+            size 1 of `truth` is dropped, and a mask of shape (N,) applies to whole images.
         **how
             ``argmax`` or ``threshold``, as there; or of histograms ``axis`` and
             ``activation``, as for :meth:`segiou.ScoreHistogram.update`.
@@ -109,6 +111,12 @@ class PixelCounter:
         CountState
             The new state.
         """
+        if np.ndim(truth) >= np.ndim(pred) and np.shape(truth) != np.shape(pred):
+            axis = how.get("argmax", how.get("axis", -1))
+            truth = without_channel(truth, -1 if axis is None else axis)
+        if mask is not None and np.ndim(mask) == 1 < np.ndim(truth):
+            images = jnp.reshape(mask, (-1,) + (1,) * (np.ndim(truth) - 1))
+            mask = jnp.broadcast_to(images, np.shape(truth))
         if isinstance(self._counting, CompiledScores):
             check_pixels(np.shape(truth), MOST_PIXELS)
         else:

@@ -10,19 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.arrays import dtype_name
+from segiou.counting.arrays import dtype_name, framework_of, is_on_device
 from segiou.counting.counts import Counts
 from segiou.counting.device_counts import (
     LARGEST_FLOAT,
     LARGEST_INTEGER,
     NONE_MET,
     CodeTables,
+    DeviceCount,
     Operations,
     read_counts,
     three_dimensions,
     within,
 )
-from segiou.counting.encoding import Encoding
+from segiou.counting.encoding import Encoding, UndeclaredValuesError
+from segiou.counting.scores import NanScoresError
 from segiou.histograms.compiled_counts import MOST_PIXELS, CompiledScores
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.hooks._scoring import (
@@ -86,9 +88,15 @@ class _Operations(Operations):
         return ops.reshape(values, (-1,))
 
     def argmax(self, scores: Any, axis: int) -> tuple[Any, Any]:
-        """Argmax over three dimensions on JAX, as :class:`segiou.counting.device_counts.Jax`."""
-        if keras.backend.backend() == "jax":
+        """As the backend itself; ``keras.ops.argmax`` ranks -0 below 0, and is slow by it."""
+        backend = keras.backend.backend()
+        if backend == "jax":
             scores, axis = ops.reshape(scores, three_dimensions(scores.shape, axis)), 1
+            xp: Any = sys.modules["jax.numpy"]
+            return xp.argmax(scores, axis), xp.max(scores, axis)
+        if backend == "torch":
+            best, labels = scores.max(axis)
+            return labels, best
         return super().argmax(scores, axis)
 
     def total(self, condition: Any) -> Any:
@@ -186,16 +194,37 @@ class SegmentationScores(keras.metrics.Metric):
         limit = MOST_PIXELS if isinstance(self._tables, CompiledScores) else 1 << 30
         check_pixels(tuple(size or 1 for size in truth.shape), limit)
         mask, wrong_weights = _mask_of(sample_weight, truth)
-        if mask is not None:
+        if mask is not None and wrong is not None:
             wrong = ops.reshape(wrong, ops.shape(truth)) & mask
-        count = self._tables.count(truth, pred, mask=mask, **decision)
+        count = self._on_host(truth, pred, mask, decision)
+        if count is None:
+            count = self._tables.count(truth, pred, mask=mask, **decision)
         low, high = carry(self.low.value + count.sums, self.high.value)
         self.low.assign(low)
         self.high.assign(high)
         self.batches.assign(self.batches.value + 1)
-        refused = ops.stack([_number(wrong), _number(wrong_weights)])
-        self.refused.assign(ops.minimum(self.refused.value + refused, 1 << 30))
+        if wrong is not None or wrong_weights is not None:
+            refused = ops.stack([_number(one) for one in (wrong, wrong_weights)])
+            self.refused.assign(ops.minimum(self.refused.value + refused, 1 << 30))
         self._remember(count.maxima)
+
+    def _on_host(self, truth: Any, pred: Any, mask: Any, how: dict[str, Any]) -> DeviceCount | None:
+        """Counts of eager tensors in the host's memory, by compiled routines; None for others.
+
+        Values that raise are counted by the operations of Keras, to be reported later.
+        """
+        tables = self._tables
+        if isinstance(tables, CompiledScores) or not (_is_eager(truth) and _is_eager(pred)):
+            return None
+        counter = self.scoring.empty()
+        table = tables.encoding.empty_table()
+        try:
+            counter._count_into(table, truth, pred, mask=mask, **how)
+        except (UndeclaredValuesError, NanScoresError):
+            return None
+        sums = np.append(table.ravel(), 0).astype(np.int32)
+        maxima = np.full(2, NONE_MET, np.int32)
+        return DeviceCount(tables.ops, *map(ops.convert_to_tensor, (sums, maxima)))
 
     def _labels(self, truth: Any, pred: Any) -> tuple[Any, Any]:
         """Labels as integers, and whether the truth is neither a whole number nor one-hot."""
@@ -206,7 +235,7 @@ class SegmentationScores(keras.metrics.Metric):
         if has_axis and truth.shape[scoring.axis] == scoring.options.num_classes:
             return self._labels_of_one_hot(ops.cast(truth, "float32"))
         if "float" not in dtype_name(truth):
-            return truth, ops.zeros_like(truth, dtype="bool")
+            return truth, None
         values = ops.cast(truth, "float32")
         wrong = values != ops.round(values)
         limit = LARGEST_FLOAT if self._tables.ops.widest == 32 else 1 << 62
@@ -407,14 +436,27 @@ def _check_available(scoring: MatrixScoring) -> None:
             raise ValueError(msg)
 
 
+def _is_eager(tensor: Any) -> bool:
+    """Whether a tensor has values in the host's memory."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.compiler.is_compiling():
+        return False
+    try:
+        return framework_of(tensor) is not None and not is_on_device(tensor)
+    except TypeError:  # symbolic
+        return False
+
+
 def _number(condition: Any) -> Any:
+    if condition is None:
+        return ops.zeros((), dtype="int32")
     return ops.sum(ops.cast(condition, "int32"))
 
 
 def _mask_of(weight: Any, truth: Any) -> tuple[Any, Any]:
     """Which pixels count, in the shape of the truth, and which weights are neither 0 nor 1."""
     if weight is None:
-        return None, ops.zeros((1,), dtype="bool")
+        return None, None
     weight = ops.cast(ops.convert_to_tensor(weight), "float32")
     axes = len(truth.shape)
     if len(weight.shape) == axes + 1 and weight.shape[-1] == 1:

@@ -101,3 +101,16 @@ def test_one_hot_pairs_show_in_the_counts():
     assert "look like those of one-hot arrays: only 2 of 4 classes occur" in text
     assert warned([[2901, 99], [100, 900]]) == []
     assert warned([[29, 1], [1, 9]]) == []  # too few pixels to tell
+
+
+def test_jax_takes_a_class_axis_of_size_1_and_masks_of_images(need):
+    jax = need("jax")
+    from segiou.hooks.jax import PixelCounter
+
+    truth = np.array([[[0, 1]], [[1, 1]]])
+    scores = np.eye(2, dtype=np.float32)[np.array([[[0, 0]], [[1, 0]]])]
+    counter = PixelCounter(2)
+    update = jax.jit(lambda *given: counter.update(*given[:3], mask=given[3], argmax=-1))
+    state = update(counter.init(), truth[..., None], scores, np.array([True, False]))
+    found = counter.confusion_matrix(state)
+    assert (found.matrix.tolist(), found.ignored) == ([[1, 0], [1, 0]], 2)

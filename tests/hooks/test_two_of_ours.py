@@ -21,6 +21,8 @@ def test_the_arrays_give_these_means():
     cm = ConfusionMatrix(3).update(TRUTH, PRED)
     assert cm.iou().tolist() == [0.75, 0.5, 0.5]
     assert ConfusionMatrix(3, exclude=0).update(TRUTH, PRED).mean_iou() == FOREGROUND
+    # Dice 6/7, 4/6 and 2/3.
+    assert cm.mean_dice() == pytest.approx((6 / 7 + 4 / 6 + 2 / 3) / 3)
 
 
 @pytest.fixture
@@ -161,7 +163,13 @@ for names in ((None, None), ("fg", "fg")):
 metric = SegmentationScores(3, name="fg", **several)
 again = type(metric).from_config(metric.get_config())
 again.update_state(truth, pred)
-print(json.dumps({"both": both, "errors": errors, "again": [*again.result()],
+ties = SegmentationScores(2)  # compiled on JAX; the lowest class wins, as on the host
+first = keras.Input((1, 1, 2))
+model = keras.Model(first, keras.layers.Activation("linear")(first))
+model.compile(loss="mse", metrics=[ties])
+model.evaluate(np.array([[[[-0.0, 0.0]]]], "float32"), np.array([[[[1.0, 0.0]]]]), verbose=0)
+ties = ties.confusion_matrix().matrix.tolist()
+print(json.dumps({"ties": ties, "both": both, "errors": errors, "again": [*again.result()],
                   "kappa": float(again.confusion_matrix().report().cohen_kappa),
                   "direction": metric._direction}))
 """
@@ -182,3 +190,4 @@ def test_keras_names_precede_the_keys(backend, need, run_python):
     assert len(out["errors"]) == 2
     assert all(key.startswith("fg/") for key in out["again"])
     assert out["direction"] == "up"
+    assert out["ties"] == [[1, 0], [0, 0]]
