@@ -287,7 +287,7 @@ class Score:
                     found.append(np.full(total.shape[:-1], np.nan))
                     continue
                 ends = (line[(place >= total).argmax(-1)], line[(place > total).argmax(-1)])
-                middle = np.where(ends[0] == ends[1], ends[0], ends[0] + (ends[1] - ends[0]) / 2)
+                middle = np.where(ends[0] == ends[1], ends[0], ends[0] / 2 + ends[1] / 2)
                 found.append(np.where(total[..., 0] > 0, middle, np.nan))
             rows = np.stack(found, axis=-1)
             return rows if not self.names else with_mean(rows, taken)

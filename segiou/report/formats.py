@@ -171,7 +171,10 @@ def check_scores(names: str | Sequence[str], measured: Iterable[str] = ()) -> tu
 
 
 def score_keys(
-    names: Sequence[str], rows_of: Callable[[str], Sequence[str]], separator: str = "/"
+    names: Sequence[str],
+    rows_of: Callable[[str], Sequence[str]],
+    separator: str = "/",
+    measured: Iterable[str] = (),
 ) -> dict[str, ScoreName]:
     """Score and class under each key.
 
@@ -179,7 +182,7 @@ def score_keys(
     """
     found: dict[str, ScoreName] = {}
     for name in names:
-        named = read_name(name)
+        named = read_name(name, measured)
         of_classes = named.score in OF_CLASSES
         if named.row:
             (part,) = _key_parts([named.row])

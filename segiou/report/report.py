@@ -493,7 +493,10 @@ class Report(Drawable):
         check_kind("prefix", prefix, str, "text, such as 'val/'")
         check_kind("separator", separator, str, "text, such as '/'")
         keys = formats.score_keys(
-            formats.check_scores(names, self.scores_by_name), self._rows_of, separator
+            formats.check_scores(names, self.scores_by_name),
+            self._rows_of,
+            separator,
+            self.scores_by_name,
         )
         return {f"{prefix}{key}": self._value(one) for key, one in keys.items()}
 
