@@ -65,7 +65,7 @@ def rank_cases(
         Rank of equal values: the best, the worst, or the mean of their places.
     missing : "error", "drop" or float, optional
         What to do with missing scores: raise an error (the default), leave
-        them and infinite ones out, or replace both by this score. Not for ranks
+        them out, or replace them and infinite ones by this score. Not for ranks
         per case.
     alpha : float
         Significance level of the tests.
@@ -124,8 +124,9 @@ def prepared_cases(
     """Scores without the missing ones treated, or the ranks of each case."""
     if scheme == "rank-then-aggregate":
         return ranks_of(scores.T, better, ties).T
-    replacement = np.nan if missing is None or isinstance(missing, str) else missing
-    absent = np.isnan(scores) if missing in (None, "error") else ~np.isfinite(scores)
+    if missing is not None and not isinstance(missing, str):
+        return np.where(np.isfinite(scores), scores, missing)
+    absent = np.isnan(scores)
     if absent.any() and missing in (None, "error"):
         models, cases = np.nonzero(absent)
         msg = (
@@ -134,7 +135,7 @@ def prepared_cases(
             "missing=0.0"
         )
         raise ValueError(msg)
-    return np.where(absent, replacement, scores)
+    return scores
 
 
 def ranks_of(values: Floats, better: str = "higher", ties: str = "min") -> Floats:

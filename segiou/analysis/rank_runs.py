@@ -77,7 +77,7 @@ def rank(
         error (the default), leave them out for this model, or replace them by
         a score. In ``"rank-then-aggregate"`` they rank last. Runs may lack
         images if this is set, or ranks are aggregated. An infinite distance, of
-        a missed structure, is a score, unless it is left out or replaced too.
+        a missed structure, is a score; a replacement replaces it too.
     ties : {"min", "max", "average"}
         Rank of equal values: the best, the worst, or the mean of their places.
     alpha : float
