@@ -235,6 +235,7 @@ def report(parsed: argparse.Namespace) -> int:
 
     path = parsed.run_file
     run = inputs.run_at(path, f"{path} is a folder, not a run file; to score it, use segiou score")
+    run = run.excluding(parsed.exclude)
     inputs.check_report(parsed, run.options, run.plans)
     inputs.check_images(run.ids, parsed)
     return show_run(run, parsed)

@@ -125,7 +125,7 @@ def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
     """Open a run file; ``or_folders`` is the usage of the command with folders."""
     run = run_at(path, f"{path} is a folder, not a run file; for folders: {or_folders}")
     default = parsed.command.get_default
-    without_effect = (*CLASS_ARGUMENTS, *PAIR_ARGUMENTS)
+    without_effect = [n for n in (*CLASS_ARGUMENTS, *PAIR_ARGUMENTS) if n != "exclude"]
     given = [name for name in without_effect if getattr(parsed, name) != default(name)]
     if given:
         # These options would silently have no effect.
@@ -137,13 +137,14 @@ def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
         raise ValueError(msg)
     if not parsed.quiet:
         note_state(run, f"{path}: ")
-    return run
+    return run.excluding(parsed.exclude)
 
 
-def open_baseline(path: str) -> Run:
+def open_baseline(parsed: argparse.Namespace) -> Run:
     """Open the run of ``--baseline``."""
     what_to_do = "expected a run file written by segiou score --run"
-    return run_at(path, f"--baseline {path}: is a folder; {what_to_do}")
+    run = run_at(parsed.baseline, f"--baseline {parsed.baseline}: is a folder; {what_to_do}")
+    return run.excluding(parsed.exclude)
 
 
 def run_at(path: str, if_folder: str) -> Run:
@@ -206,7 +207,7 @@ def check_report(parsed: argparse.Namespace, classes: ClassOptions, plans: Seque
     if wants_intervals(parsed) or parsed.baseline:
         _check_resampling(parsed)
     if parsed.baseline:
-        open_baseline(parsed.baseline)
+        open_baseline(parsed)
 
 
 def thresholds_of(parsed: argparse.Namespace, plans: Sequence[Plan]) -> list[Threshold]:

@@ -49,7 +49,7 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
         from segiou.analysis.comparing import compare
         from segiou.analysis.comparison_text import BASELINE
 
-        both = inputs.open_baseline(parsed.baseline), run
+        both = inputs.open_baseline(parsed), run
         protocol = parsed.protocol or run.protocol
         change = compare(*both, protocol=protocol, **inputs.resampling(parsed), names=BASELINE)
         if parsed.fail_if_worse is not None:

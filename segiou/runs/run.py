@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from segiou._support.optional import Drawable
 from segiou._support.text import Json, listed, plural
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.counts import ConfusionCounts, Counts, SparseConfusionCounts
-from segiou.labels.class_options import ClassOptions
+from segiou.labels.class_options import ClassOptions, class_indices
 from segiou.labels.label_set import LabelSet
 from segiou.measures.former import OF_RUNS, add_former
 from segiou.measures.parts import Parts
@@ -474,6 +475,34 @@ class Run(Drawable):
             msg = f"{len(missing)} {are} not in the run: {listed(missing, 8)}"
             raise ValueError(msg)
         return self._part([i for i, id in enumerate(self.ids) if id in wanted])
+
+    def excluding(self, classes: int | str | Iterable[int | str]) -> Run:
+        """The same counts with further classes left out of the means.
+
+        Parameters
+        ----------
+        classes : int, str or iterable of them
+            Names or indices; classes that the run excludes already stay excluded.
+
+        Raises
+        ------
+        ValueError
+            If there is no such class.
+
+        Examples
+        --------
+        >>> import segiou
+        >>> run = segiou.score([[[0, 1]]], [[[0, 0]]], labels=["road", "car"])
+        >>> run.report().mean_iou, run.excluding("car").report().mean_iou
+        (0.25, 0.5)
+        """
+        given = class_indices("exclude", self.labels, classes)
+        together = tuple(dict.fromkeys((*self.options.exclude, *given)))
+        if together == self.options.exclude:
+            return self
+        options = replace(self.options, exclude=together)
+        plans = tuple(replace(plan, classes=options) for plan in self.plans)
+        return Run(replace(self._header, options=options, plans=plans), self._images, self.skipped)
 
     def groups(self, key: Groups) -> dict[str, Run]:
         """Split the run into groups, such as the frames of a video or the slices of a patient.

@@ -122,3 +122,24 @@ def test_ranks_are_those_of_the_classes_in_common():
     assert [model.name for model in found.models] == ["strong", "weak"]
     assert found.uncommon_classes == ("unicorn",)
     assert "without unicorn" in found.sentences()[0]
+
+
+def test_classes_of_saved_runs_are_excluded_everywhere(inside, tmp_path):
+    runs = strays()
+    paths = [run.save(tmp_path / f"{name}.sqlite") for name, run in runs.items()]
+    whole, fewer = runs["strong"], runs["strong"].excluding(["tree", "unicorn"])
+    assert fewer.include.tolist() == [True, True, False, False]
+    ious = whole.report().counts.tp[:2] / (whole.report().counts.tp + whole.report().counts.fp
+                                           + whole.report().counts.fn)[:2]  # fmt: skip
+    assert fewer.report().mean_iou == pytest.approx(ious.mean())
+    without = ["--exclude", "tree,unicorn"]
+    told = json.loads(inside("report", paths[1], *without, "--format", "json").stdout)
+    assert told["mean_iou"] == fewer.report().mean_iou
+    told = json.loads(inside("compare", *paths, *without, "--format", "json").stdout)
+    assert told["pairs"][0]["overall"]["b"] == pytest.approx(fewer.report().mean_iou)
+    assert told["uncommon_classes"] == []
+    gate = ["--baseline", paths[1], "--fail-if-worse", "--group-by", "none", *without]
+    assert inside("report", paths[0], *gate).returncode == 1
+    assert (
+        rank([run.excluding("tree") for run in runs.values()], draws=0).models[0].name == "strong"
+    )

@@ -1,0 +1,184 @@
+"""How often 95 % intervals of the difference of two models contain the true difference.
+
+    python -m benchmarks.paired_coverage                 # 600 samples per cell
+    python -m benchmarks.paired_coverage --samples 200   # a look
+    python -m benchmarks.paired_coverage batches camvid  # some of the tables
+
+Images are simulated: an image's difficulty is shared by both models, and what remains of each class
+has the correlation rho between them. The truth is the difference on a very large set of images.
+Each line has the coverage, the mean width in points, and the share of intervals that exclude 0. The
+figures are in docs/comparison.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.coverage import CAMVID, camvid
+from segiou.analysis.dependence import design_of
+from segiou.analysis.leave_one_out import Jackknife
+from segiou.analysis.statistics import scored_images, statistic
+from segiou.analysis.units import Units, units_of
+from segiou.counting.counts import Counts
+from segiou.metrics.overall import mean_iou
+
+#: Presence and typical size of each class.
+DESIGNS = {
+    "common": (np.array([1, 0.9, 0.5]), np.array([1, 0.5, 0.2])),
+    "skew": (np.geomspace(1, 0.04, 11), np.geomspace(1, 0.02, 11)),
+}
+SHARED = 0.6
+_MANY = 100_000
+
+
+def models(
+    design: str, rho: float, lift: float, difficulty: np.ndarray, rng: np.random.Generator
+) -> list[Counts]:
+    """Counts of two models on as many images as there are difficulties; the second is lifted."""
+    presence, size = DESIGNS[design]
+    shape = len(difficulty), len(presence)
+    there = rng.random(shape) < presence
+    there[:, 0] = True
+    pixels = np.rint(1e4 * size * np.exp(rng.normal(0, 0.8, shape))).astype(np.int64) * there
+    ease = 1.8 - 0.15 * np.arange(shape[1]) + SHARED * difficulty[:, None]
+    ease = ease + SHARED * 0.6 * rng.normal(size=shape)
+    common, found = rng.normal(0, 0.5, shape), []
+    for own in (0.0, lift):
+        noise = np.sqrt(rho) * common + np.sqrt(1 - rho) * rng.normal(0, 0.5, shape)
+        hit = np.rint(pixels / (1 + np.exp(-(ease + noise + own)))).astype(np.int64)
+        found.append(Counts(hit, _false(pixels - hit, there, size), pixels - hit, 0 * pixels))
+    return found
+
+
+def _false(missed: np.ndarray, there: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Missed pixels of each class go to the other classes of the image, the large ones first."""
+    to = there[:, None, :] * size**0.5 * (1 - np.eye(len(size)))
+    total = to.sum(-1, keepdims=True)
+    share = np.divide(to, total, out=np.zeros_like(to), where=total > 0)
+    return np.rint((missed[:, :, None] * share).sum(1)).astype(np.int64)
+
+
+@cache
+def true_difference(design: str, rho: float, lift: float) -> float:
+    """Difference of the two models on a very large set of images."""
+    rng = np.random.default_rng(3)
+    first, second = models(design, rho, lift, rng.normal(size=_MANY), rng)
+    return float(mean_iou(second.summed()) - mean_iou(first.summed()))
+
+
+def outcome(pair: list[Counts], units: Units, truth: float) -> list[float]:
+    """Whether the interval contains the truth, its width, whether it excludes 0; both bounds."""
+    first, second = (statistic(counts, units=units) for counts in pair)
+    side = Jackknife.of(second, first).score
+    down, up = side.reach(0.95)
+    low, high = side.value - down, side.value + up
+    below, above = side.reach(0.9)
+    bounds = [float(side.value - below >= truth), float(side.value + above < truth)]
+    return [float(low <= truth <= high), 100 * (high - low), float(low > 0 or high < 0), *bounds]
+
+
+def images(design: str, number: int, rng: np.random.Generator, rho: float, lift: float) -> list:
+    """Independent images."""
+    pair = models(design, rho, lift, rng.normal(size=number), rng)
+    return outcome(pair, units_of(number), true_difference(design, rho, lift))
+
+
+def batches(
+    design: str, number: int, rng: np.random.Generator, slow: float, least: float
+) -> list[float]:
+    """One sequence whose difficulty and whose difference of models are AR(1): equal models."""
+    import segiou.analysis.dependence as dependence
+
+    dependence._LEAST_OF_DIFFERENCE = int(least)
+    drift = rng.normal(size=(3, number))
+    for t in range(1, number):
+        drift[:, t] = slow * drift[:, t - 1] + np.sqrt(1 - slow**2) * drift[:, t]
+    pair = [
+        models(design, 0.8, 0.0, drift[0] + own, np.random.default_rng(seed))[0]
+        for own, seed in zip(0.5 * drift[1:], [rng.integers(2**32)] * 2, strict=True)
+    ]
+    ids = [f"drive_{i:05d}" for i in range(number)]
+    cases = [scored_images(counts, "iou", None).of_images() for counts in pair]
+    return outcome(pair, design_of(ids, number, lambda: cases).units, 0.0)
+
+
+def frames(design: str, number: int, rng: np.random.Generator, corrected: float, _: float) -> list:
+    """Frames of CamVid with replacement: `small` and `base`, or `base` with errors corrected."""
+    pair = [camvid("small"), camvid("base")]
+    if corrected:
+        pair = [pair[1], _corrected(pair[1], corrected)]
+    truth = float(mean_iou(pair[1].summed()) - mean_iou(pair[0].summed()))
+    drawn = rng.integers(0, len(pair[0].tp), number)
+    return outcome([counts[drawn] for counts in pair], units_of(number), truth)
+
+
+def _corrected(counts: Counts, share: float) -> Counts:
+    """Counts after a share of the errors of each class in each frame is corrected."""
+    missed = np.random.default_rng(0).binomial(counts.fn, share)
+    false = np.rint(counts.fp * share).astype(np.int64)
+    tp, fp, fn = counts.tp + missed, counts.fp - false, counts.fn - missed
+    return Counts(tp, fp, fn, counts.tn)
+
+
+class Cell(NamedTuple):
+    """One simulated situation."""
+
+    table: str
+    measure: Callable[..., list[float]]
+    design: str
+    number: int
+    options: tuple[float, float]
+
+
+def cells() -> Iterator[Cell]:
+    """All situations, table by table."""
+    for design in DESIGNS:
+        for rho in (0.0, 0.8, 0.98):
+            for lift in (0.0, 0.15, 0.8):
+                for number in (5, 8, 12, 20, 50):
+                    yield Cell("images", images, design, number, (rho, lift))
+        for least in (6, 8):
+            for slow in (0.0, 0.6, 0.9):
+                for number in (50, 100, 200):
+                    yield Cell("batches", batches, design, number, (slow, least))
+    if CAMVID.is_dir():
+        for corrected in (0.0, 0.03):
+            for number in (6, 10, 20, 40):
+                yield Cell("camvid", frames, "camvid", number, (corrected, 0.0))
+
+
+def measured(cell: Cell, samples: int) -> np.ndarray:
+    """Means over the samples of a cell."""
+    rng = np.random.default_rng([cell.number, *repr(cell[2:]).encode()])
+    found = [cell.measure(cell.design, cell.number, rng, *cell.options) for _ in range(samples)]
+    return np.nanmean(found, 0)
+
+
+def main() -> None:
+    """Print a line for each cell."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tables", nargs="*", help="tables to measure; all by default")
+    parser.add_argument("--samples", type=int, default=600)
+    parser.add_argument("--workers", type=int, default=2)
+    parsed = parser.parse_args()
+    chosen = [cell for cell in cells() if not parsed.tables or cell.table in parsed.tables]
+    with ProcessPoolExecutor(parsed.workers) as pool:
+        found = pool.map(measured, chosen, [parsed.samples] * len(chosen))
+        for cell, (hit, width, out, passed, failed) in zip(chosen, found, strict=True):
+            options = " ".join(f"{option:g}" for option in cell.options)
+            print(
+                f"{cell.table:8} {cell.design:7} {cell.number:4}  {options:9} coverage "
+                f"{100 * hit:5.1f}  width {width:5.1f}  excludes 0 {100 * out:5.1f}  "
+                f"above {100 * passed:5.1f}  below {100 * failed:5.1f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
