@@ -225,13 +225,15 @@ def _lines_of(found: Sequence[Problem], advice: bool) -> list[str]:
     verb, _, rest = text.partition(" ")
     has_plural = verb in (*_VERBS, "cannot") and not rest.startswith(("a ", "an "))
     told = f" {_VERBS.get(verb, verb)} {rest}" if has_plural else f": each {text}"
+    told = f": {text}" if text.startswith("no ") else told
     if len(found) <= _EACH:
         listed = [f"{name}{p.parts[1]}" for name, p in zip(names, found, strict=True)]
         if listed == names:
             listed = [", ".join(names)]
     else:
         listed = [f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"]
-    head = f"{len(found)} files{f' in {folder}' if folder else ''}{told}"
+    kind = "folders" if text.startswith("no mask files") else "files"
+    head = f"{len(found)} {kind}{f' in {folder}' if folder else ''}{told}"
     return [printable(head), *(f"  {printable(line)}" for line in listed)]
 
 

@@ -37,6 +37,21 @@ if TYPE_CHECKING:
 _TABLES = 3
 
 
+def _differ_in_size(images: Any) -> bool:
+    """Whether a list holds arrays of different sizes."""
+    shapes = [getattr(image, "shape", None) for image in images]
+    return None not in shapes and len({tuple(shape) for shape in shapes if shape is not None}) > 1
+
+
+def _each_of(truth: Any, pred: Any, mask: Any) -> list[tuple[Any, Any, Any]]:
+    """Truth, prediction and mask of each image of lists."""
+    masks = [None] * len(truth) if mask is None else mask
+    if len(pred) != len(truth) or len(masks) != len(truth):
+        msg = f"got {len(truth)} truth images but {len(pred)} predictions and {len(masks)} masks"
+        raise ValueError(msg)
+    return list(zip(truth, pred, masks, strict=True))
+
+
 class ConfusionMatrix(PixelAccumulator, Drawable):
     """A confusion matrix, updated batch by batch.
 
@@ -210,7 +225,8 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         Parameters
         ----------
         truth : array_like of int or bool, any shape
-            Labels in the label set's file values.
+            Labels in the label set's file values; or a list of arrays of different
+            sizes, with lists for ``pred`` and ``mask``.
         pred : array_like
             Labels of the same shape; or scores, with ``argmax`` or ``threshold``.
         mask : array_like of bool, optional
@@ -234,6 +250,13 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         the device. Undeclared values then raise an error when the counts are
         read, until :meth:`reset`.
         """
+        if type(truth) in (list, tuple) and _differ_in_size(truth):
+            images = _each_of(truth, pred, mask)
+            how: Any = {"argmax": argmax, "threshold": threshold}
+            # All are counted first, so that an error leaves the counts unchanged.
+            for tally in [self.count(t, p, mask=m, **how) for t, p, m in images]:
+                self.add(tally)
+            return self
         if self._is_crowded:  # a sum could exceed int64, so it is checked before the addition
             how = {"mask": mask, "argmax": argmax, "threshold": threshold}
             return self.add(self.count(truth, pred, **how))

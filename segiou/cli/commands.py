@@ -226,7 +226,7 @@ def merge(parsed: argparse.Namespace) -> int:
             console.note(f"incomplete: {merged.provenance['partial']}")
         if "unread" in merged.provenance:
             console.note(str(merged.provenance["unread"]))
-    return 0
+    return 0 if merged.finished else console.EXIT_DATA
 
 
 def report(parsed: argparse.Namespace) -> int:

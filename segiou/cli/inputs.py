@@ -98,6 +98,9 @@ def groups_argument(text: str | None) -> str | Mapping[str, str] | None:
     """Groups of images: a regular expression or a column of a CSV file."""
     if text is None:
         return None
+    if text.lower().endswith(".csv"):
+        msg = f"--group-by {text}: name the column of groups: {text}:COLUMN"
+        raise ValueError(msg)
     name, _, column = text.rpartition(":")
     if not name.lower().endswith(".csv"):
         return text
@@ -364,6 +367,10 @@ _INPUTS = (
 
 def check_paths(parsed: argparse.Namespace) -> None:
     """ValueError for outputs that cannot be written or would overwrite an input."""
+    if getattr(parsed, "run", None):
+        from segiou.runs.database import check_local
+
+        check_local(parsed.run)
     taken = {os.path.realpath(path): str(path) for path in _input_files(parsed)}
     for name in _OUTPUTS:
         text = getattr(parsed, name, None)

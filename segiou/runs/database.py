@@ -176,6 +176,13 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
+def check_local(path: str | Path) -> None:
+    """ValueError for the URL of a run file, which SQLite cannot open."""
+    if isinstance(path, str) and "://" in path:
+        msg = f"{path}: run files are local; copy it to or from the remote folder as a whole file"
+        raise ValueError(msg)
+
+
 @contextmanager
 def open_reading(path: Path) -> Iterator[sqlite3.Connection]:
     """Open an existing run file to read it."""

@@ -107,10 +107,11 @@ class Run(Drawable):
             If it does not exist, is not a run file, is corrupt, has a different
             version, or is locked by a writer.
         """
-        from segiou.runs.database import RunFile
+        from segiou.runs.database import RunFile, check_local
 
         check_path("path", path)
         given = read_several("measures", measures, "measures such as MyMeasure()")
+        check_local(path)
         file = RunFile.open(path, read_measures(given))
         return cls(file.header, file, file.skipped)
 

@@ -109,10 +109,14 @@ class RunWriter:
         if not self._is_new:
             check_is_run(connection, self.path)
             found, self._totals = read_head(connection, self.path)
-            if difference := header.difference(found):
+            # A run without images, whose first try failed, takes other options.
+            counted = self._totals.images + self._totals.missing
+            if counted and (difference := header.difference(found)):
+                earlier = found.provenance.get("command")
+                written = f" [written by: {earlier}]" if earlier else ""
                 msg = (
                     f"{self.path}: was scored with different options (here: this command; there: "
-                    f"the file): {difference}; use the same options or a new file"
+                    f"the file): {difference}; use the same options or a new file{written}"
                 )
                 raise ValueError(msg)
             header = replace(header, versions=found.versions)

@@ -185,6 +185,13 @@ class Inspection(Shown):
         ValueError
             If there are none, or too many for classes.
         """
+        if self.pred is not None:
+            both: dict[str, Any] = {
+                name: {**getattr(self, name), **getattr(self.pred, name)}
+                for name in ("values", "colors", "names")
+            }
+            both["values"] = dict(sorted(both["values"].items()))
+            return replace(self, pred=None, **both).proposed_labels()
         values, ignore = self._parted_values()
         free = (v for v in count() if v not in self.values)
         others = len(self.colors) + len(self.names)

@@ -45,6 +45,7 @@ from segiou.masks.sources import LocalFolder, RemoteFolder, Source, open_source
 from segiou.measures.measure import Masks
 from segiou.measures.registry import fitted, plans_of
 from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.runs.database import check_local
 from segiou.runs.header import Header, Shard
 from segiou.scoring.pair import Geometry
 
@@ -211,6 +212,8 @@ class Job:
         if self.resize_pred is not None:
             check_choice("resize_pred", self.resize_pred, ("nearest",))
         check_flag("allow_lossy", self.allow_lossy)
+        if self.run is not None:
+            check_local(self.run)
         if self.shard is not None:
             _check_shard(self.shard)
         for name in ("truth_threshold", "pred_threshold"):

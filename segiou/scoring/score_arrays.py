@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -62,7 +62,7 @@ def score(
 
     Parameters
     ----------
-    truth, pred : iterable of array_like
+    truth, pred : iterable of array_like, or mapping from id to array_like
         One label array per image (or scores, with ``argmax`` or ``threshold``). The
         first axis of an array indexes the images; a single 2-D truth array is one
         image. Generators are consumed one image at a time. Arrays of zarr, dask or
@@ -108,6 +108,10 @@ def score(
     classes = ClassOptions.of(labels, **options)
     classes.warn_of_ignored_classes(stacklevel=2)
     check_kind("name", name, str, "text")
+    if isinstance(truth, Mapping) and isinstance(pred, Mapping) and ids is None:
+        ids, truth, pred, mask = _by_name(truth, pred, mask)
+    if isinstance(ids, str) and _is_one_image(truth):
+        ids = [ids]
     if ids is not None:
         check_several("ids", ids, "one id per image")
     short = {"boundary": boundary, "objects": objects, "surfaces": surfaces}
@@ -116,6 +120,19 @@ def score(
     decided: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
     images = [scorer.count(*each, **decided) for each in each_image(truth, pred, mask, ids)]
     return Run(scorer.header, Columns.of(images).by_id())
+
+
+def _by_name(
+    truth: Mapping[str, Any], pred: Mapping[str, Any], mask: Any
+) -> tuple[list[str], list[Any], list[Any], Any]:
+    """Names and images of mappings from the name of an image."""
+    for what, side in (("pred", pred), ("mask", mask)):
+        if isinstance(side, Mapping) and (different := truth.keys() ^ side.keys()):
+            msg = f"truth and {what} must have the same images; {sorted(different)[0]!r} differs"
+            raise ValueError(msg)
+    names = list(truth)
+    masks = [mask[name] for name in names] if isinstance(mask, Mapping) else mask
+    return names, [truth[name] for name in names], [pred[name] for name in names], masks
 
 
 class ArrayScorer:

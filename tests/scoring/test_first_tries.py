@@ -1,0 +1,105 @@
+"""What the first tries of new users lead to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mask_files import score_pairs, write_masks, write_pairs
+
+import segiou
+from segiou.cli.main import main
+from segiou.scoring.inspection import inspect_folder
+from segiou.scoring.job import DataError
+
+TRUTH, PRED = [[0, 0, 1, 1]], [[0, 1, 1, 1]]
+IOUS = [1 / 2, 2 / 3]
+
+
+def ious(scored):
+    return [row.iou for row in scored.report().classes]
+
+
+def test_a_run_without_images_takes_other_options(tmp_path):
+    write_pairs(tmp_path, [[[0, 0, 7, 7]]], [[[0, 7, 7, 7]]])
+    run = tmp_path / "r.sqlite"
+    with pytest.raises(DataError, match="undeclared values: 7"):
+        score_pairs(tmp_path, labels=2, run=run)
+    labels = {"no": 0, "yes": 7}
+    assert ious(score_pairs(tmp_path, labels=labels, run=run)) == IOUS
+    assert ious(segiou.Run.open(run)) == IOUS
+    assert segiou.Run.open(run).skipped == ()
+
+
+def test_other_options_of_a_run_show_the_earlier_command(tmp_path, capsys):
+    write_pairs(tmp_path, [TRUTH], [PRED])
+    command = ["score", str(tmp_path / "truth"), str(tmp_path / "pred"), "--labels"]
+    end = ["--run", str(tmp_path / "r.sqlite")]
+    assert main([*command, "2", *end]) == 0
+    assert main([*command, "3", *end]) == 2
+    message = capsys.readouterr().err
+    assert f"written by: segiou {' '.join([*command, '2', *end])}" in message
+
+
+def test_run_files_are_local(tmp_path, capsys):
+    write_pairs(tmp_path, [TRUTH], [PRED])
+    with pytest.raises(ValueError, match=r"s3://a/r\.sqlite: run files are local"):
+        score_pairs(tmp_path, labels=2, run="s3://a/r.sqlite")
+    with pytest.raises(ValueError, match="run files are local"):
+        segiou.Run.open("s3://a/r.sqlite")
+    places = [str(tmp_path / "truth"), str(tmp_path / "pred"), "--labels", "2"]
+    for command in (["report", "s3://a/r.sqlite"], ["score", *places, "--run", "s3://a/r.sqlite"]):
+        assert main(command) == 2
+        assert "run files are local" in capsys.readouterr().err
+
+
+def test_merging_an_unfinished_run_is_no_success(tmp_path, capsys):
+    write_pairs(tmp_path, [TRUTH, [[9, 9, 9, 9]]], [PRED, PRED])
+    run, merged = tmp_path / "r.sqlite", tmp_path / "m.sqlite"
+    with pytest.raises(DataError):
+        score_pairs(tmp_path, labels=2, run=run)
+    assert main(["merge", str(run), "-o", str(merged)]) == 3
+    assert "unfinished" in capsys.readouterr().err
+
+
+def test_a_list_of_images_of_different_sizes():
+    small, large = np.array(TRUTH), np.zeros((2, 3), int)
+    matrix = segiou.ConfusionMatrix(2).update([small, large], [np.array(PRED), large])
+    one = segiou.ConfusionMatrix(2).update(small, np.array(PRED)).update(large, large)
+    assert matrix == one
+    masks = [np.ones((1, 4), bool), np.zeros((2, 3), bool)]
+    masked = segiou.ConfusionMatrix(2).update([small, large], [np.array(PRED), large], mask=masks)
+    assert ious(masked) == IOUS
+    with pytest.raises(ValueError, match="got 2 truth images but 1 predictions"):
+        matrix.update([small, large], [small])
+    assert matrix == one
+
+
+def test_mappings_from_ids_to_images():
+    truth, pred = {"a": np.array(TRUTH), "b": np.array(PRED)}, {"b": PRED, "a": PRED}
+    run = segiou.score(truth, pred, labels=2)
+    assert run.ids == ("a", "b")
+    assert ious(run) == [2 / 3, 5 / 6]
+    with pytest.raises(ValueError, match="truth and pred must have the same images; 'b' differs"):
+        segiou.score(truth, {"a": PRED}, labels=2)
+    assert segiou.score(TRUTH, PRED, labels=2, ids="street").ids == ("street",)
+
+
+def test_groups_of_a_table_need_a_column(tmp_path, capsys):
+    write_pairs(tmp_path, [TRUTH], [PRED])
+    places = [str(tmp_path / "truth"), str(tmp_path / "pred"), "--labels", "2"]
+    assert main(["score", *places, "--group-by", "split.csv"]) == 2
+    assert "of groups: split.csv:COLUMN" in capsys.readouterr().err
+
+
+def test_problems_of_folders_are_sentences(tmp_path, capsys):
+    for side in ("truth", "pred"):
+        (tmp_path / side).mkdir()
+    with pytest.raises(DataError, match=r"2 folders in .*: no mask files found"):
+        score_pairs(tmp_path, labels=2)
+
+
+def test_proposed_labels_cover_both_folders(tmp_path):
+    write_masks(tmp_path / "truth", {"a": [[0, 1]]})
+    write_masks(tmp_path / "pred", {"a": [[0, 2]]})
+    found = inspect_folder(tmp_path / "truth", pred=tmp_path / "pred")
+    assert [c.values for c in found.proposed_labels().classes] == [(0,), (1,), (2,)]
