@@ -209,6 +209,8 @@ class SurfaceOptions(Measure):
         if isinstance(choice, SurfaceOptions):
             return choice
         name = "segiou" if choice is True else str(choice)
+        if choice is True and not own:  # as boundaries have, but not those of another measure
+            return cls(tuple(one.value for one in BoundaryOptions().tolerances))
         usual = CONVENTIONS.get(name)
         if usual is not None and not own.get("tolerances"):
             own["tolerances"] = usual.tolerances

@@ -197,17 +197,20 @@ def labelsets(parsed: argparse.Namespace) -> int:
 
 
 def measures(parsed: argparse.Namespace) -> int:
-    """List the measures with their scores and options."""
+    """List the measures with their scores and options, or describe one."""
     from segiou.cli.output import write_findings
-    from segiou.measures.listing import listed_measures
+    from segiou.measures.listing import listed_measure, listed_measures
     from segiou.report.findings_document import measures_parts
 
     inputs.check_findings(parsed)
-    found, problems = listed_measures()
+    problems: list[str] = []
+    found = [listed_measure(parsed.name)] if parsed.name else []
+    if not found:
+        found, problems = listed_measures()
     for problem in problems:
         console.note(problem)
     data = {"measures": [one.to_dict() for one in found]}
-    write_findings(lambda: data, measures_parts(found), parsed)
+    write_findings(lambda: data, measures_parts(found, detail=bool(parsed.name)), parsed)
     return 0
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
+from inspect import cleandoc
 from typing import Any
 
 from segiou._support.text import Json
 from segiou.labels.class_options import ClassOptions
+from segiou.measures.guard import package_of
 from segiou.measures.measure import Masks
 from segiou.measures.registry import loaded_measures, measure_of, plans_of
 from segiou.measures.score import Better
@@ -24,16 +26,27 @@ class ListedScore:
 
 @dataclass(frozen=True)
 class ListedMeasure:
-    """A measure: its key, one line about it, its scores, and its options with defaults."""
+    """A measure: its key, one line about it, its scores, its options with defaults, its source.
+
+    ``details`` is its documentation, with formulas and references.
+    """
 
     key: str
     about: str
     scores: tuple[ListedScore, ...]
     options: dict[str, str]
+    package: str
+    source: str
+    details: str
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values."""
         return asdict(self)
+
+
+def listed_measure(key: str) -> ListedMeasure:
+    """One measure with its defaults; ValueError if it is unknown."""
+    return _listed(key)
 
 
 def listed_measures() -> tuple[list[ListedMeasure], list[str]]:
@@ -52,6 +65,9 @@ def _listed(key: str) -> ListedMeasure:
         (kind.__doc__ or "").partition("\n")[0],
         tuple(ListedScore(s.name, s.title, s.unit, s.better) for s in scores),
         {one.name: _text(getattr(usual, one.name)) for one in fields(usual)},
+        package_of(kind),
+        f"{kind.__module__}.{kind.__qualname__}",
+        cleandoc(kind.__doc__ or "").partition("\n\nExamples\n")[0],
     )
 
 

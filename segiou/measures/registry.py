@@ -136,7 +136,7 @@ def read_measures(given: Any, **short: Any) -> tuple[Measure, ...]:
     asked = {key: choice for key, choice in short.items() if choice not in (None, False)}
     several = [measure_of(key).from_keyword(choice) for key, choice in asked.items()]
     for one in (*several, *read_several("measures", given, wanted)):
-        chosen = measure_of(one).from_keyword(True) if isinstance(one, str) else one
+        chosen = measure_of(one).of(True) if isinstance(one, str) else one
         check_kind("each of measures", chosen, Measure, wanted)
         check_key(type(chosen))
         if found.setdefault(chosen.key, chosen) != chosen:

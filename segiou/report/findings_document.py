@@ -320,8 +320,8 @@ def labelsets_parts(sets: Sequence[LabelSet]) -> list[Part]:
     return [Table(columns), Line(hint, "dim")]
 
 
-def measures_parts(found: Sequence[ListedMeasure]) -> Iterator[Part]:
-    """A list of measures: a line about each, its scores and its options."""
+def measures_parts(found: Sequence[ListedMeasure], *, detail: bool = False) -> Iterator[Part]:
+    """A list of measures: about each, its scores and its options; in detail, its documentation."""
     for one in found:
         columns = (
             Column("score", [score.name for score in one.scores], 9, is_text=True),
@@ -332,5 +332,8 @@ def measures_parts(found: Sequence[ListedMeasure]) -> Iterator[Part]:
         options = ", ".join(f"{name}={value}" for name, value in one.options.items())
         chosen = Line(f"options: {options}" if options else "no options", "dim")
         parts: list[Part] = [Line(one.about), Table(columns), chosen, GAP]
+        if detail:
+            texts = one.details.split("\n")[1:]
+            parts += [*map(Line, texts), GAP, Line(f"defined by {one.source} ({one.package})")]
         yield Section(f"{one.key} ({flag_of(one.key)})", parts, shown=True)
     yield Line("To measure one: segiou score … OPTION, or measures=[KEY] in Python", "dim")

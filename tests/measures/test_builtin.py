@@ -228,3 +228,28 @@ class TestEvaluator:
         twice = Evaluator(2).update([[0]], [[0]], ids=["a"]).update([[0]], [[0]], ids=["a"])
         with pytest.raises(ValueError, match="'a'"):
             twice.run()
+
+
+def test_a_key_has_its_own_options():
+    truth, pred = volumes()
+    for measures in (["surfaces", BoundaryOptions(tolerances=(3,))], ["surfaces", "boundary"]):
+        run = segiou.score(truth[0], pred[0], labels=4, measures=measures)
+        assert run.plan("surfaces").measure.tolerances == (1, 2, 4)
+    of_diagonal = ["surfaces", BoundaryOptions(tolerances=("1%",))]
+    run = segiou.score(truth[0], pred[0], labels=4, measures=of_diagonal)
+    assert run.plan("surfaces").measure.tolerances == (1, 2, 4)
+
+
+def test_one_measure_is_described(command):
+    code, text, _ = command("measures", "objects", "--format", "json")
+    assert code == 0
+    (found,) = json.loads(text)["measures"]
+    assert found["source"] == "segiou.instances.object_files.ObjectOptions"
+    assert found["package"] == "segiou"
+    assert "Attributes" in found["details"]
+    code, text, _ = command("measures", "surfaces")
+    assert "hausdorff_95" in text
+    assert "tolerances : tuple of float" in text
+    code, _, noted = command("measures", "surface")
+    assert code == 2
+    assert "did you mean surfaces" in noted

@@ -1,4 +1,4 @@
-"""The example of docs/architecture.md, installed and run as it stands."""
+"""The example of docs/howto/your-own-metric.md, installed and run as it stands."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
-SECTION = PAGE.partition("**A kind of score**")[2]
+PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "your-own-metric.md").read_text("utf-8")
+SECTION = PAGE.partition("## A measure in a package")[2]
 
 
-def block(language):
-    return re.search(rf"```{language}\n(.*?)```", SECTION, re.DOTALL)[1]
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", SECTION, re.DOTALL)
 
 
-def segiou(site, *arguments):
+def run(site, *arguments):
     path = os.pathsep.join([os.environ["PYTHONPATH"], str(site)])
     return subprocess.run(
-        [sys.executable, "-m", "segiou", *map(str, arguments)],
+        [sys.executable, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
@@ -32,24 +32,37 @@ def segiou(site, *arguments):
 
 @pytest.mark.gate
 def test_the_example_of_the_page(tmp_path, folders):
-    info = tmp_path / "site" / "drift_measure-1.0.dist-info"
-    info.mkdir(parents=True)
-    (tmp_path / "site" / "drift_measure.py").write_text(block("python"))
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: drift-measure\nVersion: 1.0\n")
-    entries = block("toml").replace("[project.entry-points.", "[").replace('"', "")
-    (info / "entry_points.txt").write_text(entries)
-    places = folders / "truth", folders / "good", "--labels", folders / "set.toml"
-    done = segiou(tmp_path / "site", "score", *places, "--drift", "--quiet", "--format", "json")
+    source, site = tmp_path / "drift", tmp_path / "site"
+    source.mkdir()
+    (source / "pyproject.toml").write_text(blocks("toml")[0])
+    (source / "drift_measure.py").write_text(blocks("python")[0])
+    how = "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--target", site
+    done = run(site, "-m", "pip", "install", *how, source)
     assert done.returncode == 0, done.stderr
-    rows = {row["class"]: row["drift"] for row in json.loads(done.stdout)["drift"]["rows"]}
+    done = run(site, "-c", blocks("python")[1])
+    assert done.returncode == 0, done.stderr
+    assert re.match("measure 'drift': 14 checks, passed", done.stdout), done.stdout
+    places = folders / "truth", folders / "good", "--labels", folders / "set.toml"
+    saved = tmp_path / "run.sqlite"
+    asked = "--drift", "--objects", "--quiet", "--format", "json", "--run", saved
+    done = run(site, "-m", "segiou", "score", *places, *asked)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    rows = {row["class"]: row["drift"] for row in found["drift"]["rows"]}
     assert rows["bar"] == 1  # 1, 2 and 0 pixels
     asked = "--drift", "--drift-axis", "0", "--fail-over", "drift:bar=0.5", "--quiet"
-    done = segiou(tmp_path / "site", "score", *places, *asked)
+    done = run(site, "-m", "segiou", "score", *places, *asked)
     assert done.returncode == 1, done.stderr
     assert "1.00 px" in done.stderr
-    listed = segiou(tmp_path / "site", "measures", "--format", "json").stdout
-    found = {one["key"]: one for one in json.loads(listed)["measures"]}
-    assert found["drift"]["scores"] == [
+    done = run(site, "-m", "segiou", "measures", "drift", "--format", "json")
+    (listed,) = json.loads(done.stdout)["measures"]
+    assert listed["scores"] == [
         {"name": "drift", "title": "drift", "unit": "px", "better": "lower"}
     ]
-    assert found["drift"]["options"] == {"axis": "-1"}
+    assert listed["options"] == {"axis": "-1"}
+    assert listed["package"] == "drift-measure 1.0"
+    # Without the package, everything else is reported.
+    done = run(tmp_path, "-m", "segiou", "report", saved, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert "need drift-measure 1.0, which is not installed" in done.stderr
+    assert json.loads(done.stdout)["objects"] == found["objects"]
