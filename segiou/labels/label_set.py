@@ -21,6 +21,10 @@ from typing import Any
 from segiou._support.arguments import check_integer, check_kind, read_several, refuse_kind
 from segiou._support.text import Json, did_you_mean
 
+#: Longest name of a class; it is repeated in every table and page.
+_MOST_CHARACTERS = 1000
+#: A dotted key of TOML with many parts; in a label set, one has three at most.
+_LONG_KEY = re.compile(r"""(?<![\w.-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){40}""")
 #: Range of mask values.
 LEAST_VALUE, MOST_VALUE = -(1 << 63), (1 << 64) - 1
 
@@ -52,6 +56,10 @@ class LabelClass:
 
     def __post_init__(self) -> None:
         check_kind("the name of a class", self.name, str, "text")
+        if len(self.name) > _MOST_CHARACTERS:
+            found = f"{len(self.name)} characters ({self.name[:20]!r}…)"
+            msg = f"the name of a class has {found}; at most {_MOST_CHARACTERS} are supported"
+            raise ValueError(msg)
         values = _values(f"values of class {self.name!r}", self.values)
         colors = _colors(f"colors of class {self.name!r}", self.colors)
         if not values:
@@ -288,7 +296,10 @@ class LabelSet:
             msg = f"{path} is not a file; expected the path of a TOML file"
             raise ValueError(msg)
         try:
-            description = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+            text = path.read_text(encoding="utf-8-sig")
+            if _LONG_KEY.search(text):  # which takes a time that grows with its square
+                raise RecursionError
+            description = tomllib.loads(text)
         except RecursionError:
             msg = f"{path} is nested too deeply for a label set"
             raise ValueError(msg) from None

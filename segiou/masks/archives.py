@@ -29,7 +29,7 @@ from segiou._support.files import Stamp, os_problem
 from segiou.masks.numpy_files import zip_member
 from segiou.masks.pairing import check_found, is_mask
 from segiou.masks.read import MaskError, RawMask, damage
-from segiou.masks.sources import MOST_MEMBER_BYTES, Source, open_source, stamp_of
+from segiou.masks.sources import MOST_MASKS, MOST_MEMBER_BYTES, Source, open_source, stamp_of
 
 #: Row groups are read whole; larger ones would need too much memory.
 _MOST_GROUP_BYTES = 1 << 30
@@ -299,6 +299,9 @@ def _rows(file: str, version: tuple[int, ...], column: str) -> _Rows:
     parquet: Any = import_module("pyarrow.parquet")
 
     with parquet.ParquetFile(file) as table:
+        if (number := table.metadata.num_rows) > MOST_MASKS:
+            msg = f"has {number} rows; at most {MOST_MASKS} are supported. Split the file"
+            raise ValueError(msg)
         kinds = {field.name: field.type for field in table.schema_arrow}
         binary = ("binary", "large_binary")
         images = [n for n, kind in kinds.items() if str(kind) in binary or "bytes" in _fields(kind)]
@@ -312,7 +315,10 @@ def _rows(file: str, version: tuple[int, ...], column: str) -> _Rows:
         candidates = [f"{column}.path"] if "path" in _fields(kinds[column]) else []
         candidates += [name for name in _NAMES if name in kinds]
         for name in candidates:
-            found = table.read(columns=[name]).flatten().column(0).to_pylist()
+            rows = _stored(file, name).flatten().column(0)
+            if len(rows.unique()) < len(rows):
+                continue
+            found = rows.to_pylist()
             if None not in found and len(set(map(str, found))) == len(found):
                 counts = (table.metadata.row_group(i).num_rows for i in range(table.num_row_groups))
                 starts = [0, *accumulate(counts)][:-1]
@@ -328,16 +334,34 @@ def _fields(kind: Any) -> list[str]:
     return [field.name for field in kind] if str(kind).startswith("struct") else []
 
 
+def _stored(file: str, column: str, groups: list[int] | None = None) -> Any:
+    """A column of some row groups; values that are stored once for many rows are held once."""
+    parquet: Any = import_module("pyarrow.parquet")
+    with parquet.ParquetFile(file) as table:
+        leaves = [table.schema.column(i) for i in range(len(table.schema))]
+    shared = [
+        one.path
+        for one in leaves
+        if one.physical_type == "BYTE_ARRAY" and f"{one.path}.".startswith(f"{column}.")
+    ]
+    try:
+        with parquet.ParquetFile(file, read_dictionary=shared) as table:
+            return table.read_row_groups(groups or range(table.num_row_groups), columns=[column])
+    except NotImplementedError:  # of structs in several parts
+        with parquet.ParquetFile(file) as table:
+            return table.read_row_groups(groups or range(table.num_row_groups), columns=[column])
+
+
 @lru_cache(maxsize=8)
 def _group(file: str, version: tuple[int, ...], column: str, group: int) -> Any:
     parquet: Any = import_module("pyarrow.parquet")
 
     with parquet.ParquetFile(file) as table:
         size = table.metadata.row_group(group).total_byte_size
-        if size > _MOST_GROUP_BYTES:
-            msg = f"has a row group of {size} bytes; write smaller row groups"
-            raise ValueError(msg)
-        return table.read_row_group(group, columns=[column]).column(0)
+    if size > _MOST_GROUP_BYTES:
+        msg = f"has a row group of {size} bytes; write smaller row groups"
+        raise ValueError(msg)
+    return _stored(file, column, [group]).column(0)
 
 
 @dataclass(frozen=True)

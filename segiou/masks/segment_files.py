@@ -33,6 +33,10 @@ _LOADING = Lock()
 _LAST_NUMBER = re.compile(r"(\d+)\D*$")
 
 
+#: Most segments of an image; each is drawn separately.
+_MOST_SEGMENTS = 10_000
+
+
 @dataclass(frozen=True)
 class SegmentFile:
     """A JSON file of segments as a source with one mask per image.
@@ -111,6 +115,14 @@ class _Contents:
     only_ids: bool = False
 
     def __post_init__(self) -> None:
+        for name, image in self.images.items():
+            number = len(image.segments if isinstance(image, ImageSegments) else image.shapes)
+            if number > _MOST_SEGMENTS:
+                msg = (
+                    f"image {name!r} has {number} annotations; at most {_MOST_SEGMENTS} are drawn "
+                    "per image. Save its mask as PNG or TIFF"
+                )
+                raise ValueError(msg)
         segments = [s for image in self.images.values() for s in getattr(image, "segments", ())]
         values = {value for value, _ in segments} | set(self.categories)
         #: Value of pixels outside all segments.

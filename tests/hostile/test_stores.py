@@ -165,3 +165,25 @@ def test_windows_of_stores_with_damaged_files(tmp_path):
             refused += 1
         file.write_bytes(whole)
     assert refused > 5
+
+
+@pytest.mark.parametrize("is_struct", [False, True])
+@pytest.mark.gate
+def test_tables_that_repeat_a_large_value(tmp_path, is_struct):
+    """A file of a few kilobytes, whose rows would take 2 GB."""
+    arrow = required("pyarrow", "SEGIOU_REQUIRE_EXTRAS")
+    parquet = required("pyarrow.parquet", "SEGIOU_REQUIRE_EXTRAS")
+    value = bytes(1 << 20)
+    cells = arrow.DictionaryArray.from_arrays([0] * 2000, [value]).cast(arrow.binary())
+    if is_struct:
+        names = [f"{i}.png" for i in range(2000)]
+        cells = arrow.StructArray.from_arrays([cells, arrow.array(names)], ["bytes", "path"])
+    table = arrow.table({"id": arrow.array(range(2000)), "mask": cells})
+    parquet.write_table(table, tmp_path / "a.parquet", dictionary_pagesize_limit=1 << 24)
+    del table, cells
+    assert (tmp_path / "a.parquet").stat().st_size < 1 << 20
+    arrow.default_memory_pool().release_unused()
+    source = open_source(tmp_path / "a.parquet")
+    data, _ = source.read([*source.find().values()][-1])
+    assert data == value
+    assert arrow.total_allocated_bytes() < 1 << 26

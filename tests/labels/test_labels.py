@@ -146,3 +146,16 @@ def test_a_bad_dataset_json_is_refused_with_its_name(tmp_path, text, message):
     with pytest.raises(ValueError, match=message) as caught:
         load_labels(path)
     assert str(caught.value).startswith(str(path))
+
+
+@pytest.mark.parametrize("text", ["a" + ".a" * 100000 + " = 1", "[" + "a . " * 50000 + "a]"])
+def test_keys_of_many_parts_are_refused(tmp_path, text):
+    (tmp_path / "a.toml").write_text(f'notes = "a.b. c.d"\n{text}\n', encoding="utf-8")
+    with pytest.raises(ValueError, match="nested too deeply"):
+        load_labels(tmp_path / "a.toml")
+
+
+def test_names_of_classes_are_no_books():
+    with pytest.raises(ValueError, match=r"has 5000000 characters .* at most 1000"):
+        LabelSet.from_names(["x" * 5_000_000, "b"])
+    assert len(LabelSet.from_names(["x" * 1000, "b"]).class_names[0]) == 1000

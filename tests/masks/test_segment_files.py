@@ -329,3 +329,15 @@ def test_sizes_that_are_not_known(tmp_path):
     item = {"image_id": 1, "category_id": 1, "segmentation": [[0, 0, 1, 0, 1, 1]]}
     with pytest.raises(MaskError, match="has no size"):
         read(write(tmp_path / "a.json", [item]))
+
+
+def test_too_many_annotations_of_an_image_are_refused(tmp_path):
+    annotation = {"image_id": 1, "category_id": 1, "segmentation": [[0, 0, 3, 0, 3, 3]]}
+    content = {
+        "images": [{"id": 1, "file_name": "a.png", "height": 4, "width": 4}],
+        "categories": [{"id": 1, "name": "x"}],
+        "annotations": [{**annotation, "id": i} for i in range(100_000)],
+    }
+    (tmp_path / "a.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ValueError, match="has 100000 annotations; at most 10000"):
+        open_source(tmp_path / "a.json").find()
