@@ -348,7 +348,17 @@ def _check_resampling(parsed: argparse.Namespace) -> None:
         group_by_pattern((), groups)
 
 
-_OUTPUTS = ("output", "propose", "html", "per_image", "junit", "problems", "run", "plots")
+_OUTPUTS = (
+    "output",
+    "propose",
+    "html",
+    "per_image",
+    "per_case",
+    "junit",
+    "problems",
+    "run",
+    "plots",
+)
 _INPUTS = (
     "truth",
     "pred",

@@ -60,6 +60,8 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
     _write_pages(run, report, parsed, change)
     if parsed.per_image:
         write_text(parsed.per_image, run.to_csv())
+    if parsed.per_case:
+        write_text(parsed.per_case, run.to_csv(long=True))
     if parsed.junit:
         write_text(parsed.junit, to_junit(found, run.name))
     failed = [outcome for outcome in found if not outcome.passed]

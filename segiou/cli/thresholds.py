@@ -245,10 +245,12 @@ def to_junit(found: Sequence[Outcome], name: str) -> str:
     numbers = {"failures": states.count("failed"), "skipped": states.count("undecided")}
     about = {"tests": str(len(found))} | {name: str(n) for name, n in numbers.items()}
     suites = ElementTree.Element("testsuites")
-    suite = ElementTree.SubElement(suites, "testsuite", about, name=printable(f"segiou {name}"))
+    suite = ElementTree.SubElement(
+        suites, "testsuite", about, name=printable(f"segiou {name}".strip())
+    )
     for outcome in found:
         sign = "<=" if outcome.better == "lower" else ">="
-        title = printable(f"{outcome.name} {sign} {outcome.limit}")
+        title = printable(f"{outcome.name} {sign} {outcome.limit + 0.0}")
         case = ElementTree.SubElement(suite, "testcase", classname="segiou", name=title)
         if outcome.state != "passed":
             kind = "failure" if outcome.state == "failed" else "skipped"

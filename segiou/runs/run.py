@@ -355,9 +355,17 @@ class Run(Drawable):
         """
         return list(self._table().rows())
 
-    def to_csv(self) -> str:
-        """The rows as CSV; an undefined ratio is an empty cell."""
-        return self._table().to_csv()
+    def to_csv(self, *, long: bool = False) -> str:
+        """The rows as CSV; an undefined ratio is an empty cell.
+
+        Parameters
+        ----------
+        long : bool
+            One row per image, structure and score instead of one per image: case,
+            structure, score, value, unit, and a note where the value is undefined
+            or infinite and its cell empty.
+        """
+        return self._table().to_long_csv() if long else self._table().to_csv()
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a :class:`pandas.DataFrame`, indexed by id.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 #: Images whose rows are created at a time.
 _BLOCK = 1 << 13
 _SCORES = ("mean_iou", "pixel_accuracy", "influence")
+#: Scores of pixels in the long table.
+_LONG_SCORES = ("dice", "iou", "precision", "recall")
 #: Numbers of images that are not scores of a run.
 _OTHER = ("influence", "false_positive_classes")
 
@@ -174,6 +177,33 @@ class RunTable:
         rows = (["" if value != value else value for value in row.values()] for row in self.rows())
         return csv_text(chain([self.names()], rows))
 
+    def to_long_csv(self) -> str:
+        """One row per image, structure and score, as CSV.
+
+        Undefined and infinite values are empty cells with a note, because spreadsheets
+        leave empty cells out of means.
+        """
+        heads = ["case", "structure", "score", "value", "unit", "note"]
+        return csv_text(
+            chain([heads], (row for block in self._small() for row in self._long(block)))
+        )
+
+    def _long(self, block: Columns) -> Iterator[list[Any]]:
+        counts = block.counts(self.run.options.num_classes)
+        names = [*self.run.class_names]
+        columns: list[tuple[str, str, str, list[Any]]] = []
+        for score in _LONG_SCORES:
+            values = PIXEL_SCORES[score].function(counts).T.tolist()
+            columns += [(name, score, "", own) for name, own in zip(names, values, strict=True)]
+        for plan in self.run.plans:
+            found = plan.columns(unpack_parts(block.measured, self.run._header, plan.key))
+            for one in plan.image_columns:
+                score, _, structure = one.name.partition(":")
+                columns.append((structure, score, one.unit, found[one.name].tolist()))
+        for i, id in enumerate(map(encodable, block.ids)):
+            for structure, score, unit, own in columns:
+                yield [id, structure, score, *_noted(own[i], unit)]
+
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a :class:`pandas.DataFrame`, indexed by id."""
         pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
@@ -196,6 +226,13 @@ class RunTable:
             for block in self._small():
                 writer.write_table(pa.table(self.columns(block), schema=schema))
         return path
+
+
+def _noted(value: float, unit: str) -> tuple[float | str, str, str]:
+    """A value, its unit, and why it is empty."""
+    if value != value:
+        return "", unit, "undefined"
+    return ("", unit, "infinite") if math.isinf(value) else (value, unit, "")
 
 
 def _class_iou(c: int, counts: Counts) -> Floats:
