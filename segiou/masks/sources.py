@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from glob import glob
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -106,12 +107,36 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
             return _file_of_masks(path, part)
     if any(sign in str(path) for sign in "*?[") and not path.exists():
         return PatternFolder(str(path))
-    if path.is_dir():
+    # Other folders, which are most, are decided without the code that draws polygons.
+    files = first_files(path) if path.is_dir() else []
+    if files and all(name.lower().endswith(".txt") for name in files):
         from segiou.masks.yolo_files import YoloFolder, is_yolo
 
         if is_yolo(path):
             return YoloFolder(str(path))
     return LocalFolder(str(path))
+
+
+def first_files(folder: Path, most: int = 20) -> list[str]:
+    """Some files below a folder as the system lists them; none if it cannot be read."""
+    try:
+        return list(islice(_files_below(folder), most))
+    except OSError:  # reported when it is searched
+        return []
+
+
+def _files_below(folder: str | Path) -> Iterator[str]:
+    inner = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                inner.append(entry.path)
+            else:
+                yield entry.path
+    for place in inner:
+        yield from _files_below(place)
 
 
 def _file_of_masks(path: Path, file: Path) -> Source:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +16,11 @@ from segiou._support.files import Stamp, os_problem, read_text
 from segiou.masks.annotation_files import check_corners, check_size, filled
 from segiou.masks.pairing import check_found
 from segiou.masks.read import MaskError, RawMask
-from segiou.masks.sources import stamp_of
+from segiou.masks.sources import first_files, stamp_of
 
 #: A class and three corners or more; with a confidence at the end, one number more.
 _POLYGON = re.compile(r"\d+(\s+-?[\d.]+(e-?\d+)?){6,}", re.IGNORECASE)
 _IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff")
-#: Files that are looked at to recognise a folder.
-_SAMPLE = 20
 #: EXIF's orientation, and its values for images that are stored on their side.
 _ORIENTATION, _ON_SIDE = 274, (5, 6, 7, 8)
 _EMPTY = Stamp(0, 0)
@@ -31,32 +28,13 @@ _EMPTY = Stamp(0, 0)
 
 def is_yolo(folder: Path) -> bool:
     """Whether a folder has text files of polygons and no other files."""
-    try:
-        first = list(islice(_some_files(folder), _SAMPLE))
-    except OSError:  # reported when it is searched
-        return False
-    texts = [path for path in first if path.suffix.lower() == ".txt"]
-    if not texts or len(texts) < len(first):
+    texts = [Path(name) for name in first_files(folder)]
+    if any(path.suffix.lower() != ".txt" for path in texts):
         return False
     try:
         return any(map(_POLYGON.fullmatch, chain.from_iterable(map(_lines, texts))))
     except ValueError:  # not text
         return False
-
-
-def _some_files(folder: Path) -> Iterator[Path]:
-    """Files below a folder as the system lists them, without listing the folder first."""
-    inner = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                inner.append(Path(entry.path))
-            else:
-                yield Path(entry.path)
-    for place in inner:
-        yield from _some_files(place)
 
 
 @dataclass(frozen=True)
