@@ -230,10 +230,22 @@ class Comparison(OverUnits, Shown, Drawable):
 
     closing_sentences: ClassVar[RenamedAttribute] = RenamedAttribute("limitations")
 
+    @property
+    def best_pair(self) -> PairComparison:
+        """The comparison of the best two models of the ranking."""
+        best = {model.name for model in self.ranking[:2]}
+        return next((pair for pair in self.pairs if {pair.a, pair.b} == best), self.pairs[0])
+
+    @property
+    def ordered_pairs(self) -> tuple[PairComparison, ...]:
+        """Every pair, that of the best two models first."""
+        best = self.best_pair
+        return (best, *(pair for pair in self.pairs if pair is not best))
+
     def sentences(self) -> list[str]:
         """Return the findings as sentences, rounded to 0.01 points."""
         found: list[str] = []
-        for pair in self.pairs:
+        for pair in self.ordered_pairs:
             found += [*self.pair_sentences(pair), comparison_text.contributions(self, pair)]
             if pair.imbalance.disagree:
                 found += pair.imbalance.sentences()

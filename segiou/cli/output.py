@@ -136,11 +136,14 @@ def _intervals(run: Run, parsed: argparse.Namespace, metric: str) -> Intervals:
 def write_comparison_pages(
     found: Comparison, runs: Sequence[Run], parsed: argparse.Namespace
 ) -> None:
-    """Write the HTML page of the first pair and the plots, if requested."""
+    """Write the HTML page of the two best models and the plots, if requested."""
     if parsed.html:
         from segiou.report.comparison_page import write_comparison_html
 
-        write_comparison_html(parsed.html, found, *runs[:2], **_page_options(runs[0], parsed))
+        pair = found.pairs.index(found.best_pair)
+        shown = [runs[found.names.index(name)] for name in (found.best_pair.a, found.best_pair.b)]
+        options = _page_options(runs[0], parsed) | {"pair": pair}
+        write_comparison_html(parsed.html, found, *shown, **options)
     if parsed.plots:
         from segiou.plots.kinds import save_plots
 

@@ -87,7 +87,7 @@ def comparison_parts(found: Comparison) -> Iterator[Part]:
     if found.stability is not None:
         yield from ranking_parts(found.stability)
     method: dict[str, None] = {}
-    for pair in found.pairs:
+    for pair in found.ordered_pairs:
         yield from pair_parts(found, pair)
         yield GAP
         if pair.images_differing:

@@ -143,3 +143,22 @@ def test_classes_of_saved_runs_are_excluded_everywhere(inside, tmp_path):
     assert (
         rank([run.excluding("tree") for run in runs.values()], draws=0).models[0].name == "strong"
     )
+
+
+def test_of_three_models_the_best_is_compared_with_the_second(inside, tmp_path):
+    weak, strong = strays().values()
+    rng = np.random.default_rng(4)
+    truths = [rng.integers(0, 3, (20, 20)) for _ in range(12)]
+    labels = ["road", "car", "tree", "unicorn"]
+    lost = score(truths, [np.zeros((20, 20), int)] * 12, labels=labels, name="lost")
+    paths = [
+        run.save(tmp_path / f"{name}.sqlite")
+        for name, run in (("lost", lost), ("weak", weak), ("strong", strong))
+    ]
+    page = tmp_path / "page.html"
+    done = inside("compare", *paths, "--group-by", "none", "--html", page)
+    verdict = "strong scores higher than weak: mean IoU "
+    first, *_ = re.findall(r"^.* scores higher than .*$", done.stdout, re.MULTILINE)
+    assert first.startswith(verdict)
+    assert done.stdout.index("Ranking") < done.stdout.index(verdict)
+    assert verdict in page.read_text(encoding="utf-8")
