@@ -244,6 +244,8 @@ class ScorePlan(Plan):
         """Read a file of scores and decide its pixels."""
         wanted = ScoreShape(truth, self.classes.num_classes, self.measure.axis)
         array, volume = read_scores(data, path, wanted)
+        if array.shape == (self.classes.num_classes, 1, *truth):  # nnU-Net's of 2-D images
+            array = array[:, 0]
         axis = wanted.axis_of(array.shape, path)
         threshold = self.measure.threshold
         is_two = axis is None or threshold is not None

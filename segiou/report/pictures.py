@@ -24,6 +24,7 @@ from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.adjusted import ADJUSTMENTS, AdjustedSource, adjusted
 from segiou.masks.read import (
+    VOLUME_SUFFIXES,
     MaskError,
     RawMask,
     from_bytes,
@@ -284,6 +285,9 @@ def read_indices(
     has_region = False
     decided = [None, *readers, *[None] * len(sides)]
     for (path, labels, codes), reader in zip(sides, decided, strict=False):
+        if truth.lower().endswith(VOLUME_SUFFIXES) > path.lower().endswith(VOLUME_SUFFIXES):
+            msg = f"{path} is an array beside a volume; save it as NIfTI to see it"
+            raise PictureError(msg)
         own = read if reader is None else partial(reader, full)
         values, size, ids, free, scored, valid = _values(path, labels, own, objects, outside)
         if not arrays:

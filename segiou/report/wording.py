@@ -210,6 +210,9 @@ _ALIGNED = {
     "reorient": "prediction axes reoriented to match the truth",
     "ignore": "file geometry ignored",
     "nearest": "predictions resized",
+    "by shape": "arrays in the only order of axes that fits (nnU-Net's: z, y, x)",
+    "xyz": "arrays in the order of axes of the volumes",
+    "zyx": "axes of arrays reversed",
 }
 
 
@@ -225,7 +228,7 @@ def pairs_text(report: Report) -> str:
 def aligned_text(report: Report) -> str:
     """How predictions were aligned with the truth, after a comma."""
     first = next(iter(report.provenance.get("merged", ())), report.provenance)
-    aligned = [str(first.get(name)) for name in ("geometry", "resize_pred")]
+    aligned = [str(first.get(name)) for name in ("geometry", "resize_pred", "array_axes")]
     return "".join(f", {_ALIGNED[how]}" for how in aligned if how in _ALIGNED)
 
 

@@ -106,6 +106,7 @@ def score_folder(
     truth_threshold: int | None = None,
     pred_threshold: int | None = None,
     array_key: str | None = None,
+    array_axes: Literal["xyz", "zyx"] | None = None,
     roi: str | Path | None = None,
     boundary: BoundaryOptions | bool | None = None,
     objects: ObjectOptions | str | bool | None = None,
@@ -162,6 +163,10 @@ def score_folder(
     array_key : str, optional
         Name of the array with the mask in ``.npz`` files with several; names for
         truth and prediction are separated by a comma: ``"gts,segs"``.
+    array_axes : {"xyz", "zyx"}, optional
+        Whether arrays (``.npy``, ``.npz``, TIFF) beside volumes have the axes of the
+        file of the volume, or reversed ones. By default, nnU-Net's files of
+        probabilities are reversed, and other arrays may have the only order that fits.
     roi : str or path, optional
         Folder of regions of interest, or one, paired by name with the truth. Pixels
         outside (0) are ignored.
@@ -256,7 +261,7 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
         calls.on_paired(pairs)
     header = job.header(pairing, len(pairs))
     sources, lossy, size = job.sources, job.allow_lossy, job.resize_pred
-    scorer = PairScorer(header, *sources, lossy, size, job.geometry, nodata)
+    scorer = PairScorer(header, *sources, lossy, size, job.geometry, nodata, job.array_axes)
     how = scorer, calls, executor
     if job.run is None:
         images = _InMemory()

@@ -47,6 +47,7 @@ from segiou.measures.registry import fitted, plans_of
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.database import check_local
 from segiou.runs.header import Header, Shard
+from segiou.scoring.array_axes import ARRAY_AXES, BY_SHAPE
 from segiou.scoring.pair import Geometry
 
 if TYPE_CHECKING:
@@ -56,11 +57,11 @@ Unpaired = Literal["error", "skip"]
 #: Arguments that choose the pairs and how they are read; runs record them.
 PAIR_ARGUMENTS: Final = (
     *("truth_suffix", "pred_suffix", "key", "ids", "missing", "extra"),
-    *("on_error", "allow_lossy", "resize_pred", "geometry"),
+    *("on_error", "allow_lossy", "resize_pred", "geometry", "array_axes"),
     *ADJUSTMENTS,
 )
 #: Those that can change the counts of a pair.
-_READING = ("allow_lossy", "resize_pred", "geometry", *ADJUSTMENTS)
+_READING = ("allow_lossy", "resize_pred", "geometry", "array_axes", *ADJUSTMENTS)
 #: A line with two words, the second of which is a flag or a file.
 _TWO_WORDS = re.compile(r"(\S+)\s+(?:[+-]?\d+|\S+\.\w+)")
 
@@ -126,7 +127,7 @@ class Job:
         The averaging protocol.
     on_error, allow_lossy, resize_pred, geometry, spacing, measures
         How pairs are read and measured, as in :func:`segiou.score_folder`.
-    truth_threshold, pred_threshold, array_key, roi
+    truth_threshold, pred_threshold, array_key, array_axes, roi
         How masks are changed as they are read, as in :func:`segiou.score_folder`.
     run, workers, processes, dask, storage_options, name
         The run file and the workers, as in :func:`segiou.score_folder`.
@@ -157,6 +158,7 @@ class Job:
     truth_threshold: int | None = None
     pred_threshold: int | None = None
     array_key: str | None = None
+    array_axes: str | None = None
     roi: str | Path | None = None
     measures: tuple[Measure, ...] = ()
     spacing: Sequence[float] | None = None
@@ -223,6 +225,8 @@ class Job:
             if self.options.num_classes != 2:
                 msg = f"{name} requires two classes, got {self.options.num_classes}"
                 raise ValueError(msg)
+        if self.array_axes is not None:
+            check_choice("array_axes", self.array_axes, ARRAY_AXES)
         if self.array_key and self.array_key.count(",") > 1:
             msg = f"array_key {self.array_key!r}: expected one name, or one each for truth and pred"
             raise ValueError(msg)
@@ -285,6 +289,7 @@ class Job:
                 **origin,
                 "pairing": pairing.rule,
                 **({"masks": "volumes"} if volumes else {}),
+                **({"array_axes": BY_SHAPE} if _has_arrays(pairing) else {}),
                 **({"command": encodable(self.command)} if self.command else {}),
                 **self.recorded,
             },
@@ -296,7 +301,7 @@ class Job:
         reading = {name: getattr(self, name) for name in _READING} | {"roi": self._roi}
         if self.geometry == "check":
             del reading["geometry"]
-        for name in ADJUSTMENTS:
+        for name in (*ADJUSTMENTS, "array_axes"):
             if reading[name] is None:
                 del reading[name]
         return replace(header, truth=roots[0], pred=roots[1], reading=reading, expected=expected)
@@ -355,6 +360,14 @@ def _check_shard(shard: object) -> None:
     if not 1 <= part <= parts:
         msg = f"shard {part}/{parts}: part must be between 1 and {parts}"
         raise ValueError(msg)
+
+
+def _has_arrays(pairing: Pairing) -> bool:
+    """Whether arrays are paired with volumes."""
+    return any(
+        pair.truth.lower().endswith(VOLUME_SUFFIXES) != pair.pred.lower().endswith(VOLUME_SUFFIXES)
+        for pair in pairing.pairs[:1]
+    )
 
 
 def _is_one_place(truth: Source, pred: Source) -> bool:

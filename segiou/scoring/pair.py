@@ -27,11 +27,20 @@ from segiou.labels.label_set import LabelSet
 from segiou.masks.image_files import Scratch
 from segiou.masks.numpy_files import Fits
 from segiou.masks.pairing import RASTER_SUFFIXES, Pair
-from segiou.masks.read import SOFT_EDGES, MaskError, RawMask, from_bytes, to_labels, with_background
+from segiou.masks.read import (
+    SOFT_EDGES,
+    VOLUME_SUFFIXES,
+    MaskError,
+    RawMask,
+    from_bytes,
+    to_labels,
+    with_background,
+)
 from segiou.masks.sources import BYTES_AHEAD, LocalFolder, RemoteFolder, Source, stable_stamp
 from segiou.masks.windows import FileMask, ResizedMask, WindowedMask, open_windowed, resized
-from segiou.measures.measure import MaskPair
+from segiou.measures.measure import MaskPair, ScoredPrediction
 from segiou.runs.image_counts import ImageCount, ImageFiles, pack_measured
+from segiou.scoring.array_axes import is_reversed, scored_in_order
 
 if TYPE_CHECKING:
     from segiou.instances.object_files import ObjectMask
@@ -96,6 +105,8 @@ class PairScorer:
         How to treat volumes whose geometry differs from the truth's.
     nodata : int, optional
         Nodata value of the first truth file.
+    array_axes : {"xyz", "zyx"}, optional
+        Order of the axes of arrays beside volumes.
     """
 
     header: Header
@@ -105,6 +116,7 @@ class PairScorer:
     resize_pred: Literal["nearest"] | None = None
     geometry: Geometry = "check"
     nodata: int | None = None
+    array_axes: str | None = None
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; the result of a pair that cannot be scored is its problems."""
@@ -198,6 +210,7 @@ class PairScorer:
 
     def _count(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> Result | _SharedPair:
         self._check_nodata(pair, truth)
+        truth, pred = self._in_one_order(pair, truth, pred)
         pred = self._fitted(pair, truth, pred)
         files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
         if truth.objects is not None and pred.objects is not None:
@@ -248,11 +261,40 @@ class PairScorer:
         )
         raise MaskError(pair.truth, problem)
 
+    def _in_one_order(
+        self, pair: Pair, truth: _OpenMask, pred: _OpenMask
+    ) -> tuple[_OpenMask, _OpenMask]:
+        """Both sides, an array beside a volume with the axes of the volume."""
+        if pred.content is not None or (truth.volume is None) == (pred.volume is None):
+            return truth, pred
+        path, array = (pair.truth, truth) if truth.volume is None else (pair.pred, pred)
+        shapes = tuple(tuple(side.values.shape) for side in (truth, pred))
+        wanted = shapes[array is truth]
+        if array.objects or not is_reversed(shapes[array is pred], wanted, self.array_axes, path):
+            return truth, pred
+        if array.is_big:
+            raise MaskError(path, f"has reversed axes and {_TOO_LARGE_TO_TURN}")
+        turned = replace(
+            array,
+            values=np.asarray(array.values).transpose(),
+            valid=None if array.valid is None else array.valid.transpose(),
+            array_spacing=array.array_spacing and array.array_spacing[::-1],
+        )
+        return (turned, pred) if array is truth else (truth, turned)
+
+    def _scored(self, path: str, content: bytes | RawMask, truth: _OpenMask) -> ScoredPrediction:
+        """The prediction in a file of scores, with the axes of the truth."""
+        shape = tuple(truth.values.shape)
+        read = partial(self._score_reader.read_prediction, content, path)
+        if truth.volume is None or path.lower().endswith(VOLUME_SUFFIXES):
+            found: ScoredPrediction = read(shape)
+            return found
+        return scored_in_order(read, path, content, shape, self.array_axes)
+
     def _fitted(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> _OpenMask:
         """The prediction with the grid, the size and the background label of its truth."""
         if pred.content is not None:
-            shape = tuple(truth.values.shape)
-            found = self._score_reader.read_prediction(pred.content, pair.pred, shape)
+            found = self._scored(pair.pred, pred.content, truth)
             pred = _OpenMask(found.labels, pred.stamp, found.volume, scores=found.scores)
         pred = self._aligned(pair, truth, pred)
         if (background := pred.outside[0]) is not None:

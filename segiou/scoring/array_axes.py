@@ -1,0 +1,73 @@
+"""Order of the axes of arrays beside volumes: of the file of the volume, or reversed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from segiou.masks.read import MaskError, RawMask
+from segiou.measures.measure import ScoredPrediction
+
+#: Orders of the axes of arrays, compared with the file of a volume.
+ARRAY_AXES = ("xyz", "zyx")
+#: Without the option: recorded in runs.
+BY_SHAPE = "by shape"
+Shape = tuple[int, ...]
+
+
+def is_reversed(shape: Shape, volume: Shape, given: str | None, path: str) -> bool:
+    """Whether an array has the axes of a volume in reverse; MaskError if both orders fit."""
+    if given is not None:
+        return given == "zyx"
+    if shape == volume == volume[::-1] and max(shape, default=1) > 1:
+        raise _unclear(shape, path)
+    return shape == volume[::-1]
+
+
+def _unclear(shape: Shape, path: str) -> MaskError:
+    problem = (
+        f"is an array beside a volume of shape {shape}, so its axes may be in the order of the "
+        "file of the volume (x, y, z) or reversed (z, y, x), as those of SimpleITK and nnU-Net; "
+        "pass array_axes='xyz' or array_axes='zyx' (--array-axes xyz or zyx)"
+    )
+    return MaskError(path, problem)
+
+
+def scored_in_order(
+    read: Callable[[Shape], ScoredPrediction],
+    path: str,
+    content: bytes | RawMask,
+    shape: Shape,
+    given: str | None,
+) -> ScoredPrediction:
+    """The scores of an array beside a volume of this shape, with the axes of the volume."""
+    given = given or ("zyx" if _is_of_nnunet(content) else None)
+    orders = {"xyz": shape, "zyx": shape[::-1]}
+    if given is None and shape == shape[::-1]:
+        raise _unclear(shape, path)
+    found, problems = {}, []
+    for name in orders if given is None else (given,):
+        try:
+            found[name] = read(orders[name])
+        except MaskError as error:
+            problems.append(error)
+    if not found:
+        raise problems[0]
+    if len(found) > 1:
+        raise _unclear(shape, path)
+    ((name, scored),) = found.items()
+    return scored if name == "xyz" else _turned(scored)
+
+
+def _is_of_nnunet(content: bytes | RawMask) -> bool:
+    """Whether a file holds probabilities as nnU-Net exports them, with reversed axes."""
+    if isinstance(content, RawMask) or content[:4] != b"PK\x03\x04":
+        return False
+    return any(content[30:].startswith(name) for name in (b"probabilities.npy", b"softmax.npy"))
+
+
+def _turned(found: ScoredPrediction) -> ScoredPrediction:
+    """A prediction of scores with its axes of pixels reversed."""
+    axes = [*range(found.scores.ndim)]
+    has_classes = found.scores.ndim > found.labels.ndim
+    order = [0, *axes[:0:-1]] if has_classes else axes[::-1]
+    return ScoredPrediction(found.labels.transpose(), found.scores.transpose(order))
