@@ -46,7 +46,8 @@ class ScoreShape:
         truth, classes, given = self.truth, self.classes, self.axis
         if shape == truth and not given:
             return None
-        fits = {"first": shape == (classes, *truth), "last": shape == (*truth, classes)}
+        flat = (classes, 1, *truth)  # nnU-Net's of 2-D images
+        fits = {"first": shape in ((classes, *truth), flat), "last": shape == (*truth, classes)}
         if given:
             fits = {given: fits[given]}
         found = [name for name, is_right in fits.items() if is_right]

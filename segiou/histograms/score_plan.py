@@ -244,9 +244,9 @@ class ScorePlan(Plan):
         """Read a file of scores and decide its pixels."""
         wanted = ScoreShape(truth, self.classes.num_classes, self.measure.axis)
         array, volume = read_scores(data, path, wanted)
-        if array.shape == (self.classes.num_classes, 1, *truth):  # nnU-Net's of 2-D images
-            array = array[:, 0]
         axis = wanted.axis_of(array.shape, path)
+        if array.ndim > len(truth) + 1:
+            array = array[:, 0]
         threshold = self.measure.threshold
         is_two = axis is None or threshold is not None
         if is_two and self.classes.num_classes != 2:

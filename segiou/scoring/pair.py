@@ -206,7 +206,9 @@ class PairScorer:
         """What rejects predictions of another shape before they are read; None if any may fit."""
         if not isinstance(truth, _OpenMask) or self.resize_pred or self._reader is not None:
             return None
-        return partial(_check_size, pair, tuple(truth.values.shape))
+        shape = tuple(truth.values.shape)
+        is_array = truth.volume is not None and not pair.pred.lower().endswith(VOLUME_SUFFIXES)
+        return partial(_check_size, pair, shape, may_be_reversed=is_array)
 
     def _count(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> Result | _SharedPair:
         self._check_nodata(pair, truth)
@@ -598,8 +600,10 @@ def _is_packed(path: str) -> bool:
     return path.lower().endswith((".tif", ".tiff"))
 
 
-def _check_size(pair: Pair, wanted: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    if shape != wanted:
+def _check_size(
+    pair: Pair, wanted: tuple[int, ...], shape: tuple[int, ...], *, may_be_reversed: bool = False
+) -> None:
+    if shape != wanted and not (may_be_reversed and shape == wanted[::-1]):
         raise MaskError(pair.pred, size_text(pair.truth, (wanted, shape)))
 
 
