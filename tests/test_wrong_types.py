@@ -223,7 +223,7 @@ WRONG_VALUES = [
     (lambda: RUN.intervals(level=np.nan), "level must be a number, got NaN"),
     (lambda: imbalance.explain_difference(COUNTS, COUNTS, NAMES, names=["x"]), "names must be two"),
     (lambda: RUN.worst(-1), "n must be at least 0, got -1"),
-    (lambda: RUN.worst(by="iuo"), "unknown score 'iuo'; choose from mean_iou, pixel_acc"),
+    (lambda: RUN.worst(by="iuo"), "unknown score 'iuo'; choose from iou, dice, precision"),
     (lambda: BoundaryOptions(contours=[3]), "contours must be 'pixels', 'elements' or both, got 3"),
     (lambda: BoundaryOptions(spacing=(1.0,)), "spacing must be two positive numbers"),
     (lambda: BoundaryOptions(resolution=np.nan), "resolution must be a number, got NaN"),

@@ -156,12 +156,10 @@ def _shown(field: Field | None) -> str:
 
 def stored_difference(mine: Stored, theirs: Stored) -> str:
     """How two stored measures differ in options or counts; empty if they do not."""
-    layouts = _layouts_differ(mine.layout, theirs.layout, "here", "there")
-    versions = [_entry(one).get("version", 1) for one in (mine, theirs)]
-    if layouts or versions[0] != versions[1]:
-        how = layouts or f"version {versions[0]} here and {versions[1]} there"
-        packages = [_entry(one).get("package", "?") for one in (mine, theirs)]
-        return f"{mine.key} was counted by {packages[0]} here and {packages[1]} there: {how}"
+    return _options_differ(mine, theirs) or _counts_differ(mine, theirs)
+
+
+def _options_differ(mine: Stored, theirs: Stored) -> str:
     if not isinstance(mine, UnreadMeasure) and not isinstance(theirs, UnreadMeasure):
         return str(mine.difference(theirs))
     entries = [_entry(one) for one in (mine, theirs)]
@@ -172,6 +170,17 @@ def stored_difference(mine: Stored, theirs: Stored) -> str:
         for name in {**ways[0], **ways[1]}
         if ways[0].get(name) != ways[1].get(name)
     )
+
+
+def _counts_differ(mine: Stored, theirs: Stored) -> str:
+    """Whether packages count the same options into other arrays or versions."""
+    layouts = _layouts_differ(mine.layout, theirs.layout, "here", "there")
+    versions = [_entry(one).get("version", 1) for one in (mine, theirs)]
+    if not layouts and versions[0] == versions[1]:
+        return ""
+    how = layouts or f"version {versions[0]} here and {versions[1]} there"
+    packages = [_entry(one).get("package", "?") for one in (mine, theirs)]
+    return f"{mine.key} was counted by {packages[0]} here and {packages[1]} there: {how}"
 
 
 def _entry(one: Stored) -> Mapping[str, Any]:
