@@ -44,6 +44,8 @@ _SQLITE = b"SQLite format 3\0"
 def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
     """The scoring job for the options."""
     is_score = parsed.name_of_command == "score"
+    if parsed.labels is None and parsed.class_files:
+        parsed.labels = _classes_of_files((truth, pred), parsed.class_files)
     if parsed.labels is None:
         from segiou.scoring.inspection import label_set_question
 
@@ -60,6 +62,16 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
     given["spacing"] = _spacing_of(given.get("spacing"))
     chosen = asked_measures(given, options) if is_score else _needed_for(given.get("metric"))
     return Job.of(options, chosen, given)
+
+
+def _classes_of_files(places: Sequence[str], pattern: str) -> list[str] | None:
+    """Background and the classes that have files; None if no file matches."""
+    from segiou.masks.class_files import BACKGROUND, check_pattern, classes_of
+    from segiou.masks.sources import open_source
+
+    check_pattern("--class-files", pattern)
+    found = {name for place in places for name in classes_of(open_source(place), pattern)}
+    return [BACKGROUND, *sorted(found - {BACKGROUND})] if found else None
 
 
 def _needed_for(metric: Any) -> tuple[Measure, ...]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
 from segiou._support.text import listed, plural
+from segiou.masks.class_files import joined, match_class
 from segiou.masks.numpy_files import Fits, npy_array, npz_array
 from segiou.masks.pairing import split_ending
 from segiou.masks.read import TIFF_MAGIC, VOLUME_SUFFIXES, MaskError, RawMask
@@ -168,10 +169,7 @@ class ClassFiles:
 
     def _match(self, path: str) -> re.Match[str] | None:
         """The image and the class in the name of a file; None if it does not match."""
-        pattern = re.escape(self.pattern).replace(r"\{id\}", "(?P<id>.+)")
-        named = re.compile(pattern.replace(r"\{class\}", "(?P<name>[^/]+)"))
-        start = len(self.root) + path[len(self.root) :].startswith("/")
-        return named.fullmatch(path, start, len(split_ending(path)[0]))
+        return match_class(self.pattern, self.root, path)
 
     def _paths(self, path: str) -> list[str]:
         """The paths of all classes of the image whose first class is at this path."""
@@ -182,17 +180,10 @@ class ClassFiles:
 
     def stamp(self, path: str) -> Stamp:
         """That of all files of an image, by the file of its first class."""
-        return _joined([self.files.stamp(one) for one in self._paths(path)])
+        return joined([self.files.stamp(one) for one in self._paths(path)])
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
         """The content of the files of an image with their paths, and their stamp."""
         files = [(one, *self.files.read(one)) for one in self._paths(path)]
         contents = [(one, data) for one, data, _ in files]
-        return RawMask(contents, "scores", "scores"), _joined([stamp for *_, stamp in files])
-
-
-def _joined(stamps: list[Stamp]) -> Stamp:
-    found = stamps[0]
-    for stamp in stamps[1:]:
-        found = found.joined(stamp)
-    return found
+        return RawMask(contents, "scores", "scores"), joined([stamp for *_, stamp in files])

@@ -29,6 +29,7 @@ from segiou.histograms.score_bins import (
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.histograms.score_files import ClassFiles, ScoreShape, read_scores
 from segiou.labels.class_options import ClassOptions
+from segiou.masks.class_files import check_pattern
 from segiou.masks.read import MaskError, RawMask
 from segiou.masks.sources import Source
 from segiou.measures.measure import (
@@ -111,9 +112,8 @@ class ScoreOptions(Measure):
         check_choice("axis", self.axis, ("", "first", "last"))
         if self.threshold is not None:
             check_number("threshold", self.threshold)
-        if self.files and not self.files.count("{id}") == self.files.count("{class}") == 1:
-            msg = f"files must contain {{id}} and {{class}} once, got {self.files!r}"
-            raise ValueError(msg)
+        if self.files:
+            check_pattern("files", self.files)
         check_choice("activation", self.activation, ("", "softmax", "sigmoid"))
         check_integer("rows", self.rows, 1)
         object.__setattr__(self, "bins", ScoreBins(self.bins).kind)

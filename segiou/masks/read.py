@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_flag, check_kind, check_path
 from segiou._support.files import os_problem
+from segiou._support.text import plural
 from segiou.labels.label_set import LabelSet
 from segiou.masks.pairing import (
     IS_A_PICKLE,
@@ -113,6 +114,8 @@ class RawMask(NamedTuple):
         Size of a voxel along each axis, if an ``.npz`` file has it.
     maximum : int, optional
         Largest possible value, for PGM files, which declare it.
+    sets : tuple of tuple of int, optional
+        Values of the classes of a pixel indexed by ``values``, for one file per class.
     """
 
     values: Any
@@ -127,6 +130,7 @@ class RawMask(NamedTuple):
     valid: Any = None
     spacing: tuple[float, ...] | None = None
     maximum: int | None = None
+    sets: tuple[tuple[int, ...], ...] = ()
 
     @property
     def is_color(self) -> bool:
@@ -328,6 +332,8 @@ def to_labels(
             fix = f"{SOFT_EDGES}, {fix.removeprefix('save masks as PNG, ')}"
         problem = f"is a lossy {raw.kind}, which can change label values; {fix}"
         raise LossyMaskError(path, problem)
+    if raw.sets:
+        return _labels_of_sets(raw, path)
     if raw.kind == "LABEL":
         return np.asarray(raw.values & np.uint32(0xFFFF))
     if raw.names:
@@ -340,6 +346,20 @@ def to_labels(
     from segiou.masks.colors import labels_of_colors
 
     return labels_of_colors(raw, labels, path)
+
+
+def _labels_of_sets(raw: RawMask, path: str | Path) -> NDArray[Any]:
+    """The label map of classes that do not overlap."""
+    several = [number for number, values in enumerate(raw.sets) if len(values) > 1]
+    if shared := int(np.isin(raw.values, several).sum()):
+        problem = (
+            f"has several classes in {plural(shared, 'pixel')}, but boundaries, surfaces, objects "
+            "and pictures need one; score these classes separately (--labels), or omit these scores"
+        )
+        raise MaskError(path, problem)
+    only = np.array([values[0] for values in raw.sets])
+    found: NDArray[Any] = only.astype(np.min_scalar_type(int(only.max())))[raw.values]
+    return found
 
 
 def with_background(values: Any, own: int | None, of_truth: int | None, path: str | Path) -> Any:

@@ -23,6 +23,7 @@ from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.adjusted import ADJUSTMENTS, AdjustedSource, adjusted
+from segiou.masks.class_files import ClassMasks
 from segiou.masks.read import (
     VOLUME_SUFFIXES,
     MaskError,
@@ -225,15 +226,22 @@ class ScoreReader:
 def adjusted_reader(run: Any, read: Reader | None) -> Reader | None:
     """The reader of a run's files with the options that changed them as they were counted."""
     how = {name: run.provenance.get(name) for name in ADJUSTMENTS}
-    if not any(how.values()):
+    pattern = run.provenance.get("class_files")
+    if pattern is None and not any(how.values()):
         return read
-    places = [LocalFolder(run.provenance.get(side, "")) for side in ("truth", "pred")]
+    places: list[Any] = [LocalFolder(run.provenance.get(side, "")) for side in ("truth", "pred")]
+    if pattern is not None:
+        labels = run.options.labels, run.options.pred_labels
+        places = [ClassMasks.of(p, pattern, own) for p, own in zip(places, labels, strict=True)]
     truth, pred = adjusted(places[0], places[1], how)
 
     def content(path: str) -> bytes | RawMask:
-        data = Path(path).read_bytes() if read is None else read(path)
         inside = max(places, key=lambda place: path.startswith(place.root) * len(place.root))
         source = truth if inside is places[0] else pred
+        if isinstance(inside, ClassMasks):
+            data: bytes | RawMask = inside.read(path)[0]
+        else:
+            data = Path(path).read_bytes() if read is None else read(path)
         return source.adjusted(data, path) if isinstance(source, AdjustedSource) else data
 
     return content

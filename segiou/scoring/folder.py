@@ -107,6 +107,7 @@ def score_folder(
     pred_threshold: int | None = None,
     array_key: str | None = None,
     array_axes: Literal["xyz", "zyx"] | None = None,
+    class_files: str | None = None,
     roi: str | Path | None = None,
     boundary: BoundaryOptions | bool | None = None,
     objects: ObjectOptions | str | bool | None = None,
@@ -167,6 +168,10 @@ def score_folder(
         Whether arrays (``.npy``, ``.npz``, TIFF) beside volumes have the axes of the
         file of the volume, or reversed ones. By default, nnU-Net's files of
         probabilities are reversed, and other arrays may have the only order that fits.
+    class_files : str, optional
+        Relative path of masks with one file per class, without extension, such as
+        ``"{id}/segmentations/{class}"`` (TotalSegmentator) or ``"{id}_class_{class}"``.
+        The class ``"background"`` is what is left. For truth, predictions or both.
     roi : str or path, optional
         Folder of regions of interest, or one, paired by name with the truth. Pixels
         outside (0) are ignored.

@@ -19,6 +19,7 @@ from segiou._support.files import Problem, os_problem, problem_lines
 from segiou._support.text import Json, listed, plural
 from segiou.counting.id_pairs import count_ids
 from segiou.labels.label_set import LabelClass, LabelSet, hex_color, labelset_names, load_labels
+from segiou.masks.class_files import class_layout
 from segiou.masks.colors import count_colors
 from segiou.masks.pairing import Pairing
 from segiou.masks.read import MaskError, RawMask, from_bytes, open_mask
@@ -297,6 +298,9 @@ def inspect_folder(
             if progress is not None:
                 progress(len(read), len(tasks))
     found = _summary(str(folder), read[: len(paths)], labels)
+    if not single and (layout := class_layout(source.find())):
+        text = f"one file per class ({listed(list(layout[1]), 8)}): --class-files '{layout[0]}'"
+        found = replace(found, suspicions=(text, *found.suspicions))
     if pairing is None:
         return found
     of_pred = _summary(str(pred), read[len(paths) :], labels)
@@ -326,9 +330,23 @@ def _disagreements(pairing: Pairing, read: Sequence[_FileContent | Problem]) -> 
     return tuple(found)
 
 
+def layout_of(truth: str | Path) -> tuple[str, tuple[str, ...]] | None:
+    """Pattern and classes of a folder with one file per class; None for others."""
+    try:
+        return class_layout(open_source(truth).find())
+    except ValueError:  # no masks
+        return None
+
+
 def label_set_question(truth: str | Path, command: str) -> str:
     """Suggest label sets for the masks of a folder, the best match as a full command."""
     needed = "--labels is required to score mask folders"
+    if layout := layout_of(truth):
+        pattern, names = layout
+        return (
+            f"{truth} has one file per class ({listed(list(names), 8)}). Score them with:\n"
+            f"  {command} --class-files '{pattern}'"
+        )
     try:
         found = inspect_folder(truth, most=_SAMPLE)
     except ValueError:  # no masks

@@ -28,10 +28,12 @@ from segiou._support.files import (
     read_rows,
     read_text,
 )
-from segiou._support.text import encodable, plural, without_credentials
+from segiou._support.text import encodable, listed, plural, without_credentials
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
+from segiou.labels.label_set import LabelSet
 from segiou.masks.adjusted import ADJUSTMENTS, AdjustedSource, adjusted, is_one_file, place_of
+from segiou.masks.class_files import BACKGROUND, ClassMasks, check_pattern, class_layout
 from segiou.masks.pairing import (
     IS_A_FILE,
     Pair,
@@ -57,11 +59,11 @@ Unpaired = Literal["error", "skip"]
 #: Arguments that choose the pairs and how they are read; runs record them.
 PAIR_ARGUMENTS: Final = (
     *("truth_suffix", "pred_suffix", "key", "ids", "missing", "extra"),
-    *("on_error", "allow_lossy", "resize_pred", "geometry", "array_axes"),
+    *("on_error", "allow_lossy", "resize_pred", "geometry", "array_axes", "class_files"),
     *ADJUSTMENTS,
 )
 #: Those that can change the counts of a pair.
-_READING = ("allow_lossy", "resize_pred", "geometry", "array_axes", *ADJUSTMENTS)
+_READING = ("allow_lossy", "resize_pred", "geometry", "array_axes", "class_files", *ADJUSTMENTS)
 #: A line with two words, the second of which is a flag or a file.
 _TWO_WORDS = re.compile(r"(\S+)\s+(?:[+-]?\d+|\S+\.\w+)")
 
@@ -127,7 +129,7 @@ class Job:
         The averaging protocol.
     on_error, allow_lossy, resize_pred, geometry, spacing, measures
         How pairs are read and measured, as in :func:`segiou.score_folder`.
-    truth_threshold, pred_threshold, array_key, array_axes, roi
+    truth_threshold, pred_threshold, array_key, array_axes, class_files, roi
         How masks are changed as they are read, as in :func:`segiou.score_folder`.
     run, workers, processes, dask, storage_options, name
         The run file and the workers, as in :func:`segiou.score_folder`.
@@ -159,6 +161,7 @@ class Job:
     pred_threshold: int | None = None
     array_key: str | None = None
     array_axes: str | None = None
+    class_files: str | None = None
     roi: str | Path | None = None
     measures: tuple[Measure, ...] = ()
     spacing: Sequence[float] | None = None
@@ -192,6 +195,10 @@ class Job:
             own["listed_in"] = str(ids) if isinstance(ids, (str, Path)) else ""
             own["ids"] = ids_of(ids)
         own["measures"] = fitted(measures, given["labels"], given.get("spacing"))
+        if own.get("class_files"):  # what is left by all classes is not one of them
+            names = options.labels.class_names
+            at = names.index(BACKGROUND) if BACKGROUND in names else 0
+            options = replace(options, exclude=tuple({**dict.fromkeys(options.exclude), at: 0}))
         return cls(**own | {"options": options})
 
     def __post_init__(self) -> None:
@@ -225,6 +232,9 @@ class Job:
             if self.options.num_classes != 2:
                 msg = f"{name} requires two classes, got {self.options.num_classes}"
                 raise ValueError(msg)
+        if self.class_files is not None:
+            check_kind("class_files", self.class_files, str, "a pattern such as '{id}/{class}'")
+            check_pattern("class_files", self.class_files)
         if self.array_axes is not None:
             check_choice("array_axes", self.array_axes, ARRAY_AXES)
         if self.array_key and self.array_key.count(",") > 1:
@@ -301,7 +311,7 @@ class Job:
         reading = {name: getattr(self, name) for name in _READING} | {"roi": self._roi}
         if self.geometry == "check":
             del reading["geometry"]
-        for name in (*ADJUSTMENTS, "array_axes"):
+        for name in (*ADJUSTMENTS, "array_axes", "class_files"):
             if reading[name] is None:
                 del reading[name]
         return replace(header, truth=roots[0], pred=roots[1], reading=reading, expected=expected)
@@ -332,11 +342,31 @@ class Job:
         if self.run is not None:
             # A run file stores absolute paths, so that it can be read from any folder.
             sources = [_absolute(source) for source in sources]
+        if self.class_files is not None:
+            sources = self._joined_classes(sources)
         how = {name: getattr(self, name) for name in (*ADJUSTMENTS, "storage_options")}
         sources = list(adjusted(sources[0], sources[1], how | {"roi": self._roi}))
         for measure in self.measures:
             sources[1] = measure.predictions(sources[1], self.options)
         return sources[0], sources[1]
+
+    def _joined_classes(self, files: list[Source]) -> list[Source]:
+        """Sources of one file per class as masks; DataError if no file matches."""
+        labels = self.options.labels, self.options.pred_labels
+        pattern = str(self.class_files)
+        try:
+            found = [
+                ClassMasks.of(side, pattern, own) for side, own in zip(files, labels, strict=True)
+            ]
+        except ValueError as error:
+            raise DataError([Problem(str(self.truth), str(error))]) from error
+        if found == files:
+            text = (
+                f"no file matches class_files={pattern!r} (--class-files) with a class of the "
+                "labels; {id} and {class} stand for parts of the relative path without extension"
+            )
+            raise DataError([Problem(str(self.truth), text)])
+        return found
 
     def _opened(self, place: str | Path) -> Source:
         """The source at a place; an .npz file with a key is one mask."""
@@ -368,6 +398,18 @@ def _has_arrays(pairing: Pairing) -> bool:
         pair.truth.lower().endswith(VOLUME_SUFFIXES) != pair.pred.lower().endswith(VOLUME_SUFFIXES)
         for pair in pairing.pairs[:1]
     )
+
+
+def _check_layout(files: Mapping[str, str], labels: LabelSet, where: str) -> None:
+    """Raise a DataError if the names of files are those of classes."""
+    layout = class_layout(files)
+    if layout is None or len({*layout[1]} & {*labels.class_names}) < 2:
+        return
+    text = (
+        f"has one file per class ({listed(list(layout[1]), 8)}); pass class_files={layout[0]!r} "
+        f"(--class-files '{layout[0]}')"
+    )
+    raise DataError([Problem(where, text)])
 
 
 def _is_one_place(truth: Source, pred: Source) -> bool:
@@ -414,6 +456,10 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
             )
         others = [problem for problem in problems if problem.text != IS_A_FILE]
         raise DataError(others or [Problem(p.where, advice) for p in problems])
+    if job is not None and job.class_files is None:
+        sides = job.options.labels, job.options.pred_labels
+        for source, found, labels in zip((truth, pred), files, sides, strict=True):
+            _check_layout(found, labels, source.root)
     places = place_of(truth), place_of(pred)
     if not all(isinstance(source, LocalFolder) for source in places):
         from segiou.masks.segment_files import named_as_other

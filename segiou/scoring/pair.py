@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from segiou._support.files import Problem, Stamp
 from segiou._support.text import plural
 from segiou.counting.arrays import OneHotError
+from segiou.counting.class_sets import count_class_sets, read_sets
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.counting.window_counts import count_windows
@@ -191,7 +192,9 @@ class PairScorer:
             if ids is not None:
                 stamp = stamp.joined(ids.stamp) if ids.stamp else stamp
                 return _OpenMask(ids.ids, stamp, objects=ids, valid=raw.valid)
-        values = to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
+        # Only pixels are counted: classes may overlap.
+        sets = () if self.header.plans else raw.sets
+        values = raw.values if sets else to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
         return _OpenMask(
             values,
             stamp,
@@ -200,6 +203,7 @@ class PairScorer:
             outside=(raw.background, raw.outside(labels)),
             valid=raw.valid,
             array_spacing=raw.spacing,
+            sets=sets,
         )
 
     def _fits(self, pair: Pair, truth: _OpenMask | Problem | None = None) -> Fits | None:
@@ -373,6 +377,8 @@ class PairScorer:
 
     def _counted(self, truth: _OpenMask, pred: _OpenMask) -> ConfusionCounts:
         """The confusion matrix; nodata of the prediction is outside all classes."""
+        if truth.sets or pred.sets:
+            return self._count_sets(truth, pred)
         try:
             return _count_masks(self._encoding, truth, pred)
         except UndeclaredValuesError as error:
@@ -380,6 +386,18 @@ class PairScorer:
             if error.side != "pred" or {*error.values} != {nodata}:
                 raise
             return _count_masks(replace(self._encoding, unassigned="count"), truth, pred)
+
+    def _count_sets(self, truth: _OpenMask, pred: _OpenMask) -> ConfusionCounts:
+        """The counts of each class against the rest."""
+        of_truth, of_pred = self._encoding.truth, self._encoding.pred
+        outside = (truth.sets or pred.sets)[0]  # of pixels outside all files
+        return count_class_sets(
+            read_sets("truth", truth.whole(), truth.sets, of_truth),
+            read_sets("pred", pred.whole(), pred.sets, of_pred),
+            self.header.options.num_classes,
+            int((of_truth if truth.sets else of_pred).codes_of(np.array(outside))[0]),
+            truth.valid,
+        )
 
     def _check_nodata(self, pair: Pair, truth: _OpenMask) -> None:
         """Raise an error if a class is nodata in this truth file but not in the first one."""
@@ -530,6 +548,8 @@ class _OpenMask:
     valid: NDArray[np.bool_] | None = None
     #: Spacing along the axes of an array; NaN if its order is unknown.
     array_spacing: tuple[float, ...] | None = None
+    #: Values of the classes of a pixel indexed by ``values``, if classes have separate files.
+    sets: tuple[tuple[int, ...], ...] = ()
 
     @property
     def is_big(self) -> bool:

@@ -1,0 +1,220 @@
+"""Masks with one file per class: ``s0001/segmentations/liver.nii.gz``, ``img1_class_chair.png``."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.files import Stamp
+from segiou._support.text import listed
+from segiou.labels.label_set import LabelSet
+from segiou.masks.colors import packed
+from segiou.masks.pairing import split_ending
+from segiou.masks.read import MaskError, RawMask, from_bytes
+from segiou.masks.sources import Source
+
+_FINDING = Lock()
+#: Name of what is left by all classes.
+BACKGROUND = "background"
+
+
+def check_pattern(name: str, pattern: str) -> None:
+    """Raise a ValueError unless a pattern has ``{id}`` and ``{class}`` once."""
+    if not pattern.count("{id}") == pattern.count("{class}") == 1:
+        msg = f"{name} must contain {{id}} and {{class}} once, got {pattern!r}"
+        raise ValueError(msg)
+
+
+def match_class(pattern: str, root: str, path: str) -> re.Match[str] | None:
+    """The groups ``id`` and ``name`` of a file below a root; None if it does not match."""
+    named = re.escape(pattern).replace(r"\{id\}", "(?P<id>.+)")
+    found = re.compile(named.replace(r"\{class\}", "(?P<name>[^/]+)"))
+    start = len(root) + path[len(root) :].startswith("/")
+    return found.fullmatch(path, start, len(split_ending(path)[0]))
+
+
+def classes_of(source: Source, pattern: str) -> list[str]:
+    """Names of the classes that have files, in alphabetical order."""
+    matches = (match_class(pattern, source.root, path) for path in source.find().values())
+    return sorted({match["name"] for match in matches if match})
+
+
+@dataclass(frozen=True)
+class ClassMasks:
+    """A source whose masks are stored as one file per class; classes may overlap.
+
+    Attributes
+    ----------
+    files : Source
+        The files.
+    pattern : str
+        Relative path of a file without extension, such as ``"{id}/{class}"``.
+    values : mapping of str to int
+        Value of each class by name.
+    outside : int
+        Value of pixels outside all classes.
+    """
+
+    files: Source
+    pattern: str
+    values: Mapping[str, int]
+    outside: int
+    #: Files by class, of each image, by the path of the first one.
+    _images: dict[str, dict[str, str]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Workers look up the files they need instead of receiving the whole listing.
+        return type(self), (self.files, self.pattern, self.values, self.outside)
+
+    @classmethod
+    def of(cls, files: Source, pattern: str, labels: LabelSet) -> Source:
+        """The source for a label set; the files themselves if none matches the pattern.
+
+        Parameters
+        ----------
+        files : Source
+            The files.
+        pattern : str
+            Their relative paths.
+        labels : LabelSet
+            The classes.
+
+        Raises
+        ------
+        ValueError
+            If no class is left for pixels outside all files.
+        """
+        named = set(classes_of(files, pattern))
+        if not named & set(labels.class_names):
+            return files
+        values = {entry.name: entry.values[0] for entry in labels.classes}
+        free = [name for name in (BACKGROUND, *values) if name in values and name not in named]
+        if not free:
+            msg = f"{files.root}: every class has files; add a class 'background' for the rest"
+            raise ValueError(msg)
+        outside = values.pop(free[0])
+        return cls(files, pattern, values, outside)
+
+    @property
+    def root(self) -> str:
+        """The path or URL of the files."""
+        return self.files.root
+
+    def find(self) -> dict[str, str]:
+        """One entry per image: the path of its first class."""
+        images: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for path in sorted(self.files.find().values()):
+            match = match_class(self.pattern, self.root, path)
+            if match and match["name"] in self.values:
+                images[match["id"]][match["name"]] = path
+        firsts = {image: min(paths.values()) for image, paths in images.items()}
+        self._images.update({firsts[image]: paths for image, paths in images.items()})
+        return {f"{image}{split_ending(path)[1]}": path for image, path in firsts.items()}
+
+    def _paths(self, path: str) -> dict[str, str]:
+        """Files of the image whose first file is at this path, by class."""
+        with _FINDING:
+            if path not in self._images:
+                self.find()
+        return self._images[path]
+
+    def stamp(self, path: str) -> Stamp:
+        """The stamps of all files of an image as one.
+
+        Parameters
+        ----------
+        path : str
+            Its first file.
+        """
+        return joined([self.files.stamp(one) for one in self._paths(path).values()])
+
+    def read(self, path: str) -> tuple[RawMask, Stamp]:
+        """The sets of classes of each pixel of an image.
+
+        Parameters
+        ----------
+        path : str
+            Its first file.
+
+        Raises
+        ------
+        MaskError
+            If a file is not a mask of two values, or differs in size.
+        """
+        stamps: list[Stamp] = []
+        combined: dict[tuple[int, ...], int] = {(): 0}
+        found: NDArray[Any] | None = None
+        first: Any = None
+        for name, one in self._paths(path).items():
+            data, stamp = self.files.read(one)
+            stamps.append(stamp)
+            raw = from_bytes(data, one)
+            inside = _inside(raw, one)
+            if found is None:
+                first, found = raw, np.zeros(inside.shape, np.uint16)
+            if inside.shape != found.shape:
+                problem = f"has shape {inside.shape}, but {path} has {found.shape}"
+                raise MaskError(one, problem)
+            found[inside] = _with_class(found[inside], self.values[name], combined)
+        volume = first.volume and replace(first.volume, values=found)
+        sets = tuple(values or (self.outside,) for values in combined)
+        return RawMask(found, "L", first.kind, volume=volume, sets=sets), joined(stamps)
+
+
+def _with_class(
+    numbers: NDArray[Any], value: int, combined: dict[tuple[int, ...], int]
+) -> NDArray[Any]:
+    """Numbers of sets of classes with one class more; new sets get the next numbers."""
+    sets = [*combined]
+    present, places = np.unique(numbers, return_inverse=True)
+    more = [(*sets[number], value) for number in present.tolist()]
+    new = [combined.setdefault(one, len(combined)) for one in more]
+    return np.array(new, np.uint16)[places.reshape(-1)]
+
+
+def _inside(raw: RawMask, path: str) -> NDArray[np.bool_]:
+    """Pixels of the class of a file: those that are not 0."""
+    values = packed(raw.values) if raw.is_color else np.asarray(raw.values)
+    found = np.unique(values)
+    if len(found) > 2 or (len(found) == 2 and found[0] != 0):
+        shown = listed([str(value) for value in found.tolist()], 6)
+        problem = f"has the values {shown}; a file of one class has 0 outside and one value inside"
+        raise MaskError(path, problem)
+    return np.asarray(values != 0)
+
+
+def joined(stamps: list[Stamp]) -> Stamp:
+    """Several stamps as one."""
+    found = stamps[0]
+    for stamp in stamps[1:]:
+        found = found.joined(stamp)
+    return found
+
+
+def class_layout(relative: Iterable[str]) -> tuple[str, tuple[str, ...]] | None:
+    """The pattern of files that have class names as stems, and these names; None for others."""
+    stems = [split_ending(path)[0] for path in relative]
+    marked = [re.fullmatch(r"(?P<id>.+)_class_(?P<name>[^/]+)", stem) for stem in stems]
+    if stems and all(marked):
+        names = tuple(sorted({match["name"] for match in marked if match}))
+        return ("{id}_class_{class}", names) if len(names) > 1 else None
+    paths = [PurePosixPath(stem) for stem in stems]
+    names = tuple(sorted({path.name for path in paths}))
+    folders = Counter(path.parent for path in paths)
+    # Frames of several videos have equal names as well, but numbers.
+    are_words = all(re.search(r"[^\W\d]{2}", name) for name in names)
+    differ = len({re.sub(r"\d+", "", name) for name in names}) > 1
+    is_grid = len(folders) > 1 and 2 * len(paths) > len(names) * len(folders)
+    if len(names) < 2 or not (are_words and differ and is_grid and min(folders.values()) > 1):
+        return None
+    below = {folder.name for folder in folders}
+    middle = f"{below.pop()}/" if len(below) == 1 and all(f.parent.name for f in folders) else ""
+    return f"{{id}}/{middle}{{class}}", names

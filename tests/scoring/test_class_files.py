@@ -1,0 +1,143 @@
+"""One file per class: structures in folders and in names, which may overlap."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import segiou
+from segiou.cli.main import main
+from segiou.masks.class_files import class_layout
+from segiou.scoring.inspection import inspect_folder
+
+CASES = Path(__file__).parents[2].parent / "shared" / "data" / "cases"
+NAMES = ["background", "chair", "table"]
+#: Rows of two classes that share a pixel; and their predictions.
+TRUTH = {"chair": [1, 1, 1, 0, 0, 0], "table": [0, 0, 1, 1, 0, 0]}
+PRED = {"chair": [1, 1, 0, 0, 0, 1], "table": [0, 0, 1, 1, 1, 0]}
+#: By hand: 2 of 4 pixels, and 2 of 3.
+IOU = [2 / 4, 2 / 3]
+
+
+def save(folder, classes, name):
+    for one, row in classes.items():
+        path = folder / name.format(one)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.array([row], np.uint8) * 255).save(path)
+
+
+@pytest.fixture(params=["{id}_class_{class}", "{id}/{class}", "{id}/segmentations/{class}"])
+def folder(request, tmp_path):
+    for side, classes in (("truth", TRUTH), ("pred", PRED)):
+        for image in ("a", "b"):
+            name = request.param.replace("{id}", image).replace("{class}", "{}")
+            save(tmp_path / side, classes, f"{name}.png")
+    return tmp_path, request.param
+
+
+def test_each_class_is_counted_by_itself(folder):
+    root, pattern = folder
+    run = segiou.score_folder(root / "truth", root / "pred", labels=NAMES, class_files=pattern)
+    assert run.total().iou()[1:].tolist() == IOU
+    assert run.report().mean_iou == sum(IOU) / 2
+    assert run.ids == ("a", "b")
+
+
+def test_the_command_without_labels_names_the_one_that_counts(folder, capsys, tmp_path):
+    root, pattern = folder
+    places = [str(root / "truth"), str(root / "pred")]
+    assert main(["score", *places]) == 2
+    assert f"--class-files '{pattern}'" in capsys.readouterr().err
+    command = ["score", *places, "--class-files", pattern, "-q"]
+    page = ["--html", str(tmp_path / "page.html"), "--format", "json"]
+    assert main([*command, *page]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["iou"] for one in found["classes"]][1:] == IOU
+    assert main(["inspect", places[0], "-q"]) == 0
+    assert f"--class-files '{pattern}'" in " ".join(capsys.readouterr().out.split())
+
+
+def test_labels_of_the_classes_without_the_pattern_are_refused(folder):
+    root, pattern = folder
+    with pytest.raises(segiou.DataError, match="one file per class") as caught:
+        segiou.score_folder(root / "truth", root / "pred", labels=NAMES)
+    assert pattern in str(caught.value)
+
+
+def test_what_needs_one_class_per_pixel(folder):
+    root, pattern = folder
+    how = {"labels": NAMES, "class_files": pattern}
+    with pytest.raises(segiou.DataError, match=r"ha(s|ve) several classes in 1 pixel,"):
+        segiou.score_folder(root / "truth", root / "pred", boundary=True, **how)
+    for side in ("truth", "pred"):
+        for path in [*(root / side).rglob("*table*")]:
+            row = PRED["table"] if side == "pred" else [0, 0, 0, 1, 0, 0]
+            Image.fromarray(np.array([row], np.uint8)).save(path)
+    run = segiou.score_folder(root / "truth", root / "pred", boundary=True, **how)
+    assert run.total().iou()[1:].tolist() == [2 / 4, 1 / 3]
+
+
+def test_a_label_map_on_the_other_side(folder):
+    root, pattern = folder
+    (root / "maps").mkdir()
+    for image in ("a", "b"):  # the shared pixel is table; one pixel is ignored
+        Image.fromarray(np.array([[1, 1, 2, 2, 0, 255]], np.uint8)).save(
+            root / "maps" / f"{image}.png"
+        )
+    how = {"labels": NAMES, "class_files": pattern, "ignore": 255}
+    run = segiou.score_folder(root / "maps", root / "pred", **how)
+    assert run.total().iou()[1:].tolist() == [2 / 2, 2 / 3]
+    assert run.total().ignored == 2
+
+
+@pytest.mark.parametrize(
+    ("paths", "layout"),
+    [
+        (["s1/segmentations/liver.nii.gz", "s1/segmentations/spleen.nii.gz"] * 1, None),
+        (["a_class_x.png", "a_class_y.png"], ("{id}_class_{class}", ("x", "y"))),
+        ([f"{city}/{city}_{n}_leftImg.png" for city in "ab" for n in range(2)], None),
+        ([f"video{v}/{n:05}.png" for v in range(2) for n in range(3)], None),
+        ([f"video{v}/frame_{n}.png" for v in range(2) for n in range(3)], None),
+        ([f"{n}.png" for n in range(4)], None),
+        (
+            [f"s{n}/{one}.nii.gz" for n in range(3) for one in ("lung_left", "lung_right")],
+            ("{id}/{class}", ("lung_left", "lung_right")),
+        ),
+    ],
+)
+def test_layouts(paths, layout):
+    assert class_layout(paths) == layout
+
+
+@pytest.mark.skipif(not CASES.is_dir(), reason="the cases are not beside this checkout")
+def test_structures_and_classes():
+    wanted = json.loads((CASES / "expected.json").read_text())
+    how = {"class_files": "{id}_class_{class}", "labels": NAMES}
+    run = segiou.score_folder(CASES / "class_files/truth", CASES / "class_files/pred", **how)
+    assert (
+        dict(zip(NAMES[1:], run.total().iou()[1:].tolist(), strict=True))
+        == (wanted["class_files"]["iou"])
+    )
+    importlib.import_module("segiou.masks.volumes")
+    names = ["background", *wanted["structures"]["dice_pooled"]]
+    how = {"class_files": "{id}/segmentations/{class}", "labels": names}
+    run = segiou.score_folder(CASES / "structures/truth", CASES / "structures/pred", **how)
+    pooled = segiou.metrics.dice(run.total().counts)[1:].tolist()
+    assert dict(zip(names[1:], pooled, strict=True)) == wanted["structures"]["dice_pooled"]
+    cases = segiou.score_folder(
+        CASES / "structures/truth", CASES / "structures/pred", protocol="nnunet", **how
+    )
+    assert cases.report().score("mean_dice") == pytest.approx(
+        np.mean([*wanted["structures"]["dice_per_case_mean"].values()]), abs=1e-12
+    )
+
+
+def test_inspection_of_other_folders_is_silent(tmp_path):
+    for side in ("v1", "v2"):
+        save(tmp_path / side, {"00001": [0, 1], "00002": [1, 0]}, "{}.png")
+    assert not any("one file per class" in text for text in inspect_folder(tmp_path).suspicions)
