@@ -1,8 +1,8 @@
 """Check the docstring of every public name: `python docs/_docstrings.py`.
 
-Runs the checks listed under `[tool.numpydoc_validation]` in pyproject.toml, with two exceptions:
+Runs the checks listed under `[tool.numpydoc_validation]` in pyproject.toml, with three exceptions:
 attributes of a class need not be described again as parameters; a method that overrides another is
-described where that one is.
+described where that one is; the parameters of `**options: Unpack[Options]` are the items of Options.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -101,7 +102,23 @@ def problems(path: str) -> Iterator[tuple[str, str]]:
     for code, text in validate(path)["errors"]:
         if code not in CHECKS or (code == "PR01" and _attributes_cover(found)):
             continue
+        if code in ("PR01", "PR02") and _items_cover(found):
+            continue
         yield code, text
+
+
+def _items_cover(found: Validator) -> bool:
+    """Whether the items of `**options: Unpack[Options]` are all that parameters lack."""
+    unpacked: set[str] = set()
+    starred: set[str] = set()
+    for name, kind in getattr(found.obj, "__annotations__", {}).items():
+        if items := re.fullmatch(r"Unpack\[(\w+)\]", str(kind)):
+            starred.add(f"**{name}")
+            unpacked |= {*found.obj.__globals__[items[1]].__annotations__}
+    described = {*found.doc_all_parameters}
+    return bool(starred) and {*found.signature_parameters} - starred <= described <= (
+        {*found.signature_parameters} | unpacked
+    )
 
 
 def _attributes_cover(found: Validator) -> bool:

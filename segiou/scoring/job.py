@@ -133,6 +133,8 @@ class Job:
         How masks are changed as they are read, as in :func:`segiou.score_folder`.
     run, workers, processes, dask, storage_options, name
         The run file and the workers, as in :func:`segiou.score_folder`.
+    command : str
+        The command line that the job comes from, without passwords; empty in Python.
 
     Raises
     ------
