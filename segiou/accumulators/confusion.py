@@ -18,6 +18,7 @@ from segiou.accumulators.base import PixelAccumulator
 from segiou.counting.arrays import (
     as_array,
     as_valid_mask,
+    check_labels,
     decided_truth,
     is_on_device,
     not_compiled,
@@ -266,7 +267,9 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         arrays = type(truth) is type(pred) is np.ndarray
         on_device = not arrays and (is_on_device(truth) or is_on_device(pred))
         is_decided = argmax is None and threshold is None
-        encoding = self._encoding if is_decided else self._encoding_for(pred, argmax, threshold)
+        encoding = (
+            self._encoding if is_decided else self._encoding_for(truth, pred, argmax, threshold)
+        )
         if on_device:
             how = {"mask": mask, "argmax": argmax, "threshold": threshold}
             for tally, pairs in self._pending.add(self._encoding, truth, pred, **how):
@@ -298,7 +301,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
             As for :meth:`update`.
         """
         if is_on_device(truth) or is_on_device(pred):
-            self._encoding_for(pred, argmax, threshold)
+            self._encoding_for(truth, pred, argmax, threshold)
             how = {"mask": mask, "argmax": argmax, "threshold": threshold}
             tables, own = self._device_tables, self._encoding
             return read(own, count_on_device(own, truth, pred, tables=tables, **how))
@@ -308,7 +311,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         self, truth: Any, pred: Any, mask: Any, **how: Any
     ) -> tuple[ConfusionCounts, Any]:
         """Count arrays on the host; also returns the labels, as class indices if decided here."""
-        encoding = self._encoding_for(pred, **how)
+        encoding = self._encoding_for(truth, pred, **how)
         if encoding is not self._encoding:
             truth = decided_truth(truth, pred, how["argmax"])
             pred = self._decide(truth, pred, mask, **how)
@@ -325,7 +328,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         threshold: float | None = None,
     ) -> None:
         """Count a pair of arrays on the host into a table of the encoding."""
-        encoding = self._encoding_for(pred, argmax, threshold)
+        encoding = self._encoding_for(truth, pred, argmax, threshold)
         if encoding is not self._encoding:
             truth = decided_truth(truth, pred, argmax)
             pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
@@ -347,14 +350,21 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
                 raise NanScoresError(pixels) from None
             return scores_to_labels(pred, allow_nan=True, **how)
 
-    def _encoding_for(self, pred: Any, argmax: int | None, threshold: float | None) -> Encoding:
+    def _encoding_for(
+        self, truth: Any, pred: Any, argmax: int | None, threshold: float | None
+    ) -> Encoding:
         if argmax is None and threshold is None:
             return self._encoding
         if argmax is not None:
             check_integer("argmax", argmax)
         if threshold is not None:
             check_number("threshold", threshold)
-        self.options.check_scores(tuple(np.shape(pred)), argmax)
+        try:
+            self.options.check_scores(tuple(np.shape(pred)), argmax)
+        except ValueError:
+            if len(np.shape(truth)) > len(np.shape(pred)):  # swapped: the truth holds the scores
+                check_labels(truth, "truth")
+            raise
         return self._decided_encoding
 
     def add(self, tally: ConfusionCounts, *, pairs: int = 1) -> Self:

@@ -70,7 +70,14 @@ def contributions(found: Comparison, pair: PairComparison) -> str:
 def method(found: Comparison, pair: PairComparison, *, options: bool = True) -> list[str]:
     """Test, independence, power and scope; ``options`` names those of the command line."""
     independence, scope = limitations(found, options=options)
-    return [_test(found, pair), independence, *_power(found, pair), scope]
+    return [*_pooling(found), _test(found, pair), independence, *_power(found, pair), scope]
+
+
+def _pooling(found: Comparison) -> list[str]:
+    """How Dice is aggregated, because many tools average it over images instead."""
+    if found.metric.partition(":")[0] not in ("dice", "mean_dice") or found.aggregate != "D":
+        return []
+    return ["Score: Dice of the pixels pooled over all images, not the mean over images."]
 
 
 def limitations(found: Comparison, *, options: bool = True) -> list[str]:

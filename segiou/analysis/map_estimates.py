@@ -527,7 +527,11 @@ def _check_sample(counts: NDArray[np.int64], sizes: Floats, names: Sequence[str]
     """Every stratum needs a sample unit, and every sample unit a stratum with an area."""
     n = counts.sum((1, 2))
     for h in np.flatnonzero((n == 0) & (sizes > 0)).tolist():
-        msg = f"stratum {names[h]!r} has no sample unit; sample every stratum, or merge strata"
+        msg = (
+            f"stratum {names[h]!r} has no sample unit; sample every stratum, or merge strata. If "
+            "it is not a class (unclassified, for example), leave it out of areas; for a raster, "
+            "list its value under ignore in the label set (--labels)"
+        )
         raise ValueError(msg)
     for h in np.flatnonzero((n > 0) & (sizes == 0)).tolist():
         msg = f"stratum {names[h]!r} has area 0, so its {n[h]} sample units are outside the map"

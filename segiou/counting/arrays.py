@@ -191,9 +191,15 @@ def check_labels(array: Any, name: str) -> None:
     if found == "object":
         msg += "; pass an array of numbers (for a Volume, pass its values)"
     if found.startswith(("float", "bfloat")):
+        scores = "For scores, pass argmax=AXIS (the class axis) or threshold=T"
+        if name == "truth":
+            scores = (
+                "If these are scores, truth and pred are swapped: pass the truth first, then the "
+                "scores with argmax=AXIS (the class axis) or threshold=T"
+            )
         msg = (
-            f"{name} has dtype {found}, but labels must be integers. For scores, pass argmax=AXIS "
-            "(the class axis) or threshold=T; for labels stored as floats, use array.astype(int)"
+            f"{name} has dtype {found}, but labels must be integers. {scores}; for labels stored "
+            "as floats, use array.astype(int)"
         )
         if isinstance(array, np.ndarray) and array.ndim > 1:
             axes = [axis for axis in {0, 1, array.ndim - 1} if is_one_hot(array, axis)]

@@ -131,6 +131,20 @@ def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
             raise MaskError(path, problem) from error
 
 
+def palette_colors(data: bytes) -> dict[int, tuple[int, int, int]]:
+    """The colours of the palette of an image file; empty if it has none.
+
+    >>> palette_colors(b"not an image")
+    {}
+    """
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            channels = image.getpalette("RGB") or []
+    except (OSError, ValueError):
+        return {}
+    return {v: tuple(channels[3 * v : 3 * v + 3]) for v in range(len(channels) // 3)}
+
+
 def _is_lossless_webp(data: bytes) -> bool:
     """Whether the pixels of a WebP are in a lossless chunk (VP8L), the first or a later one."""
     at = 12

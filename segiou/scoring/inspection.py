@@ -18,9 +18,17 @@ from segiou._support.document import Part, Shown
 from segiou._support.files import Problem, os_problem, problem_lines
 from segiou._support.text import Json, listed, plural
 from segiou.counting.id_pairs import count_ids
-from segiou.labels.label_set import LabelClass, LabelSet, hex_color, labelset_names, load_labels
+from segiou.labels.label_set import (
+    Color,
+    LabelClass,
+    LabelSet,
+    hex_color,
+    labelset_names,
+    load_labels,
+)
 from segiou.masks.class_files import class_layout
 from segiou.masks.colors import count_colors
+from segiou.masks.image_files import palette_colors
 from segiou.masks.pairing import Pairing
 from segiou.masks.read import MaskError, RawMask, from_bytes, open_mask
 from segiou.masks.sources import LocalFolder, Source, open_source
@@ -140,6 +148,8 @@ class Inspection(Shown):
         Number of pairs of a mask and a prediction.
     pred : Inspection, optional
         The contents of the predictions, if they were given.
+    palette : mapping of int to (int, int, int)
+        Colours of the values, if all palette images agree on them.
     """
 
     folder: str
@@ -160,6 +170,7 @@ class Inspection(Shown):
     pairs: int = 0
     names: dict[str, int] = field(default_factory=dict)
     pred: Inspection | None = None
+    palette: dict[int, Color] = field(default_factory=dict, repr=False)
 
     @property
     def fitting(self) -> tuple[LabelSetMatch, ...]:
@@ -191,22 +202,29 @@ class Inspection(Shown):
                 name: {**getattr(self, name), **getattr(self.pred, name)}
                 for name in ("values", "colors", "names")
             }
+            both["palette"] = {**self.pred.palette, **self.palette}
             both["values"] = dict(sorted(both["values"].items()))
             return replace(self, pred=None, **both).proposed_labels()
         values, ignore = self._parted_values()
         free = (v for v in count() if v not in self.values)
-        others = len(self.colors) + len(self.names)
+        hues = Counter(self.palette[v] for v in self.values if v in self.palette)
+        own = {v: (rgb,) for v, rgb in self.palette.items() if hues[rgb] == 1}
+        colors = [color for color in self.colors if _rgb(color) not in hues]
+        others = len(colors) + len(self.names)
         if not 0 < len(values) + others <= _MOST_PROPOSED:
             found = f"{len(values)} values and {others} colours or names"
             msg = f"{self.folder}: has {found}; --propose supports 1 to {_MOST_PROPOSED}"
             raise ValueError(msg)
-        classes = [LabelClass(f"value {v}", (v,)) for v in values]
-        for color in self.colors:
-            rgb = int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
-            classes.append(LabelClass(f"color {color}", (next(free),), (rgb,)))
+        classes = [LabelClass(f"value {v}", (v,), own.get(v, ())) for v in values]
+        for color in colors:
+            classes.append(LabelClass(f"color {color}", (next(free),), (_rgb(color),)))
         named = sorted(self.names, key=lambda name: name != _IN_NO_SHAPE)
         classes += [LabelClass(name, (next(free),)) for name in named]
-        return LabelSet("proposed", tuple(classes), ignore=tuple(ignore), source=self.folder)
+        ignored: dict[str, Any] = {
+            "ignore": tuple(ignore),
+            "ignore_colors": tuple(rgb for v in ignore for rgb in own.get(v, ())),
+        }
+        return LabelSet("proposed", tuple(classes), **ignored, source=self.folder)
 
     def _parted_values(self) -> tuple[list[int], list[int]]:
         """Values that may be classes, and values that mark unlabelled pixels."""
@@ -235,7 +253,7 @@ class Inspection(Shown):
             "disagreements": [{"file": p.where, "problem": p.text} for p in self.disagreements],
             "pred": None if self.pred is None else self.pred.to_dict(),
         }
-        del found["value_files"]
+        del found["value_files"], found["palette"]
         return found
 
     def _parts(self) -> Iterable[Part]:
@@ -298,12 +316,14 @@ def inspect_folder(
             if progress is not None:
                 progress(len(read), len(tasks))
     found = _summary(str(folder), read[: len(paths)], labels)
+    found = _with_palette(found, source, read[: len(paths)])
     if not single and (layout := class_layout(source.find())):
         text = f"one file per class ({listed(list(layout[1]), 8)}): --class-files '{layout[0]}'"
         found = replace(found, suspicions=(text, *found.suspicions))
     if pairing is None:
         return found
     of_pred = _summary(str(pred), read[len(paths) :], labels)
+    of_pred = _with_palette(of_pred, pred_source, read[len(paths) :])
     return replace(
         found,
         problems=found.problems + of_pred.problems,
@@ -410,6 +430,24 @@ class _FileContent:
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(self.mask.values.shape)
+
+
+def _rgb(color: str) -> Color:
+    """The channels of ``"#rrggbb"``."""
+    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
+
+
+def _with_palette(
+    found: Inspection, source: Source, read: Sequence[_FileContent | Problem]
+) -> Inspection:
+    """The inspection with the colours on which the palettes of a sample agree."""
+    files = [file for file in read if isinstance(file, _FileContent) and file.mask.mode == "P"]
+    palettes = [
+        palette_colors(source.read(file.path)[0])
+        for file in files[:: max(1, -(-len(files) // _SAMPLE))]
+    ]
+    agreed = set.intersection(*(set(p.items()) for p in palettes)) if palettes else set()
+    return replace(found, palette={v: rgb for v, rgb in sorted(agreed) if v in found.values})
 
 
 def _read_file(source: Source, path: str) -> _FileContent | Problem:

@@ -24,7 +24,7 @@ from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.counting.window_counts import count_windows
 from segiou.labels.class_options import ClassOptions
-from segiou.labels.label_set import LabelSet
+from segiou.labels.label_set import LabelSet, labelset_names, load_labels
 from segiou.masks.image_files import Scratch
 from segiou.masks.numpy_files import Fits
 from segiou.masks.pairing import RASTER_SUFFIXES, Pair
@@ -67,6 +67,8 @@ _MOST_BYTES = 1 << 31
 _HERE = LocalFolder(".")
 #: Values whose pixels are listed.
 _SHOWN = 6
+#: Share of a preset's classes that must occur for undeclared values to match it.
+_MOST_OCCUR = 0.5
 
 _TOO_LARGE_TO_TURN = (
     "is too large to be reoriented; save it in the orientation of its truth, or as .nii.gz"
@@ -692,6 +694,18 @@ def undeclared_problem(
     return Problem.of_values(path, pattern, values, ", ".join(shown) + more)
 
 
+def _preset_with(values: Collection[int]) -> str | None:
+    """The preset that declares all of the values, and of whose classes most occur."""
+    shares = {}
+    for name in labelset_names():
+        labels = load_labels(name)
+        if labels.declared_values.issuperset(values):
+            seen = sum(any(v in values for v in one.values) for one in labels.classes)
+            shares[name] = seen / labels.num_classes
+    best = max(shares, key=lambda name: shares[name], default=None)
+    return best if best is not None and shares[best] >= _MOST_OCCUR else None
+
+
 def _undeclared_pattern(
     values: Collection[int], side: str, options: ClassOptions, unit: str
 ) -> str:
@@ -707,6 +721,8 @@ def _undeclared_pattern(
     if two and min(values) >= 0 and 127 < max(values) < 256:
         return f"{pattern}; {SOFT_EDGES}"
     if len(values) > max(8, options.num_classes):
+        if preset := _preset_with(values):
+            return f"{pattern}; they match label set {preset!r}: --labels {preset}"
         likely = (
             "it was probably resized with interpolation or saved with lossy compression. Recreate "
             "it with nearest-neighbour resizing as PNG"

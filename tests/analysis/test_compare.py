@@ -396,3 +396,10 @@ def test_several_models_are_ranked_and_share_one_method():
     assert [text.count(title) for title in titles] == [1, 1, 1, 2]
     assert "perfect scores higher than mixed: mean IoU 100.00 % vs " in text
     assert "(12 images; Holm-adjusted)" in text
+
+
+def test_a_comparison_of_dice_says_that_it_is_pooled():
+    a, b = models(images=12)
+    pooled = "Score: Dice of the pixels pooled over all images, not the mean over images."
+    assert pooled in " ".join(str(compare(a, b, metric="dice", **FEW)).split())
+    assert "pooled over all images" not in str(compare(a, b, **FEW))

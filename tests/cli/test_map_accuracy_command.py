@@ -207,7 +207,7 @@ def test_pixels_of_degrees_depend_on_the_latitude(tmp_path, capsys):
         ("map,reference\n", AREAS, ["sample.csv", "no rows"]),
         (sample_text(), "class,area\nloss,-3\n", ["areas.csv", "row 1", "'loss'", "-3"]),
         (sample_text(), "class,area\nloss,3\nloss,4\n", ["areas.csv", "row 2", "twice"]),
-        (sample_text(), AREAS + "ice,5\n", ["'ice'", "no sample unit"]),
+        (sample_text(), AREAS + "ice,5\n", ["'ice'", "no sample unit", "ignore in the label set"]),
     ],
 )
 def test_bad_rows_are_named(files, capsys, sample, areas, named):

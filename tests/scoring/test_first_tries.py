@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from mask_files import score_pairs, write_masks, write_pairs
+from PIL import Image
 
 import segiou
 from segiou.cli.main import main
@@ -103,3 +104,41 @@ def test_proposed_labels_cover_both_folders(tmp_path):
     write_masks(tmp_path / "pred", {"a": [[0, 2]]})
     found = inspect_folder(tmp_path / "truth", pred=tmp_path / "pred")
     assert [c.values for c in found.proposed_labels().classes] == [(0,), (1,), (2,)]
+
+
+def test_proposed_labels_keep_the_palette(tmp_path):
+    for side, pixels in (("truth", [[0, 1, 255]]), ("pred", [[0, 2, 1]])):
+        (tmp_path / side).mkdir()
+        image = Image.fromarray(np.array(pixels, np.uint8))
+        image.putpalette([0, 0, 0, 128, 0, 0, 0, 128, 0, *[9] * 756, 224, 224, 192])
+        image.save(tmp_path / side / "a.png")
+    colors = np.array([[[128, 0, 0], [5, 5, 5]]], np.uint8)
+    Image.fromarray(colors).save(tmp_path / "pred" / "b.png")
+    Image.fromarray(colors).save(tmp_path / "truth" / "b.png")
+    labels = inspect_folder(tmp_path / "truth", pred=tmp_path / "pred").proposed_labels()
+    assert [(c.values, c.colors) for c in labels.classes] == [
+        ((0,), ((0, 0, 0),)),
+        ((1,), ((128, 0, 0),)),
+        ((2,), ((0, 128, 0),)),
+        ((3,), ((5, 5, 5),)),
+    ]
+    assert labels.ignore_colors == ((224, 224, 192),)
+
+
+def test_scores_as_truth_are_named_as_swapped():
+    labels, scores = np.zeros((1, 4, 4), int), np.zeros((1, 3, 4, 4))
+    for how in ({}, {"argmax": 1}):
+        with pytest.raises(TypeError, match="truth and pred are swapped"):
+            segiou.ConfusionMatrix(3).update(scores, labels, **how)
+
+
+def test_values_of_a_preset_are_not_taken_for_an_image(tmp_path):
+    write_pairs(tmp_path, [np.arange(19)[None]], [np.arange(19)[None]])
+    with pytest.raises(DataError, match=r"has undeclared values(?s:.*)--labels cityscapes-tr"):
+        score_pairs(tmp_path, labels=2)
+    write_pairs(tmp_path, [np.arange(19)[None] % 2], [np.arange(19)[None]])
+    with pytest.raises(DataError, match="they match label set 'cityscapes-train': --labels"):
+        score_pairs(tmp_path, labels=2)
+    write_pairs(tmp_path, [np.arange(0, 250, 7)[None]], [np.arange(0, 250, 7)[None]])
+    with pytest.raises(DataError, match="too many undeclared values"):
+        score_pairs(tmp_path, labels=3)
