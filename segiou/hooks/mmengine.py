@@ -25,7 +25,7 @@ from segiou.report.formats import DEFAULT
 __all__ = ["SegmentationScores"]
 
 # So that CheckpointHook(save_best=...) finds the rule of a score by its name.
-_BETTER_HIGHER = ["iou", "dice", "recall", "kappa", "correlation"]
+_BETTER_HIGHER = ["_iou", "/iou", "dice", "recall", "kappa", "correlation"]
 _BETTER_LOWER = ["/ece", "/mce", "/ace", "/brier", "/fpr95"]
 CheckpointHook._default_greater_keys = [*CheckpointHook._default_greater_keys, *_BETTER_HIGHER]
 CheckpointHook._default_less_keys = [*CheckpointHook._default_less_keys, *_BETTER_LOWER]

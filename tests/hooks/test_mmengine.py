@@ -197,3 +197,16 @@ def test_two_processes_of_a_runner_drop_the_padding(need, run_two, streets, path
     assert out["batches"] == 2  # of two and one: each process has three of five scenes
     for scores in out["scores"]:
         check_scores(scores, streets, np.load(tmp_path / "pred.npy"))
+
+
+def test_the_rule_of_a_score_is_found_by_its_name(need):
+    need("mmengine")
+    from mmengine.hooks import CheckpointHook
+
+    import segiou.hooks.mmengine  # noqa: F401
+
+    # "segiou" itself ends in "iou", which says nothing of a score.
+    keys = [
+        f"segiou/{name}" for name in ("mean_iou", "iou/road", "roc_auc", "ece", "brier", "fpr95")
+    ]
+    assert CheckpointHook(save_best=keys).rules == ["greater"] * 3 + ["less"] * 3
