@@ -176,7 +176,8 @@ class SegmentationScores(_Scores):
     def update(self, preds: Any, target: Any) -> None:
         """Count a batch: labels, or scores with one more axis than the target; target last."""
         counted = self.counter.add(self.sums, self.maxima, target, preds)
-        if counted[0] is not self.sums:  # else in place, and assignments to modules take long
+        # Else counted in place; assignments to modules take long.
+        if counted[0] is not self.sums or counted[1] is not self.maxima:
             self.sums, self.maxima = counted
 
     @not_compiled

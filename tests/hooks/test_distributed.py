@@ -267,3 +267,36 @@ def test_ids_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="'a' was counted twice"):
         images.update([[0]], [[1]], ids=["a"])
     assert images.update([[0]], [[0]], ids=["a"]).total().pixels == 1
+
+
+DEFERRED = """
+import sys, json
+import torch
+from torch import distributed
+from segiou import ScoreHistogram
+from segiou.hooks.torchmetrics import SegmentationScores
+
+rank = int(sys.argv[3])
+distributed.init_process_group("gloo", init_method=f"file://{sys.argv[2]}", rank=rank, world_size=2)
+said = []
+labels_of, flat = torch.tensor([[0, 1, 2]]), torch.full((1, 3, 3), 0.3)
+for labels, pred in ((3, labels_of), (ScoreHistogram(3), flat)):
+    metric = SegmentationScores(labels)
+    metric.update(pred, torch.tensor([[0, 1, 9 if rank else 2]]))
+    try:
+        metric.compute()
+        said.append("")
+    except ValueError as error:
+        said.append(str(error))
+everyone = [None, None]
+distributed.all_gather_object(everyone, said)
+print(json.dumps([{"said": one} for one in everyone]))
+"""
+
+
+def test_an_undeclared_value_of_one_process_raises_on_all(need, run_two, tmp_path):
+    need("torchmetrics")
+    first, second = run_two(DEFERRED, tmp_path)
+    for other, own in zip(first["said"], second["said"], strict=True):
+        assert "process 1 could not count a batch" in other
+        assert "9 (1 pixel)" in own
