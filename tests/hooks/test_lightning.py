@@ -164,7 +164,7 @@ def test_a_repeated_image_counts_once(lightning, module, answer, streets, tmp_pa
     )
     batches = torch.utils.data.DataLoader(data, batch_size=4)
     by_id = SegmentationScores(streets.names, ignore=255, ids=lambda outputs, batch: batch[2])
-    padded = SegmentationScores(streets.names, ignore=255)
+    padded = SegmentationScores(streets.names, ignore=255, prefix="padded/")
     validate = trainer(lightning, tmp_path, by_id, padded)
     validate.validate(module(), batches, verbose=False)
     np.testing.assert_array_equal(by_id.counted[0].matrix, answer.matrix)
@@ -240,7 +240,7 @@ class Logged(Given):
 names = data["names"].tolist()
 by_id = SegmentationScores(names, ignore=255, ids=lambda outputs, batch: batch[2],
                            report=lambda report, epoch: pages.append(report.pixels))
-padded = SegmentationScores(names, ignore=255)
+padded = SegmentationScores(names, ignore=255, prefix="padded/")
 pages = []
 said = []
 
