@@ -125,8 +125,8 @@ def test_a_device_s_undeclared_values_raise_at_compute(hook, monkeypatch, need):
 
 
 def test_unknown_scores_are_refused(hook):
-    with pytest.raises(ValueError, match="'miou'; choose from mean_iou"):
-        hook.SegmentationScores(2, scores="miou")
+    with pytest.raises(ValueError, match="'miuo'; choose from iou"):
+        hook.SegmentationScores(2, scores="miuo")
 
 
 def test_the_protocol_is_used(hook, need):
