@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.document import Cell, Column as DocumentColumn, Table
@@ -12,7 +12,7 @@ from segiou._support.text import unit_text
 from segiou.measures.measure import Counted
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.report.case_means import case_means_table
-from segiou.report.score_values import of_plans
+from segiou.report.score_values import ScoreValues, of_plans
 from segiou.report.wording import cell, range_text
 
 if TYPE_CHECKING:
@@ -31,9 +31,28 @@ def measured_parts(run: Run, intervals: Mapping[str, Intervals]) -> dict[str, An
         for plan in run.plans
     )
     scored = of_plans(run.plans, run.measured, intervals)
+    tables = tuple(_with_coverage(table, scored) for table in tables)
     if run.provenance.get("masks") == "volumes" and (cases := case_means_table(run)) is not None:
         tables = (cases, *tables)
     return {"tables": tables, "measured_scores": scored}
+
+
+def _with_coverage(table: ScoreTable, scored: Sequence[ScoreValues]) -> ScoreTable:
+    """The table, with a note on means that do not cover all rows."""
+    if not table.means or "classes" in table.means:  # which says it in a row
+        return table
+    number, columns = len(table.rows), {one.name for one in table.columns if one.title}
+    of = {one.title: one.classes for one in scored if one.name in columns and one.classes}
+    fewer = {title: classes for title, classes in of.items() if classes < number}
+    rows = {"class": "classes", "name": "classes"}.get(table.of, f"{table.of}s")
+    if not fewer:
+        return table
+    if len(fewer) == len(of) and len(set(fewer.values())) == 1:
+        text = f"means cover {next(iter(fewer.values()))} of {number} {rows}"
+    else:
+        each = ", ".join(f"{title} {classes}" for title, classes in fewer.items())
+        text = f"means cover fewer than the {number} {rows}: {each}"
+    return replace(table, note="; ".join(filter(None, (table.note, text))))
 
 
 def cells_by_row(report: Report, rows: Sequence[ClassRow]) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from segiou.analysis.statistics import scored_counts
 from segiou.analysis.units import units_of
 from segiou.measures.score import Score
 from segiou.metrics.pixel_scores import PIXEL_SCORES
+from segiou.metrics.ratio import Floats
 
 if TYPE_CHECKING:
     from segiou.measures.measure import Plan
@@ -29,13 +30,16 @@ class ScoreValues(NamedTuple):
     value: float
     rows: dict[str, float]
     intervals: Any = None
+    classes: int | None = None
+    """How many of the rows the value covers, if it is their mean."""
 
     @classmethod
     def of(cls, score: Score, total: Parts, intervals: Any) -> ScoreValues:
         """Those of a score of a measure."""
         whole, *values = score.values(total).tolist()
         rows = dict(zip(score.names, values, strict=True))
-        return cls(score.name, score.title, score.unit, score.better, whole, rows, intervals)
+        about = score.name, score.title, score.unit, score.better, whole, rows, intervals
+        return cls(*about, _covered(score, total, np.array(values)))
 
     def at(self, row: str = "") -> float | None:
         """The value, or that of a row; None without such a row."""
@@ -53,7 +57,19 @@ class ScoreValues(NamedTuple):
 
         rows = {name: with_limits(value, name) for name, value in self.rows.items()}
         about = {"title": self.title, "unit": self.unit, "better": self.better}
-        return {**about, **with_limits(self.value, ""), "rows": rows}
+        return {**about, **with_limits(self.value, ""), "classes": self.classes, "rows": rows}
+
+
+def _covered(score: Score, total: Parts, values: Floats) -> int | None:
+    """How many rows the mean of a score covers; None if it is no mean of rows."""
+    if not score.is_mean or score.include is None or score.weights is None:
+        return None
+    known = score.include & ~np.isnan(values)
+    if score.median_of is None and len(total):
+        # Less than 1 if undefined classes count 0 in the mean.
+        counts_all = score.weights(score.sums(total).sum(0)).sum() < 1 - 1e-9
+        return int(score.include.sum() if counts_all else known.sum())
+    return int(known.sum())
 
 
 def of_plans(plans: tuple[Plan, ...], measured: Any, intervals: Any) -> tuple[ScoreValues, ...]:
@@ -81,6 +97,7 @@ def of_pixels(report: Report) -> Iterator[ScoreValues]:
                     scored = scored_counts(report.per_image, name, *how)
                     found = scored.over(units_of(len(report.per_image.tp)), None).values[1:]
                 rows |= zip(report.class_names, np.asarray(found).tolist(), strict=True)
-                found = report._mean(one.function).value
+                mean = report._mean(one.function)
         shown = report.intervals_or_default if name == "iou" else None
-        yield ScoreValues(name, one.title, "", "higher", float(found), rows, shown)
+        value, classes = (mean.value, mean.classes) if one.per_class else (float(found), None)
+        yield ScoreValues(name, one.title, "", "higher", value, rows, shown, classes)

@@ -361,3 +361,20 @@ def test_excluded_classes_are_in_no_mean_of_a_measure(outputs):
     found = out.run.intervals("pq", aggregate="C", groups="none")
     kept = [one.value for one in found.classes if one.name != "sky"]
     assert found.overall.value == pytest.approx(np.nanmean(kept))
+
+
+def test_a_mean_says_how_many_classes_it_covers():
+    # Class 2 is in neither side, so no distance is defined for it; class 3 is only predicted.
+    truth = np.array([[[0, 0, 1, 1], [0, 0, 1, 1]]])
+    pred = np.array([[[0, 0, 1, 1], [0, 0, 1, 3]]])
+    run = segiou.score(truth, pred, labels=4, measures=[Offsets()])
+    report = run.report()
+    assert report.scores_by_name["offset"].classes == 2
+    assert report.scores_by_name["iou"].classes == 3
+    assert json.loads(report.to_json())["scores"]["offset"]["classes"] == 2
+    for text in (report.to_text(), report.to_markdown(), report.to_html(run=run)):
+        assert "fewer than the 4 classes: offset 2, presence 3" in " ".join(
+            text.replace("\xa0", " ").split()
+        )
+    whole = segiou.score(truth, truth, labels=2, measures=[Offsets()]).report()
+    assert "cover" not in whole.to_text()
