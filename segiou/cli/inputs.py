@@ -46,6 +46,10 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
     is_score = parsed.name_of_command == "score"
     if parsed.labels is None and parsed.class_files:
         parsed.labels = _classes_of_files((truth, pred), parsed.class_files)
+    if parsed.labels is None and vars(parsed).get("objects") == "labels":
+        from segiou.instances.object_files import OBJECT_CLASSES
+
+        parsed.labels = [*OBJECT_CLASSES]
     if parsed.labels is None:
         from segiou.scoring.inspection import label_set_question
 

@@ -29,7 +29,7 @@ from segiou.instances.objects import NO_OBJECT, id_areas, mapped, pack_ids, unpa
 from segiou.instances.panoptic import PROTOCOLS, Matches, PanopticCounts, SharedPixels
 from segiou.instances.weighted import cityscapes_things
 from segiou.labels.class_options import ClassOptions, class_indices
-from segiou.labels.label_set import LabelSet
+from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.masks.colors import packed
 from segiou.masks.read import MaskError, RawMask, open_mask, void_value
 from segiou.masks.segment_files import ImageSegments, load_segments, png_path
@@ -39,7 +39,9 @@ from segiou.measures.measure import Masks, Measure, Plan
 
 __all__ = ["ObjectMask", "ObjectOptions"]
 
-_SOURCES = ("components", "coco", "cityscapes", "kitti")
+_SOURCES = ("components", "coco", "cityscapes", "kitti", "labels")
+#: Classes of images of object labels, if no others are given.
+OBJECT_CLASSES = ("background", "object")
 
 
 class ObjectMask(NamedTuple):
@@ -97,10 +99,11 @@ class ObjectOptions(Measure):
 
     Attributes
     ----------
-    source : {"components", "coco", "cityscapes", "kitti"}
+    source : {"components", "coco", "cityscapes", "kitti", "labels"}
         Connected components of each class; COCO's panoptic PNG files with
         annotations next to their folder as ``FOLDER.json`` (score either path);
-        Cityscapes' ``instanceIds``; or SemanticKITTI's ``.label`` files.
+        Cityscapes' ``instanceIds``; SemanticKITTI's ``.label`` files; or images
+        with one id per object and 0 outside (StarDist, Cellpose), of one class.
     things : tuple of str, optional
         Names of the classes that have objects; all pixels of any other class in
         an image are one segment. Defaults to the instance classes of Cityscapes,
@@ -208,6 +211,9 @@ class ObjectOptions(Measure):
         """The plan for these classes."""
         from segiou.instances.object_plan import ObjectPlan
 
+        if self.source == "labels":
+            self._object_classes(classes.labels)
+            self._object_classes(classes.pred_labels)
         return ObjectPlan(self, classes, masks)
 
     def empty(self, classes: ClassOptions) -> PanopticCounts:
@@ -221,6 +227,8 @@ class ObjectOptions(Measure):
         things = self.things
         if things is None and self.source == "cityscapes":
             things = cityscapes_things(classes.labels)
+        if self.source == "labels":
+            things = (self._object_classes(classes.labels)[1].name,)
         # Pixel counting checks which values are allowed.
         lenient = replace(classes, unassigned="count")
         return PanopticCounts.from_options(lenient, things=things, protocol=self.protocol)
@@ -255,12 +263,26 @@ class ObjectOptions(Measure):
             return None
         if self.source == "coco":
             return _of_coco(raw, path, labels, {} if beside is None else beside)
+        if self.source == "labels":
+            return _of_labels(raw, path, *self._object_classes(labels))
         if raw.is_color if self.source == "cityscapes" else raw.kind != "LABEL":
             raise _no_ids(path, self.source, raw)
         if self.source == "kitti":
             # As in SemanticKITTI's own evaluation, the whole number identifies an object.
             return ObjectMask(lambda ids: ids & 0xFFFF, raw.values)
         return _of_cityscapes(raw.values, path)
+
+    def _object_classes(self, labels: LabelSet) -> tuple[LabelClass, LabelClass]:
+        """The class of the pixels outside all objects, and that of the objects."""
+        if labels.num_classes != 2 or (self.things is not None and len(self.things) != 1):
+            names = listed(list(self.things or labels.class_names), 8)
+            msg = (
+                f"objects='labels' needs two classes, that of the objects and the background, got "
+                f"{names}; pass labels={[*OBJECT_CLASSES]} (omit --labels)"
+            )
+            raise ValueError(msg)
+        things = labels.index(self.things[0]) if self.things else 1
+        return labels.classes[1 - things], labels.classes[things]
 
     def shared(
         self, truth: ObjectMask | None, pred: ObjectMask | None
@@ -491,6 +513,7 @@ def _no_ids(path: str, source: str, raw: RawMask) -> MaskError:
         "coco": "a PNG whose colours encode the ids",
         "cityscapes": "a single-channel image, such as …_instanceIds.png",
         "kitti": "a .label file",
+        "labels": "a single-channel image of integer ids",
     }
     found = f"a {raw.kind} with {'colours' if raw.is_color else 'one channel'}"
     return MaskError(path, f"is {found}; --objects {source} expects {wanted[source]}")
@@ -527,6 +550,27 @@ def _of_cityscapes(values: NDArray[Any], path: str) -> ObjectMask:
 
 def _cityscapes_classes(ids: NDArray[Any]) -> NDArray[Any]:
     return np.where(ids >= 1000, ids // 1000, ids)
+
+
+def _of_labels(raw: RawMask, path: str, background: LabelClass, objects: LabelClass) -> ObjectMask:
+    """Objects of an image with one id per object, and 0 outside."""
+    if raw.volume is not None:
+        problem = (
+            "is a volume; --objects labels reads images and arrays, whose geometry is not checked. "
+            "Save the ids as .npy"
+        )
+        raise MaskError(path, problem)
+    ids = np.asarray(raw.values)
+    if raw.is_color or raw.names or ids.dtype.kind not in "biu":
+        raise _no_ids(path, "labels", raw)
+    if ids.min(initial=0) < 0:
+        raise MaskError(path, "contains negative ids; number the objects from 1 and set 0 outside")
+    values = background.values[0], objects.values[0]
+    return ObjectMask(partial(_values_of_ids, values=values), ids, path=path)
+
+
+def _values_of_ids(ids: NDArray[Any], values: tuple[int, int]) -> NDArray[np.int64]:
+    return np.where(ids > 0, np.int64(values[1]), np.int64(values[0]))
 
 
 def _of_coco(raw: RawMask, path: str, labels: LabelSet, beside: dict[str, Any]) -> ObjectMask:

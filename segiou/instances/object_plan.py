@@ -35,10 +35,12 @@ class ObjectPlan(Plan):
 
     @cached_property
     def _scored(self) -> ClassOptions:
-        """The classes; the background of volumes has no objects."""
+        """The classes; the background of volumes and of images of ids has no objects."""
         values = self.classes.labels.class_values
         is_volume = self.masks.volumes and self.measure.source == "components"
         lone = [c for c, own in enumerate(values) if own == (0,) and is_volume]
+        if self.measure.source == "labels":
+            lone = np.flatnonzero(~self.measure.empty(self.classes).things).tolist()
         if len(lone) == len(values):
             return self.classes
         return replace(self.classes, exclude=tuple({*self.classes.exclude, *lone}))

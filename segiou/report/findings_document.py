@@ -302,7 +302,7 @@ def _fits(found: Inspection) -> Iterator[Line]:
             leaves = f"which leaves {pixels} undefined"
             yield Line(f"No label set matches. Closest: {closest.name}, {leaves}.")
         yield Line(_OWN_SET)
-    elif found.files:
+    elif found.files and not found.has_ids:
         yield Line("No preset defines any of these values.")
         yield Line(_OWN_PROPOSAL if found.names else _OWN_SET)
     if found.spacings:

@@ -50,6 +50,8 @@ _GOOD = 0.4
 LISTED = 6
 #: With at least this many classes, it is not a coincidence that all occur.
 _CERTAIN = 5
+#: Fewer consecutive values are probably classes.
+_LEAST_IDS = 8
 #: Masks with at least this many pixels are read and counted window by window.
 _BIG_PIXELS = 1 << 22
 #: Name of pixels outside all shapes of an annotation tool.
@@ -150,6 +152,8 @@ class Inspection(Shown):
         The contents of the predictions, if they were given.
     palette : mapping of int to (int, int, int)
         Colours of the values, if all palette images agree on them.
+    has_ids : bool
+        Whether the values are probably one id per object.
     """
 
     folder: str
@@ -171,6 +175,7 @@ class Inspection(Shown):
     names: dict[str, int] = field(default_factory=dict)
     pred: Inspection | None = None
     palette: dict[int, Color] = field(default_factory=dict, repr=False)
+    has_ids: bool = False
 
     @property
     def fitting(self) -> tuple[LabelSetMatch, ...]:
@@ -180,6 +185,8 @@ class Inspection(Shown):
     @property
     def proposal(self) -> str:
         """Options that declare every value if no preset fits well; else empty."""
+        if self.has_ids:
+            return "--objects labels"
         if self.colors or not self.values or (self.fitting and self.fitting[0].quality >= _GOOD):
             return ""
         classes, ignored = self._parted_values()
@@ -374,6 +381,8 @@ def label_set_question(truth: str | Path, command: str) -> str:
     fitting = [] if found is None else list(found.fitting)
     best = "" if found is None else found.proposal
     why = "no preset fits well"
+    if found is not None and found.has_ids:
+        why = f"or --labels {max(found.values) + 1}: {found.suspicions[0]}"
     if fitting and not best:
         best, why = fitting[0].option, fitting.pop(0).occurring
     if not best:
@@ -508,6 +517,12 @@ def _summary(
         key=lambda fit: (fit.undeclared, -fit.quality, fit.num_classes),
     )
     of_values = [file.pixels for file in files if file.what == "values"]
+    suspicions = _suspicions(files, pixels["values"], fits)
+    has_ids = labels is None and _are_ids(files)
+    if has_ids:
+        fits = []
+        last = max(pixels["values"])
+        suspicions.insert(0, f"the values are 0 to {last} without gaps, probably ids of objects")
     return Inspection(
         folder=folder,
         files=len(files),
@@ -520,7 +535,8 @@ def _summary(
         colors=dict(pixels["colors"].most_common()),
         names=dict(pixels["names"].most_common()),
         fits=tuple(fits),
-        suspicions=tuple(_suspicions(files, pixels["values"], fits)),
+        suspicions=tuple(suspicions),
+        has_ids=has_ids,
         problems=tuple(problem for problem in read if isinstance(problem, Problem)),
         spacings=_frequencies(map(_spacing, volumes)),
         orientations=_frequencies(volume.orientation for volume in volumes),
@@ -591,6 +607,18 @@ def _suspicions(
         have = plural(len(flat), "file has", "files have")
         found.append(f"{have} a single value: {listed(flat, 3)}")
     return found
+
+
+def _are_ids(files: Sequence[_FileContent]) -> bool:
+    """Whether all files have consecutive values of more than 8 bits, as ids of objects."""
+    highest = 0
+    for file in files:
+        if file.what != "values" or file.mask.volume or file.mask.values.dtype.itemsize < 2:
+            return False
+        if sorted(file.pixels) != [*range(len(file.pixels))]:
+            return False
+        highest = max(highest, len(file.pixels) - 1)
+    return highest >= _LEAST_IDS
 
 
 def _in_between(values: Counter[int], fits: Sequence[LabelSetMatch]) -> str:

@@ -1,0 +1,90 @@
+"""Images with one id per object: touching objects are separate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import segiou
+from segiou.cli.main import main
+from segiou.instances import ObjectOptions
+from segiou.scoring.inspection import inspect_folder
+
+CASES = Path(__file__).parents[2].parent / "shared" / "data" / "cases"
+#: Objects 1 and 2 touch; the prediction has other ids, finds the first (3 of 4 pixels) and the
+#: second (2 of 3), and invents one; the third is missed.
+TRUTH = [[1, 1, 1, 1, 2, 2, 0, 0, 3, 0, 0]]
+PRED = [[9, 9, 9, 5, 5, 5, 0, 0, 0, 0, 7]]
+NAMES = ["background", "object"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for side, row in (("truth", TRUTH), ("pred", PRED)):
+        (tmp_path / side).mkdir()
+        Image.fromarray(np.array(row, np.uint16)).save(tmp_path / side / "a.png")
+    return tmp_path
+
+
+def scored(folder, **how):
+    return segiou.score_folder(folder / "truth", folder / "pred", **{"labels": NAMES} | how)
+
+
+@pytest.mark.parametrize("kind", ["png", "npy"])
+def test_objects_are_those_of_the_ids(folder, kind):
+    if kind == "npy":
+        for side, row in (("truth", TRUTH), ("pred", PRED)):
+            (folder / side / "a.png").unlink()
+            np.save(folder / side / "a.npy", np.array(row, np.int64))
+    run = scored(folder, objects="labels")
+    counts = run.counts_of("objects")
+    assert [counts.tp[1], counts.fp[1], counts.fn[1]] == [2, 1, 1]
+    assert counts.pq()[1] == pytest.approx((3 / 4 + 2 / 3) / 3)
+    assert run.total().matrix.tolist() == [[3, 1], [1, 6]]
+
+
+def test_the_command_needs_no_labels(folder, capsys):
+    command = ["score", str(folder / "truth"), str(folder / "pred"), "--objects", "labels"]
+    assert main([*command, "--format", "json", "-q", "--html", str(folder / "page.html")]) == 0
+    found = json.loads(capsys.readouterr().out)["objects"]
+    assert found["all"]["pq"] == pytest.approx((3 / 4 + 2 / 3) / 3)  # without the background
+
+
+def test_more_classes_than_the_objects_are_refused(folder):
+    with pytest.raises(ValueError, match="needs two classes"):
+        scored(folder, labels=3, objects="labels")
+    assert scored(
+        folder, labels=["cell", "rest"], objects=ObjectOptions("labels", things=("cell",))
+    ).total().matrix.tolist() == [[6, 1], [1, 3]]
+
+
+def test_negative_ids_are_refused(folder):
+    (folder / "truth" / "a.png").unlink()
+    np.save(folder / "truth" / "a.npy", np.array(TRUTH) - 1)
+    with pytest.raises(segiou.DataError, match="negative ids"):
+        scored(folder, objects="labels")
+
+
+def test_consecutive_ids_are_not_a_preset(tmp_path, capsys):
+    for number in (9, 12):
+        Image.fromarray(np.arange(number, dtype=np.uint16)[None]).save(tmp_path / f"{number}.png")
+    found = inspect_folder(tmp_path)
+    assert not found.fits
+    assert found.proposal == "--objects labels"
+    assert main(["score", str(tmp_path), str(tmp_path)]) == 2
+    assert "--objects labels" in capsys.readouterr().err
+    Image.fromarray(np.arange(9, dtype=np.uint8)[None]).save(tmp_path / "classes.png")
+    assert inspect_folder(tmp_path).fits
+
+
+@pytest.mark.skipif(not CASES.is_dir(), reason="the cases are not beside this checkout")
+def test_touching_nuclei():
+    wanted = json.loads((CASES / "expected.json").read_text())["object_labels"]
+    counts = scored(CASES / "object_labels", objects="labels").counts_of("objects")
+    found = {name: getattr(counts, name)[1] for name in ("tp", "fp", "fn")}
+    assert found == {name: wanted[name] for name in found}
+    assert counts.pq()[1] == pytest.approx(wanted["pq"], abs=1e-12)
