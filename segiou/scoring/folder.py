@@ -31,7 +31,8 @@ from segiou.scoring.job import (
     pair_sources,
     pairing_problems,
 )
-from segiou.scoring.pair import UNDECLARED, Geometry, PairScorer
+from segiou.scoring.pair import Geometry, PairScorer
+from segiou.scoring.problems import UNDECLARED
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions

@@ -34,7 +34,7 @@ from segiou.masks.read import MaskError, RawMask, from_bytes, open_mask
 from segiou.masks.sources import LocalFolder, Source, open_source
 from segiou.masks.windows import chunks_of, open_windowed, window_slices
 from segiou.scoring.job import DataError, pair_sources, pairing_problems
-from segiou.scoring.pair import geometry_text, or_problem, size_text
+from segiou.scoring.problems import geometry_text, or_problem, size_text
 
 if TYPE_CHECKING:
     from segiou.masks.volumes import Volume

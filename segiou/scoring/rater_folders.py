@@ -23,7 +23,7 @@ from segiou.masks.read import MaskError, RawMask, from_bytes, to_labels
 from segiou.masks.sources import Source, open_source
 from segiou.masks.volumes import geometry_difference
 from segiou.scoring.job import DataError
-from segiou.scoring.pair import undeclared_problem
+from segiou.scoring.problems import undeclared_problem
 
 #: One rater's masks: a folder, or arrays by case.
 Masks = str | Path | Mapping[str, Any]

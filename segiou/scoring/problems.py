@@ -1,0 +1,174 @@
+"""The problems of files and pairs, as texts with the options that help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from operator import ge
+from typing import Any, TypeVar
+
+from segiou._support.files import Problem
+from segiou._support.text import plural
+from segiou.counting.arrays import OneHotError
+from segiou.counting.encoding import UndeclaredValuesError
+from segiou.labels.class_options import ClassOptions
+from segiou.labels.label_set import labelset_names, load_labels
+from segiou.masks.read import SOFT_EDGES, MaskError
+
+T = TypeVar("T")
+
+#: Values whose pixels are listed.
+_SHOWN = 6
+#: Share of a preset's classes that must occur for undeclared values to match it.
+_MOST_OCCUR = 0.5
+#: Beginnings of texts about undeclared values.
+UNDECLARED = ("has too many undeclared values", "has undeclared values")
+
+
+class UndeclaredError(Exception):
+    """A file has undeclared values; its argument is the problem."""
+
+
+def or_problem(path: str, do: Callable[..., T], *given: Any) -> T | Problem:
+    """The result, or the problem with the file."""
+    try:
+        return do(*given)
+    except UndeclaredError as error:
+        problem: Problem = error.args[0]
+        return problem
+    except MaskError as error:
+        return Problem(error.path, error.problem)
+    except MemoryError:
+        return Problem(path, "does not fit into memory; store it as tiled TIFF or .npy")
+    except Exception as error:  # noqa: BLE001 - one odd file must not end the run
+        return Problem(path, f"cannot be read: {type(error).__name__}: {error}")
+
+
+def one_hot_text(error: OneHotError) -> str:
+    """The problem of files that may have an axis of classes."""
+    axis, count = error.axis, error.shape[error.axis]
+    return (
+        f"has shape {error.shape} and contains only 0 and 1, as its prediction, and axis {axis} is "
+        f"as long as the {count} classes, so both are probably channels, not label maps. For "
+        f"one-hot channels, save array.argmax({axis}) of both (of the truth only with --scores); "
+        "for channels that may overlap, use segiou.ChannelCounts in Python, or save one file per "
+        "class (--class-files); for label maps, save volumes as NIfTI or one file per slice"
+    )
+
+
+def size_text(truth: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> str:
+    """The problem of a prediction whose size differs from its truth's."""
+
+    def size(shape: tuple[int, ...]) -> str:
+        flat = len(shape) == 2
+        return f"is {shape[1]} × {shape[0]} pixels" if flat else f"has shape {shape}"
+
+    shape, wanted = shapes[1], shapes[0]
+    fix = "predict at full size, or resize with resize_pred='nearest' (--resize-pred nearest)"
+    if is_swapped(shapes):
+        fix = "width and height are swapped; save it transposed (numpy: mask.T)"
+    elif len(shape) == len(wanted) == 2 and not _is_scaled(*shapes):
+        larger = "padded" if all(map(ge, shape, wanted)) else "cropped or padded"
+        fix = f"the aspect ratio differs, so it was {larger}; undo this before saving it"
+    if len(shape) != len(wanted):
+        fix = "save one label per pixel"
+        if tuple(n for n in shape if n > 1) == wanted:
+            fix = "remove the axes of length 1 (numpy.squeeze)"
+        elif shape[1:] == wanted:
+            fix += ", such as scores.argmax(0)"
+        elif shape[:-1] == wanted:
+            fix += ", such as scores.argmax(-1)"
+    return f"{size(shape)}, but the truth {size(wanted)}; {fix} [truth: {truth}]"
+
+
+def is_swapped(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> bool:
+    """Whether an image and its truth differ in size as if one were transposed."""
+    wanted, shape = shapes
+    return len(wanted) == len(shape) == 2 and shape == wanted[::-1] != wanted
+
+
+def _is_scaled(wanted: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Whether sizes are proportional, up to rounding by a pixel."""
+    return abs(shape[0] * wanted[1] - shape[1] * wanted[0]) <= max(*shape, *wanted)
+
+
+def geometry_text(truth: str, difference: str, move: str = "resample", unit: str = "voxel") -> str:
+    """The problem of a mask whose geometry differs from its truth's."""
+    fix = f"{move} it to the truth's grid"
+    if difference.startswith("orientation"):
+        fix = "reorient it: geometry='reorient' (--geometry reorient)"
+    # Masks of different shapes cannot be compared voxel by voxel.
+    if not difference.startswith("shape"):
+        fix += f", or compare {unit} by {unit}: geometry='ignore' (--geometry ignore)"
+    return f"has {difference}; {fix} [truth: {truth}]"
+
+
+def undeclared_problem(
+    path: str,
+    error: UndeclaredValuesError,
+    options: ClassOptions,
+    unit: str,
+    nodata: int | None = None,
+) -> Problem:
+    """The problem of a file with undeclared values: the likely cause, and the options that help."""
+    values = dict(sorted(error.values.items()))
+    more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
+    names = ("px", "px") if unit == "pixels" else ("voxel", "voxels")
+    shown = [f"{v}: {plural(n, *names)}" for v, n in values.items()][:_SHOWN]
+    pattern = _undeclared_pattern(values, error.side, options, unit)
+    if nodata in values:
+        pattern = pattern.replace("; ", f"; {nodata} is the file's nodata value; ", 1)
+    return Problem.of_values(path, pattern, values, ", ".join(shown) + more)
+
+
+def _preset_with(values: Collection[int]) -> str | None:
+    """The preset that declares all of the values, and of whose classes most occur."""
+    shares = {}
+    for name in labelset_names():
+        labels = load_labels(name)
+        if labels.declared_values.issuperset(values):
+            seen = sum(any(v in values for v in one.values) for one in labels.classes)
+            shares[name] = seen / labels.num_classes
+    best = max(shares, key=lambda name: shares[name], default=None)
+    return best if best is not None and shares[best] >= _MOST_OCCUR else None
+
+
+def _undeclared_pattern(
+    values: Collection[int], side: str, options: ClassOptions, unit: str
+) -> str:
+    pattern = "has undeclared values: {values}"
+    declared = options.labels.declared_values
+    # Cityscapes has instances of its labels 24 to 33.
+    if any(24 <= value // 1000 <= 33 and value // 1000 in declared for value in values):
+        return (
+            f"{pattern}; for Cityscapes instanceIds, use objects='cityscapes' (segiou score "
+            "--objects cityscapes) or the labelIds files"
+        )
+    two = options.num_classes == 2 and unit == "pixels" and {*values} - {255}
+    if two and min(values) >= 0 and 127 < max(values) < 256:
+        return f"{pattern}; {SOFT_EDGES}"
+    if len(values) > max(8, options.num_classes):
+        if preset := _preset_with(values):
+            return f"{pattern}; they match label set {preset!r}: --labels {preset}"
+        likely = (
+            "it was probably resized with interpolation or saved with lossy compression. Recreate "
+            "it with nearest-neighbour resizing as PNG"
+        )
+        if unit == "voxels":
+            likely = (
+                "it is probably an image, not a segmentation, or was resampled with interpolation. "
+                "Resample labels with nearest neighbour"
+            )
+        return f"has too many undeclared values for a label mask; {likely}"
+    binary = ""
+    if set(values) == {255} and options.num_classes <= 2:
+        binary = "for a 0/255 mask, use labels='binary' (--labels binary); otherwise "
+    if side == "truth":
+        fix = f"add them to the label set, or ignore their {unit}: --ignore {{option}}"
+        return f"{pattern}; {binary}{fix}"
+    swapped = ""
+    if set(values) <= set(options.ignore):
+        swapped = "they are ignored in the truth (are truth and prediction swapped?); otherwise "
+    return (
+        f"{pattern} on non-ignored {unit}; {binary}{swapped}add them to the label set, or count "
+        "them as missed: unassigned='count' (--unassigned count)"
+    )
