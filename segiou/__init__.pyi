@@ -30,6 +30,7 @@ from segiou.analysis.intervals import (
 )
 from segiou.analysis.rank_runs import rank as rank
 from segiou.analysis.raters import RaterAgreement as RaterAgreement
+from segiou.analysis.slices import slices as slices
 from segiou.counting.counts import Counts as Counts
 from segiou.histograms.score_counts import ScoreHistogram as ScoreHistogram
 from segiou.labels.label_set import LabelSet as LabelSet, load_labels as load_labels

@@ -305,19 +305,25 @@ class Jackknife:
         if parts is not None:
             used = 1 + np.flatnonzero((parts > 0) & (self.variance[1:] > 0))
             weights = parts[used - 1]
+        # Without an upper bound, the arm of one rare class is many times the score.
+        is_plain = place is None and self.models[0].scale.most == np.inf
         moves: list[Floats] = []
-        products = np.zeros((1 + len(used), 1 + len(used)))
+        size = 1 if is_plain else 1 + len(used)
+        products = np.zeros((size, size))
         for step in self.steps():
             own = step[:, used]
             moved = own @ weights if place is None else step[:, place]
             # What no class moves: where a class vanishes with a unit, or absent ones are filled.
-            block = np.column_stack([moved - own @ weights, own])
+            rest = [moved] if is_plain else [moved - own @ weights, own]
+            block = np.column_stack(rest)
             moves.append(moved)
             products += block.T @ block
         is_class, units = bool(place), len(self.models[0].statistic.units)
         shrink = 1.0 if is_class else (units - 1) / units
         every = np.concatenate(moves) * math.sqrt(shrink)
         bias = 0.0 if is_class or self.is_paired else float(every.sum()) * math.sqrt(shrink)
+        if is_plain:
+            used, weights = used[:0], weights[:0]
         if place is None and parts is not None:
             value = float(self.values[1:][parts > 0] @ parts[parts > 0])
         else:

@@ -119,6 +119,41 @@ class Statistic:
         whole = self.sums.sum(0)
         return (self.evaluate(whole - part) for part in row_parts(self.sums))
 
+    def part(self, images: Any, units: Units, present: NDArray[np.bool_]) -> Statistic:
+        """The score over the units of some images, if this is over single images.
+
+        Parameters
+        ----------
+        images : ndarray of bool, shape (N,)
+        units : Units
+            Of these images.
+        present : ndarray of bool, shape (N, C)
+            Whether the truth of each of the N images has each class.
+        """
+        score, classes = self.score, units.sums(present[images].astype(np.int64)) > 0
+        seen = np.array([len(units), *classes.sum(0)])
+        if score.row is not None:
+            seen[0] = seen[1]
+        if self.median_of is not None:
+            return _of_medians(score, self.median_of[images], units, seen, None)
+        sums = units.sums(self.sums[images])
+        if score.over in ("I", "image", "image-class") and score.row is None:
+            seen[0] = (sums[:, [-1 - len(score.names)]] > 0).sum()
+        return replace(self, units=units, sums=sums, seen=seen)
+
+    def of_unit(self, images: Any) -> Floats:
+        """Values of some images as one unit, if this is over single images.
+
+        Parameters
+        ----------
+        images : ndarray of bool, shape (N,)
+        """
+        if self.median_of is None:
+            return self.evaluate(self.sums[images].sum(0))
+        cases = self.median_of[images]
+        exact = self.score.of_medians(cases, np.zeros(len(cases), np.intp), 1)
+        return exact.evaluate(np.ones(1, np.int64))
+
     @property
     def alone(self) -> Floats:
         """The score of each unit alone, shape (U,)."""
@@ -220,6 +255,12 @@ class ScoredImages:
         if finite and score.alone is not None:
             return self.images.joined(score.alone)
         return self.images.joined(lambda part: score.of_images(part)[:, 0])
+
+    def present(self) -> NDArray[np.bool_]:
+        """Whether the truth of each image has each class, (N, C)."""
+        if not self.score.names:
+            return np.zeros((self.images.number, 0), bool)
+        return np.concatenate([*map(self.score.seen_in, self.images.parts())])
 
     def of_class(self, name: str) -> Floats:
         """Per-image score of a class or structure, (N,)."""

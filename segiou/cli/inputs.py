@@ -289,7 +289,7 @@ def findings_format(parsed: argparse.Namespace) -> str:
     ending = Path(parsed.output or "").suffix.lower()
     known = dict.fromkeys(("", ".txt"), "table")
     known |= {".json": "json", ".md": "markdown", ".tex": "latex"}
-    if parsed.name_of_command == "compare":
+    if parsed.name_of_command in ("compare", "slices"):
         known[".csv"] = "csv"
     if parsed.format is None and ending not in known:
         given = listed([*known][1:], last=" or ")
@@ -388,6 +388,7 @@ _INPUTS = (
     "baseline",
     "sample",
     "areas",
+    "source",
 )
 
 

@@ -25,13 +25,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 from segiou.cli.map_command import command
             elif parsed.name_of_command == "raters":
                 from segiou.cli.raters_command import command
+            elif parsed.name_of_command == "slices":
+                from segiou.cli.slices_command import command
             else:
                 command = getattr(commands, parsed.name_of_command)
         _drop_logs()
         with console.noted_warnings(quiet=getattr(parsed, "quiet", False)):
             code = command(parsed)
         if parsed.name_of_command in (
-            *("score", "compare", "explain", "report", "inspect", "map-accuracy", "raters"),
+            *("score", "compare", "explain", "report", "inspect", "map-accuracy", "raters", "slices"),
         ):
             from segiou.cli.inputs import note_written
 

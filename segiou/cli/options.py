@@ -381,6 +381,7 @@ def _run_file(text: str) -> str:
 #: Parsers of option values; other values are strings.
 _KINDS: dict[str, Any] = {
     "ADDRESS": _address,
+    "COLUMN=BINS": lambda text: [text],
     "CLASS": _class_values,
     "NUMBER": _count,
     # A hyphen means stdout.

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import pandas
 
     from segiou.analysis.intervals import Intervals
+    from segiou.analysis.slices import Slices
     from segiou.analysis.units import Groups, Metric
     from segiou.measures.measure import Measure, Plan
     from segiou.report.report import Report
@@ -425,6 +426,25 @@ class Run(Drawable):
         from segiou.analysis.intervals import confidence_intervals
 
         return confidence_intervals(self, metric, groups=groups, protocol=protocol, **options)
+
+    def slices(
+        self,
+        by: Any,
+        columns: Sequence[str] | None = None,
+        metric: Metric = "iou",
+        **options: Any,
+    ) -> Slices:
+        """Compare the images with each value of their metadata with the rest.
+
+        Parameters
+        ----------
+        by, columns, metric, **options
+            As of :func:`segiou.slices`: a table, mapping or pattern, and key, bins, groups,
+            protocol, level.
+        """
+        from segiou.analysis.slices import slices
+
+        return slices(self, by=by, columns=columns, metric=metric, **options)
 
     def report(
         self,

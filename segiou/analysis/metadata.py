@@ -1,0 +1,411 @@
+"""Metadata of images: tables, mappings and patterns, matched with the ids of a run."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_integer, read_several, refuse_kind
+from segiou._support.files import read_json, read_text
+from segiou._support.optional import import_extra
+from segiou._support.text import did_you_mean, listed, plural
+from segiou.metrics.ratio import Floats
+
+#: More values are not slices.
+MOST_VALUES = 50
+#: Numeric columns with more values are divided into quantiles.
+_FEW_NUMBERS = 8
+_QUANTILES = 4
+#: Names of columns of ids, the likeliest first; they decide between columns that match as well.
+_KEYS = (
+    *("id", "image_id", "image", "name", "file", "filename", "file_name", "path", "case"),
+    *("case_id", "patient", "patient_id", "participant_id", "subject", "subject_id"),
+)
+_EMPTY = frozenset({"", "na", "n/a", "nan", "none", "null", "undefined", "unknown", "-"})
+_FILE = re.compile(r"(.+?\.(?:csv|tsv|txt|json|jsonl|parquet))(?::(.+))?", re.IGNORECASE)
+#: Suffixes of files, such as .png and .nii.gz, but not numbers of frames.
+_SUFFIXES = re.compile(r"(?:\.[A-Za-z][A-Za-z0-9]{0,5}){1,2}$")
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class MetadataColumn:
+    """Values of images.
+
+    Attributes
+    ----------
+    name : str
+    values : tuple of str
+        Numbers in their order, then text by alphabet.
+    codes : ndarray of int, shape (N,)
+        Position of the first value of each image; −1 if it has none.
+    numbers : ndarray of float, shape (N,), or None
+        Numbers that were divided into quantiles.
+    more : mapping of int to ndarray of bool
+        Images that have a value besides their first, by its position.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    codes: NDArray[np.intp]
+    numbers: Floats | None = None
+    more: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
+
+    def inside(self, code: int) -> NDArray[np.bool_]:
+        """Images with a value."""
+        return (self.codes == code) | self.more.get(code, np.zeros(len(self.codes), bool))
+
+
+@dataclass(frozen=True, eq=False)
+class Metadata:
+    """Columns, the images without a value in each, and why other columns have no slices."""
+
+    columns: tuple[MetadataColumn, ...]
+    missing: Mapping[str, int]
+    skipped: Mapping[str, str]
+    key: str = ""
+    """The column that has the ids, if it was looked for."""
+
+
+def metadata_of(
+    by: Any,
+    ids: Sequence[str],
+    columns: Sequence[str] | None = None,
+    *,
+    key: str | None = None,
+    bins: Mapping[str, Any] | None = None,
+) -> Metadata:
+    """Read metadata and match it with ids.
+
+    Parameters
+    ----------
+    by : str, Path, mapping, sequence of mappings or DataFrame
+        A CSV, TSV, JSON, JSON Lines or Parquet file with one row per image, patient or sequence
+        (``FILE`` or ``FILE:COLUMN,COLUMN``); a regular expression with named groups for the ids;
+        a mapping from id to a value or to a row; rows; or a DataFrame.
+    ids : sequence of str
+        Ids of the images.
+    columns : sequence of str, optional
+        By default, all columns with 2 to 50 values.
+    key : str, optional
+        Regular expression whose match in an id is the key of its row, such as the patient.
+    bins : mapping of str to int or sequence of float, optional
+        Number of quantiles, or ascending edges, of numeric columns.
+
+    Examples
+    --------
+    >>> found = metadata_of({"a": "day", "b": "night", "c": "day"}, ["a", "b", "c", "d"])
+    >>> found.columns[0].values, found.columns[0].codes, found.missing
+    (('day', 'night'), array([ 0,  1,  0, -1]), {'slice': 1})
+    """
+    where = "the metadata"
+    names = None if columns is None else read_several("columns", columns, "a sequence of names")
+    if isinstance(by, (str, Path)):
+        if (match := _FILE.fullmatch(str(by))) is None:
+            table = _Table(str(by), ids, _by_pattern(str(by), ids), bins or {})
+            return table.metadata(names)
+        where = match[1]
+        if names is None and match[2]:
+            names = [name.strip() for name in match[2].split(",")]
+        by = _read(Path(where).expanduser())
+    rows = _rows(by)
+    if not rows:
+        msg = f"{where} has no rows"
+        raise ValueError(msg)
+    head, found = _Match(where, ids, rows, key, names).rows()
+    return _Table(where, ids, found, bins or {}).metadata(names, head)
+
+
+def _by_pattern(pattern: str, ids: Sequence[str]) -> list[Row]:
+    """Named groups of a regular expression in ids."""
+    try:
+        searched = re.compile(pattern)
+    except re.error as error:
+        msg = f"{pattern!r} is neither a metadata file nor a regular expression: {error}"
+        raise ValueError(msg) from None
+    if not searched.groupindex:
+        msg = (
+            f"{pattern!r} is no metadata file (CSV, TSV, JSON, JSON Lines, Parquet), and as a "
+            "regular expression it needs named groups, such as (?P<city>[^_]+)"
+        )
+        raise ValueError(msg)
+    found = [searched.search(id) for id in ids]
+    if not any(found):
+        msg = f"{pattern!r} matches no id, such as {ids[0]}"
+        raise ValueError(msg)
+    return [match.groupdict() if match else {} for match in found]
+
+
+def _read(file: Path) -> Any:
+    """Rows of a file, or a mapping from ids to rows."""
+    suffix = file.suffix.lower()
+    if suffix == ".parquet":
+        need = f"{file} needs pyarrow"
+        return import_extra("pyarrow.parquet", need, "parquet").read_table(file).to_pylist()
+    if suffix == ".json":
+        return read_json(file)
+    if suffix == ".jsonl":
+        return [_json_line(file, *line) for line in enumerate(read_text(file).splitlines(), 1)]
+    return _separated(file)
+
+
+def _json_line(file: Path, number: int, line: str) -> Any:
+    try:
+        return json.loads(line) if line.strip() else {}
+    except ValueError as error:
+        msg = f"{file}: line {number} is not JSON: {error}"
+        raise ValueError(msg) from None
+
+
+def _separated(file: Path) -> list[Row]:
+    """Rows of a CSV file, separated by commas, semicolons or tabs."""
+    text = read_text(file).removeprefix("\ufeff")
+    first = text.split("\n", 1)[0]
+    reader = csv.DictReader(StringIO(text), delimiter=max(",;\t", key=first.count))
+    heads = [name.strip() for name in reader.fieldnames or ()]
+    if twice := sorted({h for h in heads if heads.count(h) > 1}):
+        msg = f"{file}: two columns are called {twice[0]!r}; rename one"
+        raise ValueError(msg)
+    reader.fieldnames = heads
+    rows: list[Row] = []
+    for row in reader:
+        if None in row:
+            msg = f"{file}: line {reader.line_num} has more than {len(heads)} cells; quote them"
+            raise ValueError(msg)
+        rows.append({**row})
+    return rows
+
+
+def _rows(by: Any) -> list[Row]:
+    """Rows of a mapping, a sequence or a DataFrame."""
+    if hasattr(by, "to_dict") and hasattr(by, "reset_index"):
+        unnamed = by.index.name is None and type(by.index).__name__ == "RangeIndex"
+        by = by.reset_index(drop=unnamed).to_dict("records")
+    if isinstance(by, Mapping):
+        return [
+            {**(_flat(row) if isinstance(row, Mapping) else {"slice": row}), "id": id}
+            for id, row in by.items()
+        ]
+    wanted = "a file, a pattern, a mapping from ids, rows or a DataFrame"
+    if not isinstance(by, Iterable) or isinstance(by, bytes):
+        raise refuse_kind("the metadata", by, wanted)
+    rows = [*by]
+    if wrong := [row for row in rows if not isinstance(row, Mapping)]:
+        raise refuse_kind("a row of the metadata", wrong[0], "a mapping from columns to values")
+    return [_flat(row) for row in rows]
+
+
+def _flat(row: Mapping[Any, Any]) -> Row:
+    """A row without nesting: BDD100K's attributes are one level down."""
+    found: Row = {}
+    for name, value in row.items():
+        found |= value if isinstance(value, Mapping) else {str(name): value}
+    return found
+
+
+def _forms(name: str) -> list[str]:
+    """A name, without suffix, without folders, and without both: the most exact first."""
+    name = name.replace("\\", "/")
+    last = name.rpartition("/")[2]
+    forms = (name, _SUFFIXES.sub("", name), last, _SUFFIXES.sub("", last))
+    return [*dict.fromkeys(filter(None, forms))]
+
+
+@dataclass(frozen=True, eq=False)
+class _Match:
+    """Rows to be matched with ids."""
+
+    where: str
+    ids: Sequence[str]
+    table: list[Row]
+    key: str | None
+    columns: Sequence[str] | None
+
+    def rows(self) -> tuple[str, list[Row]]:
+        """The column of ids, and the row of each id; empty if it has none."""
+        keys = [self._key_of(id) for id in self.ids]
+        head = self._head({form for key in keys for form in _forms(key)})
+        places: dict[str, list[int]] = {}
+        for i, row in enumerate(self.table):
+            for form in _forms(_text(row.get(head))):
+                places.setdefault(form, []).append(i)
+        return head, [self._row(head, key, places) for key in keys]
+
+    def _key_of(self, id: str) -> str:
+        if self.key is None:
+            return id
+        try:
+            match = re.search(self.key, id)
+        except re.error as error:
+            msg = f"the key {self.key!r} is not a regular expression: {error}"
+            raise ValueError(msg) from None
+        if match is None:
+            return ""
+        return str((match[1] if match.re.groups else match[0]) or "")
+
+    def _head(self, wanted: set[str]) -> str:
+        """The column that has most of the keys."""
+        heads = [*dict.fromkeys(head for row in self.table for head in row)]
+
+        def matches(head: str) -> int:
+            known = {_text(row.get(head)) for row in self.table}
+            return len({form for name in known for form in _forms(name)} & wanted)
+
+        def order(head: str) -> tuple[int, int]:
+            low = head.lower()
+            return -matches(head), _KEYS.index(low) if low in _KEYS else len(_KEYS)
+
+        best = min(heads, key=order, default="")
+        if best and matches(best):
+            return best
+        first = listed([f"{head} {_text(self.table[0].get(head))}" for head in heads], 3)
+        msg = (
+            f"{self.where}: no column has the ids of the images, such as {self.ids[0]}; the first "
+            f"row has {first}. Add a column of ids or, for one row per patient or sequence, pass "
+            "the part of the id that names it (key=REGEX, --slices-key REGEX)"
+        )
+        raise ValueError(msg)
+
+    def _row(self, head: str, key: str, places: Mapping[str, list[int]]) -> Row:
+        """The row of a key; several rows must agree."""
+        found = next((places[form] for form in _forms(key) if form in places), [])
+        if not found:
+            return {}
+        first, *others = ({k: v for k, v in self.table[i].items() if k != head} for i in found)
+        for i, other in zip(found[1:], others, strict=True):
+            for name in self.columns or first:
+                if str(first.get(name)) != str(other.get(name)):
+                    msg = (
+                        f"{self.where}: {head} {key} has two rows with different {name}: "
+                        f"{first.get(name)} (row {found[0] + 1}) and {other.get(name)} (row "
+                        f"{i + 1}); keep one row, or in JSON, write a list of both values"
+                    )
+                    raise ValueError(msg)
+        return first
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """A row for every id."""
+
+    where: str
+    ids: Sequence[str]
+    rows: list[Row]
+    bins: Mapping[str, Any]
+
+    def metadata(self, columns: Sequence[str] | None, key: str = "") -> Metadata:
+        """The columns with slices."""
+        heads = [*dict.fromkeys(head for row in self.rows for head in row)]
+        for name in (*(columns or ()), *self.bins):
+            if name not in heads:
+                known = f"columns: {', '.join(heads) or 'none'}{did_you_mean(name, heads)}"
+                msg = f"{self.where} has no column {name!r}; {known}"
+                raise ValueError(msg)
+        found: list[MetadataColumn] = []
+        missing: dict[str, int] = {}
+        skipped: dict[str, str] = {}
+        for name in dict.fromkeys(columns or heads):
+            one = self._column(name)
+            if isinstance(one, MetadataColumn):
+                found.append(one)
+                if lost := int((one.codes < 0).sum()):
+                    missing[name] = lost
+            elif columns is not None and not one.startswith(("has one value", "is empty")):
+                msg = f"{self.where}: column {name!r} {one}"
+                raise ValueError(msg)
+            else:
+                skipped[name] = one
+        if not found:
+            why = "; ".join(f"{name} {reason}" for name, reason in skipped.items())
+            images = plural(len(self.ids), "image")
+            msg = f"{self.where}: no column divides the {images} ({why or 'no columns'})"
+            raise ValueError(msg)
+        return Metadata(tuple(found), missing, skipped, key)
+
+    def _column(self, name: str) -> MetadataColumn | str:
+        """A column, or why it has no slices."""
+        cells = [_texts(row.get(name)) for row in self.rows]
+        values = {text for own in cells for text in own}
+        if not values:
+            return "is empty"
+        if len(values) == 1:
+            return f"has one value ({next(iter(values))})"
+        numbers = _numbers(cells)
+        bins = self.bins.get(name)
+        if numbers is not None and (bins is not None or len(values) > _FEW_NUMBERS):
+            return _binned(name, numbers, bins)
+        if bins is not None:
+            return f"has text ({min(values)}), which cannot be divided into bins"
+        if len(values) > MOST_VALUES:
+            return f"has {len(values)} values (at most {MOST_VALUES}); name a coarser column"
+        return _coded(name, cells, sorted(values, key=_natural))
+
+
+def _coded(name: str, cells: list[list[str]], values: list[str]) -> MetadataColumn:
+    place = {value: i for i, value in enumerate(values)}
+    codes = np.array([place[own[0]] if own else -1 for own in cells], np.intp)
+    more: dict[int, NDArray[np.bool_]] = {}
+    for i, own in enumerate(cells):
+        for text in own[1:]:
+            more.setdefault(place[text], np.zeros(len(cells), bool))[i] = True
+    return MetadataColumn(name, tuple(values), codes, None, more)
+
+
+def _text(cell: Any) -> str:
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    return "" if cell is None else str(cell).strip()
+
+
+def _texts(cell: Any) -> list[str]:
+    """The values of a cell, of which a list has several."""
+    several = cell if isinstance(cell, (list, tuple)) else [cell]
+    texts = (_text(one) for one in several if not isinstance(one, (Mapping, list)))
+    return [*dict.fromkeys(text for text in texts if text.lower() not in _EMPTY)]
+
+
+def _numbers(cells: list[list[str]]) -> Floats | None:
+    if any(len(own) > 1 for own in cells):
+        return None
+    try:
+        numbers = np.array([float(own[0]) if own else np.nan for own in cells])
+    except ValueError:
+        return None
+    return None if np.isinf(numbers).any() else numbers
+
+
+def _natural(value: str) -> tuple[int, float, str]:
+    try:
+        return 0, float(value), ""
+    except ValueError:
+        return 1, 0.0, value.lower()
+
+
+def _binned(name: str, numbers: Floats, bins: Any) -> MetadataColumn:
+    """Quantiles or given edges; only quantiles are tested as a trend."""
+    known = numbers[~np.isnan(numbers)]
+    is_number = bins is None or isinstance(bins, (int, np.integer))
+    if is_number:
+        number = check_integer(f"bins of {name}", _QUANTILES if bins is None else bins, 2)
+        edges = np.unique(np.quantile(known, np.linspace(0, 1, number + 1))[1:-1])
+    else:
+        edges = np.asarray(bins, float)
+        if edges.ndim != 1 or not len(edges) or (np.diff(edges) <= 0).any():
+            msg = f"bins of {name} must be a number of quantiles or ascending edges, got {bins!r}"
+            raise ValueError(msg)
+    codes = np.where(np.isnan(numbers), -1, np.searchsorted(edges, numbers, side="right"))
+    ends = [f"{edge:g}" for edge in edges]
+    inner = [f"{a} to {b}" for a, b in pairwise(ends)]
+    values = (f"< {ends[0]}", *inner, f"≥ {ends[-1]}")
+    return MetadataColumn(name, values, codes.astype(np.intp), numbers if is_number else None)

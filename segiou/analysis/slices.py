@@ -1,0 +1,653 @@
+"""Scores of slices of a data set, by metadata of its images, against the rest of the data set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support import text
+from segiou._support.arguments import check_integer, check_level
+from segiou._support.document import Part, Shown
+from segiou._support.optional import import_extra
+from segiou._support.text import Json
+from segiou.analysis.dependence import design_of
+from segiou.analysis.leave_one_out import Jackknife, Side, tail_of
+from segiou.analysis.metadata import Metadata, MetadataColumn, metadata_of
+from segiou.analysis.order_statistics import median_limits
+from segiou.analysis.paired_runs import check_runs, common_classes, names_of, same_images
+from segiou.analysis.significance import holm_adjust
+from segiou.analysis.statistics import Statistic
+from segiou.analysis.student import student
+from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
+from segiou.metrics.protocols import Protocol
+from segiou.metrics.ratio import Floats
+
+if TYPE_CHECKING:
+    import pandas
+
+#: Fewer units have no interval.
+FEWEST = 3
+#: Fewer units are not tested: Holm's adjustment needs tails that so few units do not have.
+FEWEST_TESTED = 5
+#: Batches that a slice of one or two sequences is divided into, at least.
+_BATCHES = 5
+#: Slices that share this part of their images cannot be told apart.
+_ALIKE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A slice minus the rest, over the classes that at least two units of both contain.
+
+    Attributes
+    ----------
+    value, low, high : float
+        The difference and its interval.
+    p, p_holm : float
+        p inverts the interval; Holm's adjustment is over all tests of the result. NaN if the
+        slice is not tested.
+    classes : int
+        Classes in the difference; 0 if the score is no mean of classes.
+    shared : int
+        Units with images in the slice and in the rest.
+    """
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    p_holm: float = math.nan
+    classes: int = 0
+    shared: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A score on the images with one value of the metadata.
+
+    Attributes
+    ----------
+    column, value : str
+        Such as ``"weather"`` and ``"night"``.
+    images, units : int
+        How many have the value.
+    score, low, high : float
+        With the interval of these images alone; of two models the second minus the first.
+    scores : tuple of float
+        The score of each model.
+    classes : int
+        Classes with a score.
+    gap : Gap
+        Compared with the rest.
+    """
+
+    column: str
+    value: str
+    images: int
+    units: int
+    score: float
+    low: float
+    high: float
+    scores: tuple[float, ...]
+    classes: int
+    gap: Gap
+
+    @property
+    def name(self) -> str:
+        """Column and value."""
+        return f"{self.column}={self.value}"
+
+    def differs(self, level: float) -> bool:
+        """Whether it differs from the rest beyond chance, among all tests of the result.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+        """
+        return self.gap.p_holm < 1 - level
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Change of a score from the 10th to the 90th percentile of a numeric column.
+
+    Attributes
+    ----------
+    column : str
+    start, end : float
+        The percentiles over units.
+    change, low, high : float
+        Change of the score between them, with its interval.
+    p, p_holm : float
+        As of a :class:`Gap`.
+    """
+
+    column: str
+    start: float
+    end: float
+    change: float
+    low: float
+    high: float
+    p: float
+    p_holm: float = math.nan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slices(Shown):
+    """Scores of slices; see :func:`slices`.
+
+    Attributes
+    ----------
+    metric, title : str
+        The score.
+    names : tuple of str
+        One run, or two of which the second minus the first is the score.
+    score : float
+        On all images.
+    images, units : int
+    unit : {"image", "group", "sequence", "batch"}
+    level : float
+        Of the intervals.
+    better : {"higher", "lower"}
+    score_unit : str
+        Empty for a ratio.
+    tests : int
+        Number of tests that p is adjusted for.
+    slices : tuple of Slice
+    trends : tuple of Trend
+        Of numeric columns.
+    missing : mapping of str to int
+        Images without a value in each column.
+    skipped : mapping of str to str
+        Why a column has no slices.
+    alike : tuple of pairs of str
+        Slices that are nearly the same images.
+    key : str
+        The column that has the ids.
+    """
+
+    metric: str
+    title: str
+    names: tuple[str, ...]
+    score: float
+    images: int
+    unit: str
+    units: int
+    level: float
+    better: str
+    score_unit: str
+    tests: int
+    slices: tuple[Slice, ...]
+    trends: tuple[Trend, ...]
+    missing: Mapping[str, int]
+    skipped: Mapping[str, str]
+    alike: tuple[tuple[str, str], ...]
+    key: str
+
+    def __iter__(self) -> Iterator[Slice]:
+        return iter(self.slices)
+
+    def __len__(self) -> int:
+        return len(self.slices)
+
+    def __getitem__(self, name: str) -> Slice:
+        known = {one.name: one for one in self.slices}
+        if name not in known:
+            msg = f"no slice {name!r}; slices: {text.listed([*known])}"
+            raise KeyError(msg + text.did_you_mean(name, known))
+        return known[name]
+
+    def worst(self, n: int = 5) -> tuple[Slice, ...]:
+        """Slices that are worse than the rest beyond chance, largest confirmed deficit first.
+
+        Parameters
+        ----------
+        n : int
+            At most so many.
+        """
+        sign = -1 if self.better == "lower" else 1
+        worse = [s for s in self.slices if s.differs(self.level) and sign * s.gap.value < 0]
+        worse.sort(key=lambda one: one.gap.high if sign > 0 else -one.gap.low)
+        return tuple(worse[: check_integer("n", n, 0)])
+
+    @property
+    def reversed(self) -> tuple[str, ...]:
+        """Columns in which all slices have the opposite sign of the overall difference."""
+        if len(self.names) < 2:
+            return ()
+        each = self._complete()
+        return tuple(c for c, own in each.items() if all(v * self.score < 0 for v in own))
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Columns of which all slices are below, or all above, the whole; of one run."""
+        if len(self.names) > 1:
+            return ()
+        each = self._complete()
+        return tuple(c for c, v in each.items() if max(v) < self.score or min(v) > self.score)
+
+    def _complete(self) -> dict[str, list[float]]:
+        """Scores of the slices of columns in which every image has a value."""
+        found: dict[str, list[float]] = {}
+        for one in self.slices:
+            if one.column not in self.missing and not math.isnan(one.score):
+                found.setdefault(one.column, []).append(one.score)
+        return {column: own for column, own in found.items() if len(own) > 1}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat row per slice; numbers are unrounded."""
+        found = []
+        for one in self.slices:
+            row: dict[str, Any] = {"column": one.column, "value": one.value}
+            row |= {"images": one.images, "units": one.units, "classes": one.classes}
+            if len(self.names) > 1:
+                scores = zip(self.names, one.scores, strict=True)
+                row |= {f"score:{name}": score for name, score in scores}
+            row |= {"score": one.score, "low": one.low, "high": one.high}
+            gap = one.gap
+            row |= {"gap": gap.value, "gap_low": gap.low, "gap_high": gap.high}
+            row |= {"gap_classes": gap.classes, "p": gap.p, "p_holm": gap.p_holm}
+            found.append(row)
+        return found
+
+    def to_csv(self) -> str:
+        """One row per slice; cells of undefined numbers are empty."""
+        rows = self.rows()
+        plain = [["" if v != v else v for v in row.values()] for row in rows]
+        return text.csv_text([[*rows[0]], *plain])
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a :class:`pandas.DataFrame`, indexed by column and value."""
+        pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
+        table: pandas.DataFrame = pd.DataFrame(self.rows())
+        return table.set_index(["column", "value"])
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values, unrounded; None if undefined."""
+        found: dict[str, Json] = text.plain(self)
+        found["missing"], found["skipped"] = dict(self.missing), dict(self.skipped)
+        return found | {"reversed": list(self.reversed), "outside": list(self.outside)}
+
+    def _parts(self) -> Iterable[Part]:
+        from segiou.analysis.slices_text import slices_parts
+
+        return slices_parts(self)
+
+
+def slices(
+    *runs: HasRunCounts,
+    by: Any,
+    columns: Sequence[str] | None = None,
+    metric: Metric = "iou",
+    key: str | None = None,
+    bins: Mapping[str, Any] | None = None,
+    groups: Groups | None = None,
+    protocol: Protocol | str | None = None,
+    level: float = 0.95,
+) -> Slices:
+    """Compare each slice of one run, or of the difference of two, with the rest of the images.
+
+    The rest are the images with another value of the column. The difference is over the classes
+    that at least two units of both contain. Its limits combine the distances of the limits of
+    both sides from their values (MOVER):
+
+        low = s − r − √((s − l_s)² + (u_r − r)² − 2ρ (s − l_s)(u_r − r)), and high likewise,
+
+    for slice s in (l_s, u_s) and rest r in (l_r, u_r), each with its own degrees of freedom, and
+    with the jackknife correlation ρ of units that lie in both. p is the level at which the
+    interval ends at 0. Slices with at least five units on both sides are tested.
+
+    Parameters
+    ----------
+    *runs : Run
+        One run, or two on the same images.
+    by : str, Path, mapping, sequence of mappings or DataFrame
+        See :func:`segiou.analysis.metadata.metadata_of`.
+    columns : sequence of str, optional
+        By default, all columns with 2 to 50 values.
+    metric : str or callable
+        See :func:`segiou.confidence_intervals`.
+    key : str, optional
+        Regular expression whose match in an id is the key of its row, such as the patient.
+    bins : mapping of str to int or sequence of float, optional
+        Number of quantiles, or edges, of numeric columns. Quantiles (4 by default) are shown,
+        and a trend is tested; between edges are slices like others.
+    groups, protocol
+        See :func:`segiou.confidence_intervals`.
+    level : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    Slices
+
+    References
+    ----------
+    G. Y. Zou, Psychological Methods 12 (2007), 399-413; G. Y. Zou and A. Donner, Statist. Med. 27
+    (2008), 1693-1702 (MOVER); S. Holm, Scand. J. Statist. 6 (1979), 65-70; J. G. MacKinnon and
+    H. White, J. Econometrics 29 (1985), 305-325 (errors of the trend).
+
+    Examples
+    --------
+    >>> from segiou import score
+    >>> truth = {f"{time}_{i}": [[0, 0, 1, 1]] for time in ("day", "night") for i in range(6)}
+    >>> pred = {id: [[0, 0, 1, int("day" in id)]] for id in truth}
+    >>> run = score(truth, pred, labels=2)
+    >>> found = slices(run, by="(?P<time>[a-z]+)_")
+    >>> [(one.name, round(one.score, 3)) for one in found]
+    [('time=day', 1.0), ('time=night', 0.583)]
+    """
+    check_level("level", level)
+    if not 1 <= len(check_runs("slices", runs)) <= 2:
+        msg = f"slices expects one run, or two on the same images, got {len(runs)}"
+        raise TypeError(msg)
+    names = names_of(runs, None)
+    images = same_images(runs, names, protocol).scored(metric)
+    cases = [one.of_images(finite=True) for one in images]
+    design = design_of(images[0].ids, len(cases[0]), lambda: cases, groups)
+    table = metadata_of(by, images[0].ids or (), columns, key=key, bins=bins)
+    alone = [one.over(design.images, None) for one in images]
+    if len(runs) > 1 and (keep := common_classes(alone)) is not None:
+        alone = [one.over_classes(keep).over(design.images, None) for one in images]
+    scored = _Scored(alone, images[0].present(), design.units, level)
+    first = alone[0]
+    found, trends, tests = _tested(scored, table)
+    return Slices(
+        metric=first.score.name,
+        title=first.names[0],
+        names=names,
+        score=scored.whole,
+        images=len(cases[0]),
+        unit=design.units.kind,
+        units=len(design.units),
+        level=level,
+        better=first.score.better,
+        score_unit=first.score.unit,
+        tests=tests,
+        slices=found,
+        trends=trends,
+        missing=table.missing,
+        skipped=table.skipped,
+        alike=_alike(table),
+        key=table.key,
+    )
+
+
+def _tested(scored: _Scored, table: Metadata) -> tuple[tuple[Slice, ...], tuple[Trend, ...], int]:
+    """Slices and trends, p adjusted for all tests; two complements are one test."""
+    found = [one for column in table.columns for one in scored.column(column)]
+    trends = [one for column in table.columns for one in scored.trend(column)]
+    p = np.array([one.gap.p for one in found] + [one.p for one in trends], float)
+    counted = p.copy()
+    halves = {c.name for c in table.columns if _is_halved(c)}
+    for i in range(1, len(found)):
+        if found[i].column in halves and found[i].column == found[i - 1].column:
+            counted[i] = math.nan
+    adjusted = holm_adjust(counted)
+    for i in range(1, len(found)):
+        if math.isnan(counted[i]) and not math.isnan(p[i]):
+            adjusted[i] = adjusted[i - 1]
+    both = zip(found, adjusted, strict=False)
+    return (
+        tuple(replace(one, gap=replace(one.gap, p_holm=float(q))) for one, q in both),
+        tuple(
+            replace(one, p_holm=float(q))
+            for one, q in zip(trends, adjusted[len(found) :], strict=True)
+        ),
+        int((~np.isnan(counted)).sum()),
+    )
+
+
+def _is_halved(column: MetadataColumn) -> bool:
+    """Whether its slices are each other's rest."""
+    return len(column.values) == 2 and not column.more
+
+
+class _Median:
+    """The median of cases, with limits by order statistics, as a side of a difference."""
+
+    variance = 0.0
+
+    def __init__(self, of: Statistic) -> None:
+        assert of.median_of is not None
+        self.cases = of.median_of[:, 0]
+        self.value = float(of.values[0])
+        # Over groups, and of several structures, limits would need a bootstrap.
+        self.is_plain = of.median_of.shape[1] == 1 and of.units.kind == "image"
+
+    def reach(self, level: float) -> tuple[float, float]:
+        """Distances of the limits from the value."""
+        if not self.is_plain:
+            return math.nan, math.nan
+        low, high = median_limits(self.cases, level=level)
+        return self.value - low, high - self.value
+
+
+@dataclass(frozen=True, eq=False)
+class _Images:
+    """Scores on some images, over their units."""
+
+    number: int
+    units: NDArray[np.intp]
+    """The units, in order."""
+    values: list[Floats]
+    """Of each model: the score, then the classes."""
+    models: list[Statistic]
+    """Empty for fewer than two units."""
+    left_out: Jackknife | None
+
+    @property
+    def defined(self) -> NDArray[np.bool_]:
+        """Classes with a value of every model."""
+        return np.asarray(np.isfinite([own[1:] for own in self.values]).all(0))
+
+    def side(self, classes: NDArray[np.bool_] | None) -> Side | _Median:
+        """The score, or its mean over some classes."""
+        if self.left_out is None:
+            return _Median(self.models[0])
+        return self.left_out.score if classes is None else self.left_out.mean_of(classes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """Scores over single images, to be summed over the units of slices."""
+
+    models: list[Statistic]
+    present: NDArray[np.bool_]
+    units: Units
+    level: float
+
+    def __post_init__(self) -> None:
+        if len(self.models) > 1 and self.models[0].median_of is not None:
+            msg = (
+                f"{self.models[0].score.name} is a median, and differences of medians have no "
+                "slices; pass one run at a time"
+            )
+            raise ValueError(msg)
+
+    @property
+    def whole(self) -> float:
+        """The score, or the difference, on all images."""
+        values = [float(one.values[0]) for one in self.models]
+        return values[-1] - values[0] if len(values) > 1 else values[0]
+
+    @property
+    def taken(self) -> NDArray[np.bool_] | None:
+        """Classes of the mean; None if the score is no mean of classes."""
+        score = self.models[0].score
+        if self.models[0].median_of is not None or self.models[0].weights is None:
+            return None
+        return np.ones(len(score.names), bool) if score.include is None else score.include
+
+    def column(self, column: MetadataColumn) -> Iterator[Slice]:
+        """The slices of a column."""
+        known = column.codes >= 0
+        for code, value in enumerate(column.values):
+            inside = column.inside(code)
+            if inside.any():
+                yield self._slice(column, value, inside, known & ~inside)
+
+    def _units_in(self, inside: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """The unit of each image; batches of neighbours are made within the slice."""
+        if self.units.kind != "batch":
+            return np.asarray(self.units.index[inside])
+        number = int(inside.sum())
+        share = round(number * len(self.units) / len(inside))
+        batches = min(max(share, _BATCHES), number)
+        return np.arange(number) * batches // max(number, 1)
+
+    def images(self, inside: NDArray[np.bool_]) -> _Images:
+        """Some images with their scores."""
+        names, index = np.unique(self._units_in(inside), return_inverse=True)
+        number = int(inside.sum())
+        if len(names) < 2:
+            values = [one.of_unit(inside) for one in self.models]
+            return _Images(number, names, values, [], None)
+        kind = "image" if self.units.kind == "image" else "group"
+        units = Units(kind, tuple(map(str, names)), index)
+        own = [one.part(inside, units, self.present) for one in self.models]
+        is_median = own[0].median_of is not None
+        left_out = None if is_median else Jackknife.of(*own[::-1])
+        return _Images(number, names, [one.values for one in own], own, left_out)
+
+    def _slice(
+        self,
+        column: MetadataColumn,
+        value: str,
+        inside: NDArray[np.bool_],
+        rest: NDArray[np.bool_],
+    ) -> Slice:
+        own = self.images(inside)
+        there = own.defined if self.taken is None else own.defined & self.taken
+        score = float(own.values[0][0])
+        if len(self.models) > 1:
+            change = own.values[1] - own.values[0]
+            score = float(change[0])
+            if self.taken is not None:
+                score = float(change[1:][there].mean()) if there.any() else math.nan
+        low, high, gap = math.nan, math.nan, Gap()
+        if len(own.units) >= FEWEST:
+            low, high = self._limits(own, there)
+            gap = self._gap(own, self.images(rest), is_tested=column.numbers is None)
+        scores = tuple(float(values[0]) for values in own.values)
+        about = (column.name, value, own.number, len(own.units))
+        return Slice(*about, score, low, high, scores, int(there.sum()), gap)
+
+    def _limits(self, own: _Images, there: NDArray[np.bool_]) -> tuple[float, float]:
+        """The interval of a slice."""
+        if own.left_out is not None and len(self.models) == 1:
+            found = own.left_out.limits(self.level)
+            return float(found.low[0]), float(found.high[0])
+        is_mean = self.taken is not None
+        if is_mean and not there.any():
+            return math.nan, math.nan
+        side = own.side(there if is_mean else None)
+        down, up = side.reach(self.level)
+        return side.value - down, side.value + up
+
+    def _gap(self, own: _Images, rest: _Images, *, is_tested: bool) -> Gap:
+        """A slice minus the rest."""
+        fewer = min(len(own.units), len(rest.units))
+        if fewer < FEWEST:
+            return Gap()
+        common = self.taken
+        if common is not None:
+            every = [*own.models, *rest.models]
+            common = common & (np.minimum.reduce([one.seen[1:] for one in every]) >= 2)
+            common = common & own.defined & rest.defined
+            if not common.any():
+                return Gap()
+        a, b = own.side(common), rest.side(common)
+        shared, rho = self._shared(own, rest, a, b)
+        delta = a.value - b.value
+
+        def reach(level: float) -> tuple[float, float]:
+            (down_a, up_a), (down_b, up_b) = a.reach(level), b.reach(level)
+            return _mover(down_a, up_b, rho), _mover(up_a, down_b, rho)
+
+        down, up = reach(self.level)
+        p = math.nan
+        if is_tested and fewer >= FEWEST_TESTED:
+            p = _p_of(lambda level: reach(level)[0 if delta > 0 else 1], abs(delta))
+        classes = 0 if common is None else int(common.sum())
+        return Gap(delta, delta - down, delta + up, p, math.nan, classes, shared)
+
+    def _shared(
+        self, own: _Images, rest: _Images, a: Side | _Median, b: Side | _Median
+    ) -> tuple[int, float]:
+        """Number of units in both, and the correlation that they cause."""
+        if self.units.kind == "batch":  # of the slice, and of the rest
+            return 0, 0.0
+        shared, mine, theirs = np.intersect1d(own.units, rest.units, return_indices=True)
+        if not len(shared) or not (isinstance(a, Side) and isinstance(b, Side)):
+            return len(shared), 0.0
+        return len(shared), a.correlation(b, mine, theirs)
+
+    def trend(self, column: MetadataColumn) -> Iterator[Trend]:
+        """Slope of the units' influence on the score, with errors for unequal variances (HC3)."""
+        if column.numbers is None:
+            return
+        known = ~np.isnan(column.numbers)
+        own = self.images(known)
+        if len(own.units) < FEWEST_TESTED or own.left_out is None:
+            return
+        classes = self.taken
+        if classes is not None:
+            classes = classes & own.defined & (own.left_out.seen[1:] >= 2)
+            if not classes.any():
+                return
+        side = own.side(classes)
+        assert isinstance(side, Side)
+        index = own.models[0].units.index
+        x = np.bincount(index, column.numbers[known]) / np.bincount(index)
+        if np.ptp(x) == 0:
+            return
+        slope, error = _slope(x, side.moves * len(x))
+        freedom = min(len(x) - 2.0, side.freedom)
+
+        def reach(level: float) -> float:
+            return float(student(freedom, (1 - level) / 2)) * error
+
+        start, end = np.quantile(x, [0.1, 0.9]).tolist()
+        ends = [slope, slope - reach(self.level), slope + reach(self.level)]
+        changes = [(end - start) * one for one in ends]
+        yield Trend(column.name, start, end, *changes, _p_of(reach, abs(slope)))
+
+
+def _slope(x: Floats, y: Floats) -> tuple[float, float]:
+    """The slope of y on x, and its HC3 error."""
+    centred = x - x.mean()
+    square = float(centred @ centred)
+    slope = float(centred @ y) / square
+    leverage = 1 / len(x) + centred**2 / square
+    with np.errstate(invalid="ignore", divide="ignore"):
+        errors = (y - y.mean() - slope * centred) / (1 - leverage)
+    return slope, math.sqrt(float(centred**2 @ errors**2)) / square
+
+
+def _p_of(reach: Callable[[float], float], size: float) -> float:
+    """Two-sided p."""
+    return 2 * tail_of(reach, size)
+
+
+def _mover(a: float, b: float, rho: float) -> float:
+    return math.sqrt(max(a * a + b * b - 2 * rho * a * b, 0.0)) if a == a and b == b else math.nan
+
+
+def _alike(table: Metadata) -> tuple[tuple[str, str], ...]:
+    """Slices of different columns that share at least 80 % of their images."""
+    found = []
+    for first, second in combinations(table.columns, 2):
+        for i, a in enumerate(first.values):
+            for j, b in enumerate(second.values):
+                one, two = first.inside(i), second.inside(j)
+                if (one & two).sum() >= _ALIKE * max(int((one | two).sum()), 1):
+                    found.append((f"{first.name}={a}", f"{second.name}={b}"))
+    return tuple(found)

@@ -1,0 +1,176 @@
+"""Scores of slices in sentences and a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from segiou._support.document import GAP, Cell, Column, Line, Part, Table
+from segiou._support.text import (
+    capital,
+    change,
+    listed,
+    p_text,
+    plural,
+    shown,
+    shown_change,
+    shown_range,
+)
+from segiou.analysis.units import plural_of
+
+if TYPE_CHECKING:
+    from segiou.analysis.slices import Slice, Slices
+
+_TONES = {"worse": "red", "better": "green"}
+_LISTED = 4
+
+
+def slices_parts(found: Slices) -> Iterator[Part]:
+    """The verdict, a row per slice, trends and what limits them."""
+    yield Line(verdict(found), "bold")
+    yield GAP
+    yield Table(_columns(found), tuple(notes(found)))
+    if found.trends:
+        yield GAP
+        yield _trends(found)
+
+
+def verdict(found: Slices) -> str:
+    """The slice with the largest confirmed deficit, or that there is none."""
+    of = f"{found.title} of {found.names[0]}"
+    if len(found.names) > 1:
+        of = f"the change of {found.title} from {found.names[0]} to {found.names[1]}"
+    if not found.tests:
+        few = plural_of(found.unit)
+        return f"{capital(of)} cannot be compared between slices: fewer than 5 {few} on a side."
+    tests = f"among {plural(found.tests, 'comparison')}"
+    if not (worst := found.worst(len(found))):
+        differs = any(one.differs(found.level) for one in found)
+        which = "is worse than" if differs else "differs from"
+        return f"No slice {which} the rest beyond chance ({tests})."
+    one, *others = worst
+    size = change(abs(one.gap.value), found.score_unit).lstrip("+")
+    way = "lower" if one.gap.value < 0 else "higher"
+    limits = f"{100 * found.level:g} % interval {_changes(one.gap.low, one.gap.high, found)}"
+    also = listed([other.name for other in others])
+    more = f" Also worse: {also}." if others else ""
+    return (
+        f"{capital(of)} is {size} {way} on {one.name} than on the rest ({limits}, p = "
+        f"{p_text(one.gap.p_holm)} {tests}).{more}"
+    )
+
+
+def notes(found: Slices) -> Iterator[str]:
+    """How to read the table, and what is missing."""
+    units = plural_of(found.unit)
+    mean = any(one.gap.classes for one in found)
+    over = ", over the classes that at least two of its and of their units have" if mean else ""
+    yield f"The rest are the other images that have a value in the column{over}."
+    if found.key:
+        yield f"Rows were matched with images by the column {found.key}."
+    if few := [one.name for one in found if one.units < 3]:
+        yield f"Fewer than 3 {units}, so no interval: {listed(few, _LISTED)}."
+    if few := [one.name for one in found if 3 <= one.units < 5]:
+        yield f"Fewer than 5 {units}, so not tested: {listed(few, _LISTED)}."
+    fewer = [
+        f"{one.name} ({one.gap.classes} of {one.classes})"
+        for one in found
+        if 0 < one.gap.classes < one.classes
+    ]
+    if fewer:
+        yield f"Differences over fewer classes than the slice has: {listed(fewer, _LISTED)}."
+    for column, number in found.missing.items():
+        yield f"{column}: {plural(number, 'image')} without a value, in no slice and in no rest."
+    for column, reason in found.skipped.items():
+        yield f"{column} {reason}: no slices."
+    for one, other in found.alike:
+        yield f"{one} and {other} are nearly the same images: their effects cannot be separated."
+    yield from _paradoxes(found)
+    if found.tests > 1:
+        yield f"p is adjusted for all {found.tests} comparisons (Holm)."
+
+
+def _paradoxes(found: Slices) -> Iterator[str]:
+    """Slices that all say the opposite of the whole, or are all on one side of it."""
+    for column in found.reversed:
+        own = listed(
+            [
+                f"{change(s.score, found.score_unit)} on {s.value}"
+                for s in found
+                if s.column == column
+            ],
+            _LISTED,
+        )
+        yield (
+            f"Simpson's paradox: the change is {change(found.score, found.score_unit)} on all "
+            f"images, but {own} ({column}), because the whole weighs slices by their pixels."
+        )
+    for column in found.outside:
+        own_scores = [s.score for s in found if s.column == column]
+        way = "below" if max(own_scores) < found.score else "above"
+        yield (
+            f"All slices of {column} are {way} the whole ({shown(found.score, found.score_unit)}), "
+            "which sums their pixels and is no average of them."
+        )
+
+
+def _columns(found: Slices) -> list[Column]:
+    unit, rows, two = found.score_unit, found.slices, len(found.names) > 1
+    columns = [
+        Column("slice", [one.name for one in rows], 9, is_text=True),
+        Column("images", [str(one.images) for one in rows], 3),
+    ]
+    if found.unit != "image":
+        columns.append(Column(plural_of(found.unit), [str(one.units) for one in rows], 2))
+    if two:
+        for i, name in enumerate(found.names):
+            columns.append(Column(name, [shown(one.scores[i], unit) for one in rows], 4))
+    value = shown_change if two else shown
+    limits = [
+        _changes(one.low, one.high, found) if two else _range(one.low, one.high, unit)
+        for one in rows
+    ]
+    gaps = [one.gap for one in rows]
+    level = f"{100 * found.level:g} % interval"
+    return [
+        *columns,
+        Column("change" if two else found.title, [value(one.score, unit) for one in rows], 8),
+        Column("interval", limits, 5),
+        Column("minus rest", [shown_change(gap.value, unit) for gap in gaps], 7),
+        Column(level, [_changes(gap.low, gap.high, found) for gap in gaps], 6),
+        Column("p", ["" if math.isnan(g.p_holm) else p_text(g.p_holm) for g in gaps], 7),
+        Column("result", [_mark(found, one) for one in rows], 8, is_text=True),
+    ]
+
+
+def _trends(found: Slices) -> Table:
+    rows, unit = found.trends, found.score_unit
+    return Table(
+        [
+            Column("trend", [one.column for one in rows], 9, is_text=True),
+            Column("from", [f"{one.start:g}" for one in rows], 4),
+            Column("to", [f"{one.end:g}" for one in rows], 4),
+            Column("change", [shown_change(one.change, unit) for one in rows], 8),
+            Column("interval", [_changes(one.low, one.high, found) for one in rows], 6),
+            Column("p", [p_text(one.p_holm) for one in rows], 7),
+        ],
+        ("Trends are from the 10th to the 90th percentile.",),
+    )
+
+
+def _mark(found: Slices, one: Slice) -> Cell:
+    if not one.differs(found.level):
+        return Cell("")
+    word = "worse" if (one.gap.value < 0) == (found.better == "higher") else "better"
+    return Cell(word, _TONES[word])
+
+
+def _range(low: float, high: float, unit: str) -> str:
+    return "" if math.isnan(low) else shown_range(low, high, unit)
+
+
+def _changes(low: float, high: float, found: Slices) -> str:
+    if math.isnan(low):
+        return ""
+    return f"{shown_change(low, found.score_unit)} to {shown_change(high, found.score_unit)}"
