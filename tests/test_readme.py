@@ -75,6 +75,9 @@ def workplace(tmp_path_factory):
     (folder / "images").symlink_to(streets / "images")
     (folder / "SAMPLE.csv").write_text("map,reference\na,a\na,b\nb,b\nb,b\n", encoding="utf-8")
     (folder / "AREAS.csv").write_text("class,area\na,20\nb,80\n", encoding="utf-8")
+    names = sorted(path.stem for path in (streets / "truth").iterdir())
+    rows = [f"{name},{name[:5]}" for name in names]
+    (folder / "META.csv").write_text("\n".join(["id,site", *rows]), encoding="utf-8")
     (folder / "probabilities").mkdir()
     values = [one.values[0] for one in segiou.load_labels(streets / "labels.toml").classes]
     for path in (streets / "model_a").iterdir():

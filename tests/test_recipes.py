@@ -45,6 +45,8 @@ def workplace(tmp_path, monkeypatch):
     pred = {k: np.where(rng.random(m.shape) < 0.05, 0, m) for k, m in truth.items()}
     write_masks(tmp_path / "truth", truth)
     write_masks(tmp_path / "predictions", pred)
+    rows = [f"{id},{'day' if i % 2 else 'night'}" for i, id in enumerate(truth)]
+    (tmp_path / "meta.csv").write_text("\n".join(["id,weather", *rows]), encoding="utf-8")
     scored = ["score", "truth", "predictions", "--labels", "camvid", "--quiet"]
     assert main([*scored, "--run", "main.sqlite", "--output", "main.txt"]) == 0
     shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")

@@ -64,7 +64,8 @@ class MetadataColumn:
 
     def inside(self, code: int) -> NDArray[np.bool_]:
         """Images with a value."""
-        return (self.codes == code) | self.more.get(code, np.zeros(len(self.codes), bool))
+        also = self.more.get(code, np.zeros(len(self.codes), bool))
+        return np.asarray((self.codes == code) | also)
 
 
 @dataclass(frozen=True, eq=False)

@@ -617,8 +617,8 @@ class _Scored:
 
         start, end = np.quantile(x, [0.1, 0.9]).tolist()
         ends = [slope, slope - reach(self.level), slope + reach(self.level)]
-        changes = [(end - start) * one for one in ends]
-        yield Trend(column.name, start, end, *changes, _p_of(reach, abs(slope)))
+        change, low, high = ((end - start) * one for one in ends)
+        yield Trend(column.name, start, end, change, low, high, _p_of(reach, abs(slope)))
 
 
 def _slope(x: Floats, y: Floats) -> tuple[float, float]:

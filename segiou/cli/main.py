@@ -33,7 +33,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with console.noted_warnings(quiet=getattr(parsed, "quiet", False)):
             code = command(parsed)
         if parsed.name_of_command in (
-            *("score", "compare", "explain", "report", "inspect", "map-accuracy", "raters", "slices"),
+            *(
+                "score",
+                "compare",
+                "explain",
+                "report",
+                "inspect",
+                "map-accuracy",
+                "raters",
+                "slices",
+            ),
         ):
             from segiou.cli.inputs import note_written
 

@@ -1,0 +1,147 @@
+"""Tables of metadata as people have them, matched with ids of images."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from segiou.analysis.metadata import metadata_of
+
+IDS = ("a_1", "a_2", "b_1", "b_2")
+
+
+def coded(by, ids=IDS, **options):
+    """Values of each image in the only column."""
+    (column,) = metadata_of(by, ids, **options).columns
+    return [column.values[code] if code >= 0 else None for code in column.codes]
+
+
+FILES = {
+    "meta.csv": "id,w\na_1,day\na_2,night\nb_1,day\nb_2,\n",
+    "semicolons.csv": "image_id;w\na_1; day\na_2;night \nb_1;day\nb_2;NA\nother;dusk\n",
+    "bom.csv": "\ufefffile,w\r\nval/a_1.png,day\r\nval/a_2.png,night\r\nval/b_1.png,day\r\n",
+    "tabs.tsv": "w\tname\nday\ta_1.nii.gz\nnight\ta_2.nii.gz\nday\tb_1.nii.gz\n",
+    "rows.json": json.dumps(
+        [
+            {"name": "a_1.jpg", "attributes": {"w": "day"}},
+            {"name": "a_2.jpg", "attributes": {"w": "night"}},
+            {"name": "b_1.jpg", "attributes": {"w": "day"}},
+            {"name": "b_2.jpg", "attributes": {"w": "undefined"}},
+        ]
+    ),
+    "mapping.json": json.dumps({"a_1": {"w": "day"}, "a_2": {"w": "night"}, "b_1": {"w": "day"}}),
+    "lines.jsonl": '{"id": "a_1", "w": "day"}\n\n{"id": "a_2", "w": "night"}\n'
+    '{"id": "b_1", "w": "day"}\n',
+    "twice.csv": "id,w\na_1,day\na_1,day\na_2,night\nb_1,day\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_every_kind(name, tmp_path):
+    (tmp_path / name).write_text(FILES[name], encoding="utf-8")
+    expected = ["day", "night", "day", None]
+    assert coded(str(tmp_path / name)) == expected
+    found = metadata_of(f"{tmp_path / name}:w", IDS)
+    assert found.missing == {"w": 1}
+
+
+def test_parquet_and_pandas(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": IDS, "w": ["day", "night", "day", None]})
+    expected = ["day", "night", "day", None]
+    assert coded(frame) == expected
+    assert coded(frame.set_index("id")) == expected
+    pytest.importorskip("pyarrow")
+    frame.to_parquet(tmp_path / "meta.parquet")
+    assert coded(str(tmp_path / "meta.parquet")) == expected
+
+
+def test_patterns_and_keys():
+    assert coded(r"(?P<city>[^_]+)_") == ["a", "a", "b", "b"]
+    rows = [{"participant_id": "a", "site": "X"}, {"participant_id": "b", "site": "Y"}]
+    assert coded(rows, key="^([^_]+)") == ["X", "X", "Y", "Y"]
+
+
+def test_an_image_may_have_several_values():
+    (column,) = metadata_of({"a_1": ["rain", "fog"], "a_2": "fog", "b_1": "rain"}, IDS).columns
+    assert column.values == ("fog", "rain")
+    assert column.inside(0).tolist() == [True, True, False, False]
+    assert column.inside(1).tolist() == [True, False, True, False]
+
+
+def test_numbers_are_divided_into_quartiles_or_at_edges():
+    ids = tuple(f"{i:02}" for i in range(12))
+    by = {id: i + 1.0 for i, id in enumerate(ids)}
+    (column,) = metadata_of(by, ids).columns
+    assert column.values == ("< 3.75", "3.75 to 6.5", "6.5 to 9.25", "≥ 9.25")
+    assert np.bincount(column.codes).tolist() == [3, 3, 3, 3]
+    (column,) = metadata_of(by, ids, bins={"slice": [5]}).columns
+    assert np.bincount(column.codes).tolist() == [4, 8]
+    assert column.numbers is None
+
+
+def test_numbers_of_frames_are_no_suffixes():
+    rows = [{"id": "f.0001", "w": "x"}, {"id": "f.0002", "w": "y"}]
+    assert coded(rows, ("f.0001", "f.0002", "f.0003")) == ["x", "y", None]
+
+
+def row(id, **values):
+    return {"id": id, **values}
+
+
+DAY = [row("a_1", w="day"), row("a_2", w="night")]
+
+
+@pytest.mark.parametrize(
+    ("by", "options", "message"),
+    [
+        ([], {}, "the metadata has no rows"),
+        ([row("x", w="1"), row("y", w="2")], {}, "such as a_1; the first row has id x and w 1"),
+        ([*DAY, row("a_1", w="fog")], {}, r"different w: day \(row 1\) and fog \(row 3\)"),
+        (DAY, {"columns": ["W2"]}, "no column 'W2'; columns: w"),
+        (DAY, {"columns": ["wa"]}, "no column 'wa'"),
+        ([row("a_1", w="day")], {}, r"divides the 4 images \(w has one value \(day\)\)"),
+        ([row("a_1", w="")], {}, "w is empty"),
+        (DAY, {"bins": {"w": 3}}, r"has text \(day\), which cannot be divided"),
+        (DAY, {"key": "("}, "the key '\\(' is not a regular expression"),
+        ("no-such.csv", {}, "no-such.csv"),
+        ("a_(", {}, "neither a metadata file nor a regular expression"),
+        ("a_", {}, "needs named groups"),
+        ("(?P<x>zzz)", {}, "matches no id, such as a_1"),
+    ],
+)
+def test_bad_input(by, options, message):
+    with pytest.raises(ValueError, match=message):
+        metadata_of(by, IDS, **options)
+
+
+def test_bad_kinds():
+    with pytest.raises(TypeError, match="the metadata"):
+        metadata_of(3, IDS)
+    with pytest.raises(TypeError, match="a row of the metadata"):
+        metadata_of([3], IDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,w,w\na_1,1,2\n", "two columns are called 'w'"),
+        ("id,w\na_1,1,2\n", "line 2 has more than 2 cells"),
+    ],
+)
+def test_bad_files(text, message, tmp_path):
+    (tmp_path / "meta.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        metadata_of(str(tmp_path / "meta.csv"), IDS)
+
+
+def test_too_many_values():
+    ids = tuple(f"i{i}" for i in range(60))
+    rows = [row(id, name=f"n{id}", w=id[-1] > "4") for id in ids]
+    found = metadata_of(rows, ids)
+    assert [column.name for column in found.columns] == ["w"]
+    assert "has 60 values" in found.skipped["name"]
+    with pytest.raises(ValueError, match="'name' has 60 values"):
+        metadata_of(rows, ids, columns=["name"])

@@ -1,0 +1,255 @@
+"""Slices against an independent computation with NumPy and SciPy."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import t as student_t
+
+import segiou
+from segiou.analysis.slices import slices
+from segiou.cli.main import main
+from segiou.counting.counts import Counts
+from segiou.metrics.protocols import Protocol, load_protocol
+
+CLASSES = ("road", "car", "pole", "rare")
+
+
+@dataclass
+class Scored:
+    """A run as a comparison sees it."""
+
+    name: str
+    counts: Counts
+    ids: tuple[str, ...]
+    class_names: tuple[str, ...] = CLASSES
+    include: np.ndarray = field(default_factory=lambda: np.ones(4, bool))
+    protocol: Protocol = field(default_factory=lambda: load_protocol("segiou"))
+
+
+def made(name, ids, lift, seed=0):
+    """A model whose IoU of an image is 0.7 plus its lift; the last class is in images 0–11."""
+    rng = np.random.default_rng(seed)
+    number = len(ids)
+    truth = np.random.default_rng(7).integers(200, 900, (number, 4))
+    truth[np.arange(number) >= 12, 3] = 0
+    quality = np.clip(0.8 + np.asarray(lift)[:, None] + rng.normal(0, 0.08, (number, 4)), 0.05, 1)
+    tp = np.rint(truth * quality).astype(np.int64)
+    fp = np.rint((truth - tp) * 0.4).astype(np.int64)
+    fn = truth - tp
+    return Scored(name, Counts(tp, fp, fn, 10_000 - tp - fp - fn), ids)
+
+
+IDS = tuple(f"{'abc'[i % 3]}{'xyzuv'[i % 5]}{i:02}" for i in range(30))
+TIME = {id: "night" if i >= 20 else "day" for i, id in enumerate(IDS)}
+LIFT = np.array([-0.2 if TIME[id] == "night" else 0.0 for id in IDS])
+
+
+def reference(runs, inside, rest, level):
+    """The rule by its formulas: difference, low, high and number of classes."""
+    both = [(part.truth > 0).sum(0) for part in (runs[0].counts[inside], runs[0].counts[rest])]
+    common = (both[0] >= 2) & (both[1] >= 2)
+    sides = []
+    for where in (inside, rest):
+        values, steps, arms = [], [], []
+        for run in runs:
+            tp = run.counts.tp[where][:, common].astype(float)
+            union = (run.counts.tp + run.counts.fp + run.counts.fn)[where][:, common]
+            whole = tp.sum(0) / union.sum(0)
+            values.append(whole)
+            steps.append(whole - (tp.sum(0) - tp) / (union.sum(0) - union))
+        units = len(steps[0])
+        d = steps[-1] - steps[0] if len(runs) > 1 else steps[0]
+        k = (runs[0].counts.truth[where][:, common] > 0).sum(0)
+        v = (d**2).sum(0)
+        freedom = np.clip(v.sum() ** 2 / (v**2 / (k - 1)).sum(), 2, units - 1)
+        t = student_t.ppf((1 + level) / 2, freedom)
+        for value, step in zip(values, steps, strict=True):
+            reach = t * np.sqrt((step**2).sum(0))
+            move = reach / (value * (1 - value))
+            low = (value - expit(logit(value) - move)) / reach
+            arms.append((low, (expit(logit(value) + move) - value) / reach))
+        down, up = arms[-1]
+        if len(runs) > 1:
+            down, up = np.maximum(down, arms[0][1]), np.maximum(up, arms[0][0])
+        shrink = (units - 1) / units
+        variance = shrink * (d.mean(1) ** 2).sum()
+        bias = shrink * d.mean(1).sum() if len(runs) == 1 else 0.0
+        wide = t * np.sqrt(1 + bias**2 / variance) * np.sqrt(shrink)
+        ends = [wide * np.sqrt(((d * arm).mean(1) ** 2).sum()) for arm in (down, up)]
+        value = (values[-1] - values[0] if len(runs) > 1 else values[0]).mean()
+        sides.append((value, *ends))
+    (s, down_s, up_s), (r, down_r, up_r) = sides
+    delta = s - r
+    return delta, delta - np.hypot(down_s, up_r), delta + np.hypot(up_s, down_r), common.sum()
+
+
+@pytest.mark.parametrize("models", [1, 2])
+def test_equals_an_independent_computation(models):
+    runs = [made("A", IDS, LIFT), made("B", IDS, LIFT / 2, seed=3)][:models]
+    found = slices(*runs, by=TIME, groups="none")
+    night = np.array([TIME[id] == "night" for id in IDS])
+    gap = found["slice=night"].gap
+    expected = reference(runs, night, ~night, 0.95)
+    assert (gap.value, gap.low, gap.high, gap.classes) == pytest.approx(expected, abs=1e-9)
+    assert gap.classes == 3  # the rare class is never in night
+    ends = reference(runs, night, ~night, 1 - gap.p)
+    assert min(map(abs, ends[1:3])) < 1e-7  # p is where the interval ends at 0
+
+
+def test_two_complements_are_one_test():
+    found = slices(made("A", IDS, LIFT), by=TIME, groups="none")
+    day, night = found
+    assert found.tests == 1
+    assert night.gap.p == night.gap.p_holm == day.gap.p_holm
+    assert [one.name for one in found.worst()] == ["slice=night"]
+    assert night.gap.value == pytest.approx(-day.gap.value)
+
+
+def test_p_is_adjusted_for_all_columns():
+    rows = [{"id": id, "time": TIME[id], "letter": id[0]} for id in IDS]
+    found = slices(made("A", IDS, LIFT), by=rows, groups="none")
+    assert found.tests == 4
+    p = sorted({one.gap.p: one.gap.p_holm for one in found}.items())
+    assert p[0][1] == pytest.approx(4 * p[0][0])
+    assert found.key == "id"
+
+
+def test_fewer_than_five_units_are_not_tested():
+    few = dict.fromkeys(IDS[:26], "day") | dict.fromkeys(IDS[26:], "dusk")
+    found = slices(made("A", IDS, LIFT), by=few, groups="none")
+    assert found.tests == 0
+    dusk = found["slice=dusk"]
+    assert np.isnan(dusk.gap.p) and dusk.gap.low < dusk.gap.value < dusk.gap.high
+    assert "cannot be compared" in str(found)
+
+
+def test_trend_is_a_regression_with_hc3_errors():
+    x = np.linspace(20, 80, 30)
+    run = made("A", IDS, -0.004 * x)
+    found = slices(run, by=dict(zip(IDS, x, strict=True)), groups="none")
+    (trend,) = found.trends
+    assert trend.change < 0 and trend.high < 0 and trend.p_holm < 0.01
+    assert found.tests == 1  # its quartiles are not tested
+    assert len(found) == 4
+    tp, union = run.counts.tp.astype(float), run.counts.tp + run.counts.fp + run.counts.fn
+    d = tp.sum(0) / union.sum(0) - (tp.sum(0) - tp) / (union.sum(0) - union)
+    y = 30 * d.mean(1) * np.sqrt(29 / 30)
+    design = np.column_stack([np.ones(30), x])
+    slope = np.linalg.lstsq(design, y, rcond=None)[0][1]
+    start, end = np.quantile(x, [0.1, 0.9])
+    assert trend.change == pytest.approx(slope * (end - start))
+    inverse = np.linalg.inv(design.T @ design)
+    leverage = np.einsum("ij,jk,ik->i", design, inverse, design)
+    rest = (y - design @ (inverse @ design.T @ y)) / (1 - leverage)
+    error = np.sqrt((inverse @ (design.T * rest**2) @ design @ inverse)[1, 1])
+    freedom = min(28.0, _freedom(d, run))
+    half = student_t.ppf(0.975, freedom) * error * (end - start)
+    assert trend.high - trend.change == pytest.approx(half)
+
+
+def _freedom(d, run):
+    v, k = (d**2).sum(0), (run.counts.truth > 0).sum(0)
+    return max(v.sum() ** 2 / (v**2 / (k - 1)).sum(), 2)
+
+
+def test_simpsons_paradox_is_said():
+    """By day and at night B is better, on all pixels worse: its false positives are at night."""
+    ids = tuple(f"i{i}" for i in range(20))
+    day = np.arange(20) < 10
+
+    def model(name, day_counts, night_counts):
+        tp, fp, fn = (
+            np.where(day, *pair)[:, None] for pair in zip(day_counts, night_counts, strict=True)
+        )
+        counts = Counts(tp, fp, fn, 100_000 - tp - fp - fn)
+        return Scored(name, counts, ids, ("car",), np.ones(1, bool))
+
+    # Day: 900/1000 → 901/1000. Night: 1/100 → 99/9000. All: 901/1100 → 1000/10000.
+    a = model("A", (900, 50, 50), (1, 0, 99))
+    b = model("B", (901, 50, 49), (99, 8900, 1))
+    by = {id: "day" if d else "night" for id, d in zip(ids, day, strict=True)}
+    found = slices(a, b, by=by, groups="none")
+    assert found.score == pytest.approx(1000 / 10000 - 901 / 1100)
+    assert [round(one.score, 6) for one in found] == [0.001, round(99 / 9000 - 1 / 100, 6)]
+    assert found.reversed == ("slice",)
+    assert "Simpson's paradox" in found.to_markdown()
+
+
+def test_slices_of_the_same_images_are_named():
+    rows = [{"id": id, "a": TIME[id], "b": TIME[id].upper()} for id in IDS]
+    found = slices(made("A", IDS, LIFT), by=rows, groups="none")
+    assert ("a=night", "b=NIGHT") in found.alike
+    assert "cannot be separated" in found.to_text(200)
+
+
+def test_groups_in_both_sides_are_counted():
+    found = slices(made("A", IDS, LIFT), by=TIME, groups=lambda id: id[:2])
+    assert found.unit == "group" and found.units == 15
+    assert found["slice=night"].gap.shared == 10
+
+
+def test_outputs(tmp_path, capsys):
+    truth = {f"{time}_{i}": np.eye(4, dtype=int) for time in ("day", "night") for i in range(6)}
+    rng = np.random.default_rng(0)
+    pred = {id: np.where(rng.random((4, 4)) < 0.2, 0, mask) for id, mask in truth.items()}
+    segiou.score(truth, pred, labels=2).save(tmp_path / "run.sqlite")
+    run = str(tmp_path / "run.sqlite")
+    assert main(["slices", run, "(?P<time>[a-z]+)_", "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [one["value"] for one in data["slices"]] == ["day", "night"]
+    assert main(["slices", run, "(?P<time>[a-z]+)_", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith(
+        "column,value,images,units,classes,score,low,high,gap"
+    )
+    assert main(["slices", run, run]) == 2
+    assert "the last argument is the metadata" in capsys.readouterr().err
+    assert main(["slices", run, "x_", "--bins", "age=3,2"]) == 2
+    assert "--bins age=3,2" in capsys.readouterr().err
+
+
+def test_medians_have_order_statistics_of_one_run():
+    from segiou.analysis.order_statistics import median_limits
+
+    rng = np.random.default_rng(2)
+    truth = {f"{'ab'[i % 2]}_{i}": np.zeros((24, 24), int) for i in range(16)}
+    pred = {}
+    for id, mask in truth.items():
+        mask[4:16, 4:16] = 1
+        pred[id] = np.roll(mask, rng.integers(1, 7), 1)
+    run = segiou.score(truth, pred, labels=2, surfaces=True)
+    name = "hausdorff:1"
+    found = run.slices("(?P<site>[ab])_", metric=name, groups="none")
+    inside = np.array(["a_" in id for id in run.ids])
+    cases = run.to_pandas()[name].to_numpy()[inside]
+    one = found["site=a"]
+    assert one.score == np.median(cases)
+    assert (one.low, one.high) == pytest.approx(median_limits(cases))
+    with pytest.raises(ValueError, match="one run at a time"):
+        slices(run, run, by="(?P<site>[ab])_", metric=name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("slice_", "rest"), [(5, 5), (5, 50), (10, 30)])
+def test_coverage_of_no_difference(slice_, rest):
+    """95 % intervals of the difference of two slices of one population cover 0."""
+    samples = 1000 if os.environ.get("SEGIOU_SLOW") else 12
+    ids = tuple(map(str, range(slice_ + rest)))
+    by = {id: "s" if int(id) < slice_ else "r" for id in ids}
+    hits = 0
+    for seed in range(samples):
+        rng = np.random.default_rng([seed, slice_, rest])
+        quality = expit(1 + rng.normal(0, 0.8, (len(ids), 3)))
+        union = np.rint(np.exp(rng.normal(8, 0.7, quality.shape))).astype(np.int64)
+        tp = np.rint(union * quality).astype(np.int64)
+        fn = np.rint((union - tp) * 0.5).astype(np.int64)
+        counts = Counts(tp, union - tp - fn, fn, 10**6 - union)
+        run = Scored("A", counts, ids, CLASSES[:3], np.ones(3, bool))
+        gap = slices(run, by=by, groups="none")["slice=s"].gap
+        hits += gap.low <= 0 <= gap.high
+    assert hits / samples >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / samples)
