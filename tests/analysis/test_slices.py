@@ -238,7 +238,7 @@ def test_medians_have_order_statistics_of_one_run():
 @pytest.mark.parametrize(("slice_", "rest"), [(5, 5), (5, 50), (10, 30)])
 def test_coverage_of_no_difference(slice_, rest):
     """95 % intervals of the difference of two slices of one population cover 0."""
-    samples = 1000 if os.environ.get("SEGIOU_SLOW") else 12
+    samples = 1000 if os.environ.get("SEGIOU_SLOW") else 4
     ids = tuple(map(str, range(slice_ + rest)))
     by = {id: "s" if int(id) < slice_ else "r" for id in ids}
     hits = 0
