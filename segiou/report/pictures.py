@@ -234,9 +234,15 @@ def adjusted_reader(run: Any, read: Reader | None) -> Reader | None:
         labels = run.options.labels, run.options.pred_labels
         places = [ClassMasks.of(p, pattern, own) for p, own in zip(places, labels, strict=True)]
     truth, pred = adjusted(places[0], places[1], how)
+    suffix = run.provenance.get("pred_suffix")
+
+    def is_pred(path: str) -> bool:
+        return bool(suffix) and (path.endswith(suffix) or Path(path).stem.endswith(suffix))
 
     def content(path: str) -> bytes | RawMask:
         inside = max(places, key=lambda place: path.startswith(place.root) * len(place.root))
+        if places[0].root == places[1].root and is_pred(path):
+            inside = places[1]
         source = truth if inside is places[0] else pred
         if isinstance(inside, ClassMasks):
             data: bytes | RawMask = inside.read(path)[0]

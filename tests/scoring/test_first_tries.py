@@ -9,6 +9,7 @@ from PIL import Image
 
 import segiou
 from segiou.cli.main import main
+from segiou.report.pictures import adjusted_reader
 from segiou.scoring.inspection import inspect_folder
 from segiou.scoring.job import DataError
 
@@ -142,3 +143,14 @@ def test_values_of_a_preset_are_not_taken_for_an_image(tmp_path):
     write_pairs(tmp_path, [np.arange(0, 250, 7)[None]], [np.arange(0, 250, 7)[None]])
     with pytest.raises(DataError, match="too many undeclared values"):
         score_pairs(tmp_path, labels=3)
+
+
+def test_pictures_of_one_folder_use_the_threshold_of_their_side(tmp_path):
+    for name in ("a_gt", "a_pred"):
+        Image.fromarray(np.array([[10, 60, 90, 250]], np.uint8)).save(tmp_path / f"{name}.png")
+    sides = {"truth_suffix": "_gt", "pred_suffix": "_pred"}
+    limits = {"truth_threshold": 50, "pred_threshold": 100}
+    run = segiou.score_folder(tmp_path, tmp_path, labels=2, **sides, **limits)
+    read = adjusted_reader(run, None)
+    assert read(str(tmp_path / "a_gt.png")).values.tolist() == [[0, 1, 1, 1]]
+    assert read(str(tmp_path / "a_pred.png")).values.tolist() == [[0, 0, 0, 1]]
