@@ -405,11 +405,16 @@ def _has_arrays(pairing: Pairing) -> bool:
 def _check_layout(files: Mapping[str, str], labels: LabelSet, where: str) -> None:
     """Raise a DataError if the names of files are those of classes."""
     layout = class_layout(files)
-    if layout is None or len({*layout[1]} & {*labels.class_names}) < 2:
+    if layout is None:
+        return
+    # Files in one folder per image may be anything; those of all classes would count as one.
+    is_certain = labels.num_classes == 2 and layout[0] != "{id}/{class}"
+    if not is_certain and not {*layout[1]} & {*labels.class_names}:
         return
     text = (
         f"has one file per class ({listed(list(layout[1]), 8)}); pass class_files={layout[0]!r} "
-        f"(--class-files '{layout[0]}')"
+        f"(--class-files '{layout[0]}'), or, if every file is a mask by itself, key='(.+)' "
+        "(--key '(.+)')"
     )
     raise DataError([Problem(where, text)])
 
@@ -458,7 +463,8 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
             )
         others = [problem for problem in problems if problem.text != IS_A_FILE]
         raise DataError(others or [Problem(p.where, advice) for p in problems])
-    if job is not None and job.class_files is None:
+    is_chosen = job and (job.class_files or job.truth_suffix or job.pred_suffix or job.key)
+    if job is not None and not is_chosen:
         sides = job.options.labels, job.options.pred_labels
         for source, found, labels in zip((truth, pred), files, sides, strict=True):
             _check_layout(found, labels, source.root)

@@ -69,6 +69,20 @@ def test_labels_of_the_classes_without_the_pattern_are_refused(folder):
     assert pattern in str(caught.value)
 
 
+@pytest.mark.parametrize("labels", [["background", "table"], "binary"])
+def test_classes_are_not_counted_as_one(folder, labels):
+    root, pattern = folder
+    if labels == "binary" and pattern == "{id}/{class}":
+        pytest.skip("files in folders of images may be anything")
+    with pytest.raises(segiou.DataError, match="one file per class"):
+        segiou.score_folder(root / "truth", root / "pred", labels=labels)
+    how = {"labels": ["background", "table"], "class_files": pattern}
+    run = segiou.score_folder(root / "truth", root / "pred", **how)
+    assert run.total().iou()[1:].tolist() == IOU[1:]
+    run = segiou.score_folder(root / "truth", root / "pred", labels="binary", key="(.+)")
+    assert len(run) == 4
+
+
 def test_what_needs_one_class_per_pixel(folder):
     root, pattern = folder
     how = {"labels": NAMES, "class_files": pattern}
