@@ -46,6 +46,8 @@ MOST_PIXELS = 1 << 28
 _FINER = 5
 #: Most steps of an outline on that grid.
 _MOST_STEPS = 1 << 26
+#: Runs of fewer pixels on average are set at once, longer ones one by one.
+_CLOSE = 64
 #: Subpixel resolution of OpenCV.
 _PARTS = 1 << 16
 
@@ -390,8 +392,14 @@ class Painting:
             raise ValueError(msg)
         if runs.size < 2:
             return
-        first, inside = int(runs[0]), np.arange(runs.size - 1) % 2 == 0
-        self._flat[first:][np.repeat(inside, runs[1:])] = value
+        ends = runs.cumsum()
+        first, last = int(ends[0]), int(ends[(runs.size - 2) // 2 * 2 + 1])
+        if last - first < _CLOSE * runs.size:
+            inside = np.arange(runs.size - 1) % 2 == 0
+            self._flat[first:][np.repeat(inside, runs[1:])] = value
+            return
+        for begin, end in zip(ends[:-1:2].tolist(), ends[1::2].tolist(), strict=True):
+            self._flat[begin:end] = value
 
 
 def run_lengths(counts: Any) -> NDArray[np.int64]:

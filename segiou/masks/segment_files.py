@@ -33,8 +33,8 @@ _LOADING = Lock()
 _LAST_NUMBER = re.compile(r"(\d+)\D*$")
 
 
-#: Most segments of an image; each is drawn separately.
-_MOST_SEGMENTS = 10_000
+#: Most segments of an image, which are drawn one by one within seconds: of run lengths, and others.
+_MOST_RUN_LENGTHS, _MOST_SHAPES = 100_000, 20_000
 
 
 @dataclass(frozen=True)
@@ -116,13 +116,7 @@ class _Contents:
 
     def __post_init__(self) -> None:
         for name, image in self.images.items():
-            number = len(image.segments if isinstance(image, ImageSegments) else image.shapes)
-            if number > _MOST_SEGMENTS:
-                msg = (
-                    f"image {name!r} has {number} annotations; at most {_MOST_SEGMENTS} are drawn "
-                    "per image. Save its mask as PNG or TIFF"
-                )
-                raise ValueError(msg)
+            _check_number(name, image)
         segments = [s for image in self.images.values() for s in getattr(image, "segments", ())]
         values = {value for value, _ in segments} | set(self.categories)
         #: Value of pixels outside all segments.
@@ -133,6 +127,22 @@ class _Contents:
         self.pngs: dict[str, ImageSegments] = {
             image.png: image for image in self.images.values() if isinstance(image, ImageSegments)
         }
+
+
+def _check_number(name: str, image: ImageSegments | DrawnImage) -> None:
+    """Refuse an image that would take too long to draw."""
+    if isinstance(image, DrawnImage):
+        shapes, others = len(image.shapes), 0
+    else:
+        others = sum(isinstance(segment, dict) for _, segment in image.segments)
+        shapes = len(image.segments) - others
+    if shapes > _MOST_SHAPES or others > _MOST_RUN_LENGTHS:
+        msg = (
+            f"image {name!r} has {shapes + others} annotations; at most {_MOST_SHAPES} polygons "
+            f"or {_MOST_RUN_LENGTHS} run lengths are drawn within seconds. Save its mask as PNG "
+            "or TIFF"
+        )
+        raise ValueError(msg)
 
 
 def named_as_other(

@@ -6,6 +6,7 @@ import math
 import os
 import pickle
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -40,6 +41,8 @@ _MAX_BATCH = 1024
 _LEAST_SECONDS = 0.005
 #: A batch that was lost this often is split into single pairs.
 _ALONE = 2
+#: Files that are open beside the two pipes of each process.
+_OPEN_FILES, _PIPES = 32, 2
 #: Workers may die this often in a row without any result.
 _MOST_BREAKS = 8
 
@@ -262,6 +265,7 @@ def _processes(count: int) -> Engine:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
+    _check_open_files(count)
     # Forking a process with threads can deadlock.
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
@@ -273,6 +277,22 @@ def _processes(count: int) -> Engine:
         return ProcessPoolExecutor(count, mp_context=context, initializer=_begin_worker)
 
     return Engine(make(), count, 0.1, True, make)
+
+
+def _check_open_files(count: int) -> None:
+    """Refuse processes whose pipes this process may not open; the fork server only crashes."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = _OPEN_FILES + _PIPES * count
+    if resource.RLIM_INFINITY != allowed < needed:
+        msg = (
+            f"{count} processes need {needed} open files, but only {allowed} are allowed (ulimit "
+            "-n). Allow more, start fewer processes, or use threads"
+        )
+        raise ValueError(msg)
 
 
 def _start_fork_server() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -321,3 +323,19 @@ def test_swapped_folders_are_asked_about(capsys, tmp_path):
     assert main(["score", str(tmp_path / "pred"), str(tmp_path / "truth"), *options]) == 3
     said = capsys.readouterr().err
     assert "are truth and prediction swapped?" in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no limit of open files")
+def test_processes_without_enough_open_files(tmp_path):
+    """The fork server only prints a traceback then."""
+    write_pairs(tmp_path, [[[0, 1]]], [[[0, 1]]])
+    folders = f"{tmp_path / 'truth'} {tmp_path / 'pred'}"
+    command = f"{sys.executable} -m segiou score {folders} --labels 2 --processes 2"
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -n 16; {command}"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "segiou: 2 processes need 36 open files, but only 16 are allowed (ulimit -n). Allow more, "
+        "start fewer processes, or use threads\n"
+    )

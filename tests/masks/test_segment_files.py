@@ -339,5 +339,18 @@ def test_too_many_annotations_of_an_image_are_refused(tmp_path):
         "annotations": [{**annotation, "id": i} for i in range(100_000)],
     }
     (tmp_path / "a.json").write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(ValueError, match="has 100000 annotations; at most 10000"):
+    with pytest.raises(ValueError, match="has 100000 annotations; at most 20000 polygons"):
         open_source(tmp_path / "a.json").find()
+
+
+def test_run_lengths_far_apart_and_close_together(tmp_path):
+    """Runs are set one by one or at once, depending on their lengths."""
+    far = {"size": [100, 4], "counts": [100, 2, 98, 1, 199]}
+    close = {"size": [100, 4], "counts": [304, 1, 1, 1, 93]}
+    items = [
+        {"image_id": 1, "segmentation": rle, "category_id": v} for v, rle in ((1, far), (2, close))
+    ]
+    expected = np.zeros((100, 4), dtype=np.uint8)
+    expected[[0, 1, 0], [1, 1, 2]] = 1
+    expected[[4, 6], 3] = 2
+    assert (read(write(tmp_path / "a.json", items))["1"] == expected).all()
