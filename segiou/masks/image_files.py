@@ -142,7 +142,8 @@ def palette_colors(data: bytes) -> dict[int, tuple[int, int, int]]:
             channels = image.getpalette("RGB") or []
     except (OSError, ValueError):
         return {}
-    return {v: tuple(channels[3 * v : 3 * v + 3]) for v in range(len(channels) // 3)}
+    parts = (channels[c::3] for c in range(3))
+    return dict(enumerate(zip(*parts, strict=False)))
 
 
 def _is_lossless_webp(data: bytes) -> bool:

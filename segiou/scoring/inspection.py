@@ -451,10 +451,8 @@ def _with_palette(
 ) -> Inspection:
     """The inspection with the colours on which the palettes of a sample agree."""
     files = [file for file in read if isinstance(file, _FileContent) and file.mask.mode == "P"]
-    palettes = [
-        palette_colors(source.read(file.path)[0])
-        for file in files[:: max(1, -(-len(files) // _SAMPLE))]
-    ]
+    contents = [source.read(f.path)[0] for f in files[:: max(1, -(-len(files) // _SAMPLE))]]
+    palettes = [palette_colors(data) for data in contents if not isinstance(data, RawMask)]
     agreed = set.intersection(*(set(p.items()) for p in palettes)) if palettes else set()
     return replace(found, palette={v: rgb for v, rgb in sorted(agreed) if v in found.values})
 
