@@ -339,3 +339,17 @@ def test_processes_without_enough_open_files(tmp_path):
         "segiou: 2 processes need 36 open files, but only 16 are allowed (ulimit -n). Allow more, "
         "start fewer processes, or use threads\n"
     )
+
+
+def test_log_lines_of_other_libraries_stay_off_stderr(tmp_path):
+    """Python prints what is logged without a handler."""
+    work = (
+        "import logging, sys; from segiou.cli.main import main; code = main(sys.argv[1:]); "
+        "[logging.getLogger(name).error('noise') for name in ('tifffile', 'zarr', 'numcodecs')]; "
+        "sys.exit(code)"
+    )
+    command = [sys.executable, "-c", work, *NOWHERE]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "noise" not in done.stderr
+    assert "no-truth" in done.stderr

@@ -100,7 +100,7 @@ def main() -> int:
         if why:
             wrong.append(f"round {rounds} ({engine[0]}): {why}")
         kills, rounds = kills + found, rounds + 1
-        print(kills, rounds, len(wrong), file=sys.stderr, flush=True)
+        print(kills, rounds, engine[0], why, file=sys.stderr, flush=True)
     print(json.dumps({"kills": kills, "rounds": rounds, "differences": wrong}))
     return 1 if wrong else 0
 
