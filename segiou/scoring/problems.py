@@ -147,8 +147,6 @@ def _undeclared_pattern(
     if two and min(values) >= 0 and 127 < max(values) < 256:
         return f"{pattern}; {SOFT_EDGES}"
     if len(values) > max(8, options.num_classes):
-        if preset := _preset_with(values):
-            return f"{pattern}; they match label set {preset!r}: --labels {preset}"
         likely = (
             "it was probably resized with interpolation or saved with lossy compression. Recreate "
             "it with nearest-neighbour resizing as PNG"
@@ -158,6 +156,9 @@ def _undeclared_pattern(
                 "it is probably an image, not a segmentation, or was resampled with interpolation. "
                 "Resample labels with nearest neighbour"
             )
+        if preset := _preset_with(values):
+            matched = f"they match label set {preset!r}: --labels {preset}"
+            return f"{pattern}; {matched}. Otherwise, {likely}"
         return f"has too many undeclared values for a label mask; {likely}"
     binary = ""
     if set(values) == {255} and options.num_classes <= 2:
