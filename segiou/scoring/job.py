@@ -466,8 +466,8 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
     is_chosen = job and (job.class_files or job.truth_suffix or job.pred_suffix or job.key)
     if job is not None and not is_chosen:
         sides = job.options.labels, job.options.pred_labels
-        for source, found, labels in zip((truth, pred), files, sides, strict=True):
-            _check_layout(found, labels, source.root)
+        for source, own, labels in zip((truth, pred), files, sides, strict=True):
+            _check_layout(own, labels, source.root)
     places = place_of(truth), place_of(pred)
     if not all(isinstance(source, LocalFolder) for source in places):
         from segiou.masks.segment_files import named_as_other
