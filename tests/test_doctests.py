@@ -29,7 +29,7 @@ def test_docstring_examples(name):
     try:
         module = importlib.import_module(name)
     except ImportError as error:
-        if "pip install" not in str(error):
+        if "pip install" not in str(error) and error.name != "zarr":  # a base class is zarr's
             raise
         pytest.skip(str(error))
     if name == "segiou.masks.image_files" and not module.EXTENSION_BUILT:
