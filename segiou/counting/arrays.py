@@ -320,7 +320,8 @@ class OneHotError(ValueError):
     """
 
     def __init__(self, shape: tuple[int, ...], axis: int) -> None:
-        self.shape, self.axis = shape, axis
+        self.shape: tuple[int, ...] = shape
+        self.axis: int = axis
         count = shape[axis]
         super().__init__(
             f"truth and pred have shape {shape} and contain only 0 and 1, and axis {axis} is as "

@@ -43,7 +43,9 @@ class MeasureError(ValueError):
     """
 
     def __init__(self, key: str, package: str, problem: str) -> None:
-        self.key, self.package, self.problem = key, package, problem
+        self.key: str = key
+        self.package: str = package
+        self.problem: str = problem
         super().__init__(f"measure {key!r} of {package}: {problem}")
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -31,7 +31,7 @@ OWN = {
     "area": ("segiou.geometry.map_areas", "AreaOptions"),
 }
 #: Names of the scores of segiou's own measures, so that no module is loaded for them.
-OWN_SCORES = {
+OWN_SCORES: dict[str, tuple[str, ...]] = {
     "boundary": ("boundary_iou",),
     "objects": ("pq", "sq", "rq"),
     "surfaces": ("surface_dice", "hausdorff_95", "hausdorff", "average_surface_distance"),

@@ -52,7 +52,9 @@ class CaseMaps:
     """
 
     def __init__(self, experts: int) -> None:
-        self.experts, self.cases, self._most = experts, 0, list[CaseMap]()
+        self.experts: int = experts
+        self.cases: int = 0
+        self._most: list[CaseMap] = []
 
     def add(self, id: str, votes: Votes, place: NDArray[np.int64]) -> None:
         """Draw the map of a case.

@@ -260,7 +260,9 @@ class ConsensusWriter:
 
     def __init__(self, folder: str | Path, experts: int, rule: str = "majority") -> None:
         check_choice("rule", rule, ("majority", "staple"))
-        self.folder, self.experts, self.rule = Path(folder), experts, rule
+        self.folder: Path = Path(folder)
+        self.experts: int = experts
+        self.rule: str = rule
 
     def write(self, case: RaterCase) -> None:
         """Write the mask of a case."""

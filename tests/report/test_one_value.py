@@ -135,14 +135,14 @@ class Outputs:
     def tables(self):
         """Tables for people, by output."""
         text = self.report.to_markdown()
-        lines = (line.strip("|").split("|") for line in text.splitlines() if line[:1] == "|")
-        found = {"Markdown": []}
-        for cells in lines:
-            cells = [cell.strip().replace("\\", "") for cell in cells]
-            if found["Markdown"] and len(found["Markdown"][-1][0]) == len(cells):
-                found["Markdown"][-1].append(cells)
-            else:
-                found["Markdown"].append([cells])
+        found, before = {"Markdown": []}, ""
+        for line in text.splitlines():
+            if line[:1] == "|" and before[:1] != "|":
+                found["Markdown"].append([])
+            if line[:1] == "|":
+                cells = line.strip("|").split("|")
+                found["Markdown"][-1].append([cell.strip().replace("\\", "") for cell in cells])
+            before = line
         pages = {"page": self.report.to_html(run=self.run), "notebook": self.report._repr_html_()}
         for name, page in pages.items():
             parser = Tables()
