@@ -10,7 +10,7 @@ import struct
 import zlib
 from typing import Any
 
-from zarr.storage import LocalStore
+from zarr.storage import LocalStore  # type: ignore[import-not-found, unused-ignore]
 
 from segiou.masks.pairing import ZARR_FILES
 from segiou.masks.read import MaskError
