@@ -12,7 +12,7 @@ import numpy as np
 
 from segiou._support.arguments import check_number, refuse_kind
 from segiou._support.files import printable
-from segiou._support.text import Json, listed, percent, plain, see
+from segiou._support.text import Json, listed, percent, plain, plural, see
 from segiou.analysis.sequences import Members, Sequences, sequences_in_names, sequences_of
 from segiou.analysis.units import (
     FEW_UNITS,
@@ -54,7 +54,7 @@ class Dependence:
     Attributes
     ----------
     sequences : mapping of str to int
-        Name of each sequence and its number of images.
+        Name of each sequence and its number of images; a single image has its id.
     pattern : str
         The regular expression that finds the name of the sequence in an id;
         empty if the sequences were not found in the ids.
@@ -83,6 +83,11 @@ class Dependence:
         return sum(self.sequences.values())
 
     @property
+    def single(self) -> int:
+        """Number of images that are alone in their sequence."""
+        return sum(size == 1 for size in self.sequences.values())
+
+    @property
     def effective_images(self) -> float:
         """Effective sample size: independent images that carry as much information."""
         return self.images / max(self.design_effect, 1.0)
@@ -96,11 +101,12 @@ class Dependence:
         """Origin of the images, and how strongly neighbours are correlated."""
         said, scores = [], "In file-name order, neighbouring scores"
         if len(self.sequences) > 1:
-            sizes = listed(
-                [f"{name} {size}" for name, size in self.sequences.items()], 4, last=", "
-            )
-            number = f"{len(self.sequences)} sequences"
-            said = [f"File names suggest {number} ({printable(sizes)})."]
+            several = {name: size for name, size in self.sequences.items() if size > 1}
+            shown = several or self.sequences
+            sizes = listed([f"{name} {size}" for name, size in shown.items()], 4, last=", ")
+            number = plural(len(shown), "sequence")
+            rest = f" and {plural(self.single, 'single image')}" if several and self.single else ""
+            said = [f"File names suggest {number} ({printable(sizes)}){rest}."]
             scores = "Neighbouring scores"
         if not self.correlated:
             return [*said, f"{scores} are not significantly correlated."]
@@ -223,7 +229,7 @@ class Design:
             )
         if self.dependence is None or kind == "sequence":
             return None
-        number = len(self.dependence.sequences)
+        number = len(self.dependence.sequences) - self.dependence.single
         of = "one sequence" if number == 1 else f"{number} sequences"
         images = self.dependence.images
         if kind == "image":
@@ -284,16 +290,16 @@ def _along(
     candidates: Sequence[Sequences],
     blocks: BlockLength | None,
 ) -> Design:
-    """The units along the first sequences that are given, regular, or supported by the scores."""
+    """The units along the first sequences that are accepted."""
     series = [b - a for a, b in combinations(scores, 2)] or scores
-    accepted = (s for s in candidates if not s.pattern or s.is_regular or _supported(series, s))
-    sequences = next(accepted, None)
+    tried = (_accepted(series, s, images.names) for s in candidates)
+    sequences = next((found for found in tried if found is not None), None)
     if sequences is None:
         unrelated = "Scores are unrelated to the order of the file names"
         return Design(images, images, None, f"{unrelated}, {_SO_INDEPENDENT}.")
     each = [dependence_of(values, sequences) for values in series]
     strongest = max(each, key=lambda found: found.design_effect)
-    if blocks is None and len(sequences) > 2:
+    if blocks is None and sequences.several > 2:
         return Design(_whole(sequences), images, strongest)
     if blocks is None and sequences.images < _LEAST_IN_BATCHES:
         return Design(images, images, strongest)
@@ -303,6 +309,21 @@ def _along(
     else:
         numbers = [max(1, round(len(own) / blocks)) for own in sequences.members]
     return Design(_divided(sequences, numbers, images.names), images, strongest)
+
+
+def _accepted(series: Sequence[Floats], found: Sequences, ids: Sequence[str]) -> Sequences | None:
+    """Sequences that are given, regular, or supported by the scores; other images are single."""
+    if not found.pattern:
+        return found
+    irregular = [i for i, own in enumerate(found.members) if len(own) > 1 and not found.regular[i]]
+    if not any(found.regular):
+        return found if _supported(series, found) else None
+    if not irregular:
+        return found
+    images, part = found.only(irregular)
+    if _supported([values[images] for values in series], part):
+        return found
+    return found.with_singles(irregular, ids)
 
 
 def _supported(series: Sequence[Floats], sequences: Sequences) -> bool:
@@ -344,17 +365,21 @@ def _whole(sequences: Sequences) -> Units:
 
 
 def _batches(sequences: Sequences, length: float, least: int) -> list[int]:
-    """Numbers of batches in each sequence: as many as are nearly independent, at most 20."""
-    most = _BATCHES[1]
-    number = sequences.images
-    total = min(max(int(number / (4 * length)), least, 2 * len(sequences)), most)
-    total = max(total, len(sequences))
-    exact = [total * len(own) / number for own in sequences.members]
-    found = [max(1, math.floor(share)) for share in exact]
+    """Numbers of batches in each sequence: as many as are nearly independent, at most 20.
+
+    Single images are not counted among the 20.
+    """
+    several = [i for i, own in enumerate(sequences.members) if len(own) > 1]
+    sizes = [len(sequences.members[i]) for i in several]
+    number = sum(sizes)
+    total = min(max(int(number / (4 * length)), least, 2 * len(sizes)), _BATCHES[1])
+    total = max(total, len(sizes))
+    exact = {i: total * size / number for i, size in zip(several, sizes, strict=True)}
+    found = [max(1, math.floor(exact.get(i, 1))) for i in range(len(sequences))]
+    more = total - sum(found[i] for i in several)
     # The rest goes to the largest remainders.
-    for i in sorted(range(len(exact)), key=lambda i: found[i] - exact[i]):
-        if sum(found) < total:
-            found[i] += 1
+    for i in sorted(several, key=lambda i: found[i] - exact[i])[: max(more, 0)]:
+        found[i] += 1
     return found
 
 

@@ -105,7 +105,11 @@ class OverUnits:
             return text.plural(
                 self.units, "batch of neighbouring images", "batches of neighbouring images"
             )
-        return text.plural(self.units, self.unit)
+        single = 0 if self.dependence is None else self.dependence.single
+        if self.unit != "sequence" or not single:
+            return text.plural(self.units, self.unit)
+        rest = text.plural(single, "single image")
+        return f"{text.plural(self.units - single, 'sequence')} and {rest}"
 
     @property
     def too_few(self) -> bool:

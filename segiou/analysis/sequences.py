@@ -19,6 +19,9 @@ from segiou.analysis.units import group_by_pattern
 #: Simple patterns that are preferred to the general one if they find the same sequences.
 _PLAIN_PATTERNS = (r"^[^_]+", r"^[^/]+", r"^[^-]+")
 
+#: Fewer steps of a sequence do not show whether it is regular.
+_FEW_STEPS = 3
+
 Members = tuple[NDArray[np.intp], ...]
 
 
@@ -31,8 +34,8 @@ class Sequences:
     """Indices of the images of each sequence, in order."""
     pattern: str = ""
     """The regular expression that finds the name of the sequence in an id."""
-    steps: tuple[int, ...] = ()
-    """Differences between the numbers of neighbours, of all sequences."""
+    steps: tuple[tuple[int, ...], ...] = ()
+    """Differences between the numbers of neighbours in each sequence."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -42,13 +45,51 @@ class Sequences:
         """Number of images."""
         return sum(len(own) for own in self.members)
 
+    @property
+    def several(self) -> int:
+        """Number of sequences with more than one image."""
+        return sum(len(own) > 1 for own in self.members)
+
     @cached_property
-    def is_regular(self) -> bool:
-        """Whether most neighbours are the same number of frames apart, as frames of a video are."""
-        if not self.steps:
-            return False
-        counts = np.unique(self.steps, return_counts=True)[1]
-        return bool(2 * counts.max() > len(self.steps))
+    def regular(self) -> tuple[bool, ...]:
+        """Whether most neighbours in a sequence are equally far apart, as frames of a video are.
+
+        Sequences with few steps are judged together: most of them must have the same step.
+        """
+        steps = self.steps or ((),) * len(self)
+        few = [step for own in steps if len(own) < _FEW_STEPS for step in own]
+        common = _most_common(few) if len(few) >= _FEW_STEPS else None
+        found = []
+        for own in steps:
+            most = _most_common(own)
+            enough = len(own) >= _FEW_STEPS or most == common
+            found.append(most is not None and enough)
+        return tuple(found)
+
+    def only(self, places: Sequence[int]) -> tuple[NDArray[np.intp], Sequences]:
+        """The images of some sequences, and these sequences as places among the images."""
+        images = [self.members[i] for i in places]
+        ends = np.cumsum([len(own) for own in images])
+        members = np.split(np.arange(ends[-1]), ends[:-1])
+        names = tuple(self.names[i] for i in places)
+        return np.concatenate(images), Sequences(names, tuple(members), self.pattern)
+
+    def with_singles(self, places: Sequence[int], ids: Sequence[str]) -> Sequences:
+        """The same, but each image of some sequences is single: a sequence with its own name."""
+        rest = [i for i in range(len(self)) if i not in places]
+        single = [image for i in places for image in self.members[i].tolist()]
+        names = (*(self.names[i] for i in rest), *(ids[image] for image in single))
+        kept = tuple(self.members[i] for i in rest)
+        members = (*kept, *(np.array([image], dtype=np.intp) for image in single))
+        return Sequences(names, members, self.pattern)
+
+
+def _most_common(steps: Sequence[int]) -> int | None:
+    """The step that more than half of the steps are equal to, if there is one."""
+    values, counts = np.unique(np.array(steps, dtype=object), return_counts=True)
+    if not len(values) or 2 * counts.max() <= len(steps):
+        return None
+    return int(values[counts.argmax()])
 
 
 @lru_cache(maxsize=1)  # each metric asks for the same images again
@@ -90,7 +131,7 @@ def sequences_of(ids: Sequence[str], names: Sequence[Any], pattern: str = "") ->
     ordered = [sorted(own, key=order) for own in members.values()]
     # Positions, which arrays without names have, are not evidence of a sequence.
     positions = all(id == str(place) for place, id in enumerate(ids))
-    steps = tuple(s for own in ordered for s in _steps([ids[i] for i in own]) if not positions)
+    steps = tuple(() if positions else tuple(_steps([ids[i] for i in own])) for own in ordered)
     arrays = tuple(np.array(own, dtype=np.intp) for own in ordered)
     return Sequences(tuple(map(str, members)), arrays, pattern, steps)
 

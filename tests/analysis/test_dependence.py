@@ -344,3 +344,77 @@ def test_ten_images_are_the_fewest_whose_names_are_read():
     found = confidence_intervals(frames(9), ids=named(3, "a", "b", "c"))
     assert (found.dependence, found.unit) == (None, "image")
     assert units_of(3).too_few is False
+
+
+# -- sequences and single images -----------------------------------------------------------------
+
+#: Numbers of sixteen photos of a camera, from 1 to 32 apart.
+STILLS = [2850, 2851, 2857, 2870, 2873, 2905, 2909, 2910, 2922, 2931, 2938, 2955, 2957, 2968,
+          2970, 2991]  # fmt: skip
+STILL_IDS = [f"IMG_{number}" for number in STILLS]
+VIDEO_IDS = [f"{video}_{30 * k:05d}" for video in ("bay", "dock", "pier", "quay") for k in range(6)]
+
+
+def test_stills_with_irregular_numbers_beside_videos_are_single_images():
+    design = units_along(frames(40, correlation=0), [*VIDEO_IDS, *STILL_IDS])
+    assert design.units.kind == "sequence"
+    assert design.units.names == ("bay", "dock", "pier", "quay", *STILL_IDS)
+    assert design.units.index.tolist() == [k // 6 for k in range(24)] + list(range(4, 20))
+    assert design.dependence.sentences()[0] == (
+        "File names suggest 4 sequences (bay 6, dock 6, pier 6, quay 6) and 16 single images."
+    )
+
+
+def test_stills_are_a_sequence_if_their_scores_are_correlated():
+    # The scores of the stills rise along their numbers; a rise has a correlation of 0.82.
+    flat, rise = np.tile([0.4, 0.6, 0.5, 0.6, 0.4, 0.5], 4), np.linspace(0, 1, 16)
+    ids = [*VIDEO_IDS, *STILL_IDS]
+    design = design_of(ids, 40, lambda: [np.concatenate([flat, rise])])
+    assert design.units.names == ("bay", "dock", "pier", "quay", "IMG")
+    # Lower scores of all stills are no order among them.
+    design = design_of(ids, 40, lambda: [np.concatenate([flat, flat[:16] - 0.4])])
+    assert len(design.units) == 20
+
+
+def test_videos_of_three_frames_are_judged_together():
+    ids = [f"{video}_{k}" for video in ("bay", "dock", "pier", "quay") for k in range(1, 4)]
+    found = sequences_in_names((*ids, *STILL_IDS))[0]
+    assert found.regular == (True, True, True, True, False)
+    odd = ["bay_1", "bay_5", "dock_2", "dock_3", "pier_1", "pier_9", "quay_3", "quay_7"]
+    # The steps are 4, 1, 8 and 4.
+    assert sequences_in_names(tuple(odd))[0].regular == (False, False, False, False)
+
+
+def test_a_video_beside_single_images_is_divided_into_batches():
+    video = [f"bay_{30 * k:05d}" for k in range(60)]
+    design = units_along(frames(76, correlation=0), [*video, *STILL_IDS])
+    sizes = np.bincount(design.units.index)
+    assert design.units.kind == "batch"
+    assert sizes[-16:].tolist() == [1] * 16 and 4 <= len(sizes) - 16 <= 20
+    assert "one sequence" in str(design.caution)
+
+
+def test_the_units_of_a_comparison_name_sequences_and_single_images():
+    found = compare(*two_runs([*VIDEO_IDS, *STILL_IDS]), names=("a", "b"), permutations=2000)
+    assert (found.unit, found.units) == ("sequence", 20)
+    assert found.units_text == "4 sequences and 16 single images"
+    assert found.pairs[0].overall.differs(0.95)
+    assert found.pair_sentences(found.pairs[0])[0].startswith("b scores higher than a")
+
+
+def test_one_model_corrects_three_percent_of_the_errors_of_the_other():
+    # The errors of 60 frames vary along the sequence, and both models share them.
+    rng = np.random.default_rng(4)
+    truth = rng.integers(0, 2, (60, 1, 2000))
+    wrong = rng.random(truth.shape) < (0.3 + 0.2 * np.sin(np.arange(60) / 8))[:, None, None]
+    fixed = wrong & (rng.random(truth.shape) >= 0.03)
+    runs = [
+        score(list(truth), list(np.where(w, 1 - truth, truth)), labels=2, ids=named(60, "frame"))
+        for w in (wrong, fixed)
+    ]
+    found = compare(*runs, names=("base", "better"), permutations=2000)
+    overall = found.pairs[0].overall
+    assert (found.unit, found.units >= 6, overall.testable) == ("batch", True, True)
+    assert 0 < overall.low < overall.delta < overall.high < 2 * overall.delta
+    assert overall.differs(0.95)
+    assert found.pair_sentences(found.pairs[0])[0].startswith("better scores higher than base")
