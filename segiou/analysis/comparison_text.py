@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison, PairComparison
 
 
+#: The rule for an interval and a test that disagree.
+DISAGREE = "The interval and the test disagree; a difference is significant only if both show it."
 #: The names of an earlier run and of this one, which read as words.
 BASELINE = ("the baseline", "this run")
 
@@ -192,7 +194,7 @@ def evidence(found: Comparison, pair: PairComparison) -> str:
         return line
     if least >= 1 - found.level:
         return line
-    return f"{line} The interval and the test disagree."
+    return f"{line} {DISAGREE}"
 
 
 def _test(found: Comparison, pair: PairComparison) -> str:

@@ -46,11 +46,14 @@ def rank_stability(
     TypeError
         If the argument is not a ranking.
     ValueError
-        If nothing was resampled.
+        If nothing was resampled, or there are too few units for shares of resamples.
     """
     found = _ranking_of(ranking)
     if not found.resamples:
         msg = "the ranking has no resamples to draw; rank with draws=1000"
+        raise NothingToDraw(msg)
+    if not found.is_resampled:
+        msg = f"P(best) cannot be estimated from {found.units_text}; draw case_boxes instead"
         raise NothingToDraw(msg)
     number = len(found.models)
     with drawing(height_of(number) + 0.2, **look) as axes:

@@ -7,6 +7,7 @@ import pytest
 
 from segiou import analysis, score
 from segiou.analysis.comparing import compare
+from segiou.analysis.comparison_text import DISAGREE
 from segiou.analysis.intervals import confidence_intervals
 from segiou.analysis.paired_runs import DifferentImagesError
 from segiou.counting.counts import ConfusionCounts, Counts
@@ -222,7 +223,35 @@ def test_interval_and_test_may_disagree(change):
     doubtful = replace(pair, overall=replace(pair.overall, **change))
     verdict, evidence, *_ = found.pair_sentences(doubtful)
     assert verdict.startswith("Borderline: m1 may score higher than m0: ")
-    assert evidence.endswith("The interval and the test disagree.")
+    assert evidence.endswith(DISAGREE)
+
+
+@pytest.mark.parametrize(
+    ("images", "lifts", "opening"),
+    [
+        (5, (0, 60), "m1 scores higher"),
+        (5, (0, 4), "No significant difference"),
+        (5, (0, 20, 22), "No significant difference"),
+        (8, (0, 20), "m1 scores higher"),
+        (30, (0, 20, 40), "m2 scores higher"),
+        (30, (0, 4, 8), "No significant difference"),
+    ],
+)
+def test_what_stands_on_one_screen_does_not_contradict(images, lifts, opening):
+    found = compare(*models(images, lifts), permutations=400)
+    pair, ranks = found.best_pair, found.stability
+    verdict, evidence, *_ = found.pair_sentences(pair)
+    outside = pair.overall.low > 0 or pair.overall.high < 0
+    assert verdict.startswith(opening)
+    assert outside == pair.overall.differs(0.95) == ("scores higher" in verdict)
+    unlikely = pair.overall.p_holm < 0.05
+    assert unlikely == outside or "p cannot be below" in evidence
+    if ranks is not None:
+        assert ranks.models[0].name in (pair.a, pair.b)
+        assert (ranks.false_claim < 0.025) == outside
+        assert not outside or not ranks.is_resampled or ranks.models[0].best > 0.95
+        text = " ".join(ranks.sentences())
+        assert ("P(best) cannot be estimated" in text) == (images == 5)
 
 
 def test_a_score_in_a_unit_that_is_better_when_lower():

@@ -277,6 +277,22 @@ def test_a_comparison_of_three_draws_its_ranking(tmp_path, run, comparison, rank
         plots.case_boxes(run)
 
 
+def test_resamples_of_too_few_units_are_not_drawn(tmp_path):
+    truth = [np.array([[0, 0, 1, 1, 1, 0, 1, 0]])] * 5
+    wrong = [[0, 1], [2, 3], [4], [5, 6], [7]]
+    preds = [[t.copy() for t in truth] for _ in range(2)]
+    for i, places in enumerate(wrong):
+        preds[0][i][0, places] ^= 1
+        preds[1][i][0, places[:1]] ^= 1
+    few = segiou.rank(
+        {name: segiou.score(truth, p, labels=2) for name, p in zip("ab", preds, strict=True)},
+        groups="none",
+    )
+    with pytest.raises(ValueError, match="P\\(best\\) cannot be estimated from 5 images"):
+        plots.rank_stability(few)
+    assert {path.stem for path in plots.save_plots(few, tmp_path, dpi=40)} == {"case_boxes"}
+
+
 def test_training_runs_are_points_on_the_bar_of_their_mean(run):
     recipes = {"old": [run, scored(0.25)], "new": [scored(0.1), scored(0.2), scored(0.15)]}
     found = compare(recipes, groups="none")
