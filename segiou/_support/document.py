@@ -135,7 +135,7 @@ def _escaped(text: str) -> str:
 
 
 class Shown:
-    """What has parts has text, Markdown and a form for notebooks."""
+    """Findings with parts: rendered as text, Markdown, LaTeX and in notebooks."""
 
     __slots__ = ()
 

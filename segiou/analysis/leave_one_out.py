@@ -465,7 +465,7 @@ def _steps(several: Sequence[Statistic], values: Sequence[Floats]) -> Iterator[l
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """Values of a score, their standard errors, and what the score is made of."""
+    """Values of a score, their standard errors, and the weights of its classes."""
 
     statistic: Statistic
     values: Floats

@@ -450,7 +450,7 @@ def _check_size(strata: int, classes: int) -> None:
     """Reject tables of more cells than can be estimated in seconds."""
     if strata * classes**2 > _MOST_CELLS:
         given = f"{classes} classes in {strata} strata"
-        msg = f"{given} are too many (the limit is 200 in 200); merge classes that are alike"
+        msg = f"{given} are too many (the limit is 200 in 200); merge similar classes"
         raise ValueError(msg)
 
 

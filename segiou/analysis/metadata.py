@@ -137,7 +137,7 @@ def _by_pattern(pattern: str, ids: Sequence[str]) -> list[Row]:
         raise ValueError(msg) from None
     if not searched.groupindex:
         msg = (
-            f"{pattern!r} is no metadata file (CSV, TSV, JSON, JSON Lines, Parquet), and as a "
+            f"{pattern!r} is not a metadata file (CSV, TSV, JSON, JSON Lines, Parquet), and as a "
             "regular expression it needs named groups, such as (?P<city>[^_]+)"
         )
         raise ValueError(msg)

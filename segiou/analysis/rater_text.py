@@ -70,7 +70,7 @@ def verdict(row: ModelAgreement, found: RaterAgreement) -> str:
 
 
 def notes(found: RaterAgreement) -> list[str]:
-    """Cases that are missing, what the numbers cover, and what they do not show."""
+    """Missing cases, the scope of the numbers, and their limits."""
     lines = [
         f"{called(name)} lacks {plural(len(ids), 'case')} ({listed(ids)}), left out of its pairs."
         for name, ids in found.missing.items()

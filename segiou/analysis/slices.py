@@ -53,7 +53,7 @@ class Gap:
         p inverts the interval; Holm's adjustment is over all tests of the result. NaN if the
         slice is not tested.
     classes : int
-        Classes in the difference; 0 if the score is no mean of classes.
+        Classes in the difference; 0 if the score is not a mean of classes.
     shared : int
         Units with images in the slice and in the rest.
     """
@@ -480,7 +480,7 @@ class _Scored:
 
     @property
     def taken(self) -> NDArray[np.bool_] | None:
-        """Classes of the mean; None if the score is no mean of classes."""
+        """Classes of the mean; None if the score is not a mean of classes."""
         score = self.models[0].score
         if self.models[0].median_of is not None or self.models[0].weights is None:
             return None

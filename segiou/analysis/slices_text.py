@@ -111,7 +111,7 @@ def _paradoxes(found: Slices) -> Iterator[str]:
         way = "below" if max(own_scores) < found.score else "above"
         yield (
             f"All slices of {column} are {way} the whole ({shown(found.score, found.score_unit)}), "
-            "which sums their pixels and is no average of them."
+            "which sums their pixels and is not their average."
         )
 
 

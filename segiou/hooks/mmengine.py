@@ -88,7 +88,7 @@ class SegmentationScores(BaseMetric):
     def process(self, data_batch: Any, data_samples: Sequence[dict[str, Any]]) -> None:
         """Count each sample of a batch.
 
-        Of several processes, one that cannot count them raises in `evaluate`, as all do.
+        If one of several processes cannot count them, all raise in `evaluate`.
         """
         counting: Any = self.scoring.empty()
         pairs = [[sample[key]["data"].squeeze(0) for key in self.keys] for sample in data_samples]

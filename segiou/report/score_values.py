@@ -61,7 +61,7 @@ class ScoreValues(NamedTuple):
 
 
 def _covered(score: Score, total: Parts, values: Floats) -> int | None:
-    """How many rows the mean of a score covers; None if it is no mean of rows."""
+    """How many rows the mean of a score covers; None if it is not a mean of rows."""
     if not score.is_mean or score.include is None or score.weights is None:
         return None
     known = score.include & ~np.isnan(values)

@@ -172,7 +172,7 @@ def score_folder(
     class_files : str, optional
         Relative path of masks with one file per class, without extension, such as
         ``"{id}/segmentations/{class}"`` (TotalSegmentator) or ``"{id}_class_{class}"``.
-        The class ``"background"`` is what is left. For truth, predictions or both.
+        The remaining pixels are the class ``"background"``. For truth, predictions or both.
     roi : str or path, optional
         Folder of regions of interest, or one, paired by name with the truth. Pixels
         outside (0) are ignored.
