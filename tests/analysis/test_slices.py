@@ -235,6 +235,7 @@ def test_medians_have_order_statistics_of_one_run():
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 @pytest.mark.parametrize(("slice_", "rest"), [(5, 5), (5, 50), (10, 30)])
 def test_coverage_of_no_difference(slice_, rest):
     """95 % intervals of the difference of two slices of one population cover 0."""

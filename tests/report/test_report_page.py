@@ -335,6 +335,7 @@ def test_every_report_says_how_much_was_left_out(folders):
     assert "left out" not in whole.to_text() + whole.to_markdown() + whole._repr_html_()
 
 
+@pytest.mark.gate
 def test_the_matrix_of_very_many_classes_is_not_drawn():
     few, many = (
         render_report(segiou.ConfusionMatrix(number).update([0, 1], [1, 1]).report())
