@@ -85,9 +85,7 @@ class ArrayStore:
         with self._arrays() as arrays, damage(path, "cannot be read", MemoryError):
             array = arrays[name or _ALONE]
             if hasattr(array, "store"):  # zarr
-                from segiou.masks.zarr_files import chunk_bytes
-
-                array.store.chunk_bytes = chunk_bytes(array, path)
+                array.store.expect(array, path)
             mask = _StoredMask(path, array, int(index[:-1]) if index else None)
             is_big = stamp.size is None and math.prod(mask.shape) >= WHOLE_PIXELS
             values: Any = mask if is_big else mask[:, :]

@@ -42,6 +42,13 @@ class CheckedStore(LocalStore):  # type: ignore[misc, unused-ignore]
 
     #: Bytes of the largest chunk that may be read.
     chunk_bytes: int = _MOST_BYTES
+    #: Where each shard has the index of its chunks, if there are shards.
+    shard_index: slice | None = None
+
+    def expect(self, array: Any, path: str) -> None:
+        """Read this array's chunks next; MaskError if they are too many or too large."""
+        self.chunk_bytes = chunk_bytes(array, path)
+        self.shard_index = _shard_index(array) if getattr(array, "shards", None) else None
 
     async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Any:
         """The content of a file, or a part of it; None if there is none."""
@@ -59,7 +66,12 @@ class CheckedStore(LocalStore):  # type: ignore[misc, unused-ignore]
         content = await super().get(key, prototype, byte_range)
         if content is not None and path.name not in ZARR_FILES:
             data = content.to_bytes()
-            if (size := unpacked_size(data, most)) > most:
+            parts = [data]
+            if self.shard_index and byte_range is None:
+                index = data[self.shard_index]
+                places = struct.iter_unpack("<QQ", index[: len(index) // 16 * 16])
+                parts += [data[start : start + length] for start, length in places]
+            if (size := max(unpacked_size(part, most) for part in parts)) > most:
                 least = "more than " * (size == most + 1)
                 problem = f"decompresses to {least}{size} bytes, its chunk has {self.chunk_bytes}"
                 raise MaskError(path, problem)
@@ -94,6 +106,19 @@ def unpacked_size(data: bytes, most: int) -> int:
     if engine is None:
         return len(data)
     return _streamed_size(engine(), data, most)
+
+
+def _shard_index(array: Any) -> slice:
+    """Where a shard has its index: offset and length of each chunk as 64-bit integers.
+
+    Source: the ``sharding_indexed`` codec of zarr format 3.
+    """
+    (codec,) = array.metadata.codecs
+    size = 16 * math.prod(array.shards) // math.prod(array.chunks)
+    if codec.index_location.value == "start":
+        return slice(0, size)
+    checksum = 4 * (len(codec.index_codecs) - 1)
+    return slice(-size - checksum, -checksum or None)
 
 
 def _streamed_size(engine: Any, data: bytes, most: int) -> int:

@@ -105,6 +105,34 @@ def test_chunks_that_unpack_to_more_than_they_hold(tmp_path, codec):
         read_all(store)
 
 
+@pytest.mark.parametrize("place", ["start", "end"])
+def test_chunks_of_shards_that_unpack_to_more_than_they_hold(tmp_path, place):
+    zarr, crc32c = required("zarr"), required("google_crc32c")
+    if not hasattr(zarr, "create_array"):
+        pytest.skip("shards need zarr 3")
+    shards = {"shape": (64, 64), "index_location": place}
+    packed = zarr.codecs.GzipCodec()
+    store = zarr.create_array(
+        tmp_path / "a.zarr",
+        shape=(64, 64),
+        shards=shards,
+        chunks=(32, 32),
+        dtype="u1",
+        compressors=packed,
+    )
+    store[:] = 7
+    assert np.array_equal(read_all(tmp_path / "a.zarr")[0], np.full((64, 64), 7))
+    good, bomb = gzip.compress(bytes(1024)), gzip.compress(bytes(1 << 26))
+    at = 68 if place == "start" else 0
+    places = [(at, len(good)), *[(at + len(good), len(bomb))] * 3]
+    index = struct.pack("<8Q", *np.ravel(places))
+    index += struct.pack("<I", crc32c.value(index))
+    parts = [index, good, bomb] if place == "start" else [good, bomb, index]
+    (tmp_path / "a.zarr" / "c" / "0" / "0").write_bytes(b"".join(parts))
+    with pytest.raises(MaskError, match="decompresses to"):
+        read_all(tmp_path / "a.zarr")
+
+
 def test_chunks_of_zstd_without_their_size(tmp_path):
     """As written in a stream: the blocks tell at most how much they hold."""
     required("zarr")
