@@ -9,6 +9,7 @@ from segiou.report.explorer import (
     explore as explore,
     explorer_page as explorer_page,
 )
+from segiou.report.image_cautions import ImageCaution as ImageCaution
 from segiou.report.pictures import ImageMatch as ImageMatch, match_images as match_images
 from segiou.report.report import Report as Report
 from segiou.report.report_page import render_report as render_report, write_html as write_html

@@ -96,6 +96,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "fine_grained": _image_level_means(report),
         "next_steps": [step.to_dict() for step in report.next_steps],
         "threshold_gains": [gain.to_dict() for gain in report.threshold_gains],
+        "image_cautions": [caution.to_dict() for caution in report.image_cautions],
         "scores": {n: one.to_dict() for n, one in report.scores_by_name.items()},
         "classes": report.classes,
         "groups": report.group_rows,

@@ -35,6 +35,7 @@ from segiou.metrics.ratio import Floats
 from segiou.report import formats
 from segiou.report.class_columns import class_columns
 from segiou.report.class_rows import Baseline, ClassRow, WorstImages, class_rows, sorted_rows
+from segiou.report.image_cautions import ImageCaution
 from segiou.report.score_values import ScoreValues, of_pixels
 from segiou.report.wording import in_python, verdict
 
@@ -99,6 +100,8 @@ class Report(Drawable):
         What :attr:`next_steps` gives, where the images that they name are known.
     threshold_gains : tuple of ThresholdGain
         Thresholds of scores that would raise IoU.
+    image_cautions : tuple of ImageCaution
+        Images with an empty prediction, without a correct structure or without valid pixels.
     """
 
     class_names: tuple[str, ...]
@@ -118,6 +121,7 @@ class Report(Drawable):
     ids: tuple[str, ...] = ()
     steps: tuple[NextStep, ...] | None = None
     threshold_gains: tuple[ThresholdGain, ...] = ()
+    image_cautions: tuple[ImageCaution, ...] = ()
 
     # Pyright takes a property for what Scored asks for, and no cached one.
     @property
@@ -388,7 +392,7 @@ class Report(Drawable):
 
     @cached_property
     def verdict(self) -> str:
-        """Mean IoU, the costliest error and better thresholds, in words."""
+        """Mean IoU, cautions, the costliest error and better thresholds, in words."""
         return verdict(self)
 
     shown_intervals: ClassVar[RenamedAttribute] = RenamedAttribute("intervals_or_default")

@@ -18,6 +18,7 @@ from segiou.analysis.threshold_gains import ThresholdGain, threshold_gains
 from segiou.analysis.units import Units
 from segiou.metrics.protocols import Protocol
 from segiou.report.class_rows import WorstImages
+from segiou.report.image_cautions import image_cautions
 from segiou.report.measured import measured_parts
 from segiou.report.report import FEWEST_IMAGES, Report
 from segiou.runs.run import Run
@@ -76,6 +77,7 @@ def report_of(
         left_out=len(run.skipped),
         steps=steps,
         threshold_gains=other_gains,
+        image_cautions=image_cautions(run, include) if few else (),
         **measured_parts(run, measured),
     )
 

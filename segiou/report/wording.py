@@ -131,8 +131,10 @@ def _argument(found: re.Match[str]) -> str:
 
 
 def verdict(report: Report) -> str:
-    """The verdict of a report: mean IoU, the costliest error, and better thresholds."""
-    return " ".join(filter(None, (_headline(report), threshold_text(report))))
+    """The verdict of a report: mean IoU, cautions, the costliest error, and better thresholds."""
+    mean, loss = _headline(report)
+    parts = (mean, *map(str, report.image_cautions), loss, threshold_text(report))
+    return " ".join(filter(None, parts))
 
 
 def threshold_text(report: Report) -> str:
@@ -156,15 +158,15 @@ def _gain(one: ThresholdGain) -> str:
     return f"{points(one.gain)} points ({limits})"
 
 
-def _headline(report: Report) -> str:
-    """Mean IoU and the costliest error."""
+def _headline(report: Report) -> tuple[str, str]:
+    """Mean IoU, and the costliest error if there is one."""
     absent = _absent(report)
     if math.isnan(report.mean_iou):
         if not absent or report.protocol.absent != "nan":
-            return "Mean IoU is undefined: no included class has a defined IoU."
+            return "Mean IoU is undefined: no included class has a defined IoU.", ""
         names, have = listed(absent, NAMED), "has" if len(absent) == 1 else "have"
         name = report.protocol.name
-        return f"Mean IoU is undefined under protocol {name}: {names} {have} no IoU."
+        return f"Mean IoU is undefined under protocol {name}: {names} {have} no IoU.", ""
     total = plural(len(report.class_names), "class", "classes")
     mean = f"Mean IoU {percent(report.mean_iou)} over {report.mean_iou_classes} of {total}."
     steps = [step for step in report.next_steps if step.kind != "few_images"]
@@ -174,8 +176,8 @@ def _headline(report: Report) -> str:
         if lost > max((step.gain for step in steps), default=0.0):
             count_as = "class counts" if len(absent) == 1 else "classes count"
             zero = f"{len(absent)} absent {count_as} as 0 under protocol {report.protocol.name}"
-            return f"{mean} Largest loss: {zero} ({points(lost)} points)."
-    return f"{mean} Costliest error: {_costliest(steps, report.unit)}" if steps else mean
+            return mean, f"Largest loss: {zero} ({points(lost)} points)."
+    return mean, f"Costliest error: {_costliest(steps, report.unit)}" if steps else ""
 
 
 def _absent(report: Report) -> list[str]:

@@ -1,0 +1,65 @@
+"""Images that a reader should look at before the scores, in every output."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import segiou
+
+SPLEEN = {"background": 0, "spleen": 1, "tumor": 2}
+
+
+def cases(*preds, **options):
+    """Cases of one row; the truth has two pixels of each structure."""
+    truth = np.array([[[0, 0, 1, 1, 2, 2]]] * len(preds))
+    ids = [f"case_{i:03}" for i in range(1, len(preds) + 1)]
+    pred = np.array([[list(map(int, pred))] for pred in preds])
+    return segiou.score(truth, pred, ids=ids, **{"labels": SPLEEN, **options})
+
+
+@pytest.mark.parametrize(
+    ("preds", "text"),
+    [
+        (["001122", "000000"], "case_002: the prediction is empty."),
+        (["001122", "000000", "220011"], "case_002: the prediction is empty. case_003: every str"),
+        (["000000"] * 5, "5 predictions are empty: case_001, case_002, case_003 and 2 more."),
+        (["112200", "001122", "112200"], "Every structure is missed in 2 images: case_001 and"),
+    ],
+)
+def test_cautions_come_before_the_costliest_error(preds, text):
+    report = cases(*preds).report()
+    assert re.search(r"classes\. (.*?) Costliest error:", report.verdict)[1].startswith(text)
+
+
+def test_images_without_valid_pixels():
+    truth = np.array([[[0, 1]], [[255, 255]]])
+    report = segiou.score(truth, truth % 2, labels=2, ignore=255, ids=["a", "b"]).report()
+    assert [str(one) for one in report.image_cautions] == ["b: every pixel is ignored."]
+
+
+def test_classes_without_a_background():
+    # Class 0 is not a background by its name, so "empty" has no meaning.
+    street = {"road": 0, "car": 1, "sign": 2}
+    (caution,) = cases("001122", "110011", labels=street).report().image_cautions
+    assert str(caution) == "case_002: every class is missed."
+    assert not cases("001122", "000000", labels=street).report().image_cautions
+    # The class of value 0 of volumes is background by any name; excluded classes do not count.
+    truth = np.array([[[[0, 0, 1, 1]]]])
+    other = {"labels": {"other": 0, "spleen": 1}, "surfaces": True, "spacing": (1, 1, 1)}
+    (caution,) = segiou.score(truth, truth * 0, ids=["a"], **other).report().image_cautions
+    assert str(caution) == "a: the prediction is empty."
+    (caution,) = cases("000011", exclude="spleen").report().image_cautions
+    assert str(caution) == "case_001: every structure is missed."
+
+
+def test_every_output_has_the_cautions():
+    run = cases("001122", "000000", "001122")
+    report, text = run.report(), "case_002: the prediction is empty."
+    pages = (report.to_text(), report.to_markdown(), report.to_html(run=run))
+    for page in (*pages, report._repr_html_(), report.to_latex()):
+        assert text in " ".join(page.replace("\\_", "_").replace("%\n", "").split())
+    assert json.loads(report.to_json())["image_cautions"] == [
+        {"kind": "empty", "count": 1, "images": ["case_002"], "text": text}
+    ]
