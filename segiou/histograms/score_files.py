@@ -36,11 +36,17 @@ class ScoreShape:
     classes : int
     axis : str
         Where the axis of classes is: ``"first"``, ``"last"``, or ``""`` if unknown.
+    other : int
+        Number of channels by another reading; 0 if it is unknown.
+    hint : str
+        What to do for this reading.
     """
 
     truth: tuple[int, ...]
     classes: int
     axis: str = ""
+    other: int = 0
+    hint: str = ""
 
     def axis_of(self, shape: tuple[int, ...], path: str) -> int | None:
         """The axis of classes in an array; None without one. MaskError if it is not certain."""
@@ -66,12 +72,21 @@ class ScoreShape:
             f"has shape {shape}, but {plural(classes, 'class', 'classes')} and truth {truth} "
             f"need {wanted}"
         )
+        if self.hint and (not self.other or self.other in (shape[0], shape[-1])):
+            problem += f"; {self.hint}"
         raise MaskError(path, problem)
 
     def check_plane(self, shape: tuple[int, ...], path: str) -> None:
         """Raise an error unless the scores of a single class have the shape of the truth."""
         if shape != self.truth:
             raise MaskError(path, f"has shape {shape}, but its truth has shape {self.truth}")
+
+
+def is_of_nnunet(content: bytes | RawMask) -> bool:
+    """Whether a file holds probabilities as nnU-Net exports them, with reversed axes."""
+    if isinstance(content, RawMask) or content[:4] != b"PK\x03\x04":
+        return False
+    return any(content[30:].startswith(name) for name in (b"probabilities.npy", b"softmax.npy"))
 
 
 def read_scores(

@@ -16,6 +16,7 @@ from segiou.counting.counts import Counts
 from segiou.counting.scores import scores_to_labels
 from segiou.histograms import threshold_curves as curves
 from segiou.histograms.calibration_errors import diagram, errors, top_calibration
+from segiou.histograms.group_channels import GroupChannels
 from segiou.histograms.region_overlaps import LIMIT, WHOLE, aupro
 from segiou.histograms.score_bins import (
     FLOAT16,
@@ -27,7 +28,7 @@ from segiou.histograms.score_bins import (
     two_planes,
 )
 from segiou.histograms.score_counts import ScoreHistogram
-from segiou.histograms.score_files import ClassFiles, ScoreShape, read_scores
+from segiou.histograms.score_files import ClassFiles, ScoreShape, is_of_nnunet, read_scores
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.class_files import check_pattern
 from segiou.masks.read import MaskError, RawMask
@@ -52,9 +53,13 @@ _OPTIONS = {
     "threshold": "threshold",
     "scores_axis": "axis",
     "scores_bins": "bins",
+    "scores_channels": "channels",
     "scores_files": "files",
     "scores_regions": "regions",
 }
+_FOR_REGIONS = "for regions, use nnU-Net's dataset.json or another label set with groups as labels"
+#: Distance from 1 of sums of probabilities that are rounded.
+_NEAR = 0.02
 #: Largest number of thresholds per class on a page.
 _THRESHOLDS = 101
 
@@ -82,6 +87,9 @@ class ScoreOptions(Measure):
     regions : bool
         Whether to count the true regions as well, for the score ``aupro``: see
         :class:`segiou.ScoreHistogram`.
+    channels : {"", "classes", "groups"}
+        Whether the channels of files are the classes, or the groups of the label set, which
+        may overlap. By default groups if the labels are nnU-Net's ``dataset.json`` with regions.
 
     Raises
     ------
@@ -106,9 +114,11 @@ class ScoreOptions(Measure):
     axis: str = ""
     files: str = ""
     regions: bool = False
+    channels: str = ""
 
     def __post_init__(self) -> None:
         check_flag("regions", self.regions)
+        check_choice("channels", self.channels, ("", "classes", "groups"))
         check_choice("axis", self.axis, ("", "first", "last"))
         if self.threshold is not None:
             check_number("threshold", self.threshold)
@@ -142,6 +152,7 @@ class ScoreOptions(Measure):
             axis=own["scores_axis"] or "",
             files=own["scores_files"] or "",
             regions=bool(own["scores_regions"]),
+            channels=own["scores_channels"] or "",
         )
 
     def predictions(self, source: Source, classes: ClassOptions) -> Source:
@@ -152,7 +163,10 @@ class ScoreOptions(Measure):
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""
-        return ScorePlan(self, classes, masks)
+        is_groups = self.channels == "groups"
+        if not self.channels and classes.groups:
+            is_groups = classes.labels.source.startswith("nnU-Net")
+        return ScorePlan(self, classes, masks, GroupChannels.of(classes) if is_groups else None)
 
 
 def page_curves(histogram: ScoreHistogram, bins: int) -> Iterator[RowCurves]:
@@ -211,8 +225,15 @@ class ScorePlan(Plan):
     """Plan of the scores measure: the cells of a histogram per image."""
 
     measure: ScoreOptions
+    #: What the channels are, unless they are the classes.
+    groups: GroupChannels | None = None
 
     reads_predictions: ClassVar[bool] = True
+
+    @cached_property
+    def channels(self) -> ClassOptions:
+        """The classes, or the groups as classes."""
+        return self.classes if self.groups is None else self.groups.options
 
     @cached_property
     def bins(self) -> ScoreBins:
@@ -230,7 +251,7 @@ class ScorePlan(Plan):
 
     @cached_property
     def _nothing(self) -> ScoreHistogram:
-        return ScoreHistogram.from_options(self.classes, self.measure.bins, self.measure.regions)
+        return ScoreHistogram.from_options(self.channels, self.measure.bins, self.measure.regions)
 
     def histogram(self, total: Parts, images: int) -> ScoreHistogram:
         """The histograms of all images."""
@@ -242,23 +263,32 @@ class ScorePlan(Plan):
         self, data: bytes | RawMask, path: str, truth: tuple[int, ...]
     ) -> ScoredPrediction:
         """Read a file of scores and decide its pixels."""
-        wanted = ScoreShape(truth, self.classes.num_classes, self.measure.axis)
+        own, hint = self.channels.num_classes, self._other_reading
+        other = len(self.classes.groups) if self.groups is None else self.classes.num_classes
+        if not other:
+            hint = _FOR_REGIONS if is_of_nnunet(data) else ""
+        wanted = ScoreShape(truth, own, self.measure.axis, other, hint)
         array, volume = read_scores(data, path, wanted)
         axis = wanted.axis_of(array.shape, path)
         if array.ndim > len(truth) + 1:
             array = array[:, 0]
         threshold = self.measure.threshold
-        is_two = axis is None or threshold is not None
-        if is_two and self.classes.num_classes != 2:
-            problem = f"has one score per pixel, but there are {self.classes.num_classes} classes"
-            raise MaskError(path, problem)
-        if axis is None and threshold is None:
+        is_two = self.groups is None and (axis is None or threshold is not None)
+        if (is_two or axis is None) and own != 2 - (self.groups is not None):
+            names = "classes" if self.groups is None else "groups"
+            raise MaskError(path, f"has one score per pixel, but there are {own} {names}")
+        if is_two and threshold is None:
             problem = "has one score per pixel; pass threshold=T (--threshold T), such as 0.5"
             raise MaskError(path, problem)
+        found: NDArray[Any]
         try:
             scores = as_scores(array)
             planes = scores if axis is None else np.moveaxis(scores, axis, 0)
-            if is_two:
+            self._check_reading(planes, path, is_of_nnunet(data))
+            if self.groups is not None:
+                planes = planes if axis is not None else planes[None]
+                found = self.groups.labels(as_floats(planes) > self._threshold)
+            elif is_two:
                 second = as_floats(planes if axis is None else planes[1])
                 found = scores_to_labels(second, threshold=threshold, allow_nan=True)
             else:
@@ -272,8 +302,47 @@ class ScorePlan(Plan):
             volume = replace(volume, values=labels, spacing=volume.spacing[: labels.ndim])
         return ScoredPrediction(labels, planes, volume)
 
-    def class_scores(self, scores: NDArray[Any], truth: tuple[int, ...]) -> NDArray[Any]:
-        """Probabilities of each class."""
+    @property
+    def _threshold(self) -> float:
+        """Channels of groups are predicted above this; logits are compared before activation."""
+        usual = 0.0 if self.measure.activation else 0.5
+        return usual if self.measure.threshold is None else self.measure.threshold
+
+    @property
+    def _other_reading(self) -> str:
+        """The option for channels that are not what they are read as."""
+        kind = "groups" if self.groups is None else "classes"
+        return f"for channels that are {kind}, pass channels={kind!r} (--scores-channels {kind})"
+
+    def _check_reading(self, planes: NDArray[Any], path: str, is_of_nnunet: bool) -> None:
+        """Raise a MaskError if the values contradict a reading that nobody asked for."""
+        if self.measure.channels or self.measure.activation:
+            return
+        may_be_other = is_of_nnunet and len(planes) > 1
+        if self.groups is not None:
+            may_be_other = len(planes) == self.classes.num_classes
+        if not may_be_other:
+            return
+        is_sum_of_1 = bool((abs(as_floats(planes).sum(0, dtype=np.float32) - 1) < _NEAR).all())
+        if is_sum_of_1 != (self.groups is not None):
+            return
+        found = "sum to 1, so they are probably classes, not groups that may overlap"
+        if self.groups is None:
+            found = (
+                "do not sum to 1, so they are probably regions that overlap, not classes; "
+                f"{_FOR_REGIONS}"
+            )
+        own = "classes" if self.groups is None else "groups"
+        problem = (
+            f"has channels that {found}; {self._other_reading}; otherwise channels={own!r} "
+            f"(--scores-channels {own})"
+        )
+        raise MaskError(path, problem)
+
+    def class_scores(self, scores: NDArray[Any], truth: tuple[int, ...]) -> NDArray[Any] | None:
+        """Probabilities of each class; None for channels of groups."""
+        if self.groups is not None:
+            return None
         activation: Any = self.measure.activation or None
         planes = two_planes(scores, activation) if scores.shape == truth else as_floats(scores)
         return activated(planes, activation)
@@ -286,19 +355,25 @@ class ScorePlan(Plan):
                 "with argmax=AXIS (the class axis) or threshold=T, or files of scores"
             )
             raise ValueError(msg)
-        scores = as_scores(pair.scores)
-        axis = None if scores.ndim == np.ndim(pair.truth) else 0
+        scores, truth, mask = as_scores(pair.scores), pair.truth, pair.mask
+        axis = None if scores.ndim == np.ndim(truth) else 0
         activation: Any = self.measure.activation or None
-        cells = self._nothing.count(pair.truth, scores, axis, activation, mask=pair.mask)
+        if self.groups is not None:
+            if len(scores) != len(self.groups.members):
+                msg = f"scores have {len(scores)} channels; {self._other_reading}"
+                raise ValueError(msg)
+            truth, mask = self.groups.of_truth(np.asarray(truth), mask)
+        cells = self._nothing.count(truth, scores, axis, activation, mask=mask)
         return Parts.of(self.layout, cells=cells)
 
     def check(self, parts: Parts) -> None:
         """Reject cells whose numbers of pixels differ between the classes."""
         image, cell, numbers = _filled(parts)
         row, at = np.divmod(cell, 2 * self.bins.number)
-        sums = self.classes.num_classes + 1
-        is_pixels, is_sum = row < sums, (row == sums) & (at % 2 == 0)
-        pixels = np.zeros((len(parts), sums))
+        sums = self.channels.num_classes + 1
+        # Channels of groups have no highest score.
+        is_pixels, is_sum = row < sums - (self.groups is not None), (row == sums) & (at % 2 == 0)
+        pixels = np.zeros((len(parts), sums - (self.groups is not None)))
         np.add.at(pixels, (image[is_pixels], row[is_pixels]), numbers[is_pixels])
         summed = np.bincount(image[is_sum], numbers[is_sum] * SCORE_UNIT, len(parts))
         wrong = (pixels != pixels[:, :1]).any() or (summed > pixels[:, -1]).any()
@@ -318,19 +393,19 @@ class ScorePlan(Plan):
         def add(
             name: str, title: str, ratio_of: Any, overall: Any = None, better: Better = "higher"
         ) -> None:
-            own = slice(None if name == "aupro" else self.classes.num_classes)
+            own = slice(None if name == "aupro" else self.channels.num_classes)
 
             def evaluate(flat: NDArray[Any]) -> Floats:
                 cells = flat.reshape(*flat.shape[:-1], *self._shape)
                 each = ratio_of(cells[..., own, :, :])
                 if overall is None:
-                    return with_mean(each, self.classes.include)
+                    return with_mean(each, self.channels.include)
                 return np.concatenate([overall(cells, each)[..., None], each], -1)
 
             found[name] = Score(
                 name,
                 title,
-                self.classes.labels.class_names,
+                self.channels.labels.class_names,
                 lambda parts: parts["cells"],
                 evaluate,
                 self._seen,
@@ -362,7 +437,7 @@ class ScorePlan(Plan):
 
     def _top_error(self, at: int) -> Callable[[NDArray[Any], Floats], Floats]:
         def of(cells: NDArray[Any], _: Floats) -> Floats:
-            top = self.classes.num_classes
+            top = self.channels.num_classes
             sums = cells[..., top + 1, :, 0] * SCORE_UNIT
             return errors(*diagram(cells[..., top, :, :], sums, self.bins, self.measure.rows))[at]
 
@@ -370,8 +445,8 @@ class ScorePlan(Plan):
 
     def _seen(self, parts: Parts) -> NDArray[np.bool_]:
         image, cell, _ = _filled(parts)
-        own = (cell % 2 == 1) & (cell < self.classes.num_classes * 2 * self.bins.number)
-        found = np.zeros((len(parts), self.classes.num_classes), bool)
+        own = (cell % 2 == 1) & (cell < self.channels.num_classes * 2 * self.bins.number)
+        found = np.zeros((len(parts), self.channels.num_classes), bool)
         found[image[own], cell[own] // (2 * self.bins.number)] = True
         return found
 
@@ -391,9 +466,9 @@ class ScorePlan(Plan):
 
     def table(self, found: Counted) -> ScoreTable:
         """Scores of each class with its best threshold; JSON adds the diagram."""
-        cells = found.total.dense("cells")[0][: self.classes.num_classes + 2]
+        cells = found.total.dense("cells")[0][: self.channels.num_classes + 2]
         best = curves.best_threshold(
-            cells[:-2], self.bins.edges, self.classes.include, "iou", beta=1.0
+            cells[:-2], self.bins.edges, self.channels.include, "iou", beta=1.0
         )
         usual = super().table(found)
         columns = []
@@ -430,9 +505,13 @@ class ScorePlan(Plan):
         data["common_threshold"] = plain({"threshold": best.overall, "mean_iou": best.mean})
         return replace(table, data={"scores": data})
 
-    def alternative(self, parts: Parts, counts: Counts, units: NDArray[np.intp]) -> Alternative:
+    def alternative(
+        self, parts: Parts, counts: Counts, units: NDArray[np.intp]
+    ) -> Alternative | None:
         """Counts of each image at the thresholds that are best on the other units."""
-        include = self.classes.include
+        if self.groups is not None:
+            return None
+        include = self.channels.include
         return curves.other_thresholds(parts["cells"], self.bins.edges, counts, units, include)
 
     def _note(self, best: curves.BestThreshold) -> str:
@@ -448,9 +527,9 @@ class ScorePlan(Plan):
     def way(self) -> Mapping[str, Json]:
         """Options that must be equal for scores to be comparable."""
         options = self.measure.to_dict()
-        return {
-            name: options[name] for name in ("activation", "bins", "rows", "threshold", "regions")
-        }
+        compared = ("activation", "bins", "rows", "threshold", "regions")
+        found = {name: options[name] for name in compared}
+        return found | {"channels": "classes" if self.groups is None else "groups"}
 
 
 def _filled(parts: Parts) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:

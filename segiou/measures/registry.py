@@ -154,7 +154,7 @@ def fitted(
 
 #: Options of the command line that ask for a measure, or need it; the key, by default.
 _ASKING = {"boundary": ("boundary", "boundary_tolerance"), "lesions": ("lesions",)}
-_OF_SCORES = ("axis", "bins", "files", "regions")
+_OF_SCORES = ("axis", "bins", "channels", "files", "regions")
 _ASKING["scores"] = ("scores", "threshold", *(f"scores_{name}" for name in _OF_SCORES))
 _ASKING["area"] = ("area", "columns")
 _ASKING["surfaces"] = (*_ASKING["boundary"], "surface", "empty")

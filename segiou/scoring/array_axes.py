@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from segiou.histograms.score_files import is_of_nnunet
 from segiou.masks.read import MaskError, RawMask
 from segiou.measures.measure import ScoredPrediction
 
@@ -40,7 +41,7 @@ def scored_in_order(
     given: str | None,
 ) -> ScoredPrediction:
     """The scores of an array beside a volume of this shape, with the axes of the volume."""
-    given = given or ("zyx" if _is_of_nnunet(content) else None)
+    given = given or ("zyx" if is_of_nnunet(content) else None)
     orders = {"xyz": shape, "zyx": shape[::-1]}
     if given is None and shape == shape[::-1]:
         raise _unclear(shape, path)
@@ -56,13 +57,6 @@ def scored_in_order(
         raise _unclear(shape, path)
     ((name, scored),) = found.items()
     return scored if name == "xyz" else _turned(scored)
-
-
-def _is_of_nnunet(content: bytes | RawMask) -> bool:
-    """Whether a file holds probabilities as nnU-Net exports them, with reversed axes."""
-    if isinstance(content, RawMask) or content[:4] != b"PK\x03\x04":
-        return False
-    return any(content[30:].startswith(name) for name in (b"probabilities.npy", b"softmax.npy"))
 
 
 def _turned(found: ScoredPrediction) -> ScoredPrediction:
