@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import compress
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,12 +73,16 @@ def image_cautions(run: Run, include: NDArray[np.bool_]) -> tuple[ImageCaution, 
     return tuple(one for one in found if one.images)
 
 
+def of_volumes(provenance: Mapping[str, Any]) -> bool:
+    """Whether masks are volumes, those of a merged run included."""
+    parts = (provenance, *provenance.get("merged", ()))
+    return any(part.get("masks") == "volumes" for part in parts)
+
+
 def _background(run: Run) -> NDArray[np.bool_]:
     """The class that is named background, or else the class of value 0 in volumes."""
     named = np.array([name.lower() in _BACKGROUND for name in run.class_names], bool)
-    made_of = (run.provenance, *run.provenance.get("merged", ()))
-    volumes = any(part.get("masks") == "volumes" for part in made_of)
-    volumes |= any(plan.masks.volumes for plan in run.plans)
+    volumes = of_volumes(run.provenance) or any(plan.masks.volumes for plan in run.plans)
     if named.any() or not volumes:
         return named
     return np.array([own == (0,) for own in run.labels.class_values], bool)

@@ -35,7 +35,7 @@ from segiou.metrics.ratio import Floats
 from segiou.report import formats
 from segiou.report.class_columns import class_columns
 from segiou.report.class_rows import Baseline, ClassRow, WorstImages, class_rows, sorted_rows
-from segiou.report.image_cautions import ImageCaution
+from segiou.report.image_cautions import ImageCaution, of_volumes
 from segiou.report.score_values import ScoreValues, of_pixels
 from segiou.report.wording import in_python, verdict
 
@@ -141,8 +141,7 @@ class Report(Drawable):
     @property
     def unit(self) -> str:
         """Unit of the counts, in words."""
-        made_of = (self.provenance, *self.provenance.get("merged", ()))
-        return "voxels" if any(part.get("masks") == "volumes" for part in made_of) else "pixels"
+        return "voxels" if of_volumes(self.provenance) else "pixels"
 
     @property
     def pixels(self) -> int:
