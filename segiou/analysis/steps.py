@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 Kind = Literal["confusion", "missed_class", "false_class", "swapped_classes", "few_images"]
+#: Kind, classes of the truth and of the prediction, and cells of the matrix.
+_Draft = tuple[Kind, int | None, int | None, Sequence[int] | Ints]
 #: Most steps.
 _STEPS = 20
 #: Most images of a step.
@@ -118,7 +120,8 @@ class NextStep:
             now, then = points(self.mean_iou), percent(self.mean_iou + self.gain)
             about.append(f"{now} → {then}")
         if not math.isnan(self.low):
-            about.append(f"95 % interval {points(self.low)} to {points(self.high)}")
+            noise = ", within noise" if self.uncertain else ""
+            about.append(f"95 % interval {points(self.low)} to {points(self.high)}{noise}")
         more = f" ({'; '.join(about)})" if about else ""
         said = f"{self.error}. {act} would raise mean IoU by {points(self.gain)} points{more}."
         return f"{said} Start with {listed(self.images[:3])}." if self.images else said
@@ -167,17 +170,21 @@ def next_steps(
     images = np.zeros(0) if per_image is None else (per_image.truth > 0).sum(0)
     several = per_image is not None and len(per_image.tp) >= _MANY_IMAGES
     few = np.flatnonzero((images > 0) & (images <= _FEW_IMAGES) & several).tolist()
-    drafts: list[tuple[Kind, int | None, int | None, Sequence[int] | Ints]] = [
-        *(("confusion", int(truth[i]), int(pred[i]), [i]) for i in moves.candidates().tolist()),
+    drafts: list[_Draft] = [
         *(("missed_class", c, None, moves.row(c)) for c in missed),
         *(("false_class", None, c, np.flatnonzero(pred == c)) for c in false),
         *(("swapped_classes", a, b, both) for a, b, both in moves.swapped()),
+        *(("confusion", int(truth[i]), int(pred[i]), [i]) for i in moves.candidates().tolist()),
         *(("few_images", c, None, moves.row(c)) for c in few),
     ]
+    # A confusion that is all of a missed or false class is one error, under the name of the class.
+    once: dict[tuple[int, ...], _Draft] = {}
+    for draft in drafts:
+        once.setdefault((draft[0] == "few_images", *draft[3]), draft)
     names, now = [*class_names, None], math.nan if protocol.needs_images else moves.mean
     steps = []
-    gains = moves.gains([cells for *_, cells in drafts]).tolist()
-    for (kind, t, p, cells), gain in zip(drafts, gains, strict=True):
+    gains = moves.gains([cells for *_, cells in once.values()]).tolist()
+    for (kind, t, p, cells), gain in zip(once.values(), gains, strict=True):
         pixels = int(moves.pixels[cells].sum())
         both = [c for c in (t, p if kind == "swapped_classes" else None) if c is not None]
         whole = counts.truth[both].sum() if both else tally.valid

@@ -189,8 +189,7 @@ def _absent(report: Report) -> list[str]:
 def _costliest(steps: Sequence[NextStep], unit: str) -> str:
     """The costliest error, or the first two if their gains cannot be told apart."""
     certain = [step for step in steps if not step.uncertain] or steps
-    # If one cell contains all pixels that a class misses, that the class is missed is said.
-    first = max(certain, key=lambda step: (round(step.gain, 12), step.kind != "confusion"))
+    first = max(certain, key=lambda step: step.gain)
     missed = [called(str(step.truth)) for step in steps if step.kind == "missed_class"]
     if first.kind == "missed_class" and len(missed) > 1:
         up_to = f"(up to {points(first.gain)} points each)"
@@ -281,8 +280,10 @@ def short_name(name: str) -> str:
 
 
 def top_steps(steps: Sequence[NextStep], number: int = 3) -> list[NextStep]:
-    """The steps with the largest gains, each for a different truth class."""
-    first: dict[str | None, NextStep] = {}
+    """The first steps of different classes of the truth; of a false class, one step."""
+    false = {step.pred for step in steps if step.kind == "false_class"}
+    first: dict[tuple[bool, str | None], NextStep] = {}
     for step in steps:
-        first.setdefault(step.truth, step)
+        is_false = step.pred in false
+        first.setdefault((is_false, step.pred if is_false else step.truth), step)
     return list(first.values())[:number]

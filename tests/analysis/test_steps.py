@@ -115,7 +115,7 @@ def test_images_are_those_with_most_of_the_pixels():
     truths = [[[0] * 10]] * 4
     preds = [[[1] * n + [0] * (10 - n)] for n in (1, 5, 0, 4)]
     run = segiou.score(truths, preds, labels=["road", "car"], ids=list("wxyz"))
-    step = next(s for s in run.report().next_steps if s.kind == "confusion")
+    (step,) = run.report().next_steps
     assert step.images == ("x",)
     assert "Start with x." in str(step)
     run = segiou.score(truths * 10, preds * 10, labels=["road", "car"])
@@ -146,6 +146,21 @@ def test_the_first_steps_are_of_different_classes():
     first = top_steps(report.next_steps)
     assert len({step.truth for step in first}) == len(first) == 3
     assert first[0] == report.next_steps[0]
+
+
+def test_each_false_class_is_one_step():
+    # Weed becomes animal, road becomes bus and rock, and no truth has any of the three.
+    names = ["road", "weed", "animal", "bus", "rock"]
+    truth, pred = np.repeat([0, 1], 50), np.repeat([0, 3, 4, 2, 1], [30, 15, 5, 10, 40])
+    steps = segiou.ConfusionMatrix(names).update(truth, pred).report().next_steps
+    kinds = [(step.kind, step.truth, step.pred) for step in steps]
+    assert sorted(kinds) == [("false_class", None, name) for name in ("animal", "bus", "rock")]
+    assert top_steps(steps) == [*steps]
+    # Of animal, one pixel more is road: the confusion with weed is part of the step.
+    pred[0] = 2
+    steps = segiou.ConfusionMatrix(names).update(truth, pred).report().next_steps
+    assert ("confusion", "weed", "animal") in [(s.kind, s.truth, s.pred) for s in steps]
+    assert {step.kind for step in top_steps(steps)} == {"false_class"}
 
 
 def test_json_and_page_hold_the_steps():
@@ -191,6 +206,7 @@ def test_an_error_of_one_image_is_not_the_headline():
     assert second.gain > first.gain
     assert (first.uncertain, second.uncertain) == (False, True)
     assert second.low == 0
+    assert ", within noise" in str(second) and "noise" not in str(first)
     report = scored_images(tables).report()
     assert "pole" in report.verdict and "fence" not in report.verdict
 
