@@ -237,7 +237,7 @@ def _invocation(action: argparse.Action) -> str:
 
 def _help_of(command: argparse.ArgumentParser, action: argparse.Action) -> str:
     text = command._get_formatter()._expand_help(action) if action.help else ""
-    return text.replace("|", r"\|").replace("<", r"\<").replace("*", r"\*").replace("_", r"\_")
+    return re.sub(r"[|<*_\[]", r"\\\g<0>", text)
 
 
 def protocols_page() -> str:
