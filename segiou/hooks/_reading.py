@@ -1,9 +1,11 @@
-"""Reads the truth and predictions of a batch as frameworks pass them."""
+"""Reads the truth and predictions of a batch as frameworks pass them, and who passes them."""
 
 from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -115,3 +117,14 @@ def upsampled(scores: Any, size: tuple[int, ...], axis: int = 1) -> Any:
     mode = ("linear", "bilinear", "trilinear")[len(spatial) - 1]
     large = functional.interpolate(first, size=spatial, mode=mode, align_corners=False)
     return large[0] if is_single else large.movedim(1, axis)
+
+
+def callers() -> Iterator[tuple[Any, FrameType]]:
+    """The objects whose methods called the current one, innermost first, and their frames.
+
+    Wrappers and loops do not notify a metric, so only the call stack shows them.
+    """
+    frame = sys._getframe(1).f_back
+    while frame is not None:
+        yield frame.f_locals.get("self"), frame
+        frame = frame.f_back

@@ -27,6 +27,7 @@ from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.counting.scores import NanScoresError
 from segiou.histograms.compiled_counts import MOST_PIXELS, CompiledScores
 from segiou.histograms.score_counts import ScoreHistogram
+from segiou.hooks._reading import callers
 from segiou.hooks._scoring import (
     Entry,
     HistogramScoring,
@@ -267,23 +268,17 @@ class SegmentationScores(keras.metrics.Metric):
 
     def _check_keys(self) -> None:
         """Raise a ValueError if another metric of the model has the same keys."""
-        # Keras does not tell a metric of others, so only the call stack shows them.
         self._is_checked = True
-        frame = sys._getframe(1).f_back
-        while frame is not None:
-            caller: Any = frame.f_locals.get("self")
-            if type(caller).__name__ == "CompileMetrics":
-                others = [one for one in caller.metrics if one is not self]
-                for other in others:
-                    shared = isinstance(other, SegmentationScores) and self._keys() & other._keys()
-                    if shared:
-                        msg = (
-                            f"two metrics return {min(shared)!r}, and Keras would keep one; pass a "
-                            "different name= to each, which then precedes its keys"
-                        )
-                        raise ValueError(msg)
-                return
-            frame = frame.f_back
+        model = next((one for one, _ in callers() if type(one).__name__ == "CompileMetrics"), None)
+        for other in model.metrics if model else ():
+            if other is self or not isinstance(other, SegmentationScores):
+                continue
+            if shared := self._keys() & other._keys():
+                msg = (
+                    f"two metrics return {min(shared)!r}, and Keras would keep one; pass a "
+                    "different name= to each, which then precedes its keys"
+                )
+                raise ValueError(msg)
 
     def _scores_in_graph(self) -> dict[str, Any]:
         """Scores by key in compiled code; all are NaN if undeclared values were counted."""

@@ -1,10 +1,10 @@
 """Segmentation scores as a :class:`torchmetrics.Metric`."""
 
-import sys
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 
+from segiou.hooks._reading import callers
 from segiou.hooks._repeats import warn_of_lightning
 from segiou.hooks._scoring import digest, fix_of_repeats, missing, of_kind, scoring_of
 from segiou.hooks.hook_options import Scores, TorchOptions
@@ -12,6 +12,7 @@ from segiou.hooks.hook_options import Scores, TorchOptions
 try:
     import torch
     from torchmetrics import ClasswiseWrapper, Metric, MetricCollection, MetricTracker
+    from torchmetrics.wrappers import MinMaxMetric
 except ImportError as error:
     raise missing("torchmetrics", "torchmetrics") from error
 
@@ -36,7 +37,12 @@ _TRACKED = (
     "MetricTracker cannot pick the best of a metric with several scores; wrap it as "
     "MetricTracker(MetricCollection([metric]), maximize=True), or request a single score"
 )
-
+_RANGED = "MinMaxMetric cannot wrap a metric with several scores; request a single score"
+_LOGGED = (
+    "self.log of Lightning needs a metric with a single scalar, such as scores='mean_iou'; in "
+    "on_validation_epoch_end, call self.log_dict(metric.compute()) and metric.reset(), or use the "
+    "callback segiou.hooks.lightning.SegmentationScores"
+)
 
 _REPEATED = (
     "A torchmetrics metric cannot tell which; segiou.hooks.lightning.SegmentationScores(..., "
@@ -56,8 +62,13 @@ class _Scores(Metric):
     plot_lower_bound = 0.0
     plot_upper_bound = 1.0
 
+    __jit_unused_properties__: ClassVar[list[str]] = [
+        *Metric.__jit_unused_properties__,
+        "_forward_cache",
+    ]
     scores: str | tuple[str, ...]
     _repeated = _REPEATED
+    _is_better_higher = True
 
     def __init__(self, scores: Scores, metric_options: dict[str, Any] | None) -> None:
         # A dict is not cached, since it depends on the caller.
@@ -68,8 +79,27 @@ class _Scores(Metric):
 
     @property
     def higher_is_better(self) -> bool | None:
-        """True, or None for several scores, of which MetricTracker cannot pick the best."""
-        return True if isinstance(self.scores, str) else None
+        """Whether a single score is better if higher; None for several scores."""
+        if isinstance(self.scores, str):
+            return self._is_better_higher
+        caller, frame = next(callers())
+        if isinstance(caller, MetricTracker) and frame.f_locals["metric"] is self:
+            raise TypeError(_TRACKED)
+        return None
+
+    @property
+    def _forward_cache(self) -> Any:
+        """The last result of `forward`, which Lightning reads when it starts to log a metric."""
+        if type(next(callers())[0]).__name__ == "_ResultMetric" and not self._is_scalar():
+            raise TypeError(_LOGGED)
+        return self.__dict__["_forward_cache"]
+
+    @_forward_cache.setter
+    def _forward_cache(self, value: Any) -> None:
+        self.__dict__["_forward_cache"] = value
+
+    def _is_scalar(self) -> bool:
+        return isinstance(self.scores, str)
 
     def _given(self, values: dict[str, float]) -> "torch.Tensor | dict[str, torch.Tensor]":
         """The result of `compute`: a number, a value per class, or a dict."""
@@ -86,19 +116,18 @@ class _Scores(Metric):
 
     def _refuse_misreaders(self) -> None:
         """Raise a TypeError if the caller is a torchmetrics wrapper that cannot use a dict."""
-        # Wrappers do not notify a metric, so only the call stack shows them.
-        frame = sys._getframe(1).f_back
-        while frame is not None:
-            caller = frame.f_locals.get("self")
+        for caller, frame in callers():
+            method = frame.f_code.co_name
             if isinstance(caller, ClasswiseWrapper) and caller.metric is self:
                 raise TypeError(_WRAPPED)
+            if isinstance(caller, MinMaxMetric) and caller._base_metric is self:
+                raise TypeError(_RANGED)
             is_bare = isinstance(caller, MetricTracker) and isinstance(caller._base_metric, _Scores)
-            if is_bare and frame.f_code.co_name == "best_metric":
+            if is_bare and method == "best_metric":
                 raise TypeError(_TRACKED)
-            is_plot = isinstance(caller, MetricCollection) and frame.f_code.co_name == "plot"
+            is_plot = isinstance(caller, MetricCollection) and method == "plot"
             if is_plot and not frame.f_locals.get("together"):
                 raise TypeError(_PLOTTED)
-            frame = frame.f_back
 
     def _sync_dist(self, *rest: Any, **keywords: Any) -> None:
         self._warn_of_repeated_images()
@@ -106,13 +135,10 @@ class _Scores(Metric):
 
     def _warn_of_repeated_images(self) -> None:
         """Warn once if Lightning computes this and its sampler repeats images."""
-        frame = sys._getframe(1).f_back
-        while frame is not None and not self._is_checked:
-            loop: Any = frame.f_locals.get("self")
+        for loop, _ in () if self._is_checked else callers():
             if type(loop).__name__ == "_EvaluationLoop" and not loop.trainer.sanity_checking:
                 warn_of_lightning(loop.trainer, loop._stage.dataloader_prefix, self._repeated)
                 self._is_checked = True
-            frame = frame.f_back
 
     def plot(self, val: Any = None, ax: Any = None) -> "tuple[Figure, Axes]":
         """Plot one or several results of `compute` or `forward`; the current one by default."""
@@ -160,6 +186,7 @@ class SegmentationScores(_Scores):
         scores = scoring.only or options.get("scores") or scoring.names
         super().__init__(scores, metric_options)
         self.scoring, self.counter = scoring, counter_of(scoring)
+        self._is_better_higher = scoring.higher_is_better
         self._repeated = fix_of_repeats(scoring, _REPEATED)
         #: MetricTracker uses it if ClasswiseWrapper names the classes.
         self.num_classes: int = scoring.options.num_classes
@@ -167,10 +194,8 @@ class SegmentationScores(_Scores):
         self.add_state("sums", sums, dist_reduce_fx="sum")
         self.add_state("maxima", maxima, dist_reduce_fx="max")
 
-    @property
-    def higher_is_better(self) -> bool | None:
-        """Whether a single score is better if higher; None for several scores."""
-        return self.scoring.higher_is_better if isinstance(self.scores, str) else None
+    def _is_scalar(self) -> bool:
+        return self.scoring.only is not None
 
     @not_compiled
     def update(self, preds: Any, target: Any) -> None:

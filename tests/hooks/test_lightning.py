@@ -210,6 +210,61 @@ def test_a_compiled_module(lightning, module, loader, answer, streets, tmp_path,
     assert logged["val_own"] == pytest.approx(answer.mean_iou(), rel=1e-6)
 
 
+@pytest.mark.gate
+def test_each_form_of_scores_is_logged_as_documented(lightning, tmp_path, need):
+    """The table of docs/hooks.md: IoU 1/2 and 2/3, and 3 of 4 pixels."""
+    torch = need("torch")
+    from torchmetrics import ClasswiseWrapper, MetricCollection
+
+    from segiou.hooks.torchmetrics import SegmentationScores as Metric
+
+    class Module(lightning.LightningModule):
+        def __init__(self, **metrics):
+            super().__init__()
+            self.metrics = torch.nn.ModuleDict(metrics)
+
+        def validation_step(self, batch, batch_idx):
+            for name, metric in self.metrics.items():
+                metric.update(batch[1], batch[0])
+                if name == "logged":
+                    self.log("miou", metric)
+                elif name == "collection":
+                    self.log_dict(metric)
+
+        def on_validation_epoch_end(self):
+            for name, metric in self.metrics.items():
+                if name not in ("logged", "collection"):
+                    self.log_dict(metric.compute())
+                    metric.reset()
+
+    data = torch.utils.data.TensorDataset(
+        torch.tensor([[0, 1, 1, 1]]), torch.tensor([[0, 0, 1, 1]])
+    )
+
+    def logged(**metrics):
+        validate = trainer(lightning, tmp_path)
+        batches = torch.utils.data.DataLoader(data)
+        validate.validate(Module(**metrics), batches, verbose=False)
+        return {name: float(value) for name, value in validate.callback_metrics.items()}
+
+    accuracy = {"pixel_accuracy": 0.75}
+    one = Metric(2, scores="pixel_accuracy")
+    named = ClasswiseWrapper(Metric(2, scores="iou"), labels=["a", "b"], prefix="iou_")
+    several = Metric(["a", "b"], scores=["pixel_accuracy", "iou"])
+    of_classes = {"iou/a": 0.5, "iou/b": pytest.approx(2 / 3)}
+    assert logged(logged=Metric(2)) == {"miou": pytest.approx(7 / 12)}
+    assert logged(collection=MetricCollection({"pixel_accuracy": one})) == accuracy
+    assert logged(named=named) == {k.replace("/", "_"): v for k, v in of_classes.items()}
+    assert logged(several=several) == accuracy | of_classes
+    mixed = MetricCollection({"miou": Metric(2), "classes": several.clone()})
+    assert logged(mixed=mixed) == {"miou": pytest.approx(7 / 12)} | accuracy | of_classes
+    for wrong in (several.clone(), Metric(2, scores="iou")):
+        with pytest.raises(TypeError, match=r"self\.log_dict\(metric\.compute\(\)\) and metric"):
+            logged(logged=wrong)
+    with pytest.raises(TypeError, match="single scalar"):
+        logged(collection=MetricCollection([several.clone()]))
+
+
 TWO_DEVICES = """
 import sys, json, logging, warnings
 import numpy as np, torch

@@ -59,7 +59,7 @@ def loader():
             "sampler": {"type": "DefaultSampler", "shuffle": False},
             "collate_fn": {"type": "pseudo_collate"}}
 
-best = {"type": "CheckpointHook", "save_best": "segiou/mean_iou", "rule": "greater"}
+best = {"type": "CheckpointHook", "save_best": "segiou/mean_iou"}
 work = store.parent / "work"
 runner = Runner(
     Net(), str(work), val_dataloader=loader(), val_cfg={},

@@ -244,7 +244,7 @@ def test_a_channel_of_its_own_is_dropped(hook, need):
 
 
 def test_one_per_class_score_is_a_tensor_that_wrappers_name(hook, streets, batches):
-    from torchmetrics import ClasswiseWrapper, MetricTracker
+    from torchmetrics import ClasswiseWrapper
 
     metric = hook.SegmentationScores(streets.names, ignore=255, scores="iou")
     named = ClasswiseWrapper(metric.clone(), labels=list(streets.names), prefix="iou_")
@@ -254,14 +254,12 @@ def test_one_per_class_score_is_a_tensor_that_wrappers_name(hook, streets, batch
     iou = metric.confusion_matrix().iou()
     np.testing.assert_array_equal(metric.compute().numpy(), iou)
     assert float(named.compute()["iou_road"]) == iou[2]
-    several = hook.SegmentationScores(streets.names, scores=["mean_iou", "iou"])
-    with pytest.raises(AttributeError, match="provide the `maximize` argument"):
-        MetricTracker(several)
 
 
 def test_wrappers_that_cannot_read_a_dict_are_refused(hook, need):
     torch = need("torch")
     from torchmetrics import ClasswiseWrapper, MetricCollection, MetricTracker
+    from torchmetrics.wrappers import MinMaxMetric
 
     truth, pred = torch.tensor([0, 1]), torch.tensor([0, 1])
     several = hook.SegmentationScores(2, scores=["mean_iou", "iou"])
@@ -272,6 +270,12 @@ def test_wrappers_that_cannot_read_a_dict_are_refused(hook, need):
     for wrapper in (wrapped, MetricCollection([wrapped])):
         with pytest.raises(TypeError, match="metric with several scores"):
             wrapper.compute()
+    ranged = MinMaxMetric(several.clone())
+    ranged.update(pred, truth)
+    with pytest.raises(TypeError, match="MinMaxMetric cannot wrap a metric with several scores"):
+        ranged.compute()
+    with pytest.raises(TypeError, match="MetricTracker cannot pick"):
+        MetricTracker(several)
     tracker = MetricTracker(several, maximize=True)
     tracker.increment()
     tracker.update(pred, truth)
@@ -291,7 +295,7 @@ def test_a_tracker_of_one_number_a_class_does_as_with_torchmetrics_own(hook, nee
         hook.SegmentationScores(2, scores="iou"),
     ):
         named = ClasswiseWrapper(metric.clone(), labels=["a", "b"], prefix="iou/")
-        trackers = MetricTracker(metric, maximize=True), MetricTracker(named, maximize=True)
+        trackers = MetricTracker(metric), MetricTracker(named)
         for pred in ([0, 0, 1], [1, 1, 1]):
             for tracker in trackers:
                 tracker.increment()
@@ -315,11 +319,13 @@ def test_a_tracker_finds_the_best_step(hook, need):
         MetricCollection([hook.SegmentationScores(2, scores=["pixel_accuracy", "recall"])]),
         maximize=True,
     )
+    collected = MetricTracker(MetricCollection({"accuracy": one._base_metric.clone()}))
     for pred in ([1, 0], [0, 1], [0, 0]):
-        for tracker in (one, several):
+        for tracker in (one, several, collected):
             tracker.increment()
             tracker.update(torch.tensor(pred), truth)
     assert one.best_metric(return_step=True) == (1.0, 1)
+    assert collected.best_metric(return_step=True) == ({"accuracy": 1.0}, {"accuracy": 1})
     best, step = several.best_metric(return_step=True)
     assert best == {"pixel_accuracy": 1.0, "recall/0": 1.0, "recall/1": 1.0}
     assert step["pixel_accuracy"] == 1
@@ -343,6 +349,26 @@ def test_a_tracker_finds_the_best_step_of_each_class(hook, need):
     best, step = tracker.best_metric(return_step=True)
     assert best == {"iou/a": 0.5, "iou/b": pytest.approx(2 / 3), "recall/a": 1.0, "recall/b": 1.0}
     assert step == {"iou/a": 0, "iou/b": 1, "recall/a": 0, "recall/b": 1}
+
+
+def test_an_undefined_epoch_and_the_best_one(hook, need):
+    torch = need("torch")
+    from torchmetrics import MetricTracker
+    from torchmetrics.wrappers import MinMaxMetric
+
+    metric = hook.SegmentationScores(2, ignore=255)
+    tracker, ranged = MetricTracker(metric), MinMaxMetric(metric.clone())
+    for truth in ([0, 0], [255, 255], [0, 1]):  # mean IoU 1/4, NaN, 1
+        tracker.increment()
+        ranged._base_metric.reset()
+        for wrapper in (tracker, ranged):
+            wrapper.update(torch.tensor([0, 1]), torch.tensor(truth))
+        found = ranged.compute()
+    values = tracker.compute_all()
+    assert values.tolist() == [0.25, pytest.approx(float("nan"), nan_ok=True), 1.0]
+    assert np.isnan(tracker.best_metric())  # torch.max
+    assert int(np.nanargmax(values)) == 2  # as documented
+    assert (float(found["min"]), float(found["max"])) == (0.25, 1.0)
 
 
 @pytest.mark.parametrize("scores", ["mean_iou", "iou", ["mean_iou", "iou"]])
