@@ -5,6 +5,7 @@ No framework is imported here: whoever passes a tensor has already imported its 
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -337,22 +338,42 @@ class OneHotError(ValueError):
 
 def check_label_maps(truth: Any, pred: Any, num_classes: int) -> None:
     """Raise a OneHotError for arrays of 0 and 1 with an axis as long as the classes."""
-    if num_classes < 3:
-        return
     shape: Any = getattr(truth, "shape", None)
     shape = tuple(np.shape(truth) if shape is None else shape)
-    if num_classes not in shape or len(shape) < 2:
+    axes = _class_axes(shape, num_classes)
+    if not axes:
         return
-    axes = [axis for axis in {0, 1, len(shape) - 1} if shape[axis] == num_classes]
     pred = with_dimensions_of(truth, pred)
     sides = [to_host(a) if is_on_device(a) else as_array(a, "labels") for a in (truth, pred)]
-    if not axes or sides[1].shape != shape or not all(map(_is_binary, sides)):
-        return
-    exact = [axis for axis in axes if is_one_hot(sides[0], axis)]
+    if sides[1].shape == shape and all(map(_is_binary, sides)):
+        exact = [axis for axis in axes if is_one_hot(sides[0], axis)]
+        _refuse_channels(shape, axes, exact, has_pixels=bool(sides[0].any()))
+
+
+def check_counted(shape: tuple[int, ...], cells: Any, num_classes: int) -> None:
+    """The same by the counts (index, number of pixels) of arrays of this shape."""
+    axes, index = _class_axes(shape, num_classes), np.asarray(cells.indices)
+    row = num_classes + 1
+    if axes and not cells.ignored and np.isin(index, (0, 1, row, row + 1)).all():
+        pixels = int(cells.values[index >= row].sum())
+        is_one_hot = pixels * num_classes == math.prod(shape) > num_classes**2
+        _refuse_channels(shape, axes, axes if is_one_hot else [], has_pixels=pixels > 0)
+
+
+def _class_axes(shape: tuple[int, ...], num_classes: int) -> list[int]:
+    """The axes that may be those of more than two classes."""
+    if num_classes < 3 or num_classes not in shape or len(shape) < 2:
+        return []
+    return [axis for axis in sorted({0, 1, len(shape) - 1}) if shape[axis] == num_classes]
+
+
+def _refuse_channels(
+    shape: tuple[int, ...], axes: list[int], exact: list[int], *, has_pixels: bool
+) -> None:
     # Overlapping channels without a true pixel give the counts of label maps; and small lists of
     # labels often have as many rows as classes.
-    if exact or (len(shape) > 2 and sides[0].any()):
-        axis = (exact or sorted(axes))[0]
+    if exact or (len(shape) > 2 and has_pixels):
+        axis = (exact or axes)[0]
         raise OneHotError(shape, axis - len(shape) if axis > 1 else axis)
 
 

@@ -480,7 +480,7 @@ def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: Any) -> Confusio
         text = (
             f"the counts look like those of one-hot arrays: only 2 of {classes} classes occur, and "
             f"the second has exactly 1/{classes} of the pixels in truth and prediction. Pass class "
-            "indices instead, such as truth.argmax(1)"
+            "indices instead: truth.argmax(AXIS) with the class axis"
         )
         warnings.warn(text, stacklevel=3)
     return ConfusionCounts.trusted(table[:-2], ignored)

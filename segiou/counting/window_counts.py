@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from segiou.counting.arrays import check_same_shape, with_dimensions_of
+from segiou.counting.arrays import check_counted, check_same_shape, with_dimensions_of
 from segiou.counting.counts import Cells, SparseConfusionCounts
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.masks.windows import WINDOW_PIXELS, WindowedMask, chunks_of, window_slices
@@ -21,6 +21,7 @@ def count_windows(
     *,
     pixels: int | None = None,
     decoded: tuple[Callable[[Any], Any], Callable[[Any], Any]] = (np.asarray, np.asarray),
+    are_labels: bool = False,
 ) -> SparseConfusionCounts:
     """Count a pair of masks window by window, without loading them whole.
 
@@ -35,10 +36,13 @@ def count_windows(
     decoded : pair of callables
         Functions that convert a window of truth and of pred to an array of labels.
 
+    are_labels : bool
+        As for :meth:`Encoding.count`.
+
     Raises
     ------
     ValueError
-        If the shapes differ.
+        If the shapes differ, or the arrays may be one-hot.
     UndeclaredValuesError
         As :meth:`segiou.counting.Encoding.count`, with the values of all windows.
 
@@ -69,4 +73,6 @@ def count_windows(
     for side, values in undeclared.items():
         if values:
             raise UndeclaredValuesError(side, values)
+    if not are_labels:
+        check_counted(tuple(truth.shape), total.cells, encoding.num_classes)
     return total

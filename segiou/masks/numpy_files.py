@@ -90,10 +90,11 @@ def check_whole_numbers(array: NDArray[Any] | NpyHeader, path: str | Path) -> No
     if array.dtype.kind in "biu":
         return
     kind = array.dtype.newbyteorder("=")  # without the byte order
-    problem = f"contains {kind} values; expected integer labels; save array.astype(int)"
-    if array.dtype.kind == "f" and len(array.shape) >= 3:
-        problem += ", or use --scores if these are class scores"
-    raise MaskError(path, problem)
+    fix = "save array.astype(int)"
+    if array.dtype.kind == "f":  # integers of scores would be 0
+        decided = "" if len(array.shape) > 2 else " with a threshold, such as --threshold 0.5"
+        fix = f"for scores, pass measures=['scores'] (--scores){decided}; for labels, {fix}"
+    raise MaskError(path, f"contains {kind} values; expected integer labels; {fix}")
 
 
 def _check_end(end: int, size: int, path: str | Path) -> None:

@@ -279,9 +279,10 @@ def duplicate_advice(paths: Sequence[str]) -> str:
     endings = sorted({split_ending(path)[1] for path in paths})
     if len(endings) > 1:
         kept = next((e for e in endings if e.lower() not in _PHOTOS), endings[0])
+        scores = "; for scores, pred_suffix='.npz' (--scores --pred-suffix .npz)"
         return (
             f"keep one, or select files by suffix: truth_suffix='{kept}' or pred_suffix='{kept}' "
-            "(--truth-suffix, --pred-suffix)"
+            f"(--truth-suffix, --pred-suffix){scores if '.npz' in endings else ''}"
         )
     folders = [path.split("/")[:-1] for path in paths]
     different = {part for own in folders for part in own} - set(folders[0]).intersection(*folders)

@@ -475,7 +475,7 @@ def _count_masks(encoding: Encoding, truth: _OpenMask, pred: _OpenMask) -> Confu
         return encoding.count(truth.values, pred.whole(), mask=truth.valid, **how)
     if truth.is_big or pred.is_big:
         decoded = truth.decoded, pred.decoded
-        return count_windows(encoding, truth.values, pred.values, decoded=decoded)
+        return count_windows(encoding, truth.values, pred.values, decoded=decoded, **how)
     return encoding.count(truth.values, pred.values, **how)
 
 

@@ -111,3 +111,54 @@ def test_a_folder_of_arrays(tmp_path):
         np.save(tmp_path / side / "a.npy", channels(labels, 0))
     with pytest.raises(segiou.DataError, match=r"save array\.argmax\(0\) of both"):
         segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=4)
+
+
+class Chunked:
+    """An array in chunks, as dask and zarr have them."""
+
+    def __init__(self, values):
+        self.values, self.shape, self.dtype = values, values.shape, values.dtype
+        self.chunks = (2, *values.shape[1:])
+
+    def __getitem__(self, window):
+        return self.values[window]
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_arrays_in_chunks(axis):
+    sides = [Chunked(channels(side, axis)) for side in (TRUTH, PRED)]
+    with pytest.raises(OneHotError, match=f"argmax={axis},"):
+        segiou.score([sides[0]], [sides[1]], labels=4)
+    overlapping = Chunked(channels(TRUTH, axis) | channels(PRED, axis))
+    with pytest.raises(OneHotError):
+        segiou.score([overlapping], [sides[1]], labels=4)
+    rows = Chunked(np.eye(4, dtype=int)[TRUTH.ravel()])
+    with pytest.raises(OneHotError, match="argmax=1,"):
+        segiou.score([rows], [rows], labels=4)
+    labels = [Chunked(side) for side in (TRUTH, PRED)]
+    assert segiou.score([labels[0]], [labels[1]], labels=4).total().matrix.tolist() == WANTED
+    # Labels with as many rows as classes, of which only two occur.
+    two = Chunked(TRUTH[:4] % 2)
+    assert segiou.score([two], [two], labels=4).total().pixels == 40
+
+
+def test_large_files_in_windows(tmp_path, monkeypatch):
+    for side, labels in (("truth", TRUTH), ("pred", PRED)):
+        (tmp_path / side).mkdir()
+        np.save(tmp_path / side / "a.npy", channels(labels, 0))
+    monkeypatch.setattr("segiou.masks.windows.WHOLE_PIXELS", 8)
+    monkeypatch.setattr("segiou.scoring.pair._BIG_BYTES", 8)
+    with pytest.raises(segiou.DataError, match=r"save array\.argmax\(0\) of both"):
+        segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=4)
+
+
+@pytest.mark.gate
+def test_compiled_counts_show_it():
+    jax = pytest.importorskip("jax")
+    from segiou.hooks.jax import PixelCounter
+
+    counter = PixelCounter(4)
+    sides = [np.tile(channels(side, -1), (4, 1, 1)) for side in (TRUTH, PRED)]
+    state = jax.jit(counter.update)(counter.init(), *sides)
+    with pytest.warns(UserWarning, match="look like those of one-hot arrays"):
+        counter.confusion_matrix(state)

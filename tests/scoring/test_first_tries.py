@@ -154,3 +154,22 @@ def test_pictures_of_one_folder_use_the_threshold_of_their_side(tmp_path):
     read = adjusted_reader(run, None)
     assert read(str(tmp_path / "a_gt.png")).values.tolist() == [[0, 1, 1, 1]]
     assert read(str(tmp_path / "a_pred.png")).values.tolist() == [[0, 0, 0, 1]]
+
+
+def test_scores_without_the_option_name_it_first(tmp_path, capsys):
+    """Probabilities saved as integers would all be 0."""
+    write_pairs(tmp_path, [TRUTH], [PRED])
+    truth, pred = tmp_path / "truth", tmp_path / "scores"
+    pred.mkdir()
+    command = ["score", str(truth), str(pred), "--labels", "2", "-q"]
+    plane = np.array(PRED) * 0.9
+    for scores, options in ((np.stack([1 - plane, plane]), ""), (plane, " with a threshold")):
+        np.savez(pred / "0.npz", probabilities=scores)
+        assert main(command) == 3
+        text = f"for scores, pass measures=['scores'] (--scores){options}"
+        assert text in capsys.readouterr().err
+    assert main([*command, "--scores", "--threshold", "0.5"]) == 0
+    # As nnU-Net writes them: labels and probabilities side by side.
+    write_masks(pred, {"0": PRED})
+    assert main([*command, "--scores", "--threshold", "0.5"]) == 3
+    assert "for scores, pred_suffix='.npz'" in capsys.readouterr().err
