@@ -419,9 +419,11 @@ class PixelAccumulator(TableAccumulator):
         """
         protocol = load_protocol(protocol)
         cells, pairs = self._snapshot()
+        tally = self._tally(cells)
         return self._report_kind()(
             class_names=self.class_names,
-            tally=self._tally(cells),
+            tally=protocol.tally_of(tally),
+            counted=tally,
             pairs=pairs,
             protocol=protocol,
             include=protocol.include_of(self),
@@ -457,7 +459,7 @@ class PixelAccumulator(TableAccumulator):
             How means are computed.
         """
         chosen = load_protocol(protocol)
-        return chosen.mean(metrics.iou, self.counts, include=chosen.include_of(self)).value
+        return self.report(chosen)._mean(metrics.iou).value
 
     def mean_dice(self, protocol: Protocol | str = "segiou") -> float:
         """Mean Dice over the classes that are not excluded, under a protocol.
@@ -468,7 +470,7 @@ class PixelAccumulator(TableAccumulator):
             How means are computed.
         """
         chosen = load_protocol(protocol)
-        return chosen.mean(metrics.dice, self.counts, include=chosen.include_of(self)).value
+        return self.report(chosen)._mean(metrics.dice).value
 
     def mean_accuracy(self) -> float:
         """Mean recall over the classes that are not excluded."""

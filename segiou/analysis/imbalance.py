@@ -23,6 +23,7 @@ from segiou.analysis.baselines import (
     random_iou,
     weighted_mean,
 )
+from segiou.analysis.statistics import under
 from segiou.analysis.units import HasCounts
 from segiou.counting.counts import ConfusionCounts, Counts, check_counts
 from segiou.metrics.overall import pixel_accuracy
@@ -263,8 +264,11 @@ def _explain_scored(
         raise ValueError(msg)
     images = getattr(scored, "per_image", None)  # a report's, where it has them
     protocol = load_protocol(protocol or getattr(scored, "protocol", None) or "segiou")
+    counts = under(scored, protocol).counts
+    if isinstance(tally, ConfusionCounts):
+        counts = protocol.tally_of(tally).counts
     return explain(
-        scored.counts if images is None else images,
+        counts if images is None else images,
         scored.class_names if class_names is None else class_names,
         include=protocol.include_of(scored) if include is None else include,
         protocol=protocol,

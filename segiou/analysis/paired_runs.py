@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import read_several
-from segiou.analysis.statistics import ScoredImages, Statistic, scored_counts, scored_parts
+from segiou.analysis.statistics import ScoredImages, Statistic, scored_counts, scored_parts, under
 from segiou.analysis.units import HasRunCounts, Metric, some_of
 from segiou.counting.counts import Counts
 from segiou.measures.registry import measure_of_score
@@ -89,6 +89,8 @@ def same_images(
     """
     first = runs[0]
     chosen = load_protocol(first.protocol if protocol is None else protocol)
+    runs = [under(run, chosen) for run in runs]
+    first = runs[0]
     for name, run in zip(names, runs, strict=True):
         if len(set(run.ids)) < len(run.ids):
             twice = [i for i, number in Counter(run.ids).items() if number > 1]

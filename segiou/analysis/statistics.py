@@ -549,6 +549,8 @@ def scored_images(
     if not hasattr(run, "ids"):
         raise _no_images(run)
     is_report = hasattr(run, "per_image")
+    protocol = load_protocol(protocol or run.protocol)
+    run = under(run, protocol)
     number, classes = len(run.ids), len(run.class_names)
     plans = getattr(run, "score_plans", {})
     one = read_name(metric, plans) if isinstance(metric, str) else ScoreName("")
@@ -563,10 +565,14 @@ def scored_images(
     if counts is None:
         msg = "the report has no per-image counts; pass the run it was made from"
         raise ValueError(msg)
-    protocol = load_protocol(protocol or run.protocol)
     names = run.class_names if class_names is None else class_names
     include = protocol.include_of(run) if include is None else include
     return scored_counts(counts, metric, protocol, names, include, tuple(run.ids) or None)
+
+
+def under(run: Any, protocol: Protocol) -> Any:
+    """A run without the pixels that a protocol ignores; reports and others have none of them."""
+    return run.under(protocol) if hasattr(run, "under") else run
 
 
 def _no_images(source: Any) -> TypeError:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_callable, check_choice, check_kind
 from segiou._support.text import did_you_mean
 from segiou.counting.arrays import AtLeast
-from segiou.counting.counts import Counts, check_counts
+from segiou.counting.counts import ConfusionCounts, Counts, check_counts
 from segiou.metrics.per_class import dice
 from segiou.metrics.ratio import Floats, included, ratio
 
@@ -29,6 +29,7 @@ Empty = Literal["nan", "zero"]
 Ignored = Literal["keep", "exclude"]
 Groups = Literal["all", "grouped"]
 AtThreshold = Literal["negative", "positive"]
+Undeclared = Literal["miss", "drop"]
 
 _UNIT_WORDS = {
     "dataset": "all pixels are pooled over the images, then scored",
@@ -51,6 +52,7 @@ _CHOICES = {
     "ignored": Ignored,
     "groups": Groups,
     "at_threshold": AtThreshold,
+    "undeclared": Undeclared,
 }
 _FILL = {"zero": 0.0, "one": 1.0}
 
@@ -109,6 +111,9 @@ class Protocol:
     at_threshold : {"negative", "positive"}
         Whether a score equal to the threshold is negative (``>``) or positive
         (``>=``); see :meth:`threshold`.
+    undeclared : {"miss", "drop"}
+        Whether undeclared predictions, which ``unassigned="count"`` accepts, are
+        missed, or their pixels are ignored.
 
     Raises
     ------
@@ -141,6 +146,7 @@ class Protocol:
     groups: Groups = "all"
     absent_dice: Absent | None = None
     at_threshold: AtThreshold = "negative"
+    undeclared: Undeclared = "miss"
 
     def __post_init__(self) -> None:
         for field, choices in _CHOICES.items():
@@ -192,6 +198,7 @@ class Protocol:
             "an empty mean is 0" if self.empty == "zero" else "",
             "ignored classes are excluded from the mean" if self.ignored == "exclude" else "",
             "groups skip pixels whose truth is in no group" if self.groups == "grouped" else "",
+            "undeclared predictions are ignored" if self.undeclared == "drop" else "",
         ]
         return "; ".join(part for part in parts if part)
 
@@ -199,6 +206,19 @@ class Protocol:
     def needs_images(self) -> bool:
         """Whether the protocol needs counts per image."""
         return self.unit != "dataset"
+
+    def tally_of(self, tally: ConfusionCounts) -> ConfusionCounts:
+        """Counts without the pixels that the protocol ignores.
+
+        Parameters
+        ----------
+        tally : ConfusionCounts
+            Counts with undeclared predictions.
+        """
+        if self.undeclared == "miss" or not tally.unassigned.any():
+            return tally
+        ignored = tally.ignored + tally.unassigned.sum(-1)
+        return ConfusionCounts.of_matrix(tally.matrix, ignored=ignored)
 
     def include_of(self, scored: Any) -> NDArray[np.bool_]:
         """Classes of a matrix, run or report that can be averaged, (C,).
@@ -358,6 +378,13 @@ _PRESETS = (
     Protocol("torchmetrics-segmentation", "torchmetrics segmentation.MeanIoU", unit="image-class"),
     Protocol("detectron2", "detectron2 SemSegEvaluator", over="truth"),
     Protocol("coco-stuff", "COCO-Stuff evaluation", over="truth"),
+    Protocol(
+        "ultralytics",
+        "Ultralytics, semantic segmentation",
+        over="truth",
+        empty="zero",
+        undeclared="drop",
+    ),
     Protocol("ade20k", "the CSAIL ADE20K development kit", absent="zero"),
     Protocol(
         "semantickitti", "semantic-kitti-api, evaluate_semantics", absent="zero", ignored="exclude"

@@ -102,6 +102,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "groups": report.group_rows,
         **_matrix_part(report),
         "unassigned": report.unassigned,
+        **_named(report, "ignored_predictions"),
         "intervals": None if report.intervals is None else report.intervals.to_dict(),
         **_named(report, "worst_images", "provenance"),
         **dict.fromkeys(JSON_KEYS),

@@ -76,6 +76,8 @@ class Report(Drawable):
         Rules of the means.
     include : ndarray of bool, shape (C,)
         False where a class is left out of the means; it still counts.
+    counted : ConfusionCounts, optional
+        The counts with the pixels that the protocol ignores.
     per_image : Counts of shape (N, C), optional
         Counts of each image, where they were kept.
     groups : tuple of (str, tuple of int)
@@ -110,6 +112,7 @@ class Report(Drawable):
     protocol: Protocol
     include: NDArray[np.bool_]
     per_image: Counts | None = None
+    counted: ConfusionCounts | None = None
     groups: tuple[tuple[str, tuple[int, ...]], ...] = ()
     title: str = ""
     provenance: dict[str, Any] = field(default_factory=dict)
@@ -167,6 +170,17 @@ class Report(Drawable):
     def unassigned(self) -> NDArray[np.int64]:
         """Valid pixels of each truth class with an undeclared prediction, (C,)."""
         return self.tally.unassigned
+
+    @property
+    def ignored_predictions(self) -> int:
+        """Pixels with an undeclared prediction that the protocol ignores."""
+        return 0 if self.counted is None else int((self.tally.ignored - self.counted.ignored).sum())
+
+    @property
+    def mean_iou_if_missed(self) -> float:
+        """Mean IoU if these pixels counted as missed."""
+        counts = self.counts if self.counted is None else self.counted.counts
+        return self.protocol.mean(metrics.iou, counts, include=self.include).value
 
     @cached_property
     def classes(self) -> tuple[ClassRow, ...]:

@@ -23,7 +23,7 @@ from segiou._support.document import (
     Table,
 )
 from segiou._support.notebook import NAME
-from segiou._support.text import called, count, listed, plural, points
+from segiou._support.text import called, count, listed, percent, plural, points
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import ratio
@@ -294,6 +294,13 @@ def _footer(report: Report, *, detail: bool) -> Iterable[str]:
     if report.unassigned.any():
         missed = f"{count(int(report.unassigned.sum()))} {report.unit}"
         yield f"predictions outside all classes, counted as missed: {missed}"
+    if dropped := report.ignored_predictions:
+        share = percent(dropped / max(1, dropped + int(report.tally.valid.sum())))
+        missed = percent(report.mean_iou_if_missed)
+        yield (
+            f"predictions outside all classes, ignored under this protocol: {count(dropped)} "
+            f"{report.unit} ({share}); counted as missed, mean IoU would be {missed}"
+        )
     if report.iou_mean.skipped:
         yield f"excluded from the mean: {skipped_text(report)}"
     if detail:

@@ -47,6 +47,7 @@ def report_of(
     measured = {found.metric: found for found in given if found.metric in run.score_plans}
     check_integer("worst", worst, 0)
     check_kind("title", title, str, "text")
+    counted, run = run._tally, run.under(protocol)
     few = len(run) * run.options.num_classes <= _MANY_COUNTS
     kept = few or protocol.needs_images
     tally, include = run._tally, protocol.include_of(run)
@@ -64,6 +65,7 @@ def report_of(
     return Report(
         class_names=run.class_names,
         tally=tally,
+        counted=counted,
         pairs=len(run),
         protocol=protocol,
         include=include,

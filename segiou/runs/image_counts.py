@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -14,6 +14,7 @@ from segiou._support.arguments import check_integer, check_kind, read_several
 from segiou._support.files import Problem, Stamp
 from segiou._support.text import Json, listed
 from segiou.counting.counts import Cells, ConfusionCounts, Counts, counts_of_cells
+from segiou.counting.id_pairs import sums
 from segiou.counting.varints import decode_cells as decode_cells, encode_cells as encode_cells
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.parts import Parts, rows_of
@@ -341,6 +342,25 @@ class Columns:
     def summed(self) -> Cells:
         """The cells of all images; a cell occurs once per image."""
         return Cells(self.cells, self.values, sum(self.ignored.tolist()))
+
+    def declared(self, num_classes: int) -> Columns:
+        """The images with undeclared predictions ignored.
+
+        Parameters
+        ----------
+        num_classes : int
+            Number of classes.
+        """
+        kept = self.cells % (num_classes + 1) < num_classes
+        owner = np.repeat(np.arange(len(self)), self.sizes)
+        dropped = sums(owner[~kept], self.values[~kept], len(self))
+        return replace(
+            self,
+            sizes=np.bincount(owner[kept], minlength=len(self)),
+            cells=self.cells[kept],
+            values=self.values[kept],
+            ignored=self.ignored + dropped,
+        )
 
     def counts(self, num_classes: int) -> Counts:
         """Counts of each image, shape (N, C).

@@ -270,6 +270,24 @@ class Run(Drawable):
         blocks = self._images.blocks(files=False, measured=True)
         return [packed for block in blocks for packed in block.measured]
 
+    def under(self, protocol: Protocol) -> Run:
+        """The run, without the pixels that a protocol ignores.
+
+        Parameters
+        ----------
+        protocol : Protocol
+            The protocol of the scores.
+        """
+        if protocol.undeclared == "miss" or not self._tally.unassigned.any():
+            return self
+        return self._declared
+
+    @cached_property
+    def _declared(self) -> Run:
+        blocks = self._images.blocks(measured=True)
+        images = Columns.joined(block.declared(self.options.num_classes) for block in blocks)
+        return Run(self._header, images, self.skipped)
+
     @property
     def plans(self) -> tuple[Plan, ...]:
         """The measures counted in every image."""
