@@ -50,6 +50,7 @@ def test_printed_figures(void_case, protocol, figure):
 def test_every_preset_is_held_against_something():
     # test_libraries.py, test_points.py; the formula of nnU-Net in tests/metrics/test_protocols.py
     elsewhere = {"torchmetrics-segmentation", "monai", "nnunet", "semantickitti", "nuscenes"}
+    elsewhere |= {"ultralytics"}  # tests/metrics/test_ultralytics.py
     # test_volumes.py
     elsewhere |= {"totalsegmentator", "kits23", "flare22", "metricsreloaded"}
     assert set(GOLDEN) | elsewhere == set(PROTOCOLS)
