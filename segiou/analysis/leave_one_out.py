@@ -21,8 +21,10 @@ LEAST_FREEDOM = 2.0
 _ROUNDING = 1e-12
 #: Numbers of left-out values that are kept between passes; more are computed again.
 _KEPT = 1 << 22
-#: The logarithm of the smallest p, and how often its range is halved.
-_LEAST_TAIL, _HALVINGS = -15.0, 40
+#: The logarithm of the smallest p, to which distance it is computed, and in how many steps.
+_LEAST_TAIL, _CLOSE, _MOST_STEPS = -15.0, 1e-11, 100
+#: Rows that are multiplied at once.
+_ROWS = 256
 
 
 class Scale(NamedTuple):
@@ -193,9 +195,9 @@ class Jackknife:
         room = scale.most - scale.least
         return (-room, room) if self.is_paired else (scale.least, scale.most)
 
-    @cached_property
+    @property
     def score(self) -> Side:
-        """The score, as it averages its classes."""
+        """The score, as it averages its classes; not kept, so that no cycle keeps the steps."""
         if (place := self._only_class()) is not None:
             return self.of_class(place)
         parts, *others = (model.weights for model in self.models)
@@ -238,8 +240,9 @@ class Jackknife:
         error = self.class_errors()
         freedom: Floats = self.seen.astype(np.float64) - 1.0
         down, up = self.class_reach(slice(None), level)
-        error[0], freedom[0] = self.score.error, self.score.freedom
-        down[0], up[0] = self.score.reach(level)
+        score = self.score
+        error[0], freedom[0] = score.error, score.freedom
+        down[0], up[0] = score.reach(level)
         low, high = np.clip([self.values - down, self.values + up], *self.bounds)
         # No interval at all rather than one of no width: units that agree show no spread.
         low[low == high] = high[low == high] = np.nan
@@ -312,12 +315,13 @@ class Jackknife:
         products = np.zeros((size, size))
         for step in self.steps():
             own = step[:, used]
-            moved = own @ weights if place is None else step[:, place]
+            together = np.einsum("ij,j->i", own, weights)  # BLAS would wait, as in _gram
+            moved = together if place is None else step[:, place]
             # What no class moves: where a class vanishes with a unit, or absent ones are filled.
-            rest = [moved] if is_plain else [moved - own @ weights, own]
+            rest = [moved] if is_plain else [moved - together, own]
             block = np.column_stack(rest)
             moves.append(moved)
-            products += block.T @ block
+            products += _gram(block)
         is_class, units = bool(place), len(self.models[0].statistic.units)
         shrink = 1.0 if is_class else (units - 1) / units
         every = np.concatenate(moves) * math.sqrt(shrink)
@@ -362,10 +366,12 @@ class Side:
     products: Floats
     """Sums of products of the steps of the rest and of each part."""
 
-    @property
+    @cached_property
     def variance(self) -> float:
         """Square of the standard error."""
-        return float(self.moves @ self.moves)
+        if self.is_class:
+            return float(self.left_out.variance[self.places[0]])
+        return float(np.einsum("i,i", self.moves, self.moves))
 
     @property
     def error(self) -> float:
@@ -444,12 +450,41 @@ def tail_of(reach: Callable[[float], float], size: float) -> float:
     """
     if not math.isfinite(size) or math.isnan(reach(0.5)):
         return math.nan
-    low, high = _LEAST_TAIL, math.log10(0.5)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        inside = reach(1 - 2 * 10**middle) < size
-        low, high = (low, middle) if inside else (middle, high)
-    return float(10**high)
+
+    def beyond(place: float) -> float:
+        return reach(1 - 2 * 10**place) - size
+
+    # Chandrupatla's method: between a and b is the root, and c is the end before.
+    a, b = _LEAST_TAIL, math.log10(0.5)
+    at_a, at_b, share = beyond(a), beyond(b), 0.5
+    if at_a < 0 or not at_b < 0:
+        return float(10 ** (a if at_a < 0 else b))
+    for _ in range(_MOST_STEPS):
+        place = a + share * (b - a)
+        at = beyond(place)
+        if (at < 0) == (at_a < 0):
+            c, at_c = a, at_a
+        else:
+            c, at_c, b, at_b = b, at_b, a, at_a
+        a, at_a = place, at
+        if at == 0 or abs(b - a) < _CLOSE:
+            break
+        share, least = 0.5, _CLOSE / abs(b - a) / 2
+        moved, fell = (a - b) / (c - b), (at_a - at_b) / (at_c - at_b)
+        if fell**2 < moved and (1 - fell) ** 2 < 1 - moved:
+            # Inverse quadratic interpolation.
+            share = at_a / (at_b - at_a) * at_c / (at_b - at_c)
+            share += (c - a) / (b - a) * at_a / (at_c - at_a) * at_b / (at_c - at_b)
+            share = min(max(share, least), 1 - least)
+    return float(10**a)
+
+
+def _gram(block: Floats) -> Floats:
+    """Products of columns, few rows at a time: BLAS would wait for threads of busy cores."""
+    whole = len(block) // _ROWS * _ROWS
+    parts = block[:whole].reshape(-1, _ROWS, block.shape[1])
+    rest = block[whole:]
+    return np.asarray((parts.transpose(0, 2, 1) @ parts).sum(0) + rest.T @ rest)
 
 
 def _steps(several: Sequence[Statistic], values: Sequence[Floats]) -> Iterator[list[Floats]]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ _EMPTY = frozenset({"", "na", "n/a", "nan", "none", "null", "undefined", "unknow
 _FILE = re.compile(r"(.+?\.(?:csv|tsv|txt|json|jsonl|parquet))(?::(.+))?", re.IGNORECASE)
 #: Suffixes of files, such as .png and .nii.gz, but not numbers of frames.
 _SUFFIXES = re.compile(r"(?:\.[A-Za-z][A-Za-z0-9]{0,5}){1,2}$")
+_PARTED = re.compile(r"[./\\]")
 
 Row = dict[str, Any]
 
@@ -209,14 +210,18 @@ def _rows(by: Any) -> list[Row]:
 
 def _flat(row: Mapping[Any, Any]) -> Row:
     """A row without nesting: BDD100K's attributes are one level down."""
+    if not any(isinstance(value, dict) for value in row.values()):
+        return {str(name): value for name, value in row.items()}
     found: Row = {}
     for name, value in row.items():
-        found |= value if isinstance(value, Mapping) else {str(name): value}
+        found |= value if isinstance(value, dict) else {str(name): value}
     return found
 
 
 def _forms(name: str) -> list[str]:
     """A name, without suffix, without folders, and without both: the most exact first."""
+    if not _PARTED.search(name):
+        return [name] if name else []
     name = name.replace("\\", "/")
     last = name.rpartition("/")[2]
     forms = (name, _SUFFIXES.sub("", name), last, _SUFFIXES.sub("", last))
@@ -257,10 +262,12 @@ class _Match:
 
     def _head(self, wanted: set[str]) -> str:
         """The column that has most of the keys."""
-        heads = [*dict.fromkeys(head for row in self.table for head in row)]
+        heads = [*dict.fromkeys(chain(*self.table))]
 
         def matches(head: str) -> int:
-            known = {_text(row.get(head)) for row in self.table}
+            cells = (row.get(head) for row in self.table)
+            texts = {cell if isinstance(cell, str) else _text(cell) for cell in cells}
+            known = {text.strip() for text in texts}
             return len({form for name in known for form in _forms(name)} & wanted)
 
         def order(head: str) -> tuple[int, int]:
@@ -283,10 +290,10 @@ class _Match:
         found = next((places[form] for form in _forms(key) if form in places), [])
         if not found:
             return {}
-        first, *others = ({k: v for k, v in self.table[i].items() if k != head} for i in found)
+        first, *others = (self.table[i] for i in found)
         for i, other in zip(found[1:], others, strict=True):
             for name in self.columns or first:
-                if str(first.get(name)) != str(other.get(name)):
+                if name != head and str(first.get(name)) != str(other.get(name)):
                     msg = (
                         f"{self.where}: {head} {key} has two rows with different {name}: "
                         f"{first.get(name)} (row {found[0] + 1}) and {other.get(name)} (row "
@@ -307,7 +314,7 @@ class _Table:
 
     def metadata(self, columns: Sequence[str] | None, key: str = "") -> Metadata:
         """The columns with slices."""
-        heads = [*dict.fromkeys(head for row in self.rows for head in row)]
+        heads = [head for head in dict.fromkeys(chain(*self.rows)) if head != key]
         for name in (*(columns or ()), *self.bins):
             if name not in heads:
                 known = f"columns: {', '.join(heads) or 'none'}{did_you_mean(name, heads)}"
@@ -336,8 +343,9 @@ class _Table:
 
     def _column(self, name: str) -> MetadataColumn | str:
         """A column, or why it has no slices."""
-        cells = [_texts(row.get(name)) for row in self.rows]
-        values = {text for own in cells for text in own}
+        known: dict[Any, list[str]] = {}
+        cells = [_texts(row.get(name), known) for row in self.rows]
+        values = set(chain(*cells))
         if not values:
             return "is empty"
         if len(values) == 1:
@@ -369,8 +377,13 @@ def _text(cell: Any) -> str:
     return "" if cell is None else str(cell).strip()
 
 
-def _texts(cell: Any) -> list[str]:
-    """The values of a cell, of which a list has several."""
+def _texts(cell: Any, known: dict[Any, list[str]]) -> list[str]:
+    """The values of a cell, of which a list has several; those of text are known by it."""
+    if isinstance(cell, str):
+        if cell not in known:
+            text = cell.strip()
+            known[cell] = [] if text.lower() in _EMPTY else [text]
+        return known[cell]
     several = cell if isinstance(cell, (list, tuple)) else [cell]
     texts = (_text(one) for one in several if not isinstance(one, (Mapping, list)))
     return [*dict.fromkeys(text for text in texts if text.lower() not in _EMPTY)]

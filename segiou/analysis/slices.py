@@ -505,13 +505,15 @@ class _Scored:
 
     def images(self, inside: NDArray[np.bool_]) -> _Images:
         """Some images with their scores."""
-        names, index = np.unique(self._units_in(inside), return_inverse=True)
-        number = int(inside.sum())
+        number, names = int(inside.sum()), self._units_in(inside)
+        index = np.arange(number)
+        if self.units.kind != "image":
+            names, index = np.unique(names, return_inverse=True)
         if len(names) < 2:
             values = [one.of_unit(inside) for one in self.models]
             return _Images(number, names, values, [], None)
         kind = "image" if self.units.kind == "image" else "group"
-        units = Units(kind, tuple(map(str, names)), index)
+        units = Units(kind, ("",) * len(names), index)
         own = [one.part(inside, units, self.present) for one in self.models]
         is_median = own[0].median_of is not None
         left_out = None if is_median else Jackknife.of(*own[::-1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -89,15 +89,20 @@ class Statistic:
         """
         return self.score.evaluate(sums)
 
+    @cached_property
+    def whole(self) -> NDArray[Any]:
+        """The sums over all units, (F,)."""
+        return np.asarray(self.sums.sum(0))
+
     @property
     def values(self) -> Floats:
         """The score and the classes on all units."""
-        return self.evaluate(self.sums.sum(0))
+        return self.evaluate(self.whole)
 
     @property
     def weights(self) -> Floats | None:
         """Weight of each class in the score, (C,), if it is a mean of classes."""
-        return None if self.score.weights is None else self.score.weights(self.sums.sum(0))
+        return None if self.score.weights is None else self.score.weights(self.whole)
 
     @property
     def scale(self) -> str:
@@ -116,8 +121,7 @@ class Statistic:
 
     def left_out_parts(self) -> Iterator[Floats]:
         """Leave-one-out values of some units at a time."""
-        whole = self.sums.sum(0)
-        return (self.evaluate(whole - part) for part in row_parts(self.sums))
+        return (self.evaluate(self.whole - part) for part in row_parts(self.sums))
 
     def part(self, images: Any, units: Units, present: NDArray[np.bool_]) -> Statistic:
         """The score over the units of some images, if this is over single images.
@@ -520,9 +524,10 @@ def _packed(counts: Counts) -> NDArray[np.int64]:
 
 
 def _unpacked(sums: NDArray[Any]) -> Counts:
-    tp, fp, fn, valid = np.split(sums.astype(np.int64), 4, axis=-1)
-    valid[..., 1:] += valid[..., :1]
-    return Counts.trusted(tp, fp, fn, valid - tp - fp - fn)
+    tp, fp, fn, valid = np.split(sums.astype(np.int64, copy=False), 4, axis=-1)
+    tn = valid - tp - fp - fn
+    tn[..., 1:] += valid[..., :1]
+    return Counts.trusted(tp, fp, fn, tn)
 
 
 def _ratios(sums: NDArray[Any]) -> Floats:

@@ -513,7 +513,7 @@ def _read_varint(data: bytes, place: int) -> tuple[int, int]:
 
 
 #: Most numbers that are processed at once.
-_PART = 1 << 20
+_PART = 1 << 17
 
 
 def row_parts(table: Any) -> Iterator[NDArray[Any]]:
