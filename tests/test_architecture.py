@@ -49,6 +49,7 @@ UPWARD = {
     ("accumulators/confusion.py", "", "report"),
     ("analysis/comparison.py", "Comparison._repr_html_", "report"),
     ("analysis/comparison.py", "Comparison._parts", "report"),
+    ("analysis/side_by_side.py", "SideBySide._parts", "report"),
     ("analysis/ranking.py", "Ranking._parts", "report"),
     ("runs/run.py", "Run.report", "report"),
     ("runs/run.py", "", "report"),

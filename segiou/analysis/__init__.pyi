@@ -47,6 +47,10 @@ from segiou.analysis.order_statistics import (
 from segiou.analysis.paired_runs import DifferentImagesError as DifferentImagesError
 from segiou.analysis.rank_runs import rank as rank
 from segiou.analysis.ranking import ModelRank as ModelRank, Ranking as Ranking
+from segiou.analysis.side_by_side import (
+    SideBySide as SideBySide,
+    compare_scores as compare_scores,
+)
 from segiou.analysis.significance import (
     Power as Power,
     holm_adjust as holm_adjust,

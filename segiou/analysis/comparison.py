@@ -286,7 +286,7 @@ class Comparison(OverUnits, Shown, Drawable):
 
     def to_csv(self) -> str:
         """One row per pair of models and class, the score over all classes first."""
-        rows = [*self._rows()]
+        rows = [*self.rows()]
         return text.csv_text([[*rows[0]], *(text.plain([*row.values()]) for row in rows)])
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -298,10 +298,11 @@ class Comparison(OverUnits, Shown, Drawable):
             If pandas is not installed.
         """
         pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
-        table: pandas.DataFrame = pd.DataFrame([*self._rows()])
+        table: pandas.DataFrame = pd.DataFrame([*self.rows()])
         return table
 
-    def _rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Rows of :meth:`to_csv`."""
         shown = ("name", "a", "b", "delta", "low", "high", "standard_error", "p", "p_holm", "units")
         for pair in self.pairs:
             for row in (pair.overall, *pair.classes):

@@ -64,19 +64,25 @@ def _check_pairs(parsed: argparse.Namespace, pairs: Sequence[Pair]) -> None:
 def compare(parsed: argparse.Namespace) -> int:
     """Compare two or more models on the same images."""
     from segiou.analysis.comparing import compare
+    from segiou.analysis.side_by_side import compare_scores
     from segiou.cli.output import write_comparison_pages, write_findings
 
     inputs.check_findings(parsed)
     recipes = _recipes(parsed) if parsed.recipes else None
     runs = [own[0] for own in recipes.values()] if recipes else _compared_runs(parsed)
-    found = compare(
-        *((recipes,) if recipes else runs),
-        metric=parsed.metric,
-        protocol=parsed.protocol,
+    options = {
+        "protocol": parsed.protocol,
         **inputs.resampling(parsed),
-        detect=parsed.detect,
-        names=parsed.names.split(",") if parsed.names else None,
-    )
+        "detect": parsed.detect,
+        "names": parsed.names.split(",") if parsed.names else None,
+    }
+    metrics = inputs.metrics_of(parsed.metric)
+    if len(metrics) > 1:
+        several = compare_scores(*runs, metrics=metrics, **options)
+        inputs.note_undrawn(parsed, several.comparisons)
+        write_findings(several.to_dict, several._parts(), parsed, several.to_csv)
+        return 0
+    found = compare(*((recipes,) if recipes else runs), metric=metrics[0], **options)
     inputs.note_undrawn(parsed, [found])
     write_comparison_pages(found, runs, parsed)
     write_findings(found.to_dict, found._parts(), parsed, found.to_csv)

@@ -79,10 +79,10 @@ def _classes_of_files(places: Sequence[str], pattern: str) -> list[str] | None:
 
 
 def _needed_for(metric: Any) -> tuple[Measure, ...]:
-    """Measures that the metric of a comparison needs."""
-    score = "" if metric is None else read_name(metric).score
-    key = measure_of_score(score)
-    return () if key is None else (measure_of(key).for_score(score),)
+    """Measures that the metrics of a comparison need."""
+    scores = [] if metric is None else [read_name(one).score for one in metrics_of(metric)]
+    keyed = {key: score for score in reversed(scores) if (key := measure_of_score(score))}
+    return tuple(measure_of(key).for_score(score) for key, score in keyed.items())
 
 
 def _spacing_of(text: str | None) -> tuple[float, ...] | None:
@@ -246,7 +246,8 @@ def check_findings(parsed: argparse.Namespace) -> None:
     if not hasattr(parsed, "metric"):
         return
     _check_needs(parsed)
-    _check_metric(parsed.metric)
+    if len(metrics_of(parsed.metric)) > 1:
+        _check_alone(parsed)
     _check_resampling(parsed)
     names = parsed.names.split(",") if parsed.names else []
     if names and len(names) != len(parsed.model):
@@ -333,6 +334,29 @@ def _check_needs(parsed: argparse.Namespace) -> None:
             raise ValueError(msg)
 
 
+def metrics_of(text: str) -> list[str]:
+    """The scores of a list such as ``dice,hausdorff_95``; names of classes may contain commas."""
+    found: list[str] = []
+    for part in text.split(","):
+        try:
+            _check_metric(part)
+            found.append(part)
+        except ValueError:
+            if not found:
+                raise
+            found[-1] += f",{part}"
+            _check_metric(found[-1])
+    return found
+
+
+def _check_alone(parsed: argparse.Namespace) -> None:
+    """Raise an error for options that take one score."""
+    for name in ("html", "plots", "recipes", "detect"):
+        if getattr(parsed, name, None):
+            msg = f"--{name} takes one score; pass one to --metric instead of {parsed.metric}"
+            raise ValueError(msg)
+
+
 def _check_metric(metric: str) -> None:
     import numpy as np
 
@@ -342,7 +366,8 @@ def _check_metric(metric: str) -> None:
 
     if measure_of_score(read_name(metric).score) is None:
         # Raises ValueError for unknown metrics.
-        statistic(Counts(*np.zeros((4, 2, 1), dtype=np.int64)), metric, units=units_of(2))
+        counts = Counts(*np.zeros((4, 2, 1), dtype=np.int64))
+        statistic(counts, read_name(metric).score, units=units_of(2))
 
 
 _MOST_RESAMPLES = 10_000_000

@@ -98,6 +98,37 @@ def comparison_parts(found: Comparison) -> Iterator[Part]:
     yield from [Section("Method", [Line(text, "dim") for text in ordered])] if method else []
 
 
+def side_by_side_parts(comparisons: Sequence[Comparison]) -> Iterator[Part]:
+    """The verdicts by several scores, and a table of the classes for each pair of models."""
+    for first in comparisons[0].ordered_pairs:
+        each = [(one, _same_pair(one, first)) for one in comparisons]
+        for one, pair in each:
+            yield from pair_parts(one, pair)
+        rows = dict.fromkeys(row.name for _, pair in each for row in pair.classes)
+        columns = [column for one, pair in each for column in _of_score(one, pair, rows)]
+        names = Column("class", ["all classes", *rows], 9, is_text=True)
+        notes = ["* interval excludes 0 and p < 0.05, adjusted over the classes of each score"]
+        yield from (GAP, Table([names, *columns], notes, first=1, split=True), GAP)
+
+
+def _same_pair(found: Comparison, pair: PairComparison) -> PairComparison:
+    return next(one for one in found.pairs if (one.a, one.b) == (pair.a, pair.b))
+
+
+def _of_score(found: Comparison, pair: PairComparison, classes: Iterable[str]) -> Iterator[Column]:
+    """Both models' values of a score, and the difference."""
+    own = {row.name: row for row in pair.classes}
+    unit = found.score_unit
+    rows = [pair.overall, *(own.get(name) for name in classes)]
+    title = pair.overall.name.removeprefix("mean ").removeprefix("of ")
+    for name, values in ((pair.a, "a"), (pair.b, "b")):
+        cells = ["" if row is None else shown(getattr(row, values), unit) for row in rows]
+        yield Column(f"{title}, {name}", cells, 8)
+    yield Column(
+        f"{difference_head(pair, unit)}{TIE * 2}", [_marked(found, row) for row in rows], 8
+    )
+
+
 def pair_parts(found: Comparison, pair: PairComparison) -> Iterator[Line]:
     """Verdict, evidence and caution of a pair."""
     first, *others = found.pair_sentences(pair)
@@ -138,18 +169,23 @@ def _best(text: str, ahead: float) -> Cell:
     return Cell(text, "bold" if ahead > 0 else "")
 
 
+def _marked(found: Comparison, row: Difference | None) -> Cell:
+    """A difference, with a star if it is significant."""
+    delta = "" if row is None else shown_change(row.delta, found.score_unit)
+    if row is None or not row.differs(found.level):
+        return Cell(f"{delta}{TIE * 2}")
+    return Cell(
+        f"{delta}{TIE}*", "green" if (row.delta > 0) == (found.better == "higher") else "red"
+    )
+
+
 def _differences(
     found: Comparison, pair: PairComparison, rows: Sequence[Difference], unit: str
 ) -> Iterator[Column]:
-    names, first, second, deltas, intervals = zip(
+    names, first, second, _, intervals = zip(
         *(difference_cells(row, unit) for row in rows), strict=True
     )
-    marked = [
-        Cell(f"{delta}{TIE}*", "green" if (row.delta > 0) == (found.better == "higher") else "red")
-        if row.differs(found.level)
-        else Cell(f"{delta}{TIE * 2}")
-        for row, delta in zip(rows, deltas, strict=True)
-    ]
+    marked = [_marked(found, row) for row in rows]
     sign = 1 if found.better == "higher" else -1
     ahead = [sign * row.delta for row in rows]
     yield Column("class", names, 9, is_text=True)
