@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.arrays import dtype_name, framework_of, is_on_device
+from segiou.counting.arrays import dtype_name, framework_of, is_on_device, to_host
 from segiou.counting.counts import Counts
 from segiou.counting.device_counts import (
     LARGEST_FLOAT,
@@ -31,7 +31,6 @@ from segiou.hooks._reading import callers
 from segiou.hooks._scoring import (
     Entry,
     HistogramScoring,
-    MatrixScoring,
     missing,
     of_kind,
     scoring_of,
@@ -153,8 +152,6 @@ class SegmentationScores(keras.metrics.Metric):
         super().__init__(name=name or "segmentation_scores", dtype=dtype)
         options.setdefault("axis", -1)
         scoring = scoring_of(SegmentationScores, labels, "mean_iou", options, kind=HookOptions)
-        if isinstance(scoring, MatrixScoring):
-            _check_available(scoring)
         self.scoring: Any = scoring
         #: Precedes the keys of several scores.
         self._prefix = f"{name}/" if name else ""
@@ -342,9 +339,10 @@ class SegmentationScores(keras.metrics.Metric):
         return of_kind(self._counted(), ScoreHistogram)
 
     def _counted(self) -> ConfusionMatrix | ScoreHistogram:
-        low, high, refused, met, largest, batches = map(
-            ops.convert_to_numpy,
-            (self.low, self.high, self.refused, self.met, self.largest, self.batches),
+        # NumPy warns of copies of variables.
+        low, high, refused, met, largest, batches = (
+            to_host(ops.convert_to_tensor(one))
+            for one in (self.low, self.high, self.refused, self.met, self.largest, self.batches)
         )
         if refused[0]:
             msg = (
@@ -408,9 +406,27 @@ def _frequency_weighted_iou(counts: Counts) -> Any:
 
 
 def _cohen_kappa(counts: Counts) -> Any:
+    shares = _shares(counts)
+    return _covariance(shares) / ops.sum(shares.truth * (shares.fn + shares.tn))
+
+
+def _matthews_correlation(counts: Counts) -> Any:
+    shares = _shares(counts)
+    predicted = ops.sum(shares.pred)
+    spread_truth = ops.sum(shares.truth * (shares.fp + shares.tn))
+    spread_pred = ops.sum(shares.pred * (shares.fn + shares.tn)) + (1 - predicted) * predicted
+    return _covariance(shares) / ops.sqrt(spread_truth * spread_pred)
+
+
+def _shares(counts: Counts) -> Counts:
+    """Shares of the pixels, whose products stay within float32."""
     pixels = ops.sum(counts.truth)
-    by_chance = ops.sum((counts.truth / pixels) * (counts.pred / pixels))
-    return (ops.sum(counts.tp) / pixels - by_chance) / (1 - by_chance)
+    cells = (counts.tp, counts.fp, counts.fn, counts.tn)
+    return Counts.trusted(*(cell / pixels for cell in cells))
+
+
+def _covariance(counts: Counts) -> Any:
+    return ops.sum(counts.tp * counts.tn - counts.fp * counts.fn)
 
 
 #: Scores of the data set in float32 tensors; those of classes are the functions of NumPy arrays.
@@ -418,17 +434,8 @@ _OVERALL = {
     "pixel_accuracy": _pixel_accuracy,
     "frequency_weighted_iou": _frequency_weighted_iou,
     "cohen_kappa": _cohen_kappa,
+    "matthews_correlation": _matthews_correlation,
 }
-#: Scores that compiled code does not compute.
-_MISSING = ("matthews_correlation", "volumetric_similarity")
-
-
-def _check_available(scoring: MatrixScoring) -> None:
-    """Raise a ValueError for scores that compiled code does not compute."""
-    for entry in scoring.entries().values():
-        if entry.score in _MISSING:
-            msg = f"score {entry.score!r} is not available in Keras; read confusion_matrix()"
-            raise ValueError(msg)
 
 
 def _is_eager(tensor: Any) -> bool:

@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from numbers import Real
 
-import numpy as np
-
 from segiou._support.arguments import refuse_kind
 from segiou.counting.counts import Counts, check_counts
 from segiou.metrics.ratio import Floats, ratio
@@ -220,8 +218,8 @@ def volumetric_similarity(counts: Counts) -> Floats:
     array([1.])
     """
     check_counts(counts)
-    truth, pred = counts.truth, counts.pred
-    return ratio(2 * np.minimum(truth, pred), truth + pred)
+    both = counts.truth + counts.pred
+    return ratio(both - abs(counts.truth - counts.pred), both)
 
 
 def _check_weight(name: str, value: float) -> None:

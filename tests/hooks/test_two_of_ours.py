@@ -135,7 +135,7 @@ def test_ignite_rejects_equal_names(need):
 
 
 KERAS = """
-import json, sys
+import json, sys, warnings
 import numpy as np
 import keras
 from segiou.hooks.keras import SegmentationScores
@@ -150,7 +150,8 @@ def logged(*metrics, run_eagerly=False):
     found = model.evaluate(scores, np.eye(3)[truth], verbose=0, return_dict=True)
     return {name: float(value) for name, value in found.items() if name != "loss"}
 
-several = {"scores": ["mean_iou", "iou", "cohen_kappa", "mean_iou_foreground"]}
+overall = ["cohen_kappa", "matthews_correlation"]
+several = {"scores": ["mean_iou", "iou", *overall, "volumetric_similarity", "mean_iou_foreground"]}
 both = logged(SegmentationScores(3, **several),
               SegmentationScores(3, exclude=0, name="fg", **several))
 errors = []
@@ -163,6 +164,14 @@ for names in ((None, None), ("fg", "fg")):
 metric = SegmentationScores(3, name="fg", **several)
 again = type(metric).from_config(metric.get_config())
 again.update_state(truth, pred)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    again.confusion_matrix()
+one = SegmentationScores(3, name="one")
+best = keras.callbacks.EarlyStopping(monitor="val_one", restore_best_weights=True)
+model.compile(loss="mse", metrics=[one])
+given = scores, np.eye(3)[truth]
+model.fit(*given, validation_data=given, callbacks=[best], verbose=0)
 ties = SegmentationScores(2)  # compiled on JAX; the lowest class wins, as on the host
 first = keras.Input((1, 1, 2))
 model = keras.Model(first, keras.layers.Activation("linear")(first))
@@ -170,8 +179,8 @@ model.compile(loss="mse", metrics=[ties])
 model.evaluate(np.array([[[[-0.0, 0.0]]]], "float32"), np.array([[[[1.0, 0.0]]]]), verbose=0)
 ties = ties.confusion_matrix().matrix.tolist()
 print(json.dumps({"ties": ties, "both": both, "errors": errors, "again": [*again.result()],
-                  "kappa": float(again.confusion_matrix().report().cohen_kappa),
-                  "direction": metric._direction}))
+                  "warnings": [str(one.message) for one in caught],
+                  "best": float(best.best), "is_max": bool(best.monitor_op(1.0, 0.0))}))
 """
 
 
@@ -185,9 +194,15 @@ def test_keras_names_precede_the_keys(backend, need, run_python):
     assert both["mean_iou_foreground"] == pytest.approx(FOREGROUND)
     assert both["fg/mean_iou"] == pytest.approx(FOREGROUND)
     assert both["iou/0"] == 0.75
-    assert both["cohen_kappa"] == pytest.approx(out["kappa"], rel=1e-5)
+    # Kappa and Matthews from truth 3, 3 and 2, predictions 4, 3 and 1, of which 3, 2 and 1 agree.
+    by_chance = 3 * 4 + 3 * 3 + 2 * 1
+    assert both["cohen_kappa"] == pytest.approx((6 * 8 - by_chance) / (64 - by_chance))
+    spread = (64 - 9 - 9 - 4) * (64 - 16 - 9 - 1)
+    assert both["matthews_correlation"] == pytest.approx((6 * 8 - by_chance) / spread**0.5)
+    assert both["volumetric_similarity/0"] == pytest.approx(2 * 3 / 7)
     assert all("pass a different name= to each" in error for error in out["errors"])
     assert len(out["errors"]) == 2
     assert all(key.startswith("fg/") for key in out["again"])
-    assert out["direction"] == "up"
+    assert out["warnings"] == []
+    assert (out["is_max"], out["best"]) == (True, pytest.approx(ALL))
     assert out["ties"] == [[1, 0], [0, 0]]
