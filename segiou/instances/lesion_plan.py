@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from operator import itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +14,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice
 from segiou.counting.encoding import Encoding
-from segiou.instances.lesions import LESION_PROTOCOLS, LesionProtocol, lesion_scores
+from segiou.instances.lesions import BRATS_FARTHEST, LESION_PROTOCOLS, LesionProtocol, lesion_scores
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.measure import Counted, MaskPair, Masks, Measure, Plan
 from segiou.measures.parts import Field, Layout, Parts
@@ -21,6 +23,27 @@ from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats, ratio
 
 _NUMBERS = ("found", "missed", "false_positive")
+_BANDS = ("lesion_f1_large", "lesion_f1_small")
+#: Title of each score of cases, and its value in the result of a region.
+_CASES: dict[str, tuple[str, Callable[[Any], float]]] = {
+    "lesion_dice": ("lesion Dice", itemgetter("dice")),
+    "lesion_hd95": ("lesion HD95", itemgetter("hausdorff_95")),
+    "lesion_surface_dice": ("lesion surface Dice", itemgetter("surface_dice")),
+    "region_dice": ("region Dice", itemgetter("overall_dice")),
+    "region_hd95": (
+        "region HD95",
+        # Not min, which would turn NaN into this value.
+        lambda row: (
+            BRATS_FARTHEST
+            if row["overall_hausdorff_95"] == math.inf
+            else row["overall_hausdorff_95"]
+        ),
+    ),
+    "region_surface_dice": ("region surface Dice", itemgetter("overall_surface_dice")),
+    "lesion_f1_cases": ("lesion F1, cases", itemgetter("f1")),
+    "lesion_f1_large": ("F1 of large lesions", lambda row: float(row["bands"][1]["f1"])),
+    "lesion_f1_small": ("F1 of small lesions", lambda row: float(row["bands"][0]["f1"])),
+}
 
 
 @dataclass(frozen=True)
@@ -45,7 +68,11 @@ class LesionOptions(Measure):
 
     key: ClassVar[str] = "lesions"
     title: ClassVar[str] = "Lesions"
-    score_names: ClassVar[tuple[str, ...]] = ("lesion_f1", "lesion_dice", "lesion_hd95")
+    score_names: ClassVar[tuple[str, ...]] = (
+        *("lesion_f1", "lesion_dice", "lesion_hd95"),
+        *("lesion_surface_dice", "region_dice", "region_hd95", "region_surface_dice"),
+        *("lesion_f1_cases", "lesion_f1_large", "lesion_f1_small"),
+    )
 
     protocol: str = "brats2023-gli"
 
@@ -100,9 +127,22 @@ class LesionPlan(Plan):
 
     @property
     def layout(self) -> Layout:
-        """Found, missed and false-positive lesions; mean Dice and HD95 of each case."""
-        number = len(self.regions)
-        return {"lesions": Field((number, 3)), "cases": Field((number, 2), rows=True, floats=True)}
+        """Found, missed and false-positive lesions; mean Dice and HD95 of each case, and more."""
+        shape = len(self.regions), len(self._values_of)
+        return {
+            "lesions": Field((len(self.regions), 3)),
+            "cases": Field(shape, rows=True, floats=True),
+        }
+
+    @property
+    def _values_of(self) -> Mapping[str, tuple[str, Callable[[Any], float]]]:
+        """Title of each score of cases, and its value in the result of a region."""
+        found = {name: _CASES[name] for name in ("lesion_dice", "lesion_hd95")}
+        if self.protocol.surface_dice:
+            found = dict(_CASES)
+        if self.protocol.large is None:
+            found = {name: one for name, one in found.items() if name not in _BANDS}
+        return found
 
     def count(self, pair: MaskPair) -> Parts:
         """Score the lesions of a case."""
@@ -113,7 +153,7 @@ class LesionPlan(Plan):
         found = lesion_scores(*self._values(pair), spacing=spacing, protocol=own)
         rows: list[Any] = [found[name] for name in self.regions]
         numbers = [[row[name] for name in ("tp", "fn", "fp")] for row in rows]
-        cases = [[[row["dice"], row["hausdorff_95"]] for row in rows]]
+        cases = [[[of(row) for _, of in self._values_of.values()] for row in rows]]
         shape = len(rows), 3
         return Parts.of(self.layout, lesions=np.reshape(numbers, shape).astype(int), cases=cases)
 
@@ -137,15 +177,16 @@ class LesionPlan(Plan):
 
     @cached_property
     def scores(self) -> Mapping[str, Score]:
-        """F1 over all lesions, and means of Dice and HD95 over the cases."""
+        """F1 over all lesions, and means of Dice, HD95 and others over the cases."""
         names, every = tuple(self.regions), np.ones(len(self.regions), bool)
-        far: Any = {"unit": self.unit, "better": "lower", "alone": _alone}
-        found = (
-            Score.of_names("lesion_f1", "lesion F1", names, every, _lesions, _f1, seen=self._seen),
-            Score.of_cases("lesion_dice", "lesion Dice", names, _dice, seen=self._seen),
-            Score.of_cases("lesion_hd95", "lesion HD95", names, _hd95, seen=self._seen, **far),
-        )
-        return {score.name: score for score in found}
+        f1 = Score.of_names("lesion_f1", "lesion F1", names, every, _lesions, _f1, seen=self._seen)
+        found = {f1.name: f1}
+        for at, (name, (title, _)) in enumerate(self._values_of.items()):
+            far: Any = {"unit": self.unit, "better": "lower", "alone": partial(_alone, at)}
+            more = far if name.endswith("hd95") else {}
+            values = partial(_case_values, at)
+            found[name] = Score.of_cases(name, title, names, values, seen=self._seen, **more)
+        return found
 
     @staticmethod
     def _seen(parts: Parts) -> NDArray[np.bool_]:
@@ -190,14 +231,10 @@ def _f1(n: NDArray[Any]) -> Floats:
     return ratio(2 * n[..., 0], 2 * n[..., 0] + n[..., 1] + n[..., 2])
 
 
-def _dice(parts: Parts) -> Floats:
-    return parts["cases"][..., 0]
+def _case_values(at: int, parts: Parts) -> Floats:
+    return parts["cases"][..., at]
 
 
-def _hd95(parts: Parts) -> Floats:
-    return parts["cases"][..., 1]
-
-
-def _alone(parts: Parts) -> Floats:
-    values = _hd95(parts)
+def _alone(at: int, parts: Parts) -> Floats:
+    values = _case_values(at, parts)
     return np.asarray(np.where(np.isfinite(values), values, 0.0).mean(-1))

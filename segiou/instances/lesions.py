@@ -13,8 +13,9 @@ import numpy as np
 
 from segiou._support.arguments import check_choice, check_number, read_several
 from segiou._support.text import listed
+from segiou.boundary.surface_options import SurfaceOptions
 from segiou.boundary.surface_points import check_spacing
-from segiou.boundary.surfaces import surface_scores
+from segiou.boundary.surfaces import measure_surfaces
 from segiou.counting.arrays import label_arrays
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.components import dilate, label_components
@@ -37,16 +38,16 @@ class LesionProtocol:
         As for ``label_components``.
     merge : int
         True components that touch after this many dilations are one lesion.
-    matching : {"any", "greatest", "iou", "id"}
+    matching : {"any", "greatest", "iou", "dice", "id"}
         ``"any"``: a lesion is matched with every predicted object that it
         touches, and an object may match several lesions; ``"greatest"``: with
         the object that shares the most voxels; ``"iou"``: one to one, at an IoU
-        of at least ``threshold``, maximising the sum of IoU; ``"id"``: with the
-        object of the same id.
+        of at least ``threshold``, maximising the sum of IoU; ``"dice"``: the same
+        with Dice; ``"id"``: with the object of the same id.
     reach : int
         For ``"any"``: number of dilations of the lesion before matching.
     threshold : float
-        Least IoU of a match, for ``"iou"``.
+        Least IoU or Dice of a match, for ``"iou"`` and ``"dice"``.
     min_volume : float
         True lesions of this volume (mm³) or less count neither as found nor as
         missed.
@@ -60,6 +61,18 @@ class LesionProtocol:
     none_found : tuple of two floats
         Without a penalty, Dice and distance if there are lesions but none was
         found.
+    surface_dice : bool
+        Whether surface Dice is scored too: of the lesions, and with HD95 of the
+        whole region. It is the mean of both shares of the surfaces within the
+        smallest spacing.
+    large : float, optional
+        Volume (mm³) from which lesions are large. Means then cover large lesions
+        and every false positive, and both bands count every false positive.
+    least_dice : float
+        Least Dice of lesions that count as found in the bands.
+    published : bool
+        Whether surfaces are measured as the published code does: the region in
+        voxels with a tolerance of 0.5, and lesions with the spacing in reverse.
     """
 
     name: str
@@ -67,7 +80,7 @@ class LesionProtocol:
     regions: Mapping[str, tuple[int, ...]] | None = None
     connectivity: int | None = None
     merge: int = 0
-    matching: Literal["any", "greatest", "iou", "id"] = "any"
+    matching: Literal["any", "greatest", "iou", "dice", "id"] = "any"
     reach: int = 0
     threshold: float = 0.5
     min_volume: float = 0.0
@@ -75,14 +88,33 @@ class LesionProtocol:
     penalty: float | None = None
     nothing: tuple[float, float] = (math.nan, math.nan)
     none_found: tuple[float, float] = (math.nan, math.nan)
+    surface_dice: bool = False
+    large: float | None = None
+    least_dice: float = 0.0
+    published: bool = False
 
     def __post_init__(self) -> None:
-        check_choice("matching", self.matching, ("any", "greatest", "iou", "id"))
+        check_choice("matching", self.matching, ("any", "greatest", "iou", "dice", "id"))
         check_number("threshold", self.threshold, 0, 1)
 
 
 #: Dilations and the volume (mm³) that lesions must exceed, per BraTS 2023 challenge.
 _BRATS = {"gli": (3, 50), "ssa": (3, 50), "ped": (3, 50), "men": (1, 50), "met": (1, 2)}
+
+#: Values of each region, per BraTS 2026 challenge.
+_SHARED = {"et": (3,), "tc": (1, 3), "wt": (1, 2, 3)}
+_BRATS_2026: dict[str, dict[str, tuple[int, ...]]] = {
+    "gli": {"snfh": (2,), "et": (3,), "netc": (1,), "rc": (4,), "tc": (1, 3), "wt": (1, 2, 3)},
+    "mets": {"et": (3,), "rc": (4,), "tc": (1, 3), "wt": (1, 2, 3)},
+    "ped": {
+        **{"et": (1,), "netc": (2,), "cc": (3,), "ed": (4,)},
+        **{"tc": (1, 2, 3), "wt": (1, 2, 3, 4)},
+    },
+    **dict.fromkeys(("menpre", "goat"), _SHARED),
+    "menrt": {"gtv": (1,)},
+}
+#: Distance of a region that one side lacks, and of lesions that are not found, in BraTS 2026.
+BRATS_FARTHEST = 373.0
 
 #: Protocols of lesion-wise scores by name.
 LESION_PROTOCOLS = {
@@ -101,6 +133,22 @@ LESION_PROTOCOLS = {
                 nothing=(1.0, 0.0),
             )
             for challenge, (dilations, least) in _BRATS.items()
+        ),
+        *(
+            LesionProtocol(
+                f"brats2026-{challenge}",
+                f"BraTS 2026 {challenge.upper()}: one-to-one matches of largest Dice",
+                regions,
+                matching="dice",
+                threshold=1e-6,
+                convention="medpy",
+                none_found=(0.0, math.inf),
+                surface_dice=True,
+                penalty=BRATS_FARTHEST if challenge == "mets" else None,
+                large=20.0 if challenge == "mets" else None,
+                least_dice=0.1,
+            )
+            for challenge, regions in _BRATS_2026.items()
         ),
         LesionProtocol("autopet", "autoPET: any overlap", {"lesion": (1,)}, connectivity=18),
         LesionProtocol(
@@ -126,7 +174,10 @@ class ObjectScores(TypedDict):
     dice: float
     iou: float
     hausdorff_95: float
+    surface_dice: float
     overall_dice: float
+    overall_surface_dice: float
+    overall_hausdorff_95: float
     fp_volume: float
     fn_volume: float
     lesions: list[dict[str, Any]]
@@ -241,10 +292,11 @@ def object_scores(
     dict
         ``tp``, ``fn`` (true lesions found and missed), ``fp`` (predicted
         lesions without a match); ``sensitivity`` tp/(tp + fn), ``precision``
-        tp/(tp + fp), ``f1``; means ``dice``, ``iou``, ``hausdorff_95``;
-        ``overall_dice`` over all voxels; ``fp_volume``, ``fn_volume`` in mm³;
-        ``lesions``, one dict per counted true lesion; ``bands``, counts by
-        volume.
+        tp/(tp + fp), ``f1``; means ``dice``, ``iou``, ``hausdorff_95``,
+        ``surface_dice``; ``overall_dice``, ``overall_hausdorff_95`` and
+        ``overall_surface_dice`` over all voxels (NaN if the protocol has no
+        surface Dice); ``fp_volume``, ``fn_volume`` in mm³; ``lesions``, one dict
+        per counted true lesion; ``bands``, counts by volume.
 
     Raises
     ------
@@ -266,28 +318,35 @@ def object_scores(
     partners = _partners(objects, chosen)
     voxel = math.prod(steps)
     lesions = [
-        _lesion(objects, i, partners.get(i, []), steps, chosen.convention)
+        _lesion(objects, i, partners.get(i, []), steps, chosen)
         for i, pixels in objects.pixels[0].items()
         if pixels * voxel > chosen.min_volume
     ]
     taken = {*chain(*partners.values())}
     alone = [pixels * voxel for j, pixels in objects.pixels[1].items() if j not in taken]
     several = read_several("bands", bands, "a sequence of volumes")
+    if chosen.large is not None:
+        several = [chosen.large]
     limits = sorted(check_number("bands", limit, 0) for limit in several)
     edges = pairwise([0.0, *limits, math.inf]) if limits else ()
     total = sum(sum(side.values()) for side in objects.pixels)
+    means = [row for row in lesions if row["volume"] >= (chosen.large or 0.0)]
+    whole = _whole(objects, steps, chosen) if chosen.surface_dice else (math.nan, math.nan)
     scores = {
         **_detection(lesions, alone),
-        **_means(lesions, len(alone), chosen),
+        **_means(means, len(alone), chosen),
         "overall_dice": 2 * sum(objects.both.values()) / total if total else chosen.nothing[0],
+        "overall_hausdorff_95": whole[0],
+        "overall_surface_dice": whole[1],
         "fp_volume": math.fsum(alone),
         "fn_volume": math.fsum(row["volume"] for row in lesions if not row["pred"]),
         "lesions": lesions,
         "bands": [
             {"from": low, "to": high}
-            | _detection(
+            | _band(
                 [row for row in lesions if low <= row["volume"] < high],
-                [volume for volume in alone if low <= volume < high],
+                [v for v in alone if low <= v < high or chosen.large is not None],
+                chosen,
             )
             for low, high in edges
         ],
@@ -340,8 +399,8 @@ def _partners(objects: _Objects, protocol: LesionProtocol) -> dict[int, list[int
     elif protocol.matching == "greatest":
         greatest = sorted(objects.both, key=lambda pair: (objects.both[pair], -pair[1]))
         pairs = dict(greatest).items()
-    elif protocol.matching == "iou":
-        pairs = _one_to_one(objects, protocol.threshold)
+    elif protocol.matching in ("iou", "dice"):
+        pairs = _one_to_one(objects, protocol.threshold, protocol.matching == "dice")
     elif protocol.reach:
         pairs = ((i, j) for i in objects.pixels[0] for j in _met(objects, i, protocol.reach))
     partners: dict[int, list[int]] = {}
@@ -357,12 +416,14 @@ def _met(objects: _Objects, i: int, reach: int) -> list[int]:
     return [int(j) for j in np.unique(objects.ids[1][box][near]) if j]
 
 
-def _one_to_one(objects: _Objects, threshold: float) -> Iterable[tuple[int, int]]:
-    """The assignment with the largest sum of IoU among pairs that reach the threshold."""
+def _one_to_one(objects: _Objects, threshold: float, by_dice: bool) -> Iterable[tuple[int, int]]:
+    """The assignment with the largest sum of IoU or Dice among pairs that reach the threshold."""
     from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped, unused-ignore]
 
     areas = objects.pixels
     every = {(i, j): n / (areas[0][i] + areas[1][j] - n) for (i, j), n in objects.both.items()}
+    if by_dice:
+        every = {pair: 2 * iou / (1 + iou) for pair, iou in every.items()}
     ious = {pair: iou for pair, iou in every.items() if iou >= threshold}
     of_truth, of_pred = (Counter(pair[side] for pair in ious) for side in (0, 1))
     clear = {(i, j) for i, j in ious if of_truth[i] == of_pred[j] == 1}
@@ -374,13 +435,13 @@ def _one_to_one(objects: _Objects, threshold: float) -> Iterable[tuple[int, int]
 
 
 def _lesion(
-    objects: _Objects, i: int, found: list[int], steps: tuple[float, ...], convention: str
+    objects: _Objects, i: int, found: list[int], steps: tuple[float, ...], protocol: LesionProtocol
 ) -> dict[str, Any]:
     """Scores of one true lesion and its matched predicted objects."""
     own = objects.pixels[0][i]
     both = sum(objects.both.get((i, j), 0) for j in found)
     total = own + sum(objects.pixels[1][j] for j in found)
-    distance = math.inf
+    distance, near = math.inf, 0.0
     if found:
         boxes = objects.boxes[0][i], *(objects.boxes[1][j] for j in found)
         box = tuple(
@@ -388,24 +449,62 @@ def _lesion(
             for axis in zip(*boxes, strict=True)
         )
         masks = objects.ids[0][box] == i, np.isin(objects.ids[1][box], found)
-        scores = surface_scores(*masks, spacing=steps, tolerances=(), convention=convention)
-        distance = scores[1]["hausdorff_95"]
+        steps = steps[::-1] if protocol.published else steps
+        distance, near = _surfaces(*masks, steps, protocol, min(steps))
     return {
         "id": i,
         "pred": found,
         "volume": own * math.prod(steps),
         "dice": 2 * both / total,
         "iou": both / (total - both),
+        "surface_dice": near if protocol.surface_dice else math.nan,
         "hausdorff_95": distance,
     }
 
 
-def _detection(lesions: list[dict[str, Any]], false_positives: list[float]) -> dict[str, Any]:
-    tp, fp = sum(bool(row["pred"]) for row in lesions), len(false_positives)
+def _whole(
+    objects: _Objects, steps: tuple[float, ...], protocol: LesionProtocol
+) -> tuple[float, float]:
+    """HD95 and surface Dice of all objects together."""
+    truth, pred = (side != 0 for side in objects.ids)
+    if protocol.published:
+        return _surfaces(truth, pred, (1.0,) * truth.ndim, protocol, 0.5)
+    return _surfaces(truth, pred, steps, protocol, min(steps))
+
+
+def _surfaces(
+    truth: Any, pred: Any, steps: tuple[float, ...], protocol: LesionProtocol, tolerance: float
+) -> tuple[float, float]:
+    """HD95, and the mean of both shares within the tolerance."""
+    limits = (tolerance,) if protocol.surface_dice else ()
+    options = SurfaceOptions(convention=protocol.convention, tolerances=limits)
+    (row,) = measure_surfaces(truth, pred, [1], spacing=steps, options=options)
+    scores = row.values(options)
+    if not limits or row.state != "found":
+        return scores["hausdorff_95"], 0.0 if any(row.sizes) else math.nan
+    there, back = (part / size for part, size in zip(row.within[0], row.sizes, strict=True))
+    return scores["hausdorff_95"], (there + back) / 2
+
+
+def _detection(
+    lesions: list[dict[str, Any]], false_positives: list[float], least_dice: float = 0.0
+) -> dict[str, Any]:
+    found = [row for row in lesions if row["pred"] and row["dice"] >= least_dice]
+    tp, fp = len(found), len(false_positives)
     fn = len(lesions) - tp
     ratios = ratio([tp, tp, 2 * tp], [tp + fn, tp + fp, 2 * tp + fp + fn]).tolist()
     shares = dict(zip(("sensitivity", "precision", "f1"), ratios, strict=True))
     return {"tp": tp, "fp": fp, "fn": fn, **shares}
+
+
+def _band(
+    lesions: list[dict[str, Any]], false_positives: list[float], protocol: LesionProtocol
+) -> dict[str, float]:
+    """Detection in a band; bands of large and small lesions are undefined without lesions."""
+    found = _detection(lesions, false_positives, protocol.least_dice)
+    if protocol.large is None:
+        return found
+    return {name: np.nan_to_num(n).item() if lesions else math.nan for name, n in found.items()}
 
 
 def _means(
@@ -413,12 +512,13 @@ def _means(
 ) -> dict[str, float]:
     """Means over counted and false-positive lesions; without a penalty, over found lesions."""
     found, far = [row for row in lesions if row["pred"]], protocol.penalty
-    is_empty = not lesions and not false_positives
+    is_empty = not lesions and (not false_positives or protocol.large is not None)
     dice, distance = protocol.nothing if is_empty else protocol.none_found
-    means = {"dice": dice, "iou": dice, "hausdorff_95": distance}
+    means = {"dice": dice, "iou": dice, "surface_dice": dice, "hausdorff_95": distance}
     # With a penalty, lesions that were not found have only the penalty.
     number = len(found) if far is None else len(lesions) + false_positives
-    for name, penalty in zip(means, (0.0, 0.0, far or 0.0), strict=True):
+    number = 0 if is_empty else number
+    for name, penalty in zip(means, (0.0, 0.0, 0.0, far or 0.0), strict=True):
         values = [row[name] if math.isfinite(row[name]) else penalty for row in found]
         if number:
             means[name] = math.fsum([*values, (number - len(found)) * penalty]) / number
