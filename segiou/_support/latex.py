@@ -118,7 +118,7 @@ def _with_intervals(columns: Sequence[_Cells]) -> list[_Cells]:
     """Columns in which the interval of a score, if it has one, follows its value in brackets."""
     found: dict[str, _Cells] = {}
     for column in columns:
-        name, _, what = column.head.partition(", ")
+        name, _, what = column.head.rpartition(", ")
         of = next((h for h in found if h.removesuffix(" (\\%)") == name), None)
         if of is None or "interval" not in what:
             found[column.head] = column

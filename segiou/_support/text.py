@@ -351,6 +351,15 @@ def plain(value: Any) -> Any:
     return value
 
 
+def infinite_as_text(value: float) -> float | str:
+    """Write an infinite distance as "inf", because JSON has no number for it.
+
+    >>> infinite_as_text(math.inf), infinite_as_text(2.5)
+    ('inf', 2.5)
+    """
+    return str(value) if math.isinf(value) else value
+
+
 #: Spreadsheets treat a cell that begins with one of these as a formula.
 _FORMULA = tuple("=+-@\t\r\n")
 

@@ -341,7 +341,8 @@ class SurfacePlan(Plan):
         """States of each structure and its scores over the cases."""
         rows, overlaps = self.rows(found.total, found.ids()), self.overlaps(found.total)
         summary: Any = summarize_surfaces(rows, self.options, overlaps)
-        columns = self._columns(summary, found.intervals.get("surface_dice"))
+        _bound(summary, found.intervals.get("surface_dice"))
+        columns = self._columns(summary, found)
         about = (
             "Cases in which each structure was found, missed or a false positive, and the distance "
             "from predicted to true surface."
@@ -358,37 +359,46 @@ class SurfacePlan(Plan):
             about,
             tuple(self.structures) if summary else (),
             tuple(columns),
-            (),
-            surface_note(plan),
+            ("mean",),
+            f"{surface_note(plan)}; found, missed and false positive of the mean are totals",
             "structure",
-            tuple(not any(c.values[i] for c in columns[:3]) for i in range(len(summary))),
+            (*(not any(c.values[i] for c in columns[:3]) for i in range(len(summary))), False),
             data={"surfaces": tuple(summary), "surface_cases": cases, "surface_plan": plan},
         )
 
-    def _columns(self, summary: Any, bounds: Any) -> list[Column]:
+    def _columns(self, summary: Any, found: Counted) -> list[Column]:
         """States, then the mean, median and mean of found cases of every measure."""
-        limits = _bound(summary, bounds)
         columns = []
         for state in ("found", "missed", "false_positive"):
-            head = state.replace("_", " ")
-            columns.append(Column.of_counts(f"surfaces_{state}", head, (r[state] for r in summary)))
+            head, own = state.replace("_", " "), [row[state] for row in summary]
+            columns.append(Column.of_counts(f"surfaces_{state}", head, own, [sum(own)]))
         measures = {n: None for row in summary for n, value in row.items() if type(value) is dict}
         for name, kind in product(measures, ("mean", "median", "mean_of_found")):
             is_distance = name.startswith(DISTANCES)
             head = self._shown.get((name, kind), "")
+            values = [row.get(name, {}).get(kind, np.nan) for row in summary]
+            score = self._score_of(name, kind)
+            whole = np.nan if score is None else score.values(found.total)[0]
             column = Column(
                 f"{name}:{kind}",
                 head,
-                tuple(row.get(name, {}).get(kind, np.nan) for row in summary),
-                limits=limits if head == self._shown.get("dice") else (),
-                level=bounds.level if bounds else 0.95,
+                tuple(values),
+                (float(whole),),
                 texts=self._at_own(name, summary) if head else (),
             )
+            if score is not None and score.name in found.intervals:
+                column = column.with_limits(found.intervals[score.name], score.names)
             if is_distance:
                 column = column._replace(kind="distance", unit=self.unit, better="lower")
             columns.append(column)
         # A former name, without a header.
         return [*columns, columns[2]._replace(name="surfaces_invented", title="")]
+
+    def _score_of(self, name: str, kind: str) -> Score | None:
+        """The score that a column has: surface Dice at the first tolerance, and medians."""
+        first = [f"surface_dice_{limit:g}" for limit in self.options.tolerances[:1]]
+        score = "surface_dice" if name in first else name
+        return self.scores.get(score) if kind == ("mean" if name in first else "median") else None
 
     def _at_own(self, name: str, summary: Any) -> tuple[str, ...]:
         """Surface Dice of structures with their own tolerance, not that of the column, as text."""
@@ -417,8 +427,6 @@ class SurfacePlan(Plan):
             ("boundary_iou", "Boundary IoU", o.widths),
         ):
             found |= {(f"{measure}_{n:g}", "mean"): f"{title} {n:g}{unit}" for n in lengths}
-        if o.tolerances:
-            found["dice"] = f"surface Dice {o.tolerances[0]:g}{unit}"
         return found
 
     def _measures(self, name: str) -> list[str]:
@@ -427,16 +435,13 @@ class SurfacePlan(Plan):
         return ["dice", *flat_scores(nothing.values(self.options))]
 
 
-def _bound(summary: Any, bounds: Any) -> tuple[Any, ...]:
-    """Interval limits of the surface Dice of each structure, which are added to its summary."""
-    if bounds is None:
-        return ()
-    by_name = {one.name: (one.low, one.high) for one in bounds.classes}
-    limits = tuple(by_name[row["label"]] for row in summary)
-    for row, ends in zip(summary, limits, strict=True):
+def _bound(summary: Any, bounds: Any) -> None:
+    """Add the interval of the surface Dice of each structure to its summary."""
+    by_name = {} if bounds is None else {one.name: one for one in bounds.classes}
+    for row in summary if by_name else ():
         first = next(part for name, part in row.items() if name.startswith("surface_dice"))
-        first |= {"low": ends[0], "high": ends[1], "level": bounds.level}
-    return limits
+        one = by_name[row["label"]]
+        first |= {"low": one.low, "high": one.high, "level": bounds.level}
 
 
 def _whole(values: Floats) -> Floats:

@@ -21,7 +21,6 @@ from segiou.runs.run import Run
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
-    from segiou.analysis.intervals import Intervals
 
 
 def show_run(run: Run, parsed: argparse.Namespace) -> int:
@@ -31,9 +30,9 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
     inputs.note_state(run)
     intervals = None
     if inputs.wants_intervals(parsed):
-        # Of each measure its first score.
-        bounded = ["iou", *(next(iter(plan.scores)) for plan in run.plans if plan.scores)]
-        intervals = [_intervals(run, parsed, metric) for metric in bounded]
+        bounded = ["iou", "recall", "pixel_accuracy", *run.score_plans]
+        how = {"protocol": parsed.protocol, **inputs.resampling(parsed)}
+        intervals = [run.intervals(metric, **how) for metric in bounded]
     report = run.report(
         parsed.protocol, intervals=intervals, worst=parsed.worst or 0, worst_by=parsed.worst_by
     )
@@ -115,22 +114,12 @@ def _write_pages(
     if parsed.html:
         from segiou.report.report_page import write_html
 
-        intervals = None
-        if report.intervals is not None:
-            # The page also draws intervals of these scores.
-            others = [_intervals(run, parsed, metric) for metric in ("recall", "pixel_accuracy")]
-            intervals = [report.intervals, *others]
         options = {**_page_options(run, parsed), "columns": parsed.columns}
-        write_html(parsed.html, report, run=run, intervals=intervals, baseline=change, **options)
+        write_html(parsed.html, report, run=run, baseline=change, **options)
     if parsed.plots:
         from segiou.plots.kinds import save_plots
 
         save_plots(report, parsed.plots, intervals=report.intervals)
-
-
-def _intervals(run: Run, parsed: argparse.Namespace, metric: str) -> Intervals:
-    """Intervals of a run with the options of the command line."""
-    return run.intervals(metric, protocol=parsed.protocol, **inputs.resampling(parsed))
 
 
 def write_comparison_pages(

@@ -106,8 +106,8 @@ def class_bars(
     """
     report = report_of(source)
     metric = check_metric(metric)
-    if intervals is None and report.intervals is not None and report.intervals.metric == metric:
-        intervals = report.intervals
+    if intervals is None and report.intervals is not None:
+        intervals = report.pixel_intervals.get(metric)
     if intervals is not None and intervals.metric != metric:
         msg = f"the intervals are for {intervals.metric!r}, but metric is {metric!r}"
         raise ValueError(msg)

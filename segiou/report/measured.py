@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.document import Cell, Column as DocumentColumn, Table
-from segiou._support.text import unit_text
+from segiou._support.text import infinite_as_text, unit_text
 from segiou.measures.measure import Counted
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.report.case_means import case_means_table
@@ -58,22 +58,35 @@ def _with_coverage(table: ScoreTable, scored: Sequence[ScoreValues]) -> ScoreTab
 def cells_by_row(report: Report, rows: Sequence[ClassRow]) -> list[dict[str, Any]]:
     """Classes, groups and structures with all their scores; infinite distances are ``inf``."""
     found = {row.name: asdict(row) for row in (*rows, *report.group_rows)}
-    if report.intervals is not None:
-        for name, line in found.items():
-            limits = report.iou_interval(name) or (math.nan, math.nan)
-            line |= dict(zip(("iou_low", "iou_high"), limits, strict=True))
     for table in report.tables:
         for at, name in enumerate(table.rows):
-            found.setdefault(name, {"name": name}).update(_cells_of(table, at))
+            line = found.setdefault(name, {"name": name})
+            cells = [cell for column in table.columns for cell in column.cells(at)]
+            line |= {head: infinite_as_text(value) for head, value in cells}
     for one in report.scores_by_name.values():
         for name, value in one.rows.items():
-            found[name].setdefault(one.name, "inf" if math.isinf(value) else value)
-    return [*found.values()]
+            found[name].setdefault(one.name, infinite_as_text(value))
+    return [*found.values(), *_means(report, found)]
 
 
-def _cells_of(table: ScoreTable, at: int) -> dict[str, Any]:
-    cells = (cell for column in table.columns for cell in column.cells(at))
-    return {name: "inf" if math.isinf(value) else value for name, value in cells}
+def _means(report: Report, rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """A line of the means, if intervals were given, which are added to the lines of all rows."""
+    scores, usual = report.scores_by_name.values(), report.intervals is None
+    means: dict[str, Any] = {one.name: infinite_as_text(one.value) for one in scores}
+    shown = [
+        one
+        for one in scores
+        if one.intervals is not None and not (usual and one.name in report.pixel_intervals)
+    ]
+    for one in shown:
+        for line, ends in ((means, one.intervals.overall), *_by_row(one, rows)):
+            line[f"{one.name}_low"] = infinite_as_text(ends.low)
+            line[f"{one.name}_high"] = infinite_as_text(ends.high)
+    return [{"name": "mean", **means}] if shown else []
+
+
+def _by_row(one: ScoreValues, rows: Mapping[str, dict[str, Any]]) -> list[tuple[Any, Any]]:
+    return [(rows[own.name], own) for own in one.intervals.classes if own.name in rows]
 
 
 def score_part(table: ScoreTable) -> Table:
@@ -85,7 +98,7 @@ def score_part(table: ScoreTable) -> Table:
         columns.append((head, [_shown(table, column, i) for i in places]))
         if column.limits:
             ends = [_range(column, limits) for limits in column.limits]
-            columns.append((f"{100 * column.level:g} % interval", ends))
+            columns.append((f"{head}, {100 * column.level:g} % interval", ends))
     kept = [i for i in places if i >= number or any(c[i] != "–" for _, c in columns[1:])]
     tones = [*[""] * number, "bold", "dim", "dim"]
     parts = (

@@ -88,6 +88,8 @@ class Report(Drawable):
         How it was made: files, options.
     intervals : Intervals, optional
         Intervals of the mean and of each class's IoU.
+    more_intervals : tuple of Intervals
+        Those of other scores of pixels.
     tables : tuple of ScoreTable
         What other measures found.
     measured_scores : tuple of ScoreValues
@@ -117,6 +119,7 @@ class Report(Drawable):
     title: str = ""
     provenance: dict[str, Any] = field(default_factory=dict)
     intervals: Intervals | None = None
+    more_intervals: tuple[Intervals, ...] = ()
     tables: tuple[ScoreTable, ...] = ()
     measured_scores: tuple[ScoreValues, ...] = ()
     worst_images: WorstImages | None = None
@@ -413,13 +416,26 @@ class Report(Drawable):
 
     @cached_property
     def intervals_or_default(self) -> Intervals | None:
-        """The given intervals, else the default ones over images."""
-        if self.intervals is not None or self.per_image is None or np.isnan(self.mean_iou):
+        """The given intervals of IoU, else the default ones over images."""
+        if self.intervals is not None and self.intervals.metric == "iou":
             return self.intervals
+        if self.per_image is None or np.isnan(self.mean_iou):
+            return None
         images, classes = self.per_image.tp.shape
         few = images < FEWEST_IMAGES
         many = images * classes > _MOST_COUNTS
         return None if few or many else self.default_intervals("iou")
+
+    @cached_property
+    def pixel_intervals(self) -> Mapping[str, Intervals]:
+        """Intervals of scores of pixels by name: the given ones, else those over images."""
+        first = self.intervals_or_default
+        found = {} if first is None else {first.metric: first}
+        if self.intervals is not None:
+            return found | {one.metric: one for one in (self.intervals, *self.more_intervals)}
+        # The pixel accuracy of overlapping channels is a different score: of yes and no.
+        others = ("recall", *(["pixel_accuracy"] if self.has_matrix else []))
+        return found | {name: self.default_intervals(name) for name in others if found}
 
     def default_intervals(self, metric: str) -> Intervals:
         """Jackknife-t intervals of a metric over the images.
@@ -441,10 +457,11 @@ class Report(Drawable):
         name : str, optional
             Name of the class; None for the mean.
         """
-        if self.intervals is None:
+        whole = self.intervals_or_default
+        if self.intervals is None or whole is None:
             return None
-        classes = {interval.name: interval for interval in self.intervals.classes}
-        found = self.intervals.overall if name is None else classes.get(name)
+        classes = {interval.name: interval for interval in whole.classes}
+        found = whole.overall if name is None else classes.get(name)
         return None if found is None else (found.low, found.high)
 
     @cached_property

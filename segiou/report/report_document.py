@@ -35,6 +35,7 @@ from segiou.report.wording import (
     counts_text,
     in_unit,
     interval_text,
+    other_methods,
     range_text,
     share_text,
     skipped_text,
@@ -107,7 +108,8 @@ def report_parts(
     yield Section("Confusion matrix (row percentages)", [*_matrix(report)], only_notebook=True)
     yield from (Line(text, "dim") for text in _footer(report, detail=detail))
     if report.intervals is not None:
-        lines = [*report.intervals.interval_method(), *report.intervals.class_cautions()]
+        lines = [*report.intervals.interval_method(), *other_methods(report)]
+        lines += report.intervals.class_cautions()
         yield from (GAP, Section("Interval method", [Line(text) for text in lines]))
 
 
@@ -137,17 +139,28 @@ def _headline(report: Report, *, detail: bool, of_map: bool) -> Iterator[tuple[s
     if report.unit == "voxels":
         yield "mean Dice", cell(report.mean_dice), "same classes"
     accuracy_name = "overall accuracy" if of_map else "pixel accuracy"
-    yield accuracy_name, cell(report.pixel_accuracy), _gap_text(report)
+    beside = f"{_given_interval(report, 'pixel_accuracy')}{_gap_text(report)}"
+    yield accuracy_name, cell(report.pixel_accuracy), beside
     if of_map:
         yield "kappa", f"{report.cohen_kappa:.4f}", ""
     if detail:
-        yield "mean accuracy", cell(report.mean_accuracy), "mean per-class recall"
+        beside = f"{_given_interval(report, 'recall')}mean per-class recall"
+        yield "mean accuracy", cell(report.mean_accuracy), beside
     majority = report.majority
     always = f"always predicting {called(str(majority['class']))}"
     about = f"{always}; pixel accuracy {cell(majority['pixel_accuracy'])}"
     yield "majority baseline", cell(majority["mean_iou"]), about
     if detail:
         yield from _means_over_images(report)
+
+
+def _given_interval(report: Report, name: str) -> str:
+    """The interval of a score of pixels before other text, if intervals were given."""
+    found = None if report.intervals is None else report.pixel_intervals.get(name)
+    if found is None or math.isnan(found.overall.low):
+        return ""
+    limits = range_text((found.overall.low, found.overall.high))
+    return f"{100 * found.level:g} % interval {limits}; "
 
 
 def _gap_text(report: Report) -> str:

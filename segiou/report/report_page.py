@@ -30,6 +30,7 @@ from segiou.report.report import Report
 from segiou.report.wording import (
     ignored_text,
     in_unit,
+    other_methods,
     page_cautions,
     share_text,
     short_name,
@@ -125,7 +126,7 @@ def render_report(
     >>> page[:15], "Mean IoU" in page
     ('<!doctype html>', True)
     """
-    drawn = _intervals(report) if intervals is None else list(intervals)
+    drawn = list(report.pixel_intervals.values() if intervals is None else intervals)
     of_iou = next((found for found in drawn if found.metric == "iou"), None)
     if imbalance is None and report.has_matrix:
         imbalance = report.imbalance
@@ -138,7 +139,7 @@ def render_report(
     context = {
         "columns": chosen | {k: t for k, t in class_columns().items() if k not in chosen} | COUNTS,
         "advice": [text for text in cautions if "--" in text],
-        "cautions": [] if of_iou is None else page_cautions(of_iou),
+        "cautions": [] if of_iou is None else [*other_methods(report), *page_cautions(of_iou)],
         "heading": short_name(report.title) or "Segmentation",
         "groups": [(row, [report.class_names[i] for i in members]) for row, (_, members) in groups],
         "bounds": _bounds(drawn, of_iou),
@@ -274,16 +275,6 @@ def write_page(path: str | Path, render: Callable[..., str]) -> Path:
         return write_whole(path, render(folder=None))
     folder.mkdir(parents=True, exist_ok=True)
     return write_whole(folder / "index.html", render(folder=folder))
-
-
-def _intervals(report: Report) -> list[Intervals]:
-    """Those of the report, else over images, for the scores in the headline and class table."""
-    found = report.intervals_or_default
-    if found is None or report.intervals is not None:
-        return [] if found is None else [found]
-    # The pixel accuracy of overlapping channels is a different score: of yes and no.
-    others = ("recall", *(["pixel_accuracy"] if report.has_matrix else []))
-    return [found, *map(report.default_intervals, others)]
 
 
 def _bounds(drawn: Sequence[Intervals], of_iou: Intervals | None) -> dict[str, Any]:

@@ -42,6 +42,7 @@ def report_of(
     """The report of a run; arguments as of :meth:`segiou.Run.report`."""
     several: Sequence[Any] = intervals if isinstance(intervals, (list, tuple)) else [intervals]
     given: list[Intervals] = [found for found in several if found is not None]
+    of_pixels = [found for found in given if found.metric not in run.score_plans]
     for found in given:
         check_kind("intervals", found, Intervals, "what Run.intervals gives")
     measured = {found.metric: found for found in given if found.metric in run.score_plans}
@@ -74,7 +75,8 @@ def report_of(
         groups=run.options.groups,
         title=title or run.name,
         provenance=run.provenance,
-        intervals=next((found for found in given if found.metric not in measured), None),
+        intervals=next(iter(of_pixels), None),
+        more_intervals=tuple(of_pixels[1:]),
         worst_images=WorstImages(worst_by, tuple(run.worst(worst, by=worst_by))) if worst else None,
         left_out=len(run.skipped),
         steps=steps,

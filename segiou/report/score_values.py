@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from segiou._support.text import Json
+from segiou._support.text import Json, infinite_as_text
 from segiou.analysis.statistics import scored_counts
 from segiou.analysis.units import units_of
 from segiou.measures.score import Score
@@ -52,8 +52,8 @@ class ScoreValues(NamedTuple):
 
         def with_limits(value: float, name: str) -> dict[str, Any]:
             one = low.get(name)
-            found: dict[str, Any] = {"value": value}
-            return found if one is None else found | {"low": one.low, "high": one.high}
+            ends = {} if one is None else {"low": one.low, "high": one.high}
+            return {key: infinite_as_text(x) for key, x in {"value": value, **ends}.items()}
 
         rows = {name: with_limits(value, name) for name, value in self.rows.items()}
         about = {"title": self.title, "unit": self.unit, "better": self.better}
@@ -98,6 +98,6 @@ def of_pixels(report: Report) -> Iterator[ScoreValues]:
                     found = scored.over(units_of(len(report.per_image.tp)), None).values[1:]
                 rows |= zip(report.class_names, np.asarray(found).tolist(), strict=True)
                 mean = report._mean(one.function)
-        shown = report.intervals_or_default if name == "iou" else None
+        shown = report.pixel_intervals.get(name)
         value, classes = (mean.value, mean.classes) if one.per_class else (float(found), None)
         yield ScoreValues(name, one.title, "", "higher", value, rows, shown, classes)

@@ -120,6 +120,16 @@ def page_cautions(found: Intervals) -> list[str]:
     return ([] if first is None else [f"{capital(first.text)}."]) + found.class_cautions()
 
 
+def other_methods(report: Report) -> list[str]:
+    """Methods of intervals of measures that differ from that of IoU."""
+    titles: dict[str, list[str]] = {}
+    for one in report.measured_scores if report.intervals is not None else ():
+        if one.intervals is not None:
+            titles.setdefault(one.intervals.method_text(), []).append(one.title)
+    usual = report.intervals and report.intervals.method_text()
+    return [f"{capital(listed(own))}: {how}." for how, own in titles.items() if how != usual]
+
+
 def in_python(sentence: str) -> str:
     """Write options of the command line as arguments."""
     sentence = sentence.replace("--blocks auto", 'blocks="auto"')

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from functools import cached_property
+from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -134,26 +135,34 @@ class Outputs:
     @cached_property
     def tables(self):
         """Tables for people, by output."""
-        text = self.report.to_markdown()
-        found, before = {"Markdown": []}, ""
-        for line in text.splitlines():
-            if line[:1] == "|" and before[:1] != "|":
-                found["Markdown"].append([])
-            if line[:1] == "|":
-                cells = line.strip("|").split("|")
-                found["Markdown"][-1].append([cell.strip().replace("\\", "") for cell in cells])
-            before = line
-        pages = {"page": self.report.to_html(run=self.run), "notebook": self.report._repr_html_()}
-        for name, page in pages.items():
-            parser = Tables()
-            parser.feed(page)
-            found[name] = [table for table in parser.tables if len(table) > 1]
-        return found
+        return {
+            "Markdown": markdown_tables(self.report.to_markdown()),
+            "page": html_tables(self.report.to_html(run=self.run)),
+            "notebook": html_tables(self.report._repr_html_()),
+        }
 
     def names(self, rows):
         bases = (*PIXELS, *self.measured)
         yield from (*bases, *OVERALL)
         yield from (f"{base}:{row}" for base in bases for row in rows)
+
+
+def markdown_tables(text):
+    found, before = [], ""
+    for line in text.splitlines():
+        if line[:1] == "|" and before[:1] != "|":
+            found.append([])
+        if line[:1] == "|":
+            cells = line.strip("|").split("|")
+            found[-1].append([cell.strip().replace("\\", "") for cell in cells])
+        before = line
+    return found
+
+
+def html_tables(page):
+    parser = Tables()
+    parser.feed(page)
+    return [table for table in parser.tables if len(table) > 1]
 
 
 class Tables(HTMLParser):
@@ -203,6 +212,19 @@ def shown(tables, base, row):
         for line in lines:
             if places and line[0].strip("*` ") == (row or "mean") and len(line) > places[0]:
                 return number_of(line[places[0]])
+    return None
+
+
+def limits_shown(tables, base, row):
+    """The limits of an interval in tables for people; None if they are in none."""
+    title = f"{TITLES.get(base, chr(0))}, 95 % interval"
+    for heads, *lines in tables:
+        heads = [head.replace("\u00a0", " ") for head in heads]
+        places = [i for i, head in enumerate(heads) if re.fullmatch(title, head, re.I)]
+        for line in lines:
+            if places and line[0].strip("*` ") == row:
+                cell = re.sub("[*<>]|.%", "", unescape(line[places[0]]).replace("\u00a0", " "))
+                return [number_of(end) for end in (cell.split(" to ") if "–" not in cell else "––")]
     return None
 
 
@@ -299,6 +321,37 @@ def test_every_interval_contains_its_value(scenario, outputs):
         found = out.run.intervals(base, **how)
         for one in (found.overall, *found.classes):
             assert math.isnan(one.low) or one.low <= one.value <= one.high, (base, one)
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("scenario", ["even volumes", "even"])
+def test_every_output_has_the_same_intervals(scenario, outputs, tmp_path, command):
+    out = outputs(scenario)
+    argv = ("report", out.path, "--intervals", "--group-by", "none", "--resamples", 100, "--quiet")
+    page = tmp_path / "page.html"
+    scores = json.loads(command(*argv, "--format", "json", "--html", page)[1])["scores"]
+    lines = csv.DictReader(io.StringIO(command(*argv, "--format", "csv")[1]))
+    rows = {line["name"]: line for line in lines}
+    tables = {"Markdown": markdown_tables(command(*argv, "--format", "markdown")[1])}
+    tables["page"] = html_tables(page.read_text(encoding="utf-8"))
+    assert "low" in scores["pixel_accuracy"] and "low" in scores["recall"]
+    for base in ("iou", "recall", "pixel_accuracy", *out.measured):
+        if base == "offset":  # which the command does not know
+            continue
+        found = {"mean": scores[base], **scores[base]["rows"]}
+        for row, one in found.items():
+            ends = [number(one["low"]), number(one["high"])]
+            assert ends == [number(rows[row][f"{base}_{end}"]) for end in ("low", "high")]
+            for output, own in tables.items():
+                cell = limits_shown(own, base, row)
+                unit = 1 if base in (*DISTANCES, "offset") else 100
+                assert cell is None or cell == pytest.approx(
+                    [unit * end for end in ends], abs=1.01e-2, nan_ok=True
+                ), (output, base, row)
+    names = ("surface_dice", "hausdorff_95") if scenario == "even volumes" else ("boundary_iou",)
+    for base in ("pq", *names):
+        for own in tables.values():
+            assert limits_shown(own, base, "mean")
 
 
 @pytest.mark.parametrize("name", ["iou", "dice:car", "pq", "boundary_iou", "pq:car"])
