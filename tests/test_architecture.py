@@ -166,7 +166,7 @@ def test_the_page_has_the_packages_in_their_order():
 @pytest.mark.parametrize(
     ("name", "home"),
     [
-        ("METRICS", "metrics.per_class"),
+        ("ClassMetric", "metrics.pixel_scores"),
         ("RawMask", "masks.read"),
         ("from_bytes", "masks.read"),
         ("Job", "scoring.job"),

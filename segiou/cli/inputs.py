@@ -26,8 +26,7 @@ from segiou.measures.registry import (
 )
 from segiou.measures.score_names import read_name
 from segiou.metrics.protocols import load_protocol
-from segiou.report.class_columns import class_columns
-from segiou.report.class_rows import sorted_rows
+from segiou.report.class_table import check_columns
 from segiou.report.formats import format_of
 from segiou.runs.run import Run
 from segiou.scoring.folder import Callbacks, score_job
@@ -214,8 +213,7 @@ def do(
 def check_report(parsed: argparse.Namespace, classes: ClassOptions, plans: Sequence[Plan]) -> None:
     """Validate the options of a report against its classes, measures and each other."""
     report_format(parsed)
-    class_columns(parsed.columns)
-    sorted_rows((), parsed.sort)
+    check_columns(parsed.columns, parsed.sort, plans)
     _check_needs(parsed)
     check_thresholds(thresholds_of(parsed, plans), classes.labels.class_names, plans)
     load_protocol(parsed.protocol or "segiou")

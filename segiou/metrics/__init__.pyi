@@ -12,7 +12,6 @@ from segiou.metrics.overall import (
     soft_iou as soft_iou,
 )
 from segiou.metrics.per_class import (
-    METRICS as METRICS,
     balanced_accuracy as balanced_accuracy,
     dice as dice,
     f_beta as f_beta,
@@ -36,5 +35,6 @@ from segiou.metrics.per_image import (
     image_values as image_values,
     worst_mean as worst_mean,
 )
+from segiou.metrics.pixel_scores import METRICS as METRICS
 from segiou.metrics.protocols import Protocol as Protocol, load_protocol as load_protocol
 from segiou.metrics.ratio import Floats as Floats

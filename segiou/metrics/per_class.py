@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from numbers import Real
 
 from segiou._support.arguments import refuse_kind
@@ -245,15 +244,3 @@ def prevalence(counts: Counts) -> Floats:
     """
     check_counts(counts)
     return ratio(counts.truth, counts.truth.sum(-1, keepdims=True))
-
-
-#: Per-class metrics by their names in reports, on the command line and in JSON.
-METRICS: dict[str, Callable[[Counts], Floats]] = {
-    "iou": iou,
-    "dice": dice,
-    "precision": precision,
-    "recall": recall,
-    "specificity": specificity,
-    "balanced_accuracy": balanced_accuracy,
-    "volumetric_similarity": volumetric_similarity,
-}

@@ -1,4 +1,4 @@
-"""The scores of pixels by name: the only list of them."""
+"""The scores of pixels: the only list of them."""
 
 from __future__ import annotations
 
@@ -6,49 +6,116 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from segiou.counting.counts import Counts
-from segiou.metrics.overall import (
-    cohen_kappa,
-    frequency_weighted_iou,
-    matthews_correlation,
-    pixel_accuracy,
-)
-from segiou.metrics.per_class import METRICS
+from segiou.metrics import overall, per_class
 from segiou.metrics.ratio import Floats
 
 
-class PixelScore(NamedTuple):
-    """A score of Counts.
+class ClassMetric(NamedTuple):
+    """A score of the counts of each class; or, not ``per_class``, of those of all classes.
 
     Attributes
     ----------
-    title : str
-        Its name in tables and sentences.
+    name : str
+        Its name in options, JSON and columns.
     function : callable
         Counts (..., C) → (..., C) values of classes, or (...) of the data set.
-    per_class : bool
-        Whether the values are those of classes; the score is then their mean.
+    title : str
+        Its name in tables and sentences.
+    formula, definition : str
+        What a page explains; ``{unit}`` stands for pixels or voxels.
+    rank : int
+        Columns of classes with a lower rank are hidden first.
     scale : str
         Scale on which intervals are symmetric.
+    per_class : bool
+        Whether the values are those of classes; the score is then their mean.
     """
 
-    title: str
+    name: str
     function: Callable[[Counts], Floats]
-    per_class: bool = True
+    title: str
+    formula: str = ""
+    definition: str = ""
+    rank: int = 7
     scale: str = "logit"
+    per_class: bool = True
 
 
-_TITLES = {"iou": "IoU", "dice": "Dice"}
-PIXEL_SCORES: dict[str, PixelScore] = {
-    **{
-        name: PixelScore(_TITLES.get(name, name.replace("_", " ")), function)
-        for name, function in METRICS.items()
-    },
-    "pixel_accuracy": PixelScore("pixel accuracy", pixel_accuracy, False),
-    "frequency_weighted_iou": PixelScore("frequency-weighted IoU", frequency_weighted_iou, False),
-    "cohen_kappa": PixelScore("cohen kappa", cohen_kappa, False, "fisher"),
-    "matthews_correlation": PixelScore(
-        "matthews correlation", matthews_correlation, False, "fisher"
+_SCORES = (
+    ClassMetric(
+        "iou",
+        per_class.iou,
+        "IoU",
+        "TP / (TP + FP + FN)",
+        "Intersection over union (Jaccard index): the overlap of truth and prediction divided by "
+        "their union.",
     ),
+    ClassMetric(
+        "dice",
+        per_class.dice,
+        "Dice",
+        "2 TP / (2 TP + FP + FN)",
+        "The overlap of truth and prediction divided by their mean size; equal to the F1 score.",
+        rank=3,
+    ),
+    ClassMetric(
+        "precision",
+        per_class.precision,
+        "precision",
+        "TP / (TP + FP)",
+        "The share of the {unit} predicted as the class that are correct.",
+        rank=4,
+    ),
+    ClassMetric(
+        "recall",
+        per_class.recall,
+        "recall",
+        "TP / (TP + FN)",
+        "The share of the class’s {unit} that were found; also called class accuracy or "
+        "sensitivity.",
+        rank=5,
+    ),
+    ClassMetric(
+        "specificity",
+        per_class.specificity,
+        "specificity",
+        "TN / (TN + FP)",
+        "The share of the {unit} of other classes that were not predicted as the class.",
+    ),
+    ClassMetric(
+        "balanced_accuracy",
+        per_class.balanced_accuracy,
+        "balanced accuracy",
+        "(recall + specificity) / 2",
+        "The mean of recall and specificity.",
+    ),
+    ClassMetric(
+        "volumetric_similarity",
+        per_class.volumetric_similarity,
+        "volumetric similarity",
+        "1 − |FN − FP| / (2 TP + FP + FN)",
+        "The agreement of the sizes of truth and prediction, wherever they are.",
+    ),
+    ClassMetric("pixel_accuracy", overall.pixel_accuracy, "pixel accuracy", per_class=False),
+    ClassMetric(
+        "frequency_weighted_iou",
+        overall.frequency_weighted_iou,
+        "frequency-weighted IoU",
+        per_class=False,
+    ),
+    ClassMetric("cohen_kappa", overall.cohen_kappa, "cohen kappa", scale="fisher", per_class=False),
+    ClassMetric(
+        "matthews_correlation",
+        overall.matthews_correlation,
+        "matthews correlation",
+        scale="fisher",
+        per_class=False,
+    ),
+)
+PIXEL_SCORES = {one.name: one for one in _SCORES}
+#: Per-class metrics by their names in reports, on the command line and in JSON.
+METRICS: dict[str, Callable[[Counts], Floats]] = {
+    one.name: one.function for one in _SCORES if one.per_class
 }
 #: Scores with a value of each class.
-OF_CLASSES = tuple(name for name, one in PIXEL_SCORES.items() if one.per_class)
+OF_CLASSES = tuple(METRICS)

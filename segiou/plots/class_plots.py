@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from segiou import metrics
+from segiou._support.text import unit_text
 from segiou.analysis.statistics import metric_label
 from segiou.measures.score_names import ScoreName, read_name
 from segiou.metrics.per_image import image_means
@@ -28,6 +29,7 @@ from segiou.plots.style import (
     require,
     short_name,
 )
+from segiou.report.class_table import column_named
 from segiou.report.distance_pictures import first_distance, values_of_cases
 
 if TYPE_CHECKING:
@@ -35,7 +37,8 @@ if TYPE_CHECKING:
 
     from segiou.analysis.intervals import Intervals
     from segiou.counting.counts import Counts
-    from segiou.report.class_rows import ClassRow
+    from segiou.measures.score_table import Column
+    from segiou.report.class_table import ClassRow
     from segiou.report.report import Report
 
 
@@ -43,7 +46,7 @@ _ROW = 0.165
 
 
 def _defined(report: Report, metric: str) -> list[ClassRow]:
-    rows = [row for row in report.classes if not np.isnan(getattr(row, metric))]
+    rows = [row for row in report.classes if np.isfinite(row.values[metric])]
     if not rows:
         msg = f"no class has a defined {metric}, so nothing can be drawn"
         raise NothingToDraw(msg)
@@ -82,8 +85,8 @@ def class_bars(
     ----------
     source : Report, Run or ConfusionMatrix
         Source of the scores.
-    metric : {"iou", "dice", "precision", "recall"}
-        Score to draw.
+    metric : str
+        Score to draw: any that has values of classes, also of a measure.
     intervals : Intervals, optional
         Intervals of the same metric; by default those of the report.
     limit : int
@@ -105,26 +108,42 @@ def class_bars(
         different metric.
     """
     report = report_of(source)
-    metric = check_metric(metric)
-    if intervals is None and report.intervals is not None:
-        intervals = report.pixel_intervals.get(metric)
-    if intervals is not None and intervals.metric != metric:
-        msg = f"the intervals are for {intervals.metric!r}, but metric is {metric!r}"
+    column = score_column(report, metric)
+    if intervals is not None and intervals.metric != column.name:
+        msg = f"the intervals are for {intervals.metric!r}, but metric is {column.name!r}"
         raise ValueError(msg)
-    every = sorted(_defined(report, metric), key=lambda row: float(getattr(row, metric)))
+    if intervals is None and (report.intervals is not None or column.limits):
+        intervals = report.intervals_of(column.name)
+    drawn = _defined(report, column.name)
+    is_worse_high = column.better == "lower"
+    every = sorted(drawn, key=lambda row: float(row.values[column.name]), reverse=is_worse_high)
     rows = every[:limit]
-    values = np.array([getattr(row, metric) for row in rows])
-    label = metric_label(metric)
+    values = np.array([row.values[column.name] for row in rows])
+    label = column.title
     with drawing(height_of(len(rows)), **look) as axes:
         axes.barh(range(len(rows)), values, height=0.68, color=color, label=label)
         if intervals is not None:
             _whiskers(axes, rows, values, intervals)
-        values_of_all = np.array([getattr(row, metric) for row in report.classes])
-        mean = float(metrics.mean(values_of_all, report.include))
-        axes.axvline(mean, color="black", linestyle=(0, (3, 2)), linewidth=0.8, label="mean")
+        line: Any = {"linestyle": (0, (3, 2)), "linewidth": 0.8, "label": "mean"}
+        axes.axvline(column.means[0], color="black", **line)
         name_rows(axes, [row.name for row in rows])
-        scale(axes, f"{label}, dashed: mean", len(rows), len(every), "lowest")
+        about = (f"{label}, dashed: mean", len(rows), len(every))
+        scale(axes, *about, "highest" if is_worse_high else "lowest", column.unit)
     return axes
+
+
+def score_column(report: Report, metric: str) -> Column:
+    """The column of a score of classes with its mean, by any name of the score."""
+    try:
+        column = column_named(report.class_table, metric)
+    except ValueError as error:
+        known = [one.name for one in report.class_table.columns if one.means]
+        msg = f"unknown metric {metric!r}; choose from {', '.join(known)}"
+        raise ValueError(msg) from error
+    if not column.means:
+        msg = f"{metric!r} has no mean; choose another score"
+        raise ValueError(msg)
+    return column
 
 
 def _whiskers(axes: Axes, rows: list[ClassRow], values: Any, intervals: Iterable[Any]) -> None:
@@ -139,10 +158,14 @@ def _whiskers(axes: Axes, rows: list[ClassRow], values: Any, intervals: Iterable
     )
 
 
-def scale(axes: Axes, label: str, shown: int, total: int, which: str) -> None:
+def scale(axes: Axes, label: str, shown: int, total: int, which: str, unit: str = "") -> None:
     """Set up the axis of scores and state how many classes are shown."""
-    axes.set_xlim(0, 1)
-    in_percent(axes.xaxis)
+    if unit:
+        label = ", ".join(filter(None, (label, unit_text(unit))))
+        axes.set_xlim(left=0)
+    else:
+        axes.set_xlim(0, 1)
+        in_percent(axes.xaxis)
     left_out = f"\n({shown} {which} of {total} classes)" if shown < total else ""
     axes.set_xlabel(f"{label}{left_out}")
 

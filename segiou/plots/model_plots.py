@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from segiou import metrics
 from segiou._support.arguments import read_several, refuse_kind
 from segiou.analysis.statistics import metric_label
-from segiou.plots.class_plots import check_metric, height_of, scale
+from segiou.plots.class_plots import height_of, scale, score_column
 from segiou.plots.style import (
     IOU,
     MUTED,
@@ -122,7 +121,6 @@ def _of_comparison(comparison: Comparison) -> Scores:
 
 
 def _of_reports(models: Any, metric: str) -> Scores:
-    check_metric(metric)
     if isinstance(models, Mapping):
         raise refuse_kind("models", models, "a sequence; pass the names as names=")
     sources = read_several("models", models, "a comparison or a sequence of runs or reports")
@@ -136,11 +134,11 @@ def _of_reports(models: Any, metric: str) -> Scores:
         if class_names != report_of(sources[0]).class_names:
             msg = "the models have different classes; score them with the same label set"
             raise ValueError(msg)
-        values = [float(getattr(row, metric)) for row in report.classes]
+        column = score_column(report, metric)
         name = getattr(source, "name", "") or report.title or chr(ord("A") + k % 26)
         name = f"{name} ({k + 1})" if name in found else name
-        found[name] = [float(metrics.mean(np.array(values), report.include)), *values]
-    label = metric_label(metric)
+        found[name] = [*column.means, *column.values]
+    label = column.title
     return label, [f"mean {label}", *class_names], found
 
 

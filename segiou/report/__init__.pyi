@@ -1,5 +1,5 @@
 from segiou.report.channel_report import ChannelReport as ChannelReport
-from segiou.report.class_rows import ClassRow as ClassRow, WorstImages as WorstImages
+from segiou.report.class_table import ClassRow as ClassRow
 from segiou.report.comparison_page import (
     render_comparison as render_comparison,
     write_comparison_html as write_comparison_html,
@@ -11,5 +11,5 @@ from segiou.report.explorer import (
 )
 from segiou.report.image_cautions import ImageCaution as ImageCaution
 from segiou.report.pictures import ImageMatch as ImageMatch, match_images as match_images
-from segiou.report.report import Report as Report
+from segiou.report.report import Report as Report, WorstImages as WorstImages
 from segiou.report.report_page import render_report as render_report, write_html as write_html

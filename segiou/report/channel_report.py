@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou.counting.channels import CHANNELS_BACKEND
 from segiou.counting.counts import Counts
-from segiou.report.class_rows import Baseline
-from segiou.report.report import Report
+from segiou.report.report import Baseline, Report
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -26,7 +26,7 @@ from segiou.report.measured import cells_by_row
 if TYPE_CHECKING:
     import pandas
 
-    from segiou.report.class_rows import ClassRow
+    from segiou.measures.score_table import ScoreTable
     from segiou.report.report import Report
     from segiou.runs.run import Run
 
@@ -97,9 +97,12 @@ def to_dict(report: Report) -> dict[str, Any]:
         "next_steps": [step.to_dict() for step in report.next_steps],
         "threshold_gains": [gain.to_dict() for gain in report.threshold_gains],
         "image_cautions": [caution.to_dict() for caution in report.image_cautions],
-        "scores": {n: one.to_dict() for n, one in report.scores_by_name.items()},
-        "classes": report.classes,
-        "groups": report.group_rows,
+        "scores": {
+            name: one.to_dict(report.intervals_of(name))
+            for name, one in report.scores_by_name.items()
+        },
+        "classes": [row.to_dict() for row in report.classes],
+        "groups": [row.to_dict() for row in report.group_rows],
         **_matrix_part(report),
         "unassigned": report.unassigned,
         **_named(report, "ignored_predictions"),
@@ -149,9 +152,9 @@ def to_json(
     return f'{text[:-2]},\n{pad}"matrix": [\n{lines}\n{pad}]\n}}\n'
 
 
-def to_csv(report: Report, rows: Sequence[ClassRow]) -> str:
+def to_csv(report: Report, classes: ScoreTable) -> str:
     """One row per class, group or structure; undefined ratios are empty cells."""
-    lines = cells_by_row(report, rows)
+    lines = cells_by_row(report, classes)
     heads = dict.fromkeys(head for line in lines for head in line)
     cells = (plain([line.get(head, math.nan) for head in heads]) for line in lines)
     return csv_text([list(heads), *cells])
@@ -160,7 +163,7 @@ def to_csv(report: Report, rows: Sequence[ClassRow]) -> str:
 def to_pandas(report: Report) -> pandas.DataFrame:
     """One row per class or structure, indexed by name."""
     pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
-    table: pandas.DataFrame = pd.DataFrame(cells_by_row(report, report.classes))
+    table: pandas.DataFrame = pd.DataFrame(cells_by_row(report, report.class_table))
     return table.set_index("name")
 
 

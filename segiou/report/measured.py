@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.document import Cell, Column as DocumentColumn, Table
-from segiou._support.text import infinite_as_text, unit_text
+from segiou._support.text import count, infinite_as_text, unit_text
 from segiou.measures.measure import Counted
 from segiou.measures.score_table import Column, ScoreTable
+from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.report.case_means import case_means_table
+from segiou.report.class_table import rows_of
 from segiou.report.score_values import ScoreValues, of_plans
 from segiou.report.wording import cell, range_text
 
 if TYPE_CHECKING:
     from segiou.analysis.intervals import Intervals
-    from segiou.report.class_rows import ClassRow
     from segiou.report.report import Report
     from segiou.runs.run import Run
 
@@ -55,9 +56,12 @@ def _with_coverage(table: ScoreTable, scored: Sequence[ScoreValues]) -> ScoreTab
     return replace(table, note="; ".join(filter(None, (table.note, text))))
 
 
-def cells_by_row(report: Report, rows: Sequence[ClassRow]) -> list[dict[str, Any]]:
+def cells_by_row(report: Report, classes: ScoreTable) -> list[dict[str, Any]]:
     """Classes, groups and structures with all their scores; infinite distances are ``inf``."""
-    found = {row.name: asdict(row) for row in (*rows, *report.group_rows)}
+    found: dict[str, dict[str, Any]] = {}
+    for table in filter(None, (classes, report.group_table)):
+        for row in rows_of(table):  # a group may have the name of a class
+            found.setdefault(row.name, row.to_dict())
     for table in report.tables:
         for at, name in enumerate(table.rows):
             line = found.setdefault(name, {"name": name})
@@ -73,20 +77,14 @@ def _means(report: Report, rows: Mapping[str, dict[str, Any]]) -> list[dict[str,
     """A line of the means, if intervals were given, which are added to the lines of all rows."""
     scores, usual = report.scores_by_name.values(), report.intervals is None
     means: dict[str, Any] = {one.name: infinite_as_text(one.value) for one in scores}
-    shown = [
-        one
-        for one in scores
-        if one.intervals is not None and not (usual and one.name in report.pixel_intervals)
-    ]
-    for one in shown:
-        for line, ends in ((means, one.intervals.overall), *_by_row(one, rows)):
-            line[f"{one.name}_low"] = infinite_as_text(ends.low)
-            line[f"{one.name}_high"] = infinite_as_text(ends.high)
+    names = [one.name for one in scores if not (usual and one.name in PIXEL_SCORES)]
+    shown = {name: own for name in names if (own := report.intervals_of(name)) is not None}
+    for name, own in shown.items():
+        lines = [(rows[one.name], one) for one in own.classes if one.name in rows]
+        for line, ends in ((means, own.overall), *lines):
+            line[f"{name}_low"] = infinite_as_text(ends.low)
+            line[f"{name}_high"] = infinite_as_text(ends.high)
     return [{"name": "mean", **means}] if shown else []
-
-
-def _by_row(one: ScoreValues, rows: Mapping[str, dict[str, Any]]) -> list[tuple[Any, Any]]:
-    return [(rows[own.name], own) for own in one.intervals.classes if own.name in rows]
 
 
 def score_part(table: ScoreTable) -> Table:
@@ -95,9 +93,9 @@ def score_part(table: ScoreTable) -> Table:
     columns = [(table.of if table.of != "name" else "class", [*table.rows, *table.means])]
     for column in (one for one in table.columns if one.title):
         head = ", ".join(filter(None, (column.title, unit_text(column.unit))))
-        columns.append((head, [_shown(table, column, i) for i in places]))
+        columns.append((head, [shown(table, column, i) for i in places]))
         if column.limits:
-            ends = [_range(column, limits) for limits in column.limits]
+            ends = [range_of(column, limits) for limits in column.limits]
             columns.append((f"{head}, {100 * column.level:g} % interval", ends))
     kept = [i for i in places if i >= number or any(c[i] != "–" for _, c in columns[1:])]
     tones = [*[""] * number, "bold", "dim", "dim"]
@@ -108,18 +106,22 @@ def score_part(table: ScoreTable) -> Table:
     return Table([*parts], [table.note], last=len(table.means), split=True)
 
 
-def _shown(table: ScoreTable, column: Column, at: int) -> str:
+def shown(table: ScoreTable, column: Column, at: int) -> str:
+    """A cell of a table for people: of its rows, then of its mean rows."""
+    if at >= len(table.rows) and not column.means:
+        return ""
     value = column.at(at)
     if any(column.texts[at : at + 1]):
         return column.texts[at]
     if column.kind == "count":
-        return "–" if table.empty and table.empty[at] else str(value)
+        return "–" if table.empty and table.empty[at] else count(int(value))
     if at > len(table.rows):  # of how many classes a mean is
         return cell(value) if isinstance(value, float) else str(value)
     return distance_text(value, column.digits) if column.kind == "distance" else cell(value)
 
 
-def _range(column: Column, limits: tuple[float, float] | None) -> str:
+def range_of(column: Column, limits: tuple[float, float] | None) -> str:
+    """The limits of a cell for people."""
     if column.kind != "distance" or limits is None or math.isnan(limits[0]):
         return range_text(limits)
     return " to ".join(distance_text(end, column.digits) for end in limits)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,19 @@ from segiou.measures.registry import flag_of, measure_of_score
 from segiou.measures.score_names import ScoreName, read_name
 from segiou.measures.score_table import ScoreTable
 from segiou.metrics.per_image import QUANTILES, ImageLevelMeans, image_level_means, image_means
-from segiou.metrics.pixel_scores import OF_CLASSES, PIXEL_SCORES
+from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats
 from segiou.report import formats
-from segiou.report.class_columns import class_columns
-from segiou.report.class_rows import Baseline, ClassRow, WorstImages, class_rows, sorted_rows
+from segiou.report.class_table import (
+    ClassRow,
+    class_columns,
+    class_table,
+    column_of,
+    group_table,
+    row_order,
+    rows_of,
+)
 from segiou.report.image_cautions import ImageCaution, of_volumes
 from segiou.report.score_values import ScoreValues, of_pixels
 from segiou.report.wording import in_python, verdict
@@ -50,10 +57,28 @@ Plain = Mapping[str, Any]
 
 Format = Literal["table", "json", "csv", "markdown", "html", "latex"]
 
+#: What predicting one class everywhere scores.
+Baseline = TypedDict("Baseline", {"class": str, "pixel_accuracy": float, "mean_iou": float})
 #: Of fewer images an interval would say nothing.
 FEWEST_IMAGES: Final = 3
 #: Intervals of more counts of an image and a class take over a second, so only if asked for.
 _MOST_COUNTS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class WorstImages:
+    """Rows of images with the lowest scores, the lowest first.
+
+    Attributes
+    ----------
+    by : str
+        The column that is the score.
+    rows : tuple of dict
+        Rows of :meth:`segiou.Run.rows`.
+    """
+
+    by: str
+    rows: tuple[dict[str, Any], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,13 +213,17 @@ class Report(Drawable):
     @cached_property
     def classes(self) -> tuple[ClassRow, ...]:
         """The classes in the label set's order."""
-        rows = class_rows(self.class_names, self.counts)
-        if not (self.protocol.needs_images and self.per_image is not None):
-            return rows
-        over_images: list[dict[str, Any]] = [
-            {name: self.scores_by_name[name].rows[row.name] for name in OF_CLASSES} for row in rows
-        ]
-        return tuple(replace(row, **own) for row, own in zip(rows, over_images, strict=True))
+        return rows_of(self.class_table)
+
+    @cached_property
+    def class_table(self) -> ScoreTable:
+        """Every score that has a value of classes, as a table."""
+        return class_table(self)
+
+    @cached_property
+    def group_table(self) -> ScoreTable | None:
+        """The same scores of each group against the rest; None without groups."""
+        return group_table(self)
 
     def sorted_classes(self, key: str = "order", *, reverse: bool = False) -> tuple[ClassRow, ...]:
         """The classes by ``"order"`` or one of their columns; undefined values come last.
@@ -211,7 +240,7 @@ class Report(Drawable):
         ValueError
             If the column is unknown.
         """
-        return sorted_rows(self.classes, key, reverse=bool(reverse))
+        return rows_of(self._sorted(key, reverse=reverse))
 
     @cached_property
     def iou_mean(self) -> Mean:
@@ -317,7 +346,7 @@ class Report(Drawable):
                 rows = dict(zip(table.rows, map(float, c.values), strict=True))
                 whole = float(c.means[0]) if c.means else np.nan
                 about = (c.name, c.title, c.unit, c.better or "", whole, rows)
-                found.setdefault(c.name, ScoreValues(*about))
+                found.setdefault(c.name, ScoreValues(*about, kind=c.kind))
         return found
 
     @property
@@ -447,22 +476,18 @@ class Report(Drawable):
         """
         return confidence_intervals(self, metric)
 
-    interval_of: ClassVar[RenamedAttribute] = RenamedAttribute("iou_interval")
-
-    def iou_interval(self, name: str | None = None) -> tuple[float, float] | None:
-        """Interval of the IoU of a class or of the mean, if there is one.
+    def intervals_of(self, name: str) -> Intervals | None:
+        """The intervals of a score: the given ones, or the default ones of pixels.
 
         Parameters
         ----------
-        name : str, optional
-            Name of the class; None for the mean.
+        name : str
+            Name of the score.
         """
-        whole = self.intervals_or_default
-        if self.intervals is None or whole is None:
-            return None
-        classes = {interval.name: interval for interval in whole.classes}
-        found = whole.overall if name is None else classes.get(name)
-        return None if found is None else (found.low, found.high)
+        if name in PIXEL_SCORES:
+            return self.pixel_intervals.get(name)
+        found: Intervals | None = self.scores_by_name[name].intervals
+        return found
 
     @cached_property
     def group_counts(self) -> Counts | None:
@@ -476,8 +501,7 @@ class Report(Drawable):
     @cached_property
     def group_rows(self) -> tuple[ClassRow, ...]:
         """Each group against the rest: confusion within a group is correct. Groups may overlap."""
-        counts = self.group_counts
-        return () if counts is None else class_rows([name for name, _ in self.groups], counts)
+        return () if self.group_table is None else rows_of(self.group_table)
 
     def _mean(self, metric: Callable[[Counts], Floats]) -> Mean:
         return self.protocol.mean(
@@ -569,7 +593,7 @@ class Report(Drawable):
         sort, reverse
             As in :meth:`sorted_classes`.
         """
-        return formats.to_csv(self, self.sorted_classes(sort, reverse=reverse))
+        return formats.to_csv(self, self._sorted(sort, reverse=reverse))
 
     def to_markdown(
         self,
@@ -671,8 +695,14 @@ class Report(Drawable):
     ) -> list[Part]:
         from segiou.report.report_document import report_parts
 
-        rows = self.sorted_classes(sort, reverse=reverse)
-        return [*report_parts(self, rows, class_columns(columns), **more)]
+        chosen = class_columns(columns, self.scores_by_name)
+        for name in chosen:
+            column_of(self.class_table, name)
+        return [*report_parts(self, self._sorted(sort, reverse=reverse), chosen, **more)]
+
+    def _sorted(self, key: str, *, reverse: bool) -> ScoreTable:
+        table = self.class_table
+        return table.taken(row_order(table, key, reverse=bool(reverse)))
 
     def to_pandas(self) -> pandas.DataFrame:
         """The classes as a :class:`pandas.DataFrame`, indexed by name.

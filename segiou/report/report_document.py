@@ -27,9 +27,9 @@ from segiou._support.text import called, count, listed, percent, plural, points
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import ratio
-from segiou.report.class_columns import COUNTS, ClassColumns, is_map
+from segiou.report.class_table import ClassColumns, is_map, rank_of, rows_of, titled
 from segiou.report.findings_document import change_table
-from segiou.report.measured import score_part
+from segiou.report.measured import range_of, score_part, shown as shown_cell
 from segiou.report.wording import (
     cell,
     counts_text,
@@ -46,7 +46,8 @@ from segiou.report.wording import (
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
-    from segiou.report.class_rows import ClassRow
+    from segiou.measures.score_table import ScoreTable
+    from segiou.report.class_table import ClassRow
     from segiou.report.report import Report
 
 _BAR_CELLS = 16
@@ -58,13 +59,11 @@ _NAMED = 5
 _FOREGROUND = ("nnunet", "totalsegmentator", "flare22")
 #: Percentage of images in worst-case means.
 _WORST = 10
-#: Columns of classes with a lower rank are hidden first.
-_RANKS = {"dice": 3, "precision": 4, "recall": 5, "share": 6, "iou": 7}
 
 
 def report_parts(
     report: Report,
-    rows: Sequence[ClassRow],
+    classes: ScoreTable,
     columns: ClassColumns,
     *,
     detail: bool = False,
@@ -93,9 +92,7 @@ def report_parts(
     steps = [Line(in_unit(str(s), report.unit), lead="• ") for s in top_steps(report.next_steps)]
     yield Section("Costliest errors", steps, only_notebook=True)
     shown, total = change is None, plural(len(report.class_names), "class", "classes")
-    tables = [*_class_tables(report, rows, columns)]
-    if means and tables:
-        tables[0] = _with_means(report, tables[0])
+    tables = [*_class_tables(report, classes, columns, means=means)]
     yield Section(total if shown else "All class scores", tables, shown, headed=False)
     yield Section("Images", [*_images(report)], only_notebook=True)
     for table in report.tables:
@@ -111,22 +108,6 @@ def report_parts(
         lines = [*report.intervals.interval_method(), *other_methods(report)]
         lines += report.intervals.class_cautions()
         yield from (GAP, Section("Interval method", [Line(text) for text in lines]))
-
-
-def _with_means(report: Report, table: Table) -> Table:
-    """The class table with the means over classes as its last row."""
-    found = report.intervals_or_default
-    known = {
-        "class": "mean",
-        "IoU": cell(report.mean_iou),
-        "Dice": cell(report.mean_dice),
-        "recall": cell(report.mean_accuracy),
-    }
-    if found is not None:
-        whole = found.overall
-        known[f"IoU, {100 * found.level:g} % interval"] = range_text((whole.low, whole.high))
-    columns = [c._replace(cells=[*c.cells, known.get(c.head, "")]) for c in table.columns]
-    return table._replace(columns=columns, last=1)
 
 
 def _headline(report: Report, *, detail: bool, of_map: bool) -> Iterator[tuple[str, str, str]]:
@@ -200,40 +181,49 @@ def _worst_interval(report: Report) -> str:
 
 
 def _class_tables(
-    report: Report, rows: Sequence[ClassRow], columns: ClassColumns
+    report: Report, table: ScoreTable, columns: ClassColumns, *, means: bool
 ) -> Iterator[Table]:
-    absent = [row for row in rows if row.status == "absent"]
+    kept = [i for i, row in enumerate(rows_of(table)) if row.status != "absent"]
+    absent = len(table.rows) - len(kept)
     note = ""
-    if len(absent) > _ABSENT_SHOWN:
-        rows = [row for row in rows if row.status != "absent"]
-        note = f"{len(absent)} absent classes not shown"
-    yield Table([*_class_columns(report, rows, "class", columns)], [note])
-    if report.group_rows:
-        yield Table([*_class_columns(report, report.group_rows, "group", columns)])
+    if absent > _ABSENT_SHOWN:
+        table, note = table.taken(kept), f"{absent} absent classes not shown"
+    yield Table([*_class_columns(report, table, columns, means)], [note], last=int(means))
+    if report.group_table is not None:
+        yield Table([*_class_columns(report, report.group_table, columns, means=False)])
 
 
 def _class_columns(
-    report: Report, rows: Sequence[ClassRow], heading: str, columns: ClassColumns
+    report: Report, table: ScoreTable, columns: ClassColumns, means: bool
 ) -> Iterator[Column]:
-    yield Column(heading, [row.name for row in rows], 9, is_text=True)
-    for i, (key, title) in enumerate(columns.items()):
-        values = [getattr(row, key) for row in rows]
-        if key in COUNTS:
-            yield Column(title, [count(value) for value in values], 2)
-        elif i == 0:
-            yield Column(title, [Cell(cell(value), tone_of(value)) for value in values], 8)
+    rows, last = rows_of(table), [""] * means
+    yield Column(table.of, [*table.rows, *["mean"] * means], 9, is_text=True)
+    chosen = titled(table, columns)
+    for i, (title, one) in enumerate(chosen):
+        cells = [shown_cell(table, one, at) for at in range(len(rows) + means)]
+        if i == 0 and one.kind == "ratio":
+            tones = [*map(tone_of, one.values), *last]
+            yield Column(title, [*map(Cell, cells, tones)], 8)
         else:
-            yield Column(title, list(map(cell, values)), _RANKS.get(key, 7))
-    if report.intervals is not None and heading == "class" and "iou" in columns:
-        ranges = [range_text(report.iou_interval(row.name)) for row in rows]
-        yield Column(f"IoU, {100 * report.intervals.level:g} % interval", ranges, 7)
-    yield Column("", [Cell(_bar(r.iou), tone_of(r.iou), r.iou) for r in rows], 1, is_text=True)
-    excluded = {n for n, kept in zip(report.class_names, report.include, strict=True) if not kept}
+            yield Column(title, cells, rank_of(one.name))
+    for title, one in chosen:
+        if one.limits:
+            ranges = [range_of(one, ends) for ends in one.limits[: len(rows) + means]]
+            yield Column(f"{title}, {100 * one.level:g} % interval", ranges, 7)
+    bars = [Cell(_bar(row.iou), tone_of(row.iou), row.iou) for row in rows]
+    yield Column("", [*bars, *last], 1, is_text=True)
+    yield _notes(report, table.of, rows, last)
+
+
+def _notes(report: Report, of: str, rows: Sequence[ClassRow], last: list[str]) -> Column:
+    """What is special about each class."""
+    kept = dict(zip(report.class_names, report.include, strict=True)) if of == "class" else {}
+    excluded = {name for name, is_kept in kept.items() if not is_kept}
     notes = [row.status or ("excluded from mean" if row.name in excluded else "") for row in rows]
     never = [row.name for row in report.classes if row.status == "never predicted"]
-    otherwise = f"never predicted: {', '.join(never)}" if never else ""
+    otherwise = f"never predicted: {', '.join(never)}" if never and kept else ""
     cells = [Cell(note.replace(" ", TIE), "dim") for note in notes]
-    yield Column("note", cells, 2, is_text=True, otherwise=otherwise)
+    return Column("note", [*cells, *last], 2, is_text=True, otherwise=otherwise)
 
 
 def _bar(value: float) -> str:

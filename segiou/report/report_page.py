@@ -19,10 +19,10 @@ from segiou.labels.label_set import LabelSet, hex_color
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report.case_tables import CaseTable, case_tables
-from segiou.report.class_columns import COUNTS, class_columns
+from segiou.report.class_table import COUNTS, OF_PIXELS, class_columns, column_of, terms_of, titled
 from segiou.report.distance_pictures import distance_boxes, texts_of_cases
 from segiou.report.image_table import EXAMPLES, ImageScores, ImageTable, choose, image_table
-from segiou.report.measured import score_part
+from segiou.report.measured import score_part, shown
 from segiou.report.page import assemble, class_colors
 from segiou.report.pictures import Reader, grey_png, match_images
 from segiou.report.provenance import making
@@ -133,15 +133,23 @@ def render_report(
     # The first repeats the chart at the top, from pixel accuracy to mean IoU.
     sentences = [] if imbalance is None else imbalance.sentences()[1:]
     steps = top_steps(report.next_steps)
-    groups = zip(report.group_rows, report.groups, strict=True)
     cautions = [] if of_iou is None else of_iou.cautions()
-    chosen = class_columns(columns)
+    usual, chosen = class_columns(), class_columns(columns, report.scores_by_name)
+    every = chosen | {k: t for k, t in usual.items() if k not in chosen} | COUNTS
+    table = report.class_table
+    for name in chosen:
+        column_of(table, name)
     context = {
-        "columns": chosen | {k: t for k, t in class_columns().items() if k not in chosen} | COUNTS,
+        "columns": titled(table, every),
+        "class_cell": partial(shown, table),
+        "terms": terms_of(every, report.unit),
+        "explained": OF_PIXELS,
         "advice": [text for text in cautions if "--" in text],
         "cautions": [] if of_iou is None else [*other_methods(report), *page_cautions(of_iou)],
         "heading": short_name(report.title) or "Segmentation",
-        "groups": [(row, [report.class_names[i] for i in members]) for row, (_, members) in groups],
+        "groups": report.group_table,
+        "group_columns": titled(report.group_table, usual) if report.group_table else (),
+        "members": [[report.class_names[i] for i in members] for _, members in report.groups],
         "bounds": _bounds(drawn, of_iou),
         "verdict": report.verdict,
         "steps": steps,

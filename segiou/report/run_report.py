@@ -17,10 +17,9 @@ from segiou.analysis.steps import next_steps, steps_with_images
 from segiou.analysis.threshold_gains import ThresholdGain, threshold_gains
 from segiou.analysis.units import Units
 from segiou.metrics.protocols import Protocol
-from segiou.report.class_rows import WorstImages
 from segiou.report.image_cautions import image_cautions
 from segiou.report.measured import measured_parts
-from segiou.report.report import FEWEST_IMAGES, Report
+from segiou.report.report import FEWEST_IMAGES, Report, WorstImages
 from segiou.runs.run import Run
 
 #: A report whose protocol does not need the counts of every image gets them only

@@ -11,6 +11,7 @@ from segiou._support.text import Json, infinite_as_text
 from segiou.analysis.statistics import scored_counts
 from segiou.analysis.units import units_of
 from segiou.measures.score import Score
+from segiou.measures.score_table import Kind
 from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.metrics.ratio import Floats
 
@@ -32,6 +33,7 @@ class ScoreValues(NamedTuple):
     intervals: Any = None
     classes: int | None = None
     """How many of the rows the value covers, if it is their mean."""
+    kind: Kind = "ratio"
 
     @classmethod
     def of(cls, score: Score, total: Parts, intervals: Any) -> ScoreValues:
@@ -39,15 +41,16 @@ class ScoreValues(NamedTuple):
         whole, *values = score.values(total).tolist()
         rows = dict(zip(score.names, values, strict=True))
         about = score.name, score.title, score.unit, score.better, whole, rows, intervals
-        return cls(*about, _covered(score, total, np.array(values)))
+        kind: Kind = "distance" if score.unit else "ratio"
+        return cls(*about, _covered(score, total, np.array(values)), kind)
 
     def at(self, row: str = "") -> float | None:
         """The value, or that of a row; None without such a row."""
         return self.rows.get(row) if row else self.value
 
-    def to_dict(self) -> dict[str, Json]:
+    def to_dict(self, intervals: Any) -> dict[str, Json]:
         """Plain values with limits of intervals."""
-        ends = [] if self.intervals is None else [self.intervals.overall, *self.intervals.classes]
+        ends = [] if intervals is None else [intervals.overall, *intervals.classes]
         low = {"" if i == 0 else one.name: one for i, one in enumerate(ends)}
 
         def with_limits(value: float, name: str) -> dict[str, Any]:
@@ -98,6 +101,5 @@ def of_pixels(report: Report) -> Iterator[ScoreValues]:
                     found = scored.over(units_of(len(report.per_image.tp)), None).values[1:]
                 rows |= zip(report.class_names, np.asarray(found).tolist(), strict=True)
                 mean = report._mean(one.function)
-        shown = report.pixel_intervals.get(name)
         value, classes = (mean.value, mean.classes) if one.per_class else (float(found), None)
-        yield ScoreValues(name, one.title, "", "higher", value, rows, shown, classes)
+        yield ScoreValues(name, one.title, "", "higher", value, rows, None, classes)

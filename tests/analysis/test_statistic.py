@@ -6,7 +6,8 @@ from segiou.analysis.statistics import statistic
 from segiou.analysis.units import group_by_pattern, units_of
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean_iou, pixel_accuracy
-from segiou.metrics.per_class import METRICS, iou
+from segiou.metrics.per_class import iou
+from segiou.metrics.pixel_scores import METRICS
 from segiou.metrics.protocols import PROTOCOLS
 
 # Three images, three classes; class 2 is in the truth of the last only, and predicted in the first.

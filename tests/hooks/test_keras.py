@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from segiou import ConfusionMatrix
+from segiou.metrics import METRICS
 
 FIT = """
 import sys, json
 import numpy as np
 import keras
 from segiou.hooks.keras import SegmentationScores
+from segiou.metrics import METRICS
 
 data = np.load(sys.argv[1])
 images, truth, names = data["images"], data["truth"], data["names"].tolist()
@@ -66,7 +68,7 @@ masked.update_state(np.array([[0, 9]]), np.array([[0.9, 0.1]])[..., None] * [1.0
 out["masked"] = float(masked.result())
 odd = SegmentationScores(["a", "b", "c"], ignore=7, exclude="c", unassigned="count",
                          scores=["mean_iou", "mean_dice", "mean_accuracy", "pixel_accuracy",
-                                 "frequency_weighted_iou", "precision", "recall", "dice"])
+                                 "frequency_weighted_iou", *METRICS])
 truth, pred = np.array([0, 0, 1, 1, 7, 2]), np.array([0, 1, 1, 200, 3, 0])
 odd.update_state(truth.astype("uint8"), pred)
 out["odd"] = {k: float(v) for k, v in odd.result().items()}
@@ -251,8 +253,8 @@ def check_scores(scores):
     expected = report.frequency_weighted_iou
     assert scores["frequency_weighted_iou"] == pytest.approx(expected, rel=1e-6)
     for row in report.classes:
-        for name in ("precision", "recall", "dice"):
-            expected = getattr(row, name)
+        for name in METRICS:
+            expected = row.values[name]
             assert scores[f"{name}/{row.name}"] == pytest.approx(expected, rel=1e-6, nan_ok=True)
 
 

@@ -1,0 +1,274 @@
+"""The table of classes and that of groups: all scores with a value of each, and its columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from segiou._support.arguments import check_kind, read_several
+from segiou._support.text import did_you_mean, unit_text
+from segiou.counting.counts import Counts
+from segiou.measures.registry import flag_of, measure_of_score
+from segiou.measures.score_names import ALIASES, read_name
+from segiou.measures.score_table import Column, ScoreTable
+from segiou.metrics.pixel_scores import METRICS, OF_CLASSES, PIXEL_SCORES
+from segiou.metrics.ratio import ratio
+
+if TYPE_CHECKING:
+    from segiou.measures.measure import Plan
+    from segiou.report.report import Report
+    from segiou.report.score_values import ScoreValues
+
+#: Columns of the class table: name and heading.
+ClassColumns = dict[str, str]
+
+
+class _Number(NamedTuple):
+    """A column of the pixels of a class: heading, what a page explains, and its rank."""
+
+    title: str
+    formula: str
+    definition: str
+    rank: int = 2
+
+
+_NUMBERS = {
+    "tp": _Number(
+        "TP", "TP", "True positives: {unit} of the class that were predicted as the class."
+    ),
+    "fp": _Number(
+        "FP", "FP", "False positives: {unit} predicted as the class whose truth is another class."
+    ),
+    "fn": _Number(
+        "FN", "FN", "False negatives: {unit} of the class that were not predicted as the class."
+    ),
+    "share": _Number(
+        "share",
+        "(TP + FN) / all {unit}",
+        "How common the class is: its share of the truth, ignored {unit} excluded.",
+        rank=6,
+    ),
+}
+COUNTS = {name: _NUMBERS[name].title for name in ("tp", "fp", "fn")}
+_USUAL = ("iou", "dice", "precision", "recall", "share")
+_SETS = {
+    "map": ("users_accuracy", "producers_accuracy", "f1", "share"),
+    "medical": ("dice", "iou", "precision", "recall", "share"),
+}
+#: Columns of pixels, in the order of JSON and CSV.
+OF_PIXELS = tuple(dict.fromkeys((*_USUAL[:-1], *_NUMBERS, *OF_CLASSES)))
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """One class of a report, with its scores as attributes.
+
+    Attributes
+    ----------
+    name : str
+        Name of the class.
+    values : mapping of str to number
+        Scores, NaN if undefined, ``tp``, ``fp`` and ``fn`` (pixels), and ``share``, the class's
+        share of the truth.
+    """
+
+    name: str
+    values: Mapping[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["values"][name]
+        except KeyError:
+            msg = f"a class has no score {name!r}"
+            raise AttributeError(msg) from None
+
+    @property
+    def status(self) -> str:
+        """Absent, never predicted, not in truth, or empty."""
+        if self.tp + self.fp + self.fn == 0:
+            return "absent"
+        if self.tp + self.fn == 0:
+            return "not in truth"
+        return "never predicted" if self.tp + self.fp == 0 else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The name and the numbers of pixels."""
+        return {"name": self.name, **{name: self.values[name] for name in OF_PIXELS}}
+
+
+def class_table(report: Report) -> ScoreTable:
+    """Every score that has a value of classes."""
+    names, scores = report.class_names, report.scores_by_name.values()
+    return _table("class", names, report.counts, [*_columns(scores, names, report)])
+
+
+def _columns(
+    scores: Iterable[ScoreValues], names: Sequence[str], report: Report
+) -> Iterator[Column]:
+    """The scores with a value of any of the rows."""
+    for one in scores:
+        if not one.rows.keys().isdisjoint(names):
+            values = tuple(one.rows.get(name, math.nan) for name in names)
+            about: Any = one.kind, one.unit, one.better or None
+            column = Column(one.name, one.title, values, (one.value,), *about)
+            first = report.intervals and report.intervals.metric
+            is_shown = one.name == first or one.name not in PIXEL_SCORES
+            found = report.intervals_of(one.name) if is_shown else None
+            yield column if found is None else column.with_limits(found, names)
+
+
+def group_table(report: Report) -> ScoreTable | None:
+    """The scores of each group against the rest; None without groups."""
+    counts = report.group_counts
+    if counts is None:
+        return None
+    names = [name for name, _ in report.groups]
+    with np.errstate(all="ignore"):
+        values = {name: tuple(METRICS[name](counts).tolist()) for name in METRICS}
+    columns = [Column(name, PIXEL_SCORES[name].title, own) for name, own in values.items()]
+    columns += _columns(report.measured_scores, names, report)
+    return _table("group", names, counts, columns)
+
+
+def _table(of: str, names: Sequence[str], counts: Counts, columns: list[Column]) -> ScoreTable:
+    numbers = [Column.of_counts(n, title, getattr(counts, n)) for n, title in COUNTS.items()]
+    share = Column("share", "share", tuple(ratio(counts.truth, counts.total).tolist()))
+    found = {one.name: one for one in (*columns, *numbers, share)}
+    ordered = [found[name] for name in dict.fromkeys((*OF_PIXELS, *found))]
+    return ScoreTable(of, "", "", tuple(names), tuple(ordered), of=of)
+
+
+def rows_of(table: ScoreTable) -> tuple[ClassRow, ...]:
+    """The rows of a table, each with its numbers by name."""
+    names = [column.name for column in table.columns]
+    lines = zip(*(column.values for column in table.columns), strict=True)
+    both = zip(table.rows, lines, strict=True)
+    return tuple(ClassRow(row, dict(zip(names, line, strict=True))) for row, line in both)
+
+
+def row_order(table: ScoreTable, key: str = "order", *, reverse: bool = False) -> list[int]:
+    """Places of the rows by ``"order"`` or a column; undefined values come last."""
+    places = [*range(len(table.rows))]
+    check_kind("the column to sort by", key, str, "the name of a column")
+    if key in ("order", "name"):
+        values: Sequence[Any] = places if key == "order" else table.rows
+    else:
+        values = column_of(table, sort_key(key, [one.name for one in table.columns])).values
+    missing = [i for i in places if values[i] != values[i]]
+    present = [i for i in places if values[i] == values[i]]
+    return [*sorted(present, key=values.__getitem__, reverse=reverse), *missing]
+
+
+def column_named(table: ScoreTable, name: str) -> Column:
+    """The column of a score by any of its names; ValueError if the table has none."""
+    return column_of(table, _read_column(name, [one.name for one in table.columns])[0])
+
+
+def column_of(table: ScoreTable, name: str) -> Column:
+    """The column of a score; ValueError if the table has none."""
+    found = next((column for column in table.columns if column.name == name), None)
+    if found is not None:
+        return found
+    raise _missing(name)
+
+
+def _missing(name: str) -> ValueError:
+    key = measure_of_score(name)
+    if key is None:
+        return ValueError(f"{name} has no values of classes")
+    return ValueError(f"{name} was not measured for classes; score with {flag_of(key, name)}")
+
+
+def check_columns(columns: str | None, sort: str, plans: Sequence[Plan]) -> None:
+    """ValueError for columns of the class table that a report with these plans will not have."""
+    measured = {name for plan in plans for name in plan.scores}
+    known = {*OF_PIXELS, "order", "name", *measured}
+    for key in (*class_columns(columns, measured), sort_key(sort, measured)):
+        if key not in known:
+            raise _missing(key)
+
+
+def sort_key(key: str, others: Collection[str] = ()) -> str:
+    """The column to sort by, or ``"order"``, by any name; ValueError if it is unknown."""
+    if key in ("order", "name"):
+        return key
+    try:
+        return _read_column(key, others)[0]
+    except ValueError:
+        msg = f"cannot sort by {key!r}; sort by order, name, {', '.join(OF_PIXELS)}"
+        raise ValueError(msg) from None
+
+
+def _read_column(name: str, others: Collection[str]) -> tuple[str, str]:
+    """The column with any name of its score, and its heading; empty for that of the score."""
+    if name in _NUMBERS:
+        return name, _NUMBERS[name].title
+    named, own = read_name(name, others), ALIASES.get(name.lower())
+    pixels = PIXEL_SCORES.get(named.score)
+    if named.row or (pixels is not None and not pixels.per_class):
+        msg = f"{name!r} has no column in the table of classes; choose from {', '.join(OF_CLASSES)}"
+        raise ValueError(msg)
+    mean = name.lower() == name.lower().removeprefix("m") if own else True
+    return named.score, own[1] if own and mean else "" if pixels is None else pixels.title
+
+
+def class_columns(
+    choice: str | Sequence[str] | None = None, others: Collection[str] = ()
+) -> ClassColumns:
+    """The columns of a field, or of a list of scores; ``others`` are those of measures.
+
+    >>> class_columns("medical")["dice"], [*class_columns("recall,iou")]
+    ('Dice', ['recall', 'iou'])
+    """
+    if choice is None:
+        choice = _USUAL
+    if isinstance(choice, str):
+        choice = _SETS.get(choice) or choice.split(",")
+    found: ClassColumns = {}
+    for name in read_several("columns", choice, "names of scores, or 'map' or 'medical'"):
+        try:
+            key, title = _read_column(str(name), others)
+        except ValueError as error:
+            hint = did_you_mean(str(name), [*_SETS, *_NUMBERS, *OF_CLASSES, *ALIASES])
+            names = [*_SETS, *OF_CLASSES, "share", *COUNTS]
+            msg = f"unknown column {name!r}; choose from {', '.join(names)}{hint}"
+            raise ValueError(msg) from error
+        if key in found:
+            msg = f"columns {found[key] or key!r} and {title or key!r} are the same score; keep one"
+            raise ValueError(msg)
+        found[key] = title
+    return found
+
+
+def titled(table: ScoreTable, columns: ClassColumns) -> list[tuple[str, Column]]:
+    """Those of the columns that a table has, with their headings."""
+    found = {one.name: one for one in table.columns if one.name in columns}
+    return [(_heading(columns[n], found[n]), found[n]) for n in columns if n in found]
+
+
+def _heading(title: str, column: Column) -> str:
+    return ", ".join(filter(None, (title or column.title, unit_text(column.unit))))
+
+
+def rank_of(name: str) -> int:
+    """Columns with a lower rank are hidden first."""
+    if name in _NUMBERS:
+        return _NUMBERS[name].rank
+    return PIXEL_SCORES[name].rank if name in PIXEL_SCORES else 7
+
+
+def terms_of(columns: ClassColumns, unit: str) -> Iterator[tuple[str, str, str]]:
+    """Columns that a page explains, each with its formula and definition."""
+    for name in columns:
+        if name in OF_PIXELS:
+            one = _NUMBERS[name] if name in _NUMBERS else PIXEL_SCORES[name]
+            yield name, one.formula.replace("{unit}", unit), one.definition.replace("{unit}", unit)
+
+
+def is_map(columns: ClassColumns) -> bool:
+    """Whether the columns are named as in remote sensing."""
+    return columns.get("precision") == ALIASES["users_accuracy"][1]
