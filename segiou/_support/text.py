@@ -168,6 +168,15 @@ def p_text(value: float) -> str:
     return f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
 
 
+def p_equals(value: float) -> str:
+    """Write a p-value in a sentence.
+
+    >>> p_equals(0.00001), p_equals(0.0123)
+    ('p < 0.0001', 'p = 0.0123')
+    """
+    return f"p = {p_text(value)}".replace("= <", "< ")
+
+
 def roughly(share: float) -> str:
     """Write a share that was estimated by simulation, without spurious digits.
 

@@ -175,7 +175,6 @@ def evidence(found: Comparison, pair: PairComparison) -> str:
     if not math.isnan(score.low):
         ends = [text.shown_change(x, found.score_unit) for x in (score.low, score.high)]
         interval = f"{100 * found.level:g} % interval {ends[0]} to {ends[1]}"
-    p = text.p_text(score.p_holm)
     about = [found.units_text]
     if found.run_scores:
         about.append(f"{' and '.join(str(len(own)) for own in found.run_scores)} training runs")
@@ -187,7 +186,7 @@ def evidence(found: Comparison, pair: PairComparison) -> str:
     delta = text.change(score.delta, found.score_unit)
     line = (
         f"{pair.b} − {pair.a.removeprefix('the ')}: {delta}, {interval}, "
-        f"p {'< ' if p.startswith('<') else '= '}{p.removeprefix('<')} ({'; '.join(about)})."
+        f"{text.p_equals(score.p_holm)} ({'; '.join(about)})."
     )
     outside, unlikely = _outcomes(found, pair)
     if outside == unlikely or found.too_few:

@@ -11,6 +11,7 @@ from segiou._support.text import (
     capital,
     change,
     listed,
+    p_equals,
     p_text,
     plural,
     shown,
@@ -20,7 +21,7 @@ from segiou._support.text import (
 from segiou.analysis.units import plural_of
 
 if TYPE_CHECKING:
-    from segiou.analysis.slices import Slice, Slices
+    from segiou.analysis.slice_results import Slice, Slices
 
 _TONES = {"worse": "red", "better": "green"}
 _LISTED = 4
@@ -44,11 +45,11 @@ def verdict(found: Slices) -> str:
     if not found.tests:
         few = plural_of(found.unit)
         return f"{capital(of)} cannot be compared between slices: fewer than 5 {few} on a side."
-    tests = f"among {plural(found.tests, 'comparison')}"
+    tests = f" among {plural(found.tests, 'comparison')}" if found.tests > 1 else ""
     if not (worst := found.worst(len(found))):
         differs = any(one.differs(found.level) for one in found)
         which = "is worse than" if differs else "differs from"
-        return f"No slice {which} the rest beyond chance ({tests})."
+        return f"No slice {which} the rest beyond chance{tests and f' ({tests.strip()})'}."
     one, *others = worst
     size = change(abs(one.gap.value), found.score_unit).lstrip("+")
     way = "lower" if one.gap.value < 0 else "higher"
@@ -56,8 +57,8 @@ def verdict(found: Slices) -> str:
     also = listed([other.name for other in others])
     more = f" Also worse: {also}." if others else ""
     return (
-        f"{capital(of)} is {size} {way} on {one.name} than on the rest ({limits}, p = "
-        f"{p_text(one.gap.p_holm)} {tests}).{more}"
+        f"{capital(of)} is {size} {way} on {one.name} than on the rest ({limits}, "
+        f"{p_equals(one.gap.p_holm)}{tests}).{more}"
     )
 
 

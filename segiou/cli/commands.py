@@ -65,7 +65,7 @@ def compare(parsed: argparse.Namespace) -> int:
     """Compare two or more models on the same images."""
     from segiou.analysis.comparing import compare
     from segiou.analysis.side_by_side import compare_scores
-    from segiou.cli.output import write_comparison_pages, write_findings
+    from segiou.cli.output import slices_of, slices_section, write_comparison_pages, write_findings
 
     inputs.check_findings(parsed)
     recipes = _recipes(parsed) if parsed.recipes else None
@@ -77,6 +77,9 @@ def compare(parsed: argparse.Namespace) -> int:
         "names": parsed.names.split(",") if parsed.names else None,
     }
     metrics = inputs.metrics_of(parsed.metric)
+    if parsed.slices and (recipes or len(metrics) > 1):
+        msg = "--slices compares two runs by one score; omit --recipes and pass one --metric"
+        raise ValueError(msg)
     if len(metrics) > 1:
         several = compare_scores(*runs, metrics=metrics, **options)
         inputs.note_undrawn(parsed, several.comparisons)
@@ -85,7 +88,13 @@ def compare(parsed: argparse.Namespace) -> int:
     found = compare(*((recipes,) if recipes else runs), metric=metrics[0], **options)
     inputs.note_undrawn(parsed, [found])
     write_comparison_pages(found, runs, parsed)
-    write_findings(found.to_dict, found._parts(), parsed, found.to_csv)
+    data, parts, sliced = found.to_dict(), [*found._parts()], None
+    if parsed.slices:
+        pair = found.best_pair
+        best = [runs[found.names.index(name)] for name in (pair.a, pair.b)]
+        sliced = slices_of(best, parsed, metrics[0])
+        data["slices"] = sliced.to_dict()
+    write_findings(lambda: data, parts + slices_section(sliced), parsed, found.to_csv)
     return 0
 
 

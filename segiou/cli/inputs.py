@@ -16,7 +16,7 @@ from segiou._support.optional import import_extra
 from segiou._support.text import csv_name, listed, plural, without_credentials
 from segiou.cli.console import note, progress_bar
 from segiou.cli.options import option_of
-from segiou.cli.thresholds import Threshold, check_thresholds, read_thresholds
+from segiou.cli.thresholds import Threshold, check_thresholds, check_where, read_thresholds
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
 from segiou.measures.registry import (
     NEED_SPACING,
@@ -225,6 +225,9 @@ def check_report(parsed: argparse.Namespace, classes: ClassOptions, plans: Seque
         _check_resampling(parsed)
     if parsed.baseline:
         open_baseline(parsed)
+    if parsed.fail_if_worse_slice is not None and not parsed.slices:
+        msg = "--fail-if-worse-slice has no effect without --slices"
+        raise ValueError(msg)
 
 
 def thresholds_of(parsed: argparse.Namespace, plans: Sequence[Plan]) -> list[Threshold]:
@@ -233,7 +236,9 @@ def thresholds_of(parsed: argparse.Namespace, plans: Sequence[Plan]) -> list[Thr
     return [
         one
         for name in several
-        for one in read_thresholds(getattr(parsed, name), plans, option_of(name))
+        for one in read_thresholds(
+            getattr(parsed, name), plans, option_of(name), sliced=bool(parsed.slices)
+        )
     ]
 
 
@@ -258,7 +263,9 @@ def check_findings(parsed: argparse.Namespace) -> None:
 
 
 def check_images(ids: Sequence[str], parsed: argparse.Namespace) -> None:
-    """ValueError if images are too few for intervals or have no group."""
+    """ValueError if images are too few for intervals, have no group, or no metadata."""
+    if parsed.slices and ids:
+        check_slices(ids, parsed)
     if not wants_intervals(parsed):
         return
     from segiou.analysis.units import groups_of, units_of
@@ -269,6 +276,49 @@ def check_images(ids: Sequence[str], parsed: argparse.Namespace) -> None:
     except ValueError as error:
         msg = f"{error}; omit --intervals, --group-by and --blocks, or score more images"
         raise ValueError(msg) from error
+
+
+def check_slices(ids: Sequence[str], parsed: argparse.Namespace) -> None:
+    """ValueError for metadata that cannot be matched, and thresholds of slices that it lacks."""
+    from segiou.analysis.metadata import metadata_of
+
+    bins = _bins(parsed.bins)
+    table = metadata_of(parsed.slices, ids, key=parsed.slices_key, bins=bins)
+    known = {
+        column.name: [v for i, v in enumerate(column.values) if column.inside(i).any()]
+        for column in table.columns
+    }
+    for name in ("fail_under", "fail_over", "require"):
+        for text in getattr(parsed, name, ()):
+            check_where(option_of(name), text, known)
+
+
+def slices_options(parsed: argparse.Namespace, by: str) -> dict[str, Any]:
+    """Options of slices by a table or pattern."""
+    return {
+        "by": by,
+        "key": parsed.slices_key,
+        "bins": _bins(parsed.bins),
+        "groups": groups_argument(parsed.group_by),
+        "protocol": parsed.protocol,
+    }
+
+
+def _bins(texts: Sequence[str]) -> dict[str, int | list[float]]:
+    """A number of quantiles, or edges, by column."""
+    found: dict[str, int | list[float]] = {}
+    for text in texts:
+        name, _, value = text.rpartition("=")
+        try:
+            numbers = [float(part) for part in value.split(",")]
+        except ValueError:
+            numbers = []
+        if not name or not numbers or numbers != sorted(set(numbers)):
+            msg = f"--bins {text}: expected COLUMN=NUMBER, or COLUMN=EDGE,EDGE,… in ascending order"
+            raise ValueError(msg)
+        is_number = len(numbers) == 1 and numbers[0].is_integer() and numbers[0] > 1
+        found[name] = int(numbers[0]) if is_number else numbers
+    return found
 
 
 def wants_intervals(parsed: argparse.Namespace) -> bool:
@@ -304,6 +354,7 @@ def _checked_format(parsed: argparse.Namespace, kind: str) -> str:
     return kind
 
 
+_WITH_INTERVALS = ("intervals", "group_by", "blocks", "baseline")
 #: Options that require one of the others.
 _NEEDS = {
     "images": ("html",),
@@ -312,12 +363,14 @@ _NEEDS = {
     "spacing": NEED_SPACING,
     "things": ("objects",),
     "min_size": ("objects",),
-    "junit": ("fail_under", "fail_over", "fail_if_worse"),
-    "fail_if_worse": ("baseline",),
-    "confident": ("fail_under", "fail_over", "fail_if_worse"),
     **dict.fromkeys(
-        ("level", "resamples", "seed", "method"), ("intervals", "group_by", "blocks", "baseline")
+        ("junit", "confident"),
+        ("fail_under", "fail_over", "require", "fail_if_worse", "fail_if_worse_slice"),
     ),
+    **dict.fromkeys(("fail_if_worse", "fail_if_worse_slice"), ("baseline",)),
+    **dict.fromkeys(("slices_key", "bins"), ("slices",)),
+    **dict.fromkeys(("resamples", "seed", "method"), _WITH_INTERVALS),
+    "level": (*_WITH_INTERVALS, "slices"),
 }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from segiou._support.document import Part, markdown_of
+from segiou._support.document import GAP, Part, Section, markdown_of
 from segiou._support.files import Problem, problem_lines, write_whole
 from segiou._support.text import csv_text, encodable, plural
 from segiou.cli import console, inputs
@@ -21,6 +21,7 @@ from segiou.runs.run import Run
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
+    from segiou.analysis.slice_results import Slices
 
 
 def show_run(run: Run, parsed: argparse.Namespace) -> int:
@@ -43,7 +44,14 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
         confident=parsed.confident,
         groups=inputs.resampling(parsed).get("groups"),
     )
-    change = None
+    change = sliced = None
+    if parsed.slices:
+        from segiou.cli.slice_thresholds import not_worse_slices, slice_outcomes
+
+        sliced = slices_of([run], parsed)
+        found += slice_outcomes(run, inputs.thresholds_of(parsed, run.plans), parsed)
+        if parsed.fail_if_worse_slice is not None:
+            found += not_worse_slices(inputs.open_baseline(parsed), run, parsed)
     if parsed.baseline:
         from segiou.analysis.comparing import compare
         from segiou.analysis.comparison_text import BASELINE
@@ -55,7 +63,7 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
             margin = float(parsed.fail_if_worse)
             found.append(not_worse(change, margin, confident=parsed.confident))
     inputs.note_undrawn(parsed, [*(intervals or ()), *([change] if change else [])])
-    write_text(parsed.output, _rendered(run, report, parsed, found, change))
+    write_text(parsed.output, _rendered(run, report, parsed, found, change, sliced))
     _write_pages(run, report, parsed, change)
     if parsed.per_image:
         write_text(parsed.per_image, run.to_csv())
@@ -85,6 +93,7 @@ def _rendered(
     parsed: argparse.Namespace,
     found: Sequence[Outcome],
     change: Comparison | None,
+    sliced: Slices | None,
 ) -> str:
     """The report in the requested format, with thresholds and baseline."""
     kind = inputs.report_format(parsed)
@@ -99,12 +108,28 @@ def _rendered(
             also["thresholds"] = [outcome.to_dict() for outcome in found]
         if change is not None:
             also["baseline"] = {"run": parsed.baseline, **change.to_dict()}
+        if sliced is not None:
+            also["slices"] = sliced.to_dict()
         return to_json(report, 2, also)
     if kind not in ("markdown", "table", "latex"):
         return render(report, kind, **order)
     said = [(outcome.words, outcome.passed) for outcome in found] if kind == "markdown" else []
     more = {"columns": parsed.columns, "detail": parsed.detail, "outcomes": said, "change": change}
-    return _in_format(report._parts(**order, **more, means=kind == "latex"), kind, parsed)
+    parts = report._parts(**order, **more, means=kind == "latex")
+    return _in_format([*parts, *slices_section(sliced)], kind, parsed)
+
+
+def slices_of(runs: Sequence[Run], parsed: argparse.Namespace, metric: str = "iou") -> Slices:
+    """Slices by ``--slices``."""
+    from segiou.analysis.slices import slices
+
+    how = inputs.slices_options(parsed, parsed.slices)
+    return slices(*runs, metric=metric, level=parsed.level or 0.95, **how)
+
+
+def slices_section(found: Slices | None) -> list[Part]:
+    """Slices below other findings."""
+    return [] if found is None else [GAP, Section("Slices", [*found._parts()], shown=True)]
 
 
 def _write_pages(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from segiou._support.files import printable
@@ -27,6 +27,8 @@ class Threshold(NamedTuple):
     limit: float
     better: Better = "higher"
     unit: str = ""
+    where: str = ""
+    """The column of slices, or one slice: COLUMN=VALUE."""
 
     @property
     def option(self) -> str:
@@ -41,19 +43,24 @@ REQUIRE = "--require"
 
 
 def read_thresholds(
-    texts: Sequence[str], plans: Sequence[Plan] = (), option: str = "--fail-under"
+    texts: Sequence[str],
+    plans: Sequence[Plan] = (),
+    option: str = "--fail-under",
+    *,
+    sliced: bool = False,
 ) -> list[Threshold]:
     """Parse ``NAME=VALUE`` texts; ValueError for unknown names and impossible values."""
     found = []
     for text in texts:
-        name, _, value = text.rpartition("=")
+        name, where, value = _divided(text, sliced=sliced)
         if not name:
             msg = f"{option} {text!r}: expected NAME=VALUE"
             raise ValueError(msg)
         try:
             named = read_name(name.strip(), [n for plan in plans for n in plan.scores])
         except ValueError as error:
-            msg = f"{option} {text!r}: {error}"
+            needs = "; slices (SCORE@COLUMN=VALUE) need --slices" if "@" in name else ""
+            msg = f"{option} {text!r}: {error}{needs}"
             raise ValueError(msg) from None
         planned = next((p.scores[named.score] for p in plans if named.score in p.scores), None)
         key = measure_of_score(named.score, plans)
@@ -65,8 +72,27 @@ def read_thresholds(
             msg = f"{option} {text!r}: {better} values of {named.score} are better; use "
             raise ValueError(msg + f"{_OPTIONS[better]} or {REQUIRE}")
         limit = _limit(option, text, value, is_free=bool(unit) or planned is None is not key)
-        found.append(Threshold(named.column, named, limit, better, unit))
+        found.append(Threshold(named.column, named, limit, better, unit, where))
     return found
+
+
+def _divided(text: str, *, sliced: bool = True) -> tuple[str, str, str]:
+    """The score, the slice or column after its last "@", and the limit of a threshold."""
+    name, _, limit = text.rpartition("=")
+    name, _, where = name.rpartition("@") if sliced and "@" in name else (name, "", "")
+    return name, where.strip(), limit
+
+
+def check_where(option: str, text: str, known: Mapping[str, Sequence[str]]) -> None:
+    """ValueError if a threshold is of a slice or a column that the metadata lack."""
+    where = _divided(text)[1]
+    column, _, value = where.partition("=")
+    if where and column not in known:
+        msg = f"{option} {text}: no slices by {column!r}; columns: {', '.join(known)}"
+        raise ValueError(msg + did_you_mean(column, known))
+    if value and value not in known[column]:
+        msg = f"{option} {text}: no image has {where}; values: {', '.join(known[column])}"
+        raise ValueError(msg + did_you_mean(value, known[column]))
 
 
 def _limit(option: str, text: str, value: str, *, is_free: bool) -> float:
@@ -163,9 +189,11 @@ def outcomes(
     """Compare the scores of a report with thresholds."""
     found = []
     for one in thresholds:
+        if one.where:
+            continue
         value = report.score(str(one.named))
         bounds = _bounds(run, report, one, groups)
-        text = _compared(one, value)
+        text = compared(one, value)
         found.append(Outcome(one.name, value, one.limit, text, one.better, bounds, confident))
     return found
 
@@ -180,7 +208,7 @@ def _bounds(run: Run, report: Report, threshold: Threshold, groups: Any) -> tupl
     return interval.low, interval.high
 
 
-def _compared(threshold: Threshold, value: float) -> str:
+def compared(threshold: Threshold, value: float) -> str:
     """Describe a score and its limit, with enough digits to show the difference."""
     name, limit, is_lower = threshold.name, threshold.limit, threshold.better == "lower"
     # Kappa is not a percentage.

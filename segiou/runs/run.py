@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pandas
 
     from segiou.analysis.intervals import Intervals
-    from segiou.analysis.slices import Slices
+    from segiou.analysis.slice_results import Slices
     from segiou.analysis.units import Groups, Metric
     from segiou.measures.measure import Measure, Plan
     from segiou.report.report import Report

@@ -1,0 +1,262 @@
+"""Slices of a data set with their scores, differences and trends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from segiou._support import text
+from segiou._support.arguments import check_integer
+from segiou._support.document import Part, Shown
+from segiou._support.optional import import_extra
+from segiou._support.text import Json
+
+if TYPE_CHECKING:
+    import pandas
+
+#: Fewer units have no interval.
+FEWEST = 3
+#: Fewer units are not tested: Holm's adjustment needs tails that so few units do not have.
+FEWEST_TESTED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A slice minus the rest, over the classes that at least two units of both contain.
+
+    Attributes
+    ----------
+    value, low, high : float
+        The difference and its interval.
+    p, p_holm : float
+        p inverts the interval; Holm's adjustment is over all tests of the result. NaN if the
+        slice is not tested.
+    classes : int
+        Classes in the difference; 0 if the score is not a mean of classes.
+    shared : int
+        Units with images in the slice and in the rest.
+    """
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    p_holm: float = math.nan
+    classes: int = 0
+    shared: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A score on the images with one value of the metadata.
+
+    Attributes
+    ----------
+    column, value : str
+        Such as ``"weather"`` and ``"night"``.
+    images, units : int
+        How many have the value.
+    score, low, high : float
+        With the interval of these images alone; of two models the second minus the first.
+    scores : tuple of float
+        The score of each model.
+    classes : int
+        Classes with a score.
+    gap : Gap
+        Compared with the rest.
+    """
+
+    column: str
+    value: str
+    images: int
+    units: int
+    score: float
+    low: float
+    high: float
+    scores: tuple[float, ...]
+    classes: int
+    gap: Gap
+
+    @property
+    def name(self) -> str:
+        """Column and value."""
+        return f"{self.column}={self.value}"
+
+    def differs(self, level: float) -> bool:
+        """Whether it differs from the rest beyond chance, among all tests of the result.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+        """
+        return self.gap.p_holm < 1 - level
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Change of a score from the 10th to the 90th percentile of a numeric column.
+
+    Attributes
+    ----------
+    column : str
+    start, end : float
+        The percentiles over units.
+    change, low, high : float
+        Change of the score between them, with its interval.
+    p, p_holm : float
+        As of a :class:`Gap`.
+    """
+
+    column: str
+    start: float
+    end: float
+    change: float
+    low: float
+    high: float
+    p: float
+    p_holm: float = math.nan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slices(Shown):
+    """Scores of slices; see :func:`segiou.slices`.
+
+    Attributes
+    ----------
+    metric, title : str
+        The score.
+    names : tuple of str
+        One run, or two of which the second minus the first is the score.
+    score : float
+        On all images.
+    images, units : int
+    unit : {"image", "group", "sequence", "batch"}
+    level : float
+        Of the intervals.
+    better : {"higher", "lower"}
+    score_unit : str
+        Empty for a ratio.
+    tests : int
+        Number of tests that p is adjusted for.
+    slices : tuple of Slice
+    trends : tuple of Trend
+        Of numeric columns.
+    missing : mapping of str to int
+        Images without a value in each column.
+    skipped : mapping of str to str
+        Why a column has no slices.
+    alike : tuple of pairs of str
+        Slices that are nearly the same images.
+    key : str
+        The column that has the ids.
+    """
+
+    metric: str
+    title: str
+    names: tuple[str, ...]
+    score: float
+    images: int
+    unit: str
+    units: int
+    level: float
+    better: str
+    score_unit: str
+    tests: int
+    slices: tuple[Slice, ...]
+    trends: tuple[Trend, ...]
+    missing: Mapping[str, int]
+    skipped: Mapping[str, str]
+    alike: tuple[tuple[str, str], ...]
+    key: str
+
+    def __iter__(self) -> Iterator[Slice]:
+        return iter(self.slices)
+
+    def __len__(self) -> int:
+        return len(self.slices)
+
+    def __getitem__(self, name: str) -> Slice:
+        known = {one.name: one for one in self.slices}
+        if name not in known:
+            msg = f"no slice {name!r}; slices: {text.listed([*known])}"
+            raise KeyError(msg + text.did_you_mean(name, known))
+        return known[name]
+
+    def worst(self, n: int = 5) -> tuple[Slice, ...]:
+        """Slices that are worse than the rest beyond chance, largest confirmed deficit first.
+
+        Parameters
+        ----------
+        n : int
+            At most so many.
+        """
+        sign = -1 if self.better == "lower" else 1
+        worse = [s for s in self.slices if s.differs(self.level) and sign * s.gap.value < 0]
+        worse.sort(key=lambda one: one.gap.high if sign > 0 else -one.gap.low)
+        return tuple(worse[: check_integer("n", n, 0)])
+
+    @property
+    def reversed(self) -> tuple[str, ...]:
+        """Columns in which all slices have the opposite sign of the overall difference."""
+        if len(self.names) < 2:
+            return ()
+        each = self._complete()
+        return tuple(c for c, own in each.items() if all(v * self.score < 0 for v in own))
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Columns of which all slices are below, or all above, the whole; of one run."""
+        if len(self.names) > 1:
+            return ()
+        each = self._complete()
+        return tuple(c for c, v in each.items() if max(v) < self.score or min(v) > self.score)
+
+    def _complete(self) -> dict[str, list[float]]:
+        """Scores of the slices of columns in which every image has a value."""
+        found: dict[str, list[float]] = {}
+        for one in self.slices:
+            if one.column not in self.missing and not math.isnan(one.score):
+                found.setdefault(one.column, []).append(one.score)
+        return {column: own for column, own in found.items() if len(own) > 1}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat row per slice; numbers are unrounded."""
+        found = []
+        for one in self.slices:
+            row: dict[str, Any] = {"column": one.column, "value": one.value}
+            row |= {"images": one.images, "units": one.units, "classes": one.classes}
+            if len(self.names) > 1:
+                scores = zip(self.names, one.scores, strict=True)
+                row |= {f"score:{name}": score for name, score in scores}
+            row |= {"score": one.score, "low": one.low, "high": one.high}
+            gap = one.gap
+            row |= {"gap": gap.value, "gap_low": gap.low, "gap_high": gap.high}
+            row |= {"gap_classes": gap.classes, "p": gap.p, "p_holm": gap.p_holm}
+            found.append(row)
+        return found
+
+    def to_csv(self) -> str:
+        """One row per slice; cells of undefined numbers are empty."""
+        rows = self.rows()
+        plain = [["" if v != v else v for v in row.values()] for row in rows]
+        return text.csv_text([[*rows[0]], *plain])
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a :class:`pandas.DataFrame`, indexed by column and value."""
+        pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
+        table: pandas.DataFrame = pd.DataFrame(self.rows())
+        return table.set_index(["column", "value"])
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values, unrounded; None if undefined."""
+        found: dict[str, Json] = text.plain(self)
+        found["missing"], found["skipped"] = dict(self.missing), dict(self.skipped)
+        return found | {"reversed": list(self.reversed), "outside": list(self.outside)}
+
+    def _parts(self) -> Iterable[Part]:
+        from segiou.analysis.slices_text import slices_parts
+
+        return slices_parts(self)

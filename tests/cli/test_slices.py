@@ -1,0 +1,104 @@
+"""Slices in reports and comparisons, and thresholds of slices."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import segiou
+from segiou.cli.main import main
+
+IDS = [f"{time}_{i}" for time in ("day", "night") for i in range(6)] + ["dusk_0", "dusk_1"]
+BY = "(?P<time>[a-z]+)_"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """IoU by day 0.9 to 1, at night about 0.5 for the first model and 0.7 for the second."""
+    folder = tmp_path_factory.mktemp("runs")
+    truth = {id: np.repeat([[0, 1]], 50, 1) for id in IDS}
+    for name, wrong in (("a", 30), ("b", 15)):
+        pred = {}
+        for i, (id, mask) in enumerate(truth.items()):
+            pred[id] = mask.copy()
+            pred[id][0, : (wrong if "night" in id else 2) + i % 3] ^= 1
+        segiou.score(truth, pred, labels=2, name=name).save(folder / f"{name}.sqlite")
+    return folder
+
+
+def report(runs, *options, run="a"):
+    return main(["report", str(runs / f"{run}.sqlite"), "--group-by", "none", *map(str, options)])
+
+
+@pytest.mark.gate
+def test_report_has_slices_in_every_format(runs, tmp_path, capsys):
+    found = segiou.Run.open(runs / "a.sqlite").slices(BY, groups="none")
+    for name in ("r.json", "r.md", "r.tex", "r.txt"):
+        assert report(runs, "--slices", BY, "-o", tmp_path / name) == 0
+    data = json.loads((tmp_path / "r.json").read_text())
+    assert data["slices"]["slices"][2]["score"] == found["time=night"].score
+    assert "| time=night | 6 |" in (tmp_path / "r.md").read_text()
+    assert "time=night" in (tmp_path / "r.tex").read_text()
+    assert "points lower on time=night than on the rest" in (tmp_path / "r.txt").read_text()
+    both = [str(runs / f"{name}.sqlite") for name in "ab"]
+    assert main(["compare", *both, "--group-by", "none", "--slices", BY, "--format", "json"]) == 0
+    change = segiou.slices(*map(segiou.Run.open, both), by=BY, groups="none")
+    data = json.loads(capsys.readouterr().out)["slices"]
+    assert data["slices"][2]["score"] == change["time=night"].score
+
+
+@pytest.mark.gate
+def test_threshold_of_every_slice_and_of_one(runs, tmp_path, capsys):
+    night = segiou.Run.open(runs / "a.sqlite").slices(BY, groups="none", level=0.9)["time=night"]
+    out = tmp_path / "r.json"
+    gates = ["--fail-under", "mean_iou@time=0.8", "--fail-under", "iou:1@time=night=0.1"]
+    assert report(runs, "--slices", BY, *gates, "-o", out, "--junit", tmp_path / "j.xml") == 1
+    found = {one["name"]: one for one in json.loads(out.read_text())["thresholds"]}
+    states = {name: one["state"] for name, one in found.items()}
+    assert states == {
+        "mean_iou@time=day": "passed",
+        "mean_iou@time=dusk": "undecided",  # two images have no interval
+        "mean_iou@time=night": "failed",
+        "iou:1@time=night": "passed",
+    }
+    own = found["mean_iou@time=night"]
+    assert (own["value"], own["low"], own["high"]) == (night.score, night.low, night.high)
+    error = capsys.readouterr().err
+    assert "mean_iou@time=dusk is" in error and "no interval from 2 images" in error
+    suite = ElementTree.parse(tmp_path / "j.xml").getroot()[0]
+    assert [suite.get(key) for key in ("tests", "failures", "skipped")] == ["4", "1", "1"]
+    assert suite[2].get("name") == "mean_iou@time=night >= 0.8"
+    assert report(runs, "--slices", BY, "--fail-under", "mean_iou@time=dusk=0.1", "-q") == 0
+    asked = ["--slices", BY, "--fail-under", "mean_iou@time=dusk=0.1", "--confident"]
+    assert report(runs, *asked) == 1
+
+
+@pytest.mark.gate
+def test_a_slice_that_is_worse_than_the_baseline_fails(runs, capsys):
+    asked = ["--slices", BY, "--baseline", runs / "b.sqlite", "--fail-if-worse-slice"]
+    assert report(runs, *asked, "-o", "/dev/null") == 1
+    assert "failed: mean IoU on time=night is lower than the baseline" in capsys.readouterr().err
+    assert report(runs, *asked[:3], runs / "a.sqlite", asked[-1], run="b") == 0
+    assert report(runs, *asked[:-1], "--fail-if-worse-slice=0.5") == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--slices", BY, "--fail-under", "mean_iou@tim=0.5"], "columns: time; did you mean time"),
+        (["--slices", BY, "--fail-under", "mean_iou@time=nite=0.5"], "values: day, dusk, night"),
+        (["--slices", BY, "--require", "mean_iou@time=nite=0.5"], "no image has time=nite"),
+        (["--fail-under", "mean_iou@time=0.5"], "need --slices"),
+        (["--slices", "(?P<x>z)"], "matches no id"),
+        (["--slices-key", "x"], "--slices-key has no effect without --slices"),
+        (["--baseline", "RUN", "--fail-if-worse-slice"], "no effect without --slices"),
+        (["--slices", BY, "--fail-if-worse-slice"], "no effect without --baseline"),
+    ],
+)
+def test_wrong_options(runs, capsys, options, message):
+    given = [str(runs / "b.sqlite") if one == "RUN" else one for one in options]
+    assert report(runs, *given) == 2
+    assert message in capsys.readouterr().err
