@@ -170,7 +170,11 @@ class ClassFiles:
         found = self.files.find()
         names = {self.names[0], "0"} - {*self.names[1:]}
         matches = ((self._match(path), path) for path in found.values())
-        first = [(match["id"], path) for match, path in matches if match and match["name"] in names]
+        first = [
+            (match["id"] or "image", path)
+            for match, path in matches
+            if match and match["name"] in names
+        ]
         if not first:
             msg = f"{self.root}: no file matches {self.pattern!r} with the first class"
             raise ValueError(msg)

@@ -24,11 +24,14 @@ from segiou.masks.sources import Source
 _FINDING = Lock()
 #: Name of what is left by all classes.
 BACKGROUND = "background"
+#: Pattern of a folder with the files of a single image.
+_OF_ONE = "{class}"
 
 
 def check_pattern(name: str, pattern: str) -> None:
-    """Raise a ValueError unless a pattern has ``{id}`` and ``{class}`` once."""
-    if not pattern.count("{id}") == pattern.count("{class}") == 1:
+    """Raise a ValueError unless a pattern has ``{id}`` and ``{class}`` once, or is ``{class}``."""
+    counts = pattern.count("{id}"), pattern.count("{class}")
+    if counts != (1, 1) and pattern != _OF_ONE:
         msg = f"{name} must contain {{id}} and {{class}} once, got {pattern!r}"
         raise ValueError(msg)
 
@@ -36,6 +39,8 @@ def check_pattern(name: str, pattern: str) -> None:
 def match_class(pattern: str, root: str, path: str) -> re.Match[str] | None:
     """The groups ``id`` and ``name`` of a file below a root; None if it does not match."""
     named = re.escape(pattern).replace(r"\{id\}", "(?P<id>.+)")
+    if pattern == _OF_ONE:
+        named = f"(?P<id>){named}"
     found = re.compile(named.replace(r"\{class\}", "(?P<name>[^/]+)"))
     start = len(root) + path[len(root) :].startswith("/")
     return found.fullmatch(path, start, len(split_ending(path)[0]))
@@ -114,7 +119,7 @@ class ClassMasks:
         for path in sorted(self.files.find().values()):
             match = match_class(self.pattern, self.root, path)
             if match and match["name"] in self.values:
-                images[match["id"]][match["name"]] = path
+                images[match["id"] or "image"][match["name"]] = path
         firsts = {image: min(paths.values()) for image, paths in images.items()}
         self._images.update({firsts[image]: paths for image, paths in images.items()})
         return {f"{image}{split_ending(path)[1]}": path for image, path in firsts.items()}
@@ -199,8 +204,13 @@ def joined(stamps: list[Stamp]) -> Stamp:
     return found
 
 
-def class_layout(relative: Iterable[str]) -> tuple[str, tuple[str, ...]] | None:
-    """The pattern of files that have class names as stems, and these names; None for others."""
+def class_layout(
+    relative: Iterable[str], known: Iterable[str] = ()
+) -> tuple[str, tuple[str, ...]] | None:
+    """The pattern of files that have class names as stems, and these names; None for others.
+
+    Words are names of classes if they repeat in several folders, or if they are all known.
+    """
     stems = [split_ending(path)[0] for path in relative]
     marked = [re.fullmatch(r"(?P<id>.+)_class_(?P<name>[^/]+)", stem) for stem in stems]
     if stems and all(marked):
@@ -209,12 +219,15 @@ def class_layout(relative: Iterable[str]) -> tuple[str, tuple[str, ...]] | None:
     paths = [PurePosixPath(stem) for stem in stems]
     names = tuple(sorted({path.name for path in paths}))
     folders = Counter(path.parent for path in paths)
+    below = {folder.name for folder in folders}
     # Frames of several videos have equal names as well, but numbers.
     are_words = all(re.search(r"[^\W\d]{2}", name) for name in names)
     differ = len({re.sub(r"\d+", "", name) for name in names}) > 1
-    is_grid = len(folders) > 1 and 2 * len(paths) > len(names) * len(folders)
-    if len(names) < 2 or not (are_words and differ and is_grid and min(folders.values()) > 1):
+    is_grid = 2 * len(paths) > len(names) * len(folders) and min(folders.values(), default=0) > 1
+    is_several = len(folders) > 1 or below == {"segmentations"}
+    if not (are_words and differ and is_grid and is_several) and not {*names} <= {*known}:
         return None
-    below = {folder.name for folder in folders}
+    if below <= {""}:
+        return (_OF_ONE, names) if names else None
     middle = f"{below.pop()}/" if len(below) == 1 and all(f.parent.name for f in folders) else ""
     return f"{{id}}/{middle}{{class}}", names

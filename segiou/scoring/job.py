@@ -404,8 +404,9 @@ def _has_arrays(pairing: Pairing) -> bool:
 
 def _check_layout(files: Mapping[str, str], labels: LabelSet, where: str) -> None:
     """Raise a DataError if the names of files are those of classes."""
-    layout = class_layout(files)
-    if layout is None:
+    layout = class_layout(files, labels.class_names)
+    # A mask of the only class beside the background has its value.
+    if layout is None or (len(layout[1]) == 1 and labels.num_classes == 2):
         return
     # Files in one folder per image may be anything; those of all classes would count as one.
     is_certain = labels.num_classes == 2 and layout[0] != "{id}/{class}"

@@ -111,7 +111,11 @@ def test_a_label_map_on_the_other_side(folder):
 @pytest.mark.parametrize(
     ("paths", "layout"),
     [
-        (["s1/segmentations/liver.nii.gz", "s1/segmentations/spleen.nii.gz"] * 1, None),
+        (
+            ["s1/segmentations/liver.nii.gz", "s1/segmentations/spleen.nii.gz"],
+            ("{id}/segmentations/{class}", ("liver", "spleen")),
+        ),
+        (["s1/liver.nii.gz", "s1/spleen.nii.gz"], None),
         (["a_class_x.png", "a_class_y.png"], ("{id}_class_{class}", ("x", "y"))),
         ([f"{city}/{city}_{n}_leftImg.png" for city in "ab" for n in range(2)], None),
         ([f"video{v}/{n:05}.png" for v in range(2) for n in range(3)], None),
@@ -154,3 +158,19 @@ def test_inspection_of_other_folders_is_silent(tmp_path):
     for side in ("v1", "v2"):
         save(tmp_path / side, {"00001": [0, 1], "00002": [1, 0]}, "{}.png")
     assert not any("one file per class" in text for text in inspect_folder(tmp_path).suspicions)
+
+
+@pytest.mark.parametrize("place", ["s1/segmentations", "s1", ""])
+@pytest.mark.parametrize("names", [("chair", "table"), ("table",)])
+def test_files_of_a_single_image(tmp_path, place, names):
+    """Its files are not images in which everything is the first class."""
+    for side, classes in (("truth", TRUTH), ("pred", PRED)):
+        save(tmp_path / side / place, {name: classes[name] for name in names}, "{}.png")
+    sides = tmp_path / "truth", tmp_path / "pred"
+    pattern = f"{place.replace('s1', '{id}')}/{{class}}".lstrip("/")
+    with pytest.raises(segiou.DataError, match="one file per class") as caught:
+        segiou.score_folder(*sides, labels={"background": 0, "chair": 255, "table": 2})
+    assert f"--class-files '{pattern}'" in str(caught.value)
+    run = segiou.score_folder(*sides, labels=NAMES, class_files=pattern)
+    assert run.total().iou()[-len(names) :].tolist() == IOU[-len(names) :]
+    assert len(run) == 1
