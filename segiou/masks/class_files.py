@@ -225,7 +225,8 @@ def class_layout(
     differ = len({re.sub(r"\d+", "", name) for name in names}) > 1
     is_grid = 2 * len(paths) > len(names) * len(folders) and min(folders.values(), default=0) > 1
     is_several = len(folders) > 1 or below == {"segmentations"}
-    if not (are_words and differ and is_grid and is_several) and not {*names} <= {*known}:
+    is_known = {*names} <= {*known}
+    if not are_words or not (is_known or (differ and is_grid and is_several)):
         return None
     if below <= {""}:
         return (_OF_ONE, names) if names else None

@@ -129,6 +129,7 @@ def test_a_label_map_on_the_other_side(folder):
 )
 def test_layouts(paths, layout):
     assert class_layout(paths) == layout
+    assert class_layout(["0.png", "1.png"], ["0", "1", "2"]) is None
 
 
 @pytest.mark.skipif(not CASES.is_dir(), reason="the cases are not beside this checkout")
