@@ -357,9 +357,10 @@ def _checked_format(parsed: argparse.Namespace, kind: str) -> str:
 _WITH_INTERVALS = ("intervals", "group_by", "blocks", "baseline")
 #: Options that require one of the others.
 _NEEDS = {
-    "images": ("html",),
+    "images": ("html", "errors"),
     "examples": ("html",),
-    "worst_by": ("worst",),
+    "worst_by": ("worst", "errors"),
+    "errors_of": ("errors",),
     "spacing": NEED_SPACING,
     "things": ("objects",),
     "min_size": ("objects",),

@@ -145,6 +145,12 @@ def _write_pages(
         from segiou.plots.kinds import save_plots
 
         save_plots(report, parsed.plots, intervals=report.intervals)
+    if parsed.errors:
+        from segiou.report.error_pictures import save_errors
+
+        number, of = parsed.worst or 10, parsed.errors_of or ""
+        how = {"images": parsed.images, "read": _page_reader(parsed)}
+        save_errors(parsed.errors, run, number=number, by=parsed.worst_by, of=of, **how)
 
 
 def write_comparison_pages(
@@ -172,11 +178,16 @@ def _page_options(run: Run, parsed: argparse.Namespace) -> dict[str, Any]:
         match = match_images(parsed.images, run.ids)
         found = [f"found {len(match.files)} of {plural(len(run), 'image')} in {parsed.images}"]
         console.note("--images: " + "\n".join(match.sentences() or found))
+    return {"images": parsed.images, "examples": parsed.examples, "read": _page_reader(parsed)}
+
+
+def _page_reader(parsed: argparse.Namespace) -> Callable[[str], bytes | RawMask]:
+    """The reader of the masks of pages."""
     # Paths in runs have no passwords, so remote files are read from the places given.
     given = [getattr(parsed, name, None) or [] for name in ("truth", "pred", "model")]
     places = [place for one in given for place in ([one] if isinstance(one, str) else one)]
     remote = [open_source(place) for place in places if "://" in place]
-    return {"images": parsed.images, "examples": parsed.examples, "read": partial(_read, remote)}
+    return partial(_read, remote)
 
 
 def _read(remote: Sequence[Source], path: str) -> bytes | RawMask:

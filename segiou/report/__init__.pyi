@@ -4,6 +4,7 @@ from segiou.report.comparison_page import (
     render_comparison as render_comparison,
     write_comparison_html as write_comparison_html,
 )
+from segiou.report.error_pictures import save_errors as save_errors
 from segiou.report.explorer import (
     Explorer as Explorer,
     explore as explore,
