@@ -13,6 +13,15 @@ from segiou.instances.panoptic import (
     PanopticCounts as PanopticCounts,
     PanopticProtocol as PanopticProtocol,
 )
+from segiou.instances.partitions import (
+    PartitionOptions as PartitionOptions,
+    PartitionScores as PartitionScores,
+    partition_scores as partition_scores,
+)
+from segiou.instances.per_component import (
+    ComponentOptions as ComponentOptions,
+    component_counts as component_counts,
+)
 from segiou.instances.referring import ReferringOptions as ReferringOptions
 from segiou.instances.weighted import (
     CITYSCAPES_INSTANCE_SIZES as CITYSCAPES_INSTANCE_SIZES,

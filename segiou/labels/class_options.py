@@ -246,6 +246,17 @@ def class_indices(
     return tuple(dict.fromkeys(indices))
 
 
+def structure_indices(
+    name: str, classes: ClassOptions, chosen: tuple[int | str, ...], *, volumes: bool
+) -> tuple[int, ...]:
+    """Indices of the chosen classes; all but the background (value 0 in volumes or of two)."""
+    if chosen:
+        return class_indices(name, classes.labels, chosen)
+    values = classes.labels.class_values
+    lone = volumes or len(values) == 2
+    return tuple(c for c, own in enumerate(values) if not (lone and own == (0,)))
+
+
 def _label_difference(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
     if mine["name"] != theirs["name"]:
         return f"{mine['name']!r} here and {theirs['name']!r} there"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, read_several
-from segiou.labels.class_options import ClassOptions, class_indices
+from segiou.labels.class_options import ClassOptions, structure_indices
 from segiou.measures.measure import MaskPair, Masks, Measure, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
@@ -71,12 +71,8 @@ class TopologyPlan(Plan):
     @cached_property
     def _scored(self) -> tuple[int, ...]:
         """Indices of the classes that are scored."""
-        labels = self.classes.labels
-        if self.measure.classes:
-            return class_indices("topology-classes", labels, self.measure.classes)
-        values = labels.class_values
-        lone = self.masks.volumes or len(values) == 2
-        return tuple(c for c, own in enumerate(values) if not (lone and own == (0,)))
+        chosen, volumes = self.measure.classes, self.masks.volumes
+        return structure_indices("topology-classes", self.classes, chosen, volumes=volumes)
 
     @property
     def layout(self) -> Layout:
