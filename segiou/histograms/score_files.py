@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from segiou._support.files import Stamp
 from segiou._support.text import listed, plural
 from segiou.masks.class_files import joined, match_class
+from segiou.masks.finding import split_ending
 from segiou.masks.numpy_files import Fits, npy_array, npz_array
-from segiou.masks.pairing import split_ending
 from segiou.masks.read import TIFF_MAGIC, VOLUME_SUFFIXES, MaskError, RawMask
 from segiou.masks.sources import Source
 from segiou.masks.volumes import Volume

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain, compress
-from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,67 +22,26 @@ from segiou._support.text import digits, listed
 from segiou.counting.arrays import as_label_array
 from segiou.counting.id_pairs import count_id_pairs, count_ids
 from segiou.instances.components import Components, components, least_size, read_size
-from segiou.instances.objects import NO_OBJECT, id_areas, mapped, pack_ids, unpack_ids
+from segiou.instances.object_masks import (
+    ObjectMask,
+    annotations,
+    find_annotations,
+    no_ids,
+    of_cityscapes,
+    of_coco,
+    of_labels,
+)
+from segiou.instances.objects import NO_OBJECT, mapped, pack_ids, unpack_ids
 from segiou.instances.panoptic import PROTOCOLS, Matches, PanopticCounts, SharedPixels
 from segiou.instances.weighted import cityscapes_things
 from segiou.labels.class_options import ClassOptions, class_indices
 from segiou.labels.label_set import LabelClass, LabelSet
-from segiou.masks.colors import packed
-from segiou.masks.read import MaskError, RawMask, open_mask, void_value
-from segiou.masks.segment_files import ImageSegments, load_segments, png_path
-from segiou.masks.sources import stamp_of
-from segiou.masks.windows import resized
+from segiou.masks.read import MaskError, RawMask
 from segiou.measures.measure import Masks, Measure, Plan
-
-__all__ = ["ObjectMask", "ObjectOptions"]
 
 _SOURCES = ("components", "coco", "cityscapes", "kitti", "labels")
 #: Classes of images of object labels, if no others are given.
 OBJECT_CLASSES = ("background", "object")
-
-
-class ObjectMask(NamedTuple):
-    """Class value and object id of each pixel, the ids of crowds, and the file.
-
-    The classes may follow from the ids instead: a function of an array of ids. If
-    pixels are given, each entry of the arrays stands for that many. Ids of connected
-    components are stored as runs. Segments are the entries of COCO's annotations by id,
-    until they are checked against the pixels; the stamp is that of the annotations, if
-    they are next to the folder of the file.
-    """
-
-    classes: Any
-    ids: NDArray[Any] | Components
-    crowd: Sequence[int] = ()
-    path: str = ""
-    pixels: NDArray[np.int64] | None = None
-    segments: Mapping[int, Mapping[str, Any]] | None = None
-    stamp: Stamp | None = None
-
-    @property
-    def id_map(self) -> NDArray[Any]:
-        """The ids as an array."""
-        return self.ids.id_map if isinstance(self.ids, Components) else self.ids
-
-    def resized(self, shape: tuple[int, ...]) -> ObjectMask:
-        """The same at a different size, by nearest-neighbour sampling."""
-        found = self.checked()
-        classes = found.classes if callable(found.classes) else resized(found.classes, shape)
-        return found._replace(classes=classes, ids=resized(found.id_map, shape))
-
-    def whole(self) -> ObjectMask:
-        """The same with the class value of each pixel."""
-        if not callable(self.classes):
-            return self
-        return self.checked()._replace(classes=self.classes(self.id_map), ids=self.id_map)
-
-    def checked(self) -> ObjectMask:
-        """The same; MaskError if its segments are not those of the annotation."""
-        if self.segments is None:
-            return self
-        areas = {i: n for i, n in id_areas(self.id_map, self.pixels).items() if i}
-        _check_segments(self.path, self.segments, areas)
-        return self._replace(segments=None)
 
 
 #: Per side: the number (from 1) of the object at each pixel; and for each object its outcome
@@ -262,15 +218,15 @@ class ObjectOptions(Measure):
         if self.source == "components":
             return None
         if self.source == "coco":
-            return _of_coco(raw, path, labels, {} if beside is None else beside)
+            return of_coco(raw, path, labels, {} if beside is None else beside)
         if self.source == "labels":
-            return _of_labels(raw, path, *self._object_classes(labels))
+            return of_labels(raw, path, *self._object_classes(labels))
         if raw.is_color if self.source == "cityscapes" else raw.kind != "LABEL":
-            raise _no_ids(path, self.source, raw)
+            raise no_ids(path, self.source, raw)
         if self.source == "kitti":
             # As in SemanticKITTI's own evaluation, the whole number identifies an object.
             return ObjectMask(lambda ids: ids & 0xFFFF, raw.values)
-        return _of_cityscapes(raw.values, path)
+        return of_cityscapes(raw.values, path)
 
     def _object_classes(self, labels: LabelSet) -> tuple[LabelClass, LabelClass]:
         """The class of the pixels outside all objects, and that of the objects."""
@@ -325,8 +281,8 @@ class ObjectOptions(Measure):
         """
         if self.source != "coco":
             return own
-        place, name = _annotations(path)
-        return own if name else own.joined(_find_annotations(place)[1])
+        place, name = annotations(path)
+        return own if name else own.joined(find_annotations(place)[1])
 
     def count(
         self, counts: PanopticCounts, truth: Any, pred: Any, mask: Any = None, spacing: Any = None
@@ -506,122 +462,3 @@ def draw_objects(
         numbers = {code: n for n, code in enumerate(matches.segments[k][things].tolist(), 1)}
         drawn.append((mapped(codes, numbers), matches.rows[k][things].tolist()))
     return tuple(drawn)
-
-
-def _no_ids(path: str, source: str, raw: RawMask) -> MaskError:
-    wanted = {
-        "coco": "a PNG whose colours encode the ids",
-        "cityscapes": "a single-channel image, such as …_instanceIds.png",
-        "kitti": "a .label file",
-        "labels": "a single-channel image of integer ids",
-    }
-    found = f"a {raw.kind} with {'colours' if raw.is_color else 'one channel'}"
-    return MaskError(path, f"is {found}; --objects {source} expects {wanted[source]}")
-
-
-def _annotations(path: str) -> tuple[str, str]:
-    """The folder of a mask of COCO, or the annotation file and the name in ``FILE.json/NAME``."""
-    start, is_in_file, name = path.partition(".json/")
-    # Called for each image: paths take five times as long as strings.
-    return (f"{start}.json", name) if is_in_file else (os.path.dirname(path), "")  # noqa: PTH120
-
-
-def _find_annotations(place: str) -> tuple[str, Stamp]:
-    """COCO's annotation file, itself or next to a folder."""
-    if place.endswith(".json") and not Path(place).is_dir():
-        return place, stamp_of(place)
-    folder = Path(place).absolute()
-    real = folder.resolve()
-    folders = folder, real, *real.parents[:-1]
-    files = [place.with_name(f"{place.name}.json") for place in folders]
-    file = next((file for file in files if file.is_file()), files[1])
-    return str(file), stamp_of(file)
-
-
-def _of_cityscapes(values: NDArray[Any], path: str) -> ObjectMask:
-    """Objects of ``instanceIds``: 1000 · class + number, or the class alone for a group."""
-    # A file without objects may have 8 bits, which cannot store 1000.
-    ids = values.astype(np.promote_types(values.dtype, np.uint16), copy=False)
-    groups = range(1, 1000)
-    if ids.dtype.kind == "i" and ids.min(initial=0) < 0:  # classes may be negative, ids may not
-        return ObjectMask(_cityscapes_classes(ids), ids.clip(0), groups, path)
-    return ObjectMask(_cityscapes_classes, ids, groups, path)
-
-
-def _cityscapes_classes(ids: NDArray[Any]) -> NDArray[Any]:
-    return np.where(ids >= 1000, ids // 1000, ids)
-
-
-def _of_labels(raw: RawMask, path: str, background: LabelClass, objects: LabelClass) -> ObjectMask:
-    """Objects of an image with one id per object, and 0 outside."""
-    if raw.volume is not None:
-        problem = (
-            "is a volume; --objects labels reads images and arrays, whose geometry is not checked. "
-            "Save the ids as .npy"
-        )
-        raise MaskError(path, problem)
-    ids = np.asarray(raw.values)
-    if raw.is_color or raw.names or ids.dtype.kind not in "biu":
-        raise _no_ids(path, "labels", raw)
-    if ids.min(initial=0) < 0:
-        raise MaskError(path, "contains negative ids; number the objects from 1 and set 0 outside")
-    values = background.values[0], objects.values[0]
-    return ObjectMask(partial(_values_of_ids, values=values), ids, path=path)
-
-
-def _values_of_ids(ids: NDArray[Any], values: tuple[int, int]) -> NDArray[np.int64]:
-    return np.where(ids > 0, np.int64(values[1]), np.int64(values[0]))
-
-
-def _of_coco(raw: RawMask, path: str, labels: LabelSet, beside: dict[str, Any]) -> ObjectMask:
-    """Objects of a PNG whose colours encode ids, from the annotations next to its folder."""
-    place, name = _annotations(path)
-    if place not in beside:
-        file, stamp = _find_annotations(place)
-        try:
-            beside[place] = file, stamp, load_segments(file, stamp)
-        except ValueError as error:
-            raise MaskError(path, f"requires COCO annotations; {error}") from error
-    file, stamp, contents = beside[place]
-    png = os.path.basename(path)  # noqa: PTH119 - called for each image
-    image = contents.images.get(name) if name else contents.pngs.get(png)
-    if not isinstance(image, ImageSegments) or not image.png:
-        every = contents.images.values()
-        has_outlines = any(isinstance(i, ImageSegments) and i.segments and not i.png for i in every)
-        kind = "panoptic annotation (segments_info)" if has_outlines else "annotation"
-        raise MaskError(path, f"has no {kind} in {file}")
-    if name:
-        # So far only classes were read; the PNG in the folder stores the ids.
-        raw = open_mask(png_path(image, Path(file)))
-    if not raw.is_color:
-        raise _no_ids(path, "coco", raw)
-    segments: dict[int, Mapping[str, Any]] = {}
-    values = {0: void_value(contents.free, labels)}
-    for category, part in image.segments:
-        number = part["id"]
-        if number in segments and values[number] != category:
-            problem = f"segment {number} has two classes, {values[number]} and {category}"
-            raise MaskError(path, problem)
-        segments[number], values[number] = part, category
-    values[0] = void_value(contents.free, labels)
-    crowd = tuple(number for number, part in segments.items() if part.get("iscrowd"))
-    classes = partial(mapped, meaning=values)
-    return ObjectMask(
-        classes, packed(raw.values), crowd, path, segments=segments, stamp=None if name else stamp
-    )
-
-
-def _check_segments(
-    path: str, segments: Mapping[int, Mapping[str, Any]], areas: Mapping[int, int]
-) -> None:
-    """Reject segments of an annotation that are not those of its file."""
-    for different, problem in (
-        (areas.keys() - segments, "contains segment ids missing from its annotation"),
-        (segments.keys() - areas, "does not contain segment ids of its annotation"),
-    ):
-        if different:
-            raise MaskError(path, f"{problem}: {listed([*map(str, sorted(different))], 8)}")
-    for number, part in segments.items():
-        if part.get("area") not in (None, areas[number]):
-            problem = f"has {areas[number]} pixels, but its annotation has area {part['area']!r}"
-            raise MaskError(path, f"segment {number} {problem}; regenerate the annotation")

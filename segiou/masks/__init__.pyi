@@ -1,11 +1,6 @@
 from segiou.masks.archives import ArchiveFolder as ArchiveFolder
-from segiou.masks.pairing import (
-    MASK_SUFFIXES as MASK_SUFFIXES,
-    Pair as Pair,
-    Pairing as Pairing,
-    find_masks as find_masks,
-    pair_folders as pair_folders,
-)
+from segiou.masks.finding import MASK_SUFFIXES as MASK_SUFFIXES, find_masks as find_masks
+from segiou.masks.pairing import Pair as Pair, Pairing as Pairing, pair_folders as pair_folders
 from segiou.masks.read import (
     LossyMaskError as LossyMaskError,
     MaskError as MaskError,

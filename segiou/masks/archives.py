@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from segiou._support.files import Stamp, os_problem
+from segiou.masks.finding import check_found, is_mask
 from segiou.masks.numpy_files import zip_member
-from segiou.masks.pairing import check_found, is_mask
 from segiou.masks.read import MaskError, RawMask, damage
 from segiou.masks.sources import MOST_MASKS, MOST_MEMBER_BYTES, Source, open_source, stamp_of
 

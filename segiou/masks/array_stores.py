@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
-from segiou.masks.pairing import ZARR_FILES
+from segiou.masks.finding import ZARR_FILES
 from segiou.masks.read import MaskError, RawMask, damage
 from segiou.masks.sources import MOST_MASKS, stamp_of
 from segiou.masks.windows import WHOLE_PIXELS, FileMask, unread

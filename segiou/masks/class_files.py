@@ -17,7 +17,7 @@ from segiou._support.files import Stamp
 from segiou._support.text import listed
 from segiou.labels.label_set import LabelSet
 from segiou.masks.colors import packed
-from segiou.masks.pairing import split_ending
+from segiou.masks.finding import split_ending
 from segiou.masks.read import MaskError, RawMask, from_bytes
 from segiou.masks.sources import Source
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.masks.pairing import is_raster
+from segiou.masks.finding import is_raster
 
 _NODATA, _SCALE, _TIE_POINTS, _TRANSFORM, _KEYS = 42113, 33550, 33922, 34264, 34735
 #: Tags with the numbers and texts of the keys.

@@ -16,7 +16,7 @@ from segiou._support.arguments import check_flag, check_kind, check_path
 from segiou._support.files import os_problem
 from segiou._support.text import plural
 from segiou.labels.label_set import LabelSet
-from segiou.masks.pairing import (
+from segiou.masks.finding import (
     IS_A_PICKLE,
     MASK_SUFFIXES,
     RASTER_SUFFIXES,

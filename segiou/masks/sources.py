@@ -20,8 +20,8 @@ from typing import Any, Protocol
 from segiou._support.files import Stamp, os_problem
 from segiou._support.optional import load_part, warn_missing
 from segiou._support.text import without_credentials
+from segiou.masks.finding import check_found, find_masks, is_mask
 from segiou.masks.image_files import Scratch, plain_png
-from segiou.masks.pairing import check_found, find_masks, is_mask
 from segiou.masks.read import MaskError, RawMask
 
 #: None if not compiled; empty on Windows.

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou.masks.finding import is_raster
 from segiou.masks.numpy_files import check_whole_numbers, mapped_npy
-from segiou.masks.pairing import is_raster
 from segiou.masks.read import TIFF_MAGIC, MaskError, RawMask
 
 #: Masks with fewer pixels are read whole.

@@ -14,7 +14,7 @@ from PIL import Image, UnidentifiedImageError
 
 from segiou._support.files import Stamp, os_problem, read_text
 from segiou.masks.annotation_files import check_corners, check_size, filled
-from segiou.masks.pairing import check_found
+from segiou.masks.finding import check_found
 from segiou.masks.read import MaskError, RawMask
 from segiou.masks.sources import first_files, stamp_of
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from zarr.storage import LocalStore  # type: ignore[import-not-found, unused-ignore]
 
-from segiou.masks.pairing import ZARR_FILES
+from segiou.masks.finding import ZARR_FILES
 from segiou.masks.read import MaskError
 
 #: Chunks may be larger than their array, but not much larger than this.

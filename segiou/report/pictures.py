@@ -39,7 +39,8 @@ from segiou.measures.measure import Plan, ScoredPrediction
 from segiou.report.page import Color
 
 if TYPE_CHECKING:
-    from segiou.instances.object_files import ObjectMask, ObjectOptions
+    from segiou.instances.object_files import ObjectOptions
+    from segiou.instances.object_masks import ObjectMask
     from segiou.masks.volumes import Volume
 
 Indices = NDArray[np.uint16]

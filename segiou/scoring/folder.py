@@ -16,7 +16,8 @@ from segiou._support.files import Problem
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import labelset_names
 from segiou.masks.adjusted import place_of
-from segiou.masks.pairing import RASTER_SUFFIXES, Pair, Pairing
+from segiou.masks.finding import RASTER_SUFFIXES
+from segiou.masks.pairing import Pair, Pairing
 from segiou.masks.read import MaskError
 from segiou.masks.sources import LocalFolder
 from segiou.measures.registry import KEYWORDS, read_measures

@@ -10,14 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from segiou._support.document import Part, Shown
-from segiou._support.files import Problem, os_problem, problem_lines
+from segiou._support.files import Problem, problem_lines
 from segiou._support.text import Json, listed, plural
-from segiou.counting.id_pairs import count_ids
 from segiou.labels.label_set import (
     Color,
     LabelClass,
@@ -27,14 +24,13 @@ from segiou.labels.label_set import (
     load_labels,
 )
 from segiou.masks.class_files import class_layout
-from segiou.masks.colors import count_colors
 from segiou.masks.image_files import palette_colors
 from segiou.masks.pairing import Pairing
-from segiou.masks.read import MaskError, RawMask, from_bytes, open_mask
+from segiou.masks.read import RawMask
 from segiou.masks.sources import LocalFolder, Source, open_source
-from segiou.masks.windows import chunks_of, open_windowed, window_slices
+from segiou.scoring.file_values import IN_NO_SHAPE, FileContent, read_values
 from segiou.scoring.job import DataError, pair_sources, pairing_problems
-from segiou.scoring.problems import geometry_text, or_problem, size_text
+from segiou.scoring.problems import geometry_text, size_text
 
 if TYPE_CHECKING:
     from segiou.masks.volumes import Volume
@@ -52,10 +48,6 @@ LISTED = 6
 _CERTAIN = 5
 #: Fewer consecutive values are probably classes.
 _LEAST_IDS = 8
-#: Masks with at least this many pixels are read and counted window by window.
-_BIG_PIXELS = 1 << 22
-#: Name of pixels outside all shapes of an annotation tool.
-_IN_NO_SHAPE = "background"
 #: Maximum number of classes in a proposed label set.
 _MOST_PROPOSED = 1024
 #: Presets for point clouds and volumes, never suggested for images; and presets for volumes.
@@ -225,7 +217,7 @@ class Inspection(Shown):
         classes = [LabelClass(f"value {v}", (v,), own.get(v, ())) for v in values]
         for color in colors:
             classes.append(LabelClass(f"color {color}", (next(free),), (_rgb(color),)))
-        named = sorted(self.names, key=lambda name: name != _IN_NO_SHAPE)
+        named = sorted(self.names, key=lambda name: name != IN_NO_SHAPE)
         classes += [LabelClass(name, (next(free),)) for name in named]
         ignored: dict[str, Any] = {
             "ignore": tuple(ignore),
@@ -314,11 +306,11 @@ def inspect_folder(
     tasks = [(source, path) for path in paths]
     if pairing is not None:
         tasks += [(pred_source, pair.pred) for pair in pairing.pairs]
-    read: list[_FileContent | Problem] = []
+    read: list[FileContent | Problem] = []
     if progress is not None:
         progress(0, len(tasks))
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        for result in pool.map(_read_file, *zip(*tasks, strict=True)):
+        for result in pool.map(read_values, *zip(*tasks, strict=True)):
             read.append(result)
             if progress is not None:
                 progress(len(read), len(tasks))
@@ -340,9 +332,9 @@ def inspect_folder(
     )
 
 
-def _disagreements(pairing: Pairing, read: Sequence[_FileContent | Problem]) -> tuple[Problem, ...]:
+def _disagreements(pairing: Pairing, read: Sequence[FileContent | Problem]) -> tuple[Problem, ...]:
     """Pairs that cannot be compared pixel by pixel, and unpaired files."""
-    files = {file.path: file for file in read if isinstance(file, _FileContent)}
+    files = {file.path: file for file in read if isinstance(file, FileContent)}
     found = pairing_problems(pairing)[0]
     for pair in pairing.pairs:
         if pair.truth in files and pair.pred in files:
@@ -404,7 +396,7 @@ def better_label_set(
     If ``certain``, every class of the other set must occur.
     """
     some = paths[:: max(1, -(-len(paths) // _SAMPLE))]
-    found = _summary("", [_read_file(truth, path) for path in some], None)
+    found = _summary("", [read_values(truth, path) for path in some], None)
     mine = _fit(labels, found.values, found.colors)
     best = next(iter(found.fitting), None)
     if best is None:
@@ -427,76 +419,26 @@ def _described(labels: LabelSet, match: LabelSetMatch) -> str:
     return f"label set{name} looks wrong ({match.occurring})"
 
 
-@dataclass(frozen=True, slots=True)
-class _FileContent:
-    """One file: pixels with each value, colour or name, and its metadata."""
-
-    path: str
-    what: Literal["values", "colors", "names"]
-    pixels: Counter[Any]
-    mask: RawMask
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.mask.values.shape)
-
-
 def _rgb(color: str) -> Color:
     """The channels of ``"#rrggbb"``."""
     return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
 
 
 def _with_palette(
-    found: Inspection, source: Source, read: Sequence[_FileContent | Problem]
+    found: Inspection, source: Source, read: Sequence[FileContent | Problem]
 ) -> Inspection:
     """The inspection with the colours on which the palettes of a sample agree."""
-    files = [file for file in read if isinstance(file, _FileContent) and file.mask.mode == "P"]
+    files = [file for file in read if isinstance(file, FileContent) and file.mask.mode == "P"]
     contents = [source.read(f.path)[0] for f in files[:: max(1, -(-len(files) // _SAMPLE))]]
     palettes = [palette_colors(data) for data in contents if not isinstance(data, RawMask)]
     agreed = set.intersection(*(set(p.items()) for p in palettes)) if palettes else set()
     return replace(found, palette={v: rgb for v, rgb in sorted(agreed) if v in found.values})
 
 
-def _read_file(source: Source, path: str) -> _FileContent | Problem:
-    return or_problem(path, _counted, source, path)
-
-
-def _counted(source: Source, path: str) -> _FileContent:
-    # Local files are read window by window if they are large.
-    if not isinstance(source, LocalFolder):
-        return _content(path, from_bytes(source.read(path)[0], path))
-    try:
-        if (big := open_windowed(path, least=_BIG_PIXELS)) is None:
-            return _content(path, open_mask(path))
-        with big.values:
-            return _content(path, big)
-    except OSError as error:
-        raise MaskError(path, os_problem(error)) from error
-
-
-def _content(path: str, mask: RawMask) -> _FileContent:
-    """Count the values of a mask window by window."""
-    shape = mask.values.shape[:2] if mask.is_color else mask.values.shape
-    pixels: Counter[Any] = Counter()
-    for window in window_slices(shape, chunks_of(mask.values), _BIG_PIXELS):
-        part = mask.values[window]
-        pixels.update(count_colors(part) if mask.is_color else count_ids(part))
-    # A broadcast scalar keeps shape and dtype without memory per pixel.
-    nothing = np.broadcast_to(np.zeros((), mask.values.dtype), shape)
-    volume = None if mask.volume is None else replace(mask.volume, values=nothing)
-    about = mask._replace(values=nothing, volume=volume)
-    if not mask.names:
-        return _FileContent(path, "colors" if mask.is_color else "values", pixels, about)
-    names: Counter[Any] = Counter()
-    for place, number in pixels.items():
-        names[mask.names[place] or _IN_NO_SHAPE] += number
-    return _FileContent(path, "names", names, about)
-
-
 def _summary(
-    folder: str, read: Sequence[_FileContent | Problem], labels: LabelSet | None
+    folder: str, read: Sequence[FileContent | Problem], labels: LabelSet | None
 ) -> Inspection:
-    files = [file for file in read if isinstance(file, _FileContent)]
+    files = [file for file in read if isinstance(file, FileContent)]
     pixels: dict[str, Counter[Any]] = {what: Counter() for what in ("values", "colors", "names")}
     for file in files:
         pixels[file.what].update(file.pixels)
@@ -567,7 +509,7 @@ def _fit(labels: LabelSet, values: Mapping[int, int], colors: Mapping[str, int])
 
 
 def _suspicions(
-    files: Sequence[_FileContent], values: Counter[int], fits: Sequence[LabelSetMatch]
+    files: Sequence[FileContent], values: Counter[int], fits: Sequence[LabelSetMatch]
 ) -> list[str]:
     """Possible mistakes in the files, one sentence each."""
     found = []
@@ -607,7 +549,7 @@ def _suspicions(
     return found
 
 
-def _are_ids(files: Sequence[_FileContent]) -> bool:
+def _are_ids(files: Sequence[FileContent]) -> bool:
     """Whether all files have consecutive values of more than 8 bits, as ids of objects."""
     highest = 0
     for file in files:

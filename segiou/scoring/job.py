@@ -34,14 +34,8 @@ from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.adjusted import ADJUSTMENTS, AdjustedSource, adjusted, is_one_file, place_of
 from segiou.masks.class_files import BACKGROUND, ClassMasks, check_pattern, class_layout
-from segiou.masks.pairing import (
-    IS_A_FILE,
-    Pair,
-    Pairing,
-    duplicate_advice,
-    listed_files,
-    pair_folders,
-)
+from segiou.masks.finding import IS_A_FILE
+from segiou.masks.pairing import Pair, Pairing, duplicate_advice, listed_files, pair_folders
 from segiou.masks.read import VOLUME_SUFFIXES, MaskError, from_bytes
 from segiou.masks.sources import LocalFolder, RemoteFolder, Source, open_source
 from segiou.measures.measure import Masks

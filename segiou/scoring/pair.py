@@ -22,9 +22,10 @@ from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.counting.window_counts import count_windows
 from segiou.labels.label_set import LabelSet
+from segiou.masks.finding import RASTER_SUFFIXES
 from segiou.masks.image_files import Scratch
 from segiou.masks.numpy_files import Fits
-from segiou.masks.pairing import RASTER_SUFFIXES, Pair
+from segiou.masks.pairing import Pair
 from segiou.masks.read import (
     VOLUME_SUFFIXES,
     MaskError,
@@ -49,7 +50,7 @@ from segiou.scoring.problems import (
 )
 
 if TYPE_CHECKING:
-    from segiou.instances.object_files import ObjectMask
+    from segiou.instances.object_masks import ObjectMask
     from segiou.masks.georeference import Raster
     from segiou.masks.volumes import Volume
     from segiou.runs.header import Header

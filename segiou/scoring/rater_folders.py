@@ -196,7 +196,7 @@ def _matched(sides: Sequence[_Side]) -> dict[str, list[str | None]]:
 
 
 def _id(name: str) -> str:
-    from segiou.masks.pairing import split_ending
+    from segiou.masks.finding import split_ending
 
     return split_ending(name)[0]
 

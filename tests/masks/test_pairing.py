@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from segiou.masks.pairing import find_masks, is_mask, pair_folders
+from segiou.masks.finding import find_masks, is_mask
+from segiou.masks.pairing import pair_folders
 
 
 def files(*names: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ from PIL import Image
 
 import segiou
 from segiou.cli.main import main
-from segiou.masks.pairing import IS_A_PICKLE
+from segiou.masks.finding import IS_A_PICKLE
 from segiou.masks.read import MaskError, from_bytes, read_mask
 from segiou.masks.sources import open_source
 from segiou.scoring.job import DataError

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segiou.masks.pairing import find_masks, pair_folders
+from segiou.masks.finding import find_masks
+from segiou.masks.pairing import pair_folders
 from segiou.masks.read import MaskError, open_mask, read_mask
 from segiou.masks.volumes import geometry_difference, read_volume, reorient
 from segiou.masks.windows import open_windowed, window_slices

@@ -1,0 +1,136 @@
+"""Mask files and their names: extensions, and the files below a folder."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection
+from pathlib import Path
+
+#: Extensions of mask files.
+MASK_SUFFIXES = frozenset(
+    {".png", ".tif", ".tiff", ".npy", ".npz", ".bmp", ".gif", ".pgm", ".ppm", ".pbm", ".pnm"}
+    | {".jpg", ".jpeg", ".jp2", ".webp", ".avif"}
+    | {".nii", ".nii.gz", ".nrrd", ".nhdr", ".mha", ".mhd", ".label", "_lidarseg.bin"}
+)
+#: Extensions of rasters that GDAL opens, which are masks in folders without any of the others.
+RASTER_SUFFIXES = frozenset(
+    {".img", ".vrt", ".asc", ".dat", ".bsq", ".bil", ".bip", ".rst", ".sdat", ".grd", ".nc"}
+)
+#: The problem of a file where a folder is expected.
+IS_A_FILE = "is a file, not a folder"
+#: The problem of a pickle, and its fix.
+IS_A_PICKLE = (
+    "is a pickle, and unpickling can run arbitrary code; if you trust the file, convert it: "
+    "python -c \"import pickle, numpy; numpy.savez('masks.npz', **pickle.load(open('FILE', "
+    "'rb')))\" for a dictionary of masks by name"
+)
+_TENSORS = "is not a mask format; save its masks with numpy.savez"
+#: Problems of other files with masks, by extension.
+UNSUPPORTED = {
+    **dict.fromkeys((".pkl", ".pickle", ".pt", ".pth"), IS_A_PICKLE),
+    **dict.fromkeys((".safetensors", ".h5", ".hdf5", ".mat"), _TENSORS),
+}
+#: Files that a zarr store begins with.
+ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")
+#: Problems of folders with masks in another layout, by a file in them.
+_LAYOUT_FILES = dict.fromkeys(
+    ("dataset_info.json", "dataset_dict.json", "state.json"),
+    "is a data set of save_to_disk (Hugging Face); write it with Dataset.to_parquet",
+)
+
+
+def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
+    """Find the mask files below a folder: relative path (with ``/``) → path.
+
+    Hidden files and folders are skipped. Links to folders are not followed,
+    so a loop of links cannot trap the search.
+
+    Parameters
+    ----------
+    folder : str or os.PathLike
+        The folder to search.
+
+    Raises
+    ------
+    ValueError
+        If the folder does not exist, is a file, cannot be read, or contains no masks.
+    """
+    root = Path(folder).expanduser()
+    if not root.is_dir():
+        is_what = UNSUPPORTED.get(root.suffix.lower(), IS_A_FILE)
+        what = is_what if root.exists() else "does not exist"
+        msg = f"{root}: {what}"
+        raise ValueError(msg)
+    found = _below(root, MASK_SUFFIXES) or _below(root, RASTER_SUFFIXES)
+    if not found:
+        from segiou._support.optional import plugin_names
+
+        found = _below(root, {f".{name}" for name in plugin_names("formats")})
+    layout = next((text for name, text in _LAYOUT_FILES.items() if (root / name).is_file()), None)
+    if not found and layout is not None:
+        msg = f"{root}: {layout}"
+        raise ValueError(msg)
+    if not found and (folders := Counter(path.parent for path in root.rglob("*.json"))):
+        pattern = folders.most_common(1)[0][0] / "*.json"
+        msg = f"{root}: no mask files found; to read annotation files, pass a pattern: '{pattern}'"
+        raise ValueError(msg)
+    check_found(found, root)
+    return found
+
+
+def is_raster(path: str | Path) -> bool:
+    """Whether GDAL reads a file, because no plug-in reads its extension."""
+    from segiou._support.optional import plugin_names
+
+    ending = Path(path).suffix.lower()
+    return ending in RASTER_SUFFIXES and ending[1:] not in plugin_names("formats")
+
+
+def _below(root: Path, endings: Collection[str]) -> dict[str, str]:
+    """Files below a folder with one of the given extensions."""
+    found = {}
+    for base, folders, files in os.walk(root, onerror=_raise_unreadable):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        # Plain text: creating a Path for each of a million files takes a minute.
+        inside = (Path(base).relative_to(root) / "x").as_posix()[:-1]
+        outside = str(Path(base) / "x")[:-1]
+        for name in sorted(files):
+            if split_ending(name)[1].lower() in endings and not name.startswith("."):
+                found[f"{inside}{name}"] = f"{outside}{name}"
+    return found
+
+
+def _raise_unreadable(error: OSError) -> None:
+    msg = f"{error.filename}: cannot be read: {error.strerror}"
+    raise ValueError(msg) from error
+
+
+def split_ending(name: str) -> tuple[str, str]:
+    """Split a name into stem and extension; ``.nii.gz`` is one extension."""
+    stem, dot, ending = name.rpartition(".")
+    # Equals os.path.splitext, which takes three times as long.
+    if "/" in ending or not stem.rpartition("/")[2].strip("."):
+        return name, ""
+    ending = dot + ending
+    if ending == ".bin" and stem.endswith("_lidarseg"):
+        # Other .bin files, such as point coordinates, are not masks.
+        return stem.removesuffix("_lidarseg"), "_lidarseg.bin"
+    if ending.lower() == ".gz" and stem.lower().endswith(".nii"):
+        return stem[:-4], f"{stem[-4:]}{ending}"
+    return stem, ending
+
+
+def is_mask(relative: str) -> bool:
+    """Whether a relative path names a mask: a known extension, and not hidden."""
+    parts = relative.split("/")
+    hidden = any(part.startswith(".") and part not in (".", "..") for part in parts)
+    ending = split_ending(parts[-1])[1].lower()
+    return ending in MASK_SUFFIXES and not hidden and "__MACOSX" not in parts
+
+
+def check_found(found: Collection[str], where: str | os.PathLike[str]) -> None:
+    """Raise an error if no masks were found."""
+    if not found:
+        msg = f"{where}: no mask files found ({', '.join(sorted(MASK_SUFFIXES))})"
+        raise ValueError(msg)

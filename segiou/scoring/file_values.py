@@ -1,0 +1,77 @@
+"""Values of mask files, with their numbers of pixels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from segiou._support.files import Problem, os_problem
+from segiou.counting.id_pairs import count_ids
+from segiou.masks.colors import count_colors
+from segiou.masks.read import MaskError, RawMask, from_bytes, open_mask
+from segiou.masks.sources import LocalFolder, Source
+from segiou.masks.windows import chunks_of, open_windowed, window_slices
+from segiou.scoring.problems import or_problem
+
+if TYPE_CHECKING:
+    pass
+
+#: Masks with at least this many pixels are read and counted window by window.
+_BIG_PIXELS = 1 << 22
+#: Name of pixels outside all shapes of an annotation tool.
+IN_NO_SHAPE = "background"
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """One file: pixels with each value, colour or name, and its metadata."""
+
+    path: str
+    what: Literal["values", "colors", "names"]
+    pixels: Counter[Any]
+    mask: RawMask
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the mask."""
+        return tuple(self.mask.values.shape)
+
+
+def read_values(source: Source, path: str) -> FileContent | Problem:
+    """Count the values of a file, or tell its problem."""
+    return or_problem(path, _counted, source, path)
+
+
+def _counted(source: Source, path: str) -> FileContent:
+    # Local files are read window by window if they are large.
+    if not isinstance(source, LocalFolder):
+        return _content(path, from_bytes(source.read(path)[0], path))
+    try:
+        if (big := open_windowed(path, least=_BIG_PIXELS)) is None:
+            return _content(path, open_mask(path))
+        with big.values:
+            return _content(path, big)
+    except OSError as error:
+        raise MaskError(path, os_problem(error)) from error
+
+
+def _content(path: str, mask: RawMask) -> FileContent:
+    """Count the values of a mask window by window."""
+    shape = mask.values.shape[:2] if mask.is_color else mask.values.shape
+    pixels: Counter[Any] = Counter()
+    for window in window_slices(shape, chunks_of(mask.values), _BIG_PIXELS):
+        part = mask.values[window]
+        pixels.update(count_colors(part) if mask.is_color else count_ids(part))
+    # A broadcast scalar keeps shape and dtype without memory per pixel.
+    nothing = np.broadcast_to(np.zeros((), mask.values.dtype), shape)
+    volume = None if mask.volume is None else replace(mask.volume, values=nothing)
+    about = mask._replace(values=nothing, volume=volume)
+    if not mask.names:
+        return FileContent(path, "colors" if mask.is_color else "values", pixels, about)
+    names: Counter[Any] = Counter()
+    for place, number in pixels.items():
+        names[mask.names[place] or IN_NO_SHAPE] += number
+    return FileContent(path, "names", names, about)
