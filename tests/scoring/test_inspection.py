@@ -151,7 +151,7 @@ def test_large_masks_are_inspected_window_by_window(tmp_path, monkeypatch, name)
         tifffile.imwrite(tmp_path / name, mask, tile=(16, 16), compression="zlib")
     whole = inspect_folder(tmp_path).to_dict()
     monkeypatch.setattr("segiou.scoring.file_values._BIG_PIXELS", 100)
-    monkeypatch.setattr("segiou.scoring.inspection.open_mask", None)
+    monkeypatch.setattr("segiou.scoring.file_values.open_mask", None)
     assert inspect_folder(tmp_path).to_dict() == whole
     assert whole["values"][1] == {"value": 300, "pixels": 350, "share": 0.175, "files": 1}
 
