@@ -164,7 +164,7 @@ class PairComparison:
         return tuple(sorted(found, key=lambda c: -abs(c.delta)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison(OverUnits, Shown, Drawable):
     """Comparison of models on the same images.
 
@@ -271,6 +271,10 @@ class Comparison(OverUnits, Shown, Drawable):
         from segiou.report.findings_document import comparison_parts
 
         return comparison_parts(self)
+
+    def __repr__(self) -> str:
+        names = text.listed(self.names, 6)
+        return f"<Comparison of {names} by {self.metric}: {text.plural(self.images, 'image')}>"
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""

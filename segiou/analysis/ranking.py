@@ -64,7 +64,7 @@ class ModelRank:
         return f"{self.rank_low} to {self.rank_high}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Ranking(OverUnits, Shown, Drawable):
     """Models in order, with the stability of their ranks.
 
@@ -156,6 +156,10 @@ class Ranking(OverUnits, Shown, Drawable):
         from segiou.report.findings_document import ranking_parts
 
         return ranking_parts(self)
+
+    def __repr__(self) -> str:
+        names = text.listed(self.names, 6)
+        return f"<Ranking of {names} by {', '.join(self.by)}: {text.plural(self.images, 'image')}>"
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined. Without the cases."""

@@ -432,3 +432,13 @@ def test_a_comparison_of_dice_says_that_it_is_pooled():
     pooled = "Score: Dice of the pixels pooled over all images, not the mean over images."
     assert pooled in " ".join(str(compare(a, b, metric="dice", **FEW)).split())
     assert "pooled over all images" not in str(compare(a, b, **FEW))
+
+
+def test_repr_names_models_score_and_images():
+    truths = [np.array([[0, 1]])] * 3
+    runs = [score(truths, truths, labels=2) for _ in range(2)]
+    found = compare(*runs, metric="dice", names=("a", "b"))
+    assert repr(found) == "<Comparison of a and b by dice: 3 images>"
+    assert repr(analysis.rank(dict(zip("ab", runs, strict=True)))) == (
+        "<Ranking of a and b by mean_iou: 3 images>"
+    )
