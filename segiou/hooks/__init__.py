@@ -2,7 +2,7 @@
 
 Import the module of your framework: ``segiou.hooks.torchmetrics``,
 ``lightning``, ``huggingface``, ``accelerate``, ``keras``, ``ignite``,
-``mmengine``, ``jax``, or ``distributed`` for plain PyTorch. ``evaluate`` and
+``mmengine``, ``jax``, ``flax``, or ``distributed`` for plain PyTorch. ``evaluate`` and
 ``images`` need no framework. Each module imports only its own framework and
 raises an ImportError that names the missing extra.
 """

@@ -2,6 +2,7 @@ from segiou.hooks import (
     accelerate as accelerate,
     distributed as distributed,
     evaluate as evaluate,
+    flax as flax,
     hook_options as hook_options,
     huggingface as huggingface,
     ignite as ignite,

@@ -32,17 +32,24 @@ def is_float(array: Any) -> bool:
     return "float" in dtype_name(array)
 
 
+def is_tracer(array: Any) -> bool:
+    """Whether an array stands for others while JAX compiles."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(array, jax.core.Tracer)
+
+
 def whole_numbers(truth: Any) -> Any:
     """Labels stored as floats as integers; a ValueError if some are not whole numbers."""
     if not is_float(truth):
         return truth
     is_torch = framework_of(truth) == "torch"
-    xp: Any = sys.modules["torch"] if is_torch else np
-    values = truth.detach() if is_torch else as_array(truth, "truth")
+    is_traced = not is_torch and is_tracer(truth)
+    xp: Any = sys.modules["torch" if is_torch else "jax.numpy" if is_traced else "numpy"]
+    values = truth.detach() if is_torch else truth if is_traced else as_array(truth, "truth")
     wrong = (values != xp.round(values)) | ~xp.isfinite(values)
     whole = xp.where(wrong, xp.zeros_like(values), values)
-    if is_torch and not truth.is_cpu:  # without waiting for the device
-        return xp.where(wrong, NOT_WHOLE, whole.long())
+    if is_traced or (is_torch and not truth.is_cpu):  # without waiting for the device
+        return xp.where(wrong, NOT_WHOLE, whole.astype("int32") if is_traced else whole.long())
     if number := int(wrong.sum()):
         msg = (
             f"truth has dtype {dtype_name(truth)} and {number} values that are not whole numbers; "

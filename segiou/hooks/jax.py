@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Unpack
 
 from segiou.counting.encoding import Encoding
-from segiou.hooks._reading import without_channel
+from segiou.hooks._reading import whole_numbers, with_shape, without_channel
 from segiou.hooks._scoring import missing
 
 try:
@@ -75,8 +75,11 @@ class PixelCounter:
             self.options = labels._classes
             self._counting = CompiledScores(operations, labels.empty())
             return
-        self.options = ClassOptions.of(labels, **options)
-        self.options.warn_of_ignored_classes(stacklevel=3)
+        if isinstance(labels, ConfusionMatrix):  # one with the same options
+            self.options = labels.options
+        else:
+            self.options = ClassOptions.of(labels, **options)
+            self.options.warn_of_ignored_classes(stacklevel=3)
         self._counting = CodeTables(operations, Encoding.of_classes(self.options))
 
     def init(self) -> CountState:
@@ -114,6 +117,7 @@ class PixelCounter:
         if np.ndim(truth) >= np.ndim(pred) and np.shape(truth) != np.shape(pred):
             axis = how.get("argmax", how.get("axis", -1))
             truth = without_channel(truth, -1 if axis is None else axis)
+        truth = whole_numbers(with_shape(truth, "truth"))
         if mask is not None and np.ndim(mask) == 1 < np.ndim(truth):
             images = jnp.reshape(mask, (-1,) + (1,) * (np.ndim(truth) - 1))
             mask = jnp.broadcast_to(images, np.shape(truth))

@@ -134,3 +134,67 @@ def test_a_state_of_several_devices_is_named(jax, counter):
     state = jax.tree.map(lambda x: x[None], counter.init())
     with pytest.raises(ValueError, match="device axis of size 1"):
         counter.confusion_matrix(state)
+
+
+@pytest.fixture
+def nnx(need):
+    return need("flax.nnx")
+
+
+def updated(nnx, metric, **given):
+    nnx.jit(lambda one, rest: one.update(**rest))(metric, given)
+    return metric
+
+
+@pytest.mark.gate
+def test_a_metric_of_flax(nnx):
+    from segiou.hooks.flax import SegmentationScores
+
+    truth, pred = np.array([[0, 0, 1, 2], [1, 1, 2, 2]]), np.array([[0, 0, 0, 2], [1, 1, 2, 1]])
+    metrics = nnx.MultiMetric(
+        accuracy=nnx.metrics.Accuracy(),
+        one=SegmentationScores(3, exclude=0),
+        several=SegmentationScores(3, scores=["mean_iou", "iou"]),
+    )
+    logits = np.eye(3, dtype=np.float32)[pred]
+    for _ in range(2):
+        metrics.reset()
+        updated(nnx, metrics, logits=logits, labels=truth)
+        found = metrics.compute()
+        assert found["accuracy"] == 0.75
+        assert found["one"] == pytest.approx((1 / 2 + 2 / 3) / 2)
+        values = {"mean_iou": 11 / 18, "iou/0": 2 / 3, "iou/1": 1 / 2, "iou/2": 2 / 3}
+        assert found["several"] == pytest.approx(values)
+    first = np.array([True, False])
+    masked = updated(nnx, SegmentationScores(3), logits=pred, labels=truth, mask=first)
+    assert masked.confusion_matrix().matrix.tolist() == [[2, 0, 0], [1, 0, 0], [0, 0, 1]]
+
+
+@pytest.mark.gate
+def test_binary_logits_and_float_truth_of_flax(nnx):
+    from segiou.hooks.flax import SegmentationScores
+
+    logits = np.array([[[-1.0], [2.0], [0.0], [3.0]]], np.float32)
+    truth = np.array([[[0.0], [1.0], [1.0], [0.0]]], np.float32)
+    metric = updated(nnx, SegmentationScores(2, threshold=0.0), logits=logits, labels=truth)
+    assert metric.confusion_matrix().matrix.tolist() == [[1, 1], [1, 1]]
+    metric.update(logits=logits, labels=truth)
+    assert metric.confusion_matrix().matrix.tolist() == [[2, 2], [2, 2]]
+    updated(nnx, metric, logits=logits, labels=truth + 0.5)
+    with pytest.raises(ValueError, match="truth contained 4 values that are not whole numbers"):
+        metric.compute()
+
+
+@pytest.mark.gate
+def test_histograms_of_flax(nnx):
+    from segiou import ScoreHistogram
+    from segiou.hooks.flax import SegmentationScores
+
+    scores = np.array([[[0.75, 0.25], [0.25, 0.75]]], np.float32)
+    metric = SegmentationScores(ScoreHistogram(2), scores=["average_precision", "brier"])
+    truth = np.array([[0, 1]])
+    updated(nnx, metric, logits=scores, labels=truth)
+    assert metric.compute()["average_precision"] == 1.0
+    assert metric.histogram() == ScoreHistogram(2).update(truth, scores, axis=-1)
+    with pytest.raises(TypeError, match="the counts are a ScoreHistogram"):
+        metric.confusion_matrix()

@@ -8,6 +8,7 @@ import pytest
 
 FRAMEWORKS = (
     "accelerate",
+    "flax",
     "ignite",
     "jax",
     "keras",
@@ -42,6 +43,7 @@ print(json.dumps(said))
 EXTRAS = {
     "accelerate": ("accelerate", "accelerate"),
     "distributed": ("torch", "torch"),
+    "flax": ("flax", "flax"),
     "huggingface": ("transformers", "huggingface"),
     "ignite": ("ignite", "ignite"),
     "jax": ("jax", "jax"),
