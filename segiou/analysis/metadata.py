@@ -78,6 +78,7 @@ class Metadata:
     skipped: Mapping[str, str]
     key: str = ""
     """The column that has the ids, if it was looked for."""
+    ids: Sequence[str] = ()
 
 
 def metadata_of(
@@ -339,7 +340,7 @@ class _Table:
             images = plural(len(self.ids), "image")
             msg = f"{self.where}: no column divides the {images} ({why or 'no columns'})"
             raise ValueError(msg)
-        return Metadata(tuple(found), missing, skipped, key)
+        return Metadata(tuple(found), missing, skipped, key, self.ids)
 
     def _column(self, name: str) -> MetadataColumn | str:
         """A column, or why it has no slices."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from segiou._support import text
@@ -15,6 +16,8 @@ from segiou._support.text import Json
 
 if TYPE_CHECKING:
     import pandas
+
+    from segiou.analysis.metadata import Metadata
 
 #: Fewer units have no interval.
 FEWEST = 3
@@ -171,6 +174,7 @@ class Slices(Shown):
     skipped: Mapping[str, str]
     alike: tuple[tuple[str, str], ...]
     key: str
+    _table: Metadata | None = field(default=None, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Slice]:
         return iter(self.slices)
@@ -184,6 +188,19 @@ class Slices(Shown):
             msg = f"no slice {name!r}; slices: {text.listed([*known])}"
             raise KeyError(msg + text.did_you_mean(name, known))
         return known[name]
+
+    def images_in(self, name: str) -> tuple[str, ...]:
+        """Ids of the images in a slice.
+
+        Parameters
+        ----------
+        name : str
+            Such as ``"weather=night"``.
+        """
+        one, table = self[name], self._table
+        assert table is not None
+        column = next(own for own in table.columns if own.name == one.column)
+        return tuple(compress(table.ids, column.inside(column.values.index(one.value))))
 
     def worst(self, n: int = 5) -> tuple[Slice, ...]:
         """Slices that are worse than the rest beyond chance, largest confirmed deficit first.

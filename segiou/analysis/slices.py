@@ -127,6 +127,7 @@ def slices(
         skipped=table.skipped,
         alike=_alike(table),
         key=table.key,
+        _table=table,
     )
 
 

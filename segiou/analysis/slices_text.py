@@ -34,7 +34,7 @@ def slices_parts(found: Slices) -> Iterator[Part]:
     yield Table(_columns(found), tuple(notes(found)))
     if found.trends:
         yield GAP
-        yield _trends(found)
+        yield trends(found)
 
 
 def verdict(found: Slices) -> str:
@@ -53,7 +53,7 @@ def verdict(found: Slices) -> str:
     one, *others = worst
     size = change(abs(one.gap.value), found.score_unit).lstrip("+")
     way = "lower" if one.gap.value < 0 else "higher"
-    limits = f"{100 * found.level:g} % interval {_changes(one.gap.low, one.gap.high, found)}"
+    limits = f"{100 * found.level:g} % interval {changes(one.gap.low, one.gap.high, found)}"
     also = listed([other.name for other in others])
     more = f" Also worse: {also}." if others else ""
     return (
@@ -128,10 +128,7 @@ def _columns(found: Slices) -> list[Column]:
         for i, name in enumerate(found.names):
             columns.append(Column(name, [shown(one.scores[i], unit) for one in rows], 4))
     value = shown_change if two else shown
-    limits = [
-        _changes(one.low, one.high, found) if two else _range(one.low, one.high, unit)
-        for one in rows
-    ]
+    limits = [scores_text(found, one) for one in rows]
     gaps = [one.gap for one in rows]
     level = f"{100 * found.level:g} % interval"
     return [
@@ -139,13 +136,14 @@ def _columns(found: Slices) -> list[Column]:
         Column("change" if two else found.title, [value(one.score, unit) for one in rows], 8),
         Column("interval", limits, 5),
         Column("minus rest", [shown_change(gap.value, unit) for gap in gaps], 7),
-        Column(level, [_changes(gap.low, gap.high, found) for gap in gaps], 6),
+        Column(level, [changes(gap.low, gap.high, found) for gap in gaps], 6),
         Column("p", ["" if math.isnan(g.p_holm) else p_text(g.p_holm) for g in gaps], 7),
-        Column("result", [_mark(found, one) for one in rows], 8, is_text=True),
+        Column("result", [mark(found, one) for one in rows], 8, is_text=True),
     ]
 
 
-def _trends(found: Slices) -> Table:
+def trends(found: Slices) -> Table:
+    """Trends, a row per numeric column."""
     rows, unit = found.trends, found.score_unit
     return Table(
         [
@@ -153,25 +151,30 @@ def _trends(found: Slices) -> Table:
             Column("from", [f"{one.start:g}" for one in rows], 4),
             Column("to", [f"{one.end:g}" for one in rows], 4),
             Column("change", [shown_change(one.change, unit) for one in rows], 8),
-            Column("interval", [_changes(one.low, one.high, found) for one in rows], 6),
+            Column("interval", [changes(one.low, one.high, found) for one in rows], 6),
             Column("p", [p_text(one.p_holm) for one in rows], 7),
         ],
         ("Trends are from the 10th to the 90th percentile.",),
     )
 
 
-def _mark(found: Slices, one: Slice) -> Cell:
+def mark(found: Slices, one: Slice) -> Cell:
+    """Whether a slice is worse or better than the rest beyond chance."""
     if not one.differs(found.level):
         return Cell("")
     word = "worse" if (one.gap.value < 0) == (found.better == "higher") else "better"
     return Cell(word, _TONES[word])
 
 
-def _range(low: float, high: float, unit: str) -> str:
-    return "" if math.isnan(low) else shown_range(low, high, unit)
+def scores_text(found: Slices, one: Slice) -> str:
+    """The interval of a slice's score."""
+    if len(found.names) > 1:
+        return changes(one.low, one.high, found)
+    return "" if math.isnan(one.low) else shown_range(one.low, one.high, found.score_unit)
 
 
-def _changes(low: float, high: float, found: Slices) -> str:
+def changes(low: float, high: float, found: Slices) -> str:
+    """An interval of a difference."""
     if math.isnan(low):
         return ""
     return f"{shown_change(low, found.score_unit)} to {shown_change(high, found.score_unit)}"

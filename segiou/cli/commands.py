@@ -87,13 +87,13 @@ def compare(parsed: argparse.Namespace) -> int:
         return 0
     found = compare(*((recipes,) if recipes else runs), metric=metrics[0], **options)
     inputs.note_undrawn(parsed, [found])
-    write_comparison_pages(found, runs, parsed)
     data, parts, sliced = found.to_dict(), [*found._parts()], None
     if parsed.slices:
         pair = found.best_pair
         best = [runs[found.names.index(name)] for name in (pair.a, pair.b)]
         sliced = slices_of(best, parsed, metrics[0])
         data["slices"] = sliced.to_dict()
+    write_comparison_pages(found, runs, parsed, sliced)
     write_findings(lambda: data, parts + slices_section(sliced), parsed, found.to_csv)
     return 0
 

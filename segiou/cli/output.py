@@ -64,7 +64,7 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
             found.append(not_worse(change, margin, confident=parsed.confident))
     inputs.note_undrawn(parsed, [*(intervals or ()), *([change] if change else [])])
     write_text(parsed.output, _rendered(run, report, parsed, found, change, sliced))
-    _write_pages(run, report, parsed, change)
+    _write_pages(run, report, parsed, change, sliced)
     if parsed.per_image:
         write_text(parsed.per_image, run.to_csv())
     if parsed.per_case:
@@ -133,13 +133,24 @@ def slices_section(found: Slices | None) -> list[Part]:
 
 
 def _write_pages(
-    run: Run, report: Report, parsed: argparse.Namespace, change: Comparison | None
+    run: Run,
+    report: Report,
+    parsed: argparse.Namespace,
+    change: Comparison | None,
+    sliced: Slices | None,
 ) -> None:
     """Write the HTML page and the plots, if requested."""
     if parsed.html:
         from segiou.report.report_page import write_html
 
         options = {**_page_options(run, parsed), "columns": parsed.columns}
+        if sliced is not None:
+            also = (
+                "dice",
+                "pixel_accuracy",
+                *(next(iter(p.scores)) for p in run.plans if p.scores),
+            )
+            options["slices"] = [sliced, *(slices_of([run], parsed, metric) for metric in also)]
         write_html(parsed.html, report, run=run, baseline=change, **options)
     if parsed.plots:
         from segiou.plots.kinds import save_plots
@@ -154,7 +165,7 @@ def _write_pages(
 
 
 def write_comparison_pages(
-    found: Comparison, runs: Sequence[Run], parsed: argparse.Namespace
+    found: Comparison, runs: Sequence[Run], parsed: argparse.Namespace, sliced: Slices | None
 ) -> None:
     """Write the HTML page of the two best models and the plots, if requested."""
     if parsed.html:
@@ -163,6 +174,7 @@ def write_comparison_pages(
         pair = found.pairs.index(found.best_pair)
         shown = [runs[found.names.index(name)] for name in (found.best_pair.a, found.best_pair.b)]
         options = _page_options(runs[0], parsed) | {"pair": pair}
+        options["slices"] = [] if sliced is None else [sliced]
         write_comparison_html(parsed.html, found, *shown, **options)
     if parsed.plots:
         from segiou.plots.kinds import save_plots

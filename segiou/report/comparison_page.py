@@ -29,6 +29,7 @@ from segiou.report.wording import (
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
     from segiou.analysis.ranking import Ranking
+    from segiou.analysis.slice_results import Slices
     from segiou.runs.run import Run
 
 _BINS = 21
@@ -40,6 +41,7 @@ def render_comparison(
     run_b: Run,
     *,
     pair: int = 0,
+    slices: Iterable[Slices] = (),
     images: str | Path | None = None,
     examples: int = EXAMPLES,
     read: Reader | None = None,
@@ -55,6 +57,8 @@ def render_comparison(
         The two runs of the pair, in its order.
     pair : int
         Index of the pair, if the comparison has several.
+    slices : iterable of Slices, optional
+        Slices of the two runs, one entry per score.
     images : str or path, optional
         Folder of images to show under the masks, matched by name, see
         :func:`segiou.report.match_images`.
@@ -87,6 +91,7 @@ def render_comparison(
     scores = _image_scores(comparison, runs, protocol)
     context = {
         "comparison": comparison,
+        "sliced": [*slices],
         "found": found,
         "names": (found.a, found.b),
         "higher": (found.a, found.b) if comparison.better == "higher" else (found.b, found.a),

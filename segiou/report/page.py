@@ -112,7 +112,7 @@ SCRIPTS = (
         f"script/{name}.js"
         for name in ("address", "table", "curves", "matrix", "pictures", "objects", "scores")
     ),
-    *(f"script/{name}.js" for name in ("viewer", "panels", "images", "main")),
+    *(f"script/{name}.js" for name in ("viewer", "panels", "slices", "images", "main")),
 )
 
 
@@ -235,6 +235,7 @@ def _environment() -> Environment:
         "called": called,
         "link": lambda truth, pred: images_link(t=truth, p=pred),
         "class_link": lambda name: images_link(c=name),
+        "slice_link": lambda name: images_link(slice=name),
         "image_link": lambda id: images_link(image=id),
         "step_link": _step_link,
         "in_unit": in_unit,

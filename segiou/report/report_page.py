@@ -27,6 +27,7 @@ from segiou.report.page import assemble, class_colors
 from segiou.report.pictures import Reader, grey_png, match_images
 from segiou.report.provenance import making
 from segiou.report.report import Report
+from segiou.report.slices_part import slice_images, sliced_part
 from segiou.report.wording import (
     ignored_text,
     in_unit,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
     from segiou.analysis.imbalance import Imbalance
     from segiou.analysis.intervals import Interval, Intervals
+    from segiou.analysis.slice_results import Slices
     from segiou.runs.run import Run
 
 _BINS = 20
@@ -62,6 +64,7 @@ def render_report(
     intervals: Iterable[Intervals] | None = None,
     imbalance: Imbalance | None = None,
     baseline: Comparison | None = None,
+    slices: Iterable[Slices] = (),
     images: str | Path | None = None,
     examples: int = EXAMPLES,
     seed: int = 0,
@@ -87,6 +90,8 @@ def render_report(
         default.
     baseline : Comparison, optional
         Comparison of an earlier run (the first) with this one, shown below the verdict.
+    slices : iterable of Slices, optional
+        Slices of the run, one entry per score; see :func:`segiou.slices`.
     images : str or path, optional
         Folder of photos to show under the masks, matched by name as in
         :func:`segiou.report.match_images`.
@@ -166,6 +171,7 @@ def render_report(
             }
             for table in report.tables
         ],
+        "sliced": [*slices],
         **distance_boxes(report),
         "cases": _cases(report, run),
         "spread": distribution(report),
@@ -220,8 +226,10 @@ def render_page(
         for model, report, run in zip(models, reports, runs or (None,), strict=True)
     ]
     first_facts, *others = (made["facts"] for _, made in makings)
+    sliced = context.get("sliced", ())
     context = {
         **context,
+        "slices": [sliced_part(one) for one in sliced],
         "report": reports[0],
         "class_names": names,
         "colors": [hex_color(color) for color in colors],
@@ -235,6 +243,7 @@ def render_page(
     data = {
         "names": list(names),
         "unit": reports[0].unit,
+        "slices": slice_images(sliced, table),
         "confusion": context.get("matrix"),
         "curves": {
             part["name"]: [one.to_dict() for one in part["curves"]]

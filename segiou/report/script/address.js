@@ -2,7 +2,7 @@
 // images, and which image is shown. `#t=fence&p=building&image=0001` can be sent on.
 
 const address = {
-  keys: ["t", "p", "c", "from", "to", "image"],
+  keys: ["t", "p", "c", "slice", "beside", "from", "to", "image"],
 
   // Null where the address is about something else, such as a section.
   read() {
@@ -39,7 +39,8 @@ const classCalled = (index) => called(className(index));
 // or of a prediction, one class, or everything that is wrong.
 function questionOf(state) {
   const [t, p, c] = ["t", "p", "c"].map((key) => (key in state ? classAt(state[key]) : null));
-  if ([t, p, c].includes(-1)) return null;
+  const slices = [state.slice, state.beside].filter((name) => name !== undefined);
+  if ([t, p, c].includes(-1) || !slices.every((name) => name in data.slices)) return null;
   const about = c ?? t ?? p;
   const question = { t, p, c, about: about === data.names.length ? null : about };
   if (c !== null) {

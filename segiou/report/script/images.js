@@ -29,7 +29,7 @@ const images = {
       this.select(0, false);
     });
     byId("image-class").addEventListener("change", (event) => {
-      location.hash = address.of({ c: event.target.value || null });
+      location.hash = address.of({ slice: this.state.slice, beside: this.state.beside, c: event.target.value || null });
     });
     addEventListener("resize", () => this.draw());
     history.scrollRestoration = "manual";
@@ -173,6 +173,11 @@ const images = {
       const value = (i) => this.differenceOf(i);
       columns.push({ key: "difference", title: "Difference", first: 1, value, text: (x) => change(x, score.unit) });
     }
+    const { slice, beside } = this.state;
+    if (beside !== undefined) {
+      const value = (i) => [slice, beside].filter((name) => data.slices[name].includes(i)).join(", ");
+      columns.push({ key: "slice", title: "Slice", first: 1, value, text: (x) => x });
+    }
     // For two models the viewer shows it, in the key of the colours.
     if (ious && !two) {
       const title = `IoU of ${classCalled(this.question.about)}`;
@@ -222,10 +227,12 @@ const images = {
     const name = byId("image-find").value.trim().toLowerCase();
     const score = (i) => (this.models.length > 1 ? this.differenceOf(i) : this.scores[0][i]);
     const [from, to] = [state.from, state.to].map((text) => (text === undefined ? null : Number(text)));
+    const inside = imagesIn(state);
     this.order = this.ids.map((_, i) => i).filter((i) => {
       // An image named by the address is always listed.
       if (this.ids[i] === state.image) return true;
       if (filtered && !this.total(i)) return false;
+      if (inside && !inside.has(i)) return false;
       if (from !== null && (score(i) === null || score(i) < from || score(i) >= to)) return false;
       return !name || this.ids[i].toLowerCase().includes(name);
     });
@@ -285,6 +292,8 @@ const images = {
     const every = this.ids.length;
     target.replaceChildren();
     const parts = [];
+    const { slice, beside } = this.state;
+    if (slice !== undefined) parts.push(beside === undefined ? slice : `${slice} and ${beside}`);
     if (this.filtered) parts.push(this.question.text);
     if (from !== null) {
       const { title, unit } = this.score;

@@ -60,6 +60,7 @@ all(".table-tools[data-table]").forEach(buildFilter);
 for (const holder of all(".curves")) new Curves(holder);
 if (data.confusion) matrix.build();
 if (data.images) images.build();
+buildSlices();
 buildTerms();
 buildCopying();
 buildPrinting();

@@ -1,0 +1,64 @@
+"""Slices as a section of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from segiou._support.text import p_text, shown, shown_change
+from segiou.analysis.slices_text import changes, mark, notes, scores_text, trends, verdict
+from segiou.report.image_table import ImageTable
+
+if TYPE_CHECKING:
+    from segiou.analysis.slice_results import Slice, Slices
+
+
+def sliced_part(found: Slices) -> dict[str, Any]:
+    """What a page shows of the slices by one score."""
+    ends = [x for one in found for x in (*one.scores, one.high if len(found.names) < 2 else 0)]
+    reach = max([x for x in ends if np.isfinite(x)], default=1.0) if found.score_unit else 1.0
+    is_one = len(found.names) == 1
+    return {
+        "metric": found.metric,
+        "title": found.title,
+        "names": found.names,
+        "verdict": verdict(found),
+        "notes": [*notes(found)],
+        "trends": trends(found) if found.trends else None,
+        "rows": [_row(found, one, reach or 1.0) for one in found],
+        "whole": found.score / (reach or 1.0) if is_one else None,
+        "whole_text": shown(found.score, found.score_unit),
+        "level": f"{100 * found.level:g}\N{NO-BREAK SPACE}%",
+    }
+
+
+def _row(found: Slices, one: Slice, reach: float) -> dict[str, Any]:
+    unit, gap = found.score_unit, one.gap
+    is_one = len(found.names) == 1
+    ends = (one.low / reach, one.high / reach) if is_one and one.low == one.low else None
+    return {
+        "name": one.name,
+        "images": one.images,
+        "score": one.score,
+        "text": (shown if is_one else shown_change)(one.score, unit),
+        "interval": scores_text(found, one),
+        "places": [score / reach for score in one.scores],
+        "ends": ends,
+        "gap": gap.value,
+        "gap_text": "" if np.isnan(gap.value) else shown_change(gap.value, unit),
+        "gap_interval": changes(gap.low, gap.high, found),
+        "p": gap.p_holm,
+        "p_text": "" if np.isnan(gap.p_holm) else p_text(gap.p_holm),
+        "mark": mark(found, one).text,
+    }
+
+
+def slice_images(found: Sequence[Slices], table: ImageTable | None) -> Mapping[str, Iterable[int]]:
+    """The places of the listed images that are in each slice."""
+    if not found or table is None:
+        return {}
+    place = {id: i for i, id in enumerate(table.ids)}
+    inside = {one.name: found[0].images_in(one.name) for one in found[0]}
+    return {name: [place[id] for id in ids if id in place] for name, ids in inside.items()}

@@ -1,0 +1,54 @@
+"""The section of slices in a page: its images, its scores, and small screens."""
+
+import numpy as np
+import pytest
+
+import segiou
+from segiou.report.report_page import write_html
+
+BY = "(?P<time>[a-z]+)_(?P<city>[a-z]+)"
+
+pytestmark = pytest.mark.gate
+
+
+@pytest.fixture(scope="module")
+def sliced_url(tmp_path_factory):
+    ids = [f"{t}_{c}{i}" for t in ("day", "night") for c in ("bonn", "ulm") for i in range(4)]
+    truth = {id: np.repeat([[0, 1]], 50, 1) for id in ids}
+    pred = {id: mask.copy() for id, mask in truth.items()}
+    for i, (id, mask) in enumerate(pred.items()):
+        mask[0, : (20 if "night" in id else 2) + i % 3] ^= 1
+    run = segiou.score(truth, pred, labels=2)
+    found = [run.slices(BY, metric=name, groups="none") for name in ("iou", "pixel_accuracy")]
+    path = tmp_path_factory.mktemp("slices") / "report.html"
+    return write_html(path, run.report(), run=run, slices=found).as_uri()
+
+
+def listed(page):
+    return page.locator("#images-asked").inner_text()
+
+
+def test_a_slice_filters_the_images_and_shift_adds_another(page, sliced_url, until):
+    page.goto(sliced_url)
+    link = ".sliced:not([hidden]) a[data-slice='{}']"
+    page.locator(link.format("time=night")).click()
+    until(page, "location.hash === '#slice=time%3Dnight'")
+    assert listed(page).startswith("time=night · 8 of 16 images")
+    page.locator(link.format("city=ulm")).click(modifiers=["Shift"])
+    until(page, "location.hash.endsWith('beside=city%3Dulm')")
+    assert listed(page).startswith("time=night and city=ulm · 12 of 16 images")
+    page.locator("#image-class").select_option("1")
+    until(page, "location.hash.includes('c=1') && location.hash.includes('slice=time')")
+
+
+def test_the_score_is_chosen_and_narrow_screens_show_the_gap(page, sliced_url):
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(sliced_url)
+    shown = page.locator(".sliced:not([hidden])")
+    assert "Mean IoU" in shown.inner_text()
+    page.locator("#slices-score").select_option(label="pixel accuracy")
+    # 168 and 23 of 800 pixels are wrong.
+    assert "Pixel accuracy of A is 18.12 points lower on time=night" in shown.inner_text()
+    box = shown.locator("tbody tr").nth(1).locator("td").nth(2).bounding_box()
+    assert box["x"] + box["width"] <= 390
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
