@@ -14,6 +14,7 @@ import numpy as np
 
 from segiou._support.arguments import check_integer, read_several
 from segiou.analysis.bootstrapping import resampled
+from segiou.analysis.case_ranks import ranks_of
 from segiou.analysis.comparison import (
     Comparison,
     Difference,
@@ -32,14 +33,14 @@ from segiou.analysis.paired_runs import (
     names_of,
     same_images,
 )
-from segiou.analysis.ranking import Ranking, contest_of, placed
+from segiou.analysis.ranking import Contest, Ranking, adjusted_claims, contest_of, placed
 from segiou.analysis.recipes import across_runs, crossed
 from segiou.analysis.significance import Permuted, holm_adjust, permutation_test, power
 from segiou.analysis.statistics import Aggregate, Statistic, exchangeable
 from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
-from segiou.metrics.ratio import Floats
+from segiou.metrics.ratio import Floats, ratio
 
 #: The level of intervals whose ends are one-sided bounds at 95 %.
 _BOUNDS = 0.9
@@ -229,6 +230,17 @@ class _Model(NamedTuple):
     """Scores of the resamples, (B, 1 + C)."""
 
 
+class _Adjusted(NamedTuple):
+    """Adjustments of a pair of models over all pairs."""
+
+    p: float
+    """The adjusted p of the permutation test."""
+    times: float
+    """Factor of the p of its interval."""
+    family: int
+    """Most that p is multiplied by."""
+
+
 class _Compared(NamedTuple):
     """Models on the same images, compared in pairs."""
 
@@ -245,8 +257,9 @@ class _Compared(NamedTuple):
         """All pairs and the ranking."""
         first, pairs = self.models[0].score, [*combinations(self.models, 2)]
         tests = [self.tested(a, b) for a, b in pairs]
-        adjusted = holm_adjust(np.array([found.p[0] for _, found in tests]))
-        ranking = self.ranking([limits for limits, _ in tests], units, resamples)
+        contest = self.contest([limits for limits, _ in tests])
+        adjusted = self.adjusted(contest, np.array([found.p[0] for _, found in tests]))
+        ranking = self.ranking(contest, units, resamples)
         is_random = resamples is not None or not all(found.exact for _, found in tests)
         several = any(len(model.runs) > 1 for model in self.models)
         return Comparison(
@@ -261,8 +274,8 @@ class _Compared(NamedTuple):
             seed=self.seed if is_random else None,
             ranking=ranking.models,
             pairs=tuple(
-                self.pair(*pair, *test, p)
-                for pair, test, p in zip(pairs, tests, adjusted, strict=True)
+                self.pair(*pair, *test, both)
+                for pair, test, both in zip(pairs, tests, adjusted, strict=True)
             ),
             better=first.score.better,
             score_unit=first.score.unit,
@@ -275,20 +288,40 @@ class _Compared(NamedTuple):
             **units,
         )
 
-    def ranking(
-        self, compared: Sequence[Limits], units: dict[str, Any], resamples: int | None
-    ) -> Ranking:
-        """Models by score, with the stability of their ranks."""
-        first, drawn = self.models[0].score, [model.drawn for model in self.models]
+    def contest(self, compared: Sequence[Limits]) -> Contest:
+        """The models by score, with their differences."""
+        drawn = [model.drawn for model in self.models]
         own = [
             limits_by(self.method, model.score, level=self.level, drawn=model.drawn)
             for model in self.models
         ]
         pairs = zip(combinations(range(len(self.models)), 2), compared, strict=True)
-        names = tuple(model.name for model in self.models)
         # Two models have no stability to print.
-        known = dict(pairs) if len(names) > 2 else {}
-        contest = contest_of([model.score for model in self.models], own, known, drawn)
+        known = dict(pairs) if len(self.models) > 2 else {}
+        return contest_of([model.score for model in self.models], own, known, drawn)
+
+    def adjusted(self, contest: Contest, p: Floats) -> Iterator[_Adjusted]:
+        """Adjustments of each pair over the pairs."""
+        ranks = ranks_of(contest.values, contest.better)
+        pairs = [*combinations(range(len(self.models)), 2)]
+        is_alone = (ranks == 1).sum() == 1
+        lead = np.array([is_alone and bool((ranks[[*pair]] == 1).any()) for pair in pairs])
+        holm, together = holm_adjust(p), p[lead].max(initial=0)
+        claims = adjusted_claims(contest.p, ranks)
+        for (i, j), own, is_lead in zip(pairs, holm.tolist(), lead.tolist(), strict=True):
+            a, b = (i, j) if contest.p[i, j] < contest.p[j, i] else (j, i)
+            times = float(ratio(claims[a, b], 2 * contest.p[a, b]))
+            is_together = is_lead and together <= own
+            yield _Adjusted(
+                float(together) if is_together else own,
+                times if times > 1 + 1e-9 else 1.0,
+                1 if is_together else len(pairs),
+            )
+
+    def ranking(self, contest: Contest, units: dict[str, Any], resamples: int | None) -> Ranking:
+        """Models by score, with the stability of their ranks."""
+        first = self.models[0].score
+        names = tuple(model.name for model in self.models)
         return Ranking(
             by=(first.score.name,),
             scheme="aggregate-then-rank",
@@ -325,27 +358,35 @@ class _Compared(NamedTuple):
         drawn = None if a.drawn is None or b.drawn is None else b.drawn - a.drawn
         return limits_by(self.method, b.score, a.score, level=level, drawn=drawn)
 
-    def bounds(self, a: _Model, b: _Model, limits: Limits) -> tuple[float, float]:
-        """One-sided bounds of the difference of the score."""
+    def ends(self, a: _Model, b: _Model, limits: Limits, level: float) -> tuple[float, float]:
+        """Limits of the difference of the score at another level."""
         if a.score.units.too_few:
             return math.nan, math.nan
         left_out = limits.left_out
-        found = self.limits(a, b, _BOUNDS) if left_out is None else left_out.limits(_BOUNDS)
+        found = self.limits(a, b, level) if left_out is None else left_out.limits(level)
         return float(found.low[0]), float(found.high[0])
 
     def pair(
-        self, a: _Model, b: _Model, limits: Limits, permuted: Permuted, p_holm: float
+        self,
+        a: _Model,
+        b: _Model,
+        limits: Limits,
+        permuted: Permuted,
+        over_pairs: _Adjusted,
     ) -> PairComparison:
-        """Compare two models, given Holm's adjustment over the pairs."""
+        """Compare two models, given the adjustments over the pairs."""
         score, names = a.score, (a.name, b.name)
-        adjusted = np.concatenate([[p_holm], holm_adjust(permuted.p[1:])])
+        adjusted = np.concatenate([[over_pairs.p], holm_adjust(permuted.p[1:])])
         rows = plain_rows(
             *(score.names, score.values, b.score.values, b.score.values - score.values),
             *(limits.low, limits.high, limits.standard_error, permuted.p, adjusted),
             *(score.seen, limits.undefined_share, limits.freedom),
         )
         overall, *classes = (Difference(*row) for row in rows)
-        least = math.comb(len(self.models), 2) * 2.0 ** (1 - len(score.units))
+        if over_pairs.times > 1:
+            low, high = self.ends(a, b, limits, 1 - (1 - self.level) / over_pairs.times)
+            overall = replace(overall, low=low, high=high)
+        least = over_pairs.family * 2.0 ** (1 - len(score.units))
         is_testable = not permuted.permutations or least < 1 - self.level
         overall = replace(overall, testable=is_testable)
         sides = [*self.influential_images(a.alone, b.alone)]  # those that raise it first
@@ -371,7 +412,7 @@ class _Compared(NamedTuple):
                 protocol=self.same.protocol,
             ),
             images_differing=_images_differing(a.alone, b.alone),
-            bounds=self.bounds(a, b, limits),
+            bounds=self.ends(a, b, limits, _BOUNDS),
         )
 
     def influential_images(

@@ -36,7 +36,8 @@ class Difference:
     delta : float
         b − a.
     low, high : float
-        Limits of the paired interval of delta; NaN for fewer than three groups.
+        Limits of the paired interval of delta; NaN for fewer than three groups. Of the score of
+        more than two models, adjusted over the pairs like ``p_holm``.
     standard_error : float
         Jackknife standard error of delta, or its standard deviation over the
         resamples.
@@ -44,7 +45,8 @@ class Difference:
         p-value of the paired permutation test.
     p_holm : float
         Holm-adjusted p: over the classes for a class, over the pairs of models
-        for the score.
+        for the score. The largest p of the pairs of the best model holds for all of
+        them, because that it is best is one claim.
     units : int
         Units whose truth contains the class; for the score, all units.
     undefined_share : float

@@ -72,7 +72,28 @@ def contributions(found: Comparison, pair: PairComparison) -> str:
 def method(found: Comparison, pair: PairComparison, *, options: bool = True) -> list[str]:
     """Test, independence, power and scope; ``options`` names those of the command line."""
     independence, scope = limitations(found, options=options)
-    return [*_pooling(found), _test(found, pair), independence, *_power(found, pair), scope]
+    tests = [_test(found, pair), *_adjustment(found)]
+    return [*_pooling(found), *tests, independence, *_power(found, pair), scope]
+
+
+def _adjustment(found: Comparison) -> list[str]:
+    """How several pairs are adjusted."""
+    if len(found.pairs) < 2:
+        return []
+    adjusted = f"are Holm-adjusted over the {len(found.pairs)} pairs"
+    best = ""
+    if _has_lead(found):
+        best = (
+            f" The claim that {found.ranking[0].name} is best needs no adjustment; its p is the "
+            "largest of its pairs (Hung and Fithian 2019)."
+        )
+    return [f"Pairs: intervals and p-values of {found.pairs[0].overall.name} {adjusted}.{best}"]
+
+
+def _has_lead(found: Comparison) -> bool:
+    """Whether one model ranks first."""
+    first, second = found.ranking[:2]
+    return first.rank < second.rank
 
 
 def _pooling(found: Comparison) -> list[str]:
@@ -147,15 +168,23 @@ def _outcomes(found: Comparison, pair: PairComparison) -> tuple[bool, bool]:
     return outside, unlikely if score.testable else outside
 
 
-def _least_p(found: Comparison) -> float:
+def _family(found: Comparison, pair: PairComparison) -> int:
+    """How often p is multiplied at most; the pairs of the best model are one claim."""
+    best = found.ranking[0].name
+    own = [one for one in found.pairs if best in (one.a, one.b)]
+    together = _has_lead(found) and pair.overall.p_holm >= max(one.overall.p for one in own)
+    return 1 if together and best in (pair.a, pair.b) else len(found.pairs)
+
+
+def _least_p(found: Comparison, pair: PairComparison) -> float:
     """The smallest p that the test can give over so few units, adjusted over the pairs."""
-    return 0.0 if found.run_scores else len(found.pairs) * 2.0 ** (1 - found.units)
+    return 0.0 if found.run_scores else _family(found, pair) * 2.0 ** (1 - found.units)
 
 
-def _units_to_test(found: Comparison) -> int:
+def _units_to_test(found: Comparison, pair: PairComparison) -> int:
     """Units from which on the test can be significant."""
     units = found.units
-    while len(found.pairs) * 2.0 ** (1 - units) >= 1 - found.level:
+    while _family(found, pair) * 2.0 ** (1 - units) >= 1 - found.level:
         units += 1
     return units
 
@@ -178,10 +207,10 @@ def evidence(found: Comparison, pair: PairComparison) -> str:
     about = [found.units_text]
     if found.run_scores:
         about.append(f"{' and '.join(str(len(own)) for own in found.run_scores)} training runs")
-    if len(found.pairs) > 1:
-        about.append("Holm-adjusted")
-    if (least := _least_p(found)) >= 1 - found.level:
-        needed = f"{_units_to_test(found)} {plural_of(found.unit)}"
+    if score.p_holm > score.p:
+        about.append("adjusted for all pairs")
+    if (least := _least_p(found, pair)) >= 1 - found.level:
+        needed = f"{_units_to_test(found, pair)} {plural_of(found.unit)}"
         about.append(f"p cannot be below {min(least, 1):.2f} with fewer than {needed}")
     delta = text.change(score.delta, found.score_unit)
     line = (

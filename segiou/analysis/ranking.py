@@ -38,7 +38,8 @@ class ModelRank:
         although their difference is significant, because they share images.
     best : float
         Share of the resamples in which the model ranks first; ties are split
-        evenly.
+        evenly. The resamples are spread as the interval of the difference from the
+        closest rival, so that they agree.
     rank : float
     rank_low, rank_high : int or None
         Simultaneous confidence set of the ranks of all models.
@@ -185,7 +186,7 @@ def _sentences(found: Ranking) -> Iterator[str]:
         yield f"P(best) cannot be estimated from {found.units_text}."
     elif found.resamples:
         draws = f"{text.count(found.resamples)} resamples of {found.units_text}"
-        yield f"P(best): share of {draws} in which the model ranks first."
+        yield f"P(best): share of {draws} in which the model ranks first, spread as the intervals."
         if not math.isnan(found.tau):
             low, high = found.tau_quartiles
             yield (
@@ -238,11 +239,34 @@ def contest_of(
         return Contest(
             values, first.score.better, limits, np.full((len(own), len(own)), np.nan), None
         )
-    several = [one[:, column] for one in drawn if one is not None]
     p = _one_sided(len(own), pairs, first, column)
-    return Contest(
-        values, first.score.better, limits, p, np.stack(several, axis=1) if several else None
-    )
+    contest = Contest(values, first.score.better, limits, p, None)
+    several = [one[:, column] for one in drawn if one is not None]
+    if not several:
+        return contest
+    best = int(np.argmin(ranks_of(values, first.score.better)))
+    known = {place: limits for place, limits in pairs.items() if best in place}
+    # Of the rivals, the closest.
+    i, j = max(known, key=lambda place: float(np.nanmax(p[best, list(place)])), default=(0, 0))
+    error, freedom = math.nan, math.nan
+    if known:
+        near = known[i, j]
+        error, freedom = float(near.standard_error[column]), float(near.freedom[column])
+    stacked = np.stack(several, axis=1)
+    factor = float(ratio(error, np.std(stacked[:, j] - stacked[:, i])))
+    return contest._replace(drawn=_spread(stacked, values, factor, freedom, len(first.units)))
+
+
+def _spread(drawn: Floats, values: Floats, factor: float, freedom: float, units: int) -> Floats:
+    """Resamples with the standard error and the t distribution of the interval of a difference.
+
+    Those of few units vary less than the interval says, and would contradict it.
+    """
+    if not 0 < factor < math.inf or math.isnan(freedom):
+        factor, freedom = math.sqrt(units / (units - 1)), units - 1.0
+    tails = np.sqrt(freedom / np.random.default_rng(0).chisquare(freedom, len(drawn)))
+    away = (drawn - values) * (factor * tails)[:, None]
+    return np.where(np.isfinite(away), values + away, drawn)
 
 
 def _one_sided(
@@ -282,7 +306,8 @@ def placed(
     drawn_ranks = ranks_of(drawn, contest.better, ties)
     first = ranks_of(drawn, contest.better) == 1
     best = ratio((first / np.maximum(first.sum(1, keepdims=True), 1)).sum(0), len(first))
-    lowest, highest = _rank_sets(contest.p, level)
+    claims = contest.p if contest.claims is None else contest.claims
+    lowest, highest = _rank_sets(contest.p, level, ranks if contest.claims is None else None)
     places = np.arange(1, number + 1)[:, None, None]
     # A rank between two places counts half for each.
     at = ((np.floor(drawn_ranks) == places) | (np.ceil(drawn_ranks) == places)).astype(float)
@@ -306,29 +331,53 @@ def placed(
         for i, (name, (value, low, high, share)) in enumerate(zip(names, rows, strict=True))
     ]
     order = sorted(range(number), key=lambda i: (math.isnan(models[i].value), ranks[i]))
+    lead = order[0]
+    known = not np.isnan(claims[lead]).all()
+    false_claim = float(np.nanmax(claims[lead])) if known else math.nan
+    rival = int(np.nanargmax(claims[lead])) if known else lead
+    excess = models[lead].best - (1 - false_claim)
+    if excess * len(drawn) >= 1 and ranks[order[1]] > ranks[lead]:
+        # It is best no more often than it beats its closest rival.
+        models[lead] = replace(models[lead], best=1 - false_claim)
+        models[rival] = replace(models[rival], best=models[rival].best + excess)
     taus = kendall_tau(ranks, drawn_ranks)
     taus = taus[~np.isnan(taus)]
     quartiles = np.quantile(taus, (0.25, 0.75)).tolist() if len(taus) else (math.nan, math.nan)
-    claims = (contest.p if contest.claims is None else contest.claims)[order[0]]
-    known = not np.isnan(claims).all()
     return {
         "models": tuple(models[i] for i in order),
         "resamples": len(contest.drawn) if contest.drawn is not None else None,
         "tau": float(taus.mean()) if len(taus) else math.nan,
         "tau_quartiles": tuple(quartiles),
-        "false_claim": float(np.nanmax(claims)) if known else math.nan,
-        "rival": names[int(np.nanargmax(claims))] if known else "",
+        "false_claim": false_claim,
+        "rival": names[rival] if known else "",
     }
 
 
-def _rank_sets(p: Floats, level: float) -> tuple[list[int | None], list[int | None]]:
+def adjusted_claims(p: Floats, ranks: Floats | None) -> Floats:
+    """One-sided p of each model against each other, adjusted over the ordered pairs by Holm.
+
+    That the best model beats every other is one claim, whose two-sided p is the largest of its
+    pairs and needs no adjustment (Hung and Fithian, Annals of Statistics 47, 2019).
+    """
+    pairs = ~np.eye(len(p), dtype=bool)
+    found = np.full(p.shape, np.nan)
+    if not np.isnan(p[pairs]).any():
+        found[pairs] = holm_adjust(p[pairs])
+        best = np.flatnonzero(ranks == 1) if ranks is not None else np.zeros(0, int)
+        if len(best) == 1:
+            found[best] = np.minimum(found[best], 2 * np.nanmax(p[best]))
+    return found
+
+
+def _rank_sets(
+    p: Floats, level: float, ranks: Floats | None
+) -> tuple[list[int | None], list[int | None]]:
     """Least and largest rank of each model: those that beat it, and those that it beats."""
     number = len(p)
-    pairs = ~np.eye(number, dtype=bool)
-    if np.isnan(p[pairs]).any():
+    adjusted = adjusted_claims(p, ranks)
+    if np.isnan(adjusted).all():
         return [None] * number, [None] * number
-    beats = np.zeros(p.shape, bool)
-    beats[pairs] = holm_adjust(p[pairs]) <= 1 - level
+    beats = adjusted <= 1 - level
     return (1 + beats.sum(0)).tolist(), (number - beats.sum(1)).tolist()
 
 
