@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from segiou._support.text import digits, listed, plural
 from segiou.counting.counts import ConfusionCounts
 from segiou.instances.object_files import ObjectOptions
-from segiou.instances.panoptic import IOU_UNIT, PROTOCOLS, PanopticCounts, qualities
+from segiou.instances.panoptic import PROTOCOLS, PanopticCounts, qualities
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.measure import Counted, ImageColumn, MaskPair, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable
-from segiou.metrics.ratio import Floats
+from segiou.metrics.ratio import Floats, exact_parts, of_parts
 
 _NAMED = 8
 _NUMBERS = {"found": 0, "missed": 2, "false_positive": 1}
@@ -117,11 +117,12 @@ class ObjectPlan(Plan):
         }
 
     def _numbers(self, parts: Parts) -> NDArray[np.int64]:
-        """TP, FP, FN and the sum of IoU per class, (N, C, 4)."""
-        rows, ious = parts["overlaps"], np.zeros((len(parts), self.classes.num_classes))
-        np.add.at(ious, (parts.owner("overlaps"), rows[:, 0]), rows[:, 1] / rows[:, 2])
-        units = np.rint(ious * IOU_UNIT).astype(np.int64)  # resamples are sums of integers
-        return np.concatenate([parts["detections"], units[..., None]], axis=2)
+        """TP, FP, FN and the sum of IoU per class in two parts, (N, C, 5)."""
+        rows = parts["overlaps"]
+        ious = np.zeros((len(parts), self.classes.num_classes, 2), np.int64)
+        units = exact_parts(rows[:, 1] / rows[:, 2])
+        np.add.at(ious, (parts.owner("overlaps"), rows[:, 0]), units)
+        return np.concatenate([parts["detections"], ious], axis=2)
 
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
         """Scores and objects of each image; ``objects_invented`` is a former name."""
@@ -214,6 +215,6 @@ class ObjectPlan(Plan):
 
 
 def _quality(name: str, sums: NDArray[Any]) -> Floats:
-    """A quality of each class from TP, FP, FN and the sum of IoU, (..., C, 4)."""
-    tp, fp, fn, ious = np.moveaxis(sums, -1, 0)
-    return qualities(tp, fp, fn, ious / IOU_UNIT)[name]
+    """A quality of each class from TP, FP, FN and the sum of IoU in two parts, (..., C, 5)."""
+    tp, fp, fn = np.moveaxis(sums[..., :3], -1, 0)
+    return qualities(tp, fp, fn, of_parts(sums[..., 3:]))[name]

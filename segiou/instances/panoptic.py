@@ -17,9 +17,9 @@ from segiou.counting.id_pairs import add_up, count_id_pairs, sums
 from segiou.instances.objects import ID_BITS, LOCK, VOID, Ints, ObjectCounts, pack_ids, unpack_ids
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
-from segiou.metrics.ratio import Floats, ratio
+from segiou.metrics.ratio import Floats, exact_parts, of_parts, ratio
 
-__all__ = ["IOU_UNIT", "PROTOCOLS", "PanopticCounts", "PanopticProtocol"]
+__all__ = ["PROTOCOLS", "PanopticCounts", "PanopticProtocol"]
 
 #: Classes and ids of one side.
 Layers = tuple[Any, Any]
@@ -386,9 +386,10 @@ class PanopticCounts(ObjectCounts):
         """PQ, SQ and RQ of each class."""
         with LOCK:
             (tp, fp, fn), overlaps = self.detections.T, self.overlaps
-        ious = np.zeros(self.num_classes)
-        np.add.at(ious, overlaps[:, 0], overlaps[:, 1] / overlaps[:, 2] * overlaps[:, 3])
-        return qualities(tp, fp, fn, ious)
+        ious = np.zeros((self.num_classes, 2), np.int64)
+        units = exact_parts(overlaps[:, 1] / overlaps[:, 2]) * overlaps[:, 3:]
+        np.add.at(ious, overlaps[:, 0], units)
+        return qualities(tp, fp, fn, of_parts(ious))
 
     def pq(self) -> Floats:
         """Panoptic quality per class, Σ IoU / (TP + FP / 2 + FN / 2), (C,); NaN if absent."""
@@ -461,7 +462,3 @@ def qualities(tp: Any, fp: Any, fn: Any, ious: Any) -> dict[str, Floats]:
     # A class without a match has SQ 0, so that it counts in a mean.
     sq, rq = ratio(ious, np.maximum(tp, segments > 0)), ratio(tp, segments)
     return {"pq": sq * rq, "sq": sq, "rq": rq}
-
-
-#: Sums of IoU are kept as integers in units of 1 / IOU_UNIT, because resamples are integer sums.
-IOU_UNIT = 1 << 32

@@ -14,7 +14,7 @@ from segiou.labels.class_options import ClassOptions, class_indices
 from segiou.measures.measure import MaskPair, Masks, Measure, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
-from segiou.metrics.ratio import Floats, ratio
+from segiou.metrics.ratio import Floats, exact_parts, of_parts, ratio
 
 #: Thresholds of precision: the score ``precision_70`` counts expressions with IoU of at least .7.
 _THRESHOLDS = (70, 80, 90)
@@ -129,23 +129,19 @@ def _score(key: str, title: str, name: str, rule: Callable[[NDArray[Any]], Any])
         return parts.summed("expressions", both)[:, None]
 
     def divided(totals: NDArray[Any]) -> Floats:
-        return ratio(totals[..., 0], totals[..., 1] * (_UNIT if key == "giou" else 1))
+        return ratio(of_parts(totals) if key == "giou" else totals[..., 0], totals[..., -1])
 
     return Score.of_names(key, title, (name,), (True,), sums, divided)
-
-
-#: IoU of expressions are summed as integer multiples of 2⁻³², so that sums are exact in any order.
-_UNIT = 2**32
 
 
 def _union(rows: NDArray[Any]) -> NDArray[np.int64]:
     return np.asarray(rows[:, 0] + rows[:, 1] - rows[:, 2])
 
 
-def _giou(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """IoU of each expression, 1 if truth and prediction are empty."""
+def _giou(rows: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """IoU of each expression in parts, 1 if truth and prediction are empty; and their number."""
     values = np.where(_union(rows) == 0, 1.0, ratio(rows[:, 2], _union(rows)))
-    return np.rint(values * _UNIT), np.ones(len(rows))
+    return *exact_parts(values).T, np.ones(len(rows))
 
 
 def _found(threshold: int, rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -14,11 +14,9 @@ from segiou._support.arguments import check_choice, check_kind
 from segiou._support.text import shown
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.parts import Parts, row_parts
-from segiou.metrics.ratio import Floats, ratio as divided
+from segiou.metrics.ratio import Floats, exact_parts, of_parts, ratio as divided
 
 Better = Literal["higher", "lower"]
-#: Sums of values of cases are integer multiples of this, so that they are exact in any order.
-_UNIT = 2.0**-32
 
 
 def with_mean(values: Floats, include: NDArray[np.bool_], absent_is_zero: bool = False) -> Floats:
@@ -214,11 +212,11 @@ class Score:
         def numbers(parts: Parts) -> NDArray[np.int64]:
             each = np.asarray(values(parts))
             known = np.isfinite(each)
-            units = np.rint(np.where(known, each, 0.0) / _UNIT).astype(np.int64)
-            return np.stack([units, known], axis=-1)
+            units = exact_parts(np.where(known, each, 0.0))
+            return np.concatenate([units, known[..., None]], axis=-1)
 
         def mean(sums: NDArray[Any]) -> Floats:
-            return divided(sums[..., 0] * _UNIT, sums[..., 1])
+            return divided(of_parts(sums), sums[..., 2])
 
         every = np.ones(len(names), bool)
         more |= {"rule": "cases", "over": "class"}

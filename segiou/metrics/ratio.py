@@ -30,6 +30,21 @@ def ratio(numerator: Any, denominator: Any) -> Floats:
     return np.asarray(np.divide(top, np.where(bottom == 0, np.nan, bottom), dtype=np.float64))
 
 
+def exact_parts(values: Floats) -> NDArray[np.int64]:
+    """Numbers as two integers each, (..., 2), whose sums are exact in any order and grouping.
+
+    They count multiples of 2⁻³² and of 2⁻⁶⁴; :func:`of_parts` is the inverse.
+    """
+    scaled = np.asarray(values) * 2.0**32
+    whole = np.floor(scaled)
+    return np.stack([whole, np.rint((scaled - whole) * 2.0**32)], axis=-1).astype(np.int64)
+
+
+def of_parts(sums: NDArray[Any]) -> Floats:
+    """The sum of numbers from the sums of their parts (..., 2)."""
+    return np.asarray(sums[..., 0] * 2.0**-32 + sums[..., 1] * 2.0**-64)
+
+
 def _is_large(integers: NDArray[Any]) -> bool:
     return int(np.maximum.reduce(integers, None, initial=0)) > _FLOAT_HOLDS
 
