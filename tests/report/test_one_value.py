@@ -10,6 +10,7 @@ import io
 import json
 import math
 import re
+from dataclasses import replace
 from functools import cached_property
 from html import unescape
 from html.parser import HTMLParser
@@ -86,12 +87,16 @@ def solid(number, *, seed=3):
 
 FLAT = {"sky": 0, "road": 1, "car": 2, "sign": 3}
 SOLID = {"background": 0, "liver": 1, "tumor": 2}
+REGIONS = replace(
+    segiou.load_labels(SOLID), groups={"whole": ("liver", "tumor"), "core": ("tumor",)}
+)
 #: Masks, options, classes, names of the scores of measures, and a protocol.
 IMAGES = {"labels": FLAT, "ignore": 255, "boundary": True, "objects": True, "measures": [Offsets()]}
 VOLUMES = {"labels": SOLID, "surfaces": True, "objects": True}
 OF_IMAGES = ("boundary_iou", *OBJECTS, "offset")
 OF_VOLUMES = ("surface_dice", *DISTANCES, *OBJECTS)
 SCENARIOS = {
+    "regions": (solid, 5, VOLUMES | {"labels": REGIONS}, OF_VOLUMES, None),
     "even": (flat, 6, IMAGES, OF_IMAGES, None),
     "odd, excluded": (flat, 7, IMAGES | {"exclude": "sky"}, OF_IMAGES, None),
     "nnunet": (flat, 6, IMAGES, OF_IMAGES, "nnunet"),
@@ -102,7 +107,9 @@ SCENARIOS = {
     "odd volumes": (solid, 5, VOLUMES, OF_VOLUMES, None),
     "excluded": (solid, 6, VOLUMES | {"exclude": "background"}, OF_VOLUMES, "totalsegmentator"),
 }
-FEW = ("odd, excluded", "nnunet", "even volumes")
+#: One run in plain pytest; the others in the gate.
+OTHERS = [pytest.param(name, marks=pytest.mark.gate) for name in ("odd, excluded", "nnunet")]
+FEW = ["even volumes", *OTHERS]
 
 
 class Outputs:
@@ -118,7 +125,11 @@ class Outputs:
         self.path = folder / "run.sqlite"
         self.run.save(self.path)
         self.report = self.run.report(self.protocol)
-        self.rows = tuple(options["labels"])
+        self.rows = tuple(self.report.scores_by_name["iou"].rows)
+        self.single = [
+            segiou.score(truths[i : i + 1], one[i : i + 1], ids=ids[i : i + 1], **options)
+            for i in range(number)
+        ]
 
     @cached_property
     def json(self):
@@ -137,6 +148,7 @@ class Outputs:
         """Tables for people, by output."""
         return {
             "Markdown": markdown_tables(self.report.to_markdown()),
+            "text": text_tables(self.report.to_text(width=400)),
             "page": html_tables(self.report.to_html(run=self.run)),
             "notebook": html_tables(self.report._repr_html_()),
         }
@@ -156,6 +168,20 @@ def markdown_tables(text):
             cells = line.strip("|").split("|")
             found[-1].append([cell.strip().replace("\\", "") for cell in cells])
         before = line
+    return found
+
+
+def text_tables(text):
+    """Tables with their headings, as printed where there is room."""
+    found, lines = [], text.splitlines()
+    for i, line in enumerate(lines):
+        if line and not line.strip("─"):
+            found.append([re.split(r" {2,}", lines[i - 1].strip())])
+            rest = (re.split(r" {2,}", other.strip()) for other in lines[i + 1 :])
+            for cells in rest:
+                if cells != [""] and len(cells) < len(found[-1][0]):
+                    break
+                found[-1] += [cells] if cells != [""] else []
     return found
 
 
@@ -233,18 +259,20 @@ def routes(out, name):
     base, _, row = name.partition(":")
     how = {"groups": "none", "protocol": out.protocol}
     few = {"resamples": 20, **how}
-    pair = segiou.compare(out.run, out.other, metric=name, permutations=20, **few).pairs[0]
-    ranking = segiou.rank([out.run, out.other], by=name, draws=0, **how)
     entry = out.json["scores"][base]
     if not row:
         trackers = f"mean_{base}" if base in PIXELS else base
         yield "trackers", out.report.scores(names=[trackers])[trackers]
     else:
         entry = entry["rows"][row]
-        yield "trackers", out.report.scores(names=[base])[f"{base}/{row}"]
+        yield "trackers", out.report.scores(names=[name])[f"{base}/{row}"]
         yield "CSV", number(out.csv[row][base])
         yield "pandas", number(out.pandas.loc[row, base])
     yield "JSON", number(entry["value"])
+    if row in REGIONS.groups and base in PIXELS:
+        return  # counts of images do not have the regions
+    pair = segiou.compare(out.run, out.other, metric=name, permutations=20, **few).pairs[0]
+    ranking = segiou.rank([out.run, out.other], by=name, draws=0, **how)
     yield "intervals", out.run.intervals(name, **few).overall.value
     yield "compare", pair.overall.a
     yield "rank", next(model.value for model in ranking.models if model.name == "one")
@@ -255,7 +283,7 @@ def number(plain):
     return math.nan if plain in (None, "") else float(plain)
 
 
-def same(a, b, tolerance=1e-9):
+def same(a, b, tolerance=1e-14):
     if math.isnan(a) or math.isnan(b):
         return math.isnan(a) and math.isnan(b)
     return a == b or abs(a - b) <= tolerance * max(1, abs(b))
@@ -276,6 +304,19 @@ def disagreements(out, rows):
             digits = 5.1e-3 if base in (*DISTANCES, "offset") else 6e-5
             if cell is not None and not same(cell, value, digits):
                 yield name, value, kind, cell
+
+
+def of_images(out):
+    """Columns of ``--per-image`` with another value than a run of the image alone has."""
+    for row, alone in zip(out.run.rows(), out.single, strict=True):
+        report = alone.report("segiou")
+        for name in row:
+            base = name.partition(":")[0]
+            measured = base in out.measured and ":" in name
+            if name == "pixel_accuracy" or base == "iou" or measured:
+                value = report.score(name)
+                if not same(float(row[name]), value):
+                    yield row["id"], name, row[name], value
 
 
 @pytest.fixture(scope="module")
@@ -311,6 +352,16 @@ def test_every_route_gives_one_value(scenario, outputs):
 def test_every_route_gives_one_value_of_every_class(scenario, outputs):
     out = outputs(scenario)
     assert [*disagreements(out, out.rows)] == []
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_values_of_images_are_those_of_runs_of_one_image(scenario, outputs, command, tmp_path):
+    out = outputs(scenario)
+    assert [*of_images(out)] == []
+    if scenario in ("even volumes", "regions"):
+        command("report", out.path, "--per-image", tmp_path / "images.csv", "--quiet")
+        assert (tmp_path / "images.csv").read_text(encoding="utf-8") == out.run.to_csv()
 
 
 @pytest.mark.parametrize("scenario", FEW)
