@@ -18,15 +18,17 @@ try:
 except ImportError as error:
     raise missing("accelerate", "accelerate") from error
 
-from segiou.hooks.distributed import Counted, add_up
+from segiou.hooks.distributed import Counted, DeferredErrors, add_up
 from segiou.hooks.images import ImageCounts
 
-__all__ = ["ImageCounts", "all_reduce"]
+__all__ = ["DeferredErrors", "ImageCounts", "all_reduce"]
 
 _FIX = "Count with segiou.hooks.accelerate.ImageCounts and ids to count each image once"
 
 
-def all_reduce(counted: Counted, accelerator: Accelerator) -> Counted:
+def all_reduce(
+    counted: Counted, accelerator: Accelerator, *, errors: DeferredErrors | None = None
+) -> Counted:
     """Sum the counts of all processes; every process must call this and gets the result.
 
     Parameters
@@ -39,6 +41,8 @@ def all_reduce(counted: Counted, accelerator: Accelerator) -> Counted:
     accelerator : Accelerator
         The accelerator of the training loop. If its data loader repeated images
         that a ConfusionMatrix counted, a warning reports how many.
+    errors : DeferredErrors, optional
+        Errors of the loop of this process.
 
     Returns
     -------
@@ -49,7 +53,7 @@ def all_reduce(counted: Counted, accelerator: Accelerator) -> Counted:
     ------
     TypeError, ValueError
         On all processes, if types, classes or options differ between processes, or
-        if one process counted undeclared values.
+        if one process counted undeclared values or has an error in `errors`.
     OverflowError
         On all processes, if the total number of pixels exceeds int64.
     """
@@ -67,7 +71,7 @@ def all_reduce(counted: Counted, accelerator: Accelerator) -> Counted:
         rows = zip(gather(padded), sizes, strict=True)
         return [pickle.loads(row[:size]) for row, size in rows]
 
-    total = add_up(counted, gather_objects)
+    total = add_up(counted, gather_objects, errors)
     if isinstance(total, ConfusionMatrix) and accelerator.is_main_process:
         _warn_of_repeated_images(total.pairs, accelerator)
     return total

@@ -22,62 +22,29 @@ try:
 except ImportError as error:
     raise missing("torch", "torch", module="distributed") from error
 
-__all__ = ["ImageCounts", "all_reduce"]
+__all__ = ["DeferredErrors", "ImageCounts", "all_reduce"]
 
 Counted = TypeVar("Counted", bound=Accumulator)
 
 
-def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) -> Counted:
-    """Sum the counts of all processes; every process must call this and gets the result.
+class DeferredErrors:
+    """Keeps the error of a process in a loop, so that all processes raise in :func:`all_reduce`.
 
-    Parameters
-    ----------
-    counted : Accumulator
-        Counts of this process, such as a ConfusionMatrix, PanopticCounts or
-        Evaluator; not modified. An image that several processes have seen counts
-        once in an ImageCounts.
-    group : ProcessGroup, optional
-        The processes; all of them by default.
+    A process that raises in the loop would leave the others waiting for it. Count batches inside
+    ``with errors:``, and pass the object to `all_reduce`. The first TypeError or ValueError is
+    kept, and the loop continues. Use a new object for each epoch. If there is only one process,
+    errors are raised at once.
 
-    Returns
-    -------
-    Accumulator
-        The sum, as a new object; `counted` itself if there is only one process.
-
-    Raises
-    ------
-    TypeError, ValueError
-        On all processes, if types, classes or options differ between processes, or
-        if one process counted undeclared values.
-    OverflowError
-        On all processes, if the total number of pixels exceeds int64.
+    Examples
+    --------
+    >>> from segiou import ConfusionMatrix
+    >>> cm, errors = ConfusionMatrix(2), DeferredErrors()
+    >>> for truth, pred in [([0, 1], [0, 0])]:
+    ...     with errors:
+    ...         _ = cm.update(truth, pred)
+    >>> all_reduce(cm, errors=errors).pixels
+    2
     """
-    return reduced(counted, group=group)
-
-
-def reduced(counted: Counted, error: Exception | None = None, *, group: Any = None) -> Counted:
-    """As `all_reduce`; raises on all processes if one of them passes an error."""
-    if not is_distributed():
-        if error is not None:
-            raise error
-        return counted
-
-    def gather(item: Any) -> list[Any]:
-        everyone: list[Any] = [None] * distributed.get_world_size(group)
-        distributed.all_gather_object(everyone, item, group=group)
-        return everyone
-
-    return add_up(counted, gather, error)
-
-
-def is_distributed() -> bool:
-    """Whether this process is one of several."""
-    is_running = distributed.is_available() and distributed.is_initialized()
-    return bool(is_running and distributed.get_world_size() > 1)
-
-
-class Deferred:
-    """Keeps an error of one of several processes until all sum their counts, and all raise."""
 
     def __init__(self) -> None:
         self.error: Exception | None = None
@@ -92,11 +59,60 @@ class Deferred:
         return True
 
 
+def all_reduce(
+    counted: Counted,
+    group: distributed.ProcessGroup | None = None,
+    *,
+    errors: DeferredErrors | None = None,
+) -> Counted:
+    """Sum the counts of all processes; every process must call this and gets the result.
+
+    Parameters
+    ----------
+    counted : Accumulator
+        Counts of this process, such as a ConfusionMatrix, PanopticCounts or
+        Evaluator; not modified. An image that several processes have seen counts
+        once in an ImageCounts.
+    group : ProcessGroup, optional
+        The processes; all of them by default.
+    errors : DeferredErrors, optional
+        Errors of the loop of this process.
+
+    Returns
+    -------
+    Accumulator
+        The sum, as a new object; `counted` itself if there is only one process.
+
+    Raises
+    ------
+    TypeError, ValueError
+        On all processes, if types, classes or options differ between processes, or
+        if one process counted undeclared values or has an error in `errors`.
+    OverflowError
+        On all processes, if the total number of pixels exceeds int64.
+    """
+    if not is_distributed():
+        return counted
+
+    def gather(item: Any) -> list[Any]:
+        everyone: list[Any] = [None] * distributed.get_world_size(group)
+        distributed.all_gather_object(everyone, item, group=group)
+        return everyone
+
+    return add_up(counted, gather, errors)
+
+
+def is_distributed() -> bool:
+    """Whether this process is one of several."""
+    is_running = distributed.is_available() and distributed.is_initialized()
+    return bool(is_running and distributed.get_world_size() > 1)
+
+
 def add_up(
-    counted: Counted, gather: Callable[[Any], list[Any]], own_error: Exception | None = None
+    counted: Counted, gather: Callable[[Any], list[Any]], errors: DeferredErrors | None = None
 ) -> Counted:
     """The sum over processes, as a new object; `gather` returns the items of all processes."""
-    own = None
+    own, own_error = None, errors.error if errors else None
     try:
         own = None if own_error else _described(counted)
     except (TypeError, ValueError, OverflowError) as error:
@@ -154,7 +170,7 @@ class TorchCounter:
         self.scoring = scoring
         self._counting: Any = scoring.empty()
         self._failed = -1 - len(scoring.digest)  # its place in the maxima
-        self._deferred = Deferred()
+        self._deferred = DeferredErrors()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies build their own tables, since they may be on a different device.

@@ -20,7 +20,7 @@ except ImportError as error:
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import not_compiled
 from segiou.histograms.score_counts import ScoreHistogram
-from segiou.hooks.distributed import Deferred, add_up, counter_of
+from segiou.hooks.distributed import DeferredErrors, add_up, counter_of
 from segiou.hooks.hook_options import TorchOptions
 from segiou.hooks.images import Conflict, ImageCounts
 from segiou.report.formats import DEFAULT
@@ -84,7 +84,7 @@ class SegmentationScores(Metric):
         sums, maxima = self.counter.empty()
         self._sums, self._maxima = sums.to(self._device), maxima.to(self._device)
         self._images.reset()
-        self._deferred = Deferred()
+        self._deferred = DeferredErrors()
         super().reset()
 
     @reinit__is_reduced
@@ -112,7 +112,7 @@ class SegmentationScores(Metric):
     @sync_all_reduce("_sums:SUM", "_maxima:MAX")
     def _counted(self) -> Any:
         if self._has_ids:
-            return add_up(self._images, _gather, self._deferred.error).total()
+            return add_up(self._images, _gather, self._deferred).total()
         return self.counter.accumulated(self._sums, self._maxima)
 
     def attach(self, engine: Engine, name: str, usage: str | MetricUsage = _EPOCH) -> None:

@@ -153,9 +153,9 @@ class SegmentationScores(Callback):
 
     def _start(self, trainer: Any, _module: Any, stage: str) -> None:
         # Imported here, so that a missing Lightning is reported before a missing torch.
-        from segiou.hooks.distributed import Deferred
+        from segiou.hooks.distributed import DeferredErrors
 
-        self.counted, self._deferred, self._logged = {}, Deferred(), set()
+        self.counted, self._deferred, self._logged = {}, DeferredErrors(), set()
         is_new = stage not in self._checked and not trainer.sanity_checking
         if is_new and self.ids is None and trainer.is_global_zero:
             self._checked.add(stage)
@@ -181,11 +181,12 @@ class SegmentationScores(Callback):
             counted.update(truth, pred, **decision)
 
     def _end(self, trainer: Any, module: Any, stage: str) -> None:
-        from segiou.hooks.distributed import reduced
+        from segiou.hooks.distributed import all_reduce
 
         loaders = 1 if self.combine else len(getattr(trainer, f"num_{stage}_batches"))
         for loader in range(0 if trainer.sanity_checking else loaders):
-            counted: Any = reduced(self.counted.get(loader, self._empty()), self._deferred.error)
+            counted: Any = self.counted.get(loader, self._empty())
+            counted = all_reduce(counted, errors=self._deferred)
             total = counted.total() if isinstance(counted, ImageCounts) else counted
             self.counted[loader] = total
             place = f"/{_PLACE}{loader}" if loaders > 1 else ""

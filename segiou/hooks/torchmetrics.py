@@ -1,6 +1,7 @@
 """Segmentation scores as a :class:`torchmetrics.Metric`."""
 
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
+from weakref import WeakSet
 
 import numpy as np
 
@@ -54,6 +55,10 @@ _PLOTTED = (
 )
 
 
+#: Loops of Lightning whose samplers were checked for repeated images.
+_CHECKED: WeakSet[Any] = WeakSet()
+
+
 class _Scores(Metric):
     """Base class of metrics with integer counts."""
 
@@ -75,7 +80,6 @@ class _Scores(Metric):
         kept = {"compute_with_cache": isinstance(scores, str)}
         super().__init__(**kept | (metric_options or {}))
         self.scores = scores if isinstance(scores, str) else tuple(scores)
-        self._is_checked = False
 
     @property
     def higher_is_better(self) -> bool | None:
@@ -135,10 +139,12 @@ class _Scores(Metric):
 
     def _warn_of_repeated_images(self) -> None:
         """Warn once if Lightning computes this and its sampler repeats images."""
-        for loop, _ in () if self._is_checked else callers():
-            if type(loop).__name__ == "_EvaluationLoop" and not loop.trainer.sanity_checking:
+        for loop, _ in callers():
+            if type(loop).__name__ != "_EvaluationLoop" or loop.trainer.sanity_checking:
+                continue
+            if loop not in _CHECKED:
+                _CHECKED.add(loop)
                 warn_of_lightning(loop.trainer, loop._stage.dataloader_prefix, self._repeated)
-                self._is_checked = True
 
     def plot(self, val: Any = None, ax: Any = None) -> "tuple[Figure, Axes]":
         """Plot one or several results of `compute` or `forward`; the current one by default."""

@@ -73,8 +73,10 @@ def test_every_framework_has_an_example():
     assert "import segiou.hooks.mmengine" in said
 
 
-@pytest.mark.parametrize("name", ["images", "evaluate"])
-def test_docstring_examples(name):
+@pytest.mark.parametrize("name", ["images", "evaluate", "distributed"])
+def test_docstring_examples(name, need):
+    if name == "distributed":
+        need("torch")
     module = importlib.import_module(f"segiou.hooks.{name}")
     done = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert done.attempted > 0
