@@ -275,11 +275,12 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
             for tally, pairs in self._pending.add(self._encoding, truth, pred, **how):
                 self._add(self._of_tally(tally), pairs)
             return self
-        if encoding is not self._encoding:
+        are_labels = encoding is not self._encoding
+        if are_labels:
             truth = decided_truth(truth, pred, argmax)
             pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
         with own.lock:
-            encoding.count_into(own.cells, truth, pred, mask=mask)
+            encoding.count_into(own.cells, truth, pred, mask=mask, are_labels=are_labels)
             own.pairs += 1
         return self
 
@@ -312,10 +313,11 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
     ) -> tuple[ConfusionCounts, Any]:
         """Count arrays on the host; also returns the labels, as class indices if decided here."""
         encoding = self._encoding_for(truth, pred, **how)
-        if encoding is not self._encoding:
+        are_labels = encoding is not self._encoding
+        if are_labels:
             truth = decided_truth(truth, pred, how["argmax"])
             pred = self._decide(truth, pred, mask, **how)
-        return encoding.count(truth, pred, mask=mask), pred
+        return encoding.count(truth, pred, mask=mask, are_labels=are_labels), pred
 
     def _count_into(
         self,
@@ -329,10 +331,11 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
     ) -> None:
         """Count a pair of arrays on the host into a table of the encoding."""
         encoding = self._encoding_for(truth, pred, argmax, threshold)
-        if encoding is not self._encoding:
+        are_labels = encoding is not self._encoding
+        if are_labels:
             truth = decided_truth(truth, pred, argmax)
             pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
-        encoding.count_into(table, truth, pred, mask=mask)
+        encoding.count_into(table, truth, pred, mask=mask, are_labels=are_labels)
 
     def _decide(self, truth: Any, pred: Any, mask: Any, **how: Any) -> NDArray[Any]:
         """Convert scores to labels; scores may be NaN on ignored pixels."""

@@ -45,6 +45,15 @@ def test_the_error_names_the_option_and_the_option_counts(name, axis, dtype):
     assert COUNTERS[name](*(side.argmax(axis) for side in sides)) == WANTED
 
 
+@pytest.mark.parametrize("name", COUNTERS)
+def test_scores_decide_what_truth_of_two_classes_is(name):
+    truth = np.zeros((4, 2, 3), np.int64)  # as many images as classes, of which two occur
+    truth[0, 0] = 1
+    scores = channels(np.ones_like(truth), 1, np.float32)
+    matrix = COUNTERS[name](truth, scores, argmax=1)
+    assert matrix == [[0, 21, 0, 0], [0, 3, 0, 0], [0] * 4, [0] * 4]
+
+
 def test_batches_and_pixels_in_rows():
     sides = [channels(np.stack([side] * 2), 1) for side in (TRUTH, PRED)]
     with pytest.raises(OneHotError, match="argmax=1,"):
