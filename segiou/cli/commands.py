@@ -123,12 +123,14 @@ def _compared_runs(parsed: argparse.Namespace) -> list[Run]:
 
 
 def explain(parsed: argparse.Namespace) -> int:
-    """Explain the gap between pixel accuracy and mean IoU."""
+    """Explain the gap between pixel accuracy and mean IoU, or that of two models."""
     from segiou.analysis.imbalance import explain
     from segiou.cli.output import write_findings
     from segiou.report.findings_document import imbalance_parts
 
     inputs.check_findings(parsed)
+    if len(parsed.path) == 2 and all(map(inputs.is_run_file, parsed.path)):
+        return _explain_two(parsed)
     run = _explained_run(parsed)
     found = explain(run, protocol=parsed.protocol)
     steps = run.report(parsed.protocol).next_steps
@@ -137,16 +139,35 @@ def explain(parsed: argparse.Namespace) -> int:
     return 0
 
 
+def _explain_two(parsed: argparse.Namespace) -> int:
+    """Explain why two models differ in pixel accuracy and mean IoU."""
+    from segiou.analysis.imbalance import explain_difference
+    from segiou.analysis.paired_runs import names_of, same_images
+    from segiou.cli.output import write_findings
+    from segiou.report.findings_document import imbalance_difference_parts
+
+    runs = [inputs.open_run(path, parsed, or_folders="RUN RUN") for path in parsed.path]
+    same = same_images(runs, names_of(runs, None), parsed.protocol)
+    first, second = same.counts
+    found = explain_difference(
+        first,
+        second,
+        same.class_names,
+        names=(same.names[0], same.names[1]),
+        include=same.include,
+        protocol=same.protocol,
+    )
+    write_findings(found.to_dict, imbalance_difference_parts(found), parsed)
+    return 0
+
+
 def _explained_run(parsed: argparse.Namespace) -> Run:
     if len(parsed.path) > 2:
-        msg = f"explain takes a run file or TRUTH PRED, got {len(parsed.path)} paths"
+        msg = f"explain takes one or two run files or TRUTH PRED, got {len(parsed.path)} paths"
         raise ValueError(msg)
     if len(parsed.path) == 1:
         return inputs.open_run(parsed.path[0], parsed, or_folders="TRUTH PRED --labels SET")
     truth, pred = parsed.path
-    if inputs.is_run_file(truth) and inputs.is_run_file(pred):
-        msg = "explain takes one run file; to compare two, use segiou compare"
-        raise ValueError(msg)
     return inputs.score_now(truth, pred, parsed)
 
 

@@ -36,7 +36,7 @@ from segiou.report.wording import (
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison, Difference, PairComparison
-    from segiou.analysis.imbalance import Imbalance
+    from segiou.analysis.imbalance import Imbalance, ImbalanceDifference
     from segiou.analysis.ranking import Ranking
     from segiou.analysis.steps import NextStep
     from segiou.labels.label_set import LabelSet
@@ -65,6 +65,34 @@ def imbalance_parts(found: Imbalance, steps: Sequence[NextStep] = ()) -> Iterato
     )
     note = "loss: points that each score would drop if the model stopped finding the class"
     yield Table(columns, [note])
+
+
+def imbalance_difference_parts(found: ImbalanceDifference) -> Iterator[Part]:
+    """Findings, both scores and each class's part of the two differences."""
+    yield from map(Line, found.sentences())
+    a, b = found.models
+    names = [*found.accuracy_parts]
+    order = sorted(names, key=lambda name: -abs(found.mean_iou_parts.get(name) or 0.0))
+    heads = [f"{name} recall" for name in found.names]
+    recalls = [{row.name: row.recall for row in model.classes} for model in (a, b)]
+    shares = {row.name: row.share for row in a.classes}
+    columns = (
+        Column("class", ["all classes", *order], 9, is_text=True),
+        Column("share", ["", *(cell(shares[name]) for name in order)], 7),
+        Column(heads[0], [cell(a.mean_accuracy), *(cell(recalls[0][n]) for n in order)], 4),
+        Column(heads[1], [cell(b.mean_accuracy), *(cell(recalls[1][n]) for n in order)], 5),
+        _parts_of("accuracy", found.accuracy_difference, found.accuracy_parts, order, 6),
+        _parts_of("mean IoU", found.mean_iou_difference, found.mean_iou_parts, order, 8),
+    )
+    note = f"accuracy, mean IoU: {found.names[1]} minus {found.names[0]}, in points"
+    yield from (GAP, Table(columns, [note], first=1))
+
+
+def _parts_of(
+    head: str, whole: float, parts: Mapping[str, float], order: Sequence[str], rank: int
+) -> Column:
+    values = [whole, *(parts.get(name, math.nan) for name in order)]
+    return Column(head, ["–" if math.isnan(x) else signed_points(x) for x in values], rank)
 
 
 def _split(found: Imbalance) -> Iterator[tuple[str, str, str]]:

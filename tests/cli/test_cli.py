@@ -286,6 +286,21 @@ def test_explain_says_what_accuracy_hides(inside):
     assert found["gap"] == pytest.approx(found["pixel_accuracy"] - found["mean_iou"])
 
 
+def test_explain_says_why_two_models_differ(inside, tmp_path):
+    runs = [tmp_path / f"{name}.sqlite" for name in "ab"]
+    for model, run in zip(MODELS, runs, strict=True):
+        inside("score", STREETS / "truth", model, *LABELS, "--run", run)
+    said = inside("explain", *runs)
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "never predicts 4 rare classes (pole, sign, person and bicycle)" in " ".join(
+        said.stdout.split()
+    )
+    # The parts of the classes in points add up to the difference: 69.50 − 52.77 %.
+    found = json.loads(inside("explain", *runs, "--format", "json").stdout)
+    assert sum(found["mean_iou_parts"].values()) == pytest.approx(found["mean_iou_difference"])
+    assert found["mean_iou_difference"] == pytest.approx(0.1673, abs=5e-5)
+
+
 def test_compare_folders_and_runs_alike(inside, tmp_path):
     now = inside("compare", *MODELS, "--truth", STREETS / "truth", *LABELS, "--names", "a,b")
     assert now.returncode == 0, now.stderr
