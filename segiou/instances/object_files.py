@@ -24,7 +24,7 @@ from segiou.counting.id_pairs import count_id_pairs, count_ids
 from segiou.instances.components import Components, components, least_size, read_size
 from segiou.instances.object_masks import (
     ObjectMask,
-    annotations,
+    annotations_of,
     find_annotations,
     no_ids,
     of_cityscapes,
@@ -281,7 +281,7 @@ class ObjectOptions(Measure):
         """
         if self.source != "coco":
             return own
-        place, name = annotations(path)
+        place, name = annotations_of(path)
         return own if name else own.joined(find_annotations(place)[1])
 
     def count(

@@ -79,7 +79,7 @@ def no_ids(path: str, source: str, raw: RawMask) -> MaskError:
     return MaskError(path, f"is {found}; --objects {source} expects {wanted[source]}")
 
 
-def annotations(path: str) -> tuple[str, str]:
+def annotations_of(path: str) -> tuple[str, str]:
     """The folder of a mask of COCO, or the annotation file and the name in ``FILE.json/NAME``."""
     start, is_in_file, name = path.partition(".json/")
     # Called for each image: paths take five times as long as strings.
@@ -135,7 +135,7 @@ def _values_of_ids(ids: NDArray[Any], values: tuple[int, int]) -> NDArray[np.int
 
 def of_coco(raw: RawMask, path: str, labels: LabelSet, beside: dict[str, Any]) -> ObjectMask:
     """Objects of a PNG whose colours encode ids, from the annotations next to its folder."""
-    place, name = annotations(path)
+    place, name = annotations_of(path)
     if place not in beside:
         file, stamp = find_annotations(place)
         try:

@@ -298,9 +298,8 @@ def test_options_that_are_not_there(capsys, arguments, said):
 
 
 def test_run_files_where_folders_are_meant(capsys, tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / name).write_bytes(b"SQLite format 3\0" + bytes(100))
-    a, b = tmp_path / "a", tmp_path / "b"
+    a = tmp_path / "a"
+    a.write_bytes(b"SQLite format 3\0" + bytes(100))
     mixed = ["compare", a, "no-b", "--truth", "no-truth", "--labels", "2"]
     assert f"{a} is a run file)" in refused(capsys, mixed)
 
