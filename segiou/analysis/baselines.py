@@ -53,7 +53,7 @@ def weighted_mean(
     # images of each of K classes; or 1/M over M pairs of image and class.
     protocol = protocol.of_metric(metric)
     counts = images if protocol.needs_images else images.summed()
-    values, part = protocol.values_taken(metric(counts), counts.truth > 0, include)
+    values, part = protocol.taken(metric, counts, include)
     if protocol.unit not in ("image", "class"):
         return WeightedMean(values, protocol.divide(part, part.sum()))
     if protocol.unit == "class" and protocol.absent != "skip" and protocol.over == "occurring":

@@ -420,16 +420,13 @@ def _class_score(
 
     def evaluate(sums: NDArray[Any]) -> Floats:
         found = _unpacked(sums)
-        values = function(found)
-        filled, part = protocol.values_taken(values, found.truth > 0, taken)
-        score = protocol.divide(filled.sum(-1), part.sum(-1))
-        return np.concatenate([score[..., None], values], axis=-1)
+        score = protocol.pooled_mean(function, found, taken)
+        return np.concatenate([score[..., None], function(found)], axis=-1)
 
     def weights(sums: NDArray[Any]) -> Floats:
         found = _unpacked(sums)
-        values = function(found)
-        part = protocol.values_taken(values, found.truth > 0, taken)[1]
-        return ratio(part & ~np.isnan(values), part.sum())
+        part = protocol.taken(function, found, taken)[1]
+        return ratio(part & ~np.isnan(function(found)), part.sum())
 
     def each(counts: Counts) -> Floats:
         values = np.where(counts.truth > 0, function(counts), np.nan)
@@ -437,7 +434,7 @@ def _class_score(
 
     def of_images(counts: Counts) -> Floats:
         # Numerators of the score and the classes, then the denominators.
-        filled, part = protocol.values_taken(function(counts), counts.truth > 0)
+        filled, part = protocol.taken(function, counts)
         top = np.where(taken, filled, 0.0).sum(-1)
         bottom = (part & taken).sum(-1)
         if protocol.unit == "image":

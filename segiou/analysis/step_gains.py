@@ -14,7 +14,7 @@ from segiou.analysis.student import student
 from segiou.analysis.units import Units
 from segiou.counting.counts import Counts
 from segiou.metrics.per_class import iou
-from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
 Ints = NDArray[np.int64]
@@ -34,7 +34,7 @@ class ImageGains:
         self, per_image: Counts, units: Units, protocol: Protocol, include: NDArray[np.bool_]
     ) -> None:
         self._counts, self._units, self._include = per_image, units, include
-        self._protocol = load_protocol("segiou") if protocol.needs_images else protocol
+        self._protocol = protocol.for_pixels
         shape = (_BOUNDED, len(units), len(include) + 1)
         self._found, self._lost = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
 
@@ -84,8 +84,7 @@ class ImageGains:
 
     def _mean(self, *counts: Ints) -> Floats:
         new = Counts.trusted(*counts)
-        values, part = self._protocol.values_taken(iou(new), new.truth > 0, self._include)
-        return self._protocol.divide(values.sum(-1), part.sum(-1))
+        return self._protocol.pooled_mean(iou, new, self._include)
 
 
 def _bounded(step: NextStep, reach: float, units: int) -> NextStep:

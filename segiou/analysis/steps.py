@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from segiou._support.text import Json, called, listed, percent, plain, plural, points
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.per_class import iou
-from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class _Moves:
     def __init__(
         self, tally: ConfusionCounts, protocol: Protocol, include: NDArray[np.bool_]
     ) -> None:
-        self._protocol = load_protocol("segiou") if protocol.needs_images else protocol
+        self._protocol = protocol.for_pixels
         self._include, self._counts = include, tally.counts
         self.truth, self.pred = np.divmod(tally.cells.indices, len(include) + 1)
         self.pixels = tally.cells.values
@@ -267,8 +267,7 @@ class _Moves:
         """Means after finding missed pixels and removing false positives of each class."""
         old = self._counts
         new = Counts.trusted(old.tp + found, old.fp - lost, old.fn - found, old.tn + lost)
-        values, part = self._protocol.values_taken(iou(new), new.truth > 0, self._include)
-        return self._protocol.divide(values.sum(-1), part.sum(-1))
+        return self._protocol.pooled_mean(iou, new, self._include)
 
 
 def steps_with_images(

@@ -14,7 +14,7 @@ from segiou.analysis.statistics import scored_counts
 from segiou.analysis.units import Units
 from segiou.counting.counts import Counts
 from segiou.measures.measure import Alternative
-from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.metrics.protocols import Protocol
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def threshold_gains(
     level: float = 0.95,
 ) -> tuple[ThresholdGain, ...]:
     """The gains whose interval is above 0, largest first."""
-    averaged = load_protocol("segiou") if protocol.needs_images else protocol
+    averaged = protocol.for_pixels
     tried = np.flatnonzero(~np.isnan(other.thresholds))
     several: Any = (
         scored_counts(one, "iou", averaged, names, include).over(units, None)

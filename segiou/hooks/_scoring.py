@@ -183,7 +183,7 @@ class MatrixScoring(Scoring):
     def _value(self, entry: Entry, counts: Counts) -> float:
         function = PIXEL_SCORES[entry.score].function
         if entry.include is not None:
-            return self.protocol._mean(function, counts, entry.include, None)[0]
+            return float(self.protocol.pooled_mean(function, counts, entry.include))
         values = function(counts)
         return float(values if entry.row is None else values[entry.row])
 

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import dtype_name, framework_of, is_on_device, to_host
@@ -300,26 +299,10 @@ class SegmentationScores(keras.metrics.Metric):
     def _value(self, entry: Entry, counts: Counts) -> Any:
         if entry.score in _OVERALL:
             return _OVERALL[entry.score](counts)
-        values = PIXEL_SCORES[entry.score].function(counts)
+        function = PIXEL_SCORES[entry.score].function
         if entry.row is not None:
-            return values[entry.row]
-        return self._mean(values, counts.truth, entry.include)
-
-    def _mean(self, values: Any, truth: Any, include: NDArray[np.bool_] | None) -> Any:
-        """The mean of :meth:`segiou.Protocol.mean` over a data set, in compiled code."""
-        protocol = self.scoring.protocol
-        part = ops.convert_to_tensor(include)
-        if protocol.over == "truth":
-            part = part & (truth > 0)
-        if protocol.absent in ("zero", "one"):
-            fill = ops.full_like(values, float(protocol.absent == "one"))
-            values = ops.where(ops.isnan(values), fill, values)
-        elif protocol.absent == "skip":
-            part = part & ~ops.isnan(values)
-        total = ops.sum(ops.where(part, values, ops.zeros_like(values)))
-        number = ops.sum(ops.cast(part, values.dtype))
-        mean = total / number
-        return ops.where(number > 0, mean, 0.0) if protocol.empty == "zero" else mean
+            return function(counts)[entry.row]
+        return self.scoring.protocol.pooled_mean(function, counts, entry.include, ops)
 
     def confusion_matrix(self) -> ConfusionMatrix:
         """The exact counts.

@@ -285,10 +285,11 @@ class Protocol:
             if len(shape) != 2 or shape[1] != num_classes:
                 msg = f"counts per image must have shape (N, {num_classes}), got {shape}"
                 raise ValueError(msg)
-        protocol = self.of_metric(metric)
-        values, part = protocol.values_taken(metric(scored), scored.truth > 0, include)
+        values, part = self.taken(metric, scored, include)
         if self.unit == "class":
-            value = protocol.mean_of_classes(ratio(values.sum(0), part.sum(0)), include)
+            value = self.of_metric(metric).mean_of_classes(
+                ratio(values.sum(0), part.sum(0)), include
+            )
         elif self.unit == "image":
             images = ratio(values.sum(1), part.sum(1))[part.any(1)]
             value = self.divide(images.sum(), len(images))
@@ -296,19 +297,27 @@ class Protocol:
             value = self.divide(values.sum(), np.count_nonzero(part))
         return float(value), part
 
-    def values_taken(
-        self, values: Floats, in_truth: NDArray[np.bool_], include: Any = None
+    def taken(
+        self,
+        metric: Callable[[Counts], Floats],
+        counts: Counts,
+        include: Any = None,
+        xp: Any = np,
     ) -> tuple[Floats, NDArray[np.bool_]]:
-        """Values with 0/0 replaced under this protocol, and a mask of those to average.
+        """Values of a metric with 0/0 replaced under this protocol, and a mask of those to average.
+
+        Every mean asks here which classes it covers.
 
         Parameters
         ----------
-        values : ndarray of float, shape (..., C)
-            A per-class metric.
-        in_truth : ndarray of bool, shape (..., C)
-            Whether the class occurs in the truth.
+        metric : callable
+            A per-class metric of :mod:`segiou.metrics`.
+        counts : Counts of shape (..., C)
+            Counts per class, of the data set or of images.
         include : array_like of bool, shape (C,), optional
             Classes to average over; all by default.
+        xp : module
+            Module of the arrays: NumPy, or ``keras.ops``.
 
         Returns
         -------
@@ -317,16 +326,9 @@ class Protocol:
         part : ndarray of bool, shape (..., C)
             True for values that are averaged.
         """
-        absent = "skip" if self.unit == "class" else self.absent
-        if absent in ("zero", "one"):
-            # This applies to other classes than absent ones: the recall of a class that is only
-            # predicted is also 0/0.
-            values = np.where(np.isnan(values), _FILL[absent], values)
-        is_used = ~np.isnan(values) if absent != "nan" else np.ones(values.shape, bool)
-        part = is_used & included(include, values.shape[-1])
-        if self.over == "truth":
-            part &= in_truth
-        return np.where(part, values, 0.0), part
+        absent = "skip" if self.unit == "class" else self.of_metric(metric).absent
+        in_truth = counts.truth > 0 if self.over == "truth" else None
+        return _filled(metric(counts), absent, in_truth, include, xp)
 
     def mean_of_classes(self, values: Floats, include: Any = None) -> Floats:
         """Average the means of classes over the last axis, for the unit ``"class"``.
@@ -342,11 +344,33 @@ class Protocol:
         -------
         ndarray of float, shape (...)
         """
-        whole = replace(self, unit="dataset")
-        filled, part = whole.values_taken(values, ~np.isnan(values), include)
+        has_images = ~np.isnan(values) if self.over == "truth" else None
+        filled, part = _filled(values, self.absent, has_images, include)
         return self.divide(filled.sum(-1), part.sum(-1))
 
-    def divide(self, total: Any, number: Any) -> Floats:
+    def pooled_mean(
+        self,
+        metric: Callable[[Counts], Floats],
+        counts: Counts,
+        include: Any = None,
+        xp: Any = np,
+    ) -> Floats:
+        """Average a metric over the classes of pooled counts.
+
+        Parameters
+        ----------
+        metric, counts, include, xp
+            As of :meth:`taken`.
+
+        Returns
+        -------
+        ndarray of float, shape (...)
+        """
+        values, part = self.taken(metric, counts, include, xp)
+        number = xp.sum(xp.where(part, xp.ones_like(values), xp.zeros_like(values)), axis=-1)
+        return self.divide(xp.sum(values, axis=-1), number, xp)
+
+    def divide(self, total: Any, number: Any, xp: Any = np) -> Floats:
         """Divide sums of values by their number; an empty mean is NaN, or 0 if ``empty`` is "zero".
 
         Parameters
@@ -355,9 +379,35 @@ class Protocol:
             Sums of values.
         number : array_like
             Number of values in each sum.
+        xp : module
+            Module of the arrays.
         """
         means = ratio(total, number)
-        return np.where(np.asarray(number) == 0, 0.0, means) if self.empty == "zero" else means
+        if self.empty == "nan":
+            return means
+        filled: Floats = xp.where(number > 0, means, 0.0)
+        return filled
+
+    @property
+    def for_pixels(self) -> Protocol:
+        """The protocol for pooled counts: segiou's, if this one averages over images."""
+        return load_protocol("segiou") if self.needs_images else self
+
+
+def _filled(
+    values: Floats, absent: Absent, in_truth: Any, include: Any, xp: Any = np
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Values with 0/0 replaced, and which of them are averaged."""
+    undefined = xp.isnan(values)
+    if absent in ("zero", "one"):
+        # This applies to other classes than absent ones: the recall of a class that is only
+        # predicted is also 0/0.
+        values = xp.where(undefined, xp.full_like(values, _FILL[absent]), values)
+    is_used = xp.logical_not(undefined) if absent == "skip" else xp.ones_like(undefined)
+    part = xp.logical_and(is_used, included(include, values.shape[-1]))
+    if in_truth is not None:
+        part = xp.logical_and(part, in_truth)
+    return xp.where(part, values, xp.zeros_like(values)), part
 
 
 def _reasons(counts: Counts, taken: NDArray[np.bool_]) -> NDArray[np.str_]:
