@@ -6,8 +6,8 @@
 
 The images are simulated: classes of log-normal sizes that occur in a fixed share of the images. An
 image's difficulty is shared by its classes, within its group, or along its sequence (AR(1)). The
-truth is the score of a very large set of such images. Every cell has a seed of its own. The figures
-are in docs/intervals.md.
+truth is the score of a very large set of such images. Raters draw star-shaped masks. Every cell has
+a seed of its own. The figures are in docs/intervals.md and docs/raters.md.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ import numpy as np
 from segiou.analysis.bootstrapping import limits_of, resampled
 from segiou.analysis.dependence import design_of
 from segiou.analysis.leave_one_out import jackknife
+from segiou.analysis.raters import _excess, _expert_test, _Over
 from segiou.analysis.significance import permutation_test
 from segiou.analysis.statistics import scored_images, statistic
 from segiou.analysis.units import units_of
@@ -38,6 +40,8 @@ PRESENCE = {
     "skew19": np.geomspace(1, 0.08, 19),
 }
 GROUP, SHARED = 10, 0.8
+#: Raters: deviation of their outlines, and of their biases, relative to the radius.
+NOISE, BIAS = 0.06, 0.03
 RESAMPLES = 1000
 _MANY = 300_000
 CAMVID = Path(__file__).resolve().parents[2] / "shared" / "data" / "camvid"
@@ -221,6 +225,39 @@ def thresholds(design: str, number: int, rng: np.random.Generator, points: float
     return [float(found.low[0] >= least), float(found.high[0] < least)]
 
 
+def distances(experts: int, number: int, differ: bool, rng: np.random.Generator) -> np.ndarray:
+    """1 − Dice of star-shaped masks in each case, (N, R + 1, R + 1); the model is the last rater.
+
+    It is one more expert. If raters differ, each has a bias and a skill in all cases.
+    """
+    angles = 2 * np.pi * np.arange(64) / 64
+    waves = [of(k * angles) for of in (np.cos, np.sin) for k in range(1, 6)] / np.sqrt(5)
+    everyone = experts + 1
+    skill = NOISE * np.exp(0.3 * differ * rng.normal(size=(everyone, 1)))
+    bias = BIAS * differ * rng.normal(size=(everyone, 1))
+    own = rng.normal(size=(number, everyone, 10)) @ waves + rng.normal(size=(number, everyone, 1))
+    outline = 1 + 0.1 * rng.normal(size=(number, 1, 10)) @ waves
+    radius = np.maximum(outline * (1 + bias + skill * own), 0.05)
+    area, found = np.square(radius).sum(-1), np.full((number, everyone, everyone), np.nan)
+    for a, b in combinations(range(everyone), 2):
+        both = np.square(np.minimum(radius[:, a], radius[:, b])).sum(-1)
+        found[:, a, b] = found[:, b, a] = 1 - 2 * both / (area[:, a] + area[:, b])
+    return found
+
+
+def raters(design: str, number: int, rng: np.random.Generator, experts: int) -> list[float]:
+    """A model against experts: Wald, t and percentile intervals contain 0; the test rejects."""
+    apart = distances(experts, number, design == "differ", rng)
+    values = _excess(apart[..., None], experts, range(experts))
+    (found,) = _Over(units_of(number), 0.95).means(values)
+    reach = 1.96 * float(values.std(ddof=1)) / math.sqrt(number)
+    resamples = values[rng.integers(0, number, (RESAMPLES, number)), 0].mean(1)
+    ends = [(found.value - reach, found.value + reach), (found.low, found.high)]
+    ends.append(limits_of(resamples, 0.95))
+    rejected = _expert_test(apart, experts).p <= 0.05
+    return [*(contains(limits, 0.0) for limits in ends), float(rejected)]
+
+
 class Cell(NamedTuple):
     """One simulated situation."""
 
@@ -250,6 +287,10 @@ def cells() -> Iterator[Cell]:
         for points in (0.0, 5.0, -5.0):
             for number in (10, 20, 50, 200):
                 yield Cell("thresholds", thresholds, design, number, (points,))
+    for design in ("alike", "differ"):
+        for experts in (3, 4, 5):
+            for number in (10, 30, 100):
+                yield Cell("raters", raters, design, number, (experts,))
     if CAMVID.is_dir():
         for left_out in (0, 1):
             for number in (10, 20, 40, 200):
