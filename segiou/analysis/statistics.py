@@ -26,7 +26,7 @@ from segiou.measures.registry import KEYWORDS, flag_of, measure_of_score
 from segiou.measures.score import Score
 from segiou.measures.score_names import ScoreName, read_name, row_of
 from segiou.metrics.overall import mean
-from segiou.metrics.pixel_scores import PIXEL_SCORES
+from segiou.metrics.pixel_scores import PIXEL_SCORES, metric_label
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, included, ratio
 
@@ -335,12 +335,6 @@ def _each_once(units: int, model: int = 0, models: int = 1) -> Any:
 
     shape = units, units * models
     return sparse.eye_array(*shape, k=model * units, dtype=np.int64, format="csr")
-
-
-def metric_label(metric: str) -> str:
-    """The name of a metric in a sentence."""
-    found = PIXEL_SCORES.get(metric)
-    return metric.replace("_", " ") if found is None else found.title
 
 
 def scored_counts(

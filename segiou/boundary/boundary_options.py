@@ -19,7 +19,8 @@ from segiou._support.arguments import (
 )
 from segiou._support.text import Json, digits
 from segiou.labels.class_options import ClassOptions
-from segiou.measures.measure import Masks, Measure, Plan
+from segiou.measures.mask_pair import Masks
+from segiou.measures.measure import Measure, Plan
 
 __all__ = [
     "BINS",

@@ -17,7 +17,8 @@ from segiou.boundary.codes import LabelCodes
 from segiou.boundary.image import count_labels
 from segiou.boundary.measures import boundary_rows
 from segiou.counting.encoding import Encoding
-from segiou.measures.measure import Counted, MaskPair, Plan
+from segiou.measures.mask_pair import MaskPair
+from segiou.measures.measure import Counted, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable

@@ -18,7 +18,8 @@ from segiou._support.text import Json
 from segiou.boundary.boundary_options import BoundaryOptions, asked_lengths, asks_for_surfaces
 from segiou.boundary.surface_points import Kind, Label
 from segiou.labels.class_options import ClassOptions
-from segiou.measures.measure import Masks, Measure, Plan
+from segiou.measures.mask_pair import Masks
+from segiou.measures.measure import Measure, Plan
 
 #: Value of a measure if a mask is empty: a number, or the diagonal of the volume.
 Filling = float | Literal["diagonal"]

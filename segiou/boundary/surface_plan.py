@@ -21,7 +21,8 @@ from segiou.boundary.surface_options import CONVENTIONS, DISTANCES, LONE, State,
 from segiou.boundary.surfaces import SurfaceRow, measure_surfaces
 from segiou.counting.counts import Counts
 from segiou.counting.encoding import Encoding
-from segiou.measures.measure import Counted, ImageColumn, MaskPair, Plan
+from segiou.measures.mask_pair import MaskPair
+from segiou.measures.measure import Counted, ImageColumn, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score, with_mean
 from segiou.measures.score_table import Column, ScoreTable

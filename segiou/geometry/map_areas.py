@@ -15,7 +15,8 @@ from segiou._support.arguments import check_flag
 from segiou._support.text import plural
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.georeference import Raster
-from segiou.measures.measure import Counted, ImageColumn, MaskPair, Masks, Measure, Plan
+from segiou.measures.mask_pair import MaskPair, Masks
+from segiou.measures.measure import Counted, ImageColumn, Measure, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable

@@ -33,16 +33,8 @@ from segiou.labels.class_options import ClassOptions
 from segiou.masks.class_files import check_pattern
 from segiou.masks.read import MaskError, RawMask
 from segiou.masks.sources import Source
-from segiou.measures.measure import (
-    Alternative,
-    Counted,
-    MaskPair,
-    Masks,
-    Measure,
-    Plan,
-    ScoredPrediction,
-    read_number,
-)
+from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction
+from segiou.measures.measure import Alternative, Counted, Measure, Plan, read_number
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Better, Score, with_mean
 from segiou.measures.score_table import Chart, Column, RowCurves, ScoreTable

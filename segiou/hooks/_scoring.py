@@ -22,7 +22,8 @@ from segiou.histograms.score_plan import ScoreOptions
 from segiou.hooks import _reading as reading
 from segiou.hooks.hook_options import HookOptions, Scores, TorchOptions, check_options
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
-from segiou.measures.measure import Masks, Plan
+from segiou.measures.mask_pair import Masks
+from segiou.measures.measure import Plan
 from segiou.measures.score_names import is_whole, read_name, row_of
 from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.metrics.protocols import load_protocol

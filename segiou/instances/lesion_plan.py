@@ -16,7 +16,8 @@ from segiou._support.arguments import check_choice
 from segiou.counting.encoding import Encoding
 from segiou.instances.lesions import BRATS_FARTHEST, LESION_PROTOCOLS, LesionProtocol, lesion_scores
 from segiou.labels.class_options import ClassOptions
-from segiou.measures.measure import Counted, MaskPair, Masks, Measure, Plan
+from segiou.measures.mask_pair import MaskPair, Masks
+from segiou.measures.measure import Counted, Measure, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable

@@ -37,7 +37,8 @@ from segiou.instances.weighted import cityscapes_things
 from segiou.labels.class_options import ClassOptions, class_indices
 from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.masks.read import MaskError, RawMask
-from segiou.measures.measure import Masks, Measure, Plan
+from segiou.measures.mask_pair import Masks
+from segiou.measures.measure import Measure, Plan
 
 _SOURCES = ("components", "coco", "cityscapes", "kitti", "labels")
 #: Classes of images of object labels, if no others are given.

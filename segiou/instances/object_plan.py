@@ -16,7 +16,8 @@ from segiou.counting.counts import ConfusionCounts
 from segiou.instances.object_files import ObjectOptions
 from segiou.instances.panoptic import PROTOCOLS, PanopticCounts, qualities
 from segiou.labels.class_options import ClassOptions
-from segiou.measures.measure import Counted, ImageColumn, MaskPair, Plan
+from segiou.measures.mask_pair import MaskPair
+from segiou.measures.measure import Counted, ImageColumn, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice
 from segiou.counting.id_pairs import count_id_pairs, distinct, sums
 from segiou.labels.class_options import ClassOptions
-from segiou.measures.measure import MaskPair, Masks, Measure, Plan
+from segiou.measures.mask_pair import MaskPair, Masks
+from segiou.measures.measure import Measure, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
 from segiou.metrics.ratio import Floats, ratio

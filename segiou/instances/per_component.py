@@ -14,7 +14,8 @@ from segiou._support.arguments import read_several
 from segiou.counting.arrays import label_arrays
 from segiou.instances.components import label_components
 from segiou.labels.class_options import ClassOptions, structure_indices
-from segiou.measures.measure import MaskPair, Masks, Measure, Plan
+from segiou.measures.mask_pair import MaskPair, Masks
+from segiou.measures.measure import Measure, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
 from segiou.metrics.ratio import Floats, ratio

@@ -1,12 +1,14 @@
+from segiou.measures.mask_pair import (
+    MaskPair as MaskPair,
+    Masks as Masks,
+    ScoredPrediction as ScoredPrediction,
+)
 from segiou.measures.measure import (
     Alternative as Alternative,
     Counted as Counted,
     ImageColumn as ImageColumn,
-    MaskPair as MaskPair,
-    Masks as Masks,
     Measure as Measure,
     Plan as Plan,
-    ScoredPrediction as ScoredPrediction,
 )
 from segiou.measures.parts import Field as Field, Layout as Layout, Parts as Parts
 from segiou.measures.registry import measure_keys as measure_keys, measure_of as measure_of

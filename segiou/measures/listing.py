@@ -9,7 +9,7 @@ from typing import Any
 from segiou._support.text import Json
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.guard import package_of
-from segiou.measures.measure import Masks
+from segiou.measures.mask_pair import Masks
 from segiou.measures.registry import loaded_measures, measure_of, plans_of
 from segiou.measures.score import Better
 

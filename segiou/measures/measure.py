@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_flag, read_spacing
 from segiou._support.text import Json
 from segiou.counting.counts import ConfusionCounts, Counts
-from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
-from segiou.masks.georeference import Raster
 from segiou.measures.guard import guard
+from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction
 from segiou.measures.parts import Layout, Parts
 from segiou.measures.score import Better, Score
 from segiou.measures.score_table import Column, Kind, ScoreTable
@@ -26,98 +24,6 @@ from segiou.metrics.ratio import Floats
 if TYPE_CHECKING:
     from segiou.masks.read import RawMask
     from segiou.masks.sources import Source
-    from segiou.masks.volumes import Volume
-
-
-@dataclass(frozen=True)
-class Masks:
-    """Properties of all masks, known before the first is read.
-
-    Attributes
-    ----------
-    volumes : bool
-        Whether they are label volumes.
-    spacing : tuple of float, optional
-        Size of a pixel along each axis that replaces the spacing of the files.
-    unit : {"mm", ""}
-        Unit of the spacing of the files, if it is known.
-    """
-
-    volumes: bool = False
-    spacing: tuple[float, ...] | None = None
-    unit: str = ""
-
-    def __post_init__(self) -> None:
-        check_flag("volumes", self.volumes)
-        check_choice("unit", self.unit, ("", "mm"))
-        if self.spacing is not None:
-            object.__setattr__(self, "spacing", read_spacing(self.spacing))
-
-
-@dataclass(frozen=True, eq=False)
-class MaskPair:
-    """One truth and prediction, as measures count them.
-
-    Attributes
-    ----------
-    truth, pred : ndarray
-        Label values, of one shape; treat them as read-only.
-    classes : ClassOptions
-        The classes, and which values are ignored.
-    ids : (object, object)
-        Object ids of truth and prediction, where the files have any.
-    mask : ndarray of bool, optional
-        Valid pixels; all by default.
-    spacing : sequence of float, optional
-        Size of a pixel along each axis, from the file of the truth.
-    tally : ConfusionCounts, optional
-        The confusion matrix of the pair.
-    scores : ndarray, optional
-        Scores from which the prediction was derived, if known: one per class,
-        (C, ...), or with the shape of the truth that of the second of two classes.
-    raster : Raster, optional
-        The georeference of the truth, or of the prediction if the truth has none.
-    """
-
-    truth: NDArray[Any]
-    pred: NDArray[Any]
-    classes: ClassOptions
-    ids: tuple[Any, Any] = (None, None)
-    mask: Any = None
-    spacing: Sequence[float] | None = None
-    tally: ConfusionCounts | None = None
-    scores: Any = None
-    raster: Raster | None = None
-
-    @cached_property
-    def indices(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Class index of each pixel of truth and prediction; -1 for no class, and where ignored."""
-        encoding, number = Encoding.of_classes(self.classes), self.classes.num_classes
-        truth = encoding.truth.codes_of(self.truth).astype(np.int64)
-        pred = encoding.pred.codes_of(self.pred).astype(np.int64)
-        void = truth >= number
-        if self.mask is not None:
-            void |= ~np.asarray(self.mask, bool)
-        truth[void], pred[void | (pred >= number)] = -1, -1
-        return truth, pred
-
-
-class ScoredPrediction(NamedTuple):
-    """A prediction file of scores.
-
-    Attributes
-    ----------
-    labels : ndarray
-        Label values derived from the scores.
-    scores : ndarray
-        The scores, as in :class:`MaskPair`.
-    volume : Volume, optional
-        The labels with their geometry.
-    """
-
-    labels: NDArray[Any]
-    scores: NDArray[Any]
-    volume: Volume | None = None
 
 
 @dataclass(frozen=True)
@@ -417,7 +323,7 @@ class Plan(ABC):
 
     measure: Any
     classes: ClassOptions
-    masks: Masks = Masks()
+    masks: Masks = field(default_factory=Masks)
 
     #: Whether predictions are files that :meth:`read_prediction` reads.
     reads_predictions: ClassVar[bool] = False

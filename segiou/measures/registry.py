@@ -20,7 +20,8 @@ from segiou.measures.clashes import check_key, check_scores, is_taken
 
 if TYPE_CHECKING:
     from segiou.labels.class_options import ClassOptions
-    from segiou.measures.measure import Masks, Measure, Plan
+    from segiou.measures.mask_pair import Masks
+    from segiou.measures.measure import Measure, Plan
 
 OWN = {
     "boundary": ("segiou.boundary.boundary_options", "BoundaryOptions"),
@@ -212,7 +213,7 @@ def known_scores() -> list[str]:
 def better_of(key: str, name: str) -> Any:
     """Which values of a score are better, known without masks."""
     from segiou.labels.class_options import ClassOptions
-    from segiou.measures.measure import Masks
+    from segiou.measures.mask_pair import Masks
 
     try:
         scores = measure_of(key).for_score(name).plan(ClassOptions.of(2), Masks()).scores
@@ -238,7 +239,7 @@ def _usual_plan(measure: type[Measure]) -> Plan | None:
     """The plan with default options, for two classes."""
     from segiou.labels.class_options import ClassOptions
     from segiou.measures.guard import MeasureError
-    from segiou.measures.measure import Masks
+    from segiou.measures.mask_pair import Masks
 
     try:
         return measure.of(True).plan(ClassOptions.of(2), Masks())

@@ -119,3 +119,9 @@ METRICS: dict[str, Callable[[Counts], Floats]] = {
 }
 #: Scores with a value of each class.
 OF_CLASSES = tuple(METRICS)
+
+
+def metric_label(metric: str) -> str:
+    """The name of a metric in a sentence."""
+    found = PIXEL_SCORES.get(metric)
+    return metric.replace("_", " ") if found is None else found.title

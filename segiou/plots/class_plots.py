@@ -9,10 +9,9 @@ import numpy as np
 
 from segiou import metrics
 from segiou._support.text import unit_text
-from segiou.analysis.statistics import metric_label
 from segiou.measures.score_names import ScoreName, read_name
 from segiou.metrics.per_image import image_means
-from segiou.metrics.pixel_scores import OF_CLASSES
+from segiou.metrics.pixel_scores import OF_CLASSES, metric_label
 from segiou.metrics.ratio import Floats
 from segiou.plots.style import (
     IOU,

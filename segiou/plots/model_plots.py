@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from segiou._support.arguments import read_several, refuse_kind
-from segiou.analysis.statistics import metric_label
+from segiou.metrics.pixel_scores import metric_label
 from segiou.plots.class_plots import height_of, scale, score_column
 from segiou.plots.style import (
     IOU,

@@ -27,7 +27,8 @@ from segiou.labels.label_set import LabelSet
 from segiou.masks.georeference import Raster
 from segiou.measures.clashes import check_key, check_scores
 from segiou.measures.guard import MeasureError, is_own
-from segiou.measures.measure import MaskPair, Masks, Measure, Plan
+from segiou.measures.mask_pair import MaskPair, Masks
+from segiou.measures.measure import Measure, Plan
 from segiou.measures.parts import Parts
 from segiou.measures.score import Score
 from segiou.runs.run import Run

@@ -35,7 +35,8 @@ from segiou.masks.read import (
 )
 from segiou.masks.sources import LocalFolder, Source
 from segiou.masks.windows import resized
-from segiou.measures.measure import Plan, ScoredPrediction
+from segiou.measures.mask_pair import ScoredPrediction
+from segiou.measures.measure import Plan
 from segiou.report.page import Color
 
 if TYPE_CHECKING:

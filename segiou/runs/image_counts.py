@@ -430,7 +430,7 @@ def run_from_counts(
     ValueError
         If ids are not unique, or an image lacks the counts of a measure.
     """
-    from segiou.measures.measure import Masks
+    from segiou.measures.mask_pair import Masks
     from segiou.measures.registry import read_measures
     from segiou.runs.header import Header
     from segiou.runs.run import Run

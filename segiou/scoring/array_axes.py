@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from segiou.histograms.score_files import is_of_nnunet
 from segiou.masks.read import MaskError, RawMask
-from segiou.measures.measure import ScoredPrediction
+from segiou.measures.mask_pair import ScoredPrediction
 
 #: Orders of the axes of arrays, compared with the file of a volume.
 ARRAY_AXES = ("xyz", "zyx")

@@ -38,7 +38,7 @@ from segiou.masks.finding import IS_A_FILE
 from segiou.masks.pairing import Pair, Pairing, duplicate_advice, listed_files, pair_folders
 from segiou.masks.read import VOLUME_SUFFIXES, MaskError, from_bytes
 from segiou.masks.sources import LocalFolder, RemoteFolder, Source, open_source
-from segiou.measures.measure import Masks
+from segiou.measures.mask_pair import Masks
 from segiou.measures.registry import fitted, plans_of
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.database import check_local

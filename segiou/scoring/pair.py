@@ -36,7 +36,7 @@ from segiou.masks.read import (
 )
 from segiou.masks.sources import BYTES_AHEAD, LocalFolder, RemoteFolder, Source, stable_stamp
 from segiou.masks.windows import FileMask, ResizedMask, WindowedMask, open_windowed, resized
-from segiou.measures.measure import MaskPair, ScoredPrediction
+from segiou.measures.mask_pair import MaskPair, ScoredPrediction
 from segiou.runs.image_counts import ImageCount, ImageFiles, pack_measured
 from segiou.scoring.array_axes import is_reversed, scored_in_order
 from segiou.scoring.problems import (

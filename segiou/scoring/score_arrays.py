@@ -23,7 +23,7 @@ from segiou.counting.encoding import Encoding
 from segiou.counting.window_counts import count_windows
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.windows import is_chunked
-from segiou.measures.measure import MaskPair, Masks
+from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.registry import fitted, plans_of, read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
