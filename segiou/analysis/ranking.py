@@ -186,7 +186,8 @@ def _sentences(found: Ranking) -> Iterator[str]:
         yield f"P(best) cannot be estimated from {found.units_text}."
     elif found.resamples:
         draws = f"{text.count(found.resamples)} resamples of {found.units_text}"
-        yield f"P(best): share of {draws} in which the model ranks first, spread as the intervals."
+        ranks = "in which the model ranks first, with the spread of the intervals"
+        yield f"P(best): share of {draws} {ranks}."
         if not math.isnan(found.tau):
             low, high = found.tau_quartiles
             yield (

@@ -18,10 +18,8 @@ from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.measure import Measure, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
-from segiou.metrics.ratio import Floats, ratio
+from segiou.metrics.ratio import Floats, exact_parts, of_parts, ratio
 
-#: Ratios of components are summed as integer multiples of 2⁻³², so that sums are exact.
-_UNIT = 2**32
 #: Weight of true positives in each ratio.
 _WEIGHTS = {"Dice": 2, "IoU": 1}
 
@@ -176,14 +174,14 @@ class ComponentPlan(Plan):
     def _sums(
         self, rows: NDArray[np.int64], owner: NDArray[Any], number: int, weight: int
     ) -> NDArray[np.int64]:
-        """Sum of the ratios w·TP / (w·TP + FP + FN) and number of components, (N, C, 2)."""
+        """Sum of the ratios w·TP / (w·TP + FP + FN) and number of components, (N, C, 3)."""
         index, tp, fp, fn = rows.T
-        units = np.rint(ratio(weight * tp, weight * tp + fp + fn) * _UNIT).astype(np.int64)
-        found = np.zeros((number, self.classes.num_classes, 2), np.int64)
-        values = np.stack([units, np.ones_like(units)], -1)
+        units = exact_parts(ratio(weight * tp, weight * tp + fp + fn))
+        found = np.zeros((number, self.classes.num_classes, 3), np.int64)
+        values = np.append(units, np.ones_like(units[:, :1]), axis=1)
         np.add.at(found, (owner, index), values)
         return found
 
 
 def _mean(sums: NDArray[Any]) -> Floats:
-    return ratio(sums[..., 0], sums[..., 1] * _UNIT)
+    return ratio(of_parts(sums), sums[..., 2])
