@@ -22,7 +22,6 @@ from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import Validator, validate
 
 import segiou
-from segiou._support import RenamedAttribute
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
 CHECKS = set(PROJECT["tool"]["numpydoc_validation"]["checks"])
@@ -75,8 +74,6 @@ def _members(owner: type, path: str, seen: set[int]) -> Iterator[str]:
             continue
         for name, value in vars(base).items():
             described = isinstance(value, property | functools.cached_property)
-            if isinstance(value, RenamedAttribute):
-                continue
             routine = inspect.isroutine(getattr(owner, name, None)) and not inspect.isclass(value)
             if name.startswith("_") or id(value) in seen or _overrides(owner, base, name):
                 continue

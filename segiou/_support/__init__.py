@@ -13,10 +13,8 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 
-def lazy_face(
-    package: str, renamed: dict[str, str] | None = None
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package, from its ``__init__.pyi``; old names warn."""
+def lazy_face(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package, from its ``__init__.pyi``."""
     homes: dict[str, str] = {}
 
     def names() -> list[str]:
@@ -27,12 +25,6 @@ def lazy_face(
     def load(name: str) -> Any:
         if name == "__all__":
             return names()
-        if renamed and name in renamed:
-            from importlib import import_module
-
-            module, _, new = f"{package}.{renamed[name]}".rpartition(".")
-            _warn_renamed(f"{package}.{name}", f"{module}.{new}")
-            return getattr(import_module(module), new)
         if name not in names():
             msg = f"module {package!r} has no attribute {name!r}"
             raise AttributeError(msg)
@@ -47,33 +39,6 @@ def lazy_face(
         return value
 
     return load, names
-
-
-class RenamedAttribute:
-    """Deprecated alias: ``old = RenamedAttribute("new")`` in the class body.
-
-    ``read`` gets the value from an object if ``new`` is not the name of an attribute.
-    """
-
-    def __init__(self, new: str, read: Callable[[Any], Any] | None = None) -> None:
-        self.new: str = new
-        self.read: Callable[[Any], Any] | None = read
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.old = name
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        if instance is None:  # dataclasses look at annotated attributes of the class
-            return self
-        _warn_renamed(f"{owner.__name__}.{self.old}", f"{owner.__name__}.{self.new}")
-        return getattr(instance, self.new) if self.read is None else self.read(instance)
-
-
-def _warn_renamed(old: str, new: str) -> None:
-    import warnings
-
-    message = f"{old} is deprecated and will be removed in 0.4; use {new}"
-    warnings.warn(message, DeprecationWarning, stacklevel=3)
 
 
 def homes_of(package: str) -> dict[str, str]:

@@ -2,14 +2,4 @@
 
 from segiou._support import lazy_face
 
-__getattr__, __dir__ = lazy_face(
-    __name__,
-    {
-        "Ranked": "ModelRank",
-        "Scored": "HasCounts",
-        "ScoredRun": "HasRunCounts",
-        "holm": "holm_adjust",
-        "permutation_p": "permutation_test",
-        "skill": "skill_score",
-    },
-)
+__getattr__, __dir__ = lazy_face(__name__)

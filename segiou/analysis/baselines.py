@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support import RenamedAttribute
 from segiou._support.arguments import check_integer, check_kind, refuse_kind
 from segiou._support.text import Json, old_keys, percent, plain
 from segiou.counting.counts import ConfusionCounts, Counts
@@ -83,8 +82,6 @@ class Baseline:
     accuracy_skill, mean_iou_skill : float
         The model's :func:`skill_score` over it.
     """
-
-    answer: ClassVar[RenamedAttribute] = RenamedAttribute("predicted_class")
 
     name: str
     predicted_class: str | None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from segiou._support import RenamedAttribute, text
+from segiou._support import text
 from segiou._support.document import Part, Shown
 from segiou._support.notebook import notebook_of
 from segiou._support.optional import Drawable, import_extra
@@ -136,10 +136,6 @@ class PairComparison:
         One-sided 95 % bounds of the difference of the score.
     """
 
-    for_a: ClassVar[RenamedAttribute] = RenamedAttribute("favours_a")
-    for_b: ClassVar[RenamedAttribute] = RenamedAttribute("favours_b")
-    one_sided: ClassVar[RenamedAttribute] = RenamedAttribute("defined_for_one")
-
     a: str
     b: str
     overall: Difference
@@ -229,8 +225,6 @@ class Comparison(OverUnits, Shown, Drawable):
     stability: Ranking | None = None
     uncommon_classes: tuple[str, ...] = ()
     protocol_scores: tuple[float, ...] = ()
-
-    closing_sentences: ClassVar[RenamedAttribute] = RenamedAttribute("limitations")
 
     @property
     def best_pair(self) -> PairComparison:

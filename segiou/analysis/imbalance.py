@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support import RenamedAttribute, text
+from segiou._support import text
 from segiou._support.arguments import read_several, refuse_kind
 from segiou._support.document import Line
 from segiou._support.notebook import notebook_of
@@ -397,11 +397,6 @@ class ImbalanceDifference:
         classes: mean IoU is lower, and the difference in accuracy is at most
         ``omitted_fp - omitted_tp``.
     """
-
-    silent: ClassVar[RenamedAttribute] = RenamedAttribute("omitted")
-    silent_false_alarms: ClassVar[RenamedAttribute] = RenamedAttribute("omitted_fp")
-    silent_hits: ClassVar[RenamedAttribute] = RenamedAttribute("omitted_tp")
-    wins_by_silence: ClassVar[RenamedAttribute] = RenamedAttribute("wins_by_omission")
 
     names: tuple[str, str]
     models: tuple[Imbalance, Imbalance]

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support import RenamedAttribute, text
+from segiou._support import text
 from segiou._support.arguments import check_choice, check_integer, check_level
 from segiou._support.document import Column, Line, Part, Shown, Table
 from segiou._support.optional import import_extra
@@ -193,9 +193,6 @@ class Intervals(OverUnits, Shown):
     def __iter__(self) -> Iterator[Interval]:
         yield self.overall
         yield from self.classes
-
-    few: ClassVar[RenamedAttribute] = RenamedAttribute("unreliable_classes")
-    resampled: ClassVar[RenamedAttribute] = RenamedAttribute("units_text")
 
     @property
     def unreliable_classes(self) -> tuple[str, ...]:

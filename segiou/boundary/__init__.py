@@ -5,6 +5,4 @@ Unlike region overlap, these measures penalise ragged edges on large objects.
 
 from segiou._support import lazy_face
 
-__getattr__, __dir__ = lazy_face(
-    __name__, {"bin_values": "bin_distances", "kind_lengths": "element_lengths"}
-)
+__getattr__, __dir__ = lazy_face(__name__)

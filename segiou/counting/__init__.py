@@ -7,6 +7,4 @@ sees them.
 
 from segiou._support import lazy_face
 
-__getattr__, __dir__ = lazy_face(
-    __name__, {"Tally": "ConfusionCounts", "decide": "scores_to_labels"}
-)
+__getattr__, __dir__ = lazy_face(__name__)

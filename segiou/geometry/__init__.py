@@ -2,4 +2,4 @@
 
 from segiou._support import lazy_face
 
-__getattr__, __dir__ = lazy_face(__name__, {"box_blocks": "iter_box_iou"})
+__getattr__, __dir__ = lazy_face(__name__)

@@ -9,10 +9,9 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
-from segiou._support.text import listed
+from segiou.masks.class_files import inside
 from segiou.masks.colors import packed
 from segiou.masks.pairing import pair_folders
 from segiou.masks.read import MaskError, RawMask, from_bytes
@@ -105,7 +104,8 @@ class AdjustedSource:
         if not region:
             where = f"no mask in {self.roi.root} has its name"
             raise MaskError(path, f"has no region of interest ({where}); add one")
-        valid = _region(from_bytes(self.roi.read(region)[0], region), region)
+        raw_region = from_bytes(self.roi.read(region)[0], region)
+        valid = inside(raw_region, region, "a region of interest")
         shape = raw.values.shape[:2] if raw.is_color else raw.values.shape
         if valid.shape != shape:
             problem = f"has shape {valid.shape}, but its mask {shape} [mask: {path}]"
@@ -182,14 +182,3 @@ def _thresholded(raw: RawMask, path: str, threshold: int) -> RawMask:
     above = (values >= threshold).astype(np.uint8)
     volume = raw.volume and replace(raw.volume, values=above)
     return raw._replace(values=above, mode="L", lossy=False, volume=volume)
-
-
-def _region(raw: RawMask, path: str) -> NDArray[np.bool_]:
-    """Whether a pixel is inside the region: not 0."""
-    values = packed(raw.values) if raw.is_color else np.asarray(raw.values)
-    found = np.unique(values)
-    if len(found) > 2 or (len(found) == 2 and found[0] != 0):
-        shown = listed([str(value) for value in found.tolist()], 6)
-        problem = f"is not a region of interest: has the values {shown}; expected 0 outside and "
-        raise MaskError(path, f"{problem}one other value inside")
-    return np.asarray(values != 0)

@@ -162,13 +162,13 @@ class ClassMasks:
             data, stamp = self.files.read(one)
             stamps.append(stamp)
             raw = from_bytes(data, one)
-            inside = _inside(raw, one)
+            own = inside(raw, one)
             if found is None:
-                first, found = raw, np.zeros(inside.shape, np.uint16)
-            if inside.shape != found.shape:
-                problem = f"has shape {inside.shape}, but {path} has {found.shape}"
+                first, found = raw, np.zeros(own.shape, np.uint16)
+            if own.shape != found.shape:
+                problem = f"has shape {own.shape}, but {path} has {found.shape}"
                 raise MaskError(one, problem)
-            found[inside] = _with_class(found[inside], self.values[name], combined)
+            found[own] = _with_class(found[own], self.values[name], combined)
         volume = first.volume and replace(first.volume, values=found)
         sets = tuple(values or (self.outside,) for values in combined)
         return RawMask(found, "L", first.kind, volume=volume, sets=sets), joined(stamps)
@@ -185,13 +185,13 @@ def _with_class(
     return np.array(new, np.uint16)[places.reshape(-1)]
 
 
-def _inside(raw: RawMask, path: str) -> NDArray[np.bool_]:
-    """Pixels of the class of a file: those that are not 0."""
+def inside(raw: RawMask, path: str, what: str = "a file of one class") -> NDArray[np.bool_]:
+    """Pixels that are not 0 in a mask of two values."""
     values = packed(raw.values) if raw.is_color else np.asarray(raw.values)
     found = np.unique(values)
     if len(found) > 2 or (len(found) == 2 and found[0] != 0):
         shown = listed([str(value) for value in found.tolist()], 6)
-        problem = f"has the values {shown}; a file of one class has 0 outside and one value inside"
+        problem = f"has the values {shown}; {what} has 0 outside and one value inside"
         raise MaskError(path, problem)
     return np.asarray(values != 0)
 

@@ -11,11 +11,4 @@ prediction, and ``n = TP + FP + FN + TN`` all valid pixels.
 
 from segiou._support import lazy_face
 
-__getattr__, __dir__ = lazy_face(
-    __name__,
-    {
-        "share": "prevalence",
-        "fine_grained": "image_level_means",
-        "FineGrained": "ImageLevelMeans",
-    },
-)
+__getattr__, __dir__ = lazy_face(__name__)

@@ -7,7 +7,4 @@ used. Requires matplotlib: ``pip install 'segiou[plot]'``.
 
 from segiou._support import lazy_face
 
-__getattr__, __dir__ = lazy_face(
-    __name__,
-    {"accuracy_against_iou": "accuracy_vs_iou", "boundary_against_iou": "boundary_vs_iou"},
-)
+__getattr__, __dir__ = lazy_face(__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from io import BytesIO
@@ -97,11 +96,6 @@ def plot(source: Any, kind: str, **options: Any) -> Axes:
     ValueError
         If the kind is unknown, or there is nothing to draw.
     """
-    if kind in _RENAMED:
-        new = _RENAMED[kind]
-        msg = f"kind {kind!r} is deprecated and will be removed in 0.4; use {new!r}"
-        warnings.warn(msg, DeprecationWarning, stacklevel=2)
-        kind = new
     kinds = _kinds_of(source)
     check_choice("kind", kind, list(kinds))
     axes: Axes = kinds[kind](source, **options)

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou import metrics
-from segiou._support import RenamedAttribute
 from segiou._support.arguments import check_integer, check_kind, check_path
 from segiou._support.files import write_whole
 from segiou._support.optional import Drawable
@@ -24,7 +23,6 @@ from segiou.analysis.steps import NextStep, next_steps
 from segiou.analysis.threshold_gains import ThresholdGain
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import BACKEND
-from segiou.measures.former import OF_REPORTS, add_former
 from segiou.measures.registry import flag_of, measure_of_score
 from segiou.measures.score_names import ScoreName, read_name
 from segiou.measures.score_table import ScoreTable
@@ -406,8 +404,6 @@ class Report(Drawable):
             return None
         return image_level_means(self.per_image, include=self.include)
 
-    fine_grained: ClassVar[RenamedAttribute] = RenamedAttribute("image_level_means")
-
     @cached_property
     def worst_image_intervals(self) -> dict[int, tuple[float, float]]:
         """Intervals of the means over the worst images, by percentage.
@@ -439,9 +435,6 @@ class Report(Drawable):
     def verdict(self) -> str:
         """Mean IoU, cautions, the costliest error and better thresholds, in words."""
         return verdict(self)
-
-    shown_intervals: ClassVar[RenamedAttribute] = RenamedAttribute("intervals_or_default")
-    usual_intervals: ClassVar[RenamedAttribute] = RenamedAttribute("default_intervals")
 
     @cached_property
     def intervals_or_default(self) -> Intervals | None:
@@ -741,6 +734,3 @@ class Report(Drawable):
             f"{plural(len(self.class_names), 'class', 'classes')}, "
             f"pixel accuracy {percent(self.pixel_accuracy)}, {plural(self.pairs, 'pair')}>"
         )
-
-
-add_former(Report, OF_REPORTS)

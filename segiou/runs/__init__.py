@@ -2,4 +2,4 @@
 
 from segiou._support import lazy_face
 
-__getattr__, __dir__ = lazy_face(__name__, {"run_of": "run_from_counts", "write_new": "write_run"})
+__getattr__, __dir__ = lazy_face(__name__)

@@ -26,7 +26,6 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.counts import ConfusionCounts, Counts, SparseConfusionCounts
 from segiou.labels.class_options import ClassOptions, class_indices
 from segiou.labels.label_set import LabelSet
-from segiou.measures.former import OF_RUNS, add_former
 from segiou.measures.parts import Parts
 from segiou.measures.registry import read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -661,6 +660,3 @@ class Run(Drawable):
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
-
-
-add_former(Run, OF_RUNS)

@@ -2,11 +2,4 @@
 
 from segiou._support import lazy_face
 
-__getattr__, __dir__ = lazy_face(
-    __name__,
-    {
-        "EngineLostError": "ExecutorLostError",
-        "Fit": "LabelSetMatch",
-        "ScoringStopped": "ScoringInterrupted",
-    },
-)
+__getattr__, __dir__ = lazy_face(__name__)

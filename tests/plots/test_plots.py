@@ -491,8 +491,3 @@ def test_colours_titles_and_sizes_are_passed_on(run, comparison):
     assert comparison.plot("model_bars", title="two", ax=given).get_title() == "two"
     with pytest.raises(ValueError, match="omit figsize or ax"):
         run.plot("class_boxes", figsize=(1, 1), ax=given)
-
-
-def test_former_names_of_kinds_warn(run):
-    with pytest.warns(DeprecationWarning, match="use 'accuracy_vs_iou'"):
-        assert run.report().plot("accuracy_against_iou").has_data()
