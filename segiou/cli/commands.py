@@ -21,12 +21,16 @@ if TYPE_CHECKING:
 def score(parsed: argparse.Namespace) -> int:
     """Score folders, write the outputs and check the thresholds."""
     from segiou.cli.output import show_run, write_problems
+    from segiou.measures.guard import is_own, package_of
     from segiou.scoring.job import DataError, ScoringInterrupted
 
     try:
         job = inputs.job_of(parsed.truth, parsed.pred, parsed)
         inputs.check_report(parsed, job.options, _plans(job))
-        with console.interruptible(kept=bool(parsed.run)) as stop:
+        kinds = dict.fromkeys(map(type, job.measures))
+        named = [f"measure {one.key!r} of {package_of(one)}" for one in kinds if not is_own(one)]
+        how = {"kept": bool(parsed.run), "foreign": " or ".join(named)}
+        with console.interruptible(**how) as stop:
             run = inputs.do(job, parsed, "scoring", check=partial(_check_pairs, parsed), stop=stop)
     except DataError as error:
         if parsed.problems:

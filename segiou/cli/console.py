@@ -19,24 +19,38 @@ EXIT_USAGE = 2
 EXIT_DATA = 3
 EXIT_DEFECT = 70
 EXIT_INTERRUPTED = 130
+#: Seconds after which measures of other packages are not waited for any more.
+_PATIENCE = 30.0
 #: Minimum terminal width for a progress bar next to the text.
 _WITH_BAR = 90
 
 
 @contextmanager
-def interruptible(*, kept: bool) -> Iterator[Callable[[], bool]]:
-    """A function that returns whether Ctrl-C was pressed; ``kept`` if a run file stores pairs."""
+def interruptible(*, kept: bool, foreign: str = "") -> Iterator[Callable[[], bool]]:
+    """A function that returns whether Ctrl-C was pressed; ``kept`` if a run file stores pairs.
+
+    Measures of other packages (``foreign``) may hang, so they are not waited for without end.
+    """
     import signal
     import threading
+    import time
 
     # Not an Event: a signal during its set() would wait for its lock forever.
-    asked = False
+    asked = ended = False
+
+    def watch() -> None:
+        pressed: float | None = None
+        while not ended:
+            time.sleep(0.1)
+            pressed = time.monotonic() if asked and pressed is None else pressed
+            if pressed is not None and time.monotonic() - pressed > _PATIENCE:
+                note(f"pairs in progress did not finish, probably because of {foreign}; stopped")
+                _end_now()
 
     def on_signal(*_: object) -> None:
         nonlocal asked
         if asked:
-            # A run file is consistent at every moment; nothing else needs an orderly end.
-            os._exit(EXIT_INTERRUPTED)
+            _end_now()
         asked = True
         what = "; the run can be resumed" if kept else ""
         with suppress(RuntimeError):  # the progress bar may be in the middle of a write
@@ -48,10 +62,22 @@ def interruptible(*, kept: bool) -> Iterator[Callable[[], bool]]:
         yield lambda: asked
         return
     before = signal.signal(signal.SIGINT, on_signal)
+    if foreign:
+        threading.Thread(target=watch, daemon=True).start()
     try:
         yield lambda: asked
     finally:
+        ended = True
         signal.signal(signal.SIGINT, before)
+
+
+def _end_now() -> None:
+    """End the process and its workers."""
+    # A run file is consistent at every moment; nothing else needs an orderly end.
+    if processes := sys.modules.get("multiprocessing"):
+        for child in processes.active_children():
+            child.kill()
+    os._exit(EXIT_INTERRUPTED)
 
 
 #: Replacements for characters that an encoding lacks.

@@ -25,8 +25,9 @@ _OTHERS = (
     *("to_dict", "layout", "count", "count_several", "class_scores", "counts_of", "scores"),
     *("table", "columns", "image_columns", "alternative", "way", "difference"),
 )
-#: Attributes of scores that are functions.
+#: Attributes of scores that are functions, and those that return its values.
 _FUNCTIONS = ("sums", "evaluate", "seen", "alone", "median_of", "weights", "each")
+_VALUES = ("evaluate", "each", "alone")
 
 
 class MeasureError(ValueError):
@@ -223,7 +224,13 @@ def _of_score(owner: Any, score: Score, name: str, function: Any) -> Callable[[A
 
     def call(given: Any) -> Any:
         with naming(owner, where):
-            return _checked_values(name, function(given), given, width)
+            found = _checked_values(name, function(given), given, width)
+            if name in _VALUES and not score.unit and np.isinf(found).any():
+                msg = (
+                    "it must return finite numbers, or NaN if the score is undefined, not infinity"
+                )
+                raise _WrongError(msg)
+            return found
 
     call._is_guarded = True  # type: ignore[attr-defined]
     return call

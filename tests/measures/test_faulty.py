@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
+import signal
+import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -161,6 +165,7 @@ def test_faults_of_plans_end_the_command_before_it_counts(install, score, tmp_pa
         ("raise RuntimeError('no value')", "RuntimeError: no value"),
         ("return sums", "could not be broadcast"),
         ("return sums.min(-1).astype(str)", "size_ratio"),
+        ("return np.full(sums.shape[:-1], np.inf)", "must return finite numbers, or NaN if"),
     ],
 )
 def test_faults_of_scores(install, score, evaluate, words):
@@ -201,6 +206,35 @@ def test_other_images_go_on(install, score):
     assert found["pairs"] == 3
     assert "b.png" in found["problems"][0]["file"]
     assert "measure 'sizes' of pack-sizes 1.0" in found["problems"][0]["problem"]
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("engine", [[], ["--processes", "1"]], ids=["threads", "processes"])
+def test_ctrl_c_ends_a_measure_that_hangs(install, folders, tmp_path, engine):
+    started = tmp_path / "started"
+    site = install(
+        top="import pathlib, time",
+        count=f"pathlib.Path({str(started)!r}).touch()\n        time.sleep(600)",
+    )
+    places = [str(folders / "truth"), str(folders / "good"), "--labels", str(folders / "set.toml")]
+    code = (
+        "import sys, segiou.cli.console as c; c._PATIENCE = 1.0\n"
+        "from segiou.cli.main import main; sys.exit(main(['score', *sys.argv[1:]]))"
+    )
+    path = os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *places, "--sizes", *engine],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+    while not started.exists():
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, noted = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "did not finish, probably because of measure 'sizes' of pack-sizes 1.0" in noted
 
 
 def test_an_unexpected_error_has_its_own_code(monkeypatch, capsys):

@@ -197,7 +197,10 @@ def test_pages_draw_the_region_as_ignored(in_region):
     [
         ({"other_mask": ROI, "x_mask": ROI}, "has no region of interest"),
         ({"1_mask": [[0, 255]]}, r"has shape \(1, 2\), but its mask \(3, 4\)"),
-        ({"1_mask": SOFT * 3}, "has the values 0, 7, 200 and 255; a region of interest has 0 outside"),
+        (
+            {"1_mask": SOFT * 3},
+            "has the values 0, 7, 200 and 255; a region of interest has 0 outside",
+        ),
     ],
 )
 def test_a_region_that_does_not_fit_is_refused(tmp_path, files, message):
