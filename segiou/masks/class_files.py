@@ -26,6 +26,8 @@ _FINDING = Lock()
 BACKGROUND = "background"
 #: Pattern of a folder with the files of a single image.
 _OF_ONE = "{class}"
+#: Pattern of one folder per class.
+IN_FOLDERS = "{class}/{id}"
 
 
 def check_pattern(name: str, pattern: str) -> None:
@@ -220,6 +222,8 @@ def class_layout(
     names = tuple(sorted({path.name for path in paths}))
     folders = Counter(path.parent for path in paths)
     below = {folder.name for folder in folders}
+    if (of_folders := folder_names(stems)) and {*of_folders} <= {*known}:
+        return IN_FOLDERS, of_folders
     # Frames of several videos have equal names as well, but numbers.
     are_words = all(re.search(r"[^\W\d]{2}", name) for name in names)
     differ = len({re.sub(r"\d+", "", name) for name in names}) > 1
@@ -232,3 +236,14 @@ def class_layout(
         return (_OF_ONE, names) if names else None
     middle = f"{below.pop()}/" if len(below) == 1 and all(f.parent.name for f in folders) else ""
     return f"{{id}}/{middle}{{class}}", names
+
+
+def folder_names(relative: Iterable[str]) -> tuple[str, ...]:
+    """Names of several folders with the same files, which may be those of classes or of videos."""
+    inside: defaultdict[str, set[str]] = defaultdict(set)
+    for path in relative:
+        top, _, rest = path.rpartition("/")
+        inside[top].add(split_ending(rest)[0])
+    are_words = all(re.fullmatch(r"[^\W\d]{2}[^/]*", name) for name in inside)
+    are_same = len({*map(frozenset, inside.values())}) == 1
+    return tuple(sorted(inside)) if len(inside) > 1 and are_words and are_same else ()

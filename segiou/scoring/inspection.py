@@ -23,7 +23,7 @@ from segiou.labels.label_set import (
     labelset_names,
     load_labels,
 )
-from segiou.masks.class_files import class_layout
+from segiou.masks.class_files import IN_FOLDERS, class_layout, folder_names
 from segiou.masks.image_files import palette_colors
 from segiou.masks.pairing import Pairing
 from segiou.masks.read import RawMask
@@ -383,6 +383,11 @@ def label_set_question(truth: str | Path, command: str) -> str:
             "lists the values in the masks"
         )
     text = f"{needed}. Best match for the masks in {truth}:\n  {command} {best}  # {why}"
+    if found and len(found.values) < 3 and (names := folder_names(open_source(truth).find())):
+        text += (
+            f"\nIf the folders are classes ({listed(list(names), 8)}):\n"
+            f"  {command} --class-files '{IN_FOLDERS}'"
+        )
     if others := [fit.name for fit in fitting[: LISTED - 1]]:
         text += f"\nOther label sets with these values: {', '.join(others)}"
     return text

@@ -175,3 +175,20 @@ def test_files_of_a_single_image(tmp_path, place, names):
     run = segiou.score_folder(*sides, labels=NAMES, class_files=pattern)
     assert run.total().iou()[-len(names) :].tolist() == IOU[-len(names) :]
     assert len(run) == 1
+
+
+def test_folders_of_classes(tmp_path, capsys):
+    """They may also be videos, so both readings are named."""
+    for side, classes in (("truth", TRUTH), ("pred", PRED)):
+        for name, row in classes.items():
+            save(tmp_path / side / name, {"a": row, "b": row}, "{}.png")
+    places = [str(tmp_path / side) for side in ("truth", "pred")]
+    assert main(["score", *places]) == 2
+    text = capsys.readouterr().err
+    assert "If the folders are classes (chair and table):" in text
+    assert "--class-files '{class}/{id}'" in text
+    with pytest.raises(segiou.DataError, match="one file per class"):
+        segiou.score_folder(*places, labels={"background": 0, "chair": 255, "table": 2})
+    run = segiou.score_folder(*places, labels=NAMES, class_files="{class}/{id}")
+    assert run.total().iou()[1:].tolist() == IOU
+    assert len(segiou.score_folder(*places, labels="binary")) == 4
