@@ -262,6 +262,9 @@ class SurfaceOptions(Measure):
             tolerances_of=values,
             empty=dict(rule for text in given.get("empty") or () for rule in _rules(text)),
             widths=in_mm,
+            unit="mm"
+            if any(one.unit == "mm" for several in of.values() for one in several)
+            else "",
         )
 
     @classmethod
@@ -273,19 +276,13 @@ class SurfaceOptions(Measure):
         return SurfaceConvention("segiou" if choice is True else str(choice))
 
     def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> SurfaceOptions:
-        """The options with the unit of their distances, and a spacing that boundaries have."""
-        boundary, options = _boundary_of(measures), self
-        spacing = self.spacing or masks.spacing
-        if spacing is None and boundary.spacing != BoundaryOptions().spacing:
-            spacing = boundary.spacing
-            options = replace(self, spacing=spacing)
-        in_mm = any(tolerance.unit == "mm" for tolerance in boundary.tolerances)
-        if in_mm and spacing is None and not masks.volumes:
+        """The options, whose unit may be that of the masks."""
+        if self.unit == "mm" and (self.spacing or masks.spacing) is None and not masks.volumes:
             msg = (
                 "tolerances in mm require the pixel size in mm; pass spacing=(H, W) (--spacing H,W)"
             )
             raise ValueError(msg)
-        return replace(options, unit="mm") if in_mm and not masks.unit else options
+        return replace(self, unit="") if self.unit == masks.unit else self
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""
@@ -340,7 +337,8 @@ class SurfaceConvention(Measure):
 
     def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> SurfaceOptions:
         """Options of the convention, with the tolerances of the boundaries."""
-        tolerances = _boundary_of(measures).tolerances
+        boundary = _boundary_of(measures)
+        tolerances = boundary.tolerances
         if shares := [str(t) for t in tolerances if t.unit == "diagonal"]:
             msg = (
                 f"tolerance {shares[0]}: surface tolerances cannot be relative to the diagonal; "
@@ -350,7 +348,12 @@ class SurfaceConvention(Measure):
         is_usual = tolerances == BoundaryOptions().tolerances
         given = () if is_usual else tuple(one.value for one in tolerances)
         options = _of_convention(self.convention, protocol, given, usual=is_usual)
-        return options.resolved(measures, masks, protocol)
+        shared: dict[str, Any] = {}
+        if any(tolerance.unit == "mm" for tolerance in tolerances):
+            shared["unit"] = "mm"
+        if masks.spacing is None and boundary.spacing != BoundaryOptions().spacing:
+            shared["spacing"] = boundary.spacing
+        return replace(options, **shared).resolved(measures, masks, protocol)
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan of the options."""

@@ -253,3 +253,20 @@ def test_one_measure_is_described(command):
     code, _, noted = command("measures", "surface")
     assert code == 2
     assert "did you mean surfaces" in noted
+
+
+def test_options_of_boundaries_are_not_those_of_surfaces():
+    from segiou.boundary import BoundaryOptions, SurfaceOptions
+    from segiou.labels.class_options import ClassOptions
+    from segiou.measures.measure import Masks
+    from segiou.measures.registry import plans_of
+
+    surfaces = SurfaceOptions(tolerances=(1,))
+    boundary = BoundaryOptions(tolerances=("3mm",), spacing=(0.5, 0.5))
+    classes = ClassOptions.of(2)
+    first, second = plans_of([surfaces, boundary], classes, Masks())
+    assert (first.measure, second.measure) == (surfaces, boundary)
+    # A convention of the keyword takes the lengths of the boundaries.
+    shared = SurfaceOptions.from_keyword(True)
+    found = plans_of([shared, boundary], classes, Masks())[0].measure
+    assert (found.tolerances, found.unit, found.spacing) == ((3.0,), "mm", (0.5, 0.5))
