@@ -39,8 +39,6 @@ FORMATS: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "ModDate": None},
 }
 
-_RENAMED = {"accuracy_against_iou": "accuracy_vs_iou", "boundary_against_iou": "boundary_vs_iou"}
-
 Kinds = dict[str, Callable[..., Any]]
 
 

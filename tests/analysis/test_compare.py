@@ -313,14 +313,8 @@ def test_equal_scores_of_different_counts_and_undefined_ones():
     ]
 
 
-def test_old_names_still_work_and_say_the_new_ones():
+def test_keys_of_former_names_stay():
     found = compare(*models(), **FEW)
-    with pytest.warns(DeprecationWarning, match="favours_b"):
-        assert found.pairs[0].for_b == found.pairs[0].favours_b
-    with pytest.warns(DeprecationWarning, match="limitations"):
-        assert found.closing_sentences() == found.limitations()
-    with pytest.warns(DeprecationWarning, match="ModelRank"):
-        assert analysis.Ranked is analysis.ModelRank
     data = found.to_dict()["pairs"][0]
     assert data["for_a"] == data["favours_a"]
     assert data["one_sided"] == data["defined_for_one"] == []

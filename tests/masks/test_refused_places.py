@@ -115,17 +115,3 @@ def test_nrrd_headers_with_detached_data_are_read(tmp_path, packed):
     (tmp_path / "a.nhdr").write_text(header)
     with pytest.raises(MaskError, match="expected one file in the same folder"):
         read_volume(tmp_path / "a.nhdr")
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("BigMask", "WindowedMask"),
-        ("is_lazy", "is_chunked"),
-        ("open_big", "open_windowed"),
-        ("reoriented", "reorient"),
-    ],
-)
-def test_old_names_warn_and_work(old, new):
-    with pytest.warns(DeprecationWarning, match=f"masks.{old} is deprecated.*masks.{new}"):
-        assert getattr(segiou.masks, old) is getattr(segiou.masks, new)
