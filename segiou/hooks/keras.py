@@ -152,6 +152,7 @@ class SegmentationScores(keras.metrics.Metric):
         options.setdefault("axis", -1)
         scoring = scoring_of(SegmentationScores, labels, "mean_iou", options, kind=HookOptions)
         self.scoring: Any = scoring
+        scoring.by_image = True  # sample_weight has the shape of the truth
         #: Precedes the keys of several scores.
         self._prefix = f"{name}/" if name else ""
         #: ModelCheckpoint and EarlyStopping choose their mode by it.

@@ -82,6 +82,17 @@ def test_one_hot_truth_is_named(torch):
             metric(3).update(*pair)
 
 
+def test_a_batch_of_as_many_images_as_classes_is_not_one_hot(torch):
+    labels = torch.zeros((4, 2, 3), dtype=torch.int64)
+    labels[0, 0] = 1
+    found = metric(4)
+    found.update(labels, labels)
+    assert found.confusion_matrix().matrix.diagonal().tolist() == [21, 3, 0, 0]
+    one_hot = torch.nn.functional.one_hot(labels, 4).movedim(-1, 1)
+    with pytest.raises(ValueError, match="axis 1 is as long as the 4 classes"):
+        metric(4).update(one_hot, one_hot)
+
+
 def test_one_hot_pairs_show_in_the_counts():
     from segiou.counting.device_counts import read_counts
     from segiou.counting.encoding import Encoding
