@@ -1,7 +1,8 @@
 """Overhead of counting in a validation loop on the CPU: ``python -m benchmarks.hooks``.
 
 Compared with the forward pass of two small networks on the same batch and with torchmetrics'
-MulticlassJaccardIndex; then 10 000 updates, which must not use more memory. Ratios are medians of
+MulticlassJaccardIndex; then 10 000 updates, which must not use more memory; then an update of each
+framework's own metric. Ratios are medians of
 alternating rounds: on two shared cores, labels take 0.06 to 0.2 % of either network, float32 logits
 of 19 classes 0.3 to 0.8 %. See also ``benchmarks/scores.py`` and, for GPUs,
 ``benchmarks/gpu_hooks.py``.
@@ -9,10 +10,15 @@ of 19 classes 0.3 to 0.8 %. See also ``benchmarks/scores.py`` and, for GPUs,
 
 from __future__ import annotations
 
+import json
+import os
 import statistics
+import subprocess
+import sys
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import torch
@@ -116,6 +122,95 @@ def growth(updates: int) -> int:
     return grown
 
 
+# Keras has one backend for the life of a process; jit is what `fit` does on each.
+KERAS = """
+import json, sys
+import numpy as np
+import keras
+from benchmarks.hooks import CLASSES, SHAPE, batch, medians
+from segiou.hooks.keras import SegmentationScores
+
+_, truth, pred = (one.numpy() for one in batch())
+logits = np.random.default_rng(0).normal(size=(*SHAPE, CLASSES)).astype("float32")
+truth, pred, logits = map(keras.ops.convert_to_tensor, (truth.astype("int32"), pred, logits))
+contestants = {}
+for name, given in (("labels", pred), ("logits", logits)):
+    ours = SegmentationScores(CLASSES, ignore=255)
+    theirs = keras.metrics.MeanIoU(CLASSES, ignore_class=255, sparse_y_pred=name == "labels")
+    for who, metric in (("segiou", ours), ("MeanIoU", theirs)):
+        contestants[f"{who}, {name}"] = lambda m=metric, p=given: (
+            m.update_state(truth, p), np.asarray(m.variables[0].value)  # waits for JAX
+        )
+    if keras.backend.backend() != "jax":
+        continue
+    import jax
+    from segiou.hooks.jax import PixelCounter
+
+    def compiled(metric):
+        def step(values, truth, pred):
+            return metric.stateless_update_state(values, truth, pred)
+        step = jax.jit(step)
+        values = [one.value for one in metric.variables]
+        return lambda p: jax.block_until_ready(step(values, truth, p))
+
+    counter = PixelCounter(CLASSES, ignore=255)
+    how = {} if name == "labels" else {"argmax": -1}
+    count = jax.jit(lambda *given, how=how: counter.update(*given, **how))
+    counted = lambda p, count=count: jax.block_until_ready(count(counter.init(), truth, p))
+    runs = {"segiou": compiled(ours), "MeanIoU": compiled(theirs), "PixelCounter": counted}
+    for who, run in runs.items():
+        contestants[f"{who} in jit, {name}"] = lambda r=run, p=given: r(p)
+print(json.dumps(medians(contestants, int(sys.argv[1]))))
+"""
+
+
+def of_frameworks(rounds: int = 7) -> Iterator[tuple[str, dict[str, float]]]:
+    """Milliseconds per update of each framework's metric and of segiou's, on the same batch."""
+    import ignite.metrics
+    from torchmetrics.classification import MulticlassJaccardIndex
+
+    from segiou.hooks import ignite as hook_of_ignite, torchmetrics as hook
+
+    _, truth, pred = batch()
+    logits = torch.randn((SHAPE[0], CLASSES, *SHAPE[1:]))
+    ours = hook.SegmentationScores(CLASSES, ignore=255)
+    theirs = MulticlassJaccardIndex(CLASSES, ignore_index=255)
+    of_ignite = hook_of_ignite.SegmentationScores(CLASSES, ignore=255)
+    matrix = ignite.metrics.ConfusionMatrix(CLASSES)
+    metrics = {"segiou": ours.update, "MulticlassJaccardIndex": theirs.update}
+    both = {"labels": pred, "logits": logits}
+    runs = {
+        f"{who}, {what}": partial(update, given, truth)
+        for what, given in both.items()
+        for who, update in metrics.items()
+    }
+    yield "torchmetrics", medians(runs, rounds)
+    runs = {
+        "segiou, logits": lambda: of_ignite.update((logits, truth)),
+        "ConfusionMatrix, logits": lambda: matrix.update((logits, truth)),
+    }
+    yield "Ignite", medians(runs, rounds)
+    for backend in ("jax", "torch"):
+        environment = os.environ | {"KERAS_BACKEND": backend}
+        command = [sys.executable, "-W", "ignore", "-c", KERAS, str(rounds)]
+        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+        yield f"Keras on {backend}", json.loads(done.stdout.splitlines()[-1])
+
+
+def compared(rounds: int = 7) -> None:
+    """Print a table of the updates of each framework."""
+    print(
+        "| hook | input | compared with | segiou, ms | theirs, ms | × |\n|---|---|---|--:|--:|--:|"
+    )
+    for framework, times in of_frameworks(rounds):
+        for name, taken in times.items():
+            who, what = name.split(", ")
+            if not who.startswith("segiou"):
+                own = times[f"segiou{' in jit' * who.endswith('in jit')}, {what}"]
+                numbers = f"{own:.1f} | {taken:.1f} | {taken / own:.1f}"
+                print(f"| {framework} | {what} | {who} | {numbers} |")
+
+
 def main() -> None:
     for network in (convolutions, segformer):
         times = measured(network)
@@ -126,7 +221,8 @@ def main() -> None:
         for what in ("labels", "logits"):
             factor = times[f"torchmetrics, {what}"] / times[f"segiou, {what}"]
             print(f"torchmetrics takes {factor:.1f} times as long with {what}")
-    print(f"\n10 000 updates: {growth(10_000)} bytes more")
+    print(f"\n10 000 updates: {growth(10_000)} bytes more\n")
+    compared()
 
 
 if __name__ == "__main__":
