@@ -157,6 +157,7 @@ def next_steps(
 
     Examples
     --------
+    >>> from segiou.metrics import load_protocol
     >>> tally = ConfusionCounts.of_matrix([[8, 2], [0, 10]])
     >>> (step,) = next_steps(tally, ["road", "car"], load_protocol("segiou"), np.ones(2, bool))
     >>> print(step)
