@@ -42,6 +42,10 @@ def drawings() -> dict[str, Callable[[], Any]]:
     )
     found = segiou.compare(tidy, keen, names=("tidy", "keen"), permutations=1000)
     ranking = segiou.rank({"tidy": tidy, "keen": keen, "mixed": mixed}, groups="none")
+    rows = [
+        {"id": id, "part": "ab"[i % 2], "third": "xyz"[i % 3]} for i, id in enumerate(mixed.ids)
+    ]
+    sliced = mixed.slices(rows, groups="none")
     masks = [
         segiou.read_mask(next(iter(sorted((STREETS / folder).iterdir()))))
         for folder in ("truth", "model_b")
@@ -57,6 +61,7 @@ def drawings() -> dict[str, Callable[[], Any]]:
         "class_boxes": lambda: keen.plot("class_boxes"),
         "distance_boxes": lambda: patients.plot("distance_boxes"),
         "comparison_forest": lambda: found.plot(),
+        "slices": lambda: sliced.plot(),
         "model_bars": lambda: found.plot("model_bars"),
         "rank_stability": lambda: ranking.plot(),
         "case_boxes": lambda: ranking.plot("case_boxes"),

@@ -187,7 +187,7 @@ def find_plugin(kind: str, name: str, wanted: type | None = None) -> Any:
 
 
 class Drawable:
-    """Adds ``plot`` to runs, reports, matrices and comparisons."""
+    """Adds ``plot`` to runs, reports, matrices, comparisons and slices."""
 
     __slots__ = ()
     _plot_kind: ClassVar[str] = "class_bars"
@@ -200,7 +200,7 @@ class Drawable:
         kind : str, optional
             A plot kind, see :func:`segiou.plots.plot`. The default is
             ``"class_bars"``; for matrices ``"confusion_matrix"``, for comparisons
-            ``"comparison_forest"``, for score histograms ``"pr_curve"``.
+            ``"comparison_forest"``, for slices ``"slices"``, for score histograms ``"pr_curve"``.
         **options
             Options of the function with this name in :mod:`segiou.plots`, such as ``ax``.
 

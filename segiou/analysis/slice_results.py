@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from segiou._support import text
 from segiou._support.arguments import check_integer
 from segiou._support.document import Part, Shown
-from segiou._support.optional import import_extra
+from segiou._support.optional import Drawable, import_extra
 from segiou._support.text import Json
 
 if TYPE_CHECKING:
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 FEWEST = 3
 #: Fewer units are not tested: Holm's adjustment needs tails that so few units do not have.
 FEWEST_TESTED = 5
+#: Combinations of fewer units are not compared: false claims would be too many.
+FEWEST_OF_PAIRS = 20
+#: Between the columns, and the values, of a combination.
+TIMES = " × "
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,8 @@ class Slice:
         Classes with a score.
     gap : Gap
         Compared with the rest.
+    row : str
+        The class, of a row of one class; else empty.
     """
 
     column: str
@@ -81,11 +89,12 @@ class Slice:
     scores: tuple[float, ...]
     classes: int
     gap: Gap
+    row: str = ""
 
     @property
     def name(self) -> str:
-        """Column and value."""
-        return f"{self.column}={self.value}"
+        """Column and value, and the class."""
+        return f"{self.column}={self.value}{self.row and f', class={self.row}'}"
 
     def differs(self, level: float) -> bool:
         """Whether it differs from the rest beyond chance, among all tests of the result.
@@ -124,7 +133,7 @@ class Trend:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slices(Shown):
+class Slices(Shown, Drawable):
     """Scores of slices; see :func:`segiou.slices`.
 
     Attributes
@@ -155,7 +164,11 @@ class Slices(Shown):
         Slices that are nearly the same images.
     key : str
         The column that has the ids.
+    against : str
+        The value that slices are compared with; empty for the rest.
     """
+
+    _plot_kind = "slices"
 
     metric: str
     title: str
@@ -174,6 +187,7 @@ class Slices(Shown):
     skipped: Mapping[str, str]
     alike: tuple[tuple[str, str], ...]
     key: str
+    against: str = ""
     _table: Metadata | None = field(default=None, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Slice]:
@@ -199,8 +213,46 @@ class Slices(Shown):
         """
         one, table = self[name], self._table
         assert table is not None
-        column = next(own for own in table.columns if own.name == one.column)
-        return tuple(compress(table.ids, column.inside(column.values.index(one.value))))
+        columns = {own.name: own for own in table.columns}
+        inside = np.ones(len(table.ids), bool)
+        for column, value in zip(one.column.split(TIMES), one.value.split(TIMES), strict=True):
+            inside &= columns[column].inside(columns[column].values.index(value))
+        return tuple(compress(table.ids, inside))
+
+    def weighted(self, column: str, shares: Mapping[str, float]) -> tuple[float, float, float]:
+        """The score in another mix of the slices of a column, such as that of a deployment.
+
+        The distances of the limits from the scores of the slices are squared, weighted by the
+        squares of the shares, and summed (post-stratification). Slices have different images, and
+        each covers its own classes.
+
+        Parameters
+        ----------
+        column : str
+        shares : mapping of str to float
+            Share of each value; the shares sum to 1.
+
+        Returns
+        -------
+        score, low, high : float
+
+        Examples
+        --------
+        >>> import segiou
+        >>> truth = {f"{time}_{i}": [[0, 0, 1, 1]] for time in ("day", "night") for i in range(6)}
+        >>> pred = {id: [[0, 0, 1, int("day" in id)]] for id in truth}
+        >>> found = segiou.score(truth, pred, labels=2).slices("(?P<time>[a-z]+)_")
+        >>> round(found.weighted("time", {"day": 0.7, "night": 0.3})[0], 4)
+        0.875
+        """
+        if not math.isclose(sum(shares.values()), 1) or min(shares.values()) < 0:
+            msg = f"shares must be at least 0 and sum to 1, got {dict(shares)}"
+            raise ValueError(msg)
+        found = [(share, self[f"{column}={value}"]) for value, share in shares.items() if share]
+        score = sum(share * one.score for share, one in found)
+        down = math.hypot(*(share * (one.score - one.low) for share, one in found))
+        up = math.hypot(*(share * (one.high - one.score) for share, one in found))
+        return score, score - down, score + up
 
     def worst(self, n: int = 5) -> tuple[Slice, ...]:
         """Slices that are worse than the rest beyond chance, largest confirmed deficit first.
@@ -235,7 +287,8 @@ class Slices(Shown):
         """Scores of the slices of columns in which every image has a value."""
         found: dict[str, list[float]] = {}
         for one in self.slices:
-            if one.column not in self.missing and not math.isnan(one.score):
+            is_part = one.row or TIMES in one.column or one.column in self.missing
+            if not is_part and not math.isnan(one.score):
                 found.setdefault(one.column, []).append(one.score)
         return {column: own for column, own in found.items() if len(own) > 1}
 
@@ -244,6 +297,8 @@ class Slices(Shown):
         found = []
         for one in self.slices:
             row: dict[str, Any] = {"column": one.column, "value": one.value}
+            if any(own.row for own in self.slices):
+                row["class"] = one.row
             row |= {"images": one.images, "units": one.units, "classes": one.classes}
             if len(self.names) > 1:
                 scores = zip(self.names, one.scores, strict=True)

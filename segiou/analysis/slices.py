@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support import text
 from segiou._support.arguments import check_level
 from segiou.analysis.dependence import design_of
 from segiou.analysis.leave_one_out import Jackknife, Side, tail_of
@@ -18,7 +19,16 @@ from segiou.analysis.metadata import Metadata, MetadataColumn, metadata_of
 from segiou.analysis.order_statistics import median_limits
 from segiou.analysis.paired_runs import check_runs, common_classes, names_of, same_images
 from segiou.analysis.significance import holm_adjust
-from segiou.analysis.slice_results import FEWEST, FEWEST_TESTED, Gap, Slice, Slices, Trend
+from segiou.analysis.slice_results import (
+    FEWEST,
+    FEWEST_OF_PAIRS,
+    FEWEST_TESTED,
+    TIMES,
+    Gap,
+    Slice,
+    Slices,
+    Trend,
+)
 from segiou.analysis.statistics import Statistic
 from segiou.analysis.student import student
 from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
@@ -38,6 +48,9 @@ def slices(
     metric: Metric = "iou",
     key: str | None = None,
     bins: Mapping[str, Any] | None = None,
+    against: str | None = None,
+    search: bool = False,
+    by_class: bool = False,
     groups: Groups | None = None,
     protocol: Protocol | str | None = None,
     level: float = 0.95,
@@ -69,6 +82,12 @@ def slices(
     bins : mapping of str to int or sequence of float, optional
         Number of quantiles, or edges, of numeric columns. Quantiles (4 by default) are shown,
         and a trend is tested; between edges are slices like others.
+    against : str, optional
+        A value, such as ``"day"``: slices are compared with its images instead of the rest.
+    search : bool
+        Also compare combinations of values of two columns, of at least 20 units.
+    by_class : bool
+        Also compare each class on each slice.
     groups, protocol
         See :func:`segiou.confidence_intervals`.
     level : float
@@ -106,9 +125,11 @@ def slices(
     alone = [one.over(design.images, None) for one in images]
     if len(runs) > 1 and (keep := common_classes(alone)) is not None:
         alone = [one.over_classes(keep).over(design.images, None) for one in images]
-    scored = _Scored(alone, images[0].present(), design.units, level)
+    scored = _Scored(alone, images[0].present(), design.units, level, against, by_class)
     first = alone[0]
-    found, trends, tests = _tested(scored, table)
+    _check_against(against, table)
+    columns_ = [*table.columns, *(_pairs(table.columns) if search else ())]
+    found, trends, tests = _tested(scored, columns_)
     return Slices(
         metric=first.score.name,
         title=first.names[0],
@@ -127,24 +148,47 @@ def slices(
         skipped=table.skipped,
         alike=_alike(table),
         key=table.key,
+        against=against or "",
         _table=table,
     )
 
 
-def _tested(scored: _Scored, table: Metadata) -> tuple[tuple[Slice, ...], tuple[Trend, ...], int]:
+def _check_against(against: str | None, table: Metadata) -> None:
+    known = [value for column in table.columns for value in column.values]
+    if against is not None and against not in known:
+        msg = f"no column has the value {against!r}; values: {text.listed(known)}"
+        raise ValueError(msg + text.did_you_mean(against, known))
+
+
+def _pairs(columns: Sequence[MetadataColumn]) -> Iterator[MetadataColumn]:
+    """Combinations of the values of two columns; those of columns with lists are not defined."""
+    for a, b in combinations([one for one in columns if not one.more], 2):
+        values = tuple(f"{x}{TIMES}{y}" for x in a.values for y in b.values)
+        codes = np.where((a.codes < 0) | (b.codes < 0), -1, a.codes * len(b.values) + b.codes)
+        yield MetadataColumn(f"{a.name}{TIMES}{b.name}", values, codes)
+
+
+def _tested(
+    scored: _Scored, columns: Sequence[MetadataColumn]
+) -> tuple[tuple[Slice, ...], tuple[Trend, ...], int]:
     """Slices and trends, p adjusted for all tests; two complements are one test."""
-    found = [one for column in table.columns for one in scored.column(column)]
-    trends = [one for column in table.columns for one in scored.trend(column)]
+    found = [one for column in columns for one in scored.column(column)]
+    trends = [one for column in columns for one in scored.trend(column)]
     p = np.array([one.gap.p for one in found] + [one.p for one in trends], float)
     counted = p.copy()
-    halves = {c.name for c in table.columns if _is_halved(c)}
-    for i in range(1, len(found)):
-        if found[i].column in halves and found[i].column == found[i - 1].column:
+    halves = {c.name for c in columns if _is_halved(c)}
+    first: dict[tuple[str, str], int] = {}
+    same = [
+        first.setdefault((one.column, one.row), i)
+        if one.column in halves and not math.isnan(p[i])
+        else i
+        for i, one in enumerate(found)
+    ]
+    for i, j in enumerate(same):
+        if i != j:
             counted[i] = math.nan
     adjusted = holm_adjust(counted)
-    for i in range(1, len(found)):
-        if math.isnan(counted[i]) and not math.isnan(p[i]):
-            adjusted[i] = adjusted[i - 1]
+    adjusted[: len(found)] = adjusted[same]
     both = zip(found, adjusted, strict=False)
     return (
         tuple(replace(one, gap=replace(one.gap, p_holm=float(q))) for one, q in both),
@@ -214,6 +258,8 @@ class _Scored:
     present: NDArray[np.bool_]
     units: Units
     level: float
+    against: str | None = None
+    by_class: bool = False
 
     def __post_init__(self) -> None:
         if len(self.models) > 1 and self.models[0].median_of is not None:
@@ -239,11 +285,13 @@ class _Scored:
 
     def column(self, column: MetadataColumn) -> Iterator[Slice]:
         """The slices of a column."""
-        known = column.codes >= 0
+        others = column.codes >= 0
+        if self.against in column.values:
+            others = column.inside(column.values.index(self.against))
         for code, value in enumerate(column.values):
             inside = column.inside(code)
             if inside.any():
-                yield self._slice(column, value, inside, known & ~inside)
+                yield from self._slice(column, value, inside, others & ~inside)
 
     def _units_in(self, inside: NDArray[np.bool_]) -> NDArray[np.intp]:
         """The unit of each image; batches of neighbours are made within the slice."""
@@ -276,8 +324,10 @@ class _Scored:
         value: str,
         inside: NDArray[np.bool_],
         rest: NDArray[np.bool_],
-    ) -> Slice:
+    ) -> Iterator[Slice]:
         own = self.images(inside)
+        if TIMES in column.name and len(own.units) < FEWEST_OF_PAIRS:
+            return
         there = own.defined if self.taken is None else own.defined & self.taken
         score = float(own.values[0][0])
         if len(self.models) > 1:
@@ -285,13 +335,38 @@ class _Scored:
             score = float(change[0])
             if self.taken is not None:
                 score = float(change[1:][there].mean()) if there.any() else math.nan
-        low, high, gap = math.nan, math.nan, Gap()
+        low, high, gap, others = math.nan, math.nan, Gap(), None
         if len(own.units) >= FEWEST:
             low, high = self._limits(own, there)
-            gap = self._gap(own, self.images(rest), is_tested=column.numbers is None)
+            others = self.images(rest)
+            gap = self._gap(own, others, self.taken, is_tested=column.numbers is None)
         scores = tuple(float(values[0]) for values in own.values)
         about = (column.name, value, own.number, len(own.units))
-        return Slice(*about, score, low, high, scores, int(there.sum()), gap)
+        yield Slice(*about, score, low, high, scores, int(there.sum()), gap)
+        if self.by_class and self.taken is not None and others is not None:
+            for place in np.flatnonzero(there):
+                yield self._of_class(
+                    about, int(place), own, others, is_tested=column.numbers is None
+                )
+
+    def _of_class(
+        self,
+        about: tuple[str, str, int, int],
+        place: int,
+        own: _Images,
+        others: _Images,
+        *,
+        is_tested: bool,
+    ) -> Slice:
+        """A class on a slice."""
+        alone = np.arange(len(own.defined)) == place
+        scores = tuple(float(values[1 + place]) for values in own.values)
+        score = scores[-1] - scores[0] if len(scores) > 1 else scores[0]
+        down, up = own.side(alone).reach(self.level)
+        gap = self._gap(own, others, alone, is_tested=is_tested)
+        ends = score - down, score + up
+        row = self.models[0].score.names[place]
+        return Slice(*about, score, *ends, scores, 1, gap, row)
 
     def _limits(self, own: _Images, there: NDArray[np.bool_]) -> tuple[float, float]:
         """The interval of a slice."""
@@ -305,12 +380,13 @@ class _Scored:
         down, up = side.reach(self.level)
         return side.value - down, side.value + up
 
-    def _gap(self, own: _Images, rest: _Images, *, is_tested: bool) -> Gap:
-        """A slice minus the rest."""
+    def _gap(
+        self, own: _Images, rest: _Images, common: NDArray[np.bool_] | None, *, is_tested: bool
+    ) -> Gap:
+        """A slice minus the rest, over some classes that both have."""
         fewer = min(len(own.units), len(rest.units))
         if fewer < FEWEST:
             return Gap()
-        common = self.taken
         if common is not None:
             every = [*own.models, *rest.models]
             common = common & (np.minimum.reduce([one.seen[1:] for one in every]) >= 2)

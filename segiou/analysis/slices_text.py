@@ -51,13 +51,15 @@ def verdict(found: Slices) -> str:
         which = "is worse than" if differs else "differs from"
         return f"No slice {which} the rest beyond chance{tests and f' ({tests.strip()})'}."
     one, *others = worst
+    reference = f"{one.column}={found.against}"
+    rest = reference if reference in [own.name for own in found] else "the rest"
     size = change(abs(one.gap.value), found.score_unit).lstrip("+")
     way = "lower" if one.gap.value < 0 else "higher"
     limits = f"{100 * found.level:g} % interval {changes(one.gap.low, one.gap.high, found)}"
     also = listed([other.name for other in others])
     more = f" Also worse: {also}." if others else ""
     return (
-        f"{capital(of)} is {size} {way} on {one.name} than on the rest ({limits}, "
+        f"{capital(of)} is {size} {way} on {one.name} than on {rest} ({limits}, "
         f"{p_equals(one.gap.p_holm)}{tests}).{more}"
     )
 
@@ -67,7 +69,13 @@ def notes(found: Slices) -> Iterator[str]:
     units = plural_of(found.unit)
     mean = any(one.gap.classes for one in found)
     over = ", over the classes that at least two of its and of their units have" if mean else ""
-    yield f"The rest are the other images that have a value in the column{over}."
+    if found.against:
+        yield (
+            f"The difference is to {found.against} in columns with this value, and else to the "
+            f"rest{over}."
+        )
+    else:
+        yield f"The rest are the other images that have a value in the column{over}."
     if found.key:
         yield f"Rows were matched with images by the column {found.key}."
     if few := [one.name for one in found if one.units < 3]:
@@ -135,7 +143,11 @@ def _columns(found: Slices) -> list[Column]:
         *columns,
         Column("change" if two else found.title, [value(one.score, unit) for one in rows], 8),
         Column("interval", limits, 5),
-        Column("minus rest", [shown_change(gap.value, unit) for gap in gaps], 7),
+        Column(
+            "difference" if found.against else "minus rest",
+            [shown_change(gap.value, unit) for gap in gaps],
+            7,
+        ),
         Column(level, [changes(gap.low, gap.high, found) for gap in gaps], 6),
         Column("p", ["" if math.isnan(g.p_holm) else p_text(g.p_holm) for g in gaps], 7),
         Column("result", [mark(found, one) for one in rows], 8, is_text=True),

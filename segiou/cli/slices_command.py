@@ -27,6 +27,7 @@ def command(parsed: argparse.Namespace) -> int:
         if not parsed.quiet:
             inputs.note_state(run, f"{path}: ")
     how = inputs.slices_options(parsed, source)
+    how |= {"against": parsed.against, "search": parsed.search, "by_class": parsed.by_class}
     found = slices(*runs, metric=parsed.metric, level=parsed.level, **how)
     write_findings(found.to_dict, found._parts(), parsed, found.to_csv)
     return 0

@@ -13,6 +13,7 @@ from segiou.plots.mask_overlay import overlay as overlay
 from segiou.plots.model_plots import (
     comparison_forest as comparison_forest,
     model_bars as model_bars,
+    slices as slices,
 )
 from segiou.plots.rank_plots import case_boxes as case_boxes, rank_stability as rank_stability
 from segiou.plots.score_plots import (

@@ -21,7 +21,7 @@ from segiou.plots.class_plots import (
     prevalence_curve,
 )
 from segiou.plots.confusion_plot import confusion_matrix
-from segiou.plots.model_plots import comparison_forest, model_bars
+from segiou.plots.model_plots import comparison_forest, model_bars, slices
 from segiou.plots.rank_plots import case_boxes, rank_stability
 from segiou.plots.score_plots import pr_curve, reliability, roc_curve, thresholds
 from segiou.plots.style import NothingToDraw, report_of, require
@@ -52,12 +52,15 @@ _OF_REPORTS = _named(
 )
 _OF_SCORES = _named(pr_curve, roc_curve, reliability, thresholds)
 _OF_COMPARISONS = _named(comparison_forest, model_bars)
+_OF_SLICES = _named(slices)
 _OF_RANKINGS = _named(rank_stability, case_boxes)
 
 
 def _kinds_of(source: Any) -> Kinds:
     if isinstance(source, ScoreHistogram):
         return _OF_SCORES
+    if hasattr(source, "trends"):
+        return _OF_SLICES
     if hasattr(source, "tau"):
         return _OF_RANKINGS
     if hasattr(source, "ranking"):
@@ -70,12 +73,12 @@ def plot(source: Any, kind: str, **options: Any) -> Axes:
 
     Parameters
     ----------
-    source : Report, Run, ConfusionMatrix, ScoreHistogram, Comparison or Ranking
+    source : Report, Run, ConfusionMatrix, ScoreHistogram, Comparison, Ranking or Slices
         Source of the scores.
     kind : str
         For a comparison ``"comparison_forest"`` or ``"model_bars"``; for a
         ranking, or a comparison of three or more models,
-        ``"rank_stability"`` or ``"case_boxes"``; otherwise
+        ``"rank_stability"`` or ``"case_boxes"``; for slices ``"slices"``; otherwise
         ``"confusion_matrix"``, ``"class_bars"``, ``"accuracy_vs_iou"``,
         ``"boundary_vs_iou"``, ``"prevalence_curve"``,
         ``"image_distribution"``, ``"class_boxes"`` or ``"distance_boxes"``; with

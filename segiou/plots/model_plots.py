@@ -1,4 +1,4 @@
-"""Plots of several models: their scores side by side, and the difference between two."""
+"""Plots of several models or slices: scores side by side, and forests of differences."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from segiou.analysis.comparison import Comparison
+    from segiou.analysis.slice_results import Slices
 
 
 def model_bars(
@@ -184,11 +185,8 @@ def comparison_forest(
     with drawing(height_of(len(rows)) + 0.1, **look) as axes:
         axes.axvline(0, color="black", linewidth=0.7)
         for place, row in enumerate(rows):
-            line, inside = (color, color) if row.differs(comparison.level) else (MUTED, "white")
-            mark, size = ("o", 3.8) if place else ("D", 4.4)
-            axes.hlines(place, row.low, row.high, color=line, linewidth=1.2)
-            dots: dict[str, Any] = {"color": inside, "markeredgecolor": line, "markersize": size}
-            axes.plot([row.delta], [place], mark, **dots)
+            is_sure, mark = row.differs(comparison.level), "o" if place else "D"
+            _mark(axes, place, (row.delta, row.low, row.high), color if is_sure else "", mark)
         name_rows(axes, [row.name for row in rows])
         axes.set_xlabel(
             f"difference of {metric_label(comparison.metric)}, points\n"
@@ -202,6 +200,65 @@ def comparison_forest(
         if len(rows) > 1:
             axes.axhline(0.5, color=MUTED, linewidth=0.5)
     return axes
+
+
+def slices(found: Slices, *, limit: int = 40, color: Any = IOU, **look: Unpack[Look]) -> Axes:
+    """Draw the score of each slice, or its change between two models, with intervals.
+
+    Parameters
+    ----------
+    found : Slices
+        The slices to show.
+    limit : int
+        Largest number of slices to draw; those that differ most from the rest are kept.
+    color, title, figsize, ax
+        As for :func:`class_bars`; the colour of slices that differ from the rest.
+
+    Returns
+    -------
+    Axes
+        The dashed line is the score of all images. Marks are filled if the slice differs from the
+        rest beyond chance, among all tests of the slices.
+
+    Raises
+    ------
+    TypeError
+        If the argument is not a result of :func:`segiou.slices`.
+    ValueError
+        If no slice has a score.
+    """
+    if not hasattr(found, "trends"):
+        raise refuse_kind("found", found, "a result of segiou.slices")
+    known = [one for one in found if np.isfinite(one.score)]
+    if not known:
+        msg = f"no slice has a defined {found.title}, so nothing can be drawn"
+        raise NothingToDraw(msg)
+    kept = sorted(known, key=lambda one: -abs(np.nan_to_num(one.gap.value)))[:limit]
+    rows = [one for one in known if one in kept]
+    is_change, unit = len(found.names) > 1, found.score_unit
+    with drawing(height_of(len(rows)) + 0.1, **look) as axes:
+        axes.axvline(found.score, color="black", linestyle=(0, (3, 2)), linewidth=0.8)
+        for place, one in enumerate(rows):
+            ends = one.score, one.low, one.high
+            _mark(axes, place, ends, color if one.differs(found.level) else "")
+        name_rows(axes, [one.name for one in rows])
+        what = f"change of {found.title}" if is_change else found.title
+        axes.set_xlabel(f"{what}{unit and f', {unit}'}, dashed: all images", parse_math=False)
+        if not unit:
+            in_percent(axes.xaxis, "" if is_change else " %")
+    return axes
+
+
+def _mark(
+    axes: Axes, place: int, ends: tuple[float, float, float], color: Any, mark: str = "o"
+) -> None:
+    """A value with its interval; hollow and grey without a colour."""
+    value, low, high = ends
+    line, inside = color or MUTED, color or "white"
+    axes.hlines(place, low, high, color=line, linewidth=1.2)
+    size = 3.8 if mark == "o" else 4.4
+    dots: dict[str, Any] = {"color": inside, "markeredgecolor": line, "markersize": size}
+    axes.plot([value], [place], mark, **dots)
 
 
 def _brief(name: str) -> str:

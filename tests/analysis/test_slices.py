@@ -254,3 +254,55 @@ def test_coverage_of_no_difference(slice_, rest):
         gap = slices(run, by=by, groups="none")["slice=s"].gap
         hits += gap.low <= 0 <= gap.high
     assert hits / samples >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / samples)
+
+
+def test_a_reference_slice_replaces_the_rest():
+    third = {id: TIME[id] if int(id[2:]) % 4 else "dusk" for id in IDS}
+    run = made("A", IDS, LIFT)
+    found = slices(run, by=third, groups="none", against="day")
+    day, night = (np.array([third[id] == value for id in IDS]) for value in ("day", "night"))
+    gap = found["slice=night"].gap
+    expected = reference([run], night, day, 0.95)
+    assert (gap.value, gap.low, gap.high, gap.classes) == pytest.approx(expected, abs=1e-9)
+    assert np.isnan(found["slice=day"].gap.value) and found.tests == 2
+    assert "lower on slice=night than on slice=day" in str(found)
+    with pytest.raises(ValueError, match="did you mean dusk"):
+        slices(run, by=third, groups="none", against="dust")
+
+
+def test_classes_on_slices_are_slices_of_the_class():
+    run = made("A", IDS, LIFT)
+    found = slices(run, by=TIME, groups="none", by_class=True)
+    assert found.tests == 4  # the mean and three classes, of two complements
+    alone = slices(run, by=TIME, groups="none", metric="iou:pole")["slice=night"]
+    one = found["slice=night, class=pole"]
+    assert (one.score, one.low, one.high) == pytest.approx((alone.score, alone.low, alone.high))
+    assert (one.gap.value, one.gap.low, one.gap.p) == pytest.approx(
+        (alone.gap.value, alone.gap.low, alone.gap.p)
+    )
+    assert "slice=day, class=rare" in [own.name for own in found]
+    assert found.rows()[1]["class"] == "road"
+
+
+def test_combinations_of_twenty_units_are_searched():
+    ids = tuple(f"{i}" for i in range(90))
+    run = made("A", ids, [0.0 if i % 2 or i % 3 else -0.2 for i in range(90)])
+    rows = [{"id": id, "even": i % 2 == 0, "three": i % 3 == 0} for i, id in enumerate(ids)]
+    found = slices(run, by=rows, groups="none", search=True)
+    pairs = [one.name for one in found if "×" in one.name]
+    # 15 images are even and divisible by 3, and 15 are odd and divisible by 3.
+    assert pairs == ["even × three=False × False", "even × three=True × False"]
+    assert found.images_in(pairs[0])[:3] == ("1", "5", "7")
+    assert found.tests == 4 and not found.outside
+
+
+def test_another_mix_of_slices():
+    found = slices(made("A", IDS, LIFT), by=TIME, groups="none")
+    day, night = found
+    score, low, high = found.weighted("slice", {"day": 0.7, "night": 0.3})
+    assert score == pytest.approx(0.7 * day.score + 0.3 * night.score)
+    down = (0.7 * (day.score - day.low)) ** 2 + (0.3 * (night.score - night.low)) ** 2
+    assert score - low == pytest.approx(down**0.5)
+    assert low < score < high
+    with pytest.raises(ValueError, match="sum to 1"):
+        found.weighted("slice", {"day": 0.7, "night": 0.7})

@@ -11,9 +11,15 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def kinds():
-    from segiou.plots.kinds import _OF_COMPARISONS, _OF_RANKINGS, _OF_REPORTS, _OF_SCORES
+    from segiou.plots.kinds import (
+        _OF_COMPARISONS,
+        _OF_RANKINGS,
+        _OF_REPORTS,
+        _OF_SCORES,
+        _OF_SLICES,
+    )
 
-    return {*_OF_REPORTS, *_OF_COMPARISONS, *_OF_RANKINGS, *_OF_SCORES, "overlay"}
+    return {*_OF_REPORTS, *_OF_COMPARISONS, *_OF_RANKINGS, *_OF_SCORES, *_OF_SLICES, "overlay"}
 
 
 def test_every_kind_has_a_row_and_a_picture():

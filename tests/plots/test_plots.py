@@ -491,3 +491,15 @@ def test_colours_titles_and_sizes_are_passed_on(run, comparison):
     assert comparison.plot("model_bars", title="two", ax=given).get_title() == "two"
     with pytest.raises(ValueError, match="omit figsize or ax"):
         run.plot("class_boxes", figsize=(1, 1), ax=given)
+
+
+def test_slices_have_a_mark_and_an_interval_each():
+    run = segiou.score(TRUTH, TRUTH[::-1], labels=NAMES)
+    found = run.slices({str(i): "ab"[i % 2] for i in range(12)}, groups="none")
+    axes = plots.slices(found)
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["slice=a", "slice=b"]
+    marks = [line.get_xdata()[0] for line in axes.lines if len(line.get_xdata()) == 1]
+    assert marks == [one.score for one in found]
+    assert found.plot(title="x").figure.get_suptitle() == "x"
+    with pytest.raises(TypeError, match=r"segiou\.slices"):
+        plots.slices(run)
