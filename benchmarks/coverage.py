@@ -12,10 +12,8 @@ a seed of its own. The figures are in docs/intervals.md and docs/raters.md.
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -23,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.cells import Cell, print_cells
 from segiou.analysis.bootstrapping import limits_of, resampled
 from segiou.analysis.dependence import design_of
 from segiou.analysis.leave_one_out import jackknife
@@ -258,16 +257,6 @@ def raters(design: str, number: int, rng: np.random.Generator, experts: int) -> 
     return [*(contains(limits, 0.0) for limits in ends), float(rejected)]
 
 
-class Cell(NamedTuple):
-    """One simulated situation."""
-
-    table: str
-    measure: Callable[..., list[float]]
-    design: str
-    number: int
-    options: tuple[float, ...] = ()
-
-
 def cells() -> Iterator[Cell]:
     """All situations, table by table."""
     for design in PRESENCE:
@@ -299,29 +288,12 @@ def cells() -> Iterator[Cell]:
                 yield Cell("camvid", frame_pairs, "base", number, (left_out,))
 
 
-def measured(cell: Cell, samples: int) -> np.ndarray:
-    """Shares over the samples of a cell, and how many samples had an interval."""
-    rng = np.random.default_rng([cell.number, *repr(cell[2:]).encode()])
-    found = [cell.measure(cell.design, cell.number, rng, *cell.options) for _ in range(samples)]
-    return np.nanmean(found, 0)
-
-
-def main() -> None:
-    """Print a line for each cell."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tables", nargs="*", help="tables to measure; all by default")
-    parser.add_argument("--samples", type=int, default=1000)
-    parser.add_argument("--workers", type=int, default=2)
-    parsed = parser.parse_args()
-    chosen = [cell for cell in cells() if not parsed.tables or cell.table in parsed.tables]
-    with ProcessPoolExecutor(parsed.workers) as pool:
-        found = pool.map(measured, chosen, [parsed.samples] * len(chosen))
-        for cell, shares in zip(chosen, found, strict=True):
-            shown = "  ".join(f"{100 * share:5.1f} %" for share in shares)
-            options = " ".join(f"{option:g}" for option in cell.options)
-            what = f"{cell.table} ({cell.measure.__name__})"
-            print(f"{what:26} {cell.design:7} {cell.number:4}  {options:8} {shown}", flush=True)
+def line(cell: Cell, options: str, shares: np.ndarray) -> str:
+    """The shares of a cell."""
+    shown = "  ".join(f"{100 * share:5.1f} %" for share in shares)
+    what = f"{cell.table} ({cell.measure.__name__})"
+    return f"{what:26} {cell.design:7} {cell.number:4}  {options:8} {shown}"
 
 
 if __name__ == "__main__":
-    main()
+    print_cells(cells(), __doc__, 1000, line)

@@ -12,14 +12,12 @@ figures are in docs/comparison.md.
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.cells import Cell, print_cells
 from benchmarks.coverage import CAMVID, camvid
 from segiou.analysis.dependence import design_of
 from segiou.analysis.leave_one_out import Jackknife
@@ -126,16 +124,6 @@ def _corrected(counts: Counts, share: float) -> Counts:
     return Counts(tp, fp, fn, counts.tn)
 
 
-class Cell(NamedTuple):
-    """One simulated situation."""
-
-    table: str
-    measure: Callable[..., list[float]]
-    design: str
-    number: int
-    options: tuple[float, float]
-
-
 def cells() -> Iterator[Cell]:
     """All situations, table by table."""
     for design in DESIGNS:
@@ -153,32 +141,15 @@ def cells() -> Iterator[Cell]:
                 yield Cell("camvid", frames, "camvid", number, (corrected, 0.0))
 
 
-def measured(cell: Cell, samples: int) -> np.ndarray:
-    """Means over the samples of a cell."""
-    rng = np.random.default_rng([cell.number, *repr(cell[2:]).encode()])
-    found = [cell.measure(cell.design, cell.number, rng, *cell.options) for _ in range(samples)]
-    return np.nanmean(found, 0)
-
-
-def main() -> None:
-    """Print a line for each cell."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tables", nargs="*", help="tables to measure; all by default")
-    parser.add_argument("--samples", type=int, default=600)
-    parser.add_argument("--workers", type=int, default=2)
-    parsed = parser.parse_args()
-    chosen = [cell for cell in cells() if not parsed.tables or cell.table in parsed.tables]
-    with ProcessPoolExecutor(parsed.workers) as pool:
-        found = pool.map(measured, chosen, [parsed.samples] * len(chosen))
-        for cell, (hit, width, out, passed, failed) in zip(chosen, found, strict=True):
-            options = " ".join(f"{option:g}" for option in cell.options)
-            print(
-                f"{cell.table:8} {cell.design:7} {cell.number:4}  {options:9} coverage "
-                f"{100 * hit:5.1f}  width {width:5.1f}  excludes 0 {100 * out:5.1f}  "
-                f"above {100 * passed:5.1f}  below {100 * failed:5.1f}",
-                flush=True,
-            )
+def line(cell: Cell, options: str, means: np.ndarray) -> str:
+    """The means of a cell."""
+    hit, width, out, passed, failed = means
+    return (
+        f"{cell.table:8} {cell.design:7} {cell.number:4}  {options:9} coverage {100 * hit:5.1f}  "
+        f"width {width:5.1f}  excludes 0 {100 * out:5.1f}  above {100 * passed:5.1f}  below "
+        f"{100 * failed:5.1f}"
+    )
 
 
 if __name__ == "__main__":
-    main()
+    print_cells(cells(), __doc__, 600, line)

@@ -330,7 +330,9 @@ class _Table:
                 found.append(one)
                 if lost := int((one.codes < 0).sum()):
                     missing[name] = lost
-            elif columns is not None and not one.startswith(("has one value", "is empty")):
+            elif name in self.bins or (
+                columns is not None and not one.startswith(("has one value", "is empty"))
+            ):
                 msg = f"{self.where}: column {name!r} {one}"
                 raise ValueError(msg)
             else:

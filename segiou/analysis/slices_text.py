@@ -93,6 +93,10 @@ def notes(found: Slices) -> Iterator[str]:
         yield f"{column}: {plural(number, 'image')} without a value, in no slice and in no rest."
     for column, reason in found.skipped.items():
         yield f"{column} {reason}: no slices."
+    seen: dict[str, Slice] = {}
+    for own in found:
+        if (same := seen.setdefault(own.name.casefold(), own)) is not own:
+            yield f"{same.name} and {own.name} differ only in case; are they one value?"
     for one, other in found.alike:
         yield f"{one} and {other} are nearly the same images: their effects cannot be separated."
     yield from _paradoxes(found)

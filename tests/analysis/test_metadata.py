@@ -145,3 +145,8 @@ def test_too_many_values():
     assert "has 60 values" in found.skipped["name"]
     with pytest.raises(ValueError, match="'name' has 60 values"):
         metadata_of(rows, ids, columns=["name"])
+
+
+def test_bins_of_a_text_column_are_an_error():
+    with pytest.raises(ValueError, match=r"column 'x' has text \(a\), which cannot be divided"):
+        metadata_of({"i": {"x": "a", "y": 1}, "j": {"x": "b", "y": 2}}, ["i", "j"], bins={"x": 3})

@@ -181,6 +181,12 @@ def test_simpsons_paradox_is_said():
     assert "Simpson's paradox" in found.to_markdown()
 
 
+def test_values_that_differ_only_in_case_are_named():
+    by = {id: "Night" if i % 3 == 0 else time for i, (id, time) in enumerate(TIME.items())}
+    found = slices(made("A", IDS, LIFT), by=by, groups="none")
+    assert "slice=Night and slice=night differ only in case" in found.to_text(200)
+
+
 def test_slices_of_the_same_images_are_named():
     rows = [{"id": id, "a": TIME[id], "b": TIME[id].upper()} for id in IDS]
     found = slices(made("A", IDS, LIFT), by=rows, groups="none")
