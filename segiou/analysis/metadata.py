@@ -402,11 +402,11 @@ def _numbers(cells: list[list[str]]) -> Floats | None:
     return None if np.isinf(numbers).any() else numbers
 
 
-def _natural(value: str) -> tuple[int, float, str]:
+def _natural(value: str) -> tuple[int, float, str, str]:
     try:
-        return 0, float(value), ""
+        return 0, float(value), "", value
     except ValueError:
-        return 1, 0.0, value.lower()
+        return 1, 0.0, value.lower(), value
 
 
 def _binned(name: str, numbers: Floats, bins: Any) -> MetadataColumn:
