@@ -27,10 +27,13 @@ def score(parsed: argparse.Namespace) -> int:
     try:
         job = inputs.job_of(parsed.truth, parsed.pred, parsed)
         inputs.check_report(parsed, job.options, _plans(job))
-        kinds = dict.fromkeys(map(type, job.measures))
-        named = [f"measure {one.key!r} of {package_of(one)}" for one in kinds if not is_own(one)]
-        how = {"kept": bool(parsed.run), "foreign": " or ".join(named)}
-        with console.interruptible(**how) as stop:
+        named = [
+            f"measure {one.key!r} of {package_of(type(one))}"
+            for one in job.measures
+            if not is_own(type(one))
+        ]
+        foreign = " or ".join(named)
+        with console.interruptible(kept=bool(parsed.run), foreign=foreign) as stop:
             run = inputs.do(job, parsed, "scoring", check=partial(_check_pairs, parsed), stop=stop)
     except DataError as error:
         if parsed.problems:
