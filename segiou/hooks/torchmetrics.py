@@ -94,7 +94,8 @@ class _Scores(Metric):
     @property
     def _forward_cache(self) -> Any:
         """The last result of `forward`, which Lightning reads when it starts to log a metric."""
-        if type(next(callers())[0]).__name__ == "_ResultMetric" and not self._is_scalar():
+        is_read = self._is_scalar() or torch.compiler.is_compiling()
+        if not is_read and type(next(callers())[0]).__name__ == "_ResultMetric":
             raise TypeError(_LOGGED)
         return self.__dict__["_forward_cache"]
 
