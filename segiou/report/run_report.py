@@ -41,10 +41,10 @@ def report_of(
     """The report of a run; arguments as of :meth:`segiou.Run.report`."""
     several: Sequence[Any] = intervals if isinstance(intervals, (list, tuple)) else [intervals]
     given: list[Intervals] = [found for found in several if found is not None]
-    of_pixels = [found for found in given if found.metric not in run.score_plans]
     for found in given:
         check_kind("intervals", found, Intervals, "what Run.intervals gives")
     measured = {found.metric: found for found in given if found.metric in run.score_plans}
+    of_pixels = [found for found in given if found.metric not in run.score_plans]
     check_integer("worst", worst, 0)
     check_kind("title", title, str, "text")
     counted, run = run._tally, run.under(protocol)
