@@ -302,7 +302,13 @@ class Comparison(OverUnits, Shown, Drawable):
         return table
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Rows of :meth:`to_csv`."""
+        """Rows of :meth:`to_csv`.
+
+        Yields
+        ------
+        dict
+            The values of a row by column.
+        """
         shown = ("name", "a", "b", "delta", "low", "high", "standard_error", "p", "p_holm", "units")
         for pair in self.pairs:
             for row in (pair.overall, *pair.classes):

@@ -129,6 +129,7 @@ class Statistic:
         Parameters
         ----------
         images : ndarray of bool, shape (N,)
+            Whether each image is one of them.
         units : Units
             Of these images.
         present : ndarray of bool, shape (N, C)
@@ -151,6 +152,7 @@ class Statistic:
         Parameters
         ----------
         images : ndarray of bool, shape (N,)
+            Whether each image is one of them.
         """
         if self.median_of is None:
             return self.evaluate(self.sums[images].sum(0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import Signature, signature
 from typing import Any, Unpack
 
 from segiou.hooks._scoring import missing, of_kind, scoring_of
@@ -72,3 +73,8 @@ class SegmentationScores(nnx.Metric):
     def histogram(self) -> ScoreHistogram:
         """All counts so far, as a :class:`segiou.ScoreHistogram`; TypeError for a matrix."""
         return of_kind(self.counter._read(self.state.get_value()), ScoreHistogram)
+
+
+# The metaclass of nnx hides the arguments from help() and editors.
+_self, *_arguments = signature(SegmentationScores.__init__).parameters.values()
+SegmentationScores.__signature__ = Signature(_arguments)
