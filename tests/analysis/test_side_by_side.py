@@ -41,7 +41,8 @@ def test_every_score_has_the_values_of_its_own_comparison(runs):
         compare_scores(*opened, metrics=[])
 
 
-def test_the_command(runs, capsys):
+def test_the_command(runs, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")  # heads of columns on one line
     assert main(["compare", *runs, "--names", "old,new", "--metric", "dice,iou:a,b"]) == 0
     text = capsys.readouterr().out
     assert "Dice, old" in text
