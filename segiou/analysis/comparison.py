@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from segiou._support import text
 from segiou._support.document import Part, Shown
@@ -301,7 +301,7 @@ class Comparison(OverUnits, Shown, Drawable):
         table: pandas.DataFrame = pd.DataFrame([*self.rows()])
         return table
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[dict[str, Json]]:
         """Rows of :meth:`to_csv`.
 
         Yields

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from segiou._support.arguments import check_kind, read_several
-from segiou._support.text import did_you_mean, unit_text
+from segiou._support.text import Json, did_you_mean, unit_text
 from segiou.counting.counts import Counts
 from segiou.measures.registry import flag_of, measure_of_score
 from segiou.measures.score_names import ALIASES, read_name
@@ -95,7 +95,7 @@ class ClassRow:
             return "not in truth"
         return "never predicted" if self.tp + self.fp == 0 else ""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """The name and the numbers of pixels."""
         return {"name": self.name, **{name: self.values[name] for name in OF_PIXELS}}
 

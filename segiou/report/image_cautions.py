@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import printable
-from segiou._support.text import Json, capital, listed
+from segiou._support.text import Json, capital, encodable, listed
 from segiou.runs.run import Run
 
 #: Most ids that are listed, in sentences and in JSON.
@@ -51,7 +51,7 @@ class ImageCaution:
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values: the number of images and the ids of the first hundred."""
-        images = self.images[:_LISTED]
+        images = [encodable(id) for id in self.images[:_LISTED]]
         return {"kind": self.kind, "count": len(self.images), "images": images, "text": str(self)}
 
 

@@ -67,7 +67,7 @@ def baseline(tmp_path_factory):
     code, outputs, summary = run_action(folder, pred=pred, baseline="none/yet.sqlite")
     assert (code, outputs["passed"]) == (0, "true")
     assert float(outputs["mean-iou"]) == pytest.approx(0.6950, abs=5e-5)
-    assert summary.startswith("**Mean IoU 69.50 % over 10 of 10 classes.")
+    assert summary.startswith("**model_b**\n\n**Mean IoU 69.50 % over 10 of 10 classes.")
     assert not (folder / "segiou-results" / "thresholds.xml").exists()
     return str(folder / "segiou-results" / "run.sqlite")
 

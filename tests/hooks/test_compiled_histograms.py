@@ -213,7 +213,7 @@ bad.update_state(np.array([0, 9]), np.array([0.2, 0.4]))
 pairs = [(metric, expected), (again, masked), (single, two), (bytes_, of_bytes)]
 out = {
     "same": [hook.histogram() == wanted for hook, wanted in pairs],
-    "log": {name: float(log[name]) for name in names},
+    "log": {name: float(log[f"scores/{name}"]) for name in names},
     "single": float(single.result()),
     "single_wanted": two.average_precision().mean(),
     "bad": bool(np.isnan(keras.ops.convert_to_numpy(bad.result()))),

@@ -210,7 +210,9 @@ def test_a_member_is_unpacked_no_further_than_it_declares(tmp_path, kind):
             read_mask(tmp_path / "a.npz")
         with pytest.raises(MaskError, match=r"a.npy: cannot be read from its archive: "):
             zipped.read(path)
-        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+        # Of 32 MB; LZMA's dictionary alone takes 8.
+        most = 12 << 20 if kind == zipfile.ZIP_LZMA else 1 << 20
+        assert tracemalloc.get_traced_memory()[1] < most
     finally:
         tracemalloc.stop()
 
