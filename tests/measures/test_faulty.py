@@ -218,7 +218,9 @@ def test_ctrl_c_ends_a_measure_that_hangs(install, folders, tmp_path, engine):
     )
     places = [str(folders / "truth"), str(folders / "good"), "--labels", str(folders / "set.toml")]
     code = (
-        "import sys, segiou.cli.console as c; c._PATIENCE = 1.0\n"
+        "import signal, sys, segiou.cli.console as c; c._PATIENCE = 1.0\n"
+        # A shell starts its background jobs with SIGINT ignored, and children inherit it.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from segiou.cli.main import main; sys.exit(main(['score', *sys.argv[1:]]))"
     )
     path = os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])
