@@ -120,13 +120,19 @@ def _in_markdown(parts: Iterable[Part]) -> Iterator[str]:
             yield _escaped(part.line)
         elif isinstance(part, Table):
             columns = [c for c in part.filled if c.head]
-            lines = [[c.head for c in columns], [":--" if c.is_text else "--:" for c in columns]]
-            lines += [[cell.text for cell in row] for row in Table(columns).rows]
-            yield "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
+            lines = [[_escaped(column.head) for column in columns]]
+            lines += [[":--" if column.is_text else "--:" for column in columns]]
+            lines += [[*map(_of_cell, row)] for row in Table(columns).rows]
+            yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
             yield from map(_escaped, filter(None, part.notes))
         elif isinstance(part, Section) and not part.only_notebook:
             fold = () if part.shown else (f"<details><summary>{_escaped(part.title)}</summary>",)
             yield from (*fold, *_in_markdown(part.parts), *["</details>"][: len(fold)])
+
+
+def _of_cell(cell: Cell) -> str:
+    text = _escaped(cell.text)
+    return f"**{text}**" if cell.tone == "bold" and text else text
 
 
 def _escaped(text: str) -> str:

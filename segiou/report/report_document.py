@@ -81,7 +81,7 @@ def report_parts(
     yield GAP
     if outcomes:
         texts, results = zip(*outcomes, strict=True)
-        passed = ["passed" if good else Cell("failed", "red") for good in results]
+        passed = ["passed" if good else Cell("failed", "bold") for good in results]
         both = (
             Column("threshold", texts, 1, is_text=True),
             Column("outcome", passed, 0, is_text=True),

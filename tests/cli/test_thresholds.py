@@ -121,7 +121,7 @@ def test_a_run_that_is_not_worse_passes(inside, kept, run):
     assert "is not lower than the baseline" in done.stdout
     assert "| mean IoU | 52.77 % |" in done.stdout
     assert "<details><summary>All class scores</summary>\n\n| class |" in done.stdout
-    assert ("| pole | 0.00 % | 48" in done.stdout) == (run == "model_b")
+    assert ("| pole | 0.00 % | **48" in done.stdout) == (run == "model_b")
 
 
 def test_without_an_interval_nothing_is_decided(inside, kept):
