@@ -77,7 +77,7 @@ def compare_scores(*runs: HasRunCounts, metrics: Sequence[Metric], **options: An
     Raises
     ------
     ValueError
-        If there is no metric.
+        If ``metrics`` is empty.
 
     Examples
     --------

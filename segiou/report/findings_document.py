@@ -135,7 +135,8 @@ def side_by_side_parts(comparisons: Sequence[Comparison]) -> Iterator[Part]:
         rows = dict.fromkeys(row.name for _, pair in each for row in pair.classes)
         columns = [column for one, pair in each for column in _of_score(one, pair, rows)]
         names = Column("class", ["all classes", *rows], 9, is_text=True)
-        notes = ["* interval excludes 0 and p < 0.05, adjusted over the classes of each score"]
+        alpha = f"{1 - comparisons[0].level:.3g}"
+        notes = [f"* interval excludes 0 and p < {alpha}, adjusted over the classes of each score"]
         yield from (GAP, Table([names, *columns], notes, first=1, split=True), GAP)
 
 
