@@ -286,8 +286,7 @@ class Comparison(OverUnits, Shown, Drawable):
 
     def to_csv(self) -> str:
         """One row per pair of models and class, the score over all classes first."""
-        rows = [*self.rows()]
-        return text.csv_text([[*rows[0]], *(text.plain([*row.values()]) for row in rows)])
+        return text.csv_of(self.rows())
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows of :meth:`to_csv` as a :class:`pandas.DataFrame`.

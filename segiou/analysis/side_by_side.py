@@ -41,8 +41,7 @@ class SideBySide(Shown):
 
     def to_csv(self) -> str:
         """One row per score, pair of models and class."""
-        rows = [*self._rows()]
-        return text.csv_text([[*rows[0]], *(text.plain([*row.values()]) for row in rows)])
+        return text.csv_of(self._rows())
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows of :meth:`to_csv` as a :class:`pandas.DataFrame`.

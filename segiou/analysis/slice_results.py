@@ -312,9 +312,7 @@ class Slices(Shown, Drawable):
 
     def to_csv(self) -> str:
         """One row per slice; cells of undefined numbers are empty."""
-        rows = self.rows()
-        plain = [["" if v != v else v for v in row.values()] for row in rows]
-        return text.csv_text([[*rows[0]], *plain])
+        return text.csv_of(self.rows())
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a :class:`pandas.DataFrame`, indexed by column and value."""

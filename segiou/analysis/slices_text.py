@@ -43,8 +43,10 @@ def verdict(found: Slices) -> str:
     if len(found.names) > 1:
         of = f"the change of {found.title} from {found.names[0]} to {found.names[1]}"
     if not found.tests:
-        few = plural_of(found.unit)
-        return f"{capital(of)} cannot be compared between slices: fewer than 5 {few} on a side."
+        units, gaps = plural_of(found.unit), [one.gap for one in found]
+        agree = any(math.isnan(gap.low) and not math.isnan(gap.value) for gap in gaps)
+        why = f"all {units} of a side agree" if agree else f"fewer than 5 {units} on a side"
+        return f"{capital(of)} cannot be compared between slices: {why}."
     tests = f" among {plural(found.tests, 'comparison')}" if found.tests > 1 else ""
     if not (worst := found.worst(len(found))):
         differs = any(one.differs(found.level) for one in found)

@@ -72,7 +72,13 @@ def compare(parsed: argparse.Namespace) -> int:
     """Compare two or more models on the same images."""
     from segiou.analysis.comparing import compare
     from segiou.analysis.side_by_side import compare_scores
-    from segiou.cli.output import slices_of, slices_section, write_comparison_pages, write_findings
+    from segiou.cli.output import (
+        csv_of_comparison,
+        slices_of,
+        slices_section,
+        write_comparison_pages,
+        write_findings,
+    )
 
     inputs.check_findings(parsed)
     recipes = _recipes(parsed) if parsed.recipes else None
@@ -101,7 +107,8 @@ def compare(parsed: argparse.Namespace) -> int:
         sliced = slices_of(best, parsed, metrics[0])
         data["slices"] = sliced.to_dict()
     write_comparison_pages(found, runs, parsed, sliced)
-    write_findings(lambda: data, parts + slices_section(sliced), parsed, found.to_csv)
+    table = partial(csv_of_comparison, found, sliced)
+    write_findings(lambda: data, parts + slices_section(sliced), parsed, table)
     return 0
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.document import GAP, Part, Section, markdown_of
 from segiou._support.files import Problem, problem_lines, write_whole
-from segiou._support.text import csv_text, encodable, plural
+from segiou._support.text import csv_of, csv_text, encodable, plural
 from segiou.cli import console, inputs
 from segiou.cli.thresholds import Outcome, not_worse, outcomes, to_junit
 from segiou.masks.read import RawMask
@@ -22,6 +22,11 @@ from segiou.runs.run import Run
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
     from segiou.analysis.slice_results import Slices
+
+
+#: Columns of the tables that slices stand below.
+_OF_GAPS = {"p": "gap_p", "p_holm": "gap_p_holm"}
+_IN_REPORT = {"score": "iou", "low": "iou_low", "high": "iou_high", **_OF_GAPS}
 
 
 def show_run(run: Run, parsed: argparse.Namespace) -> int:
@@ -112,7 +117,9 @@ def _rendered(
             also["slices"] = sliced.to_dict()
         return to_json(report, 2, also)
     if kind not in ("markdown", "table", "latex"):
-        return render(report, kind, **order)
+        rows = _slice_rows(sliced, _IN_REPORT)
+        page: dict[str, Any] = {"baseline": change, "slices": filter(None, [sliced])}
+        return render(report, kind, **order, rows=rows, **page)
     said = [(outcome.words, outcome.passed) for outcome in found] if kind == "markdown" else []
     more = {"columns": parsed.columns, "detail": parsed.detail, "outcomes": said, "change": change}
     parts = report._parts(**order, **more, means=kind == "latex")
@@ -125,6 +132,21 @@ def slices_of(runs: Sequence[Run], parsed: argparse.Namespace, metric: str = "io
 
     how = inputs.slices_options(parsed, parsed.slices)
     return slices(*runs, metric=metric, level=parsed.level or 0.95, **how)
+
+
+def csv_of_comparison(found: Comparison, sliced: Slices | None) -> str:
+    """A comparison, and slices of two of its models, as CSV."""
+    pair = sliced.names if sliced else ()
+    names = {f"score:{name}": key for name, key in zip(pair, "ab", strict=False)}
+    below = _slice_rows(sliced, {**names, "score": "delta", **_OF_GAPS})
+    models = dict(zip(("model_a", "model_b"), pair, strict=False))
+    return csv_of([*found.rows(), *(models | row for row in below)])
+
+
+def _slice_rows(found: Slices | None, names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Slices as rows below others, whose columns have other names."""
+    for one, row in zip(found or (), found.rows() if found else (), strict=True):
+        yield {"name": one.name} | {names.get(key, key): value for key, value in row.items()}
 
 
 def slices_section(found: Slices | None) -> list[Part]:

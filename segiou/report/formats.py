@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.optional import compiled_parts, import_extra
-from segiou._support.text import csv_text, plain
+from segiou._support.text import csv_of, plain
 from segiou.measures.registry import JSON_KEYS
 from segiou.measures.score_names import ScoreName, is_whole, read_name
 from segiou.metrics.pixel_scores import OF_CLASSES
@@ -57,20 +56,29 @@ def format_of(path: Path) -> str:
     raise ValueError(msg)
 
 
-def render(report: Report, format: str, *, sort: str = "order", reverse: bool = False) -> str:
-    """The report in a format by name."""
+def render(
+    report: Report,
+    format: str,
+    *,
+    sort: str = "order",
+    reverse: bool = False,
+    rows: Iterable[Mapping[str, Any]] = (),
+    **page: Any,
+) -> str:
+    """The report in a format by name; CSV has additional rows, and pages have options."""
     if format not in FORMATS:
         msg = f"unknown format {format!r}; choose from {', '.join(FORMATS)}"
         raise ValueError(msg)
     ordered: dict[str, Callable[..., str]] = {
-        "csv": report.to_csv,
         "markdown": report.to_markdown,
         "table": report.to_text,
         "latex": report.to_latex,
     }
     if format in ordered:
         return ordered[format](sort=sort, reverse=reverse)
-    return report.to_json() if format == "json" else report.to_html()
+    if format == "csv":
+        return to_csv(report, report._sorted(sort, reverse=reverse), rows)
+    return report.to_json() if format == "json" else report.to_html(**page)
 
 
 def to_dict(report: Report) -> dict[str, Any]:
@@ -152,12 +160,9 @@ def to_json(
     return f'{text[:-2]},\n{pad}"matrix": [\n{lines}\n{pad}]\n}}\n'
 
 
-def to_csv(report: Report, classes: ScoreTable) -> str:
-    """One row per class, group or structure; undefined ratios are empty cells."""
-    lines = cells_by_row(report, classes)
-    heads = dict.fromkeys(head for line in lines for head in line)
-    cells = (plain([line.get(head, math.nan) for head in heads]) for line in lines)
-    return csv_text([list(heads), *cells])
+def to_csv(report: Report, classes: ScoreTable, also: Iterable[Mapping[str, Any]] = ()) -> str:
+    """One row per class, group or structure, and additional rows; undefined cells are empty."""
+    return csv_of([*cells_by_row(report, classes), *also])
 
 
 def to_pandas(report: Report) -> pandas.DataFrame:

@@ -129,6 +129,17 @@ def test_fewer_than_five_units_are_not_tested():
     assert "cannot be compared" in str(found)
 
 
+def test_a_side_without_spread_is_not_compared():
+    """The models are equal by day, so nothing tells how much their difference would vary."""
+    a, b = made("A", IDS, LIFT), made("B", IDS, LIFT / 2)
+    day = np.array([TIME[id] == "day" for id in IDS])[:, None]
+    own = zip(vars(a.counts).values(), vars(b.counts).values(), strict=True)
+    same = Counts(*(np.where(day, *pair) for pair in own))
+    found = slices(a, Scored("B", same, IDS), by=TIME, groups="none")
+    assert found.tests == 0
+    assert "cannot be compared between slices: all images of a side agree." in str(found)
+
+
 def test_trend_is_a_regression_with_hc3_errors():
     x = np.linspace(20, 80, 30)
     run = made("A", IDS, -0.004 * x)

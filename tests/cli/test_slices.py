@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from xml.etree import ElementTree
 
@@ -20,11 +22,15 @@ def runs(tmp_path_factory):
     """IoU by day 0.9 to 1, at night about 0.5 for the first model and 0.7 for the second."""
     folder = tmp_path_factory.mktemp("runs")
     truth = {id: np.repeat([[0, 1]], 50, 1) for id in IDS}
-    for name, wrong in (("a", 30), ("b", 15)):
+    for name, wrong, shift in (("a", 30, 0), ("b", 15, 1)):
         pred = {}
         for i, (id, mask) in enumerate(truth.items()):
             pred[id] = mask.copy()
-            pred[id][0, : (wrong if "night" in id else 2) + i % 3] ^= 1
+            pred[id][0, : (wrong if "night" in id else 2) + (i + shift) % 3] ^= 1
+            if name == "a":
+                for kind, own in (("truth", mask), ("pred", pred[id])):
+                    (folder / kind).mkdir(exist_ok=True)
+                    np.save(folder / kind / f"{id}.npy", own.astype(np.uint8))
         segiou.score(truth, pred, labels=2, name=name).save(folder / f"{name}.sqlite")
     return folder
 
@@ -33,21 +39,55 @@ def report(runs, *options, run="a"):
     return main(["report", str(runs / f"{run}.sqlite"), "--group-by", "none", *map(str, options)])
 
 
+#: The slice at night in each format, between what stands before and after its name.
+SHOWN = {
+    "txt": ("points lower on time=", "time=night  "),
+    "md": ("points lower on time=", "| time=night | 6 |"),
+    "tex": ("points lower on time=", "time=night & 6 &"),
+    "html": ('id="slices"', 'data-value="time=night"'),
+}
+
+
 @pytest.mark.gate
-def test_report_has_slices_in_every_format(runs, tmp_path, capsys):
+@pytest.mark.parametrize("command", ["slices", "report", "score", "compare"])
+def test_every_command_has_slices_in_every_format(runs, tmp_path, capsys, command):
+    models = ["a"] if command in ("report", "score") else ["a", "b"]
+    paths = [str(runs / f"{name}.sqlite") for name in models]
+    found = segiou.slices(*map(segiou.Run.open, paths), by=BY, groups="none")["time=night"]
+    given = [*paths, BY] if command == "slices" else [*paths, "--slices", BY]
+    if command == "score":
+        given = [str(runs / "truth"), str(runs / "pred"), "--labels", "2", *given[1:]]
+    own = [command, *given, "--group-by", "none", "-q"]
+    for ending in ("json", "csv", *SHOWN):
+        file = tmp_path / f"out.{ending}"
+        # Findings have no format HTML, but comparisons have a page.
+        is_page = ending == "html" and command == "compare"
+        if ending == "html" and command == "slices":
+            continue
+        assert main([*own, "--html" if is_page else "-o", str(file)]) == 0
+        if is_page:
+            main([*own, "-o", "/dev/null", "--format", "json"])
+        text = file.read_text(encoding="utf-8")
+        for part in SHOWN.get(ending, ()):
+            assert part in text, (ending, part)
+    data = json.loads((tmp_path / "out.json").read_text())
+    sliced = data["slices"] if command == "slices" else data["slices"]["slices"]
+    assert sliced[2]["score"] == found.score
+    (row,) = [
+        row
+        for row in csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text()))
+        if row["value"] == "night"
+    ]
+    score = {"report": "iou", "score": "iou", "compare": "delta", "slices": "score"}[command]
+    assert float(row[score]) == found.score
+    assert float(row["gap_low"]) == found.gap.low
+    assert float(row["p_holm" if command == "slices" else "gap_p_holm"]) == found.gap.p_holm
+    capsys.readouterr()
+
+
+def test_a_notebook_has_slices(runs):
     found = segiou.Run.open(runs / "a.sqlite").slices(BY, groups="none")
-    for name in ("r.json", "r.md", "r.tex", "r.txt"):
-        assert report(runs, "--slices", BY, "-o", tmp_path / name) == 0
-    data = json.loads((tmp_path / "r.json").read_text())
-    assert data["slices"]["slices"][2]["score"] == found["time=night"].score
-    assert "| time=night | 6 |" in (tmp_path / "r.md").read_text()
-    assert "time=night" in (tmp_path / "r.tex").read_text()
-    assert "points lower on time=night than on the rest" in (tmp_path / "r.txt").read_text()
-    both = [str(runs / f"{name}.sqlite") for name in "ab"]
-    assert main(["compare", *both, "--group-by", "none", "--slices", BY, "--format", "json"]) == 0
-    change = segiou.slices(*map(segiou.Run.open, both), by=BY, groups="none")
-    data = json.loads(capsys.readouterr().out)["slices"]
-    assert data["slices"][2]["score"] == change["time=night"].score
+    assert "time=night" in found._repr_html_()
 
 
 @pytest.mark.gate
