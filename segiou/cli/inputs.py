@@ -60,11 +60,16 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
     given = vars(parsed) | {
         "truth": truth,
         "pred": pred,
-        "command": shlex.join(map(without_credentials, parsed.command_line)),
+        "command": command_of(parsed),
     }
     given["spacing"] = _spacing_of(given.get("spacing"))
     chosen = asked_measures(given, options) if is_score else _needed_for(given.get("metric"))
     return Job.of(options, chosen, given)
+
+
+def command_of(parsed: argparse.Namespace) -> str:
+    """The command line as a shell takes it, without passwords."""
+    return shlex.join(map(without_credentials, parsed.command_line))
 
 
 def _classes_of_files(places: Sequence[str], pattern: str) -> list[str] | None:

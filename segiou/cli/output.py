@@ -212,7 +212,12 @@ def _page_options(run: Run, parsed: argparse.Namespace) -> dict[str, Any]:
         match = match_images(parsed.images, run.ids)
         found = [f"found {len(match.files)} of {plural(len(run), 'image')} in {parsed.images}"]
         console.note("--images: " + "\n".join(match.sentences() or found))
-    return {"images": parsed.images, "examples": parsed.examples, "read": _page_reader(parsed)}
+    return {
+        "images": parsed.images,
+        "examples": parsed.examples,
+        "read": _page_reader(parsed),
+        "command": inputs.command_of(parsed),
+    }
 
 
 def _page_reader(parsed: argparse.Namespace) -> Callable[[str], bytes | RawMask]:

@@ -28,6 +28,9 @@ _LONG_KEY = re.compile(r"""(?<![\w.-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*
 #: Range of mask values.
 LEAST_VALUE, MOST_VALUE = -(1 << 63), (1 << 64) - 1
 
+#: Names of the class of everything else, in lower case.
+BACKGROUNDS = ("background", "_background_", "bg")
+
 Color = tuple[int, int, int]
 
 _TEXT_KEYS = ("name", "title", "source", "notes")

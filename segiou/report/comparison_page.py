@@ -21,6 +21,7 @@ from segiou.report.pictures import Reader
 from segiou.report.report_page import histogram, render_page, write_page
 from segiou.report.wording import (
     difference_head,
+    in_unit,
     influences,
     significant_text,
     with_short_names,
@@ -46,6 +47,7 @@ def render_comparison(
     examples: int = EXAMPLES,
     read: Reader | None = None,
     folder: str | Path | None = None,
+    command: str = "",
 ) -> str:
     """Render a comparison of two runs as one self-contained HTML page, or a folder's index.
 
@@ -67,7 +69,7 @@ def render_comparison(
     read : callable, optional
         Returns the content of a mask file by its path, for masks in archives
         or at remote paths.
-    folder : str or path, optional
+    folder, command
         As for :func:`segiou.report.render_report`.
 
     Raises
@@ -108,7 +110,7 @@ def render_comparison(
         "contributions": comparison_text.contributions(comparison, found),
         "reasons": found.imbalance.sentences() if found.imbalance.disagree else (),
         "method": [
-            (name, sentence(text))
+            (name, sentence(in_unit(text, reports[0].unit)))
             for line in comparison_text.method(comparison, found, options=False)
             for name, _, text in [line.partition(": ")]
         ],
@@ -134,6 +136,7 @@ def render_comparison(
         examples=examples,
         read=read,
         folder=folder,
+        command=command,
     )
 
 

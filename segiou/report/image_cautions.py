@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from segiou._support.files import printable
 from segiou._support.text import Json, capital, encodable, listed
+from segiou.labels.label_set import BACKGROUNDS
 from segiou.runs.run import Run
 
 #: Most ids that are listed, in sentences and in JSON.
 _NAMED, _LISTED = 3, 100
-_BACKGROUND = ("background", "_background_", "bg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def of_volumes(provenance: Mapping[str, Any]) -> bool:
 
 def _background(run: Run) -> NDArray[np.bool_]:
     """The class that is named background, or else the class of value 0 in volumes."""
-    named = np.array([name.lower() in _BACKGROUND for name in run.class_names], bool)
+    named = np.array([name.lower() in BACKGROUNDS for name in run.class_names], bool)
     volumes = of_volumes(run.provenance) or any(plan.masks.volumes for plan in run.plans)
     if named.any() or not volumes:
         return named

@@ -43,8 +43,8 @@ _CELLS = 600_000
 #: Characters of all pictures in a page of one file, and of those of one 2-D image.
 _ALL_PICTURES = 4_800_000
 _ONE_IMAGE = 48_000
-#: Width in pixels of pictures in the page, and of those in separate files.
-_WIDTH_WITHIN, _WIDTH_BESIDE = 480, 1024
+#: Longer side in pixels of pictures in the page and in separate files, if they have room.
+_WIDTH_WITHIN, _WIDTH_BESIDE = 1024, 2048
 _AT_ONCE = 64
 
 

@@ -14,6 +14,7 @@ from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.report.case_means import case_means_table
 from segiou.report.class_table import rows_of
+from segiou.report.image_cautions import of_volumes
 from segiou.report.score_values import ScoreValues, of_plans
 from segiou.report.wording import cell, range_text
 
@@ -33,7 +34,7 @@ def measured_parts(run: Run, intervals: Mapping[str, Intervals]) -> dict[str, An
     )
     scored = of_plans(run.plans, run.measured, intervals)
     tables = tuple(_with_coverage(table, scored) for table in tables)
-    if run.provenance.get("masks") == "volumes" and (cases := case_means_table(run)) is not None:
+    if of_volumes(run.provenance) and (cases := case_means_table(run)) is not None:
         tables = (cases, *tables)
     return {"tables": tables, "measured_scores": scored}
 

@@ -30,7 +30,7 @@ from segiou._support.text import (
     unbroken,
 )
 from segiou.analysis.units import plural_of
-from segiou.labels.label_set import LabelSet
+from segiou.labels.label_set import BACKGROUNDS, LabelSet
 from segiou.report.wording import cell, in_unit, range_text
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def plural(number: int, one: str, many: str | None = None) -> str:
 
 Color = tuple[int, int, int]
 
+BACKGROUND_COLOR: Color = (62, 66, 74)
 IGNORED_COLOR: Color = (214, 211, 203)
 UNASSIGNED_COLOR: Color = (255, 0, 170)
 _GOLDEN = 0.618033988749895
@@ -71,8 +72,8 @@ _HUES, _ODD = 1024, 0x9E3779
 def class_colors(labels: LabelSet) -> tuple[Color, ...]:
     """Colours of the classes, then of ignored and of unassigned pixels, all different.
 
-    A class keeps the first colour of its label set where no other has it; the
-    others get hues a golden angle apart.
+    A class keeps the first colour of its label set if no other has it; a background
+    is dark grey, and the others get hues a golden angle apart.
 
     >>> colors = class_colors(LabelSet.from_names(["road", "car"]))
     >>> len(colors), len(set(colors))
@@ -81,7 +82,8 @@ def class_colors(labels: LabelSet) -> tuple[Color, ...]:
     used = {IGNORED_COLOR, UNASSIGNED_COLOR}
     colors = []
     for index, entry in enumerate(labels.classes):
-        candidates = chain(entry.colors[:1], map(_invented, count_up(index)))
+        muted = [BACKGROUND_COLOR] if entry.name.lower() in BACKGROUNDS else []
+        candidates = chain(entry.colors[:1], muted, map(_invented, count_up(index)))
         color = next(color for color in candidates if color not in used)
         used.add(color)
         colors.append(color)

@@ -49,7 +49,7 @@ def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
         "Unfinished": source.get("unfinished"),
         "Missing parts": source.get("partial"),
         "Unread measures": source.get("unread"),
-        "Intervals": report.intervals and report.intervals.method_text("interval"),
+        "Intervals": report.intervals and in_unit(report.intervals.method_text("interval"), unit),
         **({} if run is None else _run_facts(run)),
         "Made with": f"segiou {__version__}, {report.backend} kernel",
     }

@@ -686,12 +686,13 @@ class Report(Drawable):
         columns: str | Sequence[str] | None = None,
         **more: Any,
     ) -> list[Part]:
-        from segiou.report.report_document import report_parts
+        from segiou.report.report_document import report_parts, worded
 
         chosen = class_columns(columns, self.scores_by_name)
         for name in chosen:
             column_of(self.class_table, name)
-        return [*report_parts(self, self._sorted(sort, reverse=reverse), chosen, **more)]
+        parts = report_parts(self, self._sorted(sort, reverse=reverse), chosen, **more)
+        return [*worded(parts, self.unit)]
 
     def _sorted(self, key: str, *, reverse: bool) -> ScoreTable:
         table = self.class_table

@@ -89,7 +89,7 @@ def report_parts(
         yield Table(both)
     if change is not None:
         yield from change_table(change)
-    steps = [Line(in_unit(str(s), report.unit), lead="• ") for s in top_steps(report.next_steps)]
+    steps = [Line(str(step), lead="• ") for step in top_steps(report.next_steps)]
     yield Section("Costliest errors", steps, only_notebook=True)
     shown, total = change is None, plural(len(report.class_names), "class", "classes")
     tables = [*_class_tables(report, classes, columns, means=means)]
@@ -108,6 +108,25 @@ def report_parts(
         lines = [*report.intervals.interval_method(), *other_methods(report)]
         lines += report.intervals.class_cautions()
         yield from (GAP, Section("Interval method", [Line(text) for text in lines]))
+
+
+def worded(parts: Iterable[Part], unit: str) -> Iterator[Part]:
+    """Parts that call images of voxels cases, as those who score volumes do."""
+    for part in parts:
+        if isinstance(part, Line):
+            yield part._replace(text=in_unit(part.text, unit))
+        elif isinstance(part, Facts):
+            yield Facts(
+                [(in_unit(n, unit), value, in_unit(why, unit)) for n, value, why in part.rows]
+            )
+        elif isinstance(part, Table):
+            columns = [c._replace(head=in_unit(c.head, unit)) for c in part.columns]
+            yield part._replace(columns=columns, notes=[in_unit(n, unit) for n in part.notes])
+        elif isinstance(part, Section):
+            parts_of = [*worded(part.parts, unit)]
+            yield part._replace(title=in_unit(part.title, unit), parts=parts_of)
+        else:
+            yield part
 
 
 def _headline(report: Report, *, detail: bool, of_map: bool) -> Iterator[tuple[str, str, str]]:
@@ -285,8 +304,7 @@ def _share(share: float) -> str:
 
 
 def _footer(report: Report, *, detail: bool) -> Iterable[str]:
-    rule = in_unit(report.protocol.description, report.unit)
-    yield f"protocol {report.protocol.name}: {rule}"
+    yield f"protocol {report.protocol.name}: {report.protocol.description}"
     if report.protocol.needs_images:
         pooled = f"groups, shares and counts pool {report.unit} over all images"
         yield f"class scores are averaged over images, as the protocol averages them; {pooled}"

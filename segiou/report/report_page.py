@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -23,10 +24,11 @@ from segiou.report.class_table import COUNTS, OF_PIXELS, class_columns, column_o
 from segiou.report.distance_pictures import distance_boxes, texts_of_cases
 from segiou.report.image_table import EXAMPLES, ImageScores, ImageTable, choose, image_table
 from segiou.report.measured import score_part, shown
-from segiou.report.page import assemble, class_colors
+from segiou.report.page import assemble, class_colors, sentence
 from segiou.report.pictures import Reader, grey_png, match_images
 from segiou.report.provenance import making
 from segiou.report.report import Report
+from segiou.report.report_document import worded
 from segiou.report.slices_part import slice_images, sliced_part
 from segiou.report.wording import (
     ignored_text,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from segiou.analysis.imbalance import Imbalance
     from segiou.analysis.intervals import Interval, Intervals
     from segiou.analysis.slice_results import Slices
+    from segiou.measures.score_table import ScoreTable
     from segiou.runs.run import Run
 
 _BINS = 20
@@ -71,6 +74,7 @@ def render_report(
     read: Reader | None = None,
     folder: str | Path | None = None,
     columns: str | Sequence[str] | None = None,
+    command: str = "",
 ) -> str:
     """Render a report as one self-contained HTML page, or as the index of a folder.
 
@@ -107,6 +111,8 @@ def render_report(
         files that the page loads when they become visible.
     columns : str or sequence of str, optional
         First columns of the class table, as in :meth:`segiou.Report.to_text`.
+    command : str
+        Command that writes this page, shown in it beside that of the run.
 
     Returns
     -------
@@ -139,6 +145,8 @@ def render_report(
     sentences = [] if imbalance is None else imbalance.sentences()[1:]
     steps = top_steps(report.next_steps)
     cautions = [] if of_iou is None else of_iou.cautions()
+    measured = [_measured(table, report.unit) for table in report.tables]
+    of_cases = report.unit == "voxels"
     usual, chosen = class_columns(), class_columns(columns, report.scores_by_name)
     every = chosen | {k: t for k, t in usual.items() if k not in chosen} | COUNTS
     table = report.class_table
@@ -150,7 +158,8 @@ def render_report(
         "terms": terms_of(every, report.unit),
         "explained": OF_PIXELS,
         "advice": [text for text in cautions if "--" in text],
-        "cautions": [] if of_iou is None else [*other_methods(report), *page_cautions(of_iou)],
+        "cautions": [] if of_iou is None else page_cautions(of_iou),
+        "methods": [] if of_iou is None else _methods(report, of_iou, drawn),
         "heading": short_name(report.title) or "Segmentation",
         "groups": report.group_table,
         "group_columns": titled(report.group_table, usual) if report.group_table else (),
@@ -164,13 +173,10 @@ def render_report(
         "sentences": [in_unit(text, report.unit) for text in sentences],
         **_dumbbells(report),
         **_confusions(report),
-        "measured": [
-            {
-                **{"name": table.key, "title": table.title, "about": table.about},
-                **{"scores": score_part(table), "curves": table.curves()},
-            }
-            for table in report.tables
-        ],
+        "measured": measured,
+        # Radiologists read Dice and distances first, and users of scores their curves.
+        "first_measured": [part for part in measured if of_cases or part["curves"]],
+        "of_cases": of_cases,
         "sliced": [*slices],
         **distance_boxes(report),
         "cases": _cases(report, run),
@@ -184,6 +190,7 @@ def render_report(
         ("prediction",),
         first=[id for step in steps for id in step.images],
         seed=seed,
+        command=command,
         images=images,
         examples=examples,
         read=read,
@@ -205,8 +212,9 @@ def render_page(
     folder: str | Path | None,
     first: Sequence[str] = (),
     seed: int = 0,
+    command: str = "",
 ) -> str:
-    """Render a page with the parts of all: images, ``first`` those to show, and recipes."""
+    """Render a page with the parts of all: images, ``first`` those to show, and commands."""
     if examples < 0:
         msg = f"examples must be at least 0, got {examples}"
         raise ValueError(msg)
@@ -226,6 +234,9 @@ def render_page(
         for model, report, run in zip(models, reports, runs or (None,), strict=True)
     ]
     first_facts, *others = (made["facts"] for _, made in makings)
+    commands = [("this page", command)]
+    commands += [(m if others else "the run", made["command"]) for m, made in makings]
+    distinct = {text: title for title, text in reversed(commands) if text}
     sliced = context.get("sliced", ())
     context = {
         **context,
@@ -233,11 +244,13 @@ def render_page(
         "report": reports[0],
         "class_names": names,
         "colors": [hex_color(color) for color in colors],
-        "pixel": "voxel" if reports[0].unit == "voxels" else "pixel",
+        "pixel": in_unit("pixel", reports[0].unit),
+        "image": in_unit("image", reports[0].unit),
         "table": table,
         "shown": len(chosen),
         "advice": [*context.get("advice", ()), *_advice(table, len(chosen))],
         "makings": makings,
+        "commands": [(title, text) for text, title in reversed(distinct.items())],
         "shared": [fact for fact in first_facts if others and all(fact in own for own in others)],
     }
     data = {
@@ -300,10 +313,30 @@ def _bounds(drawn: Sequence[Intervals], of_iou: Intervals | None) -> dict[str, A
     overall = _ends((_OVERALL.get(i.metric, i.metric), i.overall) for i in drawn)
     return {
         "level": f"{100 * drawn[0].level:g}\N{NO-BREAK SPACE}%" if drawn else "",
-        "about": drawn[0].method_text() if overall else "",
+        "units": "" if of_iou is None else of_iou.units_text,
         "overall": overall,
         "classes": _ends((c.name, c) for c in classes),
     }
+
+
+def _methods(report: Report, of_iou: Intervals, drawn: Sequence[Intervals]) -> list[str]:
+    """Methods of the intervals that are drawn."""
+    usual = [] if math.isnan(of_iou.overall.low) else [sentence(drawn[0].method_text())]
+    return [*usual, *other_methods(report)]
+
+
+def _measured(table: ScoreTable, unit: str) -> dict[str, Any]:
+    """The section of a measure; if it has curves, the worst class comes first."""
+    curves = table.curves()
+    if curves:
+        first = next(column for column in table.columns if column.kind == "ratio")
+        order = np.argsort(first.values, kind="stable").tolist()
+        places = {table.rows[row]: place for place, row in enumerate(order)}
+        table = table.taken(order)
+        curves = tuple(sorted(curves, key=lambda one: places[one.row]))
+    about = {"name": table.key, "title": table.title, "about": table.about}
+    (scores,) = worded([score_part(table)], unit)
+    return {**about, "scores": scores, "curves": curves}
 
 
 def _ends(intervals: Iterable[tuple[str, Interval]]) -> dict[str, tuple[float, float]]:

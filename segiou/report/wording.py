@@ -66,10 +66,18 @@ def share_text(share: float) -> str:
     return "<1" if 0 < share < 0.005 else f"{100 * share:.0f}"
 
 
+#: Words of 2-D masks; an image within a path or an id stays.
+_OF_IMAGES = re.compile(r"\b([Pp]ixel|(?<![./\\:])[Ii]mage(?=s?\b(?!-(?!wise|level)|[/\\:]|\.\w)))")
+_OF_VOLUMES = {"pixel": "voxel", "Pixel": "Voxel", "image": "case", "Image": "Case"}
+
+
 def in_unit(text: str, unit: str) -> str:
-    """Replace pixels by voxels if these are the unit."""
-    both = {"pixel": "voxel", "Pixel": "Voxel"}
-    return re.sub(r"\b[Pp]ixel", lambda m: both[m[0]], text) if unit == "voxels" else text
+    """Replace pixels by voxels and images by cases if voxels are the unit.
+
+    >>> in_unit("Pixels of 10 images, e.g. image-3", "voxels")
+    'Voxels of 10 cases, e.g. image-3'
+    """
+    return _OF_IMAGES.sub(lambda m: _OF_VOLUMES[m[0]], text) if unit == "voxels" else text
 
 
 def ignored_text(report: Report) -> str:

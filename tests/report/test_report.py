@@ -318,7 +318,7 @@ def test_intervals_over_frames_have_one_caution_in_every_form():
     report = run.report(intervals=run.intervals())
     for text in (report.to_text(), report.to_markdown(), report._repr_html_(), report.to_html()):
         plain = " ".join(text.replace("\N{NO-BREAK SPACE}", " ").split()).lower()
-        advice = "how to make it again" in plain  # where a page names the option
+        advice = "reproduce this page" in plain  # where a page names the option
         said = plain.count("dependence cannot be judged from 24 images of 2 sequences")
         assert said == 1 + advice
     assert "Interval method\n\n" in report.to_text()

@@ -172,7 +172,7 @@ def test_without_a_run_there_is_a_page_all_the_same():
     matrix = segiou.ConfusionMatrix(["road", "car"]).update([0, 1, 1], [0, 1, 0])
     text = text_of(matrix.report(title="held out").to_html())
     assert "held out" in text
-    assert "How to make it again" not in text
+    assert "Reproduce this page" not in text
     assert "Table of images" not in text
 
 

@@ -2,6 +2,8 @@
 
 const data = JSON.parse(byId("data").textContent);
 
+const imageNoun = data.unit === "voxels" ? "case" : "image";
+
 // A number of pixels or voxels.
 const measured = (n) => `${grouped(n)} ${n === 1 ? data.unit.replace(/s$/, "") : data.unit}`;
 

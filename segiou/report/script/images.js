@@ -165,7 +165,7 @@ const images = {
   get columns() {
     const { models, score, scores, concerned, ious } = this;
     const two = models.length > 1;
-    const columns = [{ key: "image", title: "Image", first: 1, value: (i) => this.ids[i] }];
+    const columns = [{ key: "image", title: capital(imageNoun), first: 1, value: (i) => this.ids[i] }];
     scores.forEach((values, m) =>
       columns.push({ key: `score${m}`, title: two ? models[m] : capital(score.title), first: 1, value: (i) => values[i], text: (x) => scored(x, score.unit) }),
     );
@@ -302,10 +302,10 @@ const images = {
       parts.push(`${name} ${(factor * from).toFixed(2)} to ${(factor * to).toFixed(2)}${unit && ` ${unit}`}`);
     }
     if (parts.length) target.append(html("b", {}, parts.join("; ")), " · ");
-    target.append(`${grouped(number)} of ${grouped(every)} images`);
+    target.append(`${grouped(number)} of ${grouped(every)} ${imageNoun}s`);
     const pixels = this.order.reduce((sum, i) => sum + this.total(i), 0);
     if (this.filtered) target.append(`, ${measured(pixels)}`);
-    if (parts.length) target.append(" · ", html("a", { href: "#images" }, "all images"));
+    if (parts.length) target.append(" · ", html("a", { href: "#images" }, `all ${imageNoun}s`));
     const { c } = this.question;
     const asked = byId("image-question");
     asked.textContent = this.question.text;

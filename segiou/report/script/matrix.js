@@ -90,7 +90,7 @@ const matrix = {
       html("div", {}, `${percent(pixels / this.rowSums[t])} of true ${truth}`),
       html("div", {}, `${percent(pixels / this.columnSums[p])} of predicted ${pred}`),
     );
-    if (data.images && pixels) readout.append(html("a", { href: this.address(t, p) }, "see the images (Enter)"));
+    if (data.images && pixels) readout.append(html("a", { href: this.address(t, p) }, `see the ${imageNoun}s (Enter)`));
   },
 
   look(value) {

@@ -34,6 +34,13 @@ const panels = {
     this.apply();
   },
 
+  // Enlarges a place, part of a panel, so that small objects can be seen.
+  show([px, py]) {
+    const scale = Math.max(this.view.scale, 4);
+    this.view = { scale, x: 0.5 - scale * px, y: 0.5 - scale * py };
+    this.apply();
+  },
+
   pan(dx, dy) {
     this.view.x += dx;
     this.view.y += dy;

@@ -123,7 +123,7 @@ const pictures = {
 
   source(number) {
     if (this.folder === "") {
-      const none = { problem: "No pictures of this image in this file." };
+      const none = { problem: `No pictures of this ${imageNoun} in this file.` };
       return Promise.resolve(this.within[number] ?? none);
     }
     return new Promise((resolve) => {
@@ -205,6 +205,26 @@ function largestError({ truth, preds, width, height, depth }, question) {
   const y = fullest(height, (place) => count(width, (k) => (z * height + place) * width + k));
   const x = fullest(width, (place) => count(height, (k) => (z * height + k) * width + place));
   return [z, y, x];
+}
+
+// The place in an image, as parts of it, with most pixels that the question is about.
+function fullestPlace({ truth, preds, width, height }, question) {
+  const side = Math.max(Math.ceil(Math.max(width, height) / 24), 1);
+  const columns = Math.ceil(width / side);
+  const cells = new Map();
+  let best = { number: 0, x: width / 2, y: height / 2 };
+  for (let i = 0; i < truth.length; i += 1) {
+    if (truth[i] === pictures.ignored) continue;
+    if (!preds.some((pred) => kindOfOne(truth[i], named(pred[i]), question))) continue;
+    const [x, y] = [i % width, Math.floor(i / width)];
+    const key = Math.floor(y / side) * columns + Math.floor(x / side);
+    const cell = cells.get(key) ?? { number: 0, x: 0, y: 0 };
+    cells.set(key, cell);
+    const { number } = cell;
+    Object.assign(cell, { number: number + 1, x: cell.x + (x - cell.x) / (number + 1), y: cell.y + (y - cell.y) / (number + 1) });
+    if (cell.number > best.number) best = cell;
+  }
+  return [(best.x + 0.5) / width, (best.y + 0.5) / height];
 }
 
 const PLANES = ["axial", "coronal", "sagittal"];

@@ -21,6 +21,7 @@ const viewer = {
     on("zoom-in", () => panels.zoom(1.5));
     on("zoom-out", () => panels.zoom(1 / 1.5));
     on("zoom-reset", () => panels.reset());
+    on("zoom-to", () => panels.show(fullestPlace(this.planes[0], this.question)));
     byId("viewer-mode").addEventListener("change", () => this.arrange());
     byId("viewer-content").addEventListener("change", (event) => this.flip(Number(event.target.value)));
     byId("viewer-opacity").addEventListener("input", () => this.draw());
@@ -151,6 +152,9 @@ const viewer = {
     this.offer();
     this.draw();
     this.arrange();
+    const { c } = this.question;
+    byId("zoom-to").hidden = this.planes.length !== 1;
+    byId("zoom-to").textContent = `Zoom to ${c === null ? "errors" : classCalled(c)}`;
     byId("viewer-readout").textContent = "Hover over or tap a picture to read its labels.";
     this.dialog.dataset.shown = address.of({ ...images.state, image: images.ids[this.number] }).slice(1);
   },
@@ -319,7 +323,7 @@ const viewer = {
     classes.append(ignored);
     names.append(keyEntry(data.images.colors[pictures.ignored], "ignored"));
     const several = this.models.length > 1;
-    byId("class-key-title").textContent = `IoU in this image${several ? `, ${this.models.join(" / ")}` : ""}`;
+    byId("class-key-title").textContent = `IoU in this ${imageNoun}${several ? `, ${this.models.join(" / ")}` : ""}`;
   },
 
   point(event) {

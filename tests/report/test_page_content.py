@@ -1,0 +1,98 @@
+"""Order, words and commands of the pages of volumes, scores and comparisons."""
+
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+from command import FIXTURES
+
+import segiou
+from segiou.labels.label_set import LabelSet
+from segiou.report.comparison_page import render_comparison
+from segiou.report.page import BACKGROUND_COLOR, class_colors
+
+VOLUMES = FIXTURES / "volumes"
+
+
+def text_of(page):
+    """The text of a page without markup, in the order of the page."""
+    main = page[page.index("<main") : page.index("</main>")]
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", main)).split())
+
+
+def headings(page):
+    return [unescape(text) for text in re.findall(r"<h2[^>]*>(.*?)</h2>", page)]
+
+
+@pytest.fixture(scope="module")
+def volumes():
+    return [
+        segiou.score_folder(
+            VOLUMES / "truth",
+            VOLUMES / name,
+            labels=VOLUMES / "dataset.json",
+            measures=["surfaces"],
+        )
+        for name in ("model_a", "model_b")
+    ]
+
+
+def test_volumes_show_dice_distances_and_cases_before_confusions(volumes):
+    found = headings(volumes[0].to_html())
+    assert found == [
+        *("Costliest errors", "Dice over cases", "Surface distances", "Cases"),
+        *("Classes", "Accuracy vs IoU", "Confusions", "Method"),
+    ]
+
+
+def test_volumes_are_cases_in_pages_and_text(volumes):
+    compared = segiou.compare(*volumes, groups="none")
+    report = volumes[0].report(intervals=volumes[0].intervals(groups="none"), worst=2)
+    for text in (
+        text_of(volumes[0].to_html()),
+        text_of(render_comparison(compared, *volumes)),
+        report.to_text(detail=True),
+        report.to_markdown(),
+    ):
+        assert "10 cases" in text
+        assert not re.search(r"\bimages?\b|\bpixels?\b", text, re.IGNORECASE)
+
+
+def test_background_has_a_muted_color():
+    colors = class_colors(LabelSet.from_names(["Background", "cell"]))
+    assert colors[0] == BACKGROUND_COLOR
+    assert colors[1] != BACKGROUND_COLOR
+
+
+def test_scores_come_first_and_the_worst_class_first_of_them(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, (4, 8, 8))
+    scores = np.eye(3)[truth] + rng.random((4, 8, 8, 3)) * [3, 0.1, 0.5]
+    scores /= scores.sum(-1, keepdims=True)
+    for side in ("truth", "scores"):
+        (tmp_path / side).mkdir()
+    for i in range(4):
+        np.save(tmp_path / "truth" / f"{i}.npy", truth[i])
+        np.save(tmp_path / "scores" / f"{i}.npy", scores[i])
+    names = ["good", "bad", "fair"]
+    run = segiou.score_folder(
+        tmp_path / "truth", tmp_path / "scores", labels=names, measures=["scores"]
+    )
+    page = run.to_html()
+    assert headings(page)[1:3] == ["Scores", "Classes"]
+    section = page[page.index('<section id="scores"') : page.index('<section id="classes"')]
+    names = re.findall(r'<th scope="row"><span class="name">(\w+)', section)
+    rows = run.report().scores_by_name["average_precision"].rows
+    worst_first = sorted(rows, key=rows.get)
+    assert worst_first != [*rows]
+    assert names == [*worst_first, "mean"]
+    assert re.findall(r"<option>(\w+)</option>", section) == worst_first
+
+
+def test_interval_names_its_units_and_the_caution_has_a_box(volumes):
+    page = volumes[0].to_html()
+    hero = page[page.index('<div class="hero">') : page.index("</section>")]
+    assert "over 10 cases" in text_of(f"<main{hero}</main>")
+    box = re.search(r'<p class="caution"><b>Caution.</b> (.*?)</p>', hero)
+    assert "Dependence cannot be judged from" in box[1]
