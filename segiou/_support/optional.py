@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache, wraps
 from importlib import import_module
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
@@ -132,15 +133,41 @@ def import_extra(module: str, need: str, extra: str) -> Any:
 def _entries(kind: str) -> dict[str, list[EntryPoint]]:
     from importlib.metadata import entry_points
 
+    group = f"segiou.{kind}"
+    several = [*entry_points(group=group)]
+    if own := _of_sources(group):  # newer than what was installed
+        several = [*own, *(entry for entry in several if not _is_own(entry))]
     found: dict[str, list[EntryPoint]] = {}
-    for entry in entry_points(group=f"segiou.{kind}"):
+    for entry in several:
         found.setdefault(entry.name, []).append(entry)
     return found
 
 
-def plugin_names(kind: str) -> tuple[str, ...]:
-    """Names of the plug-ins of this kind that installed packages add, sorted."""
-    return tuple(sorted(_entries(kind)))
+def _of_sources(group: str) -> list[EntryPoint]:
+    """Entry points of segiou itself if it runs from its sources, installed or not."""
+    file = Path(__file__).parents[2] / "pyproject.toml"
+    if not file.is_file():
+        return []
+    import tomllib
+    from importlib.metadata import EntryPoint
+
+    project = tomllib.loads(file.read_text(encoding="utf-8")).get("project", {})
+    entries = project.get("entry-points", {}) if project.get("name") == "segiou" else {}
+    return [EntryPoint(name, value, group) for name, value in entries.get(group, {}).items()]
+
+
+def _is_own(entry: EntryPoint) -> bool:
+    return entry.module.partition(".")[0] == "segiou"
+
+
+def _owner(entry: EntryPoint) -> str:
+    return "segiou" if _is_own(entry) else entry.dist.name if entry.dist else entry.value
+
+
+def plugin_names(kind: str, *, own: bool | None = None) -> tuple[str, ...]:
+    """Names of the plug-ins of this kind, sorted: segiou's own first; or only one of both."""
+    names = sorted((not any(map(_is_own, several)), n) for n, several in _entries(kind).items())
+    return tuple(name for is_other, name in names if own is None or own is not is_other)
 
 
 def plugin_package(kind: str, name: str, module: str) -> str:
@@ -168,7 +195,7 @@ def find_plugin(kind: str, name: str, wanted: type | None = None) -> Any:
     found = _entries(kind).get(name, [])
     if not found:
         return None
-    owners = [entry.dist.name if entry.dist else entry.value for entry in found]
+    owners = [_owner(entry) for entry in found]
     if len(found) > 1:
         msg = f"segiou.{kind}: {name!r} is defined by {' and '.join(owners)}; uninstall one of them"
         raise ValueError(msg)

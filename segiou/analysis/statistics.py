@@ -22,7 +22,7 @@ from segiou.analysis.units import (
     unit_sums,
 )
 from segiou.counting.counts import Counts
-from segiou.measures.registry import KEYWORDS, flag_of, measure_of_score
+from segiou.measures.registry import flag_of, measure_of_score
 from segiou.measures.score import Score
 from segiou.measures.score_names import ScoreName, read_name, row_of
 from segiou.metrics.overall import mean
@@ -588,10 +588,9 @@ def scored_parts(run: Any, one: ScoreName, name: str, key: str) -> ScoredImages:
     metric = one.score
     plan = getattr(run, "score_plans", {}).get(metric)
     if plan is None:
-        how = f"{key}=True" if key in KEYWORDS else f"measures=[{key!r}]"
         noun = key.removesuffix("s")
         flag = flag_of(key, str(metric))
-        msg = f"{name} has no {noun} counts; rescore with {how} ({flag})"
+        msg = f"{name} has no {noun} counts; rescore with measures=[{key!r}] ({flag})"
         raise ValueError(msg)
     images = ImageParts.of(run.parts(plan.key))
     ids = tuple(run.ids) or None

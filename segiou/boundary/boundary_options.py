@@ -243,6 +243,7 @@ class BoundaryOptions(Measure):
 
     key: ClassVar[str] = "boundary"
     noun: ClassVar[str] = "boundaries"
+    score_names: ClassVar[tuple[str, ...]] = ("boundary_iou",)
 
     widths: tuple[Tolerance, ...]
     trimaps: bool

@@ -159,6 +159,9 @@ class SurfaceOptions(Measure):
     """
 
     key: ClassVar[str] = "surfaces"
+    score_names: ClassVar[tuple[str, ...]] = (
+        *("surface_dice", "hausdorff_95", "hausdorff", "average_surface_distance"),
+    )
 
     tolerances: tuple[float, ...] = (1.0,)
     percentiles: tuple[float, ...] = (95.0,)
@@ -205,18 +208,27 @@ class SurfaceOptions(Measure):
         )
 
     @classmethod
-    def of(cls, choice: SurfaceOptions | str | bool, **own: Any) -> SurfaceOptions:
-        """Build from options, the name of a convention, or True for segiou's convention."""
-        if isinstance(choice, SurfaceOptions):
+    def of(cls, choice: Measure | str | bool) -> Measure:
+        """Build from options, True for the defaults, or the name of a convention.
+
+        A convention has the tolerances of the boundaries that are measured beside it.
+        """
+        if isinstance(choice, Measure):
             return choice
-        name = "segiou" if choice is True else str(choice)
-        if choice is True and not own:  # as boundaries have, but not those of another measure
+        check_kind("surfaces", choice, (str, bool), "True, a convention or SurfaceOptions")
+        if choice is True:  # as boundaries have, but not those of another measure
             return cls(tuple(one.value for one in BoundaryOptions().tolerances))
-        usual = CONVENTIONS.get(name)
-        if usual is not None and not own.get("tolerances"):
-            own["tolerances"] = usual.tolerances
-            own["tolerances_of"] = {**usual.tolerances_of, **own.get("tolerances_of", {})}
-        return cls(convention=name, **own)
+        return SurfaceConvention(str(choice))
+
+    @classmethod
+    def for_score(cls, name: str) -> Measure:
+        """The convention of segiou."""
+        return SurfaceConvention("segiou")
+
+    @classmethod
+    def flag_for(cls, score: str = "") -> str:
+        """The option of the convention."""
+        return "--surface"
 
     def to_dict(self) -> dict[str, Json]:
         """The options as JSON-ready values, with "nan" and "inf" as strings."""
@@ -232,8 +244,8 @@ class SurfaceOptions(Measure):
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> SurfaceOptions:
         """Options from the values of :meth:`to_dict`."""
-        if state.keys() == {"convention"}:  # of from_keyword, before they are resolved
-            return cls.from_keyword(state["convention"])  # type: ignore[return-value]
+        if state.keys() == {"convention"}:  # before it is resolved
+            return SurfaceConvention(state["convention"])  # type: ignore[return-value]
         empty: dict[str, Any] = {
             measure: tuple(v if v == "diagonal" else float(v) for v in values)
             for measure, values in state["empty"].items()
@@ -266,14 +278,6 @@ class SurfaceOptions(Measure):
             if any(one.unit == "mm" for several in of.values() for one in several)
             else "",
         )
-
-    @classmethod
-    def from_keyword(cls, choice: SurfaceOptions | str | bool) -> Measure:
-        """Options, or a convention with the tolerances of the boundaries."""
-        if isinstance(choice, Measure):
-            return choice
-        check_kind("surfaces", choice, (str, bool), "True, a convention or SurfaceOptions")
-        return SurfaceConvention("segiou" if choice is True else str(choice))
 
     def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> SurfaceOptions:
         """The options, whose unit may be that of the masks."""
@@ -370,7 +374,10 @@ def _of_convention(
     name = convention or (protocol if protocol in CONVENTIONS else "segiou")
     if usual and not tolerances and not CONVENTIONS[name].is_challenge:
         tolerances = [one.value for one in BoundaryOptions().tolerances]
-    return SurfaceOptions.of(name, tolerances=tolerances, **own)
+    if not tolerances:
+        tolerances = CONVENTIONS[name].tolerances
+        own["tolerances_of"] = {**CONVENTIONS[name].tolerances_of, **own.get("tolerances_of", {})}
+    return SurfaceOptions(tuple(tolerances), convention=name, **own)
 
 
 def _boundary_of(measures: Sequence[Measure]) -> BoundaryOptions:

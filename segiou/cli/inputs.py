@@ -15,11 +15,10 @@ from segiou._support.files import is_device, read_rows
 from segiou._support.optional import import_extra
 from segiou._support.text import csv_name, listed, plural, without_credentials
 from segiou.cli.console import note, progress_bar
-from segiou.cli.options import option_of
+from segiou.cli.options import names_by_heading, option_of
 from segiou.cli.thresholds import Threshold, check_thresholds, check_where, read_thresholds
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
 from segiou.measures.registry import (
-    NEED_SPACING,
     asked_measures,
     measure_of,
     measure_of_score,
@@ -63,8 +62,11 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
         "command": command_of(parsed),
     }
     given["spacing"] = _spacing_of(given.get("spacing"))
-    chosen = asked_measures(given, options) if is_score else _needed_for(given.get("metric"))
-    return Job.of(options, chosen, given)
+    if not is_score:
+        return Job.of(options, _needed_for(given.get("metric")), given)
+    if given["columns"] == "map":
+        given["area"] = given["area"] or "where known"
+    return Job.of(options, asked_measures(given, options, names_by_heading("score")), given)
 
 
 def command_of(parsed: argparse.Namespace) -> str:
@@ -366,7 +368,7 @@ _NEEDS = {
     "examples": ("html",),
     "worst_by": ("worst", "errors"),
     "errors_of": ("errors",),
-    "spacing": NEED_SPACING,
+    "spacing": ("boundary", "boundary_tolerance", "surface", "empty", "min_size"),
     "things": ("objects",),
     "min_size": ("objects",),
     **dict.fromkeys(

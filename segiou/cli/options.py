@@ -286,6 +286,19 @@ def arguments_of(command: str) -> Iterator[tuple[str, list[str], dict[str, Any]]
             yield heading, names, _settings(names, "" if value in names else value, text, mark)
 
 
+def names_by_heading(command: str) -> dict[str, list[str]]:
+    """Names of the options of a command by their heading; those of a measure have its key."""
+    found: dict[str, list[str]] = {}
+    for heading, names, _ in arguments_of(command):
+        for one in heading.split(", "):
+            found.setdefault(one, []).extend(_name_of(name) for name in names)
+    return found
+
+
+def _name_of(option: str) -> str:
+    return option.lstrip("-").replace("-", "_")
+
+
 def _settings(names: list[str], value: str, text: str, mark: str) -> dict[str, Any]:
     settings: dict[str, Any] = {"help": f"{text} ({mark})" if mark else text}
     settings["help"] = settings["help"].replace("%", "%%")

@@ -59,9 +59,7 @@ class AreaOptions(Measure):
     @classmethod
     def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> AreaOptions | None:
         """Options from the command line."""
-        if given.get("area"):
-            return cls()
-        return cls(required=False) if given.get("columns") == "map" else None
+        return cls(required=given["area"] is True) if given.get("area") else None
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""

@@ -98,6 +98,10 @@ class ScoreOptions(Measure):
 
     key: ClassVar[str] = "scores"
     title: ClassVar[str] = "Scores"
+    score_names: ClassVar[tuple[str, ...]] = (
+        *("average_precision", "roc_auc", "best_iou", "fpr95", "aupro"),
+        *("ece", "mce", "ace", "brier"),
+    )
 
     activation: str = ""
     bins: int | str = 4096
@@ -124,6 +128,11 @@ class ScoreOptions(Measure):
     def of(cls, choice: Any) -> ScoreOptions:
         """Build from options, the name of an activation, or True for probabilities."""
         return choice if isinstance(choice, cls) else cls() if choice is True else cls(choice)
+
+    @classmethod
+    def flag_for(cls, score: str = "") -> str:
+        """``--scores``, and what one score needs beside it."""
+        return "--scores --scores-regions" if score == "aupro" else "--scores"
 
     @classmethod
     def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> ScoreOptions | None:

@@ -43,7 +43,7 @@ _COLUMNS = frozenset(
 
 def check_key(kind: type[Measure]) -> None:
     """Raise ValueError if a measure of another package has a key that is taken."""
-    from segiou.measures.registry import OWN, measure_of
+    from segiou.measures.registry import measure_of, own_keys
 
     if is_own(kind):
         return
@@ -52,22 +52,22 @@ def check_key(kind: type[Measure]) -> None:
         msg = f"{kind.__module__}.{kind.__qualname__}: key must be a Python name, got {key!r}"
         raise ValueError(msg)
     package = package_of(kind)
-    if key in OWN and not issubclass(kind, measure_of(key)):
+    if key in own_keys() and not issubclass(kind, measure_of(key)):
         msg = f"the measure {key!r} is defined by segiou and {package}; rename it in {package}"
         raise ValueError(msg)
-    if key not in OWN and (key in RESERVED or is_taken(key)):
+    if key not in own_keys() and (key in RESERVED or is_taken(key)):
         msg = f"the key {key!r} of a measure of {package} is a name of segiou; rename it there"
         raise ValueError(msg)
 
 
 def is_taken(score: str) -> bool:
     """Whether segiou has a score, column or option of this name."""
-    from segiou.measures.registry import OWN_SCORES
+    from segiou.measures.registry import own_scores
     from segiou.measures.score_names import ALIASES, spellings
     from segiou.metrics import overall
     from segiou.metrics.pixel_scores import PIXEL_SCORES
 
-    own = {*PIXEL_SCORES, *ALIASES, *_COLUMNS, *(n for names in OWN_SCORES.values() for n in names)}
+    own = {*PIXEL_SCORES, *ALIASES, *_COLUMNS, *own_scores()}
     several = set(spellings(score))
     return bool(several & own or several & RESERVED or several & overall.__dict__.keys())
 

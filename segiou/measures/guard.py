@@ -17,13 +17,13 @@ from segiou.measures.score import Score
 
 #: Methods of the contract that may raise ValueError for a choice of the user.
 _CHOICES = (
-    *("asked", "of", "from_keyword", "for_score", "fitted", "resolved", "predictions", "plan"),
+    *("asked", "of", "for_score", "fitted", "resolved", "predictions", "plan"),
     *("plan_from", "from_dict", "read_prediction", "check"),
 )
 #: Other methods of measures and plans that segiou calls.
 _OTHERS = (
-    *("to_dict", "layout", "count", "count_several", "class_scores", "counts_of", "scores"),
-    *("table", "columns", "image_columns", "alternative", "way", "difference"),
+    *("flag_for", "to_dict", "layout", "count", "count_several", "class_scores", "counts_of"),
+    *("scores", "table", "columns", "image_columns", "alternative", "way", "difference"),
 )
 #: Attributes of scores that are functions, and those that return its values.
 _FUNCTIONS = ("sums", "evaluate", "seen", "alone", "median_of", "weights", "each")
@@ -259,7 +259,7 @@ def _checked_values(name: str, found: Any, given: Any, width: int) -> Any:
 
 _RESULTS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("plan", "plan_from"), _planned),
-    **dict.fromkeys(("asked", "of", "from_keyword", "for_score", "fitted", "resolved"), _measure),
+    **dict.fromkeys(("asked", "of", "for_score", "fitted", "resolved"), _measure),
     **dict.fromkeys(("count", "count_several"), _counted),
     **{"layout": _laid_out, "scores": _scored, "columns": _columns, "table": _tabulated},
 }

@@ -111,7 +111,8 @@ class Measure(ABC):
     noun : str
         Plural noun for the scored things; the key by default.
     options : str
-        Lines of help for the command line, in the format of ``cli/options.txt``.
+        Lines of help for the command line, in the format of ``cli/options.txt``; their
+        heading is the key.
     score_names : tuple of str
         Names of its scores.
     version : int
@@ -147,11 +148,20 @@ class Measure(ABC):
         -------
         Measure or None
             None if the command line does not ask for the measure.
+
+        Raises
+        ------
+        ValueError
+            If a field is given without ``--KEY``.
         """
-        if not given.get(cls.key):
-            return None
         own = {one.name: given.get(f"{cls.key}_{one.name}") for one in fields(cls)}
         chosen = {name: value for name, value in own.items() if value is not None}
+        if not given.get(cls.key):
+            usual: dict[str, Any] = {one.name: (False, [], str(one.default)) for one in fields(cls)}
+            if name := next((n for n, value in chosen.items() if value not in usual[n]), ""):
+                msg = f"--{cls.key}-{name.replace('_', '-')} needs --{cls.key}"
+                raise ValueError(msg)
+            return None
         return cls(**{name: _as_kind(cls, name, value) for name, value in chosen.items()})
 
     @classmethod
@@ -166,17 +176,6 @@ class Measure(ABC):
         return choice if isinstance(choice, Measure) else cls()
 
     @classmethod
-    def from_keyword(cls, choice: Any) -> Measure:
-        """Read the choice of a keyword such as ``objects=``; as :meth:`of` by default.
-
-        Parameters
-        ----------
-        choice : Measure or True
-            The choice.
-        """
-        return cls.of(choice)
-
-    @classmethod
     def for_score(cls, name: str) -> Measure:
         """The measure with the options that one of its scores needs, by default the defaults.
 
@@ -185,7 +184,18 @@ class Measure(ABC):
         name : str
             Name of the score.
         """
-        return cls.from_keyword(True)
+        return cls.of(True)
+
+    @classmethod
+    def flag_for(cls, score: str = "") -> str:
+        """Options of the command line that ask for the measure, or for one of its scores.
+
+        Parameters
+        ----------
+        score : str
+            Name of the score.
+        """
+        return f"--{cls.key}"
 
     def fitted(self, labels: Any, spacing: Any) -> Measure:
         """The same measure with defaults that a label set and a spacing determine.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -17,39 +16,31 @@ from segiou._support.optional import (
 )
 from segiou._support.text import did_you_mean
 from segiou.measures.clashes import check_key, check_scores, is_taken
+from segiou.metrics.pixel_scores import PIXEL_SCORES
 
 if TYPE_CHECKING:
     from segiou.labels.class_options import ClassOptions
     from segiou.measures.mask_pair import Masks
     from segiou.measures.measure import Measure, Plan
 
-OWN = {
-    "boundary": ("segiou.boundary.boundary_options", "BoundaryOptions"),
-    "objects": ("segiou.instances.object_files", "ObjectOptions"),
-    "surfaces": ("segiou.boundary.surface_options", "SurfaceOptions"),
-    "lesions": ("segiou.instances.lesion_plan", "LesionOptions"),
-    "scores": ("segiou.histograms.score_plan", "ScoreOptions"),
-    "area": ("segiou.geometry.map_areas", "AreaOptions"),
-}
-#: Names of the scores of segiou's own measures, so that no module is loaded for them.
-OWN_SCORES: dict[str, tuple[str, ...]] = {
-    "boundary": ("boundary_iou",),
-    "objects": ("pq", "sq", "rq"),
-    "surfaces": ("surface_dice", "hausdorff_95", "hausdorff", "average_surface_distance"),
-    "lesions": ("lesion_f1", "lesion_dice", "lesion_hd95"),
-    "area": ("area_error",),
-    "scores": (
-        *("average_precision", "roc_auc", "best_iou", "fpr95", "aupro"),
-        *("ece", "mce", "ace", "brier"),
-    ),
-}
 #: Seconds after which a plug-in that nobody asked for is given up.
 _SECONDS = 10.0
 
 
 def measure_keys() -> tuple[str, ...]:
-    """Keys of all measures."""
-    return (*OWN, *(name for name in plugin_names("measures") if name not in OWN))
+    """Keys of all measures, segiou's own first."""
+    return plugin_names("measures")
+
+
+def own_keys() -> tuple[str, ...]:
+    """Keys of segiou's own measures."""
+    return plugin_names("measures", own=True)
+
+
+@cache
+def own_scores() -> Mapping[str, str]:
+    """The scores of segiou's own measures by name, with the key of their measure."""
+    return {name: key for key in own_keys() for name in measure_of(key).score_names}
 
 
 def measure_of(key: str) -> type[Measure]:
@@ -69,10 +60,6 @@ def measure_of(key: str) -> type[Measure]:
     """
     from segiou.measures.measure import Measure
 
-    if key in OWN:
-        module, name = OWN[key]
-        own: type[Measure] = getattr(import_module(module), name)
-        return own
     found: type[Measure] | None = find_plugin("measures", key, type)
     if found is None:
         hint = did_you_mean(key, measure_keys())
@@ -90,7 +77,7 @@ def loaded_measures() -> tuple[dict[str, type[Measure]], dict[str, str]]:
     found: dict[str, type[Measure]] = {}
     problems: dict[str, str] = {}
     for key in measure_keys():
-        one = measure_of(key) if key in OWN else _loaded(key)
+        one = measure_of(key) if key in own_keys() else _loaded(key)
         if isinstance(one, str):
             problems[key] = one
         else:
@@ -135,7 +122,7 @@ def read_measures(given: Any, **short: Any) -> tuple[Measure, ...]:
     wanted = "measures or their keys, such as 'boundary'"
     found: dict[str, Measure] = {}
     asked = {key: choice for key, choice in short.items() if choice not in (None, False)}
-    several = [measure_of(key).from_keyword(choice) for key, choice in asked.items()]
+    several = [measure_of(key).of(choice) for key, choice in asked.items()]
     for one in (*several, *read_several("measures", given, wanted)):
         chosen = measure_of(one).of(True) if isinstance(one, str) else one
         check_kind("each of measures", chosen, Measure, wanted)
@@ -153,32 +140,19 @@ def fitted(
     return tuple(one.fitted(labels, spacing) for one in measures)
 
 
-#: Options of the command line that ask for a measure, or need it; the key, by default.
-_ASKING = {"boundary": ("boundary", "boundary_tolerance"), "lesions": ("lesions",)}
-_OF_SCORES = ("axis", "bins", "channels", "files", "regions")
-_ASKING["scores"] = ("scores", "threshold", *(f"scores_{name}" for name in _OF_SCORES))
-_ASKING["area"] = ("area", "columns")
-_ASKING["surfaces"] = (*_ASKING["boundary"], "surface", "empty")
-
-
-#: Options of the command line that are named differently from their measure, or of one score.
-_FLAGS = {"surfaces": "surface", "aupro": "scores --scores-regions"}
-#: Measures that score_folder has keywords for.
-KEYWORDS = ("boundary", "objects", "surfaces")
-#: Keys of their part of the JSON report, which are null if nothing was measured.
-JSON_KEYS = ("boundary", "boundary_options", "surfaces", "surface_cases", "surface_plan", "objects")
-#: Options that a spacing has an effect on.
-NEED_SPACING: tuple[str, ...] = (*_ASKING["surfaces"], "min_size")
-
-
 def flag_of(key: str, score: str = "") -> str:
     """The options of the command line that ask for a measure, or for a score of it."""
-    return f"--{_FLAGS.get(score) or _FLAGS.get(key, key)}"
+    return measure_of(key).flag_for(score) if key in measure_keys() else f"--{key}"
 
 
-def asked_measures(given: Mapping[str, Any], classes: ClassOptions) -> tuple[Measure, ...]:
-    """The measures that a command line asks for; only their modules are loaded."""
-    keys = [k for k in measure_keys() if any(given.get(name) for name in _ASKING.get(k, (k,)))]
+def asked_measures(
+    given: Mapping[str, Any], classes: ClassOptions, options: Mapping[str, Sequence[str]]
+) -> tuple[Measure, ...]:
+    """The measures that a command line asks for; only their modules are loaded.
+
+    ``options`` are the names of options by their heading, which is the key of their measure.
+    """
+    keys = [k for k in measure_keys() if any(given.get(name) for name in options.get(k, (k,)))]
     found = (measure_of(key).asked(given, classes) for key in keys)
     return tuple(one for one in found if one is not None)
 
@@ -197,11 +171,11 @@ def measure_of_score(name: Any, plans: Iterable[Plan] = ()) -> str | None:
     """The key of the measure that has a score of this name."""
     if not isinstance(name, str):
         return None
-    of_plans = (plan.key for plan in plans if name in plan.scores)
-    own = (key for key, names in OWN_SCORES.items() if name in names)
-    known = next(of_plans, None) or next(own, None)
-    if known is not None or is_taken(name):  # other packages are not asked
+    known = next((plan.key for plan in plans if name in plan.scores), None)
+    if known is not None or name in PIXEL_SCORES:
         return known
+    if name in own_scores() or is_taken(name):  # other packages are not asked
+        return own_scores().get(name)
     return next((key for key in loaded_measures()[0] if name in score_names(key)), None)
 
 
@@ -224,8 +198,6 @@ def better_of(key: str, name: str) -> Any:
 
 def score_names(key: str) -> tuple[str, ...]:
     """Names of the scores of a measure."""
-    if key in OWN_SCORES:
-        return OWN_SCORES[key]
     measure = measure_of(key)
     return measure.score_names or _planned_names(measure)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from segiou._support.text import did_you_mean
-from segiou.measures.registry import OWN_SCORES, known_scores
+from segiou.measures.registry import known_scores, own_scores
 from segiou.metrics.pixel_scores import PIXEL_SCORES
 
 #: Names of the same scores in other fields, with the heading that the field gives them.
@@ -70,11 +70,11 @@ def read_name(text: str, others: Iterable[str] = ()) -> ScoreName:
         If the score is unknown, or has no classes.
     """
     given, colon, row = text.partition(":")
-    known = {*PIXEL_SCORES, *others, *(n for names in OWN_SCORES.values() for n in names)}
-    name = next((n for n in spellings(given) if n in known), "")
-    if not name:  # only now look at measures of other packages
-        known.update(known_scores())
-        name = next((n for n in spellings(given) if n in known), "")
+    known, name = {*PIXEL_SCORES, *others}, ""
+    for more in ((), own_scores, known_scores):  # measures are loaded only where they are needed
+        known.update(more() if more else ())
+        if name := next((n for n in spellings(given) if n in known), ""):
+            break
     if name and colon and not row:
         msg = f"{text!r}: unknown class ''; expected {given}:CLASS"
         raise ValueError(msg)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou._support.optional import compiled_parts, import_extra
 from segiou._support.text import csv_of, plain
-from segiou.measures.registry import JSON_KEYS
 from segiou.measures.score_names import ScoreName, is_whole, read_name
 from segiou.metrics.pixel_scores import OF_CLASSES
 from segiou.report.case_means import case_counts, structures_of
@@ -116,7 +115,6 @@ def to_dict(report: Report) -> dict[str, Any]:
         **_named(report, "ignored_predictions"),
         "intervals": None if report.intervals is None else report.intervals.to_dict(),
         **_named(report, "worst_images", "provenance"),
-        **dict.fromkeys(JSON_KEYS),
         **report.measures,
     }
     defined: dict[str, Any] = plain(data)

@@ -11,7 +11,7 @@ from segiou._support.text import Json, listed, plain
 from segiou.measures.clashes import check_scores
 from segiou.measures.guard import is_own, package_of
 from segiou.measures.parts import Field, Layout, check_layout
-from segiou.measures.registry import OWN, measure_keys, measure_of
+from segiou.measures.registry import measure_keys, measure_of, own_keys
 
 if TYPE_CHECKING:
     from segiou.labels.class_options import ClassOptions
@@ -81,7 +81,7 @@ def read_entry(
         msg = f"measures has the key {key!r:.60}"
         raise ValueError(msg)
     kinds = {one.key: type(one) for one in given}
-    if key in OWN and (key not in kinds or is_own(kinds[key])):
+    if key in own_keys() and (key not in kinds or is_own(kinds[key])):
         plan = measure_of(key).plan_from(data, classes)
         layout = _stored_layout(data) if "layout" in data else plan.layout
         changed = _changed(data, plan, layout)

@@ -20,7 +20,6 @@ from segiou.masks.finding import RASTER_SUFFIXES
 from segiou.masks.pairing import Pair, Pairing
 from segiou.masks.read import MaskError
 from segiou.masks.sources import LocalFolder
-from segiou.measures.registry import KEYWORDS, read_measures
 from segiou.metrics.protocols import Protocol
 from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
 from segiou.runs.run import Run
@@ -31,6 +30,7 @@ from segiou.scoring.job import (
     ScoringInterrupted,
     pair_sources,
     pairing_problems,
+    read_choices,
 )
 from segiou.scoring.pair import Geometry, PairScorer
 from segiou.scoring.problems import UNDECLARED
@@ -240,7 +240,7 @@ def score_folder(
     calls = Callbacks.of(progress=progress, stop=stop, on_paired=on_paired)
     options = ClassOptions.of(**{name: given[name] for name in CLASS_ARGUMENTS})
     options.warn_of_ignored_classes(stacklevel=3)
-    chosen = read_measures(measures, **{key: given[key] for key in KEYWORDS})
+    chosen = read_choices(measures, boundary, objects, surfaces)
     return score_job(Job.of(options, chosen, given), calls, executor)
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 from segiou._support import optional
 from segiou.cli.main import main
 
-PLUGINS = {"cldice": "segiou_cldice:CentrelineDice", "offsets": "segiou_offsets:Offsets"}
+PLUGINS = {"midline": "segiou_midline:CentrelineDice", "offsets": "segiou_offsets:Offsets"}
 
 
 def write_entry_points(folder):

@@ -267,6 +267,6 @@ def test_options_of_boundaries_are_not_those_of_surfaces():
     first, second = plans_of([surfaces, boundary], classes, Masks())
     assert (first.measure, second.measure) == (surfaces, boundary)
     # A convention of the keyword takes the lengths of the boundaries.
-    shared = SurfaceOptions.from_keyword(True)
+    shared = SurfaceOptions.of("segiou")
     found = plans_of([shared, boundary], classes, Masks())[0].measure
     assert (found.tolerances, found.unit, found.spacing) == ((3.0,), "mm", (0.5, 0.5))

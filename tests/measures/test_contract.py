@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 import segiou
+from segiou.cli.options import names_by_heading
 from segiou.geometry import AreaOptions
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.georeference import Raster
 from segiou.measures import MaskPair, Masks, Parts
-from segiou.measures.registry import measure_of, plans_of
+from segiou.measures.registry import measure_of, own_keys, own_scores, plans_of
 from segiou.runs import Header
 
-KEYS = ("boundary", "objects", "surfaces", "lesions", "scores", "area", "cldice", "offsets")
+KEYS = ("boundary", "objects", "surfaces", "lesions", "scores", "area", "midline", "offsets")
 CLASSES = ClassOptions.of(4, ignore=255)
 #: Pixels of 100 m².
 RASTER = Raster(affine=(10.0, 0.0, 0.0, 0.0, -10.0, 0.0), crs="EPSG:32632", metres=1.0)
@@ -171,3 +172,14 @@ def test_every_output(plan, plugins):
     assert report.to_csv()
     assert json.loads(report.to_json())
     assert {column.name for column in plan.image_columns} <= run.rows()[0].keys()
+
+
+def test_own_measures_declare_what_reports_of_defaults_have():
+    """Their names are known without a plan, and each has the options under its key as heading."""
+    headings = names_by_heading("score")
+    for key in own_keys():
+        kind = measure_of(key)
+        (plan,) = plans_of([kind.of(True)], ClassOptions.of(2), Masks())
+        assert {*plan.scores} <= {name for name, own in own_scores().items() if own == key}
+        assert key in headings or kind.options.startswith(f"{key}: score\n")
+    assert len(own_keys()) == 10

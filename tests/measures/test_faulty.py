@@ -110,6 +110,20 @@ def test_a_score_named_like_a_column_is_refused(install, score):
     assert "'dice' is defined by segiou and pack-sizes 1.0" in noted
 
 
+def test_a_key_of_segiou_is_refused_where_it_is_used(install, score):
+    _, usual, _ = score("--format", "csv")
+    install("objects")
+    assert score("--format", "csv")[1] == usual
+    code, _, noted = score("--objects", "--format", "csv")
+    assert code == 2
+    assert "'objects' is defined by segiou and pack-objects; uninstall one of them" in noted
+
+
+def test_an_option_of_a_measure_alone_is_refused(score):
+    code, _, noted = score("--topology-classes", "bar")
+    assert (code, noted.strip()) == (2, "segiou: --topology-classes needs --topology")
+
+
 def test_a_measure_that_nobody_asked_for_takes_part_in_nothing(install, score):
     _, usual, _ = score("--format", "csv")
     install(score="iou")

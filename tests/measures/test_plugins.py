@@ -15,7 +15,7 @@ import segiou
 from segiou.cli.main import main
 from segiou.measures import Evaluator, measure_keys, measure_of
 
-BOTH = ("--cldice", "--cldice-dilate", "1", "--offsets", "--offsets-scale", "2")
+BOTH = ("--midline", "--midline-dilate", "1", "--offsets", "--offsets-scale", "2")
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def score(command, folders, plugins):
 
 
 def run_of(folders, pred="good", **options):
-    from segiou_cldice import CentrelineDice
+    from segiou_midline import CentrelineDice
     from segiou_offsets import Offsets
 
     measures = [CentrelineDice(1), Offsets(2.0)]
@@ -39,7 +39,7 @@ def run_of(folders, pred="good", **options):
 
 
 def test_measures_are_found_by_their_entry_points(plugins):
-    assert {"cldice", "offsets"} <= {*measure_keys()}
+    assert {"midline", "offsets"} <= {*measure_keys()}
     assert measure_of("offsets").noun == "offsets"
 
 
@@ -49,7 +49,7 @@ def test_scores_by_hand(folders, plugins):
     assert report.score("offset", "bar") == pytest.approx((0.5 + 1 + 0) / 3)
     assert report.score("presence", "bar") == pytest.approx(2 * 3 / (4 + 3))
     assert report.score("offset", "road") == 0
-    assert report.score("cldice", "road") == 1
+    assert report.score("midline", "road") == 1
     assert (report.better("offset"), report.score_unit("offset")) == ("lower", "px")
     assert report.better("presence") == "higher"
 
@@ -77,7 +77,7 @@ def test_markdown_csv_and_json(score):
     assert [row["class"] for row in found["offsets"]["rows"]] == ["sky", "road", "bar"]
     assert found["offsets"]["rows"][2]["offset"] == pytest.approx(0.5)
     assert found["offsets"]["units"] == {"offset": "px"}
-    assert found["cldice"]["means"][0]["cldice"] <= 1
+    assert found["midline"]["means"][0]["midline"] <= 1
 
 
 def test_rows_of_images(score, folders, plugins, tmp_path):
@@ -122,8 +122,8 @@ def test_run_files_resume_shards_and_merge(score, folders, plugins, command, tmp
     assert command("merge", tmp_path / "1.sqlite", tmp_path / "2.sqlite", "-o",
                    tmp_path / "all.sqlite")[0] == 0  # fmt: skip
     merged = segiou.Run.open(tmp_path / "all.sqlite")
-    assert merged.report().scores(names=["offset", "cldice"]) == pytest.approx(
-        whole.report().scores(names=["offset", "cldice"]), nan_ok=True
+    assert merged.report().scores(names=["offset", "midline"]) == pytest.approx(
+        whole.report().scores(names=["offset", "midline"]), nan_ok=True
     )
     assert whole.select(["a", "c"]).report().score("offset", "bar") == pytest.approx(0.25)
     groups = whole.groups("[ab]|.")
@@ -215,12 +215,12 @@ def test_loops(folders, plugins):
     from segiou_offsets import Offsets
 
     run = run_of(folders)
-    evaluator = Evaluator(["sky", "road", "bar"], measures=[Offsets(2.0), "cldice"])
+    evaluator = Evaluator(["sky", "road", "bar"], measures=[Offsets(2.0), "midline"])
     for row in run.rows():
         truth, pred = (segiou.read_mask(row[side]) for side in ("truth", "pred"))
         evaluator.update(truth, pred, ids=[row["id"]])
     assert evaluator.scores()["offset"] == pytest.approx(run.report().score("offset"))
-    half = Evaluator(["sky", "road", "bar"], measures=[Offsets(2.0), "cldice"])
+    half = Evaluator(["sky", "road", "bar"], measures=[Offsets(2.0), "midline"])
     saved = json.loads(json.dumps(evaluator.state_dict()))
     assert half.load_state_dict(saved).scores() == pytest.approx(evaluator.scores(), nan_ok=True)
     assert evaluator.run().parts("offsets") == run.parts("offsets")
@@ -234,10 +234,10 @@ def test_help_lists_their_options(plugins, capsys):
 
 def test_what_is_wrong_is_said(command, folders, plugins):
     places = folders / "truth", folders / "good", "--labels", folders / "set.toml"
-    code, _, noted = command("score", *places, "--cldice", "--cldice-dilate", "many")
+    code, _, noted = command("score", *places, "--midline", "--midline-dilate", "many")
     assert code == 2
-    assert "--cldice-dilate many" in noted
-    code, _, noted = command("score", *places, "--cldice", "--cldice-dilate", "-1")
+    assert "--midline-dilate many" in noted
+    code, _, noted = command("score", *places, "--midline", "--midline-dilate", "-1")
     assert code == 2
     assert "dilate" in noted
     with pytest.raises(ValueError, match="offsets"):

@@ -713,7 +713,7 @@ def test_values_of_one_class_of_semantickitti_are_different_objects(tmp_path):
 
 def test_what_is_not_measured_is_said(coco):
     run = segiou.score([[0, 1]], [[0, 1]], labels=2)
-    with pytest.raises(ValueError, match=r"no object counts; rescore with objects=True"):
+    with pytest.raises(ValueError, match=r"no object counts; rescore with measures=..objects"):
         run.intervals("pq")
     other = coco_run(coco, "model_b")
     alike = segiou.score_folder(

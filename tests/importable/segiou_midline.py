@@ -26,11 +26,11 @@ def share(part, whole):
 class CentrelineDice(Measure):
     """Share of the centrelines of each class that lies within the other mask."""
 
-    key = "cldice"
+    key = "midline"
     title = "Centrelines"
     options = """centrelines: score
-  --cldice  score centrelines too: the centreline Dice of each class
-  --cldice-dilate PIXELS  a centreline may lie so many pixels beside the other mask"""
+  --midline  score centrelines too: the centreline Dice of each class
+  --midline-dilate PIXELS  a centreline may lie so many pixels beside the other mask"""
 
     dilate: int = 0
 
@@ -63,7 +63,7 @@ class CentrelinePlan(Plan):
 
     @cached_property
     def scores(self):
-        def cldice(lines):
+        def midline(lines):
             precision = np.nan_to_num(share(lines[..., 0], lines[..., 1]))
             recall = np.nan_to_num(share(lines[..., 2], lines[..., 3]))
             found = np.nan_to_num(share(2 * precision * recall, precision + recall))
@@ -71,5 +71,5 @@ class CentrelinePlan(Plan):
 
         seen = {"seen": lambda parts: parts["lines"][..., 3] > 0}
         lines = lambda parts: parts["lines"]  # noqa: E731
-        score = Score.of_classes("cldice", "clDice", self.classes, lines, cldice, **seen)
-        return {"cldice": score}
+        score = Score.of_classes("midline", "clDice", self.classes, lines, midline, **seen)
+        return {"midline": score}
