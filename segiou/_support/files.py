@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
@@ -12,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from io import StringIO
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -297,24 +295,6 @@ def read_text(path: str | Path) -> str:
     except UnicodeDecodeError as error:
         msg = f"{path}: is not UTF-8 text: {error}"
     raise ValueError(msg)
-
-
-def read_rows(path: str | Path, columns: Sequence[str]) -> list[dict[str, str]]:
-    """The rows of a CSV file; ValueError if it cannot be read or lacks a column."""
-    try:
-        reader = csv.DictReader(StringIO(read_text(path)), strict=True)
-        rows, known = list(reader), reader.fieldnames or ()
-    except csv.Error as error:
-        msg = f"{path}: is not valid CSV: {error}"
-        raise ValueError(msg) from error
-    for column in columns:
-        if column not in known:
-            from segiou._support.text import did_you_mean
-
-            hint = did_you_mean(column, known)
-            msg = f"{path}: has no column {column!r}; columns: {', '.join(known) or 'none'}{hint}"
-            raise ValueError(msg)
-    return rows
 
 
 def read_json(path: str | Path) -> Any:

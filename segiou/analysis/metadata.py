@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from io import StringIO
+from functools import lru_cache
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -15,10 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer, read_several, refuse_kind
-from segiou._support.files import read_json, read_text
-from segiou._support.optional import import_extra
-from segiou._support.text import did_you_mean, listed, plural
+from segiou._support.arguments import check_integer, read_several
+from segiou._support.table_files import (
+    Row,
+    cell_text,
+    check_columns,
+    read_table,
+    rows_of,
+    table_place,
+)
+from segiou._support.text import listed, plural
 from segiou.metrics.ratio import Floats
 
 #: More values are not slices.
@@ -32,12 +36,9 @@ _KEYS = (
     *("case_id", "patient", "patient_id", "participant_id", "subject", "subject_id"),
 )
 _EMPTY = frozenset({"", "na", "n/a", "nan", "none", "null", "undefined", "unknown", "-"})
-_FILE = re.compile(r"(.+?\.(?:csv|tsv|txt|json|jsonl|parquet))(?::(.+))?", re.IGNORECASE)
 #: Suffixes of files, such as .png and .nii.gz, but not numbers of frames.
 _SUFFIXES = re.compile(r"(?:\.[A-Za-z][A-Za-z0-9]{0,5}){1,2}$")
 _PARTED = re.compile(r"[./\\]")
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,19 +116,50 @@ def metadata_of(
     where = "the metadata"
     names = None if columns is None else read_several("columns", columns, "a sequence of names")
     if isinstance(by, (str, Path)):
-        if (match := _FILE.fullmatch(str(by))) is None:
+        if (place := table_place(str(by))) is None:
             table = _Table(str(by), ids, _by_pattern(str(by), ids), bins or {})
             return table.metadata(names)
-        where = match[1]
-        if names is None and match[2]:
-            names = [name.strip() for name in match[2].split(",")]
-        by = _read(Path(where).expanduser())
-    rows = _rows(by)
+        path, own = place
+        if names is None and own:
+            names = [name.strip() for name in own.split(",")]
+        where, by = str(path), read_table(path)
+    rows = rows_of(by)
     if not rows:
         msg = f"{where} has no rows"
         raise ValueError(msg)
     head, found = _Match(where, ids, rows, key, names).rows()
     return _Table(where, ids, found, bins or {}).metadata(names, head)
+
+
+def column_of(source: str, ids: Sequence[str]) -> tuple[str, ...] | None:
+    """The value of each id in ``FILE:COLUMN``; None if it is not a file. No ids check the file."""
+    if (place := table_place(source)) is None:
+        return None
+    path, name = place
+    if not name:
+        msg = f"{source}: name the column of groups: {source}:COLUMN"
+        raise ValueError(msg)
+    changed = path.stat().st_mtime_ns if path.is_file() else 0
+    return _column(path, name, changed, tuple(ids))
+
+
+@lru_cache(maxsize=1)  # every score of a run has the same groups
+def _column(path: Path, name: str, _changed: int, ids: tuple[str, ...]) -> tuple[str, ...]:
+    where, rows = str(path), rows_of(read_table(path))
+    if not rows:
+        msg = f"{where} has no rows"
+        raise ValueError(msg)
+    check_columns(where, [name], [*dict.fromkeys(chain(*rows))])
+    if not ids:
+        return ()
+    known: dict[Any, list[str]] = {}
+    cells = [
+        _texts(row.get(name), known) for row in _Match(where, ids, rows, None, [name]).rows()[1]
+    ]
+    if missing := [id for id, own in zip(ids, cells, strict=True) if not own]:
+        msg = f"{where}: no {name} of {listed(missing, 3)}; every image needs one"
+        raise ValueError(msg)
+    return tuple(", ".join(own) for own in cells)
 
 
 def _by_pattern(pattern: str, ids: Sequence[str]) -> list[Row]:
@@ -148,75 +180,6 @@ def _by_pattern(pattern: str, ids: Sequence[str]) -> list[Row]:
         msg = f"{pattern!r} matches no id, such as {ids[0]}"
         raise ValueError(msg)
     return [match.groupdict() if match else {} for match in found]
-
-
-def _read(file: Path) -> Any:
-    """Rows of a file, or a mapping from ids to rows."""
-    suffix = file.suffix.lower()
-    if suffix == ".parquet":
-        need = f"{file} needs pyarrow"
-        return import_extra("pyarrow.parquet", need, "parquet").read_table(file).to_pylist()
-    if suffix == ".json":
-        return read_json(file)
-    if suffix == ".jsonl":
-        return [_json_line(file, *line) for line in enumerate(read_text(file).splitlines(), 1)]
-    return _separated(file)
-
-
-def _json_line(file: Path, number: int, line: str) -> Any:
-    try:
-        return json.loads(line) if line.strip() else {}
-    except ValueError as error:
-        msg = f"{file}: line {number} is not JSON: {error}"
-        raise ValueError(msg) from None
-
-
-def _separated(file: Path) -> list[Row]:
-    """Rows of a CSV file, separated by commas, semicolons or tabs."""
-    text = read_text(file).removeprefix("\ufeff")
-    first = text.split("\n", 1)[0]
-    reader = csv.DictReader(StringIO(text), delimiter=max(",;\t", key=first.count))
-    heads = [name.strip() for name in reader.fieldnames or ()]
-    if twice := sorted({h for h in heads if heads.count(h) > 1}):
-        msg = f"{file}: two columns are called {twice[0]!r}; rename one"
-        raise ValueError(msg)
-    reader.fieldnames = heads
-    rows: list[Row] = []
-    for row in reader:
-        if None in row:
-            msg = f"{file}: line {reader.line_num} has more than {len(heads)} cells; quote them"
-            raise ValueError(msg)
-        rows.append({**row})
-    return rows
-
-
-def _rows(by: Any) -> list[Row]:
-    """Rows of a mapping, a sequence or a DataFrame."""
-    if hasattr(by, "to_dict") and hasattr(by, "reset_index"):
-        unnamed = by.index.name is None and type(by.index).__name__ == "RangeIndex"
-        by = by.reset_index(drop=unnamed).to_dict("records")
-    if isinstance(by, Mapping):
-        return [
-            {**(_flat(row) if isinstance(row, Mapping) else {"slice": row}), "id": id}
-            for id, row in by.items()
-        ]
-    wanted = "a file, a pattern, a mapping from ids, rows or a DataFrame"
-    if not isinstance(by, Iterable) or isinstance(by, bytes):
-        raise refuse_kind("the metadata", by, wanted)
-    rows = [*by]
-    if wrong := [row for row in rows if not isinstance(row, Mapping)]:
-        raise refuse_kind("a row of the metadata", wrong[0], "a mapping from columns to values")
-    return [_flat(row) for row in rows]
-
-
-def _flat(row: Mapping[Any, Any]) -> Row:
-    """A row without nesting: BDD100K's attributes are one level down."""
-    if not any(isinstance(value, dict) for value in row.values()):
-        return {str(name): value for name, value in row.items()}
-    found: Row = {}
-    for name, value in row.items():
-        found |= value if isinstance(value, dict) else {str(name): value}
-    return found
 
 
 def _forms(name: str) -> list[str]:
@@ -245,7 +208,7 @@ class _Match:
         head = self._head({form for key in keys for form in _forms(key)})
         places: dict[str, list[int]] = {}
         for i, row in enumerate(self.table):
-            for form in _forms(_text(row.get(head))):
+            for form in _forms(cell_text(row.get(head))):
                 places.setdefault(form, []).append(i)
         return head, [self._row(head, key, places) for key in keys]
 
@@ -267,7 +230,7 @@ class _Match:
 
         def matches(head: str) -> int:
             cells = (row.get(head) for row in self.table)
-            texts = {cell if isinstance(cell, str) else _text(cell) for cell in cells}
+            texts = {cell if isinstance(cell, str) else cell_text(cell) for cell in cells}
             known = {text.strip() for text in texts}
             return len({form for name in known for form in _forms(name)} & wanted)
 
@@ -278,7 +241,7 @@ class _Match:
         best = min(heads, key=order, default="")
         if best and matches(best):
             return best
-        first = listed([f"{head} {_text(self.table[0].get(head))}" for head in heads], 3)
+        first = listed([f"{head} {cell_text(self.table[0].get(head))}" for head in heads], 3)
         msg = (
             f"{self.where}: no column has the ids of the images, such as {self.ids[0]}; the first "
             f"row has {first}. Add a column of ids or, for one row per patient or sequence, pass "
@@ -316,11 +279,7 @@ class _Table:
     def metadata(self, columns: Sequence[str] | None, key: str = "") -> Metadata:
         """The columns with slices."""
         heads = [head for head in dict.fromkeys(chain(*self.rows)) if head != key]
-        for name in (*(columns or ()), *self.bins):
-            if name not in heads:
-                known = f"columns: {', '.join(heads) or 'none'}{did_you_mean(name, heads)}"
-                msg = f"{self.where} has no column {name!r}; {known}"
-                raise ValueError(msg)
+        check_columns(self.where, (*(columns or ()), *self.bins), heads)
         found: list[MetadataColumn] = []
         missing: dict[str, int] = {}
         skipped: dict[str, str] = {}
@@ -374,12 +333,6 @@ def _coded(name: str, cells: list[list[str]], values: list[str]) -> MetadataColu
     return MetadataColumn(name, tuple(values), codes, None, more)
 
 
-def _text(cell: Any) -> str:
-    if isinstance(cell, float) and cell.is_integer():
-        cell = int(cell)
-    return "" if cell is None else str(cell).strip()
-
-
 def _texts(cell: Any, known: dict[Any, list[str]]) -> list[str]:
     """The values of a cell, of which a list has several; those of text are known by it."""
     if isinstance(cell, str):
@@ -388,7 +341,7 @@ def _texts(cell: Any, known: dict[Any, list[str]]) -> list[str]:
             known[cell] = [] if text.lower() in _EMPTY else [text]
         return known[cell]
     several = cell if isinstance(cell, (list, tuple)) else [cell]
-    texts = (_text(one) for one in several if not isinstance(one, (Mapping, list)))
+    texts = (cell_text(one) for one in several if not isinstance(one, (Mapping, list)))
     return [*dict.fromkeys(text for text in texts if text.lower() not in _EMPTY)]
 
 

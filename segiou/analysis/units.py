@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, read_several
+from segiou.analysis.metadata import column_of
 from segiou.counting.counts import Counts, check_counts
 from segiou.measures.parts import Parts, row_parts as row_parts
 from segiou.metrics.protocols import Protocol
@@ -194,6 +195,7 @@ def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] |
         Ids of images.
     groups : str, mapping, callable or sequence, optional
         A regular expression (see :func:`segiou.analysis.units.group_by_pattern`),
+        ``FILE:COLUMN`` of a table (see :func:`segiou.analysis.metadata.metadata_of`),
         a mapping or function from id to group, or the groups in the order of
         the ids. ``"none"`` declares the images independent.
 
@@ -205,7 +207,8 @@ def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] |
     if groups is None or (isinstance(groups, str) and groups == INDEPENDENT):
         return None
     if isinstance(groups, str):
-        return group_by_pattern(ids, groups)
+        column = column_of(groups, ids)
+        return group_by_pattern(ids, groups) if column is None else column
     if callable(groups):
         return [groups(name) for name in ids]
     if isinstance(groups, Mapping):

@@ -6,14 +6,14 @@ import argparse
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import check_integer
-from segiou._support.files import is_device, read_rows
+from segiou._support.files import is_device
 from segiou._support.optional import import_extra
-from segiou._support.text import csv_name, listed, plural, without_credentials
+from segiou._support.text import listed, plural, without_credentials
 from segiou.cli.console import note, progress_bar
 from segiou.cli.options import names_by_heading, option_of
 from segiou.cli.thresholds import Threshold, check_thresholds, check_where, read_thresholds
@@ -104,7 +104,7 @@ def _spacing_of(text: str | None) -> tuple[float, ...] | None:
 def resampling(parsed: argparse.Namespace) -> dict[str, Any]:
     """Options of intervals as arguments of the library."""
     names = ("blocks", "resamples", "seed", "level", "method")
-    return {"groups": groups_argument(parsed.group_by)} | {n: getattr(parsed, n) for n in names}
+    return {"groups": parsed.group_by} | {n: getattr(parsed, n) for n in names}
 
 
 def note_undrawn(parsed: argparse.Namespace, found: Sequence[OverUnits]) -> None:
@@ -114,27 +114,6 @@ def note_undrawn(parsed: argparse.Namespace, found: Sequence[OverUnits]) -> None
         is_drawn = any(getattr(one, name) is not None for one in found)
         if is_given and found and not is_drawn and not parsed.quiet:
             note(f"{option_of(name)} has no effect without --method percentile or bca")
-
-
-def groups_argument(text: str | None) -> str | Mapping[str, str] | None:
-    """Groups of images: a regular expression or a column of a CSV file."""
-    if text is None:
-        return None
-    if text.lower().endswith(".csv"):
-        msg = f"--group-by {text}: name the column of groups: {text}:COLUMN"
-        raise ValueError(msg)
-    name, _, column = text.rpartition(":")
-    if not name.lower().endswith(".csv"):
-        return text
-    try:
-        rows = read_rows(Path(name).expanduser(), ["id", column])
-    except ValueError as error:
-        msg = f"--group-by {text}: {error}"
-        raise ValueError(msg) from error
-    if short := [row["id"] for row in rows if row[column] is None]:
-        msg = f"{name}: row {short[0]} has no value in column {column}"
-        raise ValueError(msg)
-    return {csv_name(row["id"]): row[column] for row in rows}
 
 
 def is_run_file(path: str) -> bool:
@@ -277,7 +256,7 @@ def check_images(ids: Sequence[str], parsed: argparse.Namespace) -> None:
         return
     from segiou.analysis.units import groups_of, units_of
 
-    groups = groups_of(ids, groups_argument(parsed.group_by))
+    groups = groups_of(ids, parsed.group_by)
     try:
         units_of(len(ids), None if parsed.blocks else groups)
     except ValueError as error:
@@ -306,7 +285,7 @@ def slices_options(parsed: argparse.Namespace, by: str) -> dict[str, Any]:
         "by": by,
         "key": parsed.slices_key,
         "bins": _bins(parsed.bins),
-        "groups": groups_argument(parsed.group_by),
+        "groups": parsed.group_by,
         "protocol": parsed.protocol,
     }
 
@@ -435,17 +414,15 @@ _MOST_RESAMPLES = 10_000_000
 def _check_resampling(parsed: argparse.Namespace) -> None:
     from segiou.analysis.dependence import check_blocks
     from segiou.analysis.intervals import check_method
-    from segiou.analysis.units import group_by_pattern
+    from segiou.analysis.units import groups_of
 
     check_integer("--resamples", parsed.resamples, 2)
     if parsed.resamples > _MOST_RESAMPLES:
         msg = f"--resamples must be at most {_MOST_RESAMPLES}"
         raise ValueError(msg)
     check_method(parsed.method, parsed.level)
-    groups = groups_argument(parsed.group_by)
-    check_blocks(groups, parsed.blocks)
-    if isinstance(groups, str):
-        group_by_pattern((), groups)
+    check_blocks(parsed.group_by, parsed.blocks)
+    groups_of((), parsed.group_by)
 
 
 _OUTPUTS = (

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from segiou._support.arguments import check_level
 from segiou._support.document import markdown_of
-from segiou._support.files import Problem, read_rows, write_whole
+from segiou._support.files import Problem, write_whole
 from segiou._support.latex import latex_of
-from segiou._support.text import csv_name
+from segiou._support.table_files import read_rows
 from segiou.analysis.map_estimates import MapAccuracy, map_accuracy
 from segiou.cli import inputs
 from segiou.cli.output import as_json, as_text, write_text
@@ -101,8 +101,7 @@ def _rows(parsed: argparse.Namespace) -> list[dict[str, str]]:
     rows = read_rows(Path(parsed.sample).expanduser(), columns)
     for number, row in enumerate(rows, 1):
         for column in columns:
-            row[column] = csv_name((row[column] or "").strip())
-            if not row[column]:
+            if not row.get(column):
                 msg = f"row {number} has no value in column {column!r}"
                 raise ValueError(msg)
     if not rows:
@@ -167,7 +166,7 @@ def _listed_areas(path: str, names: dict[str, str]) -> dict[str, float]:
     rows = read_rows(Path(path).expanduser(), ["area"])
     found: dict[str, float] = {}
     for number, row in enumerate(rows, 1):
-        name = csv_name(next((cell for key, cell in row.items() if key != "area"), "").strip())
+        name = next((cell for key, cell in row.items() if key != "area"), "")
         name = names.get(name, name)
         try:
             area = float(row["area"] or "")

@@ -9,8 +9,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from segiou._support.files import read_json, read_rows, read_text
+from segiou._support.files import read_json, read_text
 from segiou._support.optional import import_extra
+from segiou._support.table_files import read_rows
 from segiou.labels.label_set import MOST_VALUE, LabelClass, LabelSet
 
 #: Default ignored value of MMSegmentation and Hugging Face.

@@ -144,7 +144,7 @@ def score_folder(
         See :func:`segiou.masks.pairing.pair_folders`.
     ids : path or sequence of str, optional
         Score only these images: ids or file names, a text file with one id per
-        line, such as Pascal VOC's ``ImageSets``, or ``FILE.csv:COLUMN``. Ids
+        line, such as Pascal VOC's ``ImageSets``, or ``FILE:COLUMN``. Ids
         without a truth file are treated as missing.
     missing, extra : {"error", "skip"}
         Whether a truth without a prediction (missing) or a prediction without

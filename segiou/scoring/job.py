@@ -25,9 +25,9 @@ from segiou._support.files import (
     all_listed,
     problem_lines,
     problems_by_cause,
-    read_rows,
     read_text,
 )
+from segiou._support.table_files import read_rows, table_place
 from segiou._support.text import encodable, listed, plural, without_credentials
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
@@ -554,17 +554,15 @@ def ids_of(choice: str | Path | Iterable[str]) -> tuple[str, ...]:
 
 
 def _read_ids(text: str) -> list[str]:
-    name, _, column = text.rpartition(":")
-    is_csv = name.lower().endswith(".csv")
-    path = Path(name if is_csv else text).expanduser()
-    if is_csv:
-        return [row[column] for row in read_rows(path, [column]) if row[column]]
-    lines = read_text(path).splitlines()
-    if path.suffix.lower() == ".csv" and lines and "," in lines[0]:
-        msg = (
-            f"{path}: looks like a table (first line: {lines[0]:.80}); name the id column: "
-            f"{text}:COLUMN"
-        )
+    path, column = table_place(text) or (Path(text).expanduser(), "")
+    if column:
+        return [id for row in read_rows(path, [column]) if (id := row.get(column))]
+    suffix = path.suffix.lower()
+    lines = [] if suffix == ".parquet" else read_text(path).splitlines()
+    is_table = lines and suffix in (".csv", ".tsv") and re.search("[,;\t]", lines[0])
+    if is_table or suffix in (".json", ".jsonl", ".parquet"):
+        first = f" (first line: {lines[0]:.80})" if is_table else ""
+        msg = f"{path}: looks like a table{first}; name the id column: {text}:COLUMN"
         raise ValueError(msg)
     lines = [line.strip() for line in lines if not line.startswith("#")]
     words = [_TWO_WORDS.fullmatch(line) for line in lines]

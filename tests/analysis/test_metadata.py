@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from segiou.analysis.metadata import metadata_of
+from segiou.analysis.units import groups_of
+from segiou.scoring.job import _read_ids
 
 IDS = ("a_1", "a_2", "b_1", "b_2")
 
@@ -45,6 +47,27 @@ def test_files_of_every_kind(name, tmp_path):
     assert coded(str(tmp_path / name)) == expected
     found = metadata_of(f"{tmp_path / name}:w", IDS)
     assert found.missing == {"w": 1}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_groups_and_ids_are_columns_of_the_same_files(name, tmp_path):
+    (tmp_path / name).write_text(FILES[name], encoding="utf-8")
+    assert groups_of(IDS[:3], f"{tmp_path / name}:w") == ("day", "night", "day")
+    with pytest.raises(ValueError, match="no w of b_2; every image needs one"):
+        groups_of(IDS, f"{tmp_path / name}:w")
+    with pytest.raises(ValueError, match="no column 'v'"):
+        groups_of((), f"{tmp_path / name}:v")
+    with pytest.raises(ValueError, match=r"name the column of groups: .*:COLUMN"):
+        groups_of(IDS, str(tmp_path / name))
+    assert {"day", "night"} <= {*_read_ids(f"{tmp_path / name}:w")}  # also of nested rows
+    with pytest.raises(ValueError, match="name the id column"):
+        _read_ids(str(tmp_path / name))
+
+
+def test_a_table_of_images_is_metadata_again(tmp_path):
+    """Names that spreadsheets would run have an apostrophe in CSV."""
+    (tmp_path / "images.csv").write_text("image,drive\n'=a,1\n'tis,2\n")
+    assert groups_of(["=a", "'tis"], f"{tmp_path / 'images.csv'}:drive") == ("1", "2")
 
 
 def test_parquet_and_pandas(tmp_path):

@@ -1,0 +1,128 @@
+"""Tables as people have them: CSV, TSV, JSON, JSON Lines, Parquet, mappings, rows, DataFrames."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from segiou._support.arguments import refuse_kind
+from segiou._support.files import read_json, read_text
+from segiou._support.optional import import_extra
+from segiou._support.text import csv_name, did_you_mean
+
+Row = dict[str, Any]
+
+#: A file, and columns after a colon.
+_PLACE = re.compile(r"(.+?\.(?:csv|tsv|txt|json|jsonl|parquet))(?::(.+))?", re.IGNORECASE)
+
+
+def table_place(text: str) -> tuple[Path, str] | None:
+    """The file and the columns of ``FILE`` or ``FILE:COLUMNS``; None if it is not a table."""
+    match = _PLACE.fullmatch(text)
+    return match and (Path(match[1]).expanduser(), match[2] or "")
+
+
+def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
+    """The rows of a file, as text; ValueError if it cannot be read or lacks a column."""
+    rows = rows_of(read_table(path))
+    if rows:
+        check_columns(str(path), columns, [*dict.fromkeys(chain(*rows))])
+    return [{name: cell_text(cell) for name, cell in row.items()} for row in rows]
+
+
+def check_columns(where: str, columns: Iterable[str], known: Sequence[str]) -> None:
+    """ValueError if a table lacks a column."""
+    for name in columns:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            msg = f"{where} has no column {name!r}; columns: {', '.join(known) or 'none'}{hint}"
+            raise ValueError(msg)
+
+
+def read_table(path: Path) -> Any:
+    """Rows of a file, or a mapping from ids to rows."""
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        need = f"{path} needs pyarrow"
+        return import_extra("pyarrow.parquet", need, "parquet").read_table(path).to_pylist()
+    if suffix == ".json":
+        return read_json(path)
+    if suffix == ".jsonl":
+        return [_json_line(path, *line) for line in enumerate(read_text(path).splitlines(), 1)]
+    return _separated(path)
+
+
+def _json_line(path: Path, number: int, line: str) -> Any:
+    try:
+        return json.loads(line) if line.strip() else {}
+    except ValueError as error:
+        msg = f"{path}: line {number} is not JSON: {error}"
+        raise ValueError(msg) from None
+
+
+def _separated(path: Path) -> list[Row]:
+    """Rows of a CSV file, separated by commas, semicolons or tabs."""
+    text = read_text(path)
+    first = text.split("\n", 1)[0]
+    reader = csv.reader(StringIO(text), delimiter=max(",;\t", key=first.count), strict=True)
+    try:
+        heads = [csv_name(name.strip()) for name in next(reader, ())]
+        if twice := sorted({head for head in heads if head and heads.count(head) > 1}):
+            msg = f"{path}: two columns are called {twice[0]!r}; rename one"
+            raise ValueError(msg)
+        rows = []
+        for cells in reader:
+            if any(cells[len(heads) :]):
+                msg = f"{path}: line {reader.line_num} has more than {len(heads)} cells; quote them"
+                raise ValueError(msg)
+            if cells:
+                cells += [""] * (len(heads) - len(cells))
+                rows.append(dict(zip(heads, cells, strict=False)))
+    except csv.Error as error:
+        msg = f"{path}: is not valid CSV: {error}"
+        raise ValueError(msg) from error
+    if "'" in text:  # which keeps spreadsheets from formulas
+        return [{head: csv_name(cell) for head, cell in row.items()} for row in rows]
+    return rows
+
+
+def rows_of(table: Any) -> list[Row]:
+    """Rows of a mapping from ids, a sequence of mappings or a DataFrame."""
+    if hasattr(table, "to_dict") and hasattr(table, "reset_index"):
+        unnamed = table.index.name is None and type(table.index).__name__ == "RangeIndex"
+        table = table.reset_index(drop=unnamed).to_dict("records")
+    if isinstance(table, Mapping):
+        return [
+            {**(_flat(row) if isinstance(row, Mapping) else {"slice": row}), "id": id}
+            for id, row in table.items()
+        ]
+    wanted = "a file, a pattern, a mapping from ids, rows or a DataFrame"
+    if not isinstance(table, Iterable) or isinstance(table, (str, bytes)):
+        raise refuse_kind("the metadata", table, wanted)
+    rows = [*table]
+    if wrong := [row for row in rows if not isinstance(row, Mapping)]:
+        raise refuse_kind("a row of the metadata", wrong[0], "a mapping from columns to values")
+    return [_flat(row) for row in rows]
+
+
+def _flat(row: Mapping[Any, Any]) -> Row:
+    """A row without nesting: BDD100K's attributes are one level down."""
+    if not any(isinstance(value, dict) for value in row.values()):
+        return {str(name): value for name, value in row.items()}
+    found: Row = {}
+    for name, value in row.items():
+        found |= value if isinstance(value, dict) else {str(name): value}
+    return found
+
+
+def cell_text(cell: Any) -> str:
+    """A cell as text; whole numbers as integers."""
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    return "" if cell is None else str(cell).strip()
