@@ -337,7 +337,7 @@ class OneHotError(ValueError):
 
 
 def check_label_maps(truth: Any, pred: Any, num_classes: int) -> None:
-    """Raise a OneHotError for arrays of 0 and 1 with an axis as long as the classes."""
+    """Raise a OneHotError for arrays of 0 and 1 with an axis that is probably that of classes."""
     shape: Any = getattr(truth, "shape", None)
     shape = tuple(np.shape(truth) if shape is None else shape)
     axes = _class_axes(shape, num_classes)
@@ -346,18 +346,19 @@ def check_label_maps(truth: Any, pred: Any, num_classes: int) -> None:
     pred = with_dimensions_of(truth, pred)
     sides = [to_host(a) if is_on_device(a) else as_array(a, "labels") for a in (truth, pred)]
     if sides[1].shape == shape and all(map(_is_binary, sides)):
-        exact = [axis for axis in axes if is_one_hot(sides[0], axis)]
-        _refuse_channels(shape, axes, exact, has_pixels=bool(sides[0].any()))
+        # Overlapping channels without a true pixel give the counts of label maps.
+        later = axes[-1] > 0 and len(shape) > 2 and bool(sides[0].any())
+        _refuse_channels(shape, [k for k in axes if (k and later) or _are_channels(sides, k)])
 
 
 def check_counted(shape: tuple[int, ...], cells: Any, num_classes: int) -> None:
-    """The same by the counts (index, number of pixels) of arrays of this shape."""
+    """The same by the counts (index, number of pixels) of the arrays of an image."""
     axes, index = _class_axes(shape, num_classes), np.asarray(cells.indices)
     row = num_classes + 1
     if axes and not cells.ignored and np.isin(index, (0, 1, row, row + 1)).all():
         pixels = int(cells.values[index >= row].sum())
         is_one_hot = pixels * num_classes == math.prod(shape) > num_classes**2
-        _refuse_channels(shape, axes, axes if is_one_hot else [], has_pixels=pixels > 0)
+        _refuse_channels(shape, axes if is_one_hot or (len(shape) > 2 and pixels) else [])
 
 
 def _class_axes(shape: tuple[int, ...], num_classes: int) -> list[int]:
@@ -367,14 +368,25 @@ def _class_axes(shape: tuple[int, ...], num_classes: int) -> list[int]:
     return [axis for axis in sorted({0, 1, len(shape) - 1}) if shape[axis] == num_classes]
 
 
-def _refuse_channels(
-    shape: tuple[int, ...], axes: list[int], exact: list[int], *, has_pixels: bool
-) -> None:
-    # Overlapping channels without a true pixel give the counts of label maps; and small lists of
-    # labels often have as many rows as classes.
-    if exact or (len(shape) > 2 and has_pixels):
-        axis = (exact or axes)[0]
+def _refuse_channels(shape: tuple[int, ...], axes: list[int]) -> None:
+    if axes:
+        axis = axes[0]
         raise OneHotError(shape, axis - len(shape) if axis > 1 else axis)
+
+
+def _are_channels(sides: list[NDArray[Any]], axis: int) -> bool:
+    """Whether arrays of 0 and 1 are one-hot along an axis.
+
+    The first axis may be that of images. They are rarely one-hot unless each has a single class, and
+    rarely contain each other, as the regions of tumours do.
+    """
+    one_hot = [side for side in sides if is_one_hot(side, axis)]
+    if axis or any(np.ptp(side.argmax(0)) for side in one_hot):
+        return bool(one_hot)
+    planes = sides[0].reshape(len(sides[0]), -1) != 0
+    planes = planes[planes.sum(1).argsort()]
+    is_mixed = planes[0].any() and not planes[-1].all() and (planes[0] != planes[-1]).any()
+    return sides[0].ndim > 2 and bool(is_mixed) and bool((planes[:-1] <= planes[1:]).all())
 
 
 def _is_binary(array: NDArray[Any]) -> bool:

@@ -48,8 +48,6 @@ class Scoring(ABC):
     lacks: ClassVar[dict[str, str]]
     #: Whether the first score is better if higher.
     higher_is_better: bool
-    #: Whether the images of a batch are counted one by one, or masked.
-    by_image = False
 
     def __init__(self, axis: int | None, upsample: bool | None) -> None:
         self.axis = axis
@@ -168,7 +166,7 @@ class MatrixScoring(Scoring):
         truth = reading.whole_numbers(truth)
         if len(pred.shape) != len(truth.shape) + 1:
             reading.check_labels_of_hook(truth, pred)
-            return (*self._pixels(truth, pred), {})
+            return truth, pred, {}
         if pred.shape[self.axis] == 1 and self.options.num_classes == 2:
             msg = (
                 f"scores of shape {tuple(pred.shape)} have a single channel along axis {self.axis} "
@@ -177,14 +175,6 @@ class MatrixScoring(Scoring):
             raise ValueError(msg)
         self.options.check_scores(tuple(pred.shape), self.axis)
         return truth, pred, {"argmax": self.axis}
-
-    def _pixels(self, truth: Any, pred: Any) -> tuple[Any, Any]:
-        """Labels without the axis of images if it could be taken for that of one-hot classes."""
-        shape, classes = tuple(truth.shape), self.options.num_classes
-        is_batch = len(shape) > 2 and shape == tuple(pred.shape) and shape[0] == classes > 2
-        if not is_batch or self.by_image or self.axis == 0 or classes in (shape[1], shape[-1]):
-            return truth, pred
-        return truth.reshape(-1, shape[-1]), pred.reshape(-1, shape[-1])
 
     def values(self, counted: Any, separator: str = "/") -> dict[str, float]:
         """Scores by name, with class scores as ``iou/road``; NaN if undefined."""

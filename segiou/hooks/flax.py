@@ -38,7 +38,6 @@ class SegmentationScores(nnx.Metric):
     def __init__(self, labels: Any, **options: Unpack[HookOptions]) -> None:
         options.setdefault("axis", -1)
         self.scoring = scoring_of(SegmentationScores, labels, "mean_iou", options, HookOptions)
-        self.scoring.by_image = True  # masks have the shape of the truth
         self.counter = PixelCounter(self.scoring.empty())
         self.state = nnx.metrics.MetricState(self.counter.init())
 

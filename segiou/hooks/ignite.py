@@ -73,7 +73,6 @@ class SegmentationScores(Metric):
     ) -> None:
         self.scoring = scoring_of(SegmentationScores, labels, DEFAULT, options)
         self.scoring.check(ids=ids)
-        self.scoring.by_image = ids
         self.counter = counter_of(self.scoring)
         self._images = ImageCounts.from_options(self.scoring.options, conflict=conflict)
         self._has_ids, self._is_checked = ids, False

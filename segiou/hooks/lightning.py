@@ -129,7 +129,6 @@ class SegmentationScores(Callback):
     ) -> None:
         self.scoring: Any = scoring_of(SegmentationScores, labels, DEFAULT, options)
         self.scoring.check(ids=ids, report=report, figure=figure)
-        self.scoring.by_image = ids is not None
         self.pairs, self.ids, self.report, self.figure = pairs, ids, report, figure
         self.prefix, self.combine = prefix, combine
         self.conflict: Conflict = conflict

@@ -89,12 +89,33 @@ def test_label_maps_are_counted():
     pair = np.array([[[0, 1], [1, 0]], [[0, 0], [1, 1]]])
     batch = np.concatenate([pair, pair])
     assert sum(map(sum, update(np.where(batch == 1, 3, 0), batch))) == 16
-    with pytest.raises(OneHotError, match=r"for label maps, pass truth\.ravel\(\)"):
-        update(batch, batch)
-    assert update(batch.ravel(), batch.ravel())[1][1] == 8
+    assert update(batch, batch) == [[8, 0, 0, 0], [0, 8, 0, 0], [0] * 4, [0] * 4]
+    columns = np.moveaxis(batch, 0, -1)
+    with pytest.raises(OneHotError, match=r"argmax=-1, .*for label maps, pass truth\.ravel\(\)"):
+        update(columns, columns)
+    assert update(columns.ravel(), columns.ravel())[1][1] == 8
     assert update(batch[0], batch[0])[1][1] == 2
     assert segiou.ConfusionMatrix(2).update(pair, pair).matrix.tolist() == [[4, 0], [0, 4]]
     assert segiou.ConfusionMatrix(3).update([[0, 0, 1]], [[0, 1, 1]]).pixels == 3
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64])
+@pytest.mark.parametrize("classes", [2, 3, 4, 5])
+def test_batches_of_as_many_images_as_classes(classes, dtype):
+    """Images of which two classes occur, with objects, without, or of a single class."""
+    rng = np.random.default_rng(classes)
+    cm = segiou.ConfusionMatrix(classes)
+    for _ in range(100):
+        truth = rng.integers(0, 2, (classes, 9, 11))
+        truth[:, rng.integers(9) :] = 0
+        whole = rng.integers(0, 4, classes)
+        truth[whole < 2] = whole[whole < 2, None, None]
+        pred = np.where(rng.random(truth.shape) < rng.choice([0, 0.1]), 1 - truth, truth)
+        before, found = cm.matrix.copy(), truth.astype(dtype)
+        wanted = np.bincount((2 * truth + pred).ravel(), minlength=4).reshape(2, 2)
+        cm.update(found, pred.astype(dtype))
+        assert np.array_equal((cm.matrix - before)[:2, :2], wanted)
+    assert cm.matrix[:2, :2].sum() == cm.pixels == 100 * classes * 99
 
 
 def test_one_side_alone_is_hinted_at():

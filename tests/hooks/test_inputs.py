@@ -82,15 +82,61 @@ def test_one_hot_truth_is_named(torch):
             metric(3).update(*pair)
 
 
-def test_a_batch_of_as_many_images_as_classes_is_not_one_hot(torch):
-    labels = torch.zeros((4, 2, 3), dtype=torch.int64)
+def of_torchmetrics(classes, truth, pred):
+    found = metric(classes)
+    found.update(pred, truth)
+    return found.confusion_matrix()
+
+
+def of_ignite(classes, truth, pred, **options):
+    from segiou.hooks.ignite import SegmentationScores
+
+    found = SegmentationScores(classes, **options)
+    found.update((pred, truth, range(len(truth))))
+    return found.confusion_matrix()
+
+
+def of_trainer(classes, truth, pred):
+    from types import SimpleNamespace
+
+    from segiou.hooks.huggingface import ComputeMetrics
+
+    found = ComputeMetrics(classes)
+    found(SimpleNamespace(predictions=pred.numpy(), label_ids=truth.numpy()))
+    return found.counted
+
+
+def of_flax(classes, truth, pred):
+    from segiou.hooks.flax import SegmentationScores
+
+    found = SegmentationScores(classes)
+    found.update(logits=pred.numpy(), labels=truth.numpy())
+    return found.confusion_matrix()
+
+
+HOOKS = {
+    "torchmetrics": of_torchmetrics,
+    "ignite": of_ignite,
+    "ignite by image": lambda *batch: of_ignite(*batch, ids=True),
+    "transformers": of_trainer,
+    "flax": of_flax,
+}
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_a_batch_of_as_many_images_as_classes_is_not_one_hot(torch, need, name):
+    need(name.split()[0])
+    labels = torch.zeros((4, 2, 9), dtype=torch.int64)
     labels[0, 0] = 1
-    found = metric(4)
-    found.update(labels, labels)
-    assert found.confusion_matrix().matrix.diagonal().tolist() == [21, 3, 0, 0]
-    one_hot = torch.nn.functional.one_hot(labels, 4).movedim(-1, 1)
-    with pytest.raises(ValueError, match="axis 1 is as long as the 4 classes"):
-        metric(4).update(one_hot, one_hot)
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randint(0, 2, (4, 2, 9), generator=generator)
+    assert HOOKS[name](4, labels, labels).matrix.diagonal().tolist() == [63, 9, 0, 0]
+    ones = int(noise.sum())
+    assert HOOKS[name](4, noise, noise).matrix.diagonal().tolist() == [72 - ones, ones, 0, 0]
+    if name != "flax":  # JAX's values are not read before the end
+        one_hot = torch.nn.functional.one_hot(noise[:3], 4).movedim(-1, 1)
+        with pytest.raises(ValueError, match="is as long as the 4 classes"):
+            HOOKS[name](4, one_hot, one_hot)
 
 
 def test_one_hot_pairs_show_in_the_counts():
