@@ -377,8 +377,8 @@ def _refuse_channels(shape: tuple[int, ...], axes: list[int]) -> None:
 def _are_channels(sides: list[NDArray[Any]], axis: int) -> bool:
     """Whether arrays of 0 and 1 are one-hot along an axis.
 
-    The first axis may be that of images. They are rarely one-hot unless each has a single class, and
-    rarely contain each other, as the regions of tumours do.
+    The first axis may be that of images. They are rarely one-hot unless each has a single class,
+    and rarely contain each other, as the regions of tumours do.
     """
     one_hot = [side for side in sides if is_one_hot(side, axis)]
     if axis or any(np.ptp(side.argmax(0)) for side in one_hot):

@@ -38,6 +38,8 @@ class Operations:
 
     #: Pixels that can be added up before a counter could overflow.
     limit: int | None = None
+    #: Whether a compiler joins operations; comparisons are then faster than a look-up.
+    is_compiled = False
 
     def __init__(self, name: str, xp: Any, device: Any) -> None:
         self.name = name
@@ -149,11 +151,14 @@ class Jax(Operations):
 
     limit: int = 1 << 30
 
+    def __init__(self, name: str, xp: Any, device: Any) -> None:
+        super().__init__(name, xp, device)
+        self.is_compiled = device is None  # arrays that are being traced have no device
+
     def own(self, tensor: Any) -> Any:
         """A tensor moved from another device, unless it is spread over several."""
         devices = getattr(self.device, "device_set", {self.device})
-        # None if the arrays are being traced and have no device yet.
-        if self.device is None or len(devices) > 1 or tensor.devices() == devices:
+        if self.is_compiled or len(devices) > 1 or tensor.devices() == devices:
             return tensor
         return sys.modules["jax"].device_put(tensor, self.device)
 
@@ -310,6 +315,10 @@ class DeviceCount(NamedTuple):
             return DeviceCount(self.operations, self.sums + other.sums, maxima)
 
 
+#: Most values that are compared one by one.
+_MOST_COMPARED = 4
+
+
 class CodeTables:
     """Look-up tables of an encoding, copied to a device once."""
 
@@ -333,12 +342,31 @@ class CodeTables:
         values = signed = ops.wide(labels, bits)
         if dtype_name(labels) == f"uint{bits}":  # negative values were above every class
             values = ops.xp.where(signed < 0, (1 << (bits - 1)) - 1, signed)
-        codes = ops.take(table, ops.clip(values, below, above) - below)
+        codes = self._compared(values, side) if ops.is_compiled else None
+        if codes is None:
+            codes = ops.take(table, ops.clip(values, below, above) - below)
         for far in side.far:
             if can_hold(dtype_name(labels), far):
                 same_bits = far if far < 1 << (bits - 1) else far - (1 << bits)
                 codes = ops.xp.where(signed == same_bits, side.undeclared - 1, codes)
         return values, codes
+
+    def _compared(self, values: Any, side: ValueCodes) -> Any:
+        """Codes by comparisons if the values of the classes are successive, with few exceptions."""
+        ops, where, classes = self.ops, self.ops.xp.where, self.encoding.num_classes
+        first = int(np.argmax(side.codes < classes))
+        start = first - int(side.codes[first])
+        places = np.arange(len(side.codes)) - start
+        usual = np.where((places >= 0) & (places < classes), places, side.undeclared)
+        others = np.flatnonzero(side.codes != usual)
+        if len(others) > _MOST_COMPARED:
+            return None
+        low, high = side.low + max(start, 0), side.low + min(start + classes, len(places))
+        is_class = (values >= low) & (values < high)
+        codes = where(is_class, ops.wide(values - (side.low + start), 32), side.undeclared)
+        for i in others.tolist():
+            codes = where(values == side.low + i, int(side.codes[i]), codes)
+        return codes
 
     def count(
         self,

@@ -57,6 +57,7 @@ class _Operations(Operations):
 
     def __init__(self) -> None:
         super().__init__("keras", ops, None)
+        self.is_compiled = keras.backend.backend() == "jax"
 
     def array(self, data: Any) -> Any:
         """To a tensor of the backend."""
@@ -67,7 +68,7 @@ class _Operations(Operations):
     @property
     def widest(self) -> int:
         """32 on JAX, which has no 64-bit integers by default."""
-        return 32 if keras.backend.backend() == "jax" else 64
+        return 32 if self.is_compiled else 64
 
     def wide(self, labels: Any, bits: int) -> Any:
         """A cast."""
@@ -152,7 +153,6 @@ class SegmentationScores(keras.metrics.Metric):
         options.setdefault("axis", -1)
         scoring = scoring_of(SegmentationScores, labels, "mean_iou", options, kind=HookOptions)
         self.scoring: Any = scoring
-        scoring.by_image = True  # sample_weight has the shape of the truth
         #: Precedes the keys of several scores.
         self._prefix = f"{name}/" if name else ""
         #: ModelCheckpoint and EarlyStopping choose their mode by it.

@@ -198,3 +198,40 @@ def test_histograms_of_flax(nnx):
     assert metric.histogram() == ScoreHistogram(2).update(truth, scores, axis=-1)
     with pytest.raises(TypeError, match="the counts are a ScoreHistogram"):
         metric.confusion_matrix()
+
+
+#: Labels and options, and whether comparisons give the class of a value.
+LAYOUTS = {
+    "plain": ({"labels": 19, "ignore": 255}, True),
+    "class 0 is ignored": ({"labels": ["none", "a", "b"], "ignore": 0}, True),
+    "from -2": ({"labels": {"a": -2, "b": -1, "c": 0}, "ignore": [7, 2**20]}, True),
+    "in reverse": ({"labels": {"a": 4, "b": 3, "c": 2, "d": 1, "e": 0, "f": -1}}, False),
+    "gaps": ({"labels": {"a": [0, 3], "b": 1, "c": 5}}, True),
+    "aliases": ({"labels": {"a": [0, *range(9, 20)], "b": 1}}, False),
+    "two label sets": ({"labels": {"a": 3, "b": 4}, "pred_labels": {"b": 0, "a": 1}}, True),
+}
+
+
+@pytest.mark.filterwarnings("ignore:ignored value")
+@pytest.mark.parametrize("dtype", ["uint8", "int32"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_values_of_any_layout(jax, layout, dtype):
+    from segiou.hooks.jax import PixelCounter
+
+    options, is_compared = LAYOUTS[layout]
+    options = {**options, "unassigned": "count"}
+    host = ConfusionMatrix(**options)
+    values = [v for one in host.labels.classes for v in one.values]
+    values += [v for v in host.options.ignore if isinstance(v, int)]
+    bounds = np.iinfo(dtype)
+    values = [v for v in values if bounds.min <= v <= bounds.max]
+    rng = np.random.default_rng(0)
+    truth = rng.choice(values, (2, 9, 50)).astype(dtype)
+    pred = rng.choice([*range(25), bounds.min, bounds.max], truth.shape).astype(dtype)
+    host.update(truth, pred)
+    counter = PixelCounter(**options)
+    update = jax.jit(counter.update)
+    read = counter.confusion_matrix(update(counter.init(), truth, pred))
+    assert read.state_dict() == host.state_dict()
+    text = str(jax.make_jaxpr(counter.update)(counter.init(), truth, pred))
+    assert ("gather" in text) == (not is_compared)
