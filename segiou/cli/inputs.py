@@ -6,13 +6,14 @@ import argparse
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import check_integer
 from segiou._support.files import is_device
 from segiou._support.optional import import_extra
+from segiou._support.table_files import table_place
 from segiou._support.text import listed, plural, without_credentials
 from segiou.cli.console import note, progress_bar
 from segiou.cli.options import names_by_heading, option_of
@@ -370,6 +371,10 @@ def _check_needs(parsed: argparse.Namespace) -> None:
         if given and all(other is None or other is False or other == [] for other in others):
             msg = f"{option_of(name)} has no effect without {option_of(needed[0])}"
             raise ValueError(msg)
+    if getattr(parsed, "slices", None) and parsed.blocks and not parsed.quiet:
+        note(
+            "--blocks has no effect on --slices, which divide sequences into batches of each slice"
+        )
 
 
 def metrics_of(text: str) -> list[str]:
@@ -435,21 +440,14 @@ _OUTPUTS = (
     "problems",
     "run",
     "plots",
+    "errors",
+    "consensus",
 )
+_FOLDERS = ("plots", "errors", "consensus")
 _INPUTS = (
-    "truth",
-    "pred",
-    "roi",
-    "ids",
-    "labels",
-    "pred_labels",
-    "run_file",
-    "model",
-    "path",
-    "baseline",
-    "sample",
-    "areas",
-    "source",
+    *("truth", "pred", "roi", "images", "dir", "rater", "model", "path"),
+    *("ids", "labels", "pred_labels", "group_by", "slices", "source"),
+    *("run_file", "baseline", "sample", "areas"),
 )
 
 
@@ -459,7 +457,7 @@ def check_paths(parsed: argparse.Namespace) -> None:
         from segiou.runs.database import check_local
 
         check_local(parsed.run)
-    taken = {os.path.realpath(path): str(path) for path in _input_files(parsed)}
+    taken = {os.path.realpath(path): str(path) for path in _input_paths(parsed)}
     for name in _OUTPUTS:
         text = getattr(parsed, name, None)
         if text is None:
@@ -467,10 +465,11 @@ def check_paths(parsed: argparse.Namespace) -> None:
         option = option_of(name)
         _check_output(name, f"{option} {text}", text)
         full = os.path.realpath(Path(text).expanduser())
-        if full in taken and name != "plots" and not is_device(full):
-            msg = f"{option} {text}: would overwrite {taken[full]}; choose a different path"
+        if (lost := _overwritten(full, taken)) and not is_device(full):
+            msg = f"{option} {text}: would overwrite {lost}; choose a different path"
             raise ValueError(msg)
-        taken[full] = f"what {option} writes"
+        if name not in _FOLDERS and not Path(full).is_dir():  # which outputs may share
+            taken[full] = f"what {option} writes"
     images = getattr(parsed, "images", None)
     if images is not None and not Path(images).expanduser().is_dir():
         msg = f"--images {images}: not a folder"
@@ -489,19 +488,35 @@ def note_written(parsed: argparse.Namespace) -> None:
         note(f"wrote {listed(written, len(written))}")
 
 
-def _input_files(parsed: argparse.Namespace) -> Iterator[Path]:
+def _overwritten(full: str, taken: Mapping[str, str]) -> str:
+    """What writing to a path overwrites: an input or output, or a mask of an input folder."""
+    from segiou.masks.finding import is_mask
+
+    path = Path(full)
+    if full in taken:
+        return f"files of {taken[full]}" if path.is_dir() else taken[full]
+    inside = next((taken[str(one)] for one in path.parents if str(one) in taken), None)
+    return f"a mask of {inside}" if inside and path.is_file() and is_mask(path.name) else ""
+
+
+def _input_paths(parsed: argparse.Namespace) -> Iterator[Path]:
+    """Files and folders that the command reads, also as FILE:COLUMN and NAME=PATH,PATH."""
     for name in _INPUTS:
         given = getattr(parsed, name, None)
         for text in given if isinstance(given, list) else [given]:
-            if isinstance(text, str) and (path := Path(text).expanduser()).is_file():
-                yield path
+            if not isinstance(text, str):
+                continue
+            table = table_place(text)
+            several = (text, *text.partition("=")[2].split(","), str(table[0]) if table else "")
+            paths = (Path(one).expanduser() for one in several if one)
+            yield from (path for path in paths if path.exists())
 
 
 def _check_output(name: str, what: str, text: str) -> None:
     path = Path(text).expanduser()
     if name == "plots":
         import_extra("matplotlib", "--plots needs matplotlib", "plot")
-    if name == "plots" or (name == "html" and text.endswith("/")):
+    if name in _FOLDERS or (name == "html" and text.endswith("/")):
         if path.exists() and not path.is_dir():
             msg = f"{what}: expected a folder, got a file"
             raise ValueError(msg)

@@ -85,6 +85,37 @@ def test_an_output_over_an_input(capsys, tmp_path):
     assert {path.read_text() for path in tmp_path.iterdir()} == {"precious"}
 
 
+@pytest.mark.parametrize(
+    ("command", "lost"),
+    [
+        ("slices RUN TABLE:w -o TABLE", "TABLE"),
+        ("slices RUN RUN --group-by TABLE:id -o TABLE", "TABLE"),
+        ("report RUN --slices TABLE:w -o TABLE", "TABLE"),
+        ("report RUN --group-by TABLE:w --per-image TABLE", "TABLE"),
+        ("compare RUN RUN --slices TABLE -o TABLE", "TABLE"),
+        ("compare --recipes a=RUN,x b=y -o RUN", "RUN"),
+        ("score DIR DIR --labels 2 --ids TABLE:id --junit TABLE", "TABLE"),
+        ("score DIR DIR --labels 2 -o MASK --format csv", "a mask of DIR"),
+        ("score DIR DIR --labels 2 --errors DIR", "files of DIR"),
+        ("raters a=DIR b=DIR --labels 2 --consensus DIR", "files of DIR"),
+        ("raters a=DIR b=DIR --labels 2 --html MASK", "a mask of DIR"),
+        ("inspect DIR --propose MASK", "a mask of DIR"),
+        ("map-accuracy TABLE --areas TABLE --html TABLE", "TABLE"),
+        ("merge RUN RUN -o RUN", "RUN"),
+    ],
+)
+def test_an_output_over_an_input_of_any_kind(capsys, tmp_path, command, lost):
+    places = {"RUN": "run.sqlite", "TABLE": "meta.csv", "DIR": "masks", "MASK": "masks/a.png"}
+    (tmp_path / "masks").mkdir()
+    for name in ("run.sqlite", "meta.csv", "masks/a.png"):
+        (tmp_path / name).write_text("precious")
+    for word, path in places.items():
+        command, lost = (text.replace(word, str(tmp_path / path)) for text in (command, lost))
+    assert f"would overwrite {lost}; choose a different path" in refused(capsys, command.split())
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.read_text() for path in files} == {"precious"} and len(files) == 3
+
+
 def test_plots_where_a_file_is(capsys, tmp_path):
     pytest.importorskip("matplotlib", reason="without it that is what is said first")
     (tmp_path / "plots").touch()

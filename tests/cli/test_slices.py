@@ -90,6 +90,12 @@ def test_a_notebook_has_slices(runs):
     assert "time=night" in found._repr_html_()
 
 
+def test_blocks_are_not_those_of_slices(runs, capsys):
+    options = ["--slices", BY, "--blocks", "2", "-o", "/dev/null", "--format", "json"]
+    assert main(["report", str(runs / "a.sqlite"), *options]) == 0
+    assert "--blocks has no effect on --slices" in capsys.readouterr().err
+
+
 @pytest.mark.gate
 def test_threshold_of_every_slice_and_of_one(runs, tmp_path, capsys):
     night = segiou.Run.open(runs / "a.sqlite").slices(BY, groups="none", level=0.9)["time=night"]
