@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from segiou.plots.style import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _TEXTS = 12
 _NAMED = 40
@@ -83,6 +84,8 @@ def confusion_matrix(
         if normalize:
             in_percent(bar.ax.yaxis)
         bar.outline.set_visible(False)
+        if look.get("ax") is None:  # else the label of rows is cut off
+            cast("Figure", axes.figure).set_layout_engine("compressed")
     return axes
 
 

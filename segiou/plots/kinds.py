@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from io import BytesIO
@@ -21,7 +22,7 @@ from segiou.plots.class_plots import (
     prevalence_curve,
 )
 from segiou.plots.confusion_plot import confusion_matrix
-from segiou.plots.model_plots import comparison_forest, model_bars, slices
+from segiou.plots.model_plots import brief, comparison_forest, model_bars, slices
 from segiou.plots.rank_plots import case_boxes, rank_stability
 from segiou.plots.score_plots import pr_curve, reliability, roc_curve, thresholds
 from segiou.plots.style import NothingToDraw, report_of, require
@@ -147,13 +148,19 @@ def _figures(source: Any, kinds: Kinds, intervals: Intervals | None) -> Iterator
     for kind, draw in kinds.items():
         with suppress(NothingToDraw):
             if draw is class_bars:
-                yield "class_iou", draw(source, intervals=intervals)
+                yield kind, draw(source, intervals=intervals)
             elif draw is comparison_forest:
-                several = len(source.pairs) > 1
-                for pair in range(len(source.pairs)):
-                    yield (
-                        f"comparison_{pair + 1}" if several else "comparison",
-                        draw(source, pair=pair),
-                    )
+                for place, name in enumerate(_names_of_pairs(source)):
+                    yield f"{kind}{name}", draw(source, pair=place)
             else:
                 yield kind, draw(source)
+
+
+def _names_of_pairs(comparison: Any) -> list[str]:
+    """Ends of the names of files, which tell the pairs of several models."""
+    if len(comparison.pairs) == 1:
+        return [""]
+    pairs = [f"_{brief(pair.b)}_vs_{brief(pair.a)}" for pair in comparison.pairs]
+    plain = [re.sub(r"[^\w.-]+", "_", name) for name in pairs]
+    # Names that differ in other characters alone are numbered.
+    return [f"{n}_{i + 1}" if plain.count(n) > 1 else n for i, n in enumerate(plain)]

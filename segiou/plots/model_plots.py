@@ -59,8 +59,9 @@ def model_bars(
     Returns
     -------
     Axes
-        Classes are sorted by their lowest score. A class without a value has no
-        bar. Circles on the bars of the mean are the training runs of a recipe.
+        Classes are sorted by their lowest score. A score of 0 is a thin line, and
+        an undefined score is marked "n/a". Circles on the bars of the mean are the
+        training runs of a recipe.
 
     Raises
     ------
@@ -85,6 +86,7 @@ def model_bars(
         for k, (name, scores) in enumerate(zip(found, values, strict=True)):
             places = np.arange(len(shown)) - 0.4 + (k + 0.5) * thickness
             axes.barh(places, scores[shown], height=0.92 * thickness, color=colors[k], label=name)
+            _mark_small(axes, places, scores[shown], colors[k])
             trained = getattr(models, "run_scores", ())
             if trained:  # several runs, whose mean is the first bar
                 dots: Any = {"color": "black", "markersize": 3, "markerfacecolor": "white"}
@@ -94,6 +96,14 @@ def model_bars(
         scale(axes, label, len(widest), len(defined), "most different")
         legend_above(axes, min(len(found), 3), handlelength=1.2)
     return axes
+
+
+def _mark_small(axes: Axes, places: Any, scores: Any, color: Any) -> None:
+    """Tell a score of 0 from an undefined one; both have a bar of no width."""
+    zero = places[scores == 0]
+    axes.plot([0] * len(zero), zero, linestyle="", marker="|", color=color, clip_on=False)
+    for place in places[np.isnan(scores)]:
+        axes.text(0, place, " n/a", va="center", fontsize=5.5, color=MUTED)
 
 
 #: Label of the score, names of the rows (the mean first), and scores of each model.
@@ -190,7 +200,7 @@ def comparison_forest(
         name_rows(axes, [row.name for row in rows])
         axes.set_xlabel(
             f"difference of {metric_label(comparison.metric)}, points\n"
-            f"← {_brief(found.a)} better    {_brief(found.b)} better →",
+            f"← {brief(found.a)} better    {brief(found.b)} better →",
             parse_math=False,
         )
         ends = [abs(end) for row in rows for end in (row.delta, row.low, row.high)]
@@ -261,7 +271,7 @@ def _mark(
     axes.plot([value], [place], mark, **dots)
 
 
-def _brief(name: str) -> str:
+def brief(name: str) -> str:
     """A short form of a name, which may be the path of a run."""
     last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
     return last if len(last) <= 14 else f"{last[:13]}…"

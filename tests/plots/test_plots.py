@@ -48,7 +48,7 @@ def row_names(ax):
 def drawn_without_complaint(ax):
     """Draw everything: warnings are errors here."""
     assert isinstance(ax, Axes)
-    ax.figure.canvas.draw()
+    ax.figure.draw_without_rendering()
     return ax
 
 
@@ -189,7 +189,7 @@ def test_overlapping_channels_have_bars_and_no_matrix(tmp_path):
     with pytest.raises(ValueError, match="exclusive classes"):
         plots.prevalence_curve(channels, "edema")
     files = plots.save_plots(channels, tmp_path, dpi=40)
-    assert {p.stem for p in files} == {"class_iou", "accuracy_vs_iou"}
+    assert {p.stem for p in files} == {"class_bars", "accuracy_vs_iou"}
 
 
 def test_overlay_counts_its_pixels():
@@ -224,16 +224,49 @@ def test_names_are_never_read_as_formulas():
 
 def test_every_figure_is_saved_in_three_formats(tmp_path, run):
     files = plots.save_plots(run, tmp_path / "figures", dpi=60)
-    names = ["confusion_matrix", "class_iou", "accuracy_vs_iou", "prevalence_curve"]
+    names = ["confusion_matrix", "class_bars", "accuracy_vs_iou", "prevalence_curve"]
     names += ["image_distribution", "class_boxes"]
     assert [p.name for p in files] == [f"{n}.{e}" for n in names for e in ("png", "svg", "pdf")]
     begins = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
     for path in files:
         content = path.read_bytes()
         assert content.startswith(begins[path.suffix])
-    svg = (tmp_path / "figures" / "class_iou.svg").read_text()
+    svg = (tmp_path / "figures" / "class_bars.svg").read_text()
     # Text stays text.
     assert ">pole</text>" in svg
+
+
+@pytest.mark.parametrize("number", [2, 3, 5, 6])
+@pytest.mark.parametrize("normalize", ["truth", "pred", None])
+def test_labels_of_the_matrix_are_within_the_figure(number, normalize):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, number, (2, 30, 30))
+    names = ["background", "vegetation", "car", "pole", "pedestrian", "road"][:number]
+    matrix = segiou.score(truth, truth[::-1], labels=names).total()
+    axes = drawn_without_complaint(plots.confusion_matrix(matrix, normalize=normalize))
+    boxes = [part.get_tightbbox() for part in axes.figure.axes]
+    assert min(box.x0 for box in boxes) >= 0
+    assert min(box.y0 for box in boxes) >= 0
+    assert max(box.x1 for box in boxes) <= axes.figure.bbox.width
+    assert max(box.y1 for box in boxes) <= axes.figure.bbox.height
+
+
+def test_zero_and_undefined_scores_differ():
+    truth = [[0, 0, 1, 1]]
+    missed = segiou.score([truth], [[[0, 0, 0, 0]]], labels=["road", "car"])
+    wrong = segiou.score([truth], [[[1, 1, 0, 0]]], labels=["road", "car"])
+    axes = drawn_without_complaint(plots.model_bars([missed, wrong], metric="precision"))
+    # Cars are never predicted by the first model, and every class is wrong in the second.
+    assert [text.get_text().strip() for text in axes.texts] == ["n/a"]
+    assert sum(len(line.get_xdata()) for line in axes.lines if line.get_marker() == "|") == 3
+
+
+def test_files_of_several_comparisons_name_their_pair(tmp_path, run):
+    several = compare(run, scored(0.1), scored(0.2), names=("old", "a/b c", "new"), groups="none")
+    files = plots.save_plots(several, tmp_path, dpi=30)
+    pairs = {path.stem for path in files if path.stem.startswith("comparison_forest")}
+    ends = {f"{pair.b}_vs_{pair.a}".replace("a/b c", "b_c") for pair in several.pairs}
+    assert pairs == {f"comparison_forest_{end}" for end in ends}
 
 
 def test_saved_files_are_the_same_every_time(tmp_path, run):
@@ -267,7 +300,8 @@ def test_a_comparison_of_three_draws_its_ranking(tmp_path, run, comparison, rank
     three = compare(run, scored(0.1), scored(0.0), **options)
     assert len(row_names(three.plot("rank_stability"))) == 3
     names = {path.stem for path in plots.save_plots(three, tmp_path, dpi=40)}
-    assert names == {*(f"comparison_{i}" for i in (1, 2, 3)), "model_bars", *RANKS}
+    pairs = ("B_vs_A", "C_vs_A", "C_vs_B")
+    assert names == {*(f"comparison_forest_{one}" for one in pairs), "model_bars", *RANKS}
     assert {path.stem for path in plots.save_plots(ranking, tmp_path, dpi=40)} == RANKS
     with pytest.raises(ValueError, match="compare three"):
         plots.rank_stability(comparison)
@@ -303,7 +337,7 @@ def test_training_runs_are_points_on_the_bar_of_their_mean(run):
 
 def test_comparisons_are_saved(tmp_path, comparison):
     files = plots.save_plots(comparison, tmp_path, dpi=40)
-    names = [f"{n}.{e}" for n in ("comparison", "model_bars") for e in ("png", "svg", "pdf")]
+    names = [f"{n}.{e}" for n in ("comparison_forest", "model_bars") for e in ("png", "svg", "pdf")]
     assert [p.name for p in files] == names
 
 
