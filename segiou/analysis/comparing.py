@@ -156,8 +156,8 @@ def compare(
 
     trained = scores(design.units)
     alone = trained if design.units is design.images else scores(design.images)
-    if trained[0][0].median_of is not None:
-        method = "percentile"  # medians are not smooth
+    if not trained[0][0].is_smooth:
+        method = "percentile"
         if all(len(own) == 1 for own in trained):
             trained, alone = (
                 [[one] for one in exchangeable([own for (own,) in each])]

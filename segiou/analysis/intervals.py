@@ -385,8 +385,9 @@ def confidence_intervals(
     number = scored.images.number
     design = design_of(scored.ids, number, lambda: [scored.of_images(finite=True)], groups, blocks)
     prepared = scored.over(design.units, aggregate)
-    if prepared.median_of is not None and method == "jackknife":
-        method = _MEDIANS if prepared.units.kind == "image" else "percentile"
+    if not prepared.is_smooth and method == "jackknife":
+        is_ordered = prepared.median_of is not None and prepared.units.kind == "image"
+        method = _MEDIANS if is_ordered else "percentile"
     drawn = method in ("percentile", "bca") or (method == _MEDIANS and len(prepared.names) > 2)
     values = resampled([prepared], resamples, seed)[0] if drawn else None
     limits = limits_by(method, prepared, level=level, drawn=values)

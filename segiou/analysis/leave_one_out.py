@@ -160,8 +160,11 @@ class Jackknife:
     def of(cls, of: Statistic, minus: Statistic | None = None) -> Jackknife:
         """Leave out the units of a score, or of the difference of the same score of two models."""
         several = [of] if minus is None else [of, minus]
-        if any(one.median_of is not None for one in several):
-            msg = "the jackknife is wrong for medians; use a bootstrap (method='percentile')"
+        if not all(one.is_smooth for one in several):
+            msg = (
+                "the jackknife is wrong for medians and percentiles; use a bootstrap "
+                "(method='percentile')"
+            )
             raise ValueError(msg)
         values = [one.values for one in several]
         kept, squares = [], np.zeros((1 + len(several), len(values[0])))

@@ -291,7 +291,7 @@ class _Setup(NamedTuple):
 
     def of_statistics(self, statistics: list[Statistic]) -> Contest:
         """Values, intervals and tests of smooth scores."""
-        if statistics[0].median_of is not None:
+        if not statistics[0].is_smooth:
             if self.draws:
                 raise _no_bootstrap()
             values = np.array([one.values[0] for one in statistics])

@@ -236,7 +236,7 @@ def contest_of(
     first = scores[0]
     limits = np.array([(one.low[column], one.high[column]) for one in own])
     values = np.array([one.values[column] for one in own])
-    if first.units.too_few or first.median_of is not None:
+    if first.units.too_few or not first.is_smooth:
         return Contest(
             values, first.score.better, limits, np.full((len(own), len(own)), np.nan), None
         )

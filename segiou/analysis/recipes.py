@@ -58,9 +58,12 @@ def crossed(
     """
     from scipy.special import stdtr  # type: ignore[import-untyped, unused-ignore]
 
-    if a[0].median_of is not None:
+    if not a[0].is_smooth:
         name = a[0].score.name
-        msg = f"medians of several training runs cannot be compared ({name}); pass single runs"
+        msg = (
+            f"medians and percentiles of several training runs cannot be compared ({name}); pass "
+            "single runs"
+        )
         raise ValueError(msg)
     images = jackknife(across_runs(b), across_runs(a), level=level)
     units = len(a[0].units)

@@ -115,6 +115,11 @@ class Statistic:
         return "logit" if ((values >= 0) & (values <= 1)).all() else "identity"
 
     @property
+    def is_smooth(self) -> bool:
+        """Whether the jackknife applies: not to medians and other percentiles."""
+        return self.median_of is None and self.score.is_smooth
+
+    @property
     def left_out(self) -> Floats:
         """Leave-one-out values, shape (U, 1 + C)."""
         return np.concatenate([*self.left_out_parts()])

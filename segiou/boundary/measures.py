@@ -7,13 +7,20 @@ only one side scores 0, and its distances are infinite.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_number
 from segiou._support.text import Json
-from segiou.boundary.boundary_options import FIXED_POINT, Contour, bin_distances
+from segiou.boundary.boundary_options import (
+    FIXED_POINT,
+    BoundaryOptions,
+    Contour,
+    bin_distances,
+)
 from segiou.boundary.boundary_sums import BoundaryCounts
 from segiou.boundary.contours import element_lengths, percentile_place
 from segiou.counting.counts import Counts
@@ -176,7 +183,12 @@ def boundary_f1(counts: BoundaryCounts, contour: Contour | None = None) -> Float
     ----------
     G. Csurka et al., BMVC 2013, eq. 3.
     """
-    p, r = boundary_precision(counts, contour), boundary_recall(counts, contour)
+    return f1_of_lengths(*_lengths(counts, contour))
+
+
+def f1_of_lengths(matched: Floats, total: Floats) -> Floats:
+    """Boundary F1 from matched and total lengths of truth and prediction, (..., 2, C)."""
+    r, p = _share(matched, total, 0), _share(matched, total, 1)
     return np.where(p + r == 0, 0.0, 2 * ratio(p * r, p + r))
 
 
@@ -195,7 +207,11 @@ def surface_dice(counts: BoundaryCounts, contour: Contour | None = None) -> Floa
     ----------
     S. Nikolov et al., arXiv 1809.04430 (2018), section "Surface DSC".
     """
-    matched, total = _lengths(counts, contour)
+    return dice_of_lengths(*_lengths(counts, contour))
+
+
+def dice_of_lengths(matched: Floats, total: Floats) -> Floats:
+    """Surface Dice from matched and total lengths of truth and prediction, (..., 2, C)."""
     return ratio(matched.sum(-2), total.sum(-2))
 
 
@@ -269,14 +285,36 @@ def hausdorff_distance(
     """
     check_number("percentile", percentile, 0, 100)
     chosen, parts = counts.contour_parts(contour)
-    spacing, steps = counts.options.spacing, bin_distances(counts.options.resolution)
-    # From (..., 2, C, W, bins), move the kinds of elements to the end.
-    elements = np.moveaxis(parts["histogram"], -1, -2)
-    values = np.full(elements.shape[:-2], np.nan)
-    for row in map(tuple, np.argwhere(elements.any((-2, -1))).tolist()):
-        values[row] = steps[percentile_place(elements[row], chosen, spacing, percentile)]
+    return distance_of_histograms(parts["histogram"], percentile, chosen, counts.options)
+
+
+def distance_of_histograms(
+    histogram: NDArray[Any], percentile: float, contour: Contour, options: BoundaryOptions
+) -> Floats:
+    """The larger percentile of both directions, from histograms (..., 2, C, W, bins)."""
+    place, is_empty = _places(np.moveaxis(histogram, -1, -2), percentile, contour, options.spacing)
+    values = np.where(is_empty, np.nan, bin_distances(options.resolution)[place])
     there, back = values[..., 0, :], values[..., 1, :]
     return np.where(np.isnan(there) != np.isnan(back), np.inf, np.fmax(there, back))
+
+
+def _places(
+    elements: NDArray[Any], percentile: float, contour: Contour, spacing: tuple[float, float]
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """The places of percentiles of elements (..., bins, W), and where there are none."""
+    if elements.shape[-1] == 1:  # integers are compared exactly
+        reached, share = np.cumsum(elements[..., 0], axis=-1), Fraction(str(percentile)) / 100
+        needed = np.maximum(reached[..., -1:] * share.numerator, 1)
+        return (reached * share.denominator >= needed).argmax(-1), reached[..., -1] == 0
+    lengths = np.cumsum(elements @ element_lengths(contour, spacing), axis=-1)
+    whole = lengths[..., -1]
+    limit = whole[..., None] * (percentile / 100)
+    place = (lengths >= np.maximum(limit * (1 - 1e-9), np.finfo(np.float64).tiny)).argmax(-1)
+    there = np.take_along_axis(lengths, place[..., None], -1)
+    close = (whole > 0) & (there <= limit * (1 + 1e-9))[..., 0]
+    for row in map(tuple, np.argwhere(close).tolist()):  # rounding could decide
+        place[row] = percentile_place(elements[row], contour, spacing, percentile)
+    return place, whole == 0
 
 
 #: Measures of shape (..., K, C), by the names used in reports.
@@ -303,7 +341,10 @@ def _lengths(counts: BoundaryCounts, contour: Contour | None) -> tuple[Floats, F
 
 def _matched_share(counts: BoundaryCounts, contour: Contour | None, side: int) -> Floats:
     """Matched share of one side's boundaries; 0 if only the other side has the class."""
-    matched, total = _lengths(counts, contour)
+    return _share(*_lengths(counts, contour), side)
+
+
+def _share(matched: Floats, total: Floats, side: int) -> Floats:
     share = ratio(matched[..., side, :], total[..., side, :])
     return np.where(np.isnan(share) & (total.sum(-2) > 0), 0.0, share)
 

@@ -77,6 +77,9 @@ class Score:
         What is averaged: ``"D"`` for a ratio of sums over the data set.
     row : int, optional
         The position of the only structure, of :meth:`of_row`.
+    is_smooth : bool
+        Whether a unit moves the values a little, as of ratios; percentiles jump, so their
+        intervals are bootstrapped.
 
     Examples
     --------
@@ -104,6 +107,7 @@ class Score:
     each: Callable[[Any], Floats] | None = field(default=None, repr=False)
     over: str = "D"
     row: int | None = None
+    is_smooth: bool = True
 
     def __post_init__(self) -> None:
         for name in ("name", "title", "unit", "rule"):
