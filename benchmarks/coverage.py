@@ -26,8 +26,9 @@ from segiou.analysis.bootstrapping import limits_of, resampled
 from segiou.analysis.dependence import design_of
 from segiou.analysis.leave_one_out import jackknife
 from segiou.analysis.raters import _excess, _expert_test, _Over
+from segiou.analysis.scored_runs import scored_images
 from segiou.analysis.significance import permutation_test
-from segiou.analysis.statistics import scored_images, statistic
+from segiou.analysis.statistics import statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import mean_iou

@@ -21,7 +21,8 @@ from benchmarks.cells import Cell, print_cells
 from benchmarks.coverage import CAMVID, camvid
 from segiou.analysis.dependence import design_of
 from segiou.analysis.leave_one_out import Jackknife
-from segiou.analysis.statistics import scored_images, statistic
+from segiou.analysis.scored_runs import scored_images
+from segiou.analysis.statistics import statistic
 from segiou.analysis.units import Units, units_of
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import mean_iou

@@ -300,6 +300,7 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     low = given.lower()
     long_enough = [name for name in names if len(low) > 2 and name[:1] == low[:1]]
     near = [name for name in long_enough if name.startswith(low)]
+    near = near or get_close_matches(low, names, n=1, cutoff=0.75)
     near = near or sorted((n for n in long_enough if _is_abbreviated(low, n)), key=len)
     near = near or get_close_matches(low, names, n=1, cutoff=0.7)
     return f"; did you mean {names[near[0]]}?" if near else ""

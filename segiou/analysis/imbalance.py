@@ -23,7 +23,7 @@ from segiou.analysis.baselines import (
     random_iou,
     weighted_mean,
 )
-from segiou.analysis.statistics import under
+from segiou.analysis.scored_runs import under
 from segiou.analysis.units import HasCounts
 from segiou.counting.counts import ConfusionCounts, Counts, check_counts
 from segiou.metrics.overall import pixel_accuracy

@@ -20,7 +20,8 @@ from segiou.analysis.bootstrapping import bootstrap_limits, limits_of, resampled
 from segiou.analysis.dependence import BlockLength, Caution, Dependence, Design, design_of
 from segiou.analysis.leave_one_out import Limits, jackknife
 from segiou.analysis.order_statistics import median_limits
-from segiou.analysis.statistics import Aggregate, Statistic, scored_images
+from segiou.analysis.scored_runs import scored_images
+from segiou.analysis.statistics import Aggregate, Statistic
 from segiou.analysis.units import FEW_UNITS, Groups, HasCounts, Metric, Units, plural_of
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import read_several
-from segiou.analysis.statistics import ScoredImages, Statistic, scored_counts, scored_parts, under
+from segiou.analysis.scored_runs import scored_parts, structure_images, under
+from segiou.analysis.statistics import ScoredImages, Statistic, scored_counts
 from segiou.analysis.units import HasRunCounts, Metric, some_of
 from segiou.counting.counts import Counts
 from segiou.measures.registry import measure_of_score
@@ -63,16 +64,20 @@ class SameImages(NamedTuple):
         """Images of each run with the counts of the metric: pixels, or parts of a measure."""
         plans = getattr(self.runs[0], "score_plans", {})
         named = read_name(metric, plans) if isinstance(metric, str) else ScoreName("")
-        if (key := measure_of_score(named.score, plans.values())) is None:
-            how = metric, self.protocol, self.class_names, self.include
-            pairs = zip(self.counts, self.ids, strict=True)
-            return [scored_counts(counts, *how, ids) for counts, ids in pairs]
-        found = []
-        for run, name, ids in zip(self.runs, self.names, self.ids, strict=True):
-            one = scored_parts(run, named, name, key)
+        found, key = [], measure_of_score(named.score, plans.values())
+        for run, name, counts, ids in zip(
+            self.runs, self.names, self.counts, self.ids, strict=True
+        ):
+            one = structure_images(run, named, self.protocol)
+            if one is None and key is None:
+                how = metric, self.protocol, self.class_names, self.include
+                found.append(scored_counts(counts, *how, ids))
+                continue
+            one = one or scored_parts(run, named, name, str(key))
             place = {id: i for i, id in enumerate(run.ids)}
             found.append(one.take(ids, [place[id] for id in ids]))
-        _check_plans(self.runs, self.names, key)
+        if key is not None:
+            _check_plans(self.runs, self.names, key)
         return found
 
 

@@ -197,8 +197,8 @@ def _checked_aggregate(scheme: str, aggregate: str | None, draws: int) -> str | 
 
 def _no_bootstrap() -> ValueError:
     return ValueError(
-        f"the bootstrap cannot show the stability of a ranking by medians: {MEDIANS}. Pass draws=0 "
-        "to rank without it, or aggregate='I' to rank by means"
+        f"the bootstrap cannot show the stability of this ranking: {MEDIANS}. Pass draws=0 to rank "
+        "without it, or aggregate='I' to rank by means"
     )
 
 

@@ -22,7 +22,10 @@ from segiou.analysis.statistics import Statistic
 from segiou.metrics.ratio import Floats, ratio
 
 #: Why rankings by medians are not resampled.
-MEDIANS = "medians of resamples take only a few values, so their ranks jump or never change"
+MEDIANS = (
+    "medians and percentiles of resamples take only a few values, so their ranks jump or never "
+    "change"
+)
 
 
 @dataclass(frozen=True, slots=True)

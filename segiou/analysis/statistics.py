@@ -10,9 +10,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_kind, read_several, refuse_kind
+from segiou._support.arguments import check_choice, check_kind, read_several
 from segiou.analysis.units import (
-    HasCounts,
     ImageParts,
     Metric,
     Table,
@@ -22,9 +21,9 @@ from segiou.analysis.units import (
     unit_sums,
 )
 from segiou.counting.counts import Counts
-from segiou.measures.registry import flag_of, measure_of_score
+from segiou.measures.parts import Parts
 from segiou.measures.score import Score
-from segiou.measures.score_names import ScoreName, read_name, row_of
+from segiou.measures.score_names import read_name, row_of
 from segiou.metrics.overall import mean
 from segiou.metrics.pixel_scores import PIXEL_SCORES, metric_label
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -252,9 +251,10 @@ class ScoredImages:
         return self.score_by(None)
 
     def take(self, ids: tuple[str, ...], places: Sequence[int]) -> ScoredImages:
-        """Some images of a measure, by position."""
+        """Some images of a measure or of structures, by position."""
         (parts,) = self.images.parts()
-        return replace(self, images=ImageParts.of(parts.take(places)), ids=ids)
+        taken = parts.take(places) if isinstance(parts, Parts) else parts[[*places]]
+        return replace(self, images=ImageParts.of(taken), ids=ids)
 
     def over_classes(self, keep: NDArray[np.bool_]) -> ScoredImages:
         """The same with means over fewer classes."""
@@ -365,7 +365,7 @@ def scored_counts(
     if not per_class:
         return ScoredImages(images, partial(_overall_score, name, function), ids)
     taken = included(include, images.width)
-    score_by = partial(_class_score, name, function, tuple(names), taken, protocol)
+    score_by = partial(class_score, name, function, tuple(names), taken, protocol)
     found = ScoredImages(images, score_by, ids)
     return found.of_row(row) if row else found
 
@@ -403,10 +403,10 @@ def _overall_score(
         scale=PIXEL_SCORES[name].scale if name in PIXEL_SCORES else "identity",
         each=lambda counts: function(counts)[:, None],
     )
-    return _over_images(whole, aggregate)
+    return over_images(whole, aggregate)
 
 
-def _class_score(
+def class_score(
     name: str,
     function: Callable[[Counts], Floats],
     names: tuple[str, ...],
@@ -463,7 +463,7 @@ def _class_score(
     return score
 
 
-def _over_images(
+def over_images(
     score: Score, aggregate: Aggregate | None, keep: NDArray[np.bool_] | None = None
 ) -> Score:
     """The mean of a score over images (I), or over the images of each class (C)."""
@@ -531,73 +531,3 @@ def _unpacked(sums: NDArray[Any]) -> Counts:
 def _ratios(sums: NDArray[Any]) -> Floats:
     top, bottom = np.split(sums, 2, axis=-1)
     return ratio(top, bottom)
-
-
-def scored_images(
-    source: Counts | HasCounts,
-    metric: Metric,
-    protocol: Protocol | str | None = None,
-    ids: Sequence[str] | None = None,
-    class_names: Sequence[str] | None = None,
-    include: Any = None,
-) -> ScoredImages:
-    """Per-image counts of a source, with the metric."""
-    if isinstance(source, Counts):
-        wanted = "a sequence, one id per image"
-        given = None if ids is None else tuple(read_several("ids", ids, wanted))
-        for name in given or ():
-            check_kind("an id", name, str, "text")
-        return scored_counts(source, metric, protocol or "segiou", class_names, include, given)
-    run: Any = source
-    if not hasattr(run, "ids"):
-        raise _no_images(run)
-    is_report = hasattr(run, "per_image")
-    protocol = load_protocol(protocol or run.protocol)
-    run = under(run, protocol)
-    number, classes = len(run.ids), len(run.class_names)
-    plans = getattr(run, "score_plans", {})
-    one = read_name(metric, plans) if isinstance(metric, str) else ScoreName("")
-    key = plans[one.score].key if one.score in plans else measure_of_score(one.score)
-    if key is not None:
-        return scored_parts(run, one, "the report" if is_report else "the run", key)
-    if hasattr(run, "count_parts") and is_large(number, 4 * classes):
-        # In parts, because all of them would not fit into memory.
-        counts = ImageParts(number, classes, run.count_parts)
-    else:
-        counts = run.per_image if is_report else run.counts
-    if counts is None:
-        msg = "the report has no per-image counts; pass the run it was made from"
-        raise ValueError(msg)
-    names = run.class_names if class_names is None else class_names
-    include = protocol.include_of(run) if include is None else include
-    return scored_counts(counts, metric, protocol, names, include, tuple(run.ids) or None)
-
-
-def under(run: Any, protocol: Protocol) -> Any:
-    """A run without the pixels that a protocol ignores; reports and others have none of them."""
-    return run.under(protocol) if hasattr(run, "under") else run
-
-
-def _no_images(source: Any) -> TypeError:
-    wanted = "a run, a report or per-image counts (segiou.Counts of shape (N, C))"
-    if not hasattr(source, "counts"):
-        hint = "; open a run file with segiou.Run.open" if isinstance(source, str) else ""
-        return TypeError(f"{refuse_kind('counts', source, wanted)}{hint}")
-    return TypeError(
-        f"a {type(source).__name__} has no per-image counts, which resampling needs; pass {wanted}"
-    )
-
-
-def scored_parts(run: Any, one: ScoreName, name: str, key: str) -> ScoredImages:
-    """Per-image parts of the measure that has a score."""
-    metric = one.score
-    plan = getattr(run, "score_plans", {}).get(metric)
-    if plan is None:
-        noun = key.removesuffix("s")
-        flag = flag_of(key, str(metric))
-        msg = f"{name} has no {noun} counts; rescore with measures=[{key!r}] ({flag})"
-        raise ValueError(msg)
-    images = ImageParts.of(run.parts(plan.key))
-    ids = tuple(run.ids) or None
-    found = ScoredImages(images, partial(_over_images, plan.scores[metric]), ids)
-    return found.of_row(one.row) if one.row else found

@@ -243,7 +243,9 @@ class BoundaryOptions(Measure):
 
     key: ClassVar[str] = "boundary"
     noun: ClassVar[str] = "boundaries"
-    score_names: ClassVar[tuple[str, ...]] = ("boundary_iou",)
+    score_names: ClassVar[tuple[str, ...]] = (
+        *("boundary_iou", "boundary_f1", "boundary_surface_dice", "boundary_hd95"),
+    )
 
     widths: tuple[Tolerance, ...]
     trimaps: bool

@@ -85,7 +85,7 @@ class BoundaryPlan(Plan):
         found = []
         if self.measure.widths:
             score = self._score("boundary_iou", self._bands, _iou)
-            found.append(replace(score, seen=lambda p: self._bands(p)[..., [0, 2]].any(-1)))
+            found.append(replace(score, seen=self._in_band))
         if self.measure.contours:
             far: Any = {"unit": self.unit or "units", "better": "lower", "is_smooth": False}
             score = self._score("boundary_hd95", self._distances, self._hd95)
@@ -99,6 +99,10 @@ class BoundaryPlan(Plan):
 
     def _score(self, name: str, numbers: Any, values: Any) -> Score:
         return Score.of_classes(name, _SCORES[name], self.classes, numbers, values)
+
+    def _in_band(self, parts: Parts) -> NDArray[np.bool_]:
+        """Whether the truth of each image has a band of each class, (N, C)."""
+        return np.asarray(self._bands(parts)[..., [0, 2]].any(-1))
 
     def _seen(self, parts: Parts) -> NDArray[np.bool_]:
         """Whether the truth of each image has a contour of each class, (N, C)."""

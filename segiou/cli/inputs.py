@@ -202,7 +202,7 @@ def check_report(parsed: argparse.Namespace, classes: ClassOptions, plans: Seque
     report_format(parsed)
     check_columns(parsed.columns, parsed.sort, plans)
     _check_needs(parsed)
-    check_thresholds(thresholds_of(parsed, plans), classes.labels.class_names, plans)
+    check_thresholds(thresholds_of(parsed, plans), classes, plans)
     load_protocol(parsed.protocol or "segiou")
     if parsed.worst:
         from segiou.runs.tables import check_score_name

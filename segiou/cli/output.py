@@ -36,7 +36,7 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
     inputs.note_state(run)
     intervals = None
     if inputs.wants_intervals(parsed):
-        bounded = ["iou", "recall", "pixel_accuracy", *run.score_plans]
+        bounded = ["iou", "recall", "pixel_accuracy", *run.quick_scores]
         how = {"protocol": parsed.protocol, **inputs.resampling(parsed)}
         intervals = [run.intervals(metric, **how) for metric in bounded]
     report = run.report(

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from segiou._support.files import printable
 from segiou._support.text import did_you_mean, infinite_as_text, signed_points
 from segiou.measures.registry import better_of, flag_of, measure_of, measure_of_score
-from segiou.measures.score_names import ScoreName, read_name
+from segiou.measures.score_names import ScoreName, read_name, rows_of_score
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
+    from segiou.labels.class_options import ClassOptions
     from segiou.measures.measure import Plan
     from segiou.measures.score import Better
     from segiou.report.report import Report
@@ -111,7 +112,7 @@ def _limit(option: str, text: str, value: str, *, is_free: bool) -> float:
 
 
 def check_thresholds(
-    thresholds: Sequence[Threshold], class_names: Sequence[str], plans: Sequence[Plan]
+    thresholds: Sequence[Threshold], classes: ClassOptions, plans: Sequence[Plan]
 ) -> None:
     """ValueError for thresholds of scores or classes that a report lacks."""
     for threshold in thresholds:
@@ -127,8 +128,7 @@ def check_thresholds(
             how = flag_of(key, threshold.named.score)
             msg = f"{start}: {noun} are not measured; score with {how}"
             raise ValueError(msg)
-        known = {name: None for score in scores for name in score.names}
-        names = tuple(known) if scores else class_names
+        names = rows_of_score(threshold.named.score, classes, plans)
         name = threshold.named.row
         if name and name not in names:
             hint = did_you_mean(name, names)

@@ -498,6 +498,31 @@ def counts_of_cells(
     return Counts.trusted(tp, fp, fn, rows.sum(1, keepdims=True) - tp - fp - fn)
 
 
+def group_counts_of_cells(
+    sizes: NDArray[np.int64],
+    cells: NDArray[np.int64],
+    values: NDArray[np.int64],
+    groups: Sequence[Sequence[int]],
+    num_classes: int,
+    *,
+    grouped_truth_only: bool = False,
+) -> Counts:
+    """Counts (N, G) of groups of classes in N such tables, each against the rest."""
+    member = _membership(groups, num_classes) > 0
+    num, owner = len(sizes), np.repeat(np.arange(len(sizes)), sizes)
+    truth, pred = np.divmod(cells, num_classes + 1)
+    if grouped_truth_only:
+        kept = np.asarray(member.any(1))[truth]
+        owner, truth, pred, values = owner[kept], truth[kept], pred[kept], values[kept]
+    inside = np.vstack([member, np.zeros(len(groups), bool)])  # undeclared is in none
+    found = np.zeros((3, num, len(groups)), np.int64)
+    for g, own in enumerate(inside.T):
+        for array, kept in zip(found, (own[truth] & own[pred], own[truth], own[pred]), strict=True):
+            array[:, g] = _sums(owner[kept], values[kept], num)
+    (tp, of_truth, of_pred), total = found, _sums(owner, values, num)[:, None]
+    return Counts.trusted(tp, of_pred - tp, of_truth - tp, total - of_truth - of_pred + tp)
+
+
 def _margins(table: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Sums of the rows and of the columns; a large table is read from memory once."""
     if table.ndim > 2 or len(table) < 1024:

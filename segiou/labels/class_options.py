@@ -113,6 +113,15 @@ class ClassOptions:
             for name, members in self.labels.groups.items()
         )
 
+    @property
+    def structures(self) -> dict[str, tuple[int, ...]]:
+        """Groups of the label set, or else its included classes other than value 0."""
+        if self.groups:
+            return dict(self.groups)
+        values, names = self.labels.class_values, self.labels.class_names
+        kept = [c for c in np.flatnonzero(self.include).tolist() if values[c] != (0,)]
+        return {names[c]: (c,) for c in kept}
+
     def warn_of_ignored_classes(self, *, stacklevel: int) -> None:
         """Warn if a declared class is ignored.
 

@@ -65,9 +65,9 @@ def is_taken(score: str) -> bool:
     from segiou.measures.registry import own_scores
     from segiou.measures.score_names import ALIASES, spellings
     from segiou.metrics import overall
-    from segiou.metrics.pixel_scores import PIXEL_SCORES
+    from segiou.metrics.pixel_scores import CASE_SCORES, PIXEL_SCORES
 
-    own = {*PIXEL_SCORES, *ALIASES, *_COLUMNS, *own_scores()}
+    own = {*PIXEL_SCORES, *CASE_SCORES, *ALIASES, *_COLUMNS, *own_scores()}
     several = set(spellings(score))
     return bool(several & own or several & RESERVED or several & overall.__dict__.keys())
 

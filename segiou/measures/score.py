@@ -198,7 +198,7 @@ class Score:
         name: str,
         title: str,
         names: Sequence[str],
-        values: Callable[[Parts], Floats],
+        values: Callable[[Any], Floats],
         **more: Any,
     ) -> Score:
         """Make a score of structures that is the mean over the cases where it is finite.
@@ -340,13 +340,13 @@ class Score:
         """Names of its columns in tables of images: the mean, then ``NAME:STRUCTURE``."""
         return (self.name, *(f"{self.name}:{name}" for name in self.names))
 
-    def values(self, total: Parts) -> Floats:
+    def values(self, total: Any) -> Floats:
         """Evaluate all images together.
 
         Parameters
         ----------
-        total : Parts
-            Parts of one or more images.
+        total : Parts or Counts
+            Of one or more images.
 
         Returns
         -------

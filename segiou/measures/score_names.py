@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from segiou._support.text import did_you_mean
-from segiou.measures.registry import known_scores, own_scores
-from segiou.metrics.pixel_scores import PIXEL_SCORES
+from segiou.measures.registry import flag_of, known_scores, measure_of_score, own_scores
+from segiou.metrics.pixel_scores import CASE_SCORES, PIXEL_SCORES
+
+if TYPE_CHECKING:
+    from segiou.labels.class_options import ClassOptions
+    from segiou.measures.measure import Plan
 
 #: Names of the same scores in other fields, with the heading that the field gives them.
 ALIASES: dict[str, tuple[str, str]] = {
@@ -70,7 +74,7 @@ def read_name(text: str, others: Iterable[str] = ()) -> ScoreName:
         If the score is unknown, or has no classes.
     """
     given, colon, row = text.partition(":")
-    known, name = {*PIXEL_SCORES, *others}, ""
+    known, name = {*PIXEL_SCORES, *CASE_SCORES, *others}, ""
     for more in ((), own_scores, known_scores):  # measures are loaded only where they are needed
         known.update(more() if more else ())
         if name := next((n for n in spellings(given) if n in known), ""):
@@ -92,6 +96,38 @@ def read_name(text: str, others: Iterable[str] = ()) -> ScoreName:
         msg = f"{text!r}: {name} has no values of classes"
         raise ValueError(msg)
     return ScoreName(name, row)
+
+
+def members_of(
+    one: ScoreName,
+    class_names: Sequence[str],
+    groups: Iterable[tuple[str, tuple[int, ...]]],
+    options: ClassOptions | None,
+) -> dict[str, tuple[int, ...]] | None:
+    """The classes of the structures that a score is of; None if it is of single classes."""
+    if one.score in CASE_SCORES:
+        return None if options is None else options.structures
+    members = dict(groups).get(one.row) if one.score in PIXEL_SCORES else None
+    return None if members is None or one.row in class_names else {one.row: members}
+
+
+def rows_of_score(name: str, options: ClassOptions, plans: Iterable[Plan] = ()) -> tuple[str, ...]:
+    """The classes, groups or structures that have a score."""
+    rows = {row: None for plan in plans if name in plan.scores for row in plan.scores[name].names}
+    if rows or name not in (own := CASE_SCORES | PIXEL_SCORES):
+        return tuple(rows)
+    if name in CASE_SCORES:
+        return tuple(options.structures)
+    groups = [group for group, _ in options.groups]
+    return (*options.labels.class_names, *groups) if own[name].per_class else ()
+
+
+def not_measured(one: ScoreName) -> ValueError:
+    """The error for a score that a run does not have, with what it needs."""
+    if one.score in CASE_SCORES:
+        return ValueError(f"{one} was not measured; it is a score of volumes")
+    how = flag_of(measure_of_score(one.score) or "", one.score)
+    return ValueError(f"{one} was not measured; score with {how}")
 
 
 def is_whole(text: str) -> bool:

@@ -113,6 +113,11 @@ _SCORES = (
     ),
 )
 PIXEL_SCORES = {one.name: one for one in _SCORES}
+#: Means over the cases, of volumes, of the scores of groups of classes, or else of classes.
+CASE_SCORES = {
+    "dice_cases": ClassMetric("dice_cases", per_class.dice, "Dice over cases"),
+    "iou_cases": ClassMetric("iou_cases", per_class.iou, "IoU over cases"),
+}
 #: Per-class metrics by their names in reports, on the command line and in JSON.
 METRICS: dict[str, Callable[[Counts], Floats]] = {
     one.name: one.function for one in _SCORES if one.per_class

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segiou import metrics
+from segiou.analysis.scored_runs import case_score, of_volumes
 from segiou.counting.counts import Counts
 from segiou.measures.score_table import Column, ScoreTable
-from segiou.metrics.ratio import Floats
+from segiou.metrics.pixel_scores import CASE_SCORES
+from segiou.report.score_values import ScoreValues
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from segiou.analysis.intervals import Intervals
     from segiou.runs.run import Run
 
 _ABOUT = (
@@ -22,36 +25,36 @@ _ABOUT = (
 )
 
 
-def structures_of(run: Run) -> dict[str, tuple[int, ...]]:
-    """Groups of the label set, or else its included classes other than value 0."""
-    if run.options.groups:
-        return dict(run.options.groups)
-    values = run.labels.class_values
-    kept = [c for c in np.flatnonzero(run.include).tolist() if values[c] != (0,)]
-    return {run.class_names[c]: (c,) for c in kept}
-
-
-def case_means_table(run: Run) -> ScoreTable | None:
-    """The table of a run of volumes; None if there is nothing to average."""
-    structures = structures_of(run)
-    if not structures or not len(run):
-        return None
+def case_scores(
+    run: Run, intervals: Mapping[str, Intervals]
+) -> tuple[ScoreTable | None, tuple[ScoreValues, ...]]:
+    """The table of a run of volumes and its scores; neither without cases or structures."""
+    structures = run.options.structures
+    if not of_volumes(run.provenance) or not structures or not len(run):
+        return None, ()
     members = [*structures.values()]
-    cases = case_counts(run, members)
-    pooled = run._tally.group_counts(members)
+    cases = run.structure_counts(members)
+    scores = [case_score(name, [*structures]) for name in CASE_SCORES]
+    values = tuple(ScoreValues.of(one, cases, intervals.get(one.name)) for one in scores)
+    return _table(cases, run._tally.group_counts(members), values), values
+
+
+def _table(cases: Counts, pooled: Counts, values: Sequence[ScoreValues]) -> ScoreTable:
     there = cases.truth + cases.pred > 0
+    dice, iou = (_column(one) for one in values)
+    own = metrics.dice(pooled)
     columns = (
-        _column("dice_cases", "Dice, mean over cases", metrics.mean(metrics.dice(cases).T)),
-        _column("dice_pooled", "pooled Dice", metrics.dice(pooled)),
-        _column("iou_cases", "IoU, mean over cases", metrics.mean(metrics.iou(cases).T)),
+        dice,
+        Column("dice_pooled", "pooled Dice", tuple(own.tolist()), (float(metrics.mean(own)),)),
+        iou,
         Column.of_counts("dice_case_count", "cases", there.sum(0), [there.any(1).sum()]),
     )
-    note = f"Dice over cases: {len(run)} cases; cases without the structure are skipped"
+    note = f"Dice over cases: {len(there)} cases; cases without the structure are skipped"
     return ScoreTable(
         "case_means",
         "Dice over cases",
         _ABOUT,
-        tuple(structures),
+        tuple(values[0].rows),
         columns,
         ("mean",),
         note,
@@ -60,17 +63,7 @@ def case_means_table(run: Run) -> ScoreTable | None:
     )
 
 
-def case_counts(run: Run, members: Sequence[tuple[int, ...]]) -> Counts:
-    """Counts (N, K) of the structures in each case."""
-    if all(len(several) == 1 for several in members):
-        return run.counts[:, [several[0] for several in members]]
-    found = [run.tally(i).group_counts(members) for i in range(len(run))]
-    tp, fp, fn, tn = (
-        np.stack([getattr(one, name) for one in found]) for name in ("tp", "fp", "fn", "tn")
-    )
-    return Counts.trusted(tp, fp, fn, tn)
-
-
-def _column(name: str, title: str, values: Floats) -> Column:
-    mean = float(metrics.mean(values))
-    return Column(name, title, tuple(values.tolist()), (mean,))
+def _column(one: ScoreValues) -> Column:
+    title = one.title.replace(" over", ", mean over")
+    column = Column(one.name, title, tuple(one.rows.values()), (one.value,))
+    return column if one.intervals is None else column.with_limits(one.intervals, [*one.rows])

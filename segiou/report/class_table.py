@@ -12,10 +12,10 @@ import numpy as np
 from segiou._support.arguments import check_kind, read_several
 from segiou._support.text import Json, did_you_mean, unit_text
 from segiou.counting.counts import Counts
-from segiou.measures.registry import flag_of, measure_of_score
-from segiou.measures.score_names import ALIASES, read_name
+from segiou.measures.registry import measure_of_score
+from segiou.measures.score_names import ALIASES, ScoreName, not_measured, read_name
 from segiou.measures.score_table import Column, ScoreTable
-from segiou.metrics.pixel_scores import METRICS, OF_CLASSES, PIXEL_SCORES
+from segiou.metrics.pixel_scores import CASE_SCORES, METRICS, OF_CLASSES, PIXEL_SCORES
 from segiou.metrics.ratio import ratio
 
 if TYPE_CHECKING:
@@ -177,16 +177,15 @@ def column_of(table: ScoreTable, name: str) -> Column:
 
 
 def _missing(name: str) -> ValueError:
-    key = measure_of_score(name)
-    if key is None:
+    if name not in CASE_SCORES and measure_of_score(name) is None:
         return ValueError(f"{name} has no values of classes")
-    return ValueError(f"{name} was not measured for classes; score with {flag_of(key, name)}")
+    return not_measured(ScoreName(name))
 
 
 def check_columns(columns: str | None, sort: str, plans: Sequence[Plan]) -> None:
     """ValueError for columns of the class table that a report with these plans will not have."""
     measured = {name for plan in plans for name in plan.scores}
-    known = {*OF_PIXELS, "order", "name", *measured}
+    known = {*OF_PIXELS, "order", "name", *measured, *CASE_SCORES}
     for key in (*class_columns(columns, measured), sort_key(sort, measured)):
         if key not in known:
             raise _missing(key)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou.analysis import comparison_text
-from segiou.analysis.statistics import scored_images
+from segiou.analysis.scored_runs import scored_images
 from segiou.measures.registry import measure_of_score
 from segiou.measures.score_names import read_name
 from segiou.report.distance_pictures import box_of

@@ -18,7 +18,6 @@ from segiou._support.optional import compiled_parts, import_extra
 from segiou._support.text import csv_of, plain
 from segiou.measures.score_names import ScoreName, is_whole, read_name
 from segiou.metrics.pixel_scores import OF_CLASSES
-from segiou.report.case_means import case_counts, structures_of
 from segiou.report.measured import cells_by_row
 
 if TYPE_CHECKING:
@@ -226,9 +225,9 @@ def nnunet_summary(run: Run) -> str:
     ----------
     nnU-Net v2, ``nnunetv2/evaluation/evaluate_predictions.py``.
     """
-    structures = structures_of(run)
+    structures = run.options.structures
     keys = [_nnunet_key(run, name, members) for name, members in structures.items()]
-    counts = case_counts(run, [*structures.values()])
+    counts = run.structure_counts([*structures.values()])
     columns = {
         "Dice": metrics.dice(counts),
         "IoU": metrics.iou(counts),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import compress
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import printable
 from segiou._support.text import Json, capital, encodable, listed
+from segiou.analysis.scored_runs import of_volumes
 from segiou.labels.label_set import BACKGROUNDS
 from segiou.runs.run import Run
 
@@ -71,12 +71,6 @@ def image_cautions(run: Run, include: NDArray[np.bool_]) -> tuple[ImageCaution, 
         ),
     )
     return tuple(one for one in found if one.images)
-
-
-def of_volumes(provenance: Mapping[str, Any]) -> bool:
-    """Whether masks are volumes, those of a merged run included."""
-    parts = (provenance, *provenance.get("merged", ()))
-    return any(part.get("masks") == "volumes" for part in parts)
 
 
 def _background(run: Run) -> NDArray[np.bool_]:

@@ -12,9 +12,8 @@ from segiou._support.text import count, infinite_as_text, unit_text
 from segiou.measures.measure import Counted
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.pixel_scores import PIXEL_SCORES
-from segiou.report.case_means import case_means_table
+from segiou.report.case_means import case_scores
 from segiou.report.class_table import rows_of
-from segiou.report.image_cautions import of_volumes
 from segiou.report.score_values import ScoreValues, of_plans
 from segiou.report.wording import cell, range_text
 
@@ -34,9 +33,9 @@ def measured_parts(run: Run, intervals: Mapping[str, Intervals]) -> dict[str, An
     )
     scored = of_plans(run.plans, run.measured, intervals)
     tables = tuple(_with_coverage(table, scored) for table in tables)
-    if of_volumes(run.provenance) and (cases := case_means_table(run)) is not None:
-        tables = (cases, *tables)
-    return {"tables": tables, "measured_scores": scored}
+    cases, of_cases = case_scores(run, intervals)
+    tables = (*filter(None, [cases]), *tables)
+    return {"tables": tables, "measured_scores": (*scored, *of_cases)}
 
 
 def _with_coverage(table: ScoreTable, scored: Sequence[ScoreValues]) -> ScoreTable:

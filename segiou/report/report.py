@@ -19,12 +19,12 @@ from segiou._support.text import Json, did_you_mean, percent, plural
 from segiou.analysis.baselines import majority_class, majority_counts
 from segiou.analysis.intervals import Intervals, confidence_intervals
 from segiou.analysis.order_statistics import worst_mean_limits
+from segiou.analysis.scored_runs import of_volumes
 from segiou.analysis.steps import NextStep, next_steps
 from segiou.analysis.threshold_gains import ThresholdGain
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import BACKEND
-from segiou.measures.registry import flag_of, measure_of_score
-from segiou.measures.score_names import ScoreName, read_name
+from segiou.measures.score_names import ScoreName, not_measured, read_name
 from segiou.measures.score_table import ScoreTable
 from segiou.metrics.per_image import QUANTILES, ImageLevelMeans, image_level_means, image_means
 from segiou.metrics.pixel_scores import PIXEL_SCORES
@@ -40,7 +40,7 @@ from segiou.report.class_table import (
     row_order,
     rows_of,
 )
-from segiou.report.image_cautions import ImageCaution, of_volumes
+from segiou.report.image_cautions import ImageCaution
 from segiou.report.score_values import ScoreValues, of_pixels
 from segiou.report.wording import in_python, verdict
 
@@ -325,9 +325,7 @@ class Report(Drawable):
         named = read_name(f"{name}:{row}" if row else name, self.scores_by_name)
         one = self.scores_by_name.get(named.score)
         if one is None:
-            key = measure_of_score(named.score) or ""
-            msg = f"{named} was not measured; score with {flag_of(key, named.score)}"
-            raise ValueError(msg)
+            raise not_measured(named)
         if (found := one.at(named.row)) is None:
             hint = did_you_mean(named.row, one.rows)
             known = ", ".join(one.rows)

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_integer, check_kind
 from segiou.analysis.dependence import design_of
 from segiou.analysis.intervals import Intervals
-from segiou.analysis.statistics import scored_images
+from segiou.analysis.scored_runs import scored_images
 from segiou.analysis.step_gains import ImageGains
 from segiou.analysis.steps import next_steps, steps_with_images
 from segiou.analysis.threshold_gains import ThresholdGain, threshold_gains
 from segiou.analysis.units import Units
+from segiou.metrics.pixel_scores import CASE_SCORES
 from segiou.metrics.protocols import Protocol
 from segiou.report.image_cautions import image_cautions
 from segiou.report.measured import measured_parts
@@ -43,8 +44,9 @@ def report_of(
     given: list[Intervals] = [found for found in several if found is not None]
     for found in given:
         check_kind("intervals", found, Intervals, "what Run.intervals gives")
-    measured = {found.metric: found for found in given if found.metric in run.score_plans}
-    of_pixels = [found for found in given if found.metric not in run.score_plans]
+    others = {*run.score_plans, *CASE_SCORES}
+    measured = {found.metric: found for found in given if found.metric in others}
+    of_pixels = [found for found in given if found.metric not in others]
     check_integer("worst", worst, 0)
     check_kind("title", title, str, "text")
     counted, run = run._tally, run.under(protocol)

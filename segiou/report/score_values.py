@@ -17,7 +17,6 @@ from segiou.metrics.ratio import Floats
 
 if TYPE_CHECKING:
     from segiou.measures.measure import Plan
-    from segiou.measures.parts import Parts
     from segiou.report.report import Report
 
 
@@ -36,7 +35,7 @@ class ScoreValues(NamedTuple):
     kind: Kind = "ratio"
 
     @classmethod
-    def of(cls, score: Score, total: Parts, intervals: Any) -> ScoreValues:
+    def of(cls, score: Score, total: Any, intervals: Any) -> ScoreValues:
         """Those of a score of a measure."""
         whole, *values = score.values(total).tolist()
         rows = dict(zip(score.names, values, strict=True))
@@ -63,14 +62,14 @@ class ScoreValues(NamedTuple):
         return {**about, **with_limits(self.value, ""), "classes": self.classes, "rows": rows}
 
 
-def _covered(score: Score, total: Parts, values: Floats) -> int | None:
+def _covered(score: Score, total: Any, values: Floats) -> int | None:
     """How many rows the mean of a score covers; None if it is not a mean of rows."""
     if not score.is_mean or score.include is None or score.weights is None:
         return None
     known = score.include & ~np.isnan(values)
-    if score.median_of is None and len(total):
+    if score.median_of is None and len(sums := score.sums(total)):
         # Less than 1 if undefined classes count 0 in the mean.
-        counts_all = score.weights(score.sums(total).sum(0)).sum() < 1 - 1e-9
+        counts_all = score.weights(sums.sum(0)).sum() < 1 - 1e-9
         return int(score.include.sum() if counts_all else known.sum())
     return int(known.sum())
 

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_integer, check_kind, read_several
 from segiou._support.files import Problem, Stamp
 from segiou._support.text import Json, listed
-from segiou.counting.counts import Cells, ConfusionCounts, Counts, counts_of_cells
+from segiou.counting.counts import (
+    Cells,
+    ConfusionCounts,
+    Counts,
+    counts_of_cells,
+    group_counts_of_cells,
+)
 from segiou.counting.id_pairs import sums
 from segiou.counting.varints import decode_cells as decode_cells, encode_cells as encode_cells
 from segiou.labels.class_options import ClassOptions
@@ -371,6 +377,29 @@ class Columns:
             Number of classes.
         """
         return counts_of_cells(self.sizes, self.cells, self.values, num_classes)
+
+    def structure_counts(
+        self,
+        members: Sequence[Sequence[int]],
+        num_classes: int,
+        *,
+        grouped_truth_only: bool = False,
+    ) -> Counts:
+        """Counts of groups of classes in each image, each against the rest, shape (N, G).
+
+        Parameters
+        ----------
+        members : sequence of sequence of int
+            Class indices of each of the G groups.
+        num_classes : int
+            Number of classes.
+        grouped_truth_only : bool
+            Whether to drop the pixels whose truth is in none of the groups.
+        """
+        how = members, num_classes
+        return group_counts_of_cells(
+            self.sizes, self.cells, self.values, *how, grouped_truth_only=grouped_truth_only
+        )
 
 
 def check_measured(columns: Columns, header: Header) -> None:

@@ -212,11 +212,11 @@ class Run(Drawable):
 
     @cached_property
     def _counts(self) -> Counts:
-        return self._stacked(self.count_parts())
+        return self._stacked(self.count_parts(), self.options.num_classes)
 
-    def _stacked(self, parts: Iterable[Counts]) -> Counts:
-        """Stack parts of counts into one array per count, (N, C)."""
-        arrays = np.zeros((4, len(self), self.options.num_classes), dtype=np.int64)
+    def _stacked(self, parts: Iterable[Counts], width: int) -> Counts:
+        """Stack parts of counts into one array per count, (N, width)."""
+        arrays = np.zeros((4, len(self), width), dtype=np.int64)
         start = 0
         for part in parts:
             stop = start + len(part.tp)
@@ -237,6 +237,28 @@ class Run(Drawable):
         for block in self._images.blocks(files=False):
             for part in block.parts(step):
                 yield part.counts(num_classes)
+
+    def structure_counts(
+        self, members: Sequence[Sequence[int]], *, grouped_truth_only: bool = False
+    ) -> Counts:
+        """Counts of groups of classes in each image, each against the rest, shape (N, G).
+
+        Parameters
+        ----------
+        members : sequence of sequence of int
+            Class indices of each of the G groups.
+        grouped_truth_only : bool
+            Whether to drop the pixels whose truth is in none of the groups.
+        """
+        width, how = self.options.num_classes, {"grouped_truth_only": grouped_truth_only}
+        blocks = self._images.blocks(files=False)
+        parts = (block.structure_counts(members, width, **how) for block in blocks)
+        return self._stacked(parts, len(members))
+
+    @property
+    def quick_scores(self) -> list[str]:
+        """Names of the scores of measures whose intervals take no bootstrap of many numbers."""
+        return [n for n, plan in self.score_plans.items() if plan.scores[n].is_smooth]
 
     @cached_property
     def _tally(self) -> SparseConfusionCounts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -20,10 +20,16 @@ from segiou._support.text import csv_text, encodable
 from segiou.counting.counts import Counts
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.measure import ImageColumn, Plan
-from segiou.measures.registry import flag_of, measure_of_score
-from segiou.measures.score_names import ScoreName, read_name, row_of
+from segiou.measures.score_names import (
+    ScoreName,
+    members_of,
+    not_measured,
+    read_name,
+    row_of,
+    rows_of_score,
+)
 from segiou.metrics.per_image import false_positive_classes, image_influence, image_means
-from segiou.metrics.pixel_scores import PIXEL_SCORES
+from segiou.metrics.pixel_scores import CASE_SCORES, PIXEL_SCORES
 from segiou.metrics.ratio import Floats
 from segiou.runs.image_counts import Columns, unpack_parts
 
@@ -53,13 +59,10 @@ def check_score_name(by: str, options: ClassOptions, plans: Sequence[Plan] = ())
         hint = "; to score objects, use --objects" if by.startswith("objects_") else ""
         msg = f"{error}, or {', '.join(_OTHER)}{hint}"
         raise ValueError(msg) from None
-    if named.score not in PIXEL_SCORES and named.score not in scores:
-        key = measure_of_score(named.score) or ""
-        msg = f"{by} was not measured; score with {flag_of(key, named.score)}"
-        raise ValueError(msg)
-    rows = scores[named.score].names if named.score in scores else options.labels.class_names
+    if named.score not in {*PIXEL_SCORES, *CASE_SCORES, *scores}:
+        raise not_measured(named)
     if named.row:
-        row_of(named.row, rows, named.score)
+        row_of(named.row, rows_of_score(named.score, options, plans), named.score)
 
 
 def _ranking(plans: Sequence[Plan]) -> list[ImageColumn]:
@@ -155,6 +158,9 @@ class RunTable:
             own = plan.scores[named.score]
             sign = 1 if own.better == "higher" else -1
             return partial(self._measured, plan, named), sign
+        members = members_of(named, options.labels.class_names, options.groups, options)
+        if members is not None:
+            return partial(self._of_structures, named, members), 1
         function = PIXEL_SCORES[named.score].function
         if named.row:
             at = options.labels.class_names.index(named.row)
@@ -163,6 +169,14 @@ class RunTable:
             mean = partial(image_means, metric=function, include=self.run.include)
             return lambda block: mean(block.counts(options.num_classes)), 1
         return lambda block: function(block.counts(options.num_classes)), 1
+
+    def _of_structures(
+        self, named: ScoreName, members: Mapping[str, Sequence[int]], block: Columns
+    ) -> Floats:
+        """A score of a group of classes, or of the structures, in each image."""
+        counts = block.structure_counts([*members.values()], self.run.options.num_classes)
+        values = (PIXEL_SCORES | CASE_SCORES)[named.score].function(counts)
+        return values[:, [*members].index(named.row)] if named.row else metrics.mean(values)
 
     def _measured(self, plan: Plan, by: str | ScoreName, block: Columns) -> Floats:
         parts = unpack_parts(block.measured, self.run._header, plan.key)

@@ -96,7 +96,7 @@ def test_nothing_is_measured_unless_asked_for(pairs):
     assert "boundary" not in run.report().measures
     with pytest.raises(ValueError, match="was not measured; score with --boundary"):
         run.report().score("boundary_iou")
-    with pytest.raises(ValueError, match="no boundary counts; rescore with measures=..boundary"):
+    with pytest.raises(ValueError, match=r"no boundary counts; rescore with measures=..boundary"):
         run.intervals("boundary_iou")
     with pytest.raises(TypeError, match="boundary must be True or BoundaryOptions, got '2%'"):
         segiou.score(*pairs, labels=LABELS, ignore=255, boundary="2%")

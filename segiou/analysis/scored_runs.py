@@ -1,0 +1,127 @@
+"""The images of a run with the score of a name: of classes, groups, cases or a measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from segiou._support.arguments import check_kind, read_several, refuse_kind
+from segiou.analysis.statistics import ScoredImages, class_score, over_images, scored_counts
+from segiou.analysis.units import HasCounts, ImageParts, Metric, is_large
+from segiou.counting.counts import Counts
+from segiou.measures.registry import flag_of, measure_of_score
+from segiou.measures.score import Score
+from segiou.measures.score_names import ScoreName, members_of, not_measured, read_name
+from segiou.metrics.pixel_scores import CASE_SCORES, PIXEL_SCORES
+from segiou.metrics.protocols import Protocol, load_protocol
+
+
+def scored_images(
+    source: Counts | HasCounts,
+    metric: Metric,
+    protocol: Protocol | str | None = None,
+    ids: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    include: Any = None,
+) -> ScoredImages:
+    """Per-image counts of a source, with the metric."""
+    if isinstance(source, Counts):
+        wanted = "a sequence, one id per image"
+        given = None if ids is None else tuple(read_several("ids", ids, wanted))
+        for name in given or ():
+            check_kind("an id", name, str, "text")
+        return scored_counts(source, metric, protocol or "segiou", class_names, include, given)
+    run: Any = source
+    if not hasattr(run, "ids"):
+        raise _no_images(run)
+    is_report = hasattr(run, "per_image")
+    protocol = load_protocol(protocol or run.protocol)
+    run = under(run, protocol)
+    number, classes = len(run.ids), len(run.class_names)
+    plans = getattr(run, "score_plans", {})
+    one = read_name(metric, plans) if isinstance(metric, str) else ScoreName("")
+    key = plans[one.score].key if one.score in plans else measure_of_score(one.score)
+    if (found := structure_images(run, one, protocol)) is not None:
+        return found
+    if key is not None:
+        return scored_parts(run, one, "the report" if is_report else "the run", key)
+    if hasattr(run, "count_parts") and is_large(number, 4 * classes):
+        # In parts, because all of them would not fit into memory.
+        counts = ImageParts(number, classes, run.count_parts)
+    else:
+        counts = run.per_image if is_report else run.counts
+    if counts is None:
+        msg = "the report has no per-image counts; pass the run it was made from"
+        raise ValueError(msg)
+    names = run.class_names if class_names is None else class_names
+    include = protocol.include_of(run) if include is None else include
+    return scored_counts(counts, metric, protocol, names, include, tuple(run.ids) or None)
+
+
+def structure_images(run: Any, one: ScoreName, protocol: Protocol) -> ScoredImages | None:
+    """Images with a score of a group of classes or a mean over cases; None for other names."""
+    is_report = hasattr(run, "per_image")
+    groups = run.groups if is_report else run.options.groups if hasattr(run, "options") else ()
+    members = members_of(one, run.class_names, groups, getattr(run, "options", None))
+    if members is None:
+        return None
+    if not hasattr(run, "structure_counts"):
+        msg = f"{one}: the report has no counts of groups per image; pass the run"
+        raise ValueError(msg)
+    if one.score in CASE_SCORES and not of_volumes(run.provenance):
+        raise not_measured(one)
+    own = {"grouped_truth_only": protocol.groups == "grouped" and one.score in PIXEL_SCORES}
+    counts, names = run.structure_counts([*members.values()], **own), tuple(members)
+    if one.score in CASE_SCORES:
+        score_by = partial(over_images, case_score(one.score, names))
+    else:  # pooled under every protocol
+        how = one.score, PIXEL_SCORES[one.score].function, names, np.ones(len(names), bool)
+        score_by = partial(class_score, *how, load_protocol("segiou"))
+    images = ImageParts(len(run.ids), len(names), lambda: iter([counts]))
+    found = ScoredImages(images, score_by, tuple(run.ids) or None)
+    return found.of_row(one.row) if one.row else found
+
+
+def case_score(name: str, structures: Sequence[str]) -> Score:
+    """A mean over the cases whose truth or prediction has the structure, of Counts (N, K)."""
+    one = CASE_SCORES[name]
+    return Score.of_cases(name, one.title, structures, one.function)
+
+
+def of_volumes(provenance: Mapping[str, Any]) -> bool:
+    """Whether masks are volumes, those of a merged run included."""
+    parts = (provenance, *provenance.get("merged", ()))
+    return any(part.get("masks") == "volumes" for part in parts)
+
+
+def under(run: Any, protocol: Protocol) -> Any:
+    """A run without the pixels that a protocol ignores; reports and others have none of them."""
+    return run.under(protocol) if hasattr(run, "under") else run
+
+
+def _no_images(source: Any) -> TypeError:
+    wanted = "a run, a report or per-image counts (segiou.Counts of shape (N, C))"
+    if not hasattr(source, "counts"):
+        hint = "; open a run file with segiou.Run.open" if isinstance(source, str) else ""
+        return TypeError(f"{refuse_kind('counts', source, wanted)}{hint}")
+    return TypeError(
+        f"a {type(source).__name__} has no per-image counts, which resampling needs; pass {wanted}"
+    )
+
+
+def scored_parts(run: Any, one: ScoreName, name: str, key: str) -> ScoredImages:
+    """Per-image parts of the measure that has a score."""
+    metric = one.score
+    plan = getattr(run, "score_plans", {}).get(metric)
+    if plan is None:
+        noun = key.removesuffix("s")
+        flag = flag_of(key, str(metric))
+        msg = f"{name} has no {noun} counts; rescore with measures=[{key!r}] ({flag})"
+        raise ValueError(msg)
+    images = ImageParts.of(run.parts(plan.key))
+    ids = tuple(run.ids) or None
+    found = ScoredImages(images, partial(over_images, plan.scores[metric]), ids)
+    return found.of_row(one.row) if one.row else found

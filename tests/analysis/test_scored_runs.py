@@ -1,0 +1,156 @@
+"""Scores of groups of classes, means over cases and contours: one name, one value, intervals."""
+
+import json
+
+import numpy as np
+import pytest
+
+import segiou
+from segiou.cli.main import main
+
+LABELS = """name = "streets"
+classes = [
+  {name = "sky", values = [0]},
+  {name = "road", values = [1]},
+  {name = "car", values = [2]},
+  {name = "bus", values = [3]},
+]
+[groups]
+vehicles = ["car", "bus"]
+"""
+
+
+@pytest.fixture(scope="module")
+def labels(tmp_path_factory):
+    path = tmp_path_factory.mktemp("labels") / "streets.toml"
+    path.write_text(LABELS)
+    return path
+
+
+def masks(number=6):
+    blocks = np.random.default_rng(1).integers(0, 4, (number, 5, 5))
+    truth = np.kron(blocks, np.ones((4, 4), int)).astype(np.uint8)
+    return truth, np.roll(truth, 1, 1)
+
+
+@pytest.mark.parametrize("protocol", ["segiou", "nnunet", "monai"])
+@pytest.mark.parametrize("score", ["iou", "recall", "specificity"])
+def test_a_group_is_the_class_that_its_classes_make_together(labels, protocol, score):
+    truth, pred = masks()
+    run = segiou.score(truth, pred, labels=labels)
+    as_one = segiou.score(truth > 1, pred > 1, labels=["rest", "vehicles"])
+    found = run.intervals(f"{score}:vehicles", protocol=protocol).overall
+    assert found == as_one.intervals(f"{score}:vehicles").overall
+    assert run.report(protocol).score(f"{score}:vehicles") == found.value
+
+
+def test_groups_are_compared_ranked_and_gated(labels, tmp_path):
+    truth, pred = masks()
+    a = segiou.score(truth, pred, labels=labels)
+    b = segiou.score(truth, np.roll(pred, 1, 1), labels=labels)
+    as_one = [
+        segiou.score(truth > 1, p > 1, labels=["rest", "vehicles"])
+        for p in (pred, np.roll(pred, 1, 1))
+    ]
+    pair = segiou.compare(a, b, metric="iou:vehicles").pairs[0].overall
+    assert pair == segiou.compare(*as_one, metric="iou:vehicles").pairs[0].overall
+    first = segiou.rank([a, b], by="iou:vehicles", draws=0).models[0]
+    assert first.value == a.report().score("iou:vehicles")
+    values = a.intervals("iou:vehicles", aggregate="I").overall.value
+    rows = a.worst(6, by="iou:vehicles")
+    assert np.mean([row["iou:vehicles"] for row in rows]) == pytest.approx(values)
+    a.save(tmp_path / "a.sqlite")
+    options = ["--confident", "--format", "json", "-o", str(tmp_path / "a.json")]
+    assert (
+        main(["report", str(tmp_path / "a.sqlite"), "--require", "iou:vehicles=0.4", *options]) == 0
+    )
+    gate = json.loads((tmp_path / "a.json").read_text())["thresholds"][0]
+    bounds = a.intervals("iou:vehicles", level=0.9).overall
+    assert (gate["value"], gate["low"], gate["high"]) == (bounds.value, bounds.low, bounds.high)
+
+
+def test_pixels_outside_the_groups_are_dropped_where_the_protocol_says_so(labels):
+    truth, pred = np.array([[[2, 0, 3, 1]]]), np.array([[[2, 2, 0, 1]]])
+    truth, pred = np.repeat(truth, 2, 0), np.repeat(pred, 2, 0)
+    run = segiou.score(truth, pred, labels=labels)
+    assert run.structure_counts([(2, 3)]).fp.tolist() == [[1], [1]]
+    assert run.structure_counts([(2, 3)], grouped_truth_only=True).fp.tolist() == [[0], [0]]
+
+
+def test_undeclared_predictions_are_in_no_group():
+    run = segiou.score([[[0, 1, 1]]], [[[0, 7, 1]]], labels=2, unassigned="count")
+    counts = run.structure_counts([(0, 1)])
+    assert [x.tolist() for x in (counts.tp, counts.fp, counts.fn, counts.tn)] == [
+        [[2]],
+        [[0]],
+        [[1]],
+        [[0]],
+    ]
+
+
+def test_a_report_has_no_groups_per_image(labels):
+    report = segiou.score(*masks(), labels=labels).report()
+    with pytest.raises(ValueError, match="pass the run"):
+        segiou.confidence_intervals(report, "iou:vehicles")
+
+
+def test_means_over_cases_are_a_score_of_volumes(tmp_path):
+    nib = pytest.importorskip("nibabel")
+    truth, pred = np.zeros((3, 4, 4, 2), np.uint8), np.zeros((3, 4, 4, 2), np.uint8)
+    truth[:2, :2], pred[0, :2], pred[1, :1] = 1, 1, 1  # Dice 1, 2/3, absent
+    for i in range(3):
+        for folder, masks in (("truth", truth), ("pred", pred)):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            nib.save(nib.Nifti1Image(masks[i], np.eye(4)), tmp_path / folder / f"{i}.nii.gz")
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=["rest", "liver"])
+    for name, values in (("dice_cases", [1, 2 / 3]), ("iou_cases", [1, 1 / 2])):
+        found = run.intervals(name, groups="none")
+        assert found.overall.value == pytest.approx(np.mean(values))
+        assert found.classes[0].name == "liver"
+        assert found.classes[0].units == 2
+        assert found.classes[0].standard_error == pytest.approx((values[0] - values[1]) / 2**0.5)
+        report = run.report(intervals=found)
+        assert report.score(name) == report.score(name, "liver") == found.overall.value
+        part = json.loads(report.to_json())["scores"][name]
+        assert (part["low"], part["high"]) == (found.overall.low, found.overall.high)
+        assert run.worst(1, by=f"{name}:liver")[0][f"{name}:liver"] == pytest.approx(values[1])
+        assert segiou.compare(run, run, metric=name, groups="none").pairs[0].overall.delta == 0
+
+
+def test_images_have_no_means_over_cases():
+    run = segiou.score([[[0, 1]]], [[[0, 1]]], labels=2)
+    for look_up in (run.intervals, run.report().score):
+        with pytest.raises(
+            ValueError, match="dice_cases was not measured; it is a score of volumes"
+        ):
+            look_up("dice_cases")
+
+
+@pytest.mark.parametrize("contour", ["pixels", "elements"])
+def test_scores_of_contours_are_those_of_the_table(contour):
+    truth, pred = masks()
+    pred[0][pred[0] == 3] = 0  # an infinite distance
+    options = segiou.boundary.BoundaryOptions(
+        contours=(contour,), tolerances=(1, 3), spacing=(1, 2)
+    )
+    run = segiou.score(truth, pred, labels=4, boundary=options)
+    report = run.report()
+    rows = {}
+    for row in report.measures["boundary"]:
+        rows.setdefault(row["measure"], row)
+    for measure, name in (
+        ("boundary_f1", "boundary_f1"),
+        ("surface_dice", "boundary_surface_dice"),
+        ("hausdorff_95", "boundary_hd95"),
+    ):
+        assert report.scores_by_name[name].rows == rows[measure]["classes"]
+        assert report.score(name) == rows[measure]["mean"]
+        found = run.intervals(name, resamples=200)
+        assert found.overall.value == report.score(name)
+        shown = run.report(intervals=found).to_csv()
+        assert f"{name}_low" in shown
+    assert np.isinf(report.score("boundary_hd95:3"))
+    assert found.method == "percentile"
+    assert found.overall.low < found.overall.high
+    with pytest.raises(ValueError, match="percentiles"):
+        segiou.rank([run, run], by="boundary_hd95", names=["a", "b"], draws=50)
