@@ -130,10 +130,10 @@ def check_path(name: str, value: object) -> None:
 
 def read_spacing(given: Any, axes: str = "two or three") -> tuple[float, ...]:
     """The size of a pixel or voxel, as somebody gives it."""
-    wanted = f"{axes} positive numbers, the size of a pixel along each axis"
+    wanted = f"{axes} positive numbers, the size of a pixel along each axis (1e-100 to 1e100)"
     spacing = tuple(check_number("spacing", v) for v in read_several("spacing", given, wanted))
     most = 2 if axes == "two" else 3
-    if not 2 <= len(spacing) <= most or not all(0 < v < math.inf for v in spacing):
+    if not 2 <= len(spacing) <= most or not all(1e-100 <= v <= 1e100 for v in spacing):
         msg = f"spacing must be {wanted}, got {given}"
         raise ValueError(msg)
     return spacing

@@ -223,7 +223,7 @@ def _lines_of(found: Sequence[Problem], advice: bool) -> list[str]:
     verb, _, rest = text.partition(" ")
     has_plural = verb in (*_VERBS, "cannot") and not rest.startswith(("a ", "an "))
     told = f" {_VERBS.get(verb, verb)} {rest}" if has_plural else f": each {text}"
-    told = f": {text}" if text.startswith("no ") else told
+    told = f": {text}" if text.startswith(("no ", "measure ")) else told
     if len(found) <= _EACH:
         listed = [f"{name}{p.parts[1]}" for name, p in zip(names, found, strict=True)]
         if listed == names:

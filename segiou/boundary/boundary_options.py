@@ -101,6 +101,7 @@ Contour = Literal["pixels", "elements"]
 Unit = Literal["absolute", "diagonal", "mm"]
 #: Units by their suffix.
 _UNITS: dict[str, Unit] = {"%": "diagonal", "mm": "mm"}
+NO_SPACING = "tolerances in mm require the pixel size in mm; pass spacing=(H, W) (--spacing H,W)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +339,9 @@ class BoundaryOptions(Measure):
         from segiou.boundary.surface_options import SurfaceConvention
 
         if not masks.volumes:
+            has_size = masks.spacing is not None or self.spacing != (1.0, 1.0)
+            if not has_size and any(one.unit == "mm" for one in self.tolerances):
+                raise ValueError(NO_SPACING)
             return self if self.widths or self.contours else None
         if self.widths not in ((), BoundaryOptions().widths):
             msg = (
@@ -411,8 +415,9 @@ def _widths(values: Any) -> tuple[Tolerance, ...]:
     widths = _tolerances(values, "widths")
     for width in widths:
         pixels = width.unit == "absolute" and width.value >= 1 and width.value % 1 == 0
-        if width.unit != "diagonal" and not pixels:
-            msg = f"a width must be a whole number of pixels, at least 1, got {width}"
+        if not pixels and (width.unit != "diagonal" or not width.value):
+            wanted = "a whole number of pixels, at least 1, or a share of the diagonal above 0 %"
+            msg = f"a width must be {wanted}, got {width}"
             raise ValueError(msg)
     return widths
 

@@ -15,7 +15,12 @@ from segiou._support.arguments import (
     read_spacing,
 )
 from segiou._support.text import Json
-from segiou.boundary.boundary_options import BoundaryOptions, asked_lengths, asks_for_surfaces
+from segiou.boundary.boundary_options import (
+    NO_SPACING,
+    BoundaryOptions,
+    asked_lengths,
+    asks_for_surfaces,
+)
 from segiou.boundary.surface_points import Kind, Label
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import Masks
@@ -282,10 +287,7 @@ class SurfaceOptions(Measure):
     def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> SurfaceOptions:
         """The options, whose unit may be that of the masks."""
         if self.unit == "mm" and (self.spacing or masks.spacing) is None and not masks.volumes:
-            msg = (
-                "tolerances in mm require the pixel size in mm; pass spacing=(H, W) (--spacing H,W)"
-            )
-            raise ValueError(msg)
+            raise ValueError(NO_SPACING)
         return replace(self, unit="") if self.unit == masks.unit else self
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:

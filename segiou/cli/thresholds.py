@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from segiou._support.files import printable
-from segiou._support.text import did_you_mean, infinite_as_text, signed_points
+from segiou._support.text import did_you_mean, infinite_as_text, signed_points, unit_text
 from segiou.measures.registry import better_of, flag_of, measure_of, measure_of_score
 from segiou.measures.score_names import ScoreName, read_name, rows_of_score
 
@@ -213,7 +213,7 @@ def compared(threshold: Threshold, value: float) -> str:
     name, limit, is_lower = threshold.name, threshold.limit, threshold.better == "lower"
     # Kappa is not a percentage.
     is_plain = threshold.unit or threshold.named.score in ("cohen_kappa", "matthews_correlation")
-    factor, unit = (1, f" {threshold.unit}".rstrip()) if is_plain else (100, " %")
+    factor, unit = (1, f" {unit_text(threshold.unit)}".rstrip()) if is_plain else (100, " %")
     if math.isnan(value):
         kept = "at most" if is_lower else "at least"
         return f"{name} is undefined; required: {kept} {factor * limit:.2f}{unit}"

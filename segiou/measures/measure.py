@@ -310,7 +310,7 @@ def read_number(option: str, value: str, kind: type[int] | type[float]) -> Any:
     try:
         return kind(value)
     except ValueError:
-        msg = f"{option} {value}: must be a number"
+        msg = f"{option} {value}: must be {'an integer' if kind is int else 'a number'}"
         raise ValueError(msg) from None
 
 

@@ -15,7 +15,7 @@ from segiou._support.optional import (
     plugin_package,
 )
 from segiou._support.text import did_you_mean
-from segiou.measures.clashes import check_key, check_scores, is_taken
+from segiou.measures.clashes import RESERVED, check_key, check_scores, is_taken
 from segiou.metrics.pixel_scores import CASE_SCORES, PIXEL_SCORES
 
 if TYPE_CHECKING:
@@ -152,7 +152,9 @@ def asked_measures(
 
     ``options`` are the names of options by their heading, which is the key of their measure.
     """
-    keys = [k for k in measure_keys() if any(given.get(name) for name in options.get(k, (k,)))]
+    # Nobody can ask for a measure of another package whose key is an option of segiou.
+    named = {key: [key] for key in measure_keys() if key not in RESERVED} | {**options}
+    keys = [key for key in measure_keys() if any(map(given.get, named.get(key, ())))]
     found = (measure_of(key).asked(given, classes) for key in keys)
     return tuple(one for one in found if one is not None)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from segiou._support.arguments import read_several, refuse_kind
+from segiou._support.text import unit_text
 from segiou.metrics.pixel_scores import metric_label
 from segiou.plots.class_plots import height_of, scale, score_column
 from segiou.plots.style import (
@@ -253,7 +254,8 @@ def slices(found: Slices, *, limit: int = 40, color: Any = IOU, **look: Unpack[L
             _mark(axes, place, ends, color if one.differs(found.level) else "")
         name_rows(axes, [one.name for one in rows])
         what = f"change of {found.title}" if is_change else found.title
-        axes.set_xlabel(f"{what}{unit and f', {unit}'}, dashed: all images", parse_math=False)
+        head = ", ".join(filter(None, (what, unit_text(unit))))
+        axes.set_xlabel(f"{head}, dashed: all images", parse_math=False)
         if not unit:
             in_percent(axes.xaxis, "" if is_change else " %")
     return axes

@@ -20,6 +20,7 @@ from segiou._support.text import (
     shown_change,
     shown_range,
     signed_points,
+    unit_text,
 )
 from segiou.analysis import comparison_text
 from segiou.analysis.units import plural_of
@@ -181,12 +182,11 @@ def _details(found: Comparison, pair: PairComparison) -> Iterator[Section]:
         yield Section("Why pixel accuracy disagrees", [Line(reasons), GAP])
     if moved := influences(pair):
         unit = found.score_unit
+        of_effect = f"effect ({text})" if (text := unit_text(unit or "points")) else "effect"
         columns = (
             Column("image", [image.id for image, _ in moved], 9, is_text=True),
             Column("shifts toward", [name for _, name in moved], 6, is_text=True),
-            Column(
-                f"effect ({unit or 'points'})", [shown_change(i.effect, unit) for i, _ in moved], 8
-            ),
+            Column(of_effect, [shown_change(i.effect, unit) for i, _ in moved], 8),
             Column(pair.a, [shown(image.a, unit) for image, _ in moved], 5),
             Column(pair.b, [shown(image.b, unit) for image, _ in moved], 4),
         )

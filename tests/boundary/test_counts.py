@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+import segiou
 from segiou.boundary.accumulator import BoundaryAccumulator
 from segiou.boundary.boundary_options import (
     BoundaryOptions,
@@ -291,11 +292,13 @@ def test_tolerances_are_read(text, expected):
         (lambda: Tolerance(1.0, "percent"), ValueError, "'absolute', 'diagonal' or 'mm'"),
         (lambda: BoundaryOptions(0), ValueError, "whole number of pixels"),
         (lambda: BoundaryOptions(1.5), ValueError, "whole number of pixels"),
+        (lambda: BoundaryOptions("0%"), ValueError, "above 0 %"),
         (lambda: BoundaryOptions((1, 1)), ValueError, "widths contains duplicates"),
         (lambda: BoundaryOptions(border="image"), ValueError, "border must be"),
         (lambda: BoundaryOptions(contours="edges"), ValueError, "contours must be"),
         (lambda: BoundaryOptions(spacing=(1, 0)), ValueError, "two positive numbers"),
         (lambda: BoundaryOptions(spacing=(1, 1, 1)), ValueError, "two positive numbers"),
+        (lambda: BoundaryOptions(spacing=(1e-300, 1)), ValueError, "1e-100 to 1e100"),
         (lambda: BoundaryOptions(resolution=0), ValueError, "must be positive"),
     ],
 )
@@ -352,3 +355,10 @@ def test_a_scale_of_all_lengths_changes_no_boundary(scale):
         return parts.table
 
     assert counted(scale).tolist() == counted(1).tolist()
+
+
+def test_millimetres_need_the_size_of_a_pixel():
+    in_mm = BoundaryOptions(tolerances="1mm")
+    with pytest.raises(ValueError, match="tolerances in mm require the pixel size in mm"):
+        segiou.score([[0, 1]], [[0, 1]], labels=2, boundary=in_mm)
+    assert segiou.score([[0, 1]], [[0, 1]], labels=2, boundary=in_mm, spacing=(1, 1))

@@ -112,11 +112,18 @@ def test_a_score_named_like_a_column_is_refused(install, score):
 
 def test_a_key_of_segiou_is_refused_where_it_is_used(install, score):
     _, usual, _ = score("--format", "csv")
+    install("sort")
     install("objects")
     assert score("--format", "csv")[1] == usual
     code, _, noted = score("--objects", "--format", "csv")
     assert code == 2
     assert "'objects' is defined by segiou and pack-objects; uninstall one of them" in noted
+
+
+def test_a_plain_number_has_no_unit_in_a_gate(score):
+    code, _, noted = score("--topology", "--fail-over", "betti_0_error:bar=0.1")
+    assert code == 1
+    assert "betti_0_error:bar is 0.25, above 0.10," in noted
 
 
 def test_an_option_of_a_measure_alone_is_refused(score):

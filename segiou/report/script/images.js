@@ -299,7 +299,7 @@ const images = {
       const { title, unit } = this.score;
       const name = this.models.length > 1 ? "difference" : title;
       const factor = unit ? 1 : 100;
-      parts.push(`${name} ${(factor * from).toFixed(2)} to ${(factor * to).toFixed(2)}${unit && ` ${unit}`}`);
+      parts.push(`${name} ${(factor * from).toFixed(2)} to ${(factor * to).toFixed(2)}${unit && unit !== "number" ? ` ${unit}` : ""}`);
     }
     if (parts.length) target.append(html("b", {}, parts.join("; ")), " · ");
     target.append(`${grouped(number)} of ${grouped(every)} ${imageNoun}s`);
