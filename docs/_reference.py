@@ -204,8 +204,13 @@ _BASES = "Exception, ValueError, TypeError, dict, tuple, list, Mapping, Sequence
 
 def command_page() -> str:
     """Make the page of the command line from its parsers."""
-    overview = build_parser().format_help().rstrip()
-    lines = ["# The command line", "", "```text", overview, "```", ""]
+    overview = build_parser()
+    lines = ["# The command line", "", f"`{overview.usage}`", "", "| command | what it does |"]
+    lines += [
+        "| --- | --- |",
+        *(f"| `{name}` | {about} |" for name, (about, _) in COMMANDS.items()),
+    ]
+    lines += ["", overview.epilog or "", ""]
     for name in COMMANDS:
         command = build_parser(name)
         lines += [f"## segiou {name}", "", (command.description or "").strip(), ""]
@@ -354,8 +359,8 @@ def json_page(run: segiou.Run) -> str:
 
 
 def _output(*arguments: str) -> str:
-    """Run a command and return its output at 96 columns."""
-    environment = os.environ | {"COLUMNS": "96", "PYTHONIOENCODING": "utf-8"}
+    """Run a command and return its output in as many columns as a page shows."""
+    environment = os.environ | {"COLUMNS": "73", "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(
         [sys.executable, "-P", "-m", "segiou", *arguments],
         capture_output=True,

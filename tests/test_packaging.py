@@ -46,6 +46,13 @@ def test_a_wheel_holds_no_c_sources():
     assert SETUPTOOLS["include-package-data"] is False
 
 
+def test_a_wheel_holds_every_page_of_the_documentation():
+    patterns = [one for several in SETUPTOOLS["data-files"].values() for one in several]
+    held = {path for one in patterns for path in ROOT.glob(one)}
+    pages = {path for path in (ROOT / "docs").rglob("*.md") if "_generated" not in path.parts}
+    assert pages <= held
+
+
 @pytest.mark.parametrize("name", ["segiou/new/page.html", "segiou/labelsets/new.txt"])
 def test_the_check_of_the_wheel_can_fail(name):
     assert not in_wheel(name, SETUPTOOLS["package-data"])

@@ -139,12 +139,12 @@ def capital(sentence: str) -> str:
 
 
 def see(page: str) -> str:
-    """Refer to a page of the documentation, which has no public address yet.
+    """Refer to a page of the documentation, which is installed with the package.
 
     >>> see("intervals")
-    'See docs/intervals.md.'
+    'See segiou help intervals.'
     """
-    return f"See docs/{page}.md."
+    return f"See segiou help {page}."
 
 
 def old_keys(found: dict[str, Any], **renamed: str) -> dict[str, Any]:

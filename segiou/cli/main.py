@@ -25,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 from segiou.cli.map_command import command
             elif parsed.name_of_command == "raters":
                 from segiou.cli.raters_command import command
+            elif parsed.name_of_command == "help":
+                from segiou.cli.help_command import command
             elif parsed.name_of_command == "slices":
                 from segiou.cli.slices_command import command
             else:
@@ -93,6 +95,6 @@ def _unexpected(error: Exception) -> int:
         return console.EXIT_USAGE
     console.say(console.harmless("".join(traceback.format_exception(error))))
     what = f"unexpected {type(error).__name__}, a defect of segiou or of an installed plug-in"
-    where = "see 'Report a bug' in docs/contributing.md"
+    where = "see segiou help contributing"
     console.note(f"{what}. Report it with the lines above and segiou --version; {where}")
     return console.EXIT_DEFECT

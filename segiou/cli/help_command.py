@@ -1,0 +1,60 @@
+"""The command ``help``: pages of the documentation, which are installed with the package."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+
+from segiou._support.document import Column, Line, Part, Table
+from segiou._support.terminal import text_of
+from segiou._support.text import did_you_mean
+from segiou.cli import console
+from segiou.cli.options import COMMANDS, build_parser
+
+#: Where wheels put the pages, below the prefix of the environment.
+_INSTALLED = "share/doc/segiou/"
+#: Pages that only list others.
+_LISTS = ("explanation", "howto", "index", "project", "reference", "start", "tutorials")
+
+
+def command(parsed: argparse.Namespace) -> int:
+    """Print a page, the help of a command, or the list of pages."""
+    pages, name = _pages(), parsed.page
+    if name is None:
+        titles = [_title(path) for path in pages.values()]
+        first, second = (
+            Column("page", [*pages], 0, is_text=True),
+            Column("title", titles, 1, is_text=True),
+        )
+        parts: list[Part] = [Table([first, second]), Line("To read a page: segiou help PAGE")]
+        console.write(text_of(parts, console.stdout_width(), color=console.wants_color()))
+    elif name in pages:
+        console.write(pages[name].read_text(encoding="utf-8"))
+    elif name in COMMANDS:
+        build_parser(name).print_help()
+    else:
+        hint = did_you_mean(name, [*pages, *COMMANDS]) or "; segiou help lists all pages"
+        msg = f"unknown page {name!r}{hint}"
+        raise ValueError(msg)
+    return 0
+
+
+def _pages() -> dict[str, Path]:
+    """The installed pages by name; those of the checkout if the package is run from one."""
+    try:
+        listed = [one for one in files("segiou") or () if _INSTALLED in one.as_posix()]
+        found = [Path(str(one.locate())) for one in listed]
+    except PackageNotFoundError:
+        found = []
+    if not any(path.is_file() for path in found):
+        checkout = Path(__file__).parents[2]
+        is_ours = (checkout / "pyproject.toml").is_file()
+        found = [*(checkout / "docs").glob("**/*.md")] if is_ours else []
+    pages = {path.stem: path for path in found if "_generated" not in path.parts}
+    return {name: pages[name] for name in sorted(pages) if name not in _LISTS}
+
+
+def _title(path: Path) -> str:
+    with path.open(encoding="utf-8") as lines:
+        return next(lines).removeprefix("# ").strip()
