@@ -135,8 +135,9 @@ def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
     if given:
         # These options would silently have no effect.
         options = ", ".join(map(option_of, given))
+        them = "it" if len(given) == 1 else "them"
         msg = (
-            f"{path} is already scored, so {options} would have no effect; omit them, or score "
+            f"{path} is already scored, so {options} would have no effect; omit {them}, or score "
             "the folders"
         )
         raise ValueError(msg)

@@ -65,7 +65,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = build_parser(name)
     if name not in COMMANDS:
         _help_or_refuse(parser, words)
-    if "--help-all" in words and parser.shown is not None:
+    if "--help-all" in words:
         if _add_plugins(None):
             parser = build_parser(name)
         parser.shown = None

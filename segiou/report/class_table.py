@@ -206,13 +206,24 @@ def _read_column(name: str, others: Collection[str]) -> tuple[str, str]:
     """The column with any name of its score, and its heading; empty for that of the score."""
     if name in _NUMBERS:
         return name, _NUMBERS[name].title
-    named, own = read_name(name, others), ALIASES.get(name.lower())
+    named, own = _named(name, others), ALIASES.get(name.lower())
     pixels = PIXEL_SCORES.get(named.score)
     if named.row or (pixels is not None and not pixels.per_class):
         msg = f"{name!r} has no column in the table of classes; choose from {', '.join(OF_CLASSES)}"
         raise ValueError(msg)
     mean = name.lower() == name.lower().removeprefix("m") if own else True
     return named.score, own[1] if own and mean else "" if pixels is None else pixels.title
+
+
+def _named(name: str, others: Collection[str]) -> ScoreName:
+    try:
+        return read_name(name, others)
+    except ValueError as error:
+        known = [*_SETS, *OF_CLASSES, "share", *COUNTS]
+        of_classes = [alias for alias, (score, _) in ALIASES.items() if score in OF_CLASSES]
+        hint = did_you_mean(name, [*known, *of_classes])
+        msg = f"unknown column {name!r}; choose from {', '.join(known)}{hint}"
+        raise ValueError(msg) from error
 
 
 def class_columns(
@@ -229,13 +240,7 @@ def class_columns(
         choice = _SETS.get(choice) or choice.split(",")
     found: ClassColumns = {}
     for name in read_several("columns", choice, "names of scores, or 'map' or 'medical'"):
-        try:
-            key, title = _read_column(str(name), others)
-        except ValueError as error:
-            hint = did_you_mean(str(name), [*_SETS, *_NUMBERS, *OF_CLASSES, *ALIASES])
-            names = [*_SETS, *OF_CLASSES, "share", *COUNTS]
-            msg = f"unknown column {name!r}; choose from {', '.join(names)}{hint}"
-            raise ValueError(msg) from error
+        key, title = _read_column(str(name), others)
         if key in found:
             msg = f"columns {found[key] or key!r} and {title or key!r} are the same score; keep one"
             raise ValueError(msg)

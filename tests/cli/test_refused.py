@@ -275,6 +275,14 @@ def test_options_of_scoring_with_a_run_file(capsys, tmp_path):
     capsys.readouterr()
     said = refused(capsys, ["explain", run, "--ignore", "0", "--labels", "2"])
     assert "is already scored, so --labels, --ignore" in said
+    said = refused(capsys, ["explain", run, "--labels", "2"])
+    assert "so --labels would have no effect; omit it, or" in said
+    for column, hint in (
+        ("kappa", "'kappa' has no column in the table of classes; choose from iou,"),
+        ("kapa", "unknown column 'kapa'; choose from map, medical, iou,"),
+        ("jacard", "did you mean jaccard?"),
+    ):
+        assert hint in refused(capsys, ["report", run, "--columns", column])
 
 
 def test_findings_take_their_format_from_their_ending(capsys, tmp_path):

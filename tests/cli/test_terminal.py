@@ -209,9 +209,7 @@ def test_help_shows_what_matters_and_the_rest_when_asked(inside, command):
     ],
 )
 def test_output_has_the_same_letter_everywhere(inside, command, value):
-    full = inside(
-        command, "--help-all" if command in ("score", "explain", "compare", "report") else "-h"
-    )
+    full = inside(command, "--help-all")
     assert f"  -o, --output {value} " in full.stdout
 
 
