@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +36,10 @@ _KEYS = (
     *("id", "image_id", "image", "name", "file", "filename", "file_name", "path", "case"),
     *("case_id", "patient", "patient_id", "participant_id", "subject", "subject_id"),
 )
-_EMPTY = frozenset({"", "na", "n/a", "nan", "none", "null", "undefined", "unknown", "-"})
+_EMPTY = frozenset({"", "na", "n/a", "nan", "none", "null", "undefined", "unknown", "nat", "-"})
 #: Suffixes of files, such as .png and .nii.gz, but not numbers of frames.
 _SUFFIXES = re.compile(r"(?:\.[A-Za-z][A-Za-z0-9]{0,5}){1,2}$")
+_DAY = 86400
 _PARTED = re.compile(r"[./\\]")
 
 
@@ -53,9 +55,11 @@ class MetadataColumn:
     codes : ndarray of int, shape (N,)
         Position of the first value of each image; −1 if it has none.
     numbers : ndarray of float, shape (N,), or None
-        Numbers that were divided into quantiles.
+        Numbers that were divided into quantiles; of dates, seconds.
     more : mapping of int to ndarray of bool
         Images that have a value besides their first, by its position.
+    is_date : bool
+        Whether the numbers are seconds since 1970.
     """
 
     name: str
@@ -63,6 +67,7 @@ class MetadataColumn:
     codes: NDArray[np.intp]
     numbers: Floats | None = None
     more: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
+    is_date: bool = False
 
     def inside(self, code: int) -> NDArray[np.bool_]:
         """Images with a value."""
@@ -105,7 +110,7 @@ def metadata_of(
     key : str, optional
         Regular expression whose match in an id is the key of its row, such as the patient.
     bins : mapping of str to int or sequence of float, optional
-        Number of quantiles, or ascending edges, of numeric columns.
+        Number of quantiles, or ascending edges, of columns of numbers or ISO dates.
 
     Examples
     --------
@@ -204,13 +209,14 @@ class _Match:
 
     def rows(self) -> tuple[str, list[Row]]:
         """The column of ids, and the row of each id; empty if it has none."""
-        keys = [self._key_of(id) for id in self.ids]
-        head = self._head({form for key in keys for form in _forms(key)})
+        keys = [_forms(self._key_of(id)) for id in self.ids]
+        head = self._head({*chain(*keys)})
         places: dict[str, list[int]] = {}
         for i, row in enumerate(self.table):
             for form in _forms(cell_text(row.get(head))):
                 places.setdefault(form, []).append(i)
-        return head, [self._row(head, key, places) for key in keys]
+        found = (next((places[form] for form in own if form in places), []) for own in keys)
+        return head, [self._row(head, own) for own in found]
 
     def _key_of(self, id: str) -> str:
         if self.key is None:
@@ -229,10 +235,8 @@ class _Match:
         heads = [*dict.fromkeys(chain(*self.table))]
 
         def matches(head: str) -> int:
-            cells = (row.get(head) for row in self.table)
-            texts = {cell if isinstance(cell, str) else cell_text(cell) for cell in cells}
-            known = {text.strip() for text in texts}
-            return len({form for name in known for form in _forms(name)} & wanted)
+            known = {cell_text(row.get(head)) for row in self.table}
+            return len(wanted.intersection(chain(*map(_forms, known))))
 
         def order(head: str) -> tuple[int, int]:
             low = head.lower()
@@ -249,18 +253,18 @@ class _Match:
         )
         raise ValueError(msg)
 
-    def _row(self, head: str, key: str, places: Mapping[str, list[int]]) -> Row:
-        """The row of a key; several rows must agree."""
-        found = next((places[form] for form in _forms(key) if form in places), [])
-        if not found:
+    def _row(self, head: str, places: list[int]) -> Row:
+        """The row at some places, which must agree."""
+        if not places:
             return {}
-        first, *others = (self.table[i] for i in found)
-        for i, other in zip(found[1:], others, strict=True):
+        first = self.table[places[0]]
+        for i in places[1:]:
+            other = self.table[i]
             for name in self.columns or first:
                 if name != head and str(first.get(name)) != str(other.get(name)):
                     msg = (
-                        f"{self.where}: {head} {key} has two rows with different {name}: "
-                        f"{first.get(name)} (row {found[0] + 1}) and {other.get(name)} (row "
+                        f"{self.where}: {head} {first[head]} has two rows with different {name}: "
+                        f"{first.get(name)} (row {places[0] + 1}) and {other.get(name)} (row "
                         f"{i + 1}); keep one row, or in JSON, write a list of both values"
                     )
                     raise ValueError(msg)
@@ -312,9 +316,8 @@ class _Table:
             return "is empty"
         if len(values) == 1:
             return f"has one value ({next(iter(values))})"
-        numbers = _numbers(cells)
         bins = self.bins.get(name)
-        if numbers is not None and (bins is not None or len(values) > _FEW_NUMBERS):
+        if (bins is not None or len(values) > _FEW_NUMBERS) and (numbers := _numbers(cells)):
             return _binned(name, numbers, bins)
         if bins is not None:
             return f"has text ({min(values)}), which cannot be divided into bins"
@@ -345,14 +348,37 @@ def _texts(cell: Any, known: dict[Any, list[str]]) -> list[str]:
     return [*dict.fromkeys(text for text in texts if text.lower() not in _EMPTY)]
 
 
-def _numbers(cells: list[list[str]]) -> Floats | None:
+class _Numbers(NamedTuple):
+    """Numbers, or ISO dates as seconds, and how they are read and written."""
+
+    values: Floats
+    read: Callable[[Any], float]
+    shown: Callable[[float], str]
+
+
+def _numbers(cells: list[list[str]]) -> _Numbers | None:
+    """Numbers or dates; None for other text, and for lists."""
     if any(len(own) > 1 for own in cells):
         return None
-    try:
-        numbers = np.array([float(own[0]) if own else np.nan for own in cells])
-    except ValueError:
-        return None
-    return None if np.isinf(numbers).any() else numbers
+    for read, shown in ((float, "{:g}".format), (_seconds, date_text)):
+        try:
+            values = np.array([read(own[0]) if own else np.nan for own in cells])
+        except ValueError:
+            continue
+        return None if np.isinf(values).any() else _Numbers(values, read, shown)
+    return None
+
+
+def _seconds(text: str) -> float:
+    """Seconds since 1970 of an ISO date, which is in UTC if it has no offset."""
+    found = datetime.fromisoformat(text)
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+def date_text(seconds: float) -> str:
+    """An ISO date, with minutes if they are not 0."""
+    found = datetime.fromtimestamp(seconds, UTC)
+    return f"{found:%Y-%m-%d %H:%M}" if seconds % _DAY else f"{found:%Y-%m-%d}"
 
 
 def _natural(value: str) -> tuple[int, float, str, str]:
@@ -362,20 +388,34 @@ def _natural(value: str) -> tuple[int, float, str, str]:
         return 1, 0.0, value.lower(), value
 
 
-def _binned(name: str, numbers: Floats, bins: Any) -> MetadataColumn:
+def _binned(name: str, numbers: _Numbers, bins: Any) -> MetadataColumn:
     """Quantiles or given edges; only quantiles are tested as a trend."""
-    known = numbers[~np.isnan(numbers)]
+    known = numbers.values[~np.isnan(numbers.values)]
     is_number = bins is None or isinstance(bins, (int, np.integer))
     if is_number:
         number = check_integer(f"bins of {name}", _QUANTILES if bins is None else bins, 2)
-        edges = np.unique(np.quantile(known, np.linspace(0, 1, number + 1))[1:-1])
+        edges = np.quantile(known, np.linspace(0, 1, number + 1))[1:-1]
+        if numbers.shown is date_text and not (known % _DAY).any():
+            edges = np.ceil(edges / _DAY) * _DAY  # the same bins
+        edges = np.unique(edges)
     else:
-        edges = np.asarray(bins, float)
-        if edges.ndim != 1 or not len(edges) or (np.diff(edges) <= 0).any():
-            msg = f"bins of {name} must be a number of quantiles or ascending edges, got {bins!r}"
-            raise ValueError(msg)
-    codes = np.where(np.isnan(numbers), -1, np.searchsorted(edges, numbers, side="right"))
-    ends = [f"{edge:g}" for edge in edges]
+        edges = _edges(name, numbers, bins)
+    above = np.searchsorted(edges, numbers.values, side="right")
+    codes = np.where(np.isnan(numbers.values), -1, above).astype(np.intp)
+    ends = [*map(numbers.shown, edges.tolist())]
     inner = [f"{a} to {b}" for a, b in pairwise(ends)]
     values = (f"< {ends[0]}", *inner, f"≥ {ends[-1]}")
-    return MetadataColumn(name, values, codes.astype(np.intp), numbers if is_number else None)
+    own = numbers.values if is_number else None
+    return MetadataColumn(name, values, codes, own, is_date=numbers.shown is date_text)
+
+
+def _edges(name: str, numbers: _Numbers, bins: Any) -> Floats:
+    try:
+        edges = np.array([numbers.read(edge) for edge in bins], float)
+    except (TypeError, ValueError):
+        edges = np.empty(0)
+    if not len(edges) or (np.diff(edges) <= 0).any() or np.isnan(edges).any():
+        kind = "dates" if numbers.shown is date_text else "edges"
+        msg = f"bins of {name} must be a number of quantiles or ascending {kind}, got {bins!r}"
+        raise ValueError(msg)
+    return edges

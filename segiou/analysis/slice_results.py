@@ -114,8 +114,8 @@ class Trend:
     Attributes
     ----------
     column : str
-    start, end : float
-        The percentiles over units.
+    start, end : float or str
+        The percentiles over units; text of dates.
     change, low, high : float
         Change of the score between them, with its interval.
     p, p_holm : float
@@ -123,13 +123,36 @@ class Trend:
     """
 
     column: str
-    start: float
-    end: float
+    start: float | str
+    end: float | str
     change: float
     low: float
     high: float
     p: float
     p_holm: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """A score in another mix of the slices of a column.
+
+    The distances of the limits of the slices from their scores, weighted by the shares, are
+    squared and summed; those of slices with common units are correlated.
+
+    Attributes
+    ----------
+    column : str
+    shares : mapping of str to float
+        Share of each value.
+    score, low, high : float
+        With its interval; of two models the second minus the first.
+    """
+
+    column: str
+    shares: Mapping[str, float]
+    score: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +189,8 @@ class Slices(Shown, Drawable):
         The column that has the ids.
     against : str
         The value that slices are compared with; empty for the rest.
+    mixes : tuple of Mix
+        The score in other mixes of slices.
     """
 
     _plot_kind = "slices"
@@ -188,6 +213,7 @@ class Slices(Shown, Drawable):
     alike: tuple[tuple[str, str], ...]
     key: str
     against: str = ""
+    mixes: tuple[Mix, ...] = ()
     _table: Metadata | None = field(default=None, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Slice]:
@@ -218,41 +244,6 @@ class Slices(Shown, Drawable):
         for column, value in zip(one.column.split(TIMES), one.value.split(TIMES), strict=True):
             inside &= columns[column].inside(columns[column].values.index(value))
         return tuple(compress(table.ids, inside))
-
-    def weighted(self, column: str, shares: Mapping[str, float]) -> tuple[float, float, float]:
-        """The score in another mix of the slices of a column, such as that of a deployment.
-
-        The distances of the limits from the scores of the slices are squared, weighted by the
-        squares of the shares, and summed (post-stratification). Slices have different images, and
-        each covers its own classes.
-
-        Parameters
-        ----------
-        column : str
-        shares : mapping of str to float
-            Share of each value; the shares sum to 1.
-
-        Returns
-        -------
-        score, low, high : float
-
-        Examples
-        --------
-        >>> import segiou
-        >>> truth = {f"{time}_{i}": [[0, 0, 1, 1]] for time in ("day", "night") for i in range(6)}
-        >>> pred = {id: [[0, 0, 1, int("day" in id)]] for id in truth}
-        >>> found = segiou.score(truth, pred, labels=2).slices("(?P<time>[a-z]+)_")
-        >>> round(found.weighted("time", {"day": 0.7, "night": 0.3})[0], 4)
-        0.875
-        """
-        if not math.isclose(sum(shares.values()), 1) or min(shares.values()) < 0:
-            msg = f"shares must be at least 0 and sum to 1, got {dict(shares)}"
-            raise ValueError(msg)
-        found = [(share, self[f"{column}={value}"]) for value, share in shares.items() if share]
-        score = sum(share * one.score for share, one in found)
-        down = math.hypot(*(share * (one.score - one.low) for share, one in found))
-        up = math.hypot(*(share * (one.high - one.score) for share, one in found))
-        return score, score - down, score + up
 
     def worst(self, n: int = 5) -> tuple[Slice, ...]:
         """Slices that are worse than the rest beyond chance, largest confirmed deficit first.

@@ -15,7 +15,7 @@ from segiou._support import text
 from segiou._support.arguments import check_level
 from segiou.analysis.dependence import design_of
 from segiou.analysis.leave_one_out import Jackknife, Side, tail_of
-from segiou.analysis.metadata import Metadata, MetadataColumn, metadata_of
+from segiou.analysis.metadata import Metadata, MetadataColumn, date_text, metadata_of
 from segiou.analysis.order_statistics import median_limits
 from segiou.analysis.paired_runs import check_runs, common_classes, names_of, same_images
 from segiou.analysis.significance import holm_adjust
@@ -25,6 +25,7 @@ from segiou.analysis.slice_results import (
     FEWEST_TESTED,
     TIMES,
     Gap,
+    Mix,
     Slice,
     Slices,
     Trend,
@@ -51,6 +52,7 @@ def slices(
     against: str | None = None,
     search: bool = False,
     by_class: bool = False,
+    mix: Mapping[str, Mapping[str, float]] | None = None,
     groups: Groups | None = None,
     protocol: Protocol | str | None = None,
     level: float = 0.95,
@@ -88,6 +90,10 @@ def slices(
         Also compare combinations of values of two columns, of at least 20 units.
     by_class : bool
         Also compare each class on each slice.
+    mix : mapping of str to mapping of str to float, optional
+        Shares of the values of columns, which sum to 1, such as those of a deployment:
+        ``{"time": {"day": 0.7, "night": 0.3}}``. The score in this mix is the weighted mean of
+        the scores of the slices, each over its own classes (post-stratification).
     groups, protocol
         See :func:`segiou.confidence_intervals`.
     level : float
@@ -128,6 +134,7 @@ def slices(
     scored = _Scored(alone, images[0].present(), design.units, level, against, by_class)
     first = alone[0]
     _check_against(against, table)
+    check_mix(mix or {}, table)
     columns_ = [*table.columns, *(_pairs(table.columns) if search else ())]
     found, trends, tests = _tested(scored, columns_)
     return Slices(
@@ -144,6 +151,9 @@ def slices(
         tests=tests,
         slices=found,
         trends=trends,
+        mixes=tuple(
+            scored.mix(one, mix[one.name]) for one in table.columns if mix and one.name in mix
+        ),
         missing=table.missing,
         skipped=table.skipped,
         alike=_alike(table),
@@ -158,6 +168,24 @@ def _check_against(against: str | None, table: Metadata) -> None:
     if against is not None and against not in known:
         msg = f"no column has the value {against!r}; values: {text.listed(known)}"
         raise ValueError(msg + text.did_you_mean(against, known))
+
+
+def check_mix(mix: Mapping[str, Mapping[str, float]], table: Metadata) -> None:
+    """ValueError for unknown columns and values, and shares that do not sum to 1."""
+    known = {column.name: column for column in table.columns}
+    for name, shares in mix.items():
+        if name not in known:
+            msg = f"no column {name!r}; columns: {', '.join(known)}{text.did_you_mean(name, known)}"
+            raise ValueError(msg)
+        column = known[name]
+        for value in shares:
+            if value not in column.values or not column.inside(column.values.index(value)).any():
+                hint = text.did_you_mean(value, column.values)
+                msg = f"no image has {name}={value}; values: {text.listed(column.values)}{hint}"
+                raise ValueError(msg)
+        if min(shares.values(), default=-1) < 0 or not math.isclose(sum(shares.values()), 1):
+            msg = f"shares of {name} must be at least 0 and sum to 1, got {dict(shares)}"
+            raise ValueError(msg)
 
 
 def _pairs(columns: Sequence[MetadataColumn]) -> Iterator[MetadataColumn]:
@@ -284,14 +312,20 @@ class _Scored:
         return np.ones(len(score.names), bool) if score.include is None else score.include
 
     def column(self, column: MetadataColumn) -> Iterator[Slice]:
-        """The slices of a column."""
+        """The slices of a column, and the classes on them."""
         others = column.codes >= 0
         if self.against in column.values:
             others = column.inside(column.values.index(self.against))
         for code, value in enumerate(column.values):
             inside = column.inside(code)
-            if inside.any():
-                yield from self._slice(column, value, inside, others & ~inside)
+            own = self.images(inside)
+            if not own.number or (TIMES in column.name and len(own.units) < FEWEST_OF_PAIRS):
+                continue
+            rest = self.images(others & ~inside) if len(own.units) >= FEWEST else None
+            yield self._slice(column, value, own, rest)
+            if self.by_class and self.taken is not None and rest is not None:
+                for place in np.flatnonzero(own.defined & self.taken).tolist():
+                    yield self._slice(column, value, own, rest, place)
 
     def _units_in(self, inside: NDArray[np.bool_]) -> NDArray[np.intp]:
         """The unit of each image; batches of neighbours are made within the slice."""
@@ -322,63 +356,54 @@ class _Scored:
         self,
         column: MetadataColumn,
         value: str,
-        inside: NDArray[np.bool_],
-        rest: NDArray[np.bool_],
-    ) -> Iterator[Slice]:
-        own = self.images(inside)
-        if TIMES in column.name and len(own.units) < FEWEST_OF_PAIRS:
-            return
-        there = own.defined if self.taken is None else own.defined & self.taken
-        score = float(own.values[0][0])
-        if len(self.models) > 1:
-            change = own.values[1] - own.values[0]
-            score = float(change[0])
-            if self.taken is not None:
-                score = float(change[1:][there].mean()) if there.any() else math.nan
-        low, high, gap, others = math.nan, math.nan, Gap(), None
-        if len(own.units) >= FEWEST:
-            low, high = self._limits(own, there)
-            others = self.images(rest)
-            gap = self._gap(own, others, self.taken, is_tested=column.numbers is None)
-        scores = tuple(float(values[0]) for values in own.values)
-        about = (column.name, value, own.number, len(own.units))
-        yield Slice(*about, score, low, high, scores, int(there.sum()), gap)
-        if self.by_class and self.taken is not None and others is not None:
-            for place in np.flatnonzero(there):
-                yield self._of_class(
-                    about, int(place), own, others, is_tested=column.numbers is None
-                )
-
-    def _of_class(
-        self,
-        about: tuple[str, str, int, int],
-        place: int,
         own: _Images,
-        others: _Images,
-        *,
-        is_tested: bool,
+        rest: _Images | None,
+        place: int | None = None,
     ) -> Slice:
-        """A class on a slice."""
-        alone = np.arange(len(own.defined)) == place
-        scores = tuple(float(values[1 + place]) for values in own.values)
-        score = scores[-1] - scores[0] if len(scores) > 1 else scores[0]
-        down, up = own.side(alone).reach(self.level)
-        gap = self._gap(own, others, alone, is_tested=is_tested)
-        ends = score - down, score + up
-        row = self.models[0].score.names[place]
-        return Slice(*about, score, *ends, scores, 1, gap, row)
+        """A slice, or one class on it."""
+        taken, row, at = self.taken, "", 0
+        if place is not None:
+            taken = np.arange(len(own.defined)) == place
+            row, at = self.models[0].score.names[place], 1 + place
+        gap = Gap()
+        if rest is not None:
+            gap = self._gap(own, rest, taken, is_tested=column.numbers is None)
+        score, side = self._score(own, place)
+        low, high = _ends(score, side, self.level)
+        scores = tuple(float(values[at]) for values in own.values)
+        classes = int((own.defined if taken is None else own.defined & taken).sum())
+        about = (column.name, value, own.number, len(own.units))
+        return Slice(*about, score, low, high, scores, classes, gap, row)
 
-    def _limits(self, own: _Images, there: NDArray[np.bool_]) -> tuple[float, float]:
-        """The interval of a slice."""
-        if own.left_out is not None and len(self.models) == 1:
-            found = own.left_out.limits(self.level)
-            return float(found.low[0]), float(found.high[0])
-        is_mean = self.taken is not None
-        if is_mean and not there.any():
-            return math.nan, math.nan
-        side = own.side(there if is_mean else None)
-        down, up = side.reach(self.level)
-        return side.value - down, side.value + up
+    def _score(self, own: _Images, place: int | None = None) -> tuple[float, Side | _Median | None]:
+        """The score of some images, or of a class, and its side unless units are too few."""
+        first, last = own.values[0], own.values[-1]
+        change = last - first if len(self.models) > 1 else last
+        score = float(change[0 if place is None else 1 + place])
+        there = None
+        if len(self.models) > 1 and place is None and self.taken is not None:
+            there = own.defined & self.taken
+            score = float(change[1:][there].mean()) if there.any() else math.nan
+        if len(own.units) < FEWEST or math.isnan(score):
+            return score, None
+        if place is None or own.left_out is None:
+            return score, own.side(there)
+        return score, own.left_out.of_class(place)
+
+    def mix(self, column: MetadataColumn, shares: Mapping[str, float]) -> Mix:
+        """The score in another mix of the slices of a column."""
+        images = [self.images(column.inside(column.values.index(value))) for value in shares]
+        scores, sides = zip(*map(self._score, images), strict=True)
+        weights = np.array([*shares.values()])
+        rho = np.eye(len(weights))
+        for i, j in combinations(range(len(weights)), 2):
+            rho[i, j] = rho[j, i] = self._shared(images[i], images[j], sides[i], sides[j])[1]
+        none = (math.nan, math.nan)
+        reach = np.array([none if side is None else side.reach(self.level) for side in sides])
+        arms = weights[:, None] * reach
+        down, up = np.sqrt(np.maximum(np.einsum("ik,ij,jk->k", arms, rho, arms), 0)).tolist()
+        score = float(weights @ scores)
+        return Mix(column.name, dict(shares), score, score - down, score + up)
 
     def _gap(
         self, own: _Images, rest: _Images, common: NDArray[np.bool_] | None, *, is_tested: bool
@@ -409,7 +434,7 @@ class _Scored:
         return Gap(delta, delta - down, delta + up, p, math.nan, classes, shared)
 
     def _shared(
-        self, own: _Images, rest: _Images, a: Side | _Median, b: Side | _Median
+        self, own: _Images, rest: _Images, a: Side | _Median | None, b: Side | _Median | None
     ) -> tuple[int, float]:
         """Number of units in both, and the correlation that they cause."""
         if self.units.kind == "batch":  # of the slice, and of the rest
@@ -447,7 +472,18 @@ class _Scored:
         start, end = np.quantile(x, [0.1, 0.9]).tolist()
         ends = [slope, slope - reach(self.level), slope + reach(self.level)]
         change, low, high = ((end - start) * one for one in ends)
-        yield Trend(column.name, start, end, change, low, high, _p_of(reach, abs(slope)))
+        first, last = (date_text(one) if column.is_date else one for one in (start, end))
+        yield Trend(column.name, first, last, change, low, high, _p_of(reach, abs(slope)))
+
+
+def _ends(value: float, side: Side | _Median | None, level: float) -> tuple[float, float]:
+    """The interval of a value; none if all units agree away from a bound."""
+    if side is None:
+        return math.nan, math.nan
+    down, up = side.reach(level)
+    least, most = side.left_out.bounds if isinstance(side, Side) else (-math.inf, math.inf)
+    low, high = max(value - down, least), min(value + up, most)
+    return (math.nan, math.nan) if low == high else (low, high)
 
 
 def _slope(x: Floats, y: Floats) -> tuple[float, float]:

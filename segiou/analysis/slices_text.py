@@ -30,6 +30,7 @@ _LISTED = 4
 def slices_parts(found: Slices) -> Iterator[Part]:
     """The verdict, a row per slice, trends and what limits them."""
     yield Line(verdict(found), "bold")
+    yield from map(Line, mixes(found))
     yield GAP
     yield Table(_columns(found), tuple(notes(found)))
     if found.trends:
@@ -64,6 +65,22 @@ def verdict(found: Slices) -> str:
         f"{capital(of)} is {size} {way} on {one.name} than on {rest} ({limits}, "
         f"{p_equals(one.gap.p_holm)}{tests}).{more}"
     )
+
+
+def mixes(found: Slices) -> Iterator[str]:
+    """The score in each mix."""
+    value = shown if len(found.names) < 2 else shown_change
+    for one in found.mixes:
+        shares = listed([f"{100 * share:g} % {name}" for name, share in one.shares.items()], 9)
+        of = f"{found.title} of {found.names[0]}"
+        if len(found.names) > 1:
+            of = f"the change of {found.title}"
+        limits = interval_text(found, one.low, one.high)
+        limits = f" ({100 * found.level:g} % interval {limits})" if limits else ""
+        yield (
+            f"{capital(of)} is {value(one.score, found.score_unit)}{limits} in a mix of {shares} "
+            f"({one.column})."
+        )
 
 
 def notes(found: Slices) -> Iterator[str]:
@@ -142,7 +159,7 @@ def _columns(found: Slices) -> list[Column]:
         for i, name in enumerate(found.names):
             columns.append(Column(name, [shown(one.scores[i], unit) for one in rows], 4))
     value = shown_change if two else shown
-    limits = [scores_text(found, one) for one in rows]
+    limits = [interval_text(found, one.low, one.high) for one in rows]
     gaps = [one.gap for one in rows]
     level = f"{100 * found.level:g} % interval"
     return [
@@ -166,14 +183,18 @@ def trends(found: Slices) -> Table:
     return Table(
         [
             Column("trend", [one.column for one in rows], 9, is_text=True),
-            Column("from", [f"{one.start:g}" for one in rows], 4),
-            Column("to", [f"{one.end:g}" for one in rows], 4),
+            Column("from", [_number(one.start) for one in rows], 4),
+            Column("to", [_number(one.end) for one in rows], 4),
             Column("change", [shown_change(one.change, unit) for one in rows], 8),
             Column("interval", [changes(one.low, one.high, found) for one in rows], 6),
             Column("p", [p_text(one.p_holm) for one in rows], 7),
         ],
         ("Trends are from the 10th to the 90th percentile.",),
     )
+
+
+def _number(end: float | str) -> str:
+    return end if isinstance(end, str) else f"{end:g}"
 
 
 def mark(found: Slices, one: Slice) -> Cell:
@@ -184,11 +205,11 @@ def mark(found: Slices, one: Slice) -> Cell:
     return Cell(word, _TONES[word])
 
 
-def scores_text(found: Slices, one: Slice) -> str:
-    """The interval of a slice's score."""
+def interval_text(found: Slices, low: float, high: float) -> str:
+    """The interval of a score, or of a change."""
     if len(found.names) > 1:
-        return changes(one.low, one.high, found)
-    return "" if math.isnan(one.low) else shown_range(one.low, one.high, found.score_unit)
+        return changes(low, high, found)
+    return "" if math.isnan(low) else shown_range(low, high, found.score_unit)
 
 
 def changes(low: float, high: float, found: Slices) -> str:

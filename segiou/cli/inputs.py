@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from segiou.masks.pairing import Pair
     from segiou.measures.measure import Measure, Plan
 
+_SHARE = re.compile(r"(.+?)=(\d*\.?\d+)(%?)(?:,|$)")
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -269,9 +271,11 @@ def check_images(ids: Sequence[str], parsed: argparse.Namespace) -> None:
 def check_slices(ids: Sequence[str], parsed: argparse.Namespace) -> None:
     """ValueError for metadata that cannot be matched, and thresholds of slices that it lacks."""
     from segiou.analysis.metadata import metadata_of
+    from segiou.analysis.slices import check_mix
 
     bins = _bins(parsed.bins)
     table = metadata_of(parsed.slices, ids, key=parsed.slices_key, bins=bins)
+    check_mix(_mixes(parsed.mix), table)
     known = {
         column.name: [v for i, v in enumerate(column.values) if column.inside(i).any()]
         for column in table.columns
@@ -287,25 +291,35 @@ def slices_options(parsed: argparse.Namespace, by: str) -> dict[str, Any]:
         "by": by,
         "key": parsed.slices_key,
         "bins": _bins(parsed.bins),
+        "mix": _mixes(parsed.mix),
         "groups": parsed.group_by,
         "protocol": parsed.protocol,
     }
 
 
-def _bins(texts: Sequence[str]) -> dict[str, int | list[float]]:
-    """A number of quantiles, or edges, by column."""
-    found: dict[str, int | list[float]] = {}
+def _bins(texts: Sequence[str]) -> dict[str, int | list[str]]:
+    """A number of quantiles, or edges, which may be dates, by column."""
+    found: dict[str, int | list[str]] = {}
     for text in texts:
         name, _, value = text.rpartition("=")
-        try:
-            numbers = [float(part) for part in value.split(",")]
-        except ValueError:
-            numbers = []
-        if not name or not numbers or numbers != sorted(set(numbers)):
-            msg = f"--bins {text}: expected COLUMN=NUMBER, or COLUMN=EDGE,EDGE,… in ascending order"
+        if not name or not value:
+            msg = f"--bins {text}: expected COLUMN=NUMBER or COLUMN=EDGE,EDGE,…"
             raise ValueError(msg)
-        is_number = len(numbers) == 1 and numbers[0].is_integer() and numbers[0] > 1
-        found[name] = int(numbers[0]) if is_number else numbers
+        is_number = value.isdecimal() and int(value) > 1
+        found[name] = int(value) if is_number else value.split(",")
+    return found
+
+
+def _mixes(texts: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Shares of values by column; values may contain commas."""
+    found: dict[str, dict[str, float]] = {}
+    for text in texts:
+        name, _, rest = text.partition(":")
+        if not name or not re.fullmatch(f"(?:{_SHARE.pattern})+", rest):
+            msg = f"--mix {text}: expected COLUMN:VALUE=SHARE,VALUE=SHARE, such as time:day=0.7,…"
+            raise ValueError(msg)
+        shares = (match.groups() for match in _SHARE.finditer(rest))
+        found[name] = {v: float(number) / (100 if sign else 1) for v, number, sign in shares}
     return found
 
 
@@ -357,7 +371,7 @@ _NEEDS = {
         ("fail_under", "fail_over", "require", "fail_if_worse", "fail_if_worse_slice"),
     ),
     **dict.fromkeys(("fail_if_worse", "fail_if_worse_slice"), ("baseline",)),
-    **dict.fromkeys(("slices_key", "bins"), ("slices",)),
+    **dict.fromkeys(("slices_key", "bins", "mix"), ("slices",)),
     **dict.fromkeys(("resamples", "seed", "method"), _WITH_INTERVALS),
     "level": (*_WITH_INTERVALS, "slices"),
 }

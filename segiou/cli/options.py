@@ -395,6 +395,7 @@ def _run_file(text: str) -> str:
 _KINDS: dict[str, Any] = {
     "ADDRESS": _address,
     "COLUMN=BINS": lambda text: [text],
+    "COLUMN:SHARES": lambda text: [text],
     "CLASS": _class_values,
     "NUMBER": _count,
     # A hyphen means stdout.

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou._support.text import p_text, shown, shown_change
-from segiou.analysis.slices_text import changes, mark, notes, scores_text, trends, verdict
+from segiou.analysis.slices_text import (
+    changes,
+    interval_text,
+    mark,
+    mixes,
+    notes,
+    trends,
+    verdict,
+)
 from segiou.report.image_table import ImageTable
 
 if TYPE_CHECKING:
@@ -25,6 +33,7 @@ def sliced_part(found: Slices) -> dict[str, Any]:
         "title": found.title,
         "names": found.names,
         "verdict": verdict(found),
+        "mixes": [*mixes(found)],
         "notes": [*notes(found)],
         "trends": trends(found) if found.trends else None,
         "rows": [_row(found, one, reach or 1.0) for one in found],
@@ -43,7 +52,7 @@ def _row(found: Slices, one: Slice, reach: float) -> dict[str, Any]:
         "images": one.images,
         "score": one.score,
         "text": (shown if is_one else shown_change)(one.score, unit),
-        "interval": scores_text(found, one),
+        "interval": interval_text(found, one.low, one.high),
         "places": [score / reach for score in one.scores],
         "ends": ends,
         "gap": gap.value,

@@ -105,6 +105,23 @@ def test_numbers_are_divided_into_quartiles_or_at_edges():
     assert column.numbers is None
 
 
+def test_dates_are_divided_at_dates():
+    ids = tuple(f"{i:02}" for i in range(12))
+    by = {id: f"2024-{i + 1:02}-01T10:30:00Z" for i, id in enumerate(ids)}
+    (column,) = metadata_of(by, ids).columns
+    assert column.is_date and column.values[0] == "< 2024-03-24 16:30"
+    assert np.bincount(column.codes).tolist() == [3, 3, 3, 3]
+    (column,) = metadata_of(by, ids, bins={"slice": ["2024-06-01", "2024-08-01"]}).columns
+    assert column.values == ("< 2024-06-01", "2024-06-01 to 2024-08-01", "≥ 2024-08-01")
+    assert np.bincount(column.codes).tolist() == [5, 2, 5]
+    with pytest.raises(ValueError, match="quantiles or ascending dates, got \\['x'\\]"):
+        metadata_of(by, ids, bins={"slice": ["x"]})
+    # Few dates are values, and a date among other text is text.
+    few = {id: "2024-01-01" if i % 2 else "2024-01-02" for i, id in enumerate(ids)}
+    assert metadata_of(few, ids).columns[0].values == ("2024-01-01", "2024-01-02")
+    assert not metadata_of(by | {"00": "spring"}, ids).columns[0].is_date
+
+
 def test_numbers_of_frames_are_no_suffixes():
     rows = [{"id": "f.0001", "w": "x"}, {"id": "f.0002", "w": "y"}]
     assert coded(rows, ("f.0001", "f.0002", "f.0003")) == ["x", "y", None]

@@ -164,6 +164,27 @@ def test_trend_is_a_regression_with_hc3_errors():
     assert trend.high - trend.change == pytest.approx(half)
 
 
+def test_dates_are_ordered():
+    """30 days, of which the later are worse: quartiles by date, and a trend."""
+    days = [f"2024-{1 + i // 28:02}-{1 + i % 28:02}" for i in range(30)]
+    found = slices(
+        made("A", IDS, np.linspace(0, -0.3, 30)),
+        by=dict(zip(IDS, days, strict=True)),
+        groups="none",
+    )
+    assert [one.value for one in found] == [
+        "< 2024-01-09",
+        "2024-01-09 to 2024-01-16",
+        "2024-01-16 to 2024-01-23",
+        "≥ 2024-01-23",
+    ]
+    assert [one.images for one in found] == [8, 7, 7, 8]
+    (trend,) = found.trends
+    assert (trend.start, trend.end) == ("2024-01-03 21:36", "2024-01-27 02:24")
+    assert trend.high < 0
+    assert "2024-01-03" in str(found)
+
+
 def _freedom(d, run):
     v, k = (d**2).sum(0), (run.counts.truth > 0).sum(0)
     return max(v.sum() ** 2 / (v**2 / (k - 1)).sum(), 2)
@@ -226,8 +247,8 @@ def test_outputs(tmp_path, capsys):
     )
     assert main(["slices", run, run]) == 2
     assert "the last argument is the metadata" in capsys.readouterr().err
-    assert main(["slices", run, "x_", "--bins", "age=3,2"]) == 2
-    assert "--bins age=3,2" in capsys.readouterr().err
+    assert main(["slices", run, "(?P<time>[a-z]+)_(?P<age>.)", "--bins", "age=3,2"]) == 2
+    assert "bins of age must be a number of quantiles or ascending edges" in capsys.readouterr().err
 
 
 def test_medians_have_order_statistics_of_one_run():
@@ -314,12 +335,42 @@ def test_combinations_of_twenty_units_are_searched():
 
 
 def test_another_mix_of_slices():
-    found = slices(made("A", IDS, LIFT), by=TIME, groups="none")
-    day, night = found
-    score, low, high = found.weighted("slice", {"day": 0.7, "night": 0.3})
-    assert score == pytest.approx(0.7 * day.score + 0.3 * night.score)
+    run = made("A", IDS, LIFT)
+    day, night = slices(run, by=TIME, groups="none")
+    mix = {"slice": {"day": 0.7, "night": 0.3}}
+    (one,) = slices(run, by=TIME, groups="none", mix=mix).mixes
+    assert one.score == pytest.approx(0.7 * day.score + 0.3 * night.score)
     down = (0.7 * (day.score - day.low)) ** 2 + (0.3 * (night.score - night.low)) ** 2
-    assert score - low == pytest.approx(down**0.5)
-    assert low < score < high
-    with pytest.raises(ValueError, match="sum to 1"):
-        found.weighted("slice", {"day": 0.7, "night": 0.7})
+    assert one.score - one.low == pytest.approx(down**0.5)
+    assert one.low < one.score < one.high
+
+
+def test_mixed_slices_with_the_same_groups_are_correlated():
+    """Each image is in both slices, so their mix varies as much as one of them."""
+    run = made("A", IDS, LIFT)
+    own = Counts(*(np.repeat(values, 2, 0) for values in vars(run.counts).values()))
+    by = {f"{id}-{time}": time for id in IDS for time in ("day", "night")}
+    found = slices(
+        Scored("A", own, tuple(by)),
+        by=by,
+        groups=lambda id: id.partition("-")[0],
+        mix={"slice": {"day": 0.5, "night": 0.5}},
+    )
+    (one,), (day, night) = found.mixes, found
+    assert day.score == night.score
+    assert (one.score, one.low, one.high) == pytest.approx((day.score, day.low, day.high))
+
+
+@pytest.mark.parametrize(
+    ("mix", "message"),
+    [
+        ({"slice": {"day": 0.7, "night": 0.7}}, "sum to 1"),
+        ({"slice": {"day": 1.7, "night": -0.7}}, "at least 0"),
+        ({"slice": {}}, "sum to 1"),
+        ({"slice": {"dya": 1.0}}, "no image has slice=dya; values: day and night"),
+        ({"slic": {"day": 1.0}}, "no column 'slic'; columns: slice; did you mean slice"),
+    ],
+)
+def test_mixes_that_are_not(mix, message):
+    with pytest.raises(ValueError, match=message):
+        slices(made("A", IDS, LIFT), by=TIME, groups="none", mix=mix)

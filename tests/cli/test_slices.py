@@ -90,6 +90,24 @@ def test_a_notebook_has_slices(runs):
     assert "time=night" in found._repr_html_()
 
 
+@pytest.mark.parametrize("command", ["slices", "report"])
+def test_another_mix(runs, tmp_path, command):
+    shares = {"day": 0.7, "night": 0.3}
+    run = segiou.Run.open(runs / "a.sqlite")
+    (expected,) = run.slices(BY, groups="none", mix={"time": shares}).mixes
+    source = [BY] if command == "slices" else ["--slices", BY]
+    own = [command, str(runs / "a.sqlite"), *source, "--group-by", "none"]
+    for name in ("out.json", "out.md"):
+        assert main([*own, "--mix", "time:day=70%,night=0.3", "-o", str(tmp_path / name)]) == 0
+    data = json.loads((tmp_path / "out.json").read_text())
+    (mix,) = (data if command == "slices" else data["slices"])["mixes"]
+    assert mix["shares"] == shares
+    assert (mix["low"], mix["high"]) == (expected.low, expected.high)
+    text = (tmp_path / "out.md").read_text(encoding="utf-8")
+    assert f"Mean IoU of a is {100 * expected.score:.2f} %" in text
+    assert "in a mix of 70 % day and 30 % night (time)." in text
+
+
 def test_blocks_are_not_those_of_slices(runs, capsys):
     options = ["--slices", BY, "--blocks", "2", "-o", "/dev/null", "--format", "json"]
     assert main(["report", str(runs / "a.sqlite"), *options]) == 0
@@ -140,6 +158,10 @@ def test_a_slice_that_is_worse_than_the_baseline_fails(runs, capsys):
         (["--fail-under", "mean_iou@time=0.5"], "need --slices"),
         (["--slices", "(?P<x>z)"], "matches no id"),
         (["--slices-key", "x"], "--slices-key has no effect without --slices"),
+        (["--mix", "time:day=1"], "--mix has no effect without --slices"),
+        (["--slices", BY, "--mix", "time:day"], "expected COLUMN:VALUE=SHARE"),
+        (["--slices", BY, "--mix", "time:dawn=1"], "no image has time=dawn"),
+        (["--slices", BY, "--mix", "time:day=70%,night=20%"], "sum to 1"),
         (["--baseline", "RUN", "--fail-if-worse-slice"], "no effect without --slices"),
         (["--slices", BY, "--fail-if-worse-slice"], "no effect without --baseline"),
     ],
