@@ -71,9 +71,9 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
     write_text(parsed.output, _rendered(run, report, parsed, found, change, sliced))
     _write_pages(run, report, parsed, change, sliced)
     if parsed.per_image:
-        write_text(parsed.per_image, run.to_csv())
+        write_text(parsed.per_image, run.to_csv(protocol=report.protocol))
     if parsed.per_case:
-        write_text(parsed.per_case, run.to_csv(long=True))
+        write_text(parsed.per_case, run.to_csv(long=True, protocol=report.protocol))
     if parsed.junit:
         write_text(parsed.junit, to_junit(found, run.name))
     failed = [outcome for outcome in found if not outcome.passed]

@@ -12,7 +12,7 @@ from typing import Any
 from segiou._support.files import read_json, read_text
 from segiou._support.optional import import_extra
 from segiou._support.table_files import read_rows
-from segiou.labels.label_set import MOST_VALUE, LabelClass, LabelSet
+from segiou.labels.label_set import MOST_VALUE, ONE_CLASS, LabelClass, LabelSet
 
 #: Default ignored value of MMSegmentation and Hugging Face.
 _IGNORED = 255
@@ -246,15 +246,14 @@ def _of_yolo(path: Path) -> LabelSet:
         raise ValueError(msg)
     names = [str(named[i]) for i in range(len(named))]
     mapping = data.get("label_mapping") or {}
+    source = f"Ultralytics, {path.name}"
     if len(names) == 1:
-        names = ["background", *names]
+        names, source = ["background", *names], f"{ONE_CLASS}, {path.name}"
     elif not (mapping or data.get("masks_dir") or "background" in names):
         names.append("background")  # of pixels outside all polygons
     classes, ignored = _mapped(mapping, len(names), data.get("ignore", _IGNORED))
     several = tuple(LabelClass(n, tuple(v)) for n, v in zip(names, classes, strict=True))
-    return LabelSet(
-        _title(path), several, ignore=tuple(ignored), source=f"Ultralytics, {path.name}"
-    )
+    return LabelSet(_title(path), several, ignore=tuple(ignored), source=source)
 
 
 def _mapped(mapping: Any, number: int, ignore: Any) -> tuple[list[list[int]], list[int]]:

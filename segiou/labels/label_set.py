@@ -33,6 +33,8 @@ BACKGROUNDS = ("background", "_background_", "bg")
 
 Color = tuple[int, int, int]
 
+#: Start of the source of sets of one class and a background that its file does not declare.
+ONE_CLASS = "Ultralytics, one class"
 _TEXT_KEYS = ("name", "title", "source", "notes")
 _KEYS = {*_TEXT_KEYS, "ignore", "ignore_colors", "classes", "groups"}
 _CLASS_KEYS = {"name", "values", "colors"}

@@ -19,6 +19,7 @@ from segiou._support.arguments import check_callable, check_choice, check_kind
 from segiou._support.text import did_you_mean
 from segiou.counting.arrays import AtLeast
 from segiou.counting.counts import ConfusionCounts, Counts, check_counts
+from segiou.labels.label_set import ONE_CLASS
 from segiou.metrics.per_class import dice
 from segiou.metrics.ratio import Floats, included, ratio
 
@@ -29,6 +30,7 @@ Empty = Literal["nan", "zero"]
 Ignored = Literal["keep", "exclude"]
 Groups = Literal["all", "grouped"]
 AtThreshold = Literal["negative", "positive"]
+Background = Literal["keep", "exclude"]
 Undeclared = Literal["miss", "drop"]
 
 _UNIT_WORDS = {
@@ -52,6 +54,7 @@ _CHOICES = {
     "ignored": Ignored,
     "groups": Groups,
     "at_threshold": AtThreshold,
+    "background": Background,
     "undeclared": Undeclared,
 }
 _FILL = {"zero": 0.0, "one": 1.0}
@@ -111,6 +114,9 @@ class Protocol:
     at_threshold : {"negative", "positive"}
         Whether a score equal to the threshold is negative (``>``) or positive
         (``>=``); see :meth:`threshold`.
+    background : {"keep", "exclude"}
+        Whether the background of a single class is averaged; of label sets from a
+        ``data.yaml`` with one name.
     undeclared : {"miss", "drop"}
         Whether undeclared predictions, which ``unassigned="count"`` accepts, are
         missed, or their pixels are ignored.
@@ -146,6 +152,7 @@ class Protocol:
     groups: Groups = "all"
     absent_dice: Absent | None = None
     at_threshold: AtThreshold = "negative"
+    background: Background = "keep"
     undeclared: Undeclared = "miss"
 
     def __post_init__(self) -> None:
@@ -199,6 +206,7 @@ class Protocol:
             "ignored classes are excluded from the mean" if self.ignored == "exclude" else "",
             "groups skip pixels whose truth is in no group" if self.groups == "grouped" else "",
             "undeclared predictions are ignored" if self.undeclared == "drop" else "",
+            "a single class is scored as foreground" if self.background == "exclude" else "",
         ]
         return "; ".join(part for part in parts if part)
 
@@ -231,6 +239,9 @@ class Protocol:
         include: NDArray[np.bool_] = np.array(scored.include, dtype=bool)
         if self.ignored == "exclude" and (options := getattr(scored, "options", None)) is not None:
             include &= [not set(c.values) <= set(options.ignore) for c in options.labels.classes]
+        labels = getattr(getattr(scored, "options", None), "labels", None)
+        if self.background == "exclude" and labels is not None:
+            include[0] &= not labels.source.startswith(ONE_CLASS)
         return include
 
     def mean(
@@ -433,6 +444,7 @@ _PRESETS = (
         "Ultralytics, semantic segmentation",
         over="truth",
         empty="zero",
+        background="exclude",
         undeclared="drop",
     ),
     Protocol("ade20k", "the CSAIL ADE20K development kit", absent="zero"),

@@ -395,17 +395,20 @@ class Run(Drawable):
         """
         return list(self._table().rows())
 
-    def to_csv(self, *, long: bool = False) -> str:
+    def to_csv(self, *, long: bool = False, protocol: Protocol | str | None = None) -> str:
         """The rows as CSV; an undefined ratio is an empty cell.
 
         Parameters
         ----------
+        protocol : Protocol or str, optional
+            The protocol whose ignored pixels are left out; the run's own by default.
         long : bool
             One row per image, structure and score instead of one per image: case,
             structure, score, value, unit, and a note where the value is undefined
             or infinite and its cell empty.
         """
-        return self._table().to_long_csv() if long else self._table().to_csv()
+        table = self._table(protocol)
+        return table.to_long_csv() if long else table.to_csv()
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a :class:`pandas.DataFrame`, indexed by id.
@@ -434,10 +437,11 @@ class Run(Drawable):
         """
         return self._table().to_parquet(Path(path).expanduser())
 
-    def _table(self) -> RunTable:
+    def _table(self, protocol: Protocol | str | None = None) -> RunTable:
         from segiou.runs.tables import RunTable
 
-        return RunTable(self)
+        chosen = load_protocol(protocol or self.protocol)
+        return RunTable(self.under(chosen), chosen.include_of(self))
 
     def intervals(
         self,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.arguments import check_kind
@@ -72,9 +73,10 @@ def _ranking(plans: Sequence[Plan]) -> list[ImageColumn]:
 
 @dataclass(frozen=True, eq=False)
 class RunTable:
-    """A run as a table with one row per image."""
+    """A run as a table with one row per image, and the classes that means cover."""
 
     run: Run
+    include: NDArray[np.bool_]
 
     def names(self) -> list[str]:
         """Names of the columns."""
@@ -103,7 +105,7 @@ class RunTable:
 
     def _scores(self) -> dict[str, Callable[[Counts], Floats]]:
         """Functions that map counts (N, C) to scores (N,), by name."""
-        include, whole = self.run.include, self.run._tally.counts
+        include, whole = self.include, self.run._tally.counts
         return {
             "mean_iou": partial(image_means, include=include),
             "pixel_accuracy": metrics.pixel_accuracy,
@@ -166,7 +168,7 @@ class RunTable:
             at = options.labels.class_names.index(named.row)
             return lambda block: function(block.counts(options.num_classes))[:, at], 1
         if PIXEL_SCORES[named.score].per_class:
-            mean = partial(image_means, metric=function, include=self.run.include)
+            mean = partial(image_means, metric=function, include=self.include)
             return lambda block: mean(block.counts(options.num_classes)), 1
         return lambda block: function(block.counts(options.num_classes)), 1
 

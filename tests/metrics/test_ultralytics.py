@@ -1,5 +1,6 @@
 """The protocol of Ultralytics: undeclared predictions are ignored, and their cost is printed."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -37,6 +38,31 @@ def test_every_way_to_the_mean_ignores_them():
         == mean
     )
     assert segiou.compare(run, run, names=["a", "b"]).pairs[0].overall.a == mean
+
+
+def test_rows_of_images_ignore_them():
+    run = segiou.score(TRUTH, PRED, **HOW)
+    first = run.rows()[0]
+    assert (first["mean_iou"], first["pixel_accuracy"]) == (1.0, 1.0)
+    assert (first["pixels"], first["ignored"]) == (5, 2)
+    missed = csv.DictReader(run.to_csv(protocol="segiou").splitlines())
+    assert next(missed)["mean_iou"] == str((1 / 2 + 2 / 3) / 2)
+
+
+def test_a_single_class_is_scored_as_foreground(tmp_path):
+    pytest.importorskip("yaml")
+    path = tmp_path / "data.yaml"
+    path.write_text("names: [crack]\nmasks_dir: masks\n")
+    masks = [[[0, 0, 1, 1]]] * 2, [[[0, 1, 1, 0]]] * 2
+    run = segiou.score(*masks, **HOW | {"labels": path})
+    assert run.report().mean_iou == run.rows()[0]["mean_iou"] == 1 / 3
+    assert run.intervals().overall.value == run.total().mean_iou("ultralytics") == 1 / 3
+    both = segiou.score([[[0, 0, 0, 1]]], [[[0, 0, 1, 1]]], **HOW | {"labels": path})
+    assert both.report().mean_iou == 1 / 2
+    assert both.report("segiou").mean_iou == (1 / 2 + 2 / 3) / 2
+    path.write_text("names: [background, crack]\nmasks_dir: masks\n")
+    both = segiou.score([[[0, 0, 0, 1]]], [[[0, 0, 1, 1]]], **HOW | {"labels": path})
+    assert both.report().mean_iou == (1 / 2 + 2 / 3) / 2
 
 
 def test_nothing_to_average_is_zero():
