@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from segiou._support.files import printable
-from segiou._support.text import capital
+from segiou._support.optional import import_extra
+from segiou._support.text import capital, csv_of
+
+if TYPE_CHECKING:
+    import pandas
 
 #: A blank at which lines are not broken.
 TIE = "\N{NARROW NO-BREAK SPACE}"
@@ -186,3 +190,31 @@ class Shown:
         from segiou._support.notebook import notebook_of
 
         return notebook_of(self._parts(), type(self).__name__.lower())
+
+
+class Tabular(Shown):
+    """Findings that are also rows of unrounded numbers, as CSV and data frames."""
+
+    __slots__ = ()
+    #: Columns that index the data frame.
+    _index: ClassVar[Sequence[str]] = ()
+
+    def rows(self) -> Iterable[dict[str, Any]]:
+        """Rows of :meth:`to_csv`, each by column."""
+        raise NotImplementedError
+
+    def to_csv(self) -> str:
+        """The rows as CSV; cells of undefined numbers are empty."""
+        return csv_of(self.rows())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a :class:`pandas.DataFrame`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
+        table: pandas.DataFrame = pd.DataFrame([*self.rows()])
+        return table.set_index([*self._index]) if self._index else table

@@ -6,7 +6,7 @@ import csv
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import chain
 from types import SimpleNamespace
@@ -402,6 +402,18 @@ def csv_of(rows: Iterable[Mapping[str, Any]]) -> str:
     several = [*rows]
     heads = [*dict.fromkeys(chain.from_iterable(several))]
     return csv_text([heads, *(plain([row.get(head) for head in heads]) for row in several)])
+
+
+def records(**columns: Any) -> Iterator[dict[str, Any]]:
+    """Rows of columns of equal length; NaN is one object, so that equal results compare equal.
+
+    >>> [*records(name=("road", "car"), iou=[0.5, 1.0])]
+    [{'name': 'road', 'iou': 0.5}, {'name': 'car', 'iou': 1.0}]
+    """
+    lists = (c.tolist() if hasattr(c, "tolist") else c for c in columns.values())
+    for row in zip(*lists, strict=True):
+        cells = (math.nan if cell != cell else cell for cell in row)
+        yield dict(zip(columns, cells, strict=True))
 
 
 def _csv_cell(cell: Any) -> Any:

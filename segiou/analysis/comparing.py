@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from segiou._support import text
 from segiou._support.arguments import check_integer, read_several
 from segiou.analysis.bootstrapping import resampled
 from segiou.analysis.case_ranks import ranks_of
@@ -24,7 +25,7 @@ from segiou.analysis.comparison import (
 from segiou.analysis.dependence import BlockLength, design_of
 from segiou.analysis.imbalance import explain_difference
 from segiou.analysis.influential import Influence
-from segiou.analysis.intervals import Method, check_method, limits_by, of_design, plain_rows
+from segiou.analysis.intervals import Method, check_method, limits_by, of_design
 from segiou.analysis.leave_one_out import Limits
 from segiou.analysis.paired_runs import (
     SameImages,
@@ -377,12 +378,21 @@ class _Compared(NamedTuple):
         """Compare two models, given the adjustments over the pairs."""
         score, names = a.score, (a.name, b.name)
         adjusted = np.concatenate([[over_pairs.p], holm_adjust(permuted.p[1:])])
-        rows = plain_rows(
-            *(score.names, score.values, b.score.values, b.score.values - score.values),
-            *(limits.low, limits.high, limits.standard_error, permuted.p, adjusted),
-            *(score.seen, limits.undefined_share, limits.freedom),
+        rows = text.records(
+            name=score.names,
+            a=score.values,
+            b=b.score.values,
+            delta=b.score.values - score.values,
+            low=limits.low,
+            high=limits.high,
+            standard_error=limits.standard_error,
+            p=permuted.p,
+            p_holm=adjusted,
+            units=score.seen,
+            undefined_share=limits.undefined_share,
+            freedom=limits.freedom,
         )
-        overall, *classes = (Difference(*row) for row in rows)
+        overall, *classes = (Difference(**row) for row in rows)
         if over_pairs.times > 1:
             low, high = self.ends(a, b, limits, 1 - (1 - self.level) / over_pairs.times)
             overall = replace(overall, low=low, high=high)
@@ -421,8 +431,8 @@ class _Compared(NamedTuple):
         """The most influential images: those that raise the difference, those that lower it."""
         ids, both = a.units.names, (b.values - a.values, b.left_out - a.left_out)
         found = Influence(a.score.name, a.units.kind, ids, a.names, *both)
-        columns = (column.tolist() for column in (found.effect[:, 0], a.alone, b.alone))
-        images = [InfluentialImage(*row) for row in zip(ids, *columns, strict=True)]
+        rows = text.records(id=ids, effect=found.effect[:, 0], a=a.alone, b=b.alone)
+        images = [InfluentialImage(**row) for row in rows]
         for side in found.strongest(self.influential):
             yield tuple(images[i] for i in side)
 

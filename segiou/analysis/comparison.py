@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from segiou._support import text
-from segiou._support.document import Part, Shown
+from segiou._support.document import Part, Tabular
 from segiou._support.notebook import notebook_of
-from segiou._support.optional import Drawable, import_extra
+from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.analysis import comparison_text
 from segiou.analysis.imbalance import ImbalanceDifference
@@ -20,7 +20,7 @@ from segiou.analysis.significance import Power
 from segiou.analysis.units import FEW_UNITS
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class PairComparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Comparison(OverUnits, Shown, Drawable):
+class Comparison(OverUnits, Tabular, Drawable):
     """Comparison of models on the same images.
 
     Attributes
@@ -284,24 +284,8 @@ class Comparison(OverUnits, Shown, Drawable):
         found["stability"] = None if self.stability is None else self.stability.to_dict()
         return found | {"sentences": self.sentences()}
 
-    def to_csv(self) -> str:
-        """One row per pair of models and class, the score over all classes first."""
-        return text.csv_of(self.rows())
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The rows of :meth:`to_csv` as a :class:`pandas.DataFrame`.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
-        table: pandas.DataFrame = pd.DataFrame([*self.rows()])
-        return table
-
     def rows(self) -> Iterator[dict[str, Json]]:
-        """Rows of :meth:`to_csv`.
+        """One row per pair of models and class, the score over all classes first.
 
         Yields
         ------

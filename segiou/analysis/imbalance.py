@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou._support import text
 from segiou._support.arguments import read_several, refuse_kind
@@ -282,22 +281,22 @@ def _classes(
     accuracy_lost = ratio(total.fn, pixels)
     mean_iou_lost = ious.per_class(1 - ious.values)
     mean_accuracy_lost = recalls.per_class(1 - recalls.values)
-    columns: tuple[NDArray[Any], ...] = (
-        included(include, len(names)),
-        prevalence(total),
-        ratio(total.pred, pixels),
-        recall(total),
-        iou(total),
-        ratio(total.tp, pixels),
-        ious.per_class(),
-        accuracy_lost,
-        mean_iou_lost,
-        mean_iou_lost - accuracy_lost,
-        mean_accuracy_lost - accuracy_lost,
-        mean_iou_lost - mean_accuracy_lost,
+    rows = text.records(
+        name=names,
+        included=included(include, len(names)),
+        share=prevalence(total),
+        predicted_share=ratio(total.pred, pixels),
+        recall=recall(total),
+        iou=iou(total),
+        accuracy_cost=ratio(total.tp, pixels),
+        mean_iou_cost=ious.per_class(),
+        accuracy_lost=accuracy_lost,
+        mean_iou_lost=mean_iou_lost,
+        gap_part=mean_iou_lost - accuracy_lost,
+        imbalance_part=mean_accuracy_lost - accuracy_lost,
+        false_positive_part=mean_iou_lost - mean_accuracy_lost,
     )
-    rows = zip(names, *(column.tolist() for column in columns), strict=True)
-    return tuple(ClassBalance(*row) for row in rows)
+    return tuple(ClassBalance(**row) for row in rows)
 
 
 def _score_sentences(found: Imbalance) -> list[str]:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou._support import text
 from segiou._support.arguments import check_choice, check_integer, check_level
-from segiou._support.document import Column, Line, Part, Shown, Table
-from segiou._support.optional import import_extra
+from segiou._support.document import Column, Line, Part, Table, Tabular
 from segiou._support.text import Json
 from segiou.analysis.bootstrapping import bootstrap_limits, limits_of, resampled
 from segiou.analysis.dependence import BlockLength, Caution, Dependence, Design, design_of
@@ -28,7 +25,7 @@ from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
 Method = Literal["jackknife", "percentile", "bca"]
 #: A method that cannot be chosen: medians have it by default.
@@ -146,7 +143,7 @@ class OverUnits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Intervals(OverUnits, Shown):
+class Intervals(OverUnits, Tabular):
     """Intervals of a score and of its classes.
 
     Attributes
@@ -191,6 +188,8 @@ class Intervals(OverUnits, Shown):
     truth_mean: float = float("nan")
     _over: Units | None = field(default=None, repr=False, compare=False)
 
+    _index = ("name",)
+
     def __iter__(self) -> Iterator[Interval]:
         yield self.overall
         yield from self.classes
@@ -212,19 +211,17 @@ class Intervals(OverUnits, Shown):
     def __str__(self) -> str:
         return "\n".join(self.sentences())
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """The score and its classes as a :class:`pandas.DataFrame`, indexed by name.
+    def rows(self) -> Iterator[dict[str, Json]]:
+        """The score, then its classes.
 
-        Raises
+        Yields
         ------
-        ImportError
-            If pandas is not installed.
+        dict
+            The values of a row by column.
         """
-        pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
         names = ("name", "value", "low", "high", "standard_error", "units")
-        rows = [{name: getattr(row, name) for name in names} for row in self]
-        table: pandas.DataFrame = pd.DataFrame(rows)
-        return table.set_index("name")
+        for row in self:
+            yield {name: getattr(row, name) for name in names}
 
     def _parts(self) -> Iterable[Part]:
         rows, unit = [*self], self.score_unit
@@ -392,13 +389,17 @@ def confidence_intervals(
     drawn = method in ("percentile", "bca") or (method == _MEDIANS and len(prepared.names) > 2)
     values = resampled([prepared], resamples, seed)[0] if drawn else None
     limits = limits_by(method, prepared, level=level, drawn=values)
-    overall, *classes = (
-        Interval(*row)
-        for row in plain_rows(
-            *(prepared.names, limits.values, limits.low, limits.high, limits.standard_error),
-            *(prepared.seen, limits.freedom, limits.undefined_share),
-        )
+    rows = text.records(
+        name=prepared.names,
+        value=limits.values,
+        low=limits.low,
+        high=limits.high,
+        standard_error=limits.standard_error,
+        units=prepared.seen,
+        freedom=limits.freedom,
+        undefined_share=limits.undefined_share,
     )
+    overall, *classes = (Interval(**row) for row in rows)
     return Intervals(
         metric=prepared.score.name,
         aggregate=prepared.aggregate,
@@ -485,12 +486,6 @@ def limits_by(
     else:
         found = bootstrap_limits(drawn, of, minus, level=level, method=method)
     return found.without_ends() if of.units.too_few else found
-
-
-def plain_rows(names: Sequence[str], *columns: NDArray[Any]) -> Iterator[Any]:
-    """Rows of a name and numbers; NaN is one object, so that equal results compare equal."""
-    for name, *row in zip(names, *(column.tolist() for column in columns), strict=True):
-        yield name, *(math.nan if number != number else number for number in row)
 
 
 def _limits_of_medians(of: Statistic, level: float, drawn: Floats | None) -> Limits:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_number
-from segiou._support.document import Part, Shown
-from segiou._support.text import Json, csv_text, plain
+from segiou._support.document import Part, Tabular
+from segiou._support.text import Json, plain, records
 from segiou.analysis.leave_one_out import jackknife
 from segiou.analysis.rater_votes import (
     Votes,
@@ -29,6 +29,10 @@ from segiou.metrics.ratio import Floats, ratio
 
 #: Scores of a pair of raters.
 PAIR_SCORES = ("dice", "iou", "mean_dice", "mean_iou")
+
+
+#: Scores of all experts together.
+_OF_ALL = ("agreement", "unanimity", "fleiss_kappa", "krippendorff_alpha")
 
 
 class Estimate(NamedTuple):
@@ -113,7 +117,7 @@ class ModelAgreement(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RaterAgreement(Shown):
+class RaterAgreement(Tabular):
     """Agreement of several raters on the same cases.
 
     Attributes
@@ -192,22 +196,28 @@ class RaterAgreement(Shown):
 
         return [*rater_parts(self)]
 
-    def to_csv(self) -> str:
-        """Render as CSV: one row per score, with its class and raters."""
-        heads = ["score", "class", "first", "second", *Estimate._fields]
-        scores = ("agreement", "unanimity", "fleiss_kappa", "krippendorff_alpha")
-        rows: list[list[Any]] = [[name, "", "", "", *getattr(self, name)] for name in scores]
+    def rows(self) -> Iterator[dict[str, Json]]:
+        """One row per score, with its class and raters.
+
+        Yields
+        ------
+        dict
+            The values of a row by column.
+        """
+        none = {"class": "", "first": "", "second": ""}
+        for score in _OF_ALL:
+            yield {"score": score, **none, **getattr(self, score)._asdict()}
         for pair in self.pairs:
-            names = [pair.class_name, pair.first, pair.second]
-            rows += [[score, *names, *getattr(pair, score)] for score in PAIR_SCORES]
+            names = {"class": pair.class_name, "first": pair.first, "second": pair.second}
+            for score in PAIR_SCORES:
+                yield {"score": score, **names, **getattr(pair, score)._asdict()}
         for row in self.against_model:
-            rows.append(["difference", row.class_name, self.model, "", *row.difference])
-        return csv_text([heads, *(plain(row) for row in rows)])
+            names = {"class": row.class_name, "first": self.model, "second": ""}
+            yield {"score": "difference", **names, **row.difference._asdict()}
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values for JSON; NaN is None."""
         one: Callable[[Any], Any] = plain
-        scores = ("agreement", "unanimity", "fleiss_kappa", "krippendorff_alpha")
         return {
             "raters": one(self.raters),
             "model": self.model or None,
@@ -216,7 +226,7 @@ class RaterAgreement(Shown):
             "missing": {name: one(ids) for name, ids in self.missing.items()},
             "level": self.level,
             "unit": self.unit,
-            **{name: one(getattr(self, name)._asdict()) for name in scores},
+            **{name: one(getattr(self, name)._asdict()) for name in _OF_ALL},
             "pairs": [one(_nested(pair)) for pair in self.pairs],
             "against_model": [one(_nested(row)) for row in self.against_model],
         }
@@ -286,7 +296,12 @@ def rater_agreement(
         fleiss_kappa=kappa,
         krippendorff_alpha=alpha,
         pairs=tuple(
-            RaterPair(*pairs[place], name, *(found[score][place][c] for score in PAIR_SCORES))
+            RaterPair(
+                first=pairs[place][0],
+                second=pairs[place][1],
+                class_name=name,
+                **{score: found[score][place][c] for score in PAIR_SCORES},
+            )
             for place in order
             for c, name in enumerate(class_names)
         ),
@@ -302,10 +317,6 @@ def _missing(
         for k, name in enumerate(names)
     }
     return {name: lacking for name, lacking in found.items() if lacking}
-
-
-def _estimate(value: Any, low: Any, high: Any, cases: Any) -> Estimate:
-    return Estimate(float(value), float(low), float(high), int(cases))
 
 
 class _Over(NamedTuple):
@@ -334,8 +345,10 @@ class _Over(NamedTuple):
         units_seen = np.concatenate([[0], of_units.sum(0)])
         found = Statistic(score, self.units, self.units.sums(sums), units_seen)
         limits = jackknife(found, level=self.level)
-        rows = zip(limits.values, limits.low, limits.high, [0, *seen.sum(0)], strict=True)
-        return [_estimate(*row) for row in rows][1:]
+        rows = records(
+            value=limits.values, low=limits.low, high=limits.high, cases=[0, *seen.sum(0).tolist()]
+        )
+        return [Estimate(**row) for row in rows][1:]
 
     def ratios(self, top: NDArray[Any], bottom: NDArray[Any]) -> list[Estimate]:
         """Sums of cases (N, K), divided."""
@@ -362,8 +375,8 @@ class _Over(NamedTuple):
         steps = np.where(numbers > 0, means - left_out, 0.0)
         errors = np.sqrt(ratio(seen - 1, seen) * np.square(steps).sum(0))
         reach = np.where(seen > 1, student(seen - 1.0, (1 - self.level) / 2) * errors, np.nan)
-        rows = zip(means, means - reach, means + reach, known.sum(0), strict=True)
-        return [_estimate(*row) for row in rows]
+        rows = records(value=means, low=means - reach, high=means + reach, cases=known.sum(0))
+        return [Estimate(**row) for row in rows]
 
 
 def _pairs(overlaps: NDArray[np.int64], over: _Over) -> dict[str, list[list[Estimate]]]:

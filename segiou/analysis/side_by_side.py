@@ -6,20 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from segiou._support import text
-from segiou._support.document import Part, Shown
-from segiou._support.optional import import_extra
+from segiou._support.document import Part, Tabular
 from segiou._support.text import Json
 from segiou.analysis.comparing import compare
 from segiou.analysis.comparison import Comparison
 from segiou.analysis.units import HasRunCounts, Metric
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
 
 @dataclass(frozen=True, slots=True)
-class SideBySide(Shown):
+class SideBySide(Tabular):
     """Comparisons of the same models by several scores.
 
     Attributes
@@ -39,23 +37,14 @@ class SideBySide(Shown):
         """Plain values, unrounded; None if undefined."""
         return {"comparisons": [one.to_dict() for one in self.comparisons]}
 
-    def to_csv(self) -> str:
-        """One row per score, pair of models and class."""
-        return text.csv_of(self._rows())
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One row per score, pair of models and class.
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """The rows of :meth:`to_csv` as a :class:`pandas.DataFrame`.
-
-        Raises
+        Yields
         ------
-        ImportError
-            If pandas is not installed.
+        dict
+            The values of a row by column.
         """
-        pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
-        table: pandas.DataFrame = pd.DataFrame([*self._rows()])
-        return table
-
-    def _rows(self) -> Iterator[dict[str, Any]]:
         for one in self.comparisons:
             yield from ({"score": one.metric} | row for row in one.rows())
 

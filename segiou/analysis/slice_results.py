@@ -12,13 +12,11 @@ import numpy as np
 
 from segiou._support import text
 from segiou._support.arguments import check_integer
-from segiou._support.document import Part, Shown
-from segiou._support.optional import Drawable, import_extra
+from segiou._support.document import Part, Tabular
+from segiou._support.optional import Drawable
 from segiou._support.text import Json
 
 if TYPE_CHECKING:
-    import pandas
-
     from segiou.analysis.metadata import Metadata
 
 #: Fewer units have no interval.
@@ -156,7 +154,7 @@ class Mix:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slices(Shown, Drawable):
+class Slices(Tabular, Drawable):
     """Scores of slices; see :func:`segiou.slices`.
 
     Attributes
@@ -194,6 +192,7 @@ class Slices(Shown, Drawable):
     """
 
     _plot_kind = "slices"
+    _index = ("column", "value")
 
     metric: str
     title: str
@@ -300,16 +299,6 @@ class Slices(Shown, Drawable):
             row |= {"gap_classes": gap.classes, "p": gap.p, "p_holm": gap.p_holm}
             found.append(row)
         return found
-
-    def to_csv(self) -> str:
-        """One row per slice; cells of undefined numbers are empty."""
-        return text.csv_of(self.rows())
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a :class:`pandas.DataFrame`, indexed by column and value."""
-        pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
-        table: pandas.DataFrame = pd.DataFrame(self.rows())
-        return table.set_index(["column", "value"])
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""

@@ -39,8 +39,8 @@ def slice_outcomes(
             if value in ("", own.value):
                 named = one._replace(name=f"{one.name}@{own.name}")
                 text = compared(named, own.score) + _too_few(own, every)
-                about = (named.name, own.score, one.limit, text, one.better, _bounds(own))
-                found.append(Outcome(*about, parsed.confident))
+                outcome = Outcome(named.name, own.score, one.limit, text, one.better, _bounds(own))
+                found.append(outcome._replace(confident=parsed.confident))
     return found
 
 

@@ -113,8 +113,9 @@ def _columns(
     for one in scores:
         if not one.rows.keys().isdisjoint(names):
             values = tuple(one.rows.get(name, math.nan) for name in names)
-            about: Any = one.kind, one.unit, one.better or None
-            column = Column(one.name, one.title, values, (one.value,), *about)
+            column = Column(one.name, one.title, values, (one.value,))
+            better: Any = one.better or None
+            column = column._replace(kind=one.kind, unit=one.unit, better=better)
             first = report.intervals and report.intervals.metric
             is_shown = one.name == first or one.name not in PIXEL_SCORES
             found = report.intervals_of(one.name) if is_shown else None

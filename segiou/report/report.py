@@ -341,8 +341,8 @@ class Report(Drawable):
             for c in (one for one in table.columns if ":" not in one.name):
                 rows = dict(zip(table.rows, map(float, c.values), strict=True))
                 whole = float(c.means[0]) if c.means else np.nan
-                about = (c.name, c.title, c.unit, c.better or "", whole, rows)
-                found.setdefault(c.name, ScoreValues(*about, kind=c.kind))
+                one = ScoreValues(c.name, c.title, c.unit, c.better or "", whole, rows, kind=c.kind)
+                found.setdefault(c.name, one)
         return found
 
     @property

@@ -39,9 +39,17 @@ class ScoreValues(NamedTuple):
         """Those of a score of a measure."""
         whole, *values = score.values(total).tolist()
         rows = dict(zip(score.names, values, strict=True))
-        about = score.name, score.title, score.unit, score.better, whole, rows, intervals
-        kind: Kind = "distance" if score.unit else "ratio"
-        return cls(*about, _covered(score, total, np.array(values)), kind)
+        return cls(
+            name=score.name,
+            title=score.title,
+            unit=score.unit,
+            better=score.better,
+            value=whole,
+            rows=rows,
+            intervals=intervals,
+            classes=_covered(score, total, np.array(values)),
+            kind="distance" if score.unit else "ratio",
+        )
 
     def at(self, row: str = "") -> float | None:
         """The value, or that of a row; None without such a row."""
@@ -101,4 +109,4 @@ def of_pixels(report: Report) -> Iterator[ScoreValues]:
                 rows |= zip(report.class_names, np.asarray(found).tolist(), strict=True)
                 mean = report._mean(one.function)
         value, classes = (mean.value, mean.classes) if one.per_class else (float(found), None)
-        yield ScoreValues(name, one.title, "", "higher", value, rows, None, classes)
+        yield ScoreValues(name, one.title, "", "higher", value, rows, classes=classes)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import segiou
 from segiou.analysis.rater_votes import Votes
 from segiou.analysis.raters import rater_agreement
 
@@ -135,3 +136,16 @@ def test_order_of_pairs(golden):
     found = rater_agreement(votes, [*"abcdef"], RATERS, ("0", "1", "2"), model="model")
     names = list(dict.fromkeys((pair.first, pair.second) for pair in found.pairs))
     assert names == [*combinations(RATERS, 2), *((name, "model") for name in RATERS)]
+
+
+def test_findings_with_rows_are_csv_and_data_frames():
+    pytest.importorskip("pandas")
+    truth = np.array([[[0, 0, 1, 1]], [[0, 1, 1, 1]], [[0, 0, 0, 1]]])
+    run = segiou.score(truth, truth[::-1], labels=["road", "car"])
+    raters = agreement_of([*zip(truth[:, 0], truth[::-1, 0], strict=True)])
+    for found, index in ((run.intervals("iou"), ["name"]), (raters, [])):
+        heads, *lines = found.to_csv().splitlines()
+        frame = found.to_pandas()
+        assert [*filter(None, frame.index.names)] == index
+        assert heads.split(",") == [*index, *frame.columns] == [*next(iter(found.rows()))]
+        assert len(lines) == len(frame)
