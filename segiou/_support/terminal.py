@@ -29,7 +29,23 @@ _GAP = 2
 
 def text_of(parts: Iterable[Part], width: int = 100, *, color: bool = False) -> str:
     """Parts as text of some width, without trailing blanks and empty lines."""
-    console = Console(
+    console = _console(width, color=color)
+    for part in parts:
+        _show(console, part)
+    return _written(console)
+
+
+def markdown_text(source: str, width: int = 100, *, color: bool = False) -> str:
+    """A page of Markdown as text of some width."""
+    from rich.markdown import Markdown
+
+    console = _console(width, color=color)
+    console.print(Markdown(source, code_theme="ansi_dark", hyperlinks=False))
+    return _written(console)
+
+
+def _console(width: int, *, color: bool) -> Console:
+    return Console(
         file=io.StringIO(),
         width=max(width, _NARROWEST),
         force_terminal=color,
@@ -38,8 +54,10 @@ def text_of(parts: Iterable[Part], width: int = 100, *, color: bool = False) -> 
         markup=False,
         emoji=False,
     )
-    for part in parts:
-        _show(console, part)
+
+
+def _written(console: Console) -> str:
+    """What was printed, without trailing blanks."""
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue().replace(_WHOLE, " ")
     lines = (_END.sub(lambda end: "".join(end[0].split()), line) for line in text.splitlines())

@@ -105,7 +105,7 @@ def stdout_width() -> int:
     if columns.isdecimal() and int(columns):
         return int(columns)
     with suppress(OSError):
-        return (os.get_terminal_size(1).columns if _stdout_is_terminal() else 0) or 100
+        return (os.get_terminal_size(1).columns if stdout_is_terminal() else 0) or 100
     return 100
 
 
@@ -113,10 +113,11 @@ def wants_color() -> bool:
     """Whether to colour stdout, as NO_COLOR, FORCE_COLOR and TERM ask."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
-    return _stdout_is_terminal() or bool(os.environ.get("FORCE_COLOR"))
+    return stdout_is_terminal() or bool(os.environ.get("FORCE_COLOR"))
 
 
-def _stdout_is_terminal() -> bool:
+def stdout_is_terminal() -> bool:
+    """Whether a person reads stdout."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 

@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 from segiou._support.document import Column, Line, Part, Table
-from segiou._support.terminal import text_of
+from segiou._support.terminal import markdown_text, text_of
 from segiou._support.text import did_you_mean
 from segiou.cli import console
 from segiou.cli.options import COMMANDS, build_parser
@@ -30,7 +30,10 @@ def command(parsed: argparse.Namespace) -> int:
         parts: list[Part] = [Table([first, second]), Line("To read a page: segiou help PAGE")]
         console.write(text_of(parts, console.stdout_width(), color=console.wants_color()))
     elif name in pages:
-        console.write(pages[name].read_text(encoding="utf-8"))
+        page = pages[name].read_text(encoding="utf-8")
+        if console.stdout_is_terminal():  # else the Markdown itself, for files and viewers
+            page = markdown_text(page, console.stdout_width(), color=console.wants_color())
+        console.write(page)
     elif name in COMMANDS:
         build_parser(name).print_help()
     else:

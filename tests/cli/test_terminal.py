@@ -123,6 +123,13 @@ def on_terminal(*arguments, columns: int) -> str:
     return output.decode().replace("\r\n", "\n")
 
 
+def test_a_terminal_shows_pages_of_help_at_its_width():
+    shown = re.sub(r"\x1b\[[\d;]*m", "", on_terminal("help", "imbalance", columns=60))
+    assert max(map(len, shown.splitlines())) <= 60
+    assert "**" not in shown
+    assert "Pixel accuracy counts pixels" in " ".join(shown.split())
+
+
 def test_colours_and_progress_only_where_a_person_looks():
     """A real terminal on stderr and stdout: progress while it works, colours in the table."""
     shown = on_terminal(*SCORE, columns=90)
