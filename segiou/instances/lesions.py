@@ -7,13 +7,21 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from numbers import Real
 from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
 
-from segiou._support.arguments import check_choice, check_number, read_several
+from segiou._support.arguments import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_kind,
+    check_number,
+    read_several,
+)
 from segiou._support.text import listed
-from segiou.boundary.surface_options import SurfaceOptions
+from segiou.boundary.surface_options import CONVENTIONS, SurfaceOptions
 from segiou.boundary.surface_points import check_spacing
 from segiou.boundary.surfaces import measure_surfaces
 from segiou.counting.arrays import label_arrays
@@ -94,8 +102,40 @@ class LesionProtocol:
     published: bool = False
 
     def __post_init__(self) -> None:
+        own: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
+        for name in ("name", "description"):
+            check_kind(name, own[name], str, "text")
         check_choice("matching", self.matching, ("any", "greatest", "iou", "dice", "id"))
-        check_number("threshold", self.threshold, 0, 1)
+        check_choice("convention", self.convention, tuple(CONVENTIONS))
+        for name in ("merge", "reach"):
+            check_integer(name, own[name], 0)
+        for name in ("threshold", "least_dice"):
+            check_number(name, own[name], 0, 1)
+        for name in ("min_volume", "penalty", "large"):
+            if own[name] is not None or name == "min_volume":
+                check_number(name, own[name], 0)
+        for name in ("surface_dice", "published"):
+            check_flag(name, own[name])
+        for name in ("nothing", "none_found"):
+            several = read_several(name, own[name], "two numbers, Dice and a distance")
+            if [isinstance(one, Real) and not one < 0 for one in several] != [True, True]:
+                msg = f"{name} must be two numbers that are not negative, got {own[name]}"
+                raise ValueError(msg)
+        if self.connectivity not in (None, 4, 8, 6, 18, 26):
+            msg = f"connectivity must be 4, 8, 6, 18 or 26, got {self.connectivity!r}"
+            raise ValueError(msg)
+        _check_regions(self.regions)
+
+
+def _check_regions(regions: object) -> None:
+    """Raise an error unless regions are mask values by name."""
+    wanted = "mask values by name, such as {'ET': (3,)}"
+    check_kind("regions", regions, (Mapping, type(None)), wanted)
+    several: Any = regions or {}
+    for name, values in several.items():
+        check_kind("a name of regions", name, str, "text")
+        for value in read_several(f"regions[{name!r}]", values, "a sequence of mask values"):
+            check_integer(f"a value of regions[{name!r}]", value, 0)
 
 
 #: Dilations and the volume (mm³) that lesions must exceed, per BraTS 2023 challenge.

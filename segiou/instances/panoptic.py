@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_integer, read_several
+from segiou._support.arguments import check_choice, check_flag, check_integer, read_several
 from segiou._support.text import Json
 from segiou.counting.arrays import with_dimensions_of
 from segiou.counting.id_pairs import add_up, count_id_pairs, sums
@@ -65,6 +65,12 @@ class PanopticProtocol:
     least_pixels: int = 0
     every_stuff_overlap: bool = False
     absent_is_zero: bool = False
+
+    def __post_init__(self) -> None:
+        check_choice("void", self.void, ("forgive", "drop"))
+        check_integer("least_pixels", self.least_pixels, 0)
+        for name in ("predicted_void", "every_stuff_overlap", "absent_is_zero"):
+            check_flag(name, getattr(self, name))
 
 
 #: Panoptic protocols by name.

@@ -156,6 +156,8 @@ class Protocol:
     undeclared: Undeclared = "miss"
 
     def __post_init__(self) -> None:
+        for field in ("name", "whose"):
+            check_kind(field, getattr(self, field), str, "text")
         for field, choices in _CHOICES.items():
             if (word := getattr(self, field)) is not None or field != "absent_dice":
                 check_choice(field, word, get_args(choices))

@@ -36,6 +36,35 @@ def test_scores_by_hand():
     assert found["overall_surface_dice"] == pytest.approx(56 / 57)
 
 
+def test_meningiomas_by_hand():
+    """Regions of MenPre are 3, 1 + 3 and 1 + 2 + 3, and that of MenRT is 1, as the rules say.
+
+    The published goldens have no case of either with a lesion, so these values are computed here.
+    """
+    truth, pred = np.zeros((2, 10, 10, 10), int)
+    truth[1:3, 1:3, 1:3] = pred[1:3, 1:3, 1:3] = 1
+    truth[1:3, 1:3, 3:5] = 3  # 8 voxels, of which 4 are found
+    pred[1:3, 1:3, 3:4] = 3
+    truth[6:8, 6:8, 6:8] = 2  # 8 voxels that are missed
+    found = lesion_scores(truth, pred, spacing=(1, 1, 2), protocol="brats2026-menpre")
+    assert [*found] == ["et", "tc", "wt"]
+    assert [[row[n] for n in ("tp", "fp", "fn")] for row in found.values()] == [
+        [1, 0, 0],
+        [1, 0, 0],
+        [1, 0, 1],
+    ]
+    dice = [row["dice"] for row in found.values()]
+    assert dice == pytest.approx([2 * 4 / 12, 2 * 12 / 28, 2 * 12 / 28])
+    assert found["wt"]["f1"] == found["wt"]["overall_dice"] == pytest.approx(2 / 3)
+    # 8 surface voxels of the truth, of which 4 are 2 mm from the 4 of the prediction.
+    assert found["et"]["hausdorff_95"] == 2
+    assert found["et"]["surface_dice"] == (4 / 8 + 1) / 2
+    gtv = lesion_scores(truth == 1, pred == 1, spacing=1, protocol="brats2026-menrt")["gtv"]
+    assert (gtv["tp"], gtv["dice"], gtv["hausdorff_95"]) == (1, 1.0, 0.0)
+    with pytest.raises(ValueError, match="label 2 and 3 is not in any region"):
+        lesion_scores(truth, pred, spacing=1, protocol="brats2026-menrt")
+
+
 def test_bands_of_mets_count_every_false_positive_and_small_lesions_only_there():
     found = lesion_scores(*volumes(), spacing=1, protocol="brats2026-mets")["et"]
     assert (found["dice"], found["hausdorff_95"]) == (0.75 / 2, (1 + 373) / 2)

@@ -27,6 +27,28 @@ def partners(found):
     return {row["id"]: row["pred"] for row in found["lesions"]}
 
 
+#: Fields of a protocol that are refused, and why.
+WRONG = [
+    ({"large": -1}, ValueError, "large must be at least 0"),
+    ({"large": "20"}, TypeError, "large must be a number"),
+    ({"least_dice": 1.5}, ValueError, "least_dice must be at most 1"),
+    ({"penalty": float("nan")}, ValueError, "penalty must be a number, got NaN"),
+    ({"min_volume": None}, TypeError, "min_volume must be a number"),
+    ({"merge": 1.0}, TypeError, "merge must be an integer"),
+    ({"reach": -1}, ValueError, "reach must be at least 0"),
+    ({"published": "yes"}, TypeError, "published must be True or False"),
+    ({"surface_dice": 1}, TypeError, "surface_dice must be True or False"),
+    ({"convention": "mm"}, ValueError, "convention must be 'segiou', 'medpy'"),
+    ({"connectivity": 5}, ValueError, "connectivity must be 4, 8, 6, 18 or 26, got 5"),
+    ({"nothing": (1,)}, ValueError, "nothing must be two numbers"),
+    ({"none_found": (0, -1)}, ValueError, "none_found must be two numbers"),
+    ({"none_found": 0}, TypeError, "none_found must be two numbers, Dice and a distance"),
+    ({"regions": {"et": 3}}, TypeError, "regions.'et'. must be a sequence of mask values"),
+    ({"regions": {"et": ("3",)}}, TypeError, "a value of regions.'et'. must be an integer"),
+    ({"regions": [3]}, TypeError, "regions must be mask values by name"),
+]
+
+
 def test_matching_by_hand():
     assert partners(scored("any")) == {1: [5], 2: [6], 3: []}
     assert partners(scored("any", reach=1)) == {1: [5, 6], 2: [6], 3: [9]}
@@ -130,6 +152,9 @@ def test_wrong_arguments_are_named():
         LesionProtocol("x", "", matching="best")
     with pytest.raises(ValueError, match="threshold must be at most 1, got 50"):
         LesionProtocol("x", "", threshold=50)
+    for wrong, kind, text in WRONG:
+        with pytest.raises(kind, match=text):
+            LesionProtocol("x", "", **wrong)
     with pytest.raises(TypeError, match="bands must be a sequence of volumes, not int"):
         lesion_scores([[1]], [[1]], spacing=1, bands=50)
     with pytest.raises(TypeError, match="truth"):
