@@ -684,7 +684,7 @@ def test_the_command_from_two_folders_to_the_page(tmp_path, capsys, monkeypatch)
         assert interval.value == pytest.approx(dice["mean"], abs=1e-9)
         assert dice["low"] < dice["mean"] < dice["high"]
     table = command("report", tmp_path / "model_a.sqlite", *sampled, "--quiet")
-    assert "95 % interval" in table.split("structure")[1]
+    assert "95 % interval" in table.split("\nstructure")[2]
     page = tmp_path / "page.html"
     command("report", tmp_path / "model_a.sqlite", "--html", page, *sampled, "--quiet")
     text = page.read_text()
