@@ -270,6 +270,8 @@ def merge(parsed: argparse.Namespace) -> int:
     from segiou.runs.run_writing import merge_files
 
     merged = Run.open(merge_files(parsed.run_file, parsed.output, partial=parsed.partial))
+    if empty := [path for path in parsed.run_file if not len(Run.open(path))]:
+        console.note(f"without images: {', '.join(empty)}")
     if not parsed.quiet:
         images, runs = plural(len(merged), "image"), plural(len(parsed.run_file), "run")
         console.note(f"merged {images} from {runs} into {parsed.output}")

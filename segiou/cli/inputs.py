@@ -162,11 +162,16 @@ def run_at(path: str, if_folder: str) -> Run:
     return Run.open(path)
 
 
-def note_state(run: Run, where: str = "") -> None:
-    """Report that a run is unfinished or lacks parts of the data set."""
+def note_state(
+    run: Run, where: str = "", *, part: Sequence[int] | None = None, quiet: bool = False
+) -> None:
+    """Report that a run is unfinished or lacks parts of the data set, unless it is one part."""
     if not run.finished:
         note(f"{where}unfinished run: {run.provenance['unfinished']}")
-    if "partial" in run.provenance:
+    if part is not None and "partial" in run.provenance:
+        if len(run) and not quiet:
+            note(f"part {part[0]} of {part[1]}: {plural(len(run), 'pair')}; next: segiou merge")
+    elif "partial" in run.provenance:
         note(f"{where}incomplete run: {run.provenance['partial']}")
     if "unread" in run.provenance:
         note(f"{where}{run.provenance['unread']}")

@@ -33,7 +33,7 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
     """Write the report, pages and tables, and check thresholds; returns the exit code."""
     if run.skipped and not parsed.quiet:
         console.note("\n  ".join(["skipped:", *problem_lines(run.skipped)]))
-    inputs.note_state(run)
+    inputs.note_state(run, part=getattr(parsed, "shard", None), quiet=parsed.quiet)
     intervals = None
     if inputs.wants_intervals(parsed):
         bounded = ["iou", "recall", "pixel_accuracy", *run.quick_scores]

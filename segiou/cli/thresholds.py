@@ -108,7 +108,7 @@ def _limit(option: str, text: str, value: str, *, is_free: bool) -> float:
         hint = f"; for {limit:g} %, use {limit / 100:g}" if limit <= 100 else ""
         msg = f"{option} {text!r}: threshold must be at most 1{hint}"
         raise ValueError(msg)
-    return limit
+    return limit + 0.0  # -0 is 0
 
 
 def check_thresholds(
@@ -277,7 +277,7 @@ def to_junit(found: Sequence[Outcome], name: str) -> str:
     )
     for outcome in found:
         sign = "<=" if outcome.better == "lower" else ">="
-        title = printable(f"{outcome.name} {sign} {outcome.limit + 0.0}")
+        title = printable(f"{outcome.name} {sign} {outcome.limit}")
         case = ElementTree.SubElement(suite, "testcase", classname="segiou", name=title)
         if outcome.state != "passed":
             kind = "failure" if outcome.state == "failed" else "skipped"

@@ -234,8 +234,8 @@ def render_page(
         for model, report, run in zip(models, reports, runs or (None,), strict=True)
     ]
     first_facts, *others = (made["facts"] for _, made in makings)
-    commands = [("this page", command)]
-    commands += [(m if others else "the run", made["command"]) for m, made in makings]
+    commands = [("This page", command)]
+    commands += [(m if others else "The run", made["command"]) for m, made in makings]
     distinct = {text: title for title, text in reversed(commands) if text}
     sliced = context.get("sliced", ())
     context = {

@@ -173,10 +173,14 @@ def test_a_part_without_pairs_is_empty_and_merges(capsys, tmp_path):
         pairs = json.loads((tmp_path / "r.json").read_text())["pairs"]
         said = capsys.readouterr().err
         assert (f"part {part} of 8 has no pairs" in said) == (pairs == 0)
+        assert (f"part {part} of 8: {pairs} pair" in said) == (pairs > 0)
+        assert "incomplete" not in said and "missing" not in said
         empty += pairs == 0
     assert empty >= 2
     merged = str(tmp_path / "all.sqlite")
     assert main(["merge", *runs, "--output", merged]) == 0
+    without = capsys.readouterr().err.partition("without images: ")[2].partition("\n")[0]
+    assert without.count(".sqlite") == empty
     assert main(["report", merged, "--format", "json"]) == 0
     whole = json.loads(capsys.readouterr().out)
     assert main([*command, "--format", "json"]) == 0

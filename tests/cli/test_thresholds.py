@@ -62,6 +62,14 @@ def test_outcomes_of_thresholds_are_written(inside, tmp_path):
     assert "iou:pole is 48" in suite[1][0].get("message")
 
 
+def test_a_limit_of_minus_zero_is_zero(inside, tmp_path):
+    asked = ["--fail-under", "mean_iou=-0", "--junit", tmp_path / "j.xml"]
+    assert inside(*SCORE, *asked).returncode == 0
+    text = (tmp_path / "j.xml").read_text()
+    assert 'name="mean_iou &gt;= 0.0"' in text
+    assert not any(line != line.rstrip() for line in text.split("\n"))
+
+
 def test_junit_without_a_threshold_is_refused(inside, tmp_path):
     done = inside(*SCORE, "--junit", tmp_path / "j.xml")
     assert done.returncode == 2

@@ -448,7 +448,7 @@ def test_the_table_has_mean_dice_and_says_what_a_protocol_is_about():
     report = patients("model_a", boundary=None, exclude=["background"]).report("nnunet")
     text = " ".join(report.to_text().split())
     assert f"mean Dice {100 * report.mean_dice:.2f} %" in text
-    assert "groups, shares and counts pool voxels over all images" in text
+    assert "groups, shares and counts pool voxels over all cases" in text
     assert "applies to means only" not in patients("model_a").report().to_text()
     assert "--exclude background" not in text
     whole = patients("model_a", boundary=None).report("nnunet").to_text(width=200)
