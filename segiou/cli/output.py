@@ -149,6 +149,19 @@ def _slice_rows(found: Slices | None, names: Mapping[str, str]) -> Iterator[dict
         yield {"name": one.name} | {names.get(key, key): value for key, value in row.items()}
 
 
+def _page_slices(
+    sliced: Slices | None, runs: Sequence[Run], parsed: argparse.Namespace
+) -> list[Slices]:
+    """Slices by several scores: those of pixels, and one of each measure."""
+    if sliced is None:
+        return []
+    scores = [one for plan in runs[0].plans for one in [*plan.scores.values()][:1]]
+    # Differences of medians have no slices.
+    measured = [one.name for one in scores if len(runs) < 2 or one.median_of is None]
+    names = ("iou", "dice", "pixel_accuracy", *measured)
+    return [sliced, *(slices_of(runs, parsed, one) for one in names if one != sliced.metric)]
+
+
 def slices_section(found: Slices | None) -> list[Part]:
     """Slices below other findings."""
     return [] if found is None else [GAP, Section("Slices", [*found._parts()], shown=True)]
@@ -166,13 +179,7 @@ def _write_pages(
         from segiou.report.report_page import write_html
 
         options = {**_page_options(run, parsed), "columns": parsed.columns}
-        if sliced is not None:
-            also = (
-                "dice",
-                "pixel_accuracy",
-                *(next(iter(p.scores)) for p in run.plans if p.scores),
-            )
-            options["slices"] = [sliced, *(slices_of([run], parsed, metric) for metric in also)]
+        options["slices"] = _page_slices(sliced, [run], parsed)
         write_html(parsed.html, report, run=run, baseline=change, **options)
     if parsed.plots:
         from segiou.plots.kinds import save_plots
@@ -196,7 +203,7 @@ def write_comparison_pages(
         pair = found.pairs.index(found.best_pair)
         shown = [runs[found.names.index(name)] for name in (found.best_pair.a, found.best_pair.b)]
         options = _page_options(runs[0], parsed) | {"pair": pair}
-        options["slices"] = [] if sliced is None else [sliced]
+        options["slices"] = _page_slices(sliced, shown, parsed)
         write_comparison_html(parsed.html, found, *shown, **options)
     if parsed.plots:
         from segiou.plots.kinds import save_plots

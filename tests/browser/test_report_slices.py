@@ -37,6 +37,22 @@ def test_a_slice_filters_the_images_and_shift_adds_another(page, sliced_url, unt
     page.locator(link.format("city=ulm")).click(modifiers=["Shift"])
     until(page, "location.hash.endsWith('beside=city%3Dulm')")
     assert listed(page).startswith("time=night and city=ulm · 12 of 16 images")
+    parts = page.locator("#galleries section")
+    assert parts.count() == 2
+    score = page.locator(link.format("time=night") + " >> xpath=../..").locator(".bars b")
+    head = f"time=night\n{score.inner_text()}, 8 images; the first 8 in the order of the table"
+    assert parts.nth(0).inner_text().startswith(head)
+    shown = [parts.nth(k).locator("a").all_inner_texts() for k in range(2)]
+    assert all("night" in text for text in shown[0]) and len(shown[0]) == 8
+    assert all("ulm" in text for text in shown[1]) and len(shown[1]) == 8
+    assert page.locator("#image-beside").input_value() == "city=ulm"
+    page.locator("#image-beside").select_option("city=bonn")
+    until(page, "location.hash.endsWith('beside=city%3Dbonn')")
+    page.locator("#image-slice").select_option("city=bonn")  # which is beside nothing, then
+    until(page, "location.hash === '#slice=city%3Dbonn'")
+    assert page.locator("#galleries").is_hidden()
+    page.locator("#image-slice").select_option("time=night")
+    until(page, "location.hash.includes('slice=time')")
     page.locator("#image-class").select_option("1")
     until(page, "location.hash.includes('c=1') && location.hash.includes('slice=time')")
 

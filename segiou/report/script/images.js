@@ -248,6 +248,7 @@ const images = {
     }
     this.head(columns);
     this.describe(from, to);
+    showSlices(this);
     this.scroller.scrollTop = 0;
     this.fresh = true;
     this.draw();
@@ -382,14 +383,18 @@ const images = {
       canvas.dataset.painted = "";
       const picture = await pictures.of(Number(row.dataset.number), true);
       if (question !== this.question) return;
-      if (!picture.truth) continue;
-      const whole = document.createElement("canvas");
-      const [plane] = planesOf(picture, picture.depth > 1 ? largestError(picture, question) : null);
-      paint(whole, plane, "difference", question, 0.75);
-      const width = Math.min(144, 96 * plane.aspect);
-      [canvas.width, canvas.height] = [width, width / plane.aspect].map((n) => Math.max(1, Math.round(n)));
-      canvas.getContext("2d").drawImage(whole, 0, 0, canvas.width, canvas.height);
+      if (picture.truth) this.thumbnail(canvas, picture, 144);
     }
+  },
+
+  thumbnail(canvas, picture, widest) {
+    const { question } = this;
+    const whole = document.createElement("canvas");
+    const [plane] = planesOf(picture, picture.depth > 1 ? largestError(picture, question) : null);
+    paint(whole, plane, "difference", question, 0.75);
+    const width = Math.min(widest, (widest / 1.5) * plane.aspect);
+    [canvas.width, canvas.height] = [width, width / plane.aspect].map((n) => Math.max(1, Math.round(n)));
+    canvas.getContext("2d").drawImage(whole, 0, 0, canvas.width, canvas.height);
   },
 
   select(place, scroll = true) {
