@@ -175,6 +175,14 @@ def _check_given(parsed: argparse.Namespace) -> None:
             raise ValueError(msg)
 
 
+#: Options of other tools, and those that mean the same here.
+_OF_OTHERS = {
+    **dict.fromkeys(("classes", "num-classes", "n-classes", "nc", "class-names"), "--labels"),
+    **dict.fromkeys(("threads", "jobs", "num-workers"), "--workers"),
+    **dict.fromkeys(("output-format", "json", "csv"), "--format"),
+}
+
+
 class _Parser(argparse.ArgumentParser):
     def __init__(self, prog: str, about: str) -> None:
         super().__init__(
@@ -220,7 +228,8 @@ class _Parser(argparse.ArgumentParser):
         from segiou._support.text import did_you_mean
 
         given = unknown[0].partition("=")[0]
-        hint = did_you_mean(given, self._option_string_actions)
+        ours = _OF_OTHERS.get(given.strip("-").replace("_", "-"), given)
+        hint = did_you_mean(ours, self._option_string_actions)
         if given.endswith((".json", ".parquet", ".tar")):  # from an unquoted pattern
             hint = f"; to pass several files, quote the pattern: '*.{given.rpartition('.')[2]}'"
         elif not given.startswith("-") and "/" in given:

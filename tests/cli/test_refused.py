@@ -322,6 +322,10 @@ def test_arguments_that_are_not_what_was_meant(capsys, arguments, said):
         ([*NOWHERE, "--formt=json"], "--formt=json; did you mean --format?"),
         (["score", "a", "b", "--lables", "2"], "--lables 2; did you mean --labels?"),
         ([*NOWHERE, "another"], "unrecognized arguments: another\n"),
+        (
+            [*NOWHERE, "--num_classes=3"],
+            "unrecognized arguments: --num_classes=3; did you mean --labels?",
+        ),
         ([*NOWHERE, "c.json", "pred"], "c.json pred; to pass several files, quote the pattern"),
         (["report", "run", "--labels", "3"], "unrecognized arguments: --labels 3\n"),
     ],
