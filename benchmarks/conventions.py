@@ -16,11 +16,13 @@ import argparse
 import json
 import math
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
 import venv
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -142,14 +144,153 @@ def monai(t: np.ndarray, p: np.ndarray) -> Numbers:
     return {"mean_iou": float(mean.aggregate()), "component_dice": float(dice.aggregate())}
 
 
+def smp(t: np.ndarray, p: np.ndarray) -> Numbers:
+    """Mean IoU over all pixels and over images."""
+    import torch
+    from segmentation_models_pytorch.metrics import get_stats, iou_score
+
+    pair = torch.tensor(p.astype(int)), torch.tensor(t.astype(int))
+    counts = get_stats(*pair, mode="multiclass", num_classes=CLASSES)
+    return {how: float(iou_score(*counts, reduction=how)) for how in ("macro", "macro-imagewise")}
+
+
+def ignite(t: np.ndarray, p: np.ndarray) -> Numbers:
+    """Mean IoU."""
+    import torch
+    from ignite.metrics import ConfusionMatrix, mIoU
+
+    matrix = ConfusionMatrix(CLASSES)
+    mean = mIoU(matrix)
+    one_hot = torch.tensor(np.eye(CLASSES)[p]).moveaxis(-1, 1)
+    matrix.update((one_hot, torch.tensor(t.astype(int))))
+    return {"mean_iou": float(mean.compute())}
+
+
+def ultralytics(t: np.ndarray, p: np.ndarray) -> Numbers:
+    """Mean IoU of all classes, of three (predictions of the others are dropped), and of one."""
+    import torch
+    from ultralytics.utils.metrics import SemanticMetrics
+
+    found = {}
+    for number, truth, pred in ((CLASSES, t, p), (3, t, p), (1, t == 1, p == 1)):
+        metrics = SemanticMetrics({c: str(c) for c in range(number)})
+        metrics.update_stats(torch.tensor(pred.astype(int)), torch.tensor(truth.astype(int)))
+        metrics.process()
+        found[f"mean_iou_{number}"] = float(metrics.results_dict["metrics/mIoU"])
+    return found
+
+
+def nuscenes(t: np.ndarray, p: np.ndarray) -> Numbers:
+    """Mean IoU of lidarseg, whose file needs no data set."""
+    from importlib.metadata import files
+    from types import ModuleType
+
+    for name in ("", ".utils", ".nuscenes", ".utils.data_classes", ".utils.splits"):
+        module: Any = ModuleType(name)
+        sys.modules[f"nuscenes{name}"] = module
+        module.NuScenes = module.create_splits_scenes = module.LidarPointCloud = object
+    path = next(f for f in files("nuscenes-devkit") or () if f.match("eval/lidarseg/utils.py"))
+    matrix = runpy.run_path(str(path.locate()))["ConfusionMatrix"](CLASSES + 1, ignore_idx=0)
+    matrix.update(t.ravel() + 1, p.ravel() + 1)
+    return {"mean_iou": float(matrix.get_mean_iou())}
+
+
+def miseval(t: np.ndarray, p: np.ndarray) -> Numbers:
+    """Dice and IoU; an absent class has Dice 1 and IoU 0."""
+    from miseval import evaluate
+
+    how: Any = {"multi_class": True, "n_classes": CLASSES}
+    dice, iou = (np.ravel(evaluate(t, p, metric=name, **how)).tolist() for name in ("DSC", "IoU"))
+    return {"dice": dice[:4], "iou": iou[:4], "absent": [dice[4], iou[4]]}
+
+
+def pymia(t: np.ndarray, p: np.ndarray) -> Numbers:
+    """Dice of two classes."""
+    from pymia.evaluation import metric
+
+    found = []
+    for c in (1, 3):
+        dice = metric.DiceCoefficient()
+        dice.confusion_matrix = metric.ConfusionMatrix(p == c, t == c)
+        found.append(float(dice.calculate()))
+    return {"dice": found}
+
+
+def cellseg_metrics(t: np.ndarray, p: np.ndarray) -> Numbers:
+    """IoU of one image; an absent class is -1."""
+    from cellseg_metrics.functional import iou_multiclass
+
+    found = np.ravel(iou_multiclass(t[0].astype(int), p[0].astype(int), CLASSES)).tolist()
+    return {"iou": found[:4], "absent": found[4]}
+
+
+def seg_metrics(t: np.ndarray, p: np.ndarray) -> Numbers:
+    """Dice and distances of three classes; HD95 is 0 for a class that the truth lacks."""
+    from seg_metrics.seg_metrics import write_metrics
+
+    names = ["dice", "hd95", "msd"]
+    found = write_metrics(labels=[1, 2, 3], gdth_img=t, pred_img=p, metrics=names, TPTNFPFN=False)
+    one = found[0] if isinstance(found, list) else found
+    return {name: np.ravel(one[name]).tolist() for name in names}
+
+
+def segauge(t: np.ndarray, p: np.ndarray) -> Numbers:
+    """Dice of a volume, and of two empty ones."""
+    from segauge.core import Case, evaluate
+
+    size = (3.0, 1.0, 1.0)
+    cases = [Case(str(c), pred=p == c, gt=t == c, spacing=size) for c in (1, 4)]
+    first, empty = (row["dice"] for row in evaluate(cases, detection=False).rows)
+    return {"dice_1": first, "empty": empty}
+
+
+def panoptica(t: np.ndarray, p: np.ndarray) -> Numbers:
+    """Objects of class 1 of a volume; distances of the whole ignore the spacing."""
+    import panoptica as own
+
+    evaluator = own.Panoptica_Evaluator(
+        expected_input=own.InputType.SEMANTIC,
+        instance_approximator=own.ConnectedComponentsInstanceApproximator(),
+        instance_matcher=own.NaiveThresholdMatching(),
+        instance_metrics=[own.Metric.DSC, own.Metric.IOU],
+        global_metrics=[own.Metric.DSC, own.Metric.HD95],
+    )
+    sides = ((side == 1).astype(np.uint8) for side in (p, t))
+    found = evaluator.evaluate(*sides, voxelspacing=(3.0, 1.0, 1.0), verbose=False)
+    row = next(iter(found.values()))
+    names = ("tp", "fp", "fn", "rq", "sq", "global_bin_dsc", "global_bin_hd95")
+    return {name: float(getattr(row, name)) for name in names}
+
+
+def brats_evaluation(t: np.ndarray, p: np.ndarray) -> Numbers:
+    """Region 1 of BraTS 2026, in voxels of 1 mm."""
+    from importlib.metadata import files
+
+    from panoptica import Panoptica_Evaluator
+
+    config = next(f for f in files("brats-evaluation") or () if f.match("config_MenRT.yaml"))
+    evaluator = Panoptica_Evaluator.load_from_config(str(config.locate()))
+    sides = ((side == 1).astype(np.uint8) for side in (p, t))
+    row = evaluator.evaluate(*sides, voxelspacing=(1.0, 1.0, 1.0), verbose=False)["gtv"]
+    names = ("tp", "fp", "fn", "rq", "sq_dsc", "sq_hd95", "sq_nsd", "global_bin_dsc")
+    return {name: float(getattr(row, name)) for name in (*names, "global_bin_nsd")}
+
+
 def ours(t: np.ndarray, p: np.ndarray) -> dict[str, Numbers]:
     """The numbers that segiou expects of each tool."""
     import segiou
     from segiou.boundary import surface_scores
-    from segiou.instances import partition_scores
+    from segiou.instances import LESION_PROTOCOLS, lesion_scores, partition_scores
 
     run = segiou.score(list(t), list(p), labels=CLASSES, measures=["components"])
     mean, dice = (lambda name: run.report(name).mean_iou), run.total().dice()
+    ultralytics: Any = {"unassigned": "count", "protocol": "ultralytics"}
+    one_image = segiou.ConfusionMatrix(CLASSES).update(t[0], p[0])
+    three = segiou.score(list(t), list(p), labels=3, **ultralytics)
+    one = segiou.score(list(t == 1), list(p == 1), labels=2, exclude=0, **ultralytics)
+    lesions = lesion_scores(t == 1, p == 1, spacing=(3, 1, 1), protocol="panoptica")["1"]
+    menrt = replace(LESION_PROTOCOLS["brats2026-menrt"], published=True)
+    gtv = lesion_scores(t == 1, p == 1, spacing=1, protocol=menrt)["gtv"]
     parts = [*partition_scores(t[0], p[0]).values()]
     surface = surface_scores(t[0] == 1, p[0] == 1, convention="medpy")[1]
     foreground = segiou.ConfusionMatrix(CLASSES, exclude=0).update(t, p)
@@ -170,10 +311,36 @@ def ours(t: np.ndarray, p: np.ndarray) -> dict[str, Numbers]:
             "per_image": mean("torchmetrics-segmentation"),
         },
         "monai": {"mean_iou": mean("monai"), "component_dice": component},
+        "segmentation-models-pytorch": {
+            "macro": mean("smp"),
+            "macro-imagewise": mean("smp-imagewise"),
+        },
+        "pytorch-ignite": {"mean_iou": mean("ignite")},
+        "ultralytics": {
+            "mean_iou_5": mean("ultralytics"),
+            "mean_iou_3": three.report().mean_iou,
+            "mean_iou_1": one.report().mean_iou,
+        },
+        "nuscenes-devkit": {"mean_iou": mean("nuscenes")},
+        "miseval": {"dice": dice[:4].tolist(), "iou": run.total().iou()[:4].tolist()},
+        "pymia": {"dice": dice[[1, 3]].tolist()},
+        "cellseg-metrics": {"iou": one_image.iou()[:4].tolist()},
+        "seg-metrics": {"dice": dice[1:4].tolist()},
+        "segauge": {"dice_1": dice[1]},
+        "panoptica": {
+            **{name: lesions[name] for name in ("tp", "fp", "fn")},
+            **{"rq": lesions["f1"], "sq": lesions["iou"], "global_bin_dsc": dice[1]},
+        },
+        "brats-evaluation": {
+            **{name: gtv[name] for name in ("tp", "fp", "fn")},
+            **{"rq": gtv["f1"], "sq_dsc": gtv["dice"], "sq_hd95": gtv["hausdorff_95"]},
+            **{"sq_nsd": gtv["surface_dice"], "global_bin_dsc": gtv["overall_dice"]},
+            "global_bin_nsd": gtv["overall_surface_dice"],
+        },
     }
 
 
-#: Each tool: its numbers, and packages that it does not install itself.
+#: Each tool: its numbers, and packages that it does not install itself (or options of pip).
 TOOLS: dict[str, tuple[Callable[..., Numbers], tuple[str, ...]]] = {
     "scikit-learn": (scikit_learn, ()),
     "scikit-image": (scikit_image, ()),
@@ -184,6 +351,17 @@ TOOLS: dict[str, tuple[Callable[..., Numbers], tuple[str, ...]]] = {
     "valor-lite": (valor_lite, ()),
     "torchmetrics": (torchmetrics, ("torch",)),
     "monai": (monai, ("torch", "scipy", "scikit-image")),
+    "segmentation-models-pytorch": (smp, ()),
+    "pytorch-ignite": (ignite, ()),
+    "ultralytics": (ultralytics, ()),
+    "nuscenes-devkit": (nuscenes, ("--no-deps", "numpy", "tqdm")),
+    "miseval": (miseval, ()),
+    "pymia": (pymia, ()),
+    "cellseg-metrics": (cellseg_metrics, ()),
+    "seg-metrics": (seg_metrics, ()),
+    "segauge": (segauge, ()),
+    "panoptica": (panoptica, ()),
+    "brats-evaluation": (brats_evaluation, ()),
 }
 
 

@@ -39,7 +39,7 @@ def test_scores_by_hand():
 def test_meningiomas_by_hand():
     """Regions of MenPre are 3, 1 + 3 and 1 + 2 + 3, and that of MenRT is 1, as the rules say.
 
-    The published goldens have no case of either with a lesion, so these values are computed here.
+    The shared goldens have no case of either with a lesion, so these values are computed here.
     """
     truth, pred = np.zeros((2, 10, 10, 10), int)
     truth[1:3, 1:3, 1:3] = pred[1:3, 1:3, 1:3] = 1
