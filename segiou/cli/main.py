@@ -4,7 +4,20 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Sequence
+
+
+#: Module and function of each command that does not stand in commands.py.
+_ELSEWHERE = {
+    "demo": ("demo", "demo"),
+    "help": ("help_command", "command"),
+    "map-accuracy": ("map_command", "command"),
+    "raters": ("raters_command", "command"),
+    "slices": ("slices_command", "command"),
+}
+#: Commands that report the files that they write.
+_WRITING = ("score", "compare", "explain", "report", "inspect", "map-accuracy", "raters", "slices")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -13,66 +26,61 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from segiou.cli.options import parse
 
     try:
-        parsed = parse(arguments)
-        if parsed.name_of_command == "demo":
-            from segiou.cli.demo import demo as command
-        else:
-            from segiou.cli import commands
-            from segiou.cli.inputs import check_paths
-
-            check_paths(parsed)
-            if parsed.name_of_command == "map-accuracy":
-                from segiou.cli.map_command import command
-            elif parsed.name_of_command == "raters":
-                from segiou.cli.raters_command import command
-            elif parsed.name_of_command == "help":
-                from segiou.cli.help_command import command
-            elif parsed.name_of_command == "slices":
-                from segiou.cli.slices_command import command
-            else:
-                command = getattr(commands, parsed.name_of_command)
-        _drop_logs()
-        with console.noted_warnings(quiet=getattr(parsed, "quiet", False)):
-            code = command(parsed)
-        if parsed.name_of_command in (
-            *(
-                "score",
-                "compare",
-                "explain",
-                "report",
-                "inspect",
-                "map-accuracy",
-                "raters",
-                "slices",
-            ),
-        ):
-            from segiou.cli.inputs import note_written
-
-            note_written(parsed)
-        return code
+        return _run(parse(arguments))
     except KeyboardInterrupt:  # if another program runs the command and handles SIGINT
         console.note("interrupted")
         return console.EXIT_INTERRUPTED
-    except ImportError as error:
-        console.note(str(error))
-        return console.EXIT_USAGE
-    except OSError as error:
+    except Exception as error:  # noqa: BLE001 - code 1 would mean that a threshold failed
+        return _failed(error)
+
+
+def _run(parsed: Namespace) -> int:
+    from importlib import import_module
+
+    from segiou.cli import console
+
+    name = parsed.name_of_command
+    if name != "demo":
+        from segiou.cli.inputs import check_paths
+
+        check_paths(parsed)
+    module, function = _ELSEWHERE.get(name, ("commands", name))
+    command = getattr(import_module(f"segiou.cli.{module}"), function)
+    _drop_logs()
+    with console.noted_warnings(quiet=getattr(parsed, "quiet", False)):
+        code: int = command(parsed)
+    if name in _WRITING:
+        from segiou.cli.inputs import note_written
+
+        note_written(parsed)
+    return code
+
+
+def _failed(error: Exception) -> int:
+    """Report an error, and return its exit code."""
+    from segiou.cli import console
+
+    if isinstance(error, MemoryError):
+        console.note("out of memory; score fewer or smaller images at a time (--workers 1)")
+        return console.EXIT_DATA
+    if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         console.note(f"{where}{error.strerror or error}")
         return console.EXIT_DATA
-    except ValueError as error:
-        from segiou.masks.read import MaskError
-        from segiou.runs.database import RunFileError
-        from segiou.scoring.job import DataError
-
-        console.note(str(error))
-        is_about_files = isinstance(error, DataError | MaskError | RunFileError)
-        return console.EXIT_DATA if is_about_files else console.EXIT_USAGE
-    except MemoryError:
-        console.note("out of memory; score fewer or smaller images at a time (--workers 1)")
-        return console.EXIT_DATA
-    except Exception as error:  # noqa: BLE001 - code 1 would mean that a threshold failed
+    if not isinstance(error, ImportError | ValueError):
         return _unexpected(error)
+    console.note(str(error))
+    return console.EXIT_DATA if _is_about_files(error) else console.EXIT_USAGE
+
+
+def _is_about_files(error: Exception) -> bool:
+    if isinstance(error, ImportError):  # before modules are imported that could fail again
+        return False
+    from segiou.masks.read import MaskError
+    from segiou.runs.database import RunFileError
+    from segiou.scoring.job import DataError
+
+    return isinstance(error, DataError | MaskError | RunFileError)
 
 
 def _drop_logs() -> None:
