@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou.counting.channels import CHANNELS_BACKEND
 from segiou.counting.counts import Counts
-from segiou.report.report import Baseline, Report
+from segiou.report.report import Report
+from segiou.report.report_numbers import Baseline
 
 
 @dataclass(frozen=True, eq=False, repr=False)

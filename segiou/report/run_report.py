@@ -20,7 +20,8 @@ from segiou.metrics.pixel_scores import CASE_SCORES
 from segiou.metrics.protocols import Protocol
 from segiou.report.image_cautions import image_cautions
 from segiou.report.measured import measured_parts
-from segiou.report.report import FEWEST_IMAGES, Report, WorstImages
+from segiou.report.report import Report
+from segiou.report.report_numbers import FEWEST_IMAGES, WorstImages
 from segiou.runs.run import Run
 
 #: A report whose protocol does not need the counts of every image gets them only

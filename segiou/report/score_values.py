@@ -17,7 +17,7 @@ from segiou.metrics.ratio import Floats
 
 if TYPE_CHECKING:
     from segiou.measures.measure import Plan
-    from segiou.report.report import Report
+    from segiou.report.report_numbers import ReportNumbers
 
 
 class ScoreValues(NamedTuple):
@@ -91,7 +91,7 @@ def of_plans(plans: tuple[Plan, ...], measured: Any, intervals: Any) -> tuple[Sc
     )
 
 
-def of_pixels(report: Report) -> Iterator[ScoreValues]:
+def of_pixels(report: ReportNumbers) -> Iterator[ScoreValues]:
     """The scores of pixels; groups are scored as classes, and the mean does not cover them."""
     groups = report.group_counts
     for name, one in PIXEL_SCORES.items():

@@ -21,7 +21,7 @@ def as_large(monkeypatch):
     def now():
         monkeypatch.setattr(units, "_DENSE", 0)
         monkeypatch.setattr(units, "_PART", 6)
-        monkeypatch.setattr("segiou.runs.run._PART", 6)
+        monkeypatch.setattr("segiou.runs.run_counts._PART", 6)
 
     return now
 

@@ -307,7 +307,7 @@ def test_intervals_of_very_many_counts_are_made_if_asked_for(monkeypatch):
     image = np.arange(500).reshape(1, 20, 25)
     many = segiou.score(image.repeat(3, 0), image.repeat(3, 0), labels=1000)
     assert many.report().intervals_or_default.resamples is None
-    monkeypatch.setattr("segiou.report.report._MOST_COUNTS", 2999)
+    monkeypatch.setattr("segiou.report.report_numbers._MOST_COUNTS", 2999)
     assert many.report().intervals_or_default is None
 
 

@@ -1,0 +1,393 @@
+"""The numbers of a report: every score of some counts, and its intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou import metrics
+from segiou._support.optional import Drawable
+from segiou._support.text import Json, did_you_mean
+from segiou.analysis.baselines import majority_class, majority_counts
+from segiou.analysis.intervals import Intervals, confidence_intervals
+from segiou.analysis.order_statistics import worst_mean_limits
+from segiou.analysis.scored_runs import of_volumes
+from segiou.analysis.steps import NextStep, next_steps
+from segiou.analysis.threshold_gains import ThresholdGain
+from segiou.counting.counts import ConfusionCounts, Counts
+from segiou.counting.encoding import BACKEND
+from segiou.measures.score_names import not_measured, read_name
+from segiou.measures.score_table import ScoreTable
+from segiou.metrics.per_image import QUANTILES, ImageLevelMeans, image_level_means, image_means
+from segiou.metrics.pixel_scores import PIXEL_SCORES
+from segiou.metrics.protocols import Mean, Protocol
+from segiou.metrics.ratio import Floats
+from segiou.report.image_cautions import ImageCaution
+from segiou.report.score_values import ScoreValues, of_pixels
+
+if TYPE_CHECKING:
+    from segiou.analysis.imbalance import Imbalance
+
+#: Plain data, as JSON has it.
+Plain = Mapping[str, Any]
+
+Format = Literal["table", "json", "csv", "markdown", "html", "latex"]
+
+#: What predicting one class everywhere scores.
+Baseline = TypedDict("Baseline", {"class": str, "pixel_accuracy": float, "mean_iou": float})
+#: Of fewer images an interval would say nothing.
+FEWEST_IMAGES: Final = 3
+#: Intervals of more counts of an image and a class take over a second, so only if asked for.
+_MOST_COUNTS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class WorstImages:
+    """Rows of images with the lowest scores, the lowest first.
+
+    Attributes
+    ----------
+    by : str
+        The column that is the score.
+    rows : tuple of dict
+        Rows of :meth:`segiou.Run.rows`.
+    """
+
+    by: str
+    rows: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ReportNumbers(Drawable):
+    """What :class:`Report` is made of, and every number that follows from it."""
+
+    class_names: tuple[str, ...]
+    tally: ConfusionCounts
+    pairs: int
+    protocol: Protocol
+    include: NDArray[np.bool_]
+    per_image: Counts | None = None
+    counted: ConfusionCounts | None = None
+    groups: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    title: str = ""
+    provenance: dict[str, Any] = field(default_factory=dict)
+    intervals: Intervals | None = None
+    more_intervals: tuple[Intervals, ...] = ()
+    tables: tuple[ScoreTable, ...] = ()
+    measured_scores: tuple[ScoreValues, ...] = ()
+    worst_images: WorstImages | None = None
+    left_out: int = 0
+    ids: tuple[str, ...] = ()
+    steps: tuple[NextStep, ...] | None = None
+    threshold_gains: tuple[ThresholdGain, ...] = ()
+    image_cautions: tuple[ImageCaution, ...] = ()
+
+    # Pyright takes a property for what Scored asks for, and no cached one.
+    @property
+    def counts(self) -> Counts:
+        """Counts of the data set, shape (C,)."""
+        return self._counts
+
+    @cached_property
+    def _counts(self) -> Counts:
+        return self.tally.counts
+
+    @property
+    def backend(self) -> str:
+        """Name of the counting routine in use."""
+        return BACKEND
+
+    @property
+    def unit(self) -> str:
+        """Unit of the counts, in words."""
+        return "voxels" if of_volumes(self.provenance) else "pixels"
+
+    @property
+    def pixels(self) -> int:
+        """Pixels seen."""
+        return int(self.tally.pixels.sum())
+
+    @property
+    def ignored(self) -> int:
+        """Pixels dropped by their truth value or a mask."""
+        return int(self.tally.ignored.sum())
+
+    @property
+    def has_matrix(self) -> bool:
+        """Whether there is a confusion matrix; overlapping channels have none."""
+        return True
+
+    @property
+    def matrix(self) -> NDArray[np.int64]:
+        """Confusion matrix (C, C); rows are truth. Overlapping channels have none: (0, 0)."""
+        return self.tally.matrix
+
+    @property
+    def unassigned(self) -> NDArray[np.int64]:
+        """Valid pixels of each truth class with an undeclared prediction, (C,)."""
+        return self.tally.unassigned
+
+    @property
+    def ignored_predictions(self) -> int:
+        """Pixels with an undeclared prediction that the protocol ignores."""
+        return 0 if self.counted is None else int((self.tally.ignored - self.counted.ignored).sum())
+
+    @property
+    def mean_iou_if_missed(self) -> float:
+        """Mean IoU if these pixels counted as missed."""
+        counts = self.counts if self.counted is None else self.counted.counts
+        return self.protocol.mean(metrics.iou, counts, include=self.include).value
+
+    @cached_property
+    def iou_mean(self) -> Mean:
+        """Mean IoU with the classes that it covers and skips."""
+        return self._mean(metrics.iou)
+
+    @property
+    def mean_iou(self) -> float:
+        """Mean IoU by the report's protocol."""
+        return self.iou_mean.value
+
+    @property
+    def mean_iou_classes(self) -> int:
+        """Number of classes that the mean IoU covers."""
+        return self.iou_mean.classes
+
+    @cached_property
+    def mean_dice(self) -> float:
+        """Mean Dice by the report's protocol."""
+        return self._mean(metrics.dice).value
+
+    @cached_property
+    def mean_accuracy(self) -> float:
+        """Mean recall by the report's protocol."""
+        return self._mean(metrics.recall).value
+
+    @cached_property
+    def pixel_accuracy(self) -> float:
+        """Share of the valid pixels that are correct."""
+        return float(metrics.pixel_accuracy(self.counts))
+
+    @cached_property
+    def frequency_weighted_iou(self) -> float:
+        """IoU weighted by truth pixels."""
+        return float(metrics.frequency_weighted_iou(self.counts))
+
+    @cached_property
+    def cohen_kappa(self) -> float:
+        """Cohen's kappa."""
+        return float(metrics.cohen_kappa(self.counts))
+
+    def table(self, key: str) -> ScoreTable | None:
+        """Table of a measure; None if it was not measured.
+
+        Parameters
+        ----------
+        key : str
+            Key of the measure.
+        """
+        return next((table for table in self.tables if table.key == key), None)
+
+    @cached_property
+    def measures(self) -> Mapping[str, Json]:
+        """Results of the measures by their keys in the JSON report, such as ``"objects"``."""
+        return {key: part for table in self.tables for key, part in table.to_dict().items()}
+
+    def score(self, name: str, row: str = "") -> float:
+        """One score of the report, by its name in ``--fail-under``.
+
+        Parameters
+        ----------
+        name : str
+            Such as ``"mean_iou"``, ``"iou:car"``, ``"pq"`` or ``"hausdorff_95:liver"``.
+        row : str
+            The class or structure, if the name does not have it.
+
+        Returns
+        -------
+        float
+            NaN where undefined.
+
+        Raises
+        ------
+        ValueError
+            If the report does not have the score, the class or the structure.
+
+        Examples
+        --------
+        >>> from segiou import ConfusionMatrix
+        >>> report = ConfusionMatrix(["road", "car"]).update([0, 0, 1, 1], [0, 1, 1, 1]).report()
+        >>> report.score("pixel_accuracy"), report.score("iou:road"), report.score("iou", "road")
+        (0.75, 0.5, 0.5)
+        """
+        named = read_name(f"{name}:{row}" if row else name, self.scores_by_name)
+        one = self.scores_by_name.get(named.score)
+        if one is None:
+            raise not_measured(named)
+        if (found := one.at(named.row)) is None:
+            hint = did_you_mean(named.row, one.rows)
+            known = ", ".join(one.rows)
+            msg = f"{named.score}: unknown class {named.row!r}; classes: {known}{hint}"
+            raise ValueError(msg)
+        return found
+
+    @cached_property
+    def scores_by_name(self) -> Mapping[str, ScoreValues]:
+        """Every score with its classes, groups or structures."""
+        found = {one.name: one for one in (*of_pixels(self), *self.measured_scores)}
+        for table in self.tables:  # and the other numbers of tables, such as objects_missed
+            for c in (one for one in table.columns if ":" not in one.name):
+                rows = dict(zip(table.rows, map(float, c.values), strict=True))
+                whole = float(c.means[0]) if c.means else np.nan
+                one = ScoreValues(c.name, c.title, c.unit, c.better or "", whole, rows, kind=c.kind)
+                found.setdefault(c.name, one)
+        return found
+
+    @property
+    def scales(self) -> Mapping[str, tuple[str, str]]:
+        """Unit of each score of the measures, and which values are better."""
+        return {one.name: (one.unit, one.better) for one in self.measured_scores}
+
+    def score_unit(self, name: str) -> str:
+        """Unit of a score, or of a column of images such as ``hausdorff_95:liver``.
+
+        Parameters
+        ----------
+        name : str
+            Name of the score.
+
+        Returns
+        -------
+        str
+            Empty for ratios.
+        """
+        found = self.scores_by_name.get(name.partition(":")[0])
+        return "" if found is None else found.unit
+
+    def better(self, name: str) -> str:
+        """Which values of a score are better, ``"higher"`` or ``"lower"``.
+
+        Parameters
+        ----------
+        name : str
+            Name of the score.
+        """
+        found = self.scores_by_name.get(name.partition(":")[0])
+        return "higher" if found is None else found.better
+
+    @property
+    def gap(self) -> float:
+        """Pixel accuracy minus mean IoU."""
+        return self.pixel_accuracy - self.mean_iou
+
+    @cached_property
+    def majority(self) -> Baseline:
+        """Scores of always predicting the most frequent class (majority baseline)."""
+        chosen = majority_class(self.counts)
+        counts = majority_counts(self.counts, chosen)
+        images = None if self.per_image is None else majority_counts(self.per_image, chosen)
+        mean = self.protocol.mean(metrics.iou, counts, include=self.include, per_image=images)
+        return {
+            "class": self.class_names[chosen],
+            "pixel_accuracy": float(metrics.pixel_accuracy(counts)),
+            "mean_iou": mean.value,
+        }
+
+    @cached_property
+    def image_level_means(self) -> ImageLevelMeans | None:
+        """Means of IoU over images, and over the worst; None if their counts were not kept."""
+        if self.per_image is None:
+            return None
+        return image_level_means(self.per_image, include=self.include)
+
+    @cached_property
+    def worst_image_intervals(self) -> dict[int, tuple[float, float]]:
+        """Intervals of the means over the worst images, by percentage.
+
+        Only if images are the units of the intervals, and from two worst images on.
+        """
+        intervals = self.intervals_or_default
+        if intervals is None or intervals.unit != "image" or self.per_image is None:
+            return {}
+        values = image_means(self.per_image, include=self.include)
+        limits = {q: worst_mean_limits(values, q, level=intervals.level) for q in QUANTILES}
+        return {q: ends for q, ends in limits.items() if not np.isnan(ends[0])}
+
+    @cached_property
+    def imbalance(self) -> Imbalance:
+        """Gap between pixel accuracy and mean IoU, with its parts."""
+        from segiou.analysis.imbalance import explain
+
+        return explain(self)
+
+    @cached_property
+    def next_steps(self) -> tuple[NextStep, ...]:
+        """The errors that cost most mean IoU, the largest gain first; channels have none."""
+        if self.steps is not None or not self.has_matrix:
+            return self.steps or ()
+        return next_steps(self.tally, self.class_names, self.protocol, self.include)
+
+    @cached_property
+    def intervals_or_default(self) -> Intervals | None:
+        """The given intervals of IoU, else the default ones over images."""
+        if self.intervals is not None and self.intervals.metric == "iou":
+            return self.intervals
+        if self.per_image is None or np.isnan(self.mean_iou):
+            return None
+        images, classes = self.per_image.tp.shape
+        few = images < FEWEST_IMAGES
+        many = images * classes > _MOST_COUNTS
+        return None if few or many else self.default_intervals("iou")
+
+    @cached_property
+    def pixel_intervals(self) -> Mapping[str, Intervals]:
+        """Intervals of scores of pixels by name: the given ones, else those over images."""
+        first = self.intervals_or_default
+        found = {} if first is None else {first.metric: first}
+        if self.intervals is not None:
+            return found | {one.metric: one for one in (self.intervals, *self.more_intervals)}
+        # The pixel accuracy of overlapping channels is a different score: of yes and no.
+        others = ("recall", *(["pixel_accuracy"] if self.has_matrix else []))
+        return found | {name: self.default_intervals(name) for name in others if found}
+
+    def default_intervals(self, metric: str) -> Intervals:
+        """Jackknife-t intervals of a metric over the images.
+
+        Parameters
+        ----------
+        metric : str
+            Name of a metric, such as ``"iou"``.
+        """
+        return confidence_intervals(self, metric)
+
+    def intervals_of(self, name: str) -> Intervals | None:
+        """The intervals of a score: the given ones, or the default ones of pixels.
+
+        Parameters
+        ----------
+        name : str
+            Name of the score.
+        """
+        if name in PIXEL_SCORES:
+            return self.pixel_intervals.get(name)
+        found: Intervals | None = self.scores_by_name[name].intervals
+        return found
+
+    @cached_property
+    def group_counts(self) -> Counts | None:
+        """Counts of each group against the rest; None without groups."""
+        if not self.groups:
+            return None
+        only = self.protocol.groups == "grouped"
+        members = [own for _, own in self.groups]
+        return self.tally.group_counts(members, grouped_truth_only=only)
+
+    def _mean(self, metric: Callable[[Counts], Floats]) -> Mean:
+        return self.protocol.mean(
+            metric, self.counts, include=self.include, per_image=self.per_image
+        )
