@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.text import plural
 from segiou.counting.arrays import (
     as_array,
     check_decision,
@@ -441,6 +442,11 @@ def _bring(ops: Operations, data: Any, name: str) -> Any:
     return ops.array(data if framework_of(data) else as_array(data, name))
 
 
+def not_whole(number: int) -> str:
+    """How errors name labels that are not whole numbers."""
+    return plural(number, "value that is not a whole number", "values that are not whole numbers")
+
+
 class DeviceValuesError(UndeclaredValuesError):
     """Undeclared values found when counts were read from a device; only the largest is known."""
 
@@ -450,7 +456,9 @@ class DeviceValuesError(UndeclaredValuesError):
         self.pixels = pixels
         self.largest = largest
         clipped = largest in (LARGEST_FLOAT, LARGEST_INTEGER)
-        found = f"{pixels} pixels, the largest value {largest}{' or more' if clipped else ''}"
+        found = (
+            f"{plural(pixels, 'pixel')}, the largest value {largest}{' or more' if clipped else ''}"
+        )
         meaning = "neither a class nor ignored" if side == "truth" else "undeclared on valid pixels"
         value = "the value" if clipped else largest
         fix = f"ignore={value}" if side == "truth" else "unassigned='count'"
@@ -460,7 +468,7 @@ class DeviceValuesError(UndeclaredValuesError):
             "CPU tensors"
         )
         if largest == NOT_WHOLE:
-            text = f"{side} contained {pixels} values that are not whole numbers; pass labels"
+            text = f"{side} contained {not_whole(pixels)}; pass labels"
         self.args: tuple[object, ...] = (text,)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from segiou.counting.arrays import as_array, dtype_name, framework_of
-from segiou.counting.device_counts import NOT_WHOLE
+from segiou.counting.device_counts import NOT_WHOLE, not_whole
 
 
 def with_shape(data: Any, name: str) -> Any:
@@ -52,8 +52,8 @@ def whole_numbers(truth: Any) -> Any:
         return xp.where(wrong, NOT_WHOLE, whole.astype("int32") if is_traced else whole.long())
     if number := int(wrong.sum()):
         msg = (
-            f"truth has dtype {dtype_name(truth)} and {number} values that are not whole numbers; "
-            "pass labels. If it holds scores, truth and prediction are in the wrong order"
+            f"truth has dtype {dtype_name(truth)} and {not_whole(number)}; pass labels. If it "
+            "holds scores, truth and prediction are in the wrong order"
         )
         raise ValueError(msg)
     return whole.long() if is_torch else whole.astype(np.int64)

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from segiou._support.text import plural
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import dtype_name, framework_of, is_on_device, to_host
 from segiou.counting.counts import Counts
@@ -330,15 +331,15 @@ class SegmentationScores(keras.metrics.Metric):
         )
         if refused[0]:
             msg = (
-                f"{refused[0]} pixels of y_true are neither a whole number nor one-hot (a single "
-                "1, otherwise 0); pass a sample_weight of 0 for pixels without a class"
+                f"y_true has {plural(refused[0], 'pixel')} with neither a whole number nor one-hot "
+                "classes (a single 1, otherwise 0); pass a sample_weight of 0 for such pixels"
             )
             raise ValueError(msg)
         if refused[1]:
             msg = (
-                f"{refused[1]} values of sample_weight are neither 0 nor 1, but pixels can only be "
-                "counted or skipped; pass this metric in metrics= instead of weighted_metrics=, so "
-                "that only the loss uses the weights"
+                f"sample_weight has {plural(refused[1], 'value')} other than 0 and 1, but pixels "
+                "can only be counted or skipped; pass this metric in metrics= instead of "
+                "weighted_metrics=, so that only the loss uses the weights"
             )
             raise ValueError(msg)
         if met.max() > 1:

@@ -47,8 +47,8 @@ def one_hot_text(error: OneHotError) -> str:
     """The problem of files that may have an axis of classes."""
     axis, count = error.axis, error.shape[error.axis]
     return (
-        f"has shape {error.shape} and contains only 0 and 1, as its prediction, and axis {axis} is "
-        f"as long as the {count} classes, so both are probably channels, not label maps. For "
+        f"has shape {error.shape} and no values except 0 and 1, as its prediction, and axis {axis} "
+        f"is as long as the {count} classes, so both are probably channels, not label maps. For "
         f"one-hot channels, save array.argmax({axis}) of both (of the truth only with --scores); "
         "for channels that may overlap, use segiou.ChannelCounts in Python, or save one file per "
         "class (--class-files); for label maps, save volumes as NIfTI or one file per slice"

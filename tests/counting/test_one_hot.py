@@ -138,8 +138,10 @@ def test_tensors():
 def test_a_folder_of_arrays(tmp_path):
     for side, labels in (("truth", TRUTH), ("pred", PRED)):
         (tmp_path / side).mkdir()
-        np.save(tmp_path / side / "a.npy", channels(labels, 0))
-    with pytest.raises(segiou.DataError, match=r"save array\.argmax\(0\) of both"):
+        for name in "ab":
+            np.save(tmp_path / side / f"{name}.npy", channels(labels, 0))
+    text = r"2 files .* have shape \(4, 8, 10\) and no values .* save array\.argmax\(0\) of both"
+    with pytest.raises(segiou.DataError, match=text):
         segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=4)
 
 

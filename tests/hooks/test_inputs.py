@@ -55,6 +55,8 @@ def test_logits_of_bce_and_float_truth(torch):
     for wrong in (truth + 0.5, truth * float("nan")):
         with pytest.raises(ValueError, match=r"truth has dtype float32 and 4 values that are not"):
             metric(2, threshold=0.0).update(logits, wrong)
+    with pytest.raises(ValueError, match="and 1 value that is not a whole number; pass labels"):
+        metric(2, threshold=0.0).update(logits[..., :1], truth[..., :1] + 0.5)
     with pytest.raises(TypeError, match=r"threshold=T to the hook .*for labels pred\.long\(\)"):
         metric(2).update(logits, truth)
 

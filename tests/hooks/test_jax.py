@@ -126,7 +126,7 @@ def test_labels_beyond_32_bits_are_undeclared(jax):
     far, zero = np.array([1 << 33, 0]), np.zeros(2, np.int64)
     found = counter.confusion_matrix(counter.update(counter.init(), zero, far))
     assert (found.matrix.tolist(), found.unassigned.tolist()) == ([[1, 0], [0, 0]], [1, 0])
-    with pytest.raises(ValueError, match="1 pixels, the largest value 2147483647 or more"):
+    with pytest.raises(ValueError, match="1 pixel, the largest value 2147483647 or more"):
         counter.confusion_matrix(counter.update(counter.init(), far.astype(np.uint64), zero))
 
 

@@ -268,10 +268,10 @@ def test_what_keras_users_give(backend, run_python):
             assert other == first, name
     assert out["same"]["images"][0][1] == 2 * 5 * 6
     errors = out["errors"]
-    assert "values of sample_weight are neither 0 nor 1" in errors["weights"]
-    assert "20 pixels of y_true are neither" in errors["half"]
-    assert "20 pixels of y_true are neither" in errors["nan"]
-    assert "120 pixels of y_true are neither" in errors["smooth"]
+    assert "values other than 0 and 1" in errors["weights"]
+    assert "y_true has 20 pixels with neither" in errors["half"]
+    assert "y_true has 20 pixels with neither" in errors["nan"]
+    assert "y_true has 120 pixels with neither" in errors["smooth"]
     assert "sample_weight must have shape (N,) or (4, 5, 6), got (4, 5)" in errors["rows"]
     assert "a single channel along axis -1 for two classes; pass threshold=T" in (errors["channel"])
     assert "protocol 'monai' averages over images" in errors["images"]
