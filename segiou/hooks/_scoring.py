@@ -178,15 +178,19 @@ class MatrixScoring(Scoring):
 
     def values(self, counted: Any, separator: str = "/") -> dict[str, float]:
         """Scores by name, with class scores as ``iou/road``; NaN if undefined."""
-        counts: Counts = counted.counts
-        return {key: self._value(one, counts) for key, one in self.entries(separator).items()}
+        found = self.values_of(counted.counts, separator)
+        return {key: float(value) for key, value in found.items()}
 
-    def _value(self, entry: Entry, counts: Counts) -> float:
+    def values_of(self, counts: Counts, separator: str = "/", xp: Any = np) -> dict[str, Any]:
+        """Scores of counts in arrays of NumPy or tensors of ``keras.ops``, which is `xp` then."""
+        entries = self.entries(separator).items()
+        return {key: self._value(one, counts, xp) for key, one in entries}
+
+    def _value(self, entry: Entry, counts: Counts, xp: Any) -> Any:
         function = PIXEL_SCORES[entry.score].function
         if entry.include is not None:
-            return float(self.protocol.pooled_mean(function, counts, entry.include))
-        values = function(counts)
-        return float(values if entry.row is None else values[entry.row])
+            return self.protocol.pooled_mean(function, counts, entry.include, xp)
+        return function(counts, xp) if entry.row is None else function(counts)[entry.row]
 
     def entries(self, separator: str = "/") -> dict[str, Entry]:
         """What `values` returns, by key."""

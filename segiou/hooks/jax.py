@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Unpack
 
-from segiou.counting.encoding import Encoding
 from segiou.hooks._reading import whole_numbers, with_shape, without_channel
 from segiou.hooks._scoring import missing
 
@@ -17,11 +16,10 @@ except ImportError as error:
 import numpy as np
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.device_counts import NONE_MET, CodeTables, Jax, read_counts
-from segiou.histograms.compiled_counts import MOST_PIXELS, CompiledScores
+from segiou.counting.device_counts import NONE_MET, Jax
 from segiou.histograms.score_counts import ScoreHistogram
+from segiou.hooks._compiled import CompiledCounts, carry
 from segiou.hooks._scoring import of_kind
-from segiou.hooks._wide_counts import as_int64, carry, check_pixels
 from segiou.hooks.hook_options import check_options
 from segiou.labels.class_options import ClassArguments, ClassOptions
 
@@ -66,25 +64,21 @@ class PixelCounter:
 
     def __init__(self, labels: Any, **options: Unpack[ClassArguments]) -> None:
         check_options(PixelCounter, options, ClassArguments)
-        operations = Jax("jax", jnp, None)
-        self._counting: CodeTables | CompiledScores
-        if isinstance(labels, ScoreHistogram):
+        if isinstance(labels, (ConfusionMatrix, ScoreHistogram)):
             if options:
-                msg = f"{next(iter(options))} does not apply to a ScoreHistogram; pass it there"
+                kind = type(labels).__name__
+                msg = f"{next(iter(options))} does not apply to a {kind}; pass it there"
                 raise ValueError(msg)
-            self.options = labels._classes
-            self._counting = CompiledScores(operations, labels.empty())
-            return
-        if isinstance(labels, ConfusionMatrix):  # one with the same options
-            self.options = labels.options
+            like: Any = labels.empty()
         else:
-            self.options = ClassOptions.of(labels, **options)
-            self.options.warn_of_ignored_classes(stacklevel=3)
-        self._counting = CodeTables(operations, Encoding.of_classes(self.options))
+            classes = ClassOptions.of(labels, **options)
+            classes.warn_of_ignored_classes(stacklevel=3)
+            like = ConfusionMatrix.from_options(classes)
+        self._counts = CompiledCounts(Jax("jax", jnp, None), like)
 
     def init(self) -> CountState:
         """A state without counts."""
-        low, high = (jnp.zeros(self._counting.cells, jnp.int32) for _ in range(2))
+        low, high = (jnp.zeros(self._counts.cells, jnp.int32) for _ in range(2))
         return CountState(low, high, jnp.full(2, NONE_MET, jnp.int32), jnp.zeros((), jnp.int32))
 
     def update(
@@ -121,14 +115,11 @@ class PixelCounter:
         if mask is not None and np.ndim(mask) == 1 < np.ndim(truth):
             images = jnp.reshape(mask, (-1,) + (1,) * (np.ndim(truth) - 1))
             mask = jnp.broadcast_to(images, np.shape(truth))
-        if isinstance(self._counting, CompiledScores):
-            check_pixels(np.shape(truth), MOST_PIXELS)
-        else:
-            check_pixels(np.shape(truth))
-            if how:
-                self.options.check_scores(np.shape(pred), how.get("argmax"))
-        count = self._counting.count(truth, pred, mask=mask, **how)
-        low, high = carry(state.low + count.sums.astype(jnp.int32), state.high)
+        self._counts.check_pixels(np.shape(truth))
+        if how and isinstance(self._counts.like, ConfusionMatrix):
+            self._counts.like.options.check_scores(np.shape(pred), how.get("argmax"))
+        count = self._counts.tables.count(truth, pred, mask=mask, **how)
+        low, high = self._counts.add(state.low, state.high, count)
         maxima = jnp.maximum(state.maxima, count.maxima.astype(jnp.int32))
         return CountState(low, high, maxima, state.batches + 1)
 
@@ -192,15 +183,11 @@ class PixelCounter:
         """
         return of_kind(self._read(state), ScoreHistogram)
 
-    def _read(self, state: CountState) -> ConfusionMatrix | ScoreHistogram:
+    def _read(self, state: CountState) -> Any:
         if np.ndim(state.batches):
             msg = (
                 f"the state has a device axis of size {len(state.batches)}; sum it with psum, or "
                 "pass the state of one device, such as jax.tree.map(lambda x: x[0], state)"
             )
             raise ValueError(msg)
-        sums, maxima = as_int64(state.low, state.high), np.asarray(state.maxima)
-        if isinstance(self._counting, CompiledScores):
-            return self._counting.read(sums, maxima, int(state.batches))
-        count = read_counts(self._counting.encoding, sums, maxima)
-        return ConfusionMatrix.from_options(self.options).add(count, pairs=int(state.batches))
+        return self._counts.read(state.low, state.high, np.asarray(state.maxima), state.batches)

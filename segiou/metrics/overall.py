@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -140,13 +140,15 @@ def mean_accuracy(counts: Counts) -> Floats:
     return mean(recall(counts))
 
 
-def pixel_accuracy(counts: Counts) -> Floats:
+def pixel_accuracy(counts: Counts, xp: Any = np) -> Floats:
     """Fraction of the valid pixels that are correct, Σ TP / Σ (TP + FN), (...).
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
         Counts per class.
+    xp : module
+        Module of the arrays: NumPy, or ``keras.ops``.
 
     Examples
     --------
@@ -154,16 +156,18 @@ def pixel_accuracy(counts: Counts) -> Floats:
     0.9
     """
     check_counts(counts)
-    return ratio(counts.tp.sum(-1), counts.truth.sum(-1))
+    return ratio(xp.sum(counts.tp, -1), xp.sum(counts.truth, -1))
 
 
-def frequency_weighted_iou(counts: Counts) -> Floats:
+def frequency_weighted_iou(counts: Counts, xp: Any = np) -> Floats:
     """IoU weighted by the prevalence of each class, Σ prevalence · IoU, (...).
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
         Counts per class.
+    xp : module
+        Module of the arrays: NumPy, or ``keras.ops``.
 
     References
     ----------
@@ -175,11 +179,11 @@ def frequency_weighted_iou(counts: Counts) -> Floats:
     0.81
     """
     ious, weights = iou(counts), counts.truth
-    weighted = np.where(weights > 0, weights * np.nan_to_num(ious), 0.0)
-    return ratio(weighted.sum(-1), weights.sum(-1))
+    weighted = xp.where(weights > 0, weights * ious, xp.zeros_like(ious))
+    return ratio(xp.sum(weighted, -1), xp.sum(weights, -1))
 
 
-def cohen_kappa(counts: Counts) -> Floats:
+def cohen_kappa(counts: Counts, xp: Any = np) -> Floats:
     """Cohen's kappa over all classes, (p_o − p_e) / (1 − p_e), (...).
 
     p_o is pixel accuracy and p_e = Σ t_c p_c / n² the agreement expected of two
@@ -193,6 +197,8 @@ def cohen_kappa(counts: Counts) -> Floats:
     counts : Counts of shape (..., C)
         Counts of all classes of a labelling. Unassigned pixels count as
         disagreement.
+    xp : module
+        Module of the arrays: NumPy, or ``keras.ops``.
 
     Raises
     ------
@@ -209,11 +215,11 @@ def cohen_kappa(counts: Counts) -> Floats:
     >>> round(float(cohen_kappa(Counts(tp=[1, 1], fp=[1, 0], fn=[0, 1], tn=[1, 1]))), 4)
     0.4
     """
-    total, truth, pred, covariance = _labelled(counts, "cohen_kappa")
-    return ratio(covariance, (truth * (total[..., None] - pred)).sum(-1))
+    one = _labelled(counts, "cohen_kappa", xp)
+    return ratio(one.covariance, xp.sum(one.truth * (one.total[..., None] - one.pred), -1))
 
 
-def matthews_correlation(counts: Counts) -> Floats:
+def matthews_correlation(counts: Counts, xp: Any = np) -> Floats:
     """Multi-class Matthews correlation (R_K) over all classes, (...).
 
     (c s − Σ p_k t_k) / √((s² − Σ p_k²)(s² − Σ t_k²)), with c correct pixels of s
@@ -224,6 +230,8 @@ def matthews_correlation(counts: Counts) -> Floats:
     ----------
     counts : Counts of shape (..., C)
         Counts of all classes of a labelling.
+    xp : module
+        Module of the arrays: NumPy, or ``keras.ops``.
 
     Raises
     ------
@@ -240,12 +248,12 @@ def matthews_correlation(counts: Counts) -> Floats:
     >>> float(matthews_correlation(Counts(tp=[2, 2], fp=[0, 0], fn=[0, 0], tn=[2, 2])))
     1.0
     """
-    total, truth, pred, covariance = _labelled(counts, "matthews_correlation")
-    unassigned = (counts.truth.sum(-1) - counts.pred.sum(-1)).astype(np.float64)
+    one = _labelled(counts, "matthews_correlation", xp)
     # s² − Σ x² = Σ x (s − x), and the sum of products does not cancel.
-    spread_truth = (truth * (total[..., None] - truth)).sum(-1)
-    spread_pred = (pred * (total[..., None] - pred)).sum(-1) + unassigned * (total - unassigned)
-    return ratio(covariance, np.sqrt(spread_pred * spread_truth))
+    spread_truth = xp.sum(one.truth * (one.total[..., None] - one.truth), -1)
+    spread_pred = xp.sum(one.pred * (one.total[..., None] - one.pred), -1)
+    spread_pred = spread_pred + one.unassigned * (one.total - one.unassigned)
+    return ratio(one.covariance, xp.sqrt(spread_pred * spread_truth))
 
 
 def soft_iou(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = None) -> Floats:
@@ -305,10 +313,36 @@ def soft_dice(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = Non
     return ratio(2 * np.minimum(t, p).sum(axis), (t + p).sum(axis))
 
 
-def _labelled(counts: Counts, what: str) -> tuple[Floats, Floats, Floats, Floats]:
-    """Valid pixels (...), truth and prediction per class, and Σ (TP·TN − FP·FN)."""
+class _Labelled(NamedTuple):
+    """Numbers of pixels, or shares of them."""
+
+    total: Floats
+    truth: Floats
+    pred: Floats
+    unassigned: Floats
+    covariance: Floats
+    """Σ (TP·TN − FP·FN)."""
+
+
+def _labelled(counts: Counts, what: str, xp: Any) -> _Labelled:
+    """Pixels of a labelling; their shares if they are tensors, whose products stay in float32."""
     check_counts(counts)
-    labelled = counts.truth.sum(-1)
+    labelled = xp.sum(counts.truth, -1)
+    unassigned = labelled - xp.sum(counts.pred, -1)
+    if xp is np:
+        _check_labelled(counts, labelled, what)
+        # Products of pixel counts can exceed int64.
+        known = tuple(x.astype(np.float64) for x in counts._arrays)
+        labelled, unassigned = (np.asarray(x, np.float64) for x in (labelled, unassigned))
+    else:
+        known = tuple(x / labelled for x in counts._arrays)
+        labelled, unassigned = labelled / labelled, unassigned / labelled
+    tp, fp, fn, tn = known
+    covariance = xp.sum(tp * tn - fp * fn, -1)
+    return _Labelled(labelled, tp + fn, tp + fp, unassigned, covariance)
+
+
+def _check_labelled(counts: Counts, labelled: Any, what: str) -> None:
     if (counts.total != labelled[..., None]).any():
         msg = (
             f"{what} needs exactly one class per valid pixel, but the classes have "
@@ -317,13 +351,6 @@ def _labelled(counts: Counts, what: str) -> tuple[Floats, Floats, Floats, Floats
             "counts.one_vs_rest()"
         )
         raise ValueError(msg)
-    # Products of pixel counts can exceed int64.
-    tp, fp, fn, tn, truth, pred = (
-        x.astype(np.float64)
-        for x in (counts.tp, counts.fp, counts.fn, counts.tn, counts.truth, counts.pred)
-    )
-    covariance = np.asarray((tp * tn - fp * fn).sum(-1))
-    return np.asarray(labelled, dtype=np.float64), truth, pred, covariance
 
 
 def _probabilities(*maps: Any) -> list[Floats]:

@@ -18,7 +18,8 @@ class ClassMetric(NamedTuple):
     name : str
         Its name in options, JSON and columns.
     function : callable
-        Counts (..., C) → (..., C) values of classes, or (...) of the data set.
+        Counts (..., C) → (..., C) values of classes; or, with the module of the arrays, (...) of
+        the data set.
     title : str
         Its name in tables and sentences.
     formula, definition : str
@@ -32,7 +33,7 @@ class ClassMetric(NamedTuple):
     """
 
     name: str
-    function: Callable[[Counts], Floats]
+    function: Callable[..., Floats]
     title: str
     formula: str = ""
     definition: str = ""

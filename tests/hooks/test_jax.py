@@ -47,7 +47,7 @@ def test_scores_scan_and_masks(jax, counter, streets):
 
 
 def test_counts_beyond_32_bits(jax, counter):
-    from segiou.hooks._wide_counts import BASE
+    from segiou.hooks._compiled import BASE
 
     jnp = jax.numpy
     state = counter.init()._replace(low=counter.init().low.at[0].set(BASE - 1))

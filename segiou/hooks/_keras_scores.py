@@ -1,4 +1,4 @@
-"""Overall scores of histograms in float32, inside compiled Keras steps."""
+"""Scores in float32, inside compiled Keras steps."""
 
 from __future__ import annotations
 
@@ -6,29 +6,49 @@ from typing import Any
 
 from keras import ops
 
+from segiou.counting.counts import Counts
 from segiou.histograms.compiled_counts import CompiledScores
 from segiou.histograms.score_bins import SCORE_UNIT
-from segiou.hooks._scoring import HistogramScoring
+from segiou.hooks._scoring import HistogramScoring, MatrixScoring
 
 
-def scores_of_sums(
-    sums: Any, bad: Any, counting: CompiledScores, scoring: HistogramScoring
-) -> dict[str, Any]:
+def scores_of_sums(sums: Any, bad: Any, tables: Any, scoring: Any) -> dict[str, Any]:
     """Scores by name, of the sums of all batches in float32; NaN if bad values were counted."""
-    counts, top, top_sums = counting.parts(sums, ops)
-    values, best_sums = counting.bins.values, top_sums * SCORE_UNIT
+    scores = _of_histograms if isinstance(scoring, HistogramScoring) else _of_matrix
+    found, more = scores(sums, tables, scoring)
+    nan_if_bad = ops.where(bad + more > 0, float("nan"), 0.0)
+    return {name: value + nan_if_bad for name, value in found.items()}
+
+
+def _of_matrix(sums: Any, _tables: Any, scoring: MatrixScoring) -> tuple[dict[str, Any], Any]:
+    """Scores of a confusion matrix, and the number of bad values."""
+    classes = scoring.options.num_classes
+    whole = ops.reshape(sums[:-1], (classes + 2, classes + 1))
+    table, bad = whole[:classes], sums[-1] + ops.sum(whole[-1])
+    if scoring.options.unassigned == "error":
+        bad = bad + ops.sum(table[:, -1])
+    tp, truth = ops.diagonal(table), ops.sum(table, axis=1)
+    pred = ops.sum(table[:, :-1], axis=0)
+    counts = Counts.trusted(tp, pred - tp, truth - tp, ops.sum(truth) - truth - pred + tp)
+    return scoring.values_of(counts, xp=ops), bad
+
+
+def _of_histograms(
+    sums: Any, tables: CompiledScores, scoring: HistogramScoring
+) -> tuple[dict[str, Any], Any]:
+    """Scores of histograms, and the number of bad values."""
+    counts, top, top_sums = tables.parts(sums, ops)
+    values, best_sums = tables.bins.values, top_sums * SCORE_UNIT
     include = ops.convert_to_tensor(scoring.options.include)
-    nan_if_bad = ops.where(bad + ops.sum(sums[-3:]) > 0, float("nan"), 0.0)
     found = {}
     for name in scoring.names:
         if name in ("ece", "mce", "ace"):
-            value = _calibration(name, top, best_sums, values, scoring.rows)
+            found[name] = _calibration(name, top, best_sums, values, scoring.rows)
         elif name == "brier":
-            value = ops.sum(_brier(counts, values))
+            found[name] = ops.sum(_brier(counts, values))
         else:
-            value = _mean(_OF_CLASSES[name](counts), include)
-        found[name] = value + nan_if_bad
-    return found
+            found[name] = _mean(_OF_CLASSES[name](counts), include)
+    return found, ops.sum(sums[-3:])
 
 
 def _passing(counts: Any) -> tuple[Any, Any, Any, Any]:

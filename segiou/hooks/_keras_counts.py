@@ -1,0 +1,175 @@
+"""Reads and counts batches with the operations of Keras."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from segiou.counting.arrays import dtype_name, framework_of, is_on_device
+from segiou.counting.device_counts import (
+    LARGEST_FLOAT,
+    LARGEST_INTEGER,
+    NONE_MET,
+    DeviceCount,
+    Operations,
+    three_dimensions,
+    within,
+)
+from segiou.counting.encoding import UndeclaredValuesError
+from segiou.counting.scores import NanScoresError
+from segiou.histograms.compiled_counts import CompiledScores
+from segiou.hooks._compiled import CompiledCounts
+from segiou.hooks._scoring import Scoring
+
+
+class _Operations(Operations):
+    """Operations of the Keras backend, which follow NumPy's API."""
+
+    def __init__(self) -> None:
+        super().__init__("keras", ops, None)
+        self.is_compiled = keras.backend.backend() == "jax"
+
+    def array(self, data: Any) -> Any:
+        """To a tensor of the backend."""
+        if type(data) is np.ndarray:
+            data = within(data, self.widest)
+        return ops.convert_to_tensor(data)
+
+    @property
+    def widest(self) -> int:
+        """32 on JAX, which has no 64-bit integers by default."""
+        return 32 if self.is_compiled else 64
+
+    def wide(self, labels: Any, bits: int) -> Any:
+        """A cast."""
+        return ops.cast(labels, f"int{bits}")
+
+    def take(self, table: Any, index: Any) -> Any:
+        """Entries of a table by index."""
+        return ops.take(table, ops.cast(index, "int32"))
+
+    def largest(self, values: Any) -> Any:
+        """The largest value, limited to 32 bits."""
+        largest = ops.clip(ops.max(values), NONE_MET, LARGEST_INTEGER)
+        return ops.reshape(ops.cast(largest, "int32"), (1,))
+
+    def flat(self, values: Any) -> Any:
+        """All values in one dimension."""
+        return ops.reshape(values, (-1,))
+
+    def argmax(self, scores: Any, axis: int) -> tuple[Any, Any]:
+        """As the backend itself; ``keras.ops.argmax`` ranks -0 below 0, and is slow by it."""
+        backend = keras.backend.backend()
+        if backend == "jax":
+            scores, axis = ops.reshape(scores, three_dimensions(scores.shape, axis)), 1
+            xp: Any = sys.modules["jax.numpy"]
+            return xp.argmax(scores, axis), xp.max(scores, axis)
+        if backend == "torch":
+            best, labels = scores.max(axis)
+            return labels, best
+        return super().argmax(scores, axis)
+
+    def total(self, condition: Any) -> Any:
+        """A sum of ones."""
+        return ops.reshape(number_of(condition), (1,))
+
+    def histogram(self, index: Any, length: int) -> Any:
+        """A sum of ones per segment; every backend accepts a fixed length for it."""
+        flat = ops.cast(ops.reshape(index, (-1,)), "int32")
+        return ops.segment_sum(ops.ones_like(flat), flat, num_segments=length)
+
+    def sums(self, index: Any, weights: Any, length: int) -> Any:
+        """A sum of the weights per segment."""
+        return ops.segment_sum(weights, index, num_segments=length)
+
+    def real(self, values: Any, bits: int) -> Any:
+        """A cast."""
+        return ops.cast(values, f"float{bits}")
+
+
+class KerasCounts(CompiledCounts):
+    """Counts batches in compiled steps, and eager tensors by compiled routines."""
+
+    def __init__(self, scoring: Scoring) -> None:
+        super().__init__(_Operations(), scoring.empty())
+        self.scoring: Any = scoring
+
+    def count(self, truth: Any, pred: Any, mask: Any, how: dict[str, Any]) -> DeviceCount:
+        """Count a batch; values that raise on the host are counted, to be reported later."""
+        is_matrix = not isinstance(self.tables, CompiledScores)
+        if is_matrix and _is_eager(truth) and _is_eager(pred):
+            table = self.tables.encoding.empty_table()
+            try:
+                self.like._count_into(table, truth, pred, mask=mask, **how)
+            except (UndeclaredValuesError, NanScoresError):
+                pass
+            else:
+                sums = np.append(table.ravel(), 0).astype(np.int32)
+                maxima = np.full(2, NONE_MET, np.int32)
+                return DeviceCount(self.ops, *map(ops.convert_to_tensor, (sums, maxima)))
+        counted: DeviceCount = self.tables.count(truth, pred, mask=mask, **how)
+        return counted
+
+    def labels(self, truth: Any, pred: Any) -> tuple[Any, Any]:
+        """Labels as integers, and whether the truth is neither a whole number nor one-hot."""
+        scoring = self.scoring
+        has_scores = scoring.threshold is None and "float" in dtype_name(pred)
+        has_axis = has_scores and scoring.axis is not None
+        has_axis = has_axis and len(truth.shape) == len(pred.shape) > 1
+        if has_axis and truth.shape[scoring.axis] == scoring.options.num_classes:
+            return self._labels_of_one_hot(ops.cast(truth, "float32"))
+        if "float" not in dtype_name(truth):
+            return truth, None
+        values = ops.cast(truth, "float32")
+        wrong = values != ops.round(values)
+        limit = LARGEST_FLOAT if self.ops.widest == 32 else 1 << 62
+        whole = ops.where(wrong, ops.zeros_like(values), ops.clip(values, -limit, limit))
+        return ops.cast(whole, f"int{self.ops.widest}"), wrong
+
+    def _labels_of_one_hot(self, truth: Any) -> tuple[Any, Any]:
+        axis = self.scoring.axis
+        values = [label.values[0] for label in self.scoring.options.labels.classes]
+        is_one = (ops.max(truth, axis=axis) == 1) & (ops.sum(truth, axis=axis) == 1)
+        labels = ops.take(ops.convert_to_tensor(values), ops.argmax(truth, axis=axis))
+        return labels, ~is_one
+
+
+def _is_eager(tensor: Any) -> bool:
+    """Whether a tensor has values in the host's memory."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.compiler.is_compiling():
+        return False
+    try:
+        return framework_of(tensor) is not None and not is_on_device(tensor)
+    except TypeError:  # symbolic
+        return False
+
+
+def number_of(condition: Any) -> Any:
+    """The number of true values; 0 of None."""
+    if condition is None:
+        return ops.zeros((), dtype="int32")
+    return ops.sum(ops.cast(condition, "int32"))
+
+
+def mask_of(weight: Any, truth: Any) -> tuple[Any, Any]:
+    """Which pixels count, in the shape of the truth, and which weights are neither 0 nor 1."""
+    if weight is None:
+        return None, None
+    weight = ops.cast(ops.convert_to_tensor(weight), "float32")
+    axes = len(truth.shape)
+    if len(weight.shape) == axes + 1 and weight.shape[-1] == 1:
+        weight = ops.squeeze(weight, -1)
+    if len(weight.shape) != axes and any(size != 1 for size in weight.shape[1:]):
+        msg = (
+            f"sample_weight must have shape (N,) or {tuple(truth.shape)}, got {tuple(weight.shape)}"
+        )
+        raise ValueError(msg)
+    if len(weight.shape) != axes:
+        weight = ops.reshape(weight, (-1,) + (1,) * (axes - 1))
+    counted = weight != 0
+    return counted & ops.ones_like(truth, dtype="bool"), counted & (weight != 1)
