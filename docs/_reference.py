@@ -181,9 +181,11 @@ def _module(path: str, name: str) -> list[str]:
     if name in ("keras", "mmengine") and find_spec(name) is None:
         return [f"Install {name} to build this page.", ""]
     lines = [f".. automodule:: {path}.{name}", "   :members:"]
-    # Other modules give it again.
-    more = ":inherited-members:" if name == "images" else ":exclude-members: ImageCounts"
-    return [*lines, f"   {more}", ""]
+    if name == "images":
+        return [*lines, "   :inherited-members:", ""]
+    # Other modules give ImageCounts again.
+    more = f"   :inherited-members: {_BASES}, {_FRAMEWORKS}", "   :exclude-members: ImageCounts"
+    return [*lines, *more, ""]
 
 
 def _directive(path: str, name: str, value: Any) -> list[str]:
@@ -200,6 +202,10 @@ def _directive(path: str, name: str, value: Any) -> list[str]:
 
 #: Classes of Python whose members are not repeated on our pages.
 _BASES = "Exception, ValueError, TypeError, dict, tuple, list, Mapping, Sequence"
+#: Base classes of the frameworks.
+_FRAMEWORKS = (
+    "Metric, Module, Serializable, Pytree, Representable, KerasSaveable, BaseMetric, Callback"
+)
 
 
 def command_page() -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice
 from segiou._support.text import capital
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.arrays import AtLeast
+from segiou.counting.arrays import AtLeast, not_compiled
 from segiou.counting.counts import Counts
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.histograms.score_plan import ScoreOptions
@@ -300,6 +300,24 @@ def scoring_of(
 def fix_of_repeats(scoring: Scoring, fix: str) -> str:
     """The end of a warning of repeated images: the fix, or that of histograms."""
     return capital(_NO_REPEATS) if "ids" in scoring.lacks else fix
+
+
+class Counting:
+    """Methods of adapters that keep counts."""
+
+    def _counted(self) -> Any:
+        """The counts as an accumulator."""
+        raise NotImplementedError
+
+    @not_compiled
+    def confusion_matrix(self) -> ConfusionMatrix:
+        """All counts so far, as a :class:`segiou.ConfusionMatrix`; TypeError for histograms."""
+        return of_kind(self._counted(), ConfusionMatrix)
+
+    @not_compiled
+    def histogram(self) -> ScoreHistogram:
+        """All counts so far, as a :class:`segiou.ScoreHistogram`; TypeError for a matrix."""
+        return of_kind(self._counted(), ScoreHistogram)
 
 
 def of_kind(counted: Any, kind: type[Kind]) -> Kind:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspect import Signature, signature
 from typing import Any, Unpack
 
-from segiou.hooks._scoring import missing, of_kind, scoring_of
+from segiou.hooks._scoring import Counting, missing, scoring_of
 from segiou.hooks.hook_options import HookOptions
 
 try:
@@ -13,14 +13,12 @@ try:
 except ImportError as error:
     raise missing("flax", "flax") from error
 
-from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.histograms.score_counts import ScoreHistogram
 from segiou.hooks.jax import PixelCounter
 
 __all__ = ["SegmentationScores"]
 
 
-class SegmentationScores(nnx.Metric):
+class SegmentationScores(Counting, nnx.Metric):
     """Mean IoU and other scores of everything since the last reset.
 
     :meth:`update` works inside ``nnx.jit`` and in an ``nnx.MultiMetric``. :meth:`compute` reads
@@ -63,15 +61,10 @@ class SegmentationScores(nnx.Metric):
 
     def compute(self) -> float | dict[str, float]:
         """Compute the scores; NaN if undefined."""
-        return self.scoring.result(self.counter._read(self.state.get_value()))
+        return self.scoring.result(self._counted())
 
-    def confusion_matrix(self) -> ConfusionMatrix:
-        """All counts so far, as a :class:`segiou.ConfusionMatrix`; TypeError for histograms."""
-        return of_kind(self.counter._read(self.state.get_value()), ConfusionMatrix)
-
-    def histogram(self) -> ScoreHistogram:
-        """All counts so far, as a :class:`segiou.ScoreHistogram`; TypeError for a matrix."""
-        return of_kind(self.counter._read(self.state.get_value()), ScoreHistogram)
+    def _counted(self) -> Any:
+        return self.counter._read(self.state.get_value())
 
 
 # The metaclass of nnx hides the arguments from help() and editors.

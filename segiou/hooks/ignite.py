@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Unpack
 
 from segiou.hooks._repeats import warn_of_repeated_images
-from segiou.hooks._scoring import fix_of_repeats, missing, of_kind, scoring_of
+from segiou.hooks._scoring import Counting, fix_of_repeats, missing, scoring_of
 
 try:
     import torch
@@ -17,9 +17,7 @@ try:
 except ImportError as error:
     raise missing("pytorch-ignite", "ignite") from error
 
-from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import not_compiled
-from segiou.histograms.score_counts import ScoreHistogram
 from segiou.hooks.distributed import DeferredErrors, add_up, counter_of
 from segiou.hooks.hook_options import TorchOptions
 from segiou.hooks.images import Conflict, ImageCounts
@@ -32,7 +30,7 @@ _EPOCH = EpochWise()
 _FIX = "Pass ids=True to SegmentationScores to count each image once"
 
 
-class SegmentationScores(Metric):
+class SegmentationScores(Counting, Metric):
     """Mean IoU and other scores of an epoch of an engine.
 
     With several processes, a DistributedSampler repeats images so that every
@@ -100,14 +98,6 @@ class SegmentationScores(Metric):
         # A copy, because a state_dict holds the earlier sums.
         sums = self._sums.clone()
         self._sums, self._maxima = self.counter.add(sums, self._maxima, truth, pred)
-
-    def confusion_matrix(self) -> ConfusionMatrix:
-        """All counts so far of all processes, as a :class:`segiou.ConfusionMatrix`."""
-        return of_kind(self._counted(), ConfusionMatrix)
-
-    def histogram(self) -> ScoreHistogram:
-        """All counts so far of all processes, as a :class:`segiou.ScoreHistogram`."""
-        return of_kind(self._counted(), ScoreHistogram)
 
     @sync_all_reduce("_sums:SUM", "_maxima:MAX")
     def _counted(self) -> Any:

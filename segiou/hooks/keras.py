@@ -6,13 +6,12 @@ from dataclasses import asdict
 from typing import Any, Unpack
 
 from segiou._support.text import plural
-from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import to_host
 from segiou.counting.device_counts import NONE_MET
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.hooks._compiled import BASE
 from segiou.hooks._reading import callers
-from segiou.hooks._scoring import HistogramScoring, missing, of_kind, scoring_of
+from segiou.hooks._scoring import Counting, HistogramScoring, missing, scoring_of
 from segiou.hooks.hook_options import HookOptions
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import Protocol
@@ -30,13 +29,13 @@ __all__ = ["SegmentationScores"]
 
 
 @keras.saving.register_keras_serializable(package="segiou")
-class SegmentationScores(keras.metrics.Metric):
+class SegmentationScores(Counting, keras.metrics.Metric):
     """Mean IoU and other scores of everything since the last reset.
 
     Counts are exact. Logged scores are computed from them in float32 inside the
-    compiled step, which cannot raise errors. If undeclared values were counted,
-    the scores are NaN and :meth:`confusion_matrix` raises an error that names the
-    value.
+    compiled step, which cannot raise errors. If undeclared values, NaN scores, a truth that is
+    neither whole numbers nor one-hot, or weights other than 0 and 1 were counted, the scores are
+    NaN, and :meth:`confusion_matrix` and :meth:`histogram` raise a ValueError.
 
     Parameters
     ----------
@@ -142,23 +141,6 @@ class SegmentationScores(keras.metrics.Metric):
                     "different name= to each, which then precedes its keys"
                 )
                 raise ValueError(msg)
-
-    def confusion_matrix(self) -> ConfusionMatrix:
-        """The exact counts.
-
-        Raises
-        ------
-        ValueError
-            If there were undeclared values, a truth that is neither whole
-            numbers nor one-hot, NaN scores, or weights other than 0 and 1.
-        TypeError
-            If histograms are counted.
-        """
-        return of_kind(self._counted(), ConfusionMatrix)
-
-    def histogram(self) -> ScoreHistogram:
-        """The exact histograms; raises as :meth:`confusion_matrix`, which it replaces."""
-        return of_kind(self._counted(), ScoreHistogram)
 
     def _counted(self) -> Any:
         # NumPy warns of copies of variables.

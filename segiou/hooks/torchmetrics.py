@@ -7,7 +7,7 @@ import numpy as np
 
 from segiou.hooks._reading import callers
 from segiou.hooks._repeats import warn_of_lightning
-from segiou.hooks._scoring import digest, fix_of_repeats, missing, of_kind, scoring_of
+from segiou.hooks._scoring import Counting, digest, fix_of_repeats, missing, scoring_of
 from segiou.hooks.hook_options import Scores, TorchOptions
 
 try:
@@ -18,9 +18,7 @@ except ImportError as error:
     raise missing("torchmetrics", "torchmetrics") from error
 
 from segiou._support.arguments import check_choice
-from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import not_compiled, to_host
-from segiou.histograms.score_counts import ScoreHistogram
 from segiou.hooks.distributed import counter_of
 from segiou.instances.panoptic import PanopticCounts
 
@@ -157,7 +155,7 @@ class _Scores(Metric):
         return self
 
 
-class SegmentationScores(_Scores):
+class SegmentationScores(Counting, _Scores):
     """Mean IoU and other scores of everything since the last reset.
 
     The state is the integer confusion matrix, summed over processes, or the integers
@@ -211,16 +209,6 @@ class SegmentationScores(_Scores):
         # Else counted in place; assignments to modules take long.
         if counted[0] is not self.sums or counted[1] is not self.maxima:
             self.sums, self.maxima = counted
-
-    @not_compiled
-    def confusion_matrix(self) -> ConfusionMatrix:
-        """All counts so far, as a :class:`segiou.ConfusionMatrix`; TypeError for histograms."""
-        return of_kind(self._counted(), ConfusionMatrix)
-
-    @not_compiled
-    def histogram(self) -> ScoreHistogram:
-        """All counts so far, as a :class:`segiou.ScoreHistogram`; TypeError for a matrix."""
-        return of_kind(self._counted(), ScoreHistogram)
 
     def _counted(self) -> Any:
         return self.counter.accumulated(self.sums, self.maxima)
