@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import warnings
 from typing import Any
+from weakref import WeakSet
+
+from segiou.hooks._reading import callers
 
 
 def warn_of_repeated_images(name: str, loader: Any, processes: int, fix: str) -> None:
@@ -23,6 +26,18 @@ def warn_of_lightning(trainer: Any, stage: str, fix: str) -> None:
     several = loaders if isinstance(loaders, (list, tuple)) else [loaders]
     for i, loader in enumerate(several if trainer.is_global_zero else ()):
         warn_of_repeated_images(f"{stage} dataloader {i}", loader, trainer.world_size, fix)
+
+
+def warn_in_loops(fix: str) -> None:
+    """Warn once per loop of Lightning that called, if its samplers repeat images."""
+    for loop, _ in callers():
+        is_loop = type(loop).__name__ == "_EvaluationLoop" and not loop.trainer.sanity_checking
+        if is_loop and loop not in _CHECKED:
+            _CHECKED.add(loop)
+            warn_of_lightning(loop.trainer, loop._stage.dataloader_prefix, fix)
+
+
+_CHECKED: WeakSet[Any] = WeakSet()
 
 
 def warn_of_repeats(name: str, processes: int, drawn: int, images: int, fix: str) -> None:

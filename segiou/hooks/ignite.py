@@ -18,7 +18,8 @@ except ImportError as error:
     raise missing("pytorch-ignite", "ignite") from error
 
 from segiou.counting.arrays import not_compiled
-from segiou.hooks.distributed import DeferredErrors, add_up, counter_of
+from segiou.hooks._torch_counts import counter_of
+from segiou.hooks.distributed import DeferredErrors, add_up
 from segiou.hooks.hook_options import TorchOptions
 from segiou.hooks.images import Conflict, ImageCounts
 from segiou.report.formats import DEFAULT

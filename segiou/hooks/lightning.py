@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import partialmethod
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Unpack
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.histograms.score_counts import ScoreHistogram
-from segiou.hooks._figures import log_figure
+from segiou.hooks._lightning import Callback, give, log_figure, names_of_steps
 from segiou.hooks._repeats import warn_of_lightning
-from segiou.hooks._scoring import fix_of_repeats, missing, scoring_of
+from segiou.hooks._scoring import fix_of_repeats, scoring_of
+from segiou.hooks.distributed import DeferredErrors, all_reduce
 from segiou.hooks.hook_options import TorchOptions
 from segiou.hooks.images import Conflict, ImageCounts
 from segiou.report.formats import DEFAULT, format_of
 from segiou.report.report import Report
 
 __all__ = ["SegmentationScores"]
-
-
-def _callback() -> Any:
-    """Callback of the Lightning package in use; the classes of its two packages differ."""
-    # The package that is already imported comes first.
-    packages = ["lightning.pytorch", "pytorch_lightning"]
-    packages.sort(key=lambda name: name not in sys.modules)
-    for name in packages:
-        try:
-            return import_module(name).Callback
-        except ImportError as error:
-            reason = error
-    raise missing("lightning", "lightning") from reason
-
-
-Callback: Any = _callback()
 
 
 def _of_outputs(outputs: Any, batch: Any) -> tuple[Any, Any]:
@@ -52,8 +35,8 @@ def _of_outputs(outputs: Any, batch: Any) -> tuple[Any, Any]:
 
 
 _FIX = "Pass ids=lambda outputs, batch: ... to SegmentationScores to count each image once"
-_PLACE = "dataloader_idx_"
-_STAGES = {"val": "validation", "test": "test"}
+#: Ends names if there are several dataloaders, as those that Lightning logs.
+_PLACE = "/dataloader_idx_{}"
 
 
 def _check_names(names: set[str], who: str) -> None:
@@ -137,7 +120,7 @@ class SegmentationScores(Callback):
             format_of(Path(report))
         # A warning for each epoch would repeat itself.
         self._checked: set[str] = set()
-        self._deferred: Any = None
+        self._deferred = DeferredErrors()
         self._logged: set[str] = set()
         #: Counts of the last epoch by dataloader, summed over processes at its end.
         self.counted: dict[int, ConfusionMatrix | ImageCounts | ScoreHistogram] = {}
@@ -152,9 +135,6 @@ class SegmentationScores(Callback):
         return {f"{self.prefix}{name}" for name in self.scoring.keys}
 
     def _start(self, trainer: Any, _module: Any, stage: str) -> None:
-        # Imported here, so that a missing Lightning is reported before a missing torch.
-        from segiou.hooks.distributed import DeferredErrors
-
         self.counted, self._deferred, self._logged = {}, DeferredErrors(), set()
         is_new = stage not in self._checked and not trainer.sanity_checking
         if is_new and self.ids is None and trainer.is_global_zero:
@@ -181,15 +161,13 @@ class SegmentationScores(Callback):
             counted.update(truth, pred, **decision)
 
     def _end(self, trainer: Any, module: Any, stage: str) -> None:
-        from segiou.hooks.distributed import all_reduce
-
         loaders = 1 if self.combine else len(getattr(trainer, f"num_{stage}_batches"))
         for loader in range(0 if trainer.sanity_checking else loaders):
             counted: Any = self.counted.get(loader, self._empty())
             counted = all_reduce(counted, errors=self._deferred)
             total = counted.total() if isinstance(counted, ImageCounts) else counted
             self.counted[loader] = total
-            place = f"/{_PLACE}{loader}" if loaders > 1 else ""
+            place = _PLACE.format(loader) if loaders > 1 else ""
             values = self.scoring.values(total)
             logged = {self._name(stage, name, place): value for name, value in values.items()}
             # The values are equal on all processes, and their maximum is exact.
@@ -198,7 +176,7 @@ class SegmentationScores(Callback):
             if trainer.is_global_zero and (self.report is not None or self.figure):
                 title = f"{stage}, epoch {trainer.current_epoch}{place}"
                 report = total.report(self.scoring.protocol, title=title)
-                self._give(report, trainer.current_epoch, stage, place.replace("/", "_"))
+                give(self.report, report, trainer.current_epoch, stage, place.replace("/", "_"))
                 if self.figure:
                     log_figure(trainer, report, self._name(stage, "confusion_matrix", place))
 
@@ -208,20 +186,8 @@ class SegmentationScores(Callback):
     def _check_module(self, trainer: Any, _module: Any, stage: str) -> None:
         """Raise a ValueError if a step of the module has logged one of the names."""
         own = self._logged or {f"{stage}/{name}" for name in self._names()}
-        others = {
-            f"{one.meta.name}{'' if (i := one.meta.dataloader_idx) is None else f'/{_PLACE}{i}'}"
-            for one in (trainer._results or {}).values()
-            if one.meta.fx != f"on_{_STAGES[stage]}_epoch_end" and not one.has_reset
-        }
+        others = names_of_steps(trainer, _PLACE)
         _check_names(own & others, "the module and SegmentationScores log")
-
-    def _give(self, report: Report, epoch: int, stage: str, suffix: str) -> None:
-        if callable(self.report):
-            self.report(report, epoch)
-        elif self.report is not None:
-            path = Path(str(self.report).format(epoch=epoch, stage=stage))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            report.save(path.with_stem(path.stem + suffix))
 
     on_validation_epoch_start = partialmethod(_start, stage="val")
     on_test_epoch_start = partialmethod(_start, stage="test")

@@ -12,7 +12,6 @@ from segiou.hooks._scoring import MatrixScoring, Scoring, missing, scoring_of
 from segiou.hooks.hook_options import TorchOptions, check_options
 
 try:
-    from mmengine.dist import get_world_size
     from mmengine.evaluator import BaseMetric
     from mmengine.hooks import CheckpointHook
     from mmengine.registry import METRICS
@@ -20,6 +19,7 @@ except ImportError as error:
     raise missing("mmengine", "mmengine") from error
 
 from segiou.counting.counts import Cells, ConfusionCounts, SparseConfusionCounts
+from segiou.hooks.distributed import DeferredErrors, all_reduce
 from segiou.report.formats import DEFAULT
 
 __all__ = ["SegmentationScores"]
@@ -54,6 +54,7 @@ class SegmentationScores(BaseMetric):
     """
 
     default_prefix = "segiou"
+    results: list[Any]
 
     def __init__(
         self,
@@ -73,6 +74,7 @@ class SegmentationScores(BaseMetric):
         options.setdefault("axis", 0)
         self._options = options
         self._scoring: Scoring | None = None
+        self._deferred = DeferredErrors()
 
     @property
     def scoring(self) -> Scoring:
@@ -86,39 +88,24 @@ class SegmentationScores(BaseMetric):
         return self._scoring
 
     def process(self, data_batch: Any, data_samples: Sequence[dict[str, Any]]) -> None:
-        """Count each sample of a batch.
-
-        If one of several processes cannot count them, all raise in `evaluate`.
-        """
+        """Count each sample of a batch; if one of several processes cannot, `evaluate` raises."""
         counting: Any = self.scoring.empty()
         pairs = [[sample[key]["data"].squeeze(0) for key in self.keys] for sample in data_samples]
-        try:
+        with self._deferred:
             read = [self.scoring.read(*pair) for pair in pairs]
             self.results += [_packed(counting.count(t, p, **how)) for t, p, how in read]
-        except (TypeError, ValueError) as error:
-            if get_world_size() == 1:
-                raise
-            self.results += [error] * len(pairs)
 
-    def evaluate(self, size: int) -> dict[str, Any]:
-        """The scores of the whole data set; an error is raised on all processes."""
-        found: dict[str, Any] = super().evaluate(size)
-        for value in found.values():
-            if isinstance(value, Exception):
-                raise value
+    def evaluate(self, size: int) -> dict[str, float]:
+        """The scores of the whole data set; an error of `process` is raised on all processes."""
+        errors, self._deferred = self._deferred, DeferredErrors()
+        results, self.results = self.results, []
+        all_reduce(self.scoring.empty(), errors=errors)
+        self.results = results
+        found: dict[str, float] = super().evaluate(size)
         return found
 
-    def compute_metrics(self, results: list[Any]) -> dict[str, Any]:
+    def compute_metrics(self, results: list[Any]) -> dict[str, float]:
         """Compute the scores of the samples that MMEngine has not dropped as repeated."""
-        try:
-            return self._scores(results)
-        except (TypeError, ValueError) as error:
-            return {"error": error}  # other processes wait for the result
-
-    def _scores(self, results: list[Any]) -> dict[str, float]:
-        for error in results:
-            if isinstance(error, Exception):
-                raise error
         parts = [Cells(*part) for part in results]  # MMEngine makes them plain tuples
         if isinstance(self.scoring, MatrixScoring):
             classes = self.scoring.options.num_classes

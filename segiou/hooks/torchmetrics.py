@@ -1,12 +1,11 @@
 """Segmentation scores as a :class:`torchmetrics.Metric`."""
 
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
-from weakref import WeakSet
 
 import numpy as np
 
 from segiou.hooks._reading import callers
-from segiou.hooks._repeats import warn_of_lightning
+from segiou.hooks._repeats import warn_in_loops
 from segiou.hooks._scoring import Counting, digest, fix_of_repeats, missing, scoring_of
 from segiou.hooks.hook_options import Scores, TorchOptions
 
@@ -19,7 +18,7 @@ except ImportError as error:
 
 from segiou._support.arguments import check_choice
 from segiou.counting.arrays import not_compiled, to_host
-from segiou.hooks.distributed import counter_of
+from segiou.hooks._torch_counts import counter_of
 from segiou.instances.panoptic import PanopticCounts
 
 if TYPE_CHECKING:
@@ -51,10 +50,6 @@ _PLOTTED = (
     "MetricCollection.plot cannot draw a metric with several scores on axes of its own; pass "
     "together=True, or plot the metric itself"
 )
-
-
-#: Loops of Lightning whose samplers were checked for repeated images.
-_CHECKED: WeakSet[Any] = WeakSet()
 
 
 class _Scores(Metric):
@@ -133,17 +128,8 @@ class _Scores(Metric):
                 raise TypeError(_PLOTTED)
 
     def _sync_dist(self, *rest: Any, **keywords: Any) -> None:
-        self._warn_of_repeated_images()
+        warn_in_loops(self._repeated)
         super()._sync_dist(*rest, **keywords)
-
-    def _warn_of_repeated_images(self) -> None:
-        """Warn once if Lightning computes this and its sampler repeats images."""
-        for loop, _ in callers():
-            if type(loop).__name__ != "_EvaluationLoop" or loop.trainer.sanity_checking:
-                continue
-            if loop not in _CHECKED:
-                _CHECKED.add(loop)
-                warn_of_lightning(loop.trainer, loop._stage.dataloader_prefix, self._repeated)
 
     def plot(self, val: Any = None, ax: Any = None) -> "tuple[Figure, Axes]":
         """Plot one or several results of `compute` or `forward`; the current one by default."""

@@ -115,9 +115,9 @@ def test_counts_beyond_what_float32_holds(hook, need):
 def test_a_device_s_undeclared_values_raise_at_compute(hook, monkeypatch, need):
     torch = need("torch")
     from segiou.counting.device_counts import DeviceValuesError
-    from segiou.hooks import distributed
+    from segiou.hooks import _torch_counts
 
-    monkeypatch.setattr(distributed, "is_on_device", lambda x: True)
+    monkeypatch.setattr(_torch_counts, "is_on_device", lambda x: True)
     metric = hook.SegmentationScores(2)
     metric.update(torch.tensor([0, 1]), torch.tensor([0, 9]))
     with pytest.raises(DeviceValuesError, match="largest value 9"):
