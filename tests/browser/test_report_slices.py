@@ -40,7 +40,7 @@ def test_a_slice_filters_the_images_and_shift_adds_another(page, sliced_url, unt
     parts = page.locator("#galleries section")
     assert parts.count() == 2
     score = page.locator(link.format("time=night") + " >> xpath=../..").locator(".bars b")
-    head = f"time=night\n{score.inner_text()}, 8 images; the first 8 in the order of the table"
+    head = f"time=night\n\n{score.inner_text()}, 8 images; the first 8 in the order of the table"
     assert parts.nth(0).inner_text().startswith(head)
     shown = [parts.nth(k).locator("a").all_inner_texts() for k in range(2)]
     assert all("night" in text for text in shown[0]) and len(shown[0]) == 8
