@@ -113,13 +113,7 @@ def _cityscapes_classes(ids: NDArray[Any]) -> NDArray[Any]:
 
 
 def of_labels(raw: RawMask, path: str, background: LabelClass, objects: LabelClass) -> ObjectMask:
-    """Objects of an image with one id per object, and 0 outside."""
-    if raw.volume is not None:
-        problem = (
-            "is a volume; --objects labels reads images and arrays, whose geometry is not checked. "
-            "Save the ids as .npy"
-        )
-        raise MaskError(path, problem)
+    """Objects of an image or volume with one id per object, and 0 outside."""
     ids = np.asarray(raw.values)
     if raw.is_color or raw.names or ids.dtype.kind not in "biu":
         raise no_ids(path, "labels", raw)

@@ -62,6 +62,9 @@ def from_tiff(data: bytes, path: str | Path) -> RawMask:
     import tifffile
 
     with damage(path, "is a corrupt TIFF"), tifffile.TiffFile(io.BytesIO(data)) as file:
+        if _is_stack(file, path):
+            values = _stacked(file, data, path)
+            return RawMask(values, "tiff", *_kind(file.pages.first))
         page = _mask_page(file, len(data), path)
         height, width = page.imagelength, page.imagewidth
         if height * width > _MOST_PIXELS:
@@ -97,21 +100,47 @@ def scores_from_tiff(data: bytes, path: str | Path, fits: Fits) -> NDArray[Any]:
 
     corrupt = damage(path, "is a corrupt TIFF", MemoryError)
     with corrupt, tifffile.TiffFile(io.BytesIO(data)) as file:
-        pages = _whole_pages(file, path)
-        whole = [one for one in file.series if not int(one.keyframe.subfiletype) & _REDUCED]
-        if len(whole) != 1:
-            raise MaskError(path, f"contains {len(whole)} images; save each as a separate file")
-        series: Any = whole[0]
-        _check_planes(file, series, pages, len(data), path)
-        fits(tuple(series.shape))
-        for page in pages:
-            _check_page(page, len(data), path)
-            if not _can_decode(page):
-                packed = getattr(page.compression, "name", page.compression)
-                problem = f"uses {packed} compression, which is not supported; save it with deflate"
-                raise MaskError(path, problem)
-            _check_decompressed_sizes(page, data, path)
-        return np.asarray(series.asarray())
+        return _planes(file, data, path, fits)
+
+
+def _planes(file: Any, data: bytes, path: str | Path, fits: Fits) -> NDArray[Any]:
+    """The values of all pages of a file that has one image of several planes."""
+    pages = _whole_pages(file, path)
+    whole = [one for one in file.series if not int(one.keyframe.subfiletype) & _REDUCED]
+    if len(whole) != 1:
+        raise MaskError(path, f"contains {len(whole)} images; save each as a separate file")
+    series: Any = whole[0]
+    _check_planes(file, series, pages, len(data), path)
+    fits(tuple(series.shape))
+    for page in pages:
+        _check_page(page, len(data), path)
+        if not _can_decode(page):
+            packed = getattr(page.compression, "name", page.compression)
+            problem = f"uses {packed} compression, which is not supported; save it with deflate"
+            raise MaskError(path, problem)
+        _check_decompressed_sizes(page, data, path)
+    return np.asarray(series.asarray())
+
+
+def _is_stack(file: Any, path: str | Path) -> bool:
+    """Whether a file has several planes, of which all but the first may have no page."""
+    if len(_whole_pages(file, path)) > 1:
+        return True
+    return bool(file.is_imagej or file.is_shaped) and file.series[0].size != file.pages.first.size
+
+
+def _stacked(file: Any, data: bytes, path: str | Path) -> NDArray[Any]:
+    """The labels of a volume whose pages are its sections."""
+
+    def check(shape: tuple[int, ...]) -> None:
+        page = file.pages.first
+        if len(shape) != 3 or page.samplesperpixel > 1 or page.dtype.kind not in "biu":
+            problem = f"has planes of shape {shape} with {page.dtype} values; expected labels"
+            raise MaskError(path, f"{problem} of one channel, a page per section")
+        if math.prod(shape) > _MOST_PIXELS:
+            raise MaskError(path, f"has {math.prod(shape)} voxels; save it as .npy or NIfTI")
+
+    return _planes(file, data, path, check)
 
 
 def _check_planes(file: Any, series: Any, pages: list[Any], size: int, path: str | Path) -> None:

@@ -193,7 +193,8 @@ class PairScorer:
             ids = self._reader.read(raw, path, labels, beside)
             if ids is not None:
                 stamp = stamp.joined(ids.stamp) if ids.stamp else stamp
-                return _OpenMask(ids.ids, stamp, objects=ids, valid=raw.valid)
+                found = _OpenMask(ids.ids, stamp, objects=ids, valid=raw.valid)
+                return replace(found, volume=raw.volume, array_spacing=raw.spacing)
         # Only pixels are counted: classes may overlap.
         sets = () if self.header.plans else raw.sets
         values = raw.values if sets else to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
@@ -278,13 +279,14 @@ class PairScorer:
         path, array = (pair.truth, truth) if truth.volume is None else (pair.pred, pred)
         shapes = tuple(tuple(side.values.shape) for side in (truth, pred))
         wanted = shapes[array is truth]
-        if array.objects or not is_reversed(shapes[array is pred], wanted, self.array_axes, path):
+        if not is_reversed(shapes[array is pred], wanted, self.array_axes, path):
             return truth, pred
         if array.is_big:
             raise MaskError(path, f"has reversed axes and {_TOO_LARGE_TO_TURN}")
         turned = replace(
             array,
             values=np.asarray(array.values).transpose(),
+            objects=array.objects and array.objects._replace(ids=array.objects.id_map.T),
             valid=None if array.valid is None else array.valid.transpose(),
             array_spacing=array.array_spacing and array.array_spacing[::-1],
         )
@@ -437,7 +439,8 @@ class PairScorer:
             volume = reorient(volume, truth.volume)
         if difference := geometry_difference(truth.volume, volume):
             raise MaskError(pair.pred, geometry_text(pair.truth, difference))
-        return replace(pred, values=volume.values, volume=volume)
+        objects = pred.objects and pred.objects._replace(ids=volume.values)
+        return replace(pred, values=volume.values, volume=volume, objects=objects)
 
     def measured(self, pair: MaskPair) -> bytes | None:
         """Counts of all measures of a pair, packed as in :class:`segiou.runs.ImageCount`.

@@ -139,7 +139,7 @@ def test_only_the_first_image_of_a_cog_is_the_mask(tmp_path):
         assert big[0:2, 0:4].tolist() == PRED.tolist()
 
 
-@pytest.mark.parametrize(("kind", "words"), [(2, "has 2 pages"), (4, "validity mask")])
+@pytest.mark.parametrize(("kind", "words"), [(2, "contains 2 images"), (4, "validity mask")])
 def test_other_pages_are_refused(tmp_path, kind, words):
     path = tmp_path / "a.tif"
     with tifffile.TiffWriter(path) as file:

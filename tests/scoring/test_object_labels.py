@@ -88,3 +88,59 @@ def test_touching_nuclei():
     found = {name: getattr(counts, name)[1] for name in ("tp", "fp", "fn")}
     assert found == {name: wanted[name] for name in found}
     assert counts.pq()[1] == pytest.approx(wanted["pq"], abs=1e-12)
+
+
+def cells(seed):
+    """Ids above 255 of the nearest of nine points, (D, H, W), and 0 far from all."""
+    rng = np.random.default_rng(seed)
+    at = np.stack(np.indices((6, 10, 12)), -1)[..., None, :]
+    far = ((at - rng.integers(0, (6, 10, 12), (9, 3))) ** 2).sum(-1)
+    return np.where(far.min(-1) < 14, 300 + far.argmin(-1), 0).astype(np.uint16)
+
+
+def write_volume(folder, kind, ids, flip=False):
+    """A volume with axes (z, y, x), or as NIfTI with (x, y, z)."""
+    if kind == "npy":
+        np.save(folder / "a.npy", ids)
+    elif kind == "tif":
+        pages = [Image.fromarray(page) for page in ids]
+        pages[0].save(folder / "a.tif", save_all=True, append_images=pages[1:])
+    else:
+        nibabel = pytest.importorskip("nibabel")
+        values = ids.T.astype(np.int16)
+        affine = np.diag([-1.0 if flip else 1.0, 1, 2, 1])
+        affine[0, 3] = 11 if flip else 0
+        nibabel.save(
+            nibabel.Nifti1Image(values[::-1] if flip else values, affine), folder / "a.nii"
+        )
+
+
+@pytest.mark.parametrize(
+    ("truth", "pred"),
+    [("npy", "npy"), ("tif", "tif"), ("nii", "nii"), ("nii", "flipped"), ("nii", "tif")],
+)
+def test_partitions_of_volumes_equal_scikit_image(tmp_path, truth, pred):
+    from skimage.metrics import adapted_rand_error, variation_of_information
+
+    sides = cells(1), np.where(np.arange(12) < 8, cells(1), cells(2))
+    for name, kind, ids in zip(("truth", "pred"), (truth, pred), sides, strict=True):
+        (tmp_path / name).mkdir()
+        flip = kind == "flipped"
+        write_volume(tmp_path / name, "nii" if flip else kind, ids, flip=flip)
+    run = scored(tmp_path, objects="labels", measures=["partitions"], geometry="reorient")
+    error, recall, precision = adapted_rand_error(*sides, ignore_labels=(0,))
+    split, merge = variation_of_information(*sides, ignore_labels=(0,))
+    found = [run.report().score(name) for name in run.plans[1].scores]
+    assert found == pytest.approx([error, precision, recall, split, merge], abs=1e-12)
+    assert 0.1 < error < 0.9
+    alone = scored(tmp_path, objects="labels", geometry="reorient")  # ids are shared here
+    assert alone.total().matrix.tolist() == run.total().matrix.tolist()
+
+
+def test_pages_of_a_stack_have_one_shape(tmp_path):
+    for side in ("truth", "pred"):
+        (tmp_path / side).mkdir()
+        pages = [Image.new("L", size) for size in ((4, 3), (5, 3))]
+        pages[0].save(tmp_path / side / "a.tif", save_all=True, append_images=pages[1:])
+    with pytest.raises(segiou.scoring.DataError, match="contain 2 images; save each as a sep"):
+        scored(tmp_path, objects="labels")
