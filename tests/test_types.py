@@ -20,6 +20,7 @@ import segiou
 segiou.ConfusionMatrix(3, ignored=255)
 segiou.Counts([1], [2], [3])
 text: int = segiou.ConfusionMatrix(3).report().to_json()
+segiou.ConfusionMatrix(3).report().to_dict()["mean_iuo"]
 """
 PACKAGE = Path(segiou.__file__).parents[1]
 #: Where segiou is installed, the checkers look by themselves.
@@ -55,7 +56,7 @@ def test_wrong_code_is_not(tmp_path, cache):
     (tmp_path / "wrong.py").write_text(WRONG)
     done = checked(cache, tmp_path / "wrong.py")
     assert done.returncode == 1, done.stderr
-    assert "Found 3 errors in 1 file" in done.stdout
+    assert "Found 4 errors in 1 file" in done.stdout
 
 
 def pyright(folder, *arguments):
@@ -84,7 +85,7 @@ def test_pyright_has_nothing_to_say_against_natural_code(tmp_path):
     (tmp_path / "wrong.py").write_text(WRONG)
     done = pyright(tmp_path)
     assert "0 errors, 0 warnings" in done.stdout, done.stdout
-    assert "3 errors" in pyright(tmp_path, "wrong.py").stdout
+    assert "4 errors" in pyright(tmp_path, "wrong.py").stdout
 
 
 def test_pyright_knows_the_type_of_every_public_name(tmp_path):

@@ -120,6 +120,18 @@ def _is_there(module: str) -> bool:
     return True
 
 
+_importing = Lock()
+
+
+def import_whole(module: str) -> Any:
+    """Import a module that threads may import at once, although its parts import each other.
+
+    Python gives some of the threads a module that is not initialised yet.
+    """
+    with _importing:
+        return import_module(module)
+
+
 def import_extra(module: str, need: str, extra: str) -> Any:
     """Import a module that an extra installs; the error names the extra."""
     try:

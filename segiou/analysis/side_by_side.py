@@ -37,7 +37,7 @@ class SideBySide(Tabular):
         """Plain values, unrounded; None if undefined."""
         return {"comparisons": [one.to_dict() for one in self.comparisons]}
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[dict[str, Json]]:
         """One row per score, pair of models and class.
 
         Yields

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_flag, read_several
-from segiou._support.optional import import_extra
+from segiou._support.optional import import_extra, import_whole
 from segiou.geometry.binary_masks import Mask, as_shape
 from segiou.geometry.positions import Floats, as_array, generalised_iou, quotient
 
@@ -169,8 +169,7 @@ def polygon_to_mask(
 
 def _ring_labels(ring: Any, shape: tuple[int, ...]) -> NDArray[np.uint8]:
     """Label pixel centres: 0 outside, 1 inside, larger values on the ring."""
-    from skimage import measure
-
+    measure = import_whole("skimage.measure")
     labels = np.zeros(shape, dtype=np.uint8)
     corners = _shapely().get_coordinates(ring)[:, ::-1] - 0.5
     if not len(corners):

@@ -504,7 +504,7 @@ class ScorePlan(Plan):
         data: Any = table.to_dict()["scores"]
         data |= {"options": self.measure.to_dict(), "calibration": calibration.to_dict()}
         data["common_threshold"] = plain({"threshold": best.overall, "mean_iou": best.mean})
-        return replace(table, data={"scores": data})
+        return replace(table, data={"score_histograms": data})
 
     def alternative(
         self, parts: Parts, counts: Counts, units: NDArray[np.intp]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import unicodedata
 from collections import Counter
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_number, read_several
-from segiou._support.optional import load_part, warn_missing
+from segiou._support.optional import import_whole, load_part, warn_missing
 from segiou.boundary.surface_points import check_spacing, reached_by
 from segiou.counting.arrays import as_label_array
 from segiou.counting.counts import LARGEST
@@ -249,7 +248,7 @@ def _connected(array: NDArray[Any], rank: int) -> Components:
 
 
 def _by_scikit_image(array: NDArray[Any], rank: int) -> Components:
-    measure: Any = importlib.import_module("skimage.measure")
+    measure: Any = import_whole("skimage.measure")
     _, classes = np.unique(array, return_inverse=True)
     ids = measure.label(classes.reshape(array.shape), background=-1, connectivity=rank)
     return Components.of_map(ids, array)

@@ -13,5 +13,6 @@ from segiou.report.explorer import (
 from segiou.report.image_cautions import ImageCaution as ImageCaution
 from segiou.report.pictures import ImageMatch as ImageMatch, match_images as match_images
 from segiou.report.report import Report as Report
+from segiou.report.report_dict import ReportDict as ReportDict
 from segiou.report.report_numbers import WorstImages as WorstImages
 from segiou.report.report_page import render_report as render_report, write_html as write_html

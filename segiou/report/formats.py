@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from segiou.measures.score_table import ScoreTable
     from segiou.report.report import Report
+    from segiou.report.report_dict import ReportDict
     from segiou.runs.run import Run
 
 #: With more classes than this, plain data contain only the non-zero cells of the matrix.
@@ -79,7 +80,7 @@ def render(
     return report.to_json() if format == "json" else report.to_html(**page)
 
 
-def to_dict(report: Report) -> dict[str, Any]:
+def to_dict(report: Report) -> ReportDict:
     """A report as plain data; undefined numbers are None."""
     from segiou._support import __version__
 
@@ -116,7 +117,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         **_named(report, "worst_images", "provenance"),
         **report.measures,
     }
-    defined: dict[str, Any] = plain(data)
+    defined: ReportDict = plain(data)
     return defined
 
 
@@ -147,7 +148,7 @@ def to_json(
     report: Report, indent: int | None, also: Mapping[str, Any] = MappingProxyType({})
 ) -> str:
     """Strict JSON with one line per row of the matrix, and additional keys."""
-    data = {**to_dict(report), **also}
+    data: dict[str, Any] = {**to_dict(report), **also}
     if indent is None or not data["matrix"]:
         return json.dumps(data, indent=indent, allow_nan=False, ensure_ascii=False)
     rows = data.pop("matrix")

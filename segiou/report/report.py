@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import pandas
 
     from segiou._support.document import Part
+    from segiou.report.report_dict import ReportDict
 
 Format = Literal["table", "json", "csv", "markdown", "html", "latex"]
 
@@ -192,7 +193,7 @@ class Report(ReportNumbers):
         found = None if one is None else one.at(named.row)
         return np.nan if found is None else found
 
-    def to_dict(self) -> dict[str, Json]:
+    def to_dict(self) -> ReportDict:
         """Plain data: names as attributes, None for undefined, counts as integers."""
         return formats.to_dict(self)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice
+from segiou._support.optional import import_whole
 from segiou.instances.components import components
 
 Connectivity = Literal["full", "cross"]
@@ -132,10 +133,9 @@ def _window(mask: NDArray[np.bool_]) -> tuple[slice, ...]:
 
 
 def _skeleton(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    from skimage import morphology
-
-    library: Any = morphology
-    return np.asarray(library.skeletonize(mask), np.bool_) if mask.any() else mask
+    if not mask.any():
+        return mask
+    return np.asarray(import_whole("skimage.morphology").skeletonize(mask), np.bool_)
 
 
 def _dilated(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -160,7 +160,7 @@ def test_the_command(folder, capsys):
     words = ["score", folder / "truth", folder / "scores", "--labels", 3, "--quiet"]
     words = [*map(str, words)]
     assert main([*words, "--scores=softmax", "--run", str(run), "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)["scores"]
+    found = json.loads(capsys.readouterr().out)["score_histograms"]
     assert found["options"]["activation"] == "softmax"
     precise = segiou.ScoreHistogram(3).update(TRUTH, LOGITS, activation="softmax")
     assert found["rows"][2]["average_precision"] == precise.average_precision()[2]

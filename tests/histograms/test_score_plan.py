@@ -40,7 +40,9 @@ def test_a_run_has_the_counts_of_a_histogram():
     assert report.score("ece", "2") == pytest.approx(whole.classwise_ece()[2])
     assert report.score("best_iou", "0") == whole.best_threshold().scores[0]
     assert report.score("fpr95", "0") == whole.fpr_at_tpr()[0]
-    data = json.loads(report.to_json())["scores"]
+    plain = json.loads(report.to_json())
+    assert plain["scores"]["iou"]["value"] == report.mean_iou
+    data = plain["score_histograms"]
     assert data["calibration"]["ece"] == pytest.approx(calibration.ece)
     best = whole.best_threshold()
     assert data["rows"][1]["best_threshold"] == best.thresholds[1]

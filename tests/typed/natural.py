@@ -41,6 +41,16 @@ def report(cm: segiou.ConfusionMatrix) -> str:
     return made.to_json() + made.to_csv() + made.to_markdown() + made.to_html() + names[0]
 
 
+def plain(cm: segiou.ConfusionMatrix) -> float:
+    found = cm.report().to_dict()
+    mean, matrix = found["mean_iou"], found["matrix"]
+    first = found["classes"][0]["iou"]
+    interval = found["scores"]["iou"].get("low")
+    assert matrix is None or matrix[0][0] >= 0
+    assert isinstance(interval, float | str) or interval is None
+    return (mean or 0.0) + (first or 0.0) + sum(step["gain"] for step in found["next_steps"])
+
+
 def score(folder: Path) -> segiou.Run:
     labels = segiou.load_labels(folder / "labels.toml")
     run = segiou.score_folder(folder / "truth", str(folder / "model_a"), labels=labels)

@@ -1,0 +1,116 @@
+"""Keys and types of a report as plain data, as type checkers see them."""
+
+from typing import Any, NotRequired, TypedDict
+
+
+class ClassDict(TypedDict):
+    """Scores and pixels of a class or a group; None is undefined."""
+
+    name: str
+    iou: float | None
+    dice: float | None
+    precision: float | None
+    recall: float | None
+    specificity: float | None
+    balanced_accuracy: float | None
+    volumetric_similarity: float | None
+    tp: int
+    fp: int
+    fn: int
+    share: float | None
+
+
+class ValueDict(TypedDict):
+    """A value with the limits of its interval, if it has one; ``"inf"`` is infinite."""
+
+    value: float | str | None
+    low: NotRequired[float | str | None]
+    high: NotRequired[float | str | None]
+
+
+class ScoreDict(ValueDict):
+    """A score: its mean, the number of classes in the mean, and the values of its rows."""
+
+    title: str
+    unit: str
+    better: str | None
+    classes: int | None
+    rows: dict[str, ValueDict]
+
+
+class StepDict(TypedDict):
+    """An error and the gain of fixing it, as in :class:`segiou.analysis.NextStep`."""
+
+    kind: str
+    truth: str | None
+    pred: str | None
+    gain: float
+    low: float | None
+    high: float | None
+    tied: bool
+    pixels: int
+    share: float | None
+    images: list[str]
+
+
+#: The scores of always predicting the most frequent class.
+MajorityDict = TypedDict(
+    "MajorityDict", {"class": str | None, "pixel_accuracy": float | None, "mean_iou": float | None}
+)
+
+
+class ReportDict(TypedDict):
+    """A report as plain data; measures of other packages add further keys."""
+
+    format: str
+    format_version: int
+    segiou_version: str
+    backend: str
+    compiled: dict[str, bool]
+    title: str
+    protocol: str
+    rule: str
+    pairs: int
+    left_out: int
+    pixels: int
+    ignored: int
+    mean_iou: float | None
+    mean_iou_classes: int
+    num_classes: int
+    skipped: dict[str, str]
+    never_predicted: list[str]
+    mean_dice: float | None
+    pixel_accuracy: float | None
+    mean_accuracy: float | None
+    gap: float | None
+    frequency_weighted_iou: float | None
+    cohen_kappa: float | None
+    majority: MajorityDict
+    fine_grained: dict[str, Any] | None
+    next_steps: list[StepDict]
+    threshold_gains: list[dict[str, Any]]
+    image_cautions: list[dict[str, Any]]
+    scores: dict[str, ScoreDict]
+    classes: list[ClassDict]
+    groups: list[ClassDict]
+    matrix: list[list[int]] | None
+    matrix_cells: NotRequired[list[list[int]]]
+    unassigned: list[int]
+    ignored_predictions: int
+    intervals: dict[str, Any] | None
+    worst_images: dict[str, Any] | None
+    provenance: dict[str, Any]
+    area: NotRequired[dict[str, Any]]
+    boundary: NotRequired[list[dict[str, Any]]]
+    boundary_options: NotRequired[dict[str, Any]]
+    case_means: NotRequired[dict[str, Any]]
+    components: NotRequired[dict[str, Any]]
+    lesions: NotRequired[dict[str, Any]]
+    objects: NotRequired[dict[str, Any]]
+    partitions: NotRequired[dict[str, Any]]
+    referring: NotRequired[dict[str, Any]]
+    score_histograms: NotRequired[dict[str, Any]]
+    surface_cases: NotRequired[list[dict[str, Any]]]
+    surface_plan: NotRequired[dict[str, Any]]
+    surfaces: NotRequired[list[dict[str, Any]]]
+    topology: NotRequired[dict[str, Any]]
