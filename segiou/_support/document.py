@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from segiou._support.files import printable
 from segiou._support.optional import import_extra
+from segiou._support.renderers import rendered
 from segiou._support.text import capital, csv_of
 
 if TYPE_CHECKING:
@@ -163,13 +164,13 @@ class Shown:
             Whether to use ANSI colours.
         """
         from segiou._support.arguments import check_integer
-        from segiou._support.terminal import text_of
 
-        return text_of(self._parts(), check_integer("width", width, 1), color=color)
+        room = check_integer("width", width, 1)
+        return rendered(self._parts(), "table", width=room, color=color)
 
     def to_markdown(self) -> str:
         """Render as GitHub's Markdown."""
-        return markdown_of(self._parts())
+        return rendered(self._parts(), "markdown")
 
     def to_latex(self, *, transposed: bool = False) -> str:
         """Render tables for LaTeX with the package booktabs, and sentences as comments.
@@ -179,9 +180,7 @@ class Shown:
         transposed : bool
             Whether classes are in columns.
         """
-        from segiou._support.latex import latex_of
-
-        return latex_of(self._parts(), transposed=transposed)
+        return rendered(self._parts(), "latex", transposed=transposed)
 
     def __str__(self) -> str:
         return self.to_text()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from segiou._support.arguments import check_integer
 from segiou._support.files import is_device
 from segiou._support.optional import import_extra
+from segiou._support.renderers import RENDERERS
 from segiou._support.table_files import table_place
 from segiou._support.text import listed, plural, without_credentials
 from segiou.cli.console import note, progress_bar
@@ -343,12 +344,12 @@ def report_format(parsed: argparse.Namespace) -> str:
 def findings_format(parsed: argparse.Namespace) -> str:
     """The format of findings, by option or file extension."""
     ending = Path(parsed.output or "").suffix.lower()
-    known = dict.fromkeys(("", ".txt"), "table")
-    known |= {".json": "json", ".md": "markdown", ".tex": "latex"}
+    known = {end: name for name, one in RENDERERS.items() for end in one.endings}
+    known[".json"] = "json"
     if parsed.name_of_command in ("compare", "slices"):
         known[".csv"] = "csv"
     if parsed.format is None and ending not in known:
-        given = listed([*known][1:], last=" or ")
+        given = listed([end for end in known if end], last=" or ")
         msg = f"{parsed.output}: unknown extension; use {given}, or pass --format"
         raise ValueError(msg)
     return _checked_format(parsed, str(parsed.format or known[ending]))

@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from segiou._support.arguments import check_level
-from segiou._support.document import markdown_of
 from segiou._support.files import Problem, write_whole
-from segiou._support.latex import latex_of
+from segiou._support.renderers import RENDERERS
 from segiou._support.table_files import read_rows
 from segiou.analysis.map_estimates import MapAccuracy, map_accuracy
 from segiou.cli import inputs
-from segiou.cli.output import as_json, as_text, write_text
+from segiou.cli.output import as_json, in_format, write_text
 from segiou.labels.label_set import LabelSet, load_labels
 from segiou.masks.class_areas import class_areas, values_at
 from segiou.masks.read import MaskError
@@ -85,12 +84,8 @@ def _rendered(
         files = {"sample_file": str(parsed.sample), "areas_file": str(parsed.areas)}
         own = {**files, "unit": parsed.unit, "strata": parsed.strata}
         return as_json({**own, **found.to_dict()})
-    if kind == "table":
-        return as_text(map_parts(found, unit), parsed)
-    if kind == "latex":
-        return latex_of(map_parts(found, unit), transposed=parsed.transposed)
-    if kind == "markdown":
-        return markdown_of(map_parts(found, unit))
+    if kind in RENDERERS:
+        return in_format(map_parts(found, unit), kind, parsed)
     return map_csv(found) if kind == "csv" else map_html(found, unit, facts)
 
 

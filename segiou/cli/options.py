@@ -14,6 +14,7 @@ import argparse
 import re
 import sys
 
+from segiou._support.renderers import RENDERERS
 from segiou.cli.console import EXIT_USAGE, harmless, note, say, stdout_width, wants_color, write
 
 # Importing typing would add a tenth to the time of --help.
@@ -322,7 +323,8 @@ def _settings(names: list[str], value: str, text: str, mark: str) -> dict[str, A
         value = value.removesuffix("...")
         settings |= {"action": "extend", "default": []} if names else {"nargs": "+"}
     if value.startswith("{"):
-        choices = settings["choices"] = value[1:-1].split(",")
+        listed = value[1:-1].replace("documents", ",".join(RENDERERS))
+        choices = settings["choices"] = listed.split(",")
         if len(choices) > _FEW or len(value) > _SHORT:
             settings["metavar"] = names[-1].removeprefix("--").upper()
             settings["help"] += f"; one of {', '.join(choices)}"

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from segiou._support.document import GAP, Part, Section, markdown_of
+from segiou._support.document import GAP, Part, Section
 from segiou._support.files import Problem, problem_lines, write_whole
+from segiou._support.renderers import RENDERERS, rendered
 from segiou._support.text import csv_of, csv_text, encodable, plural
 from segiou.cli import console, inputs
 from segiou.cli.thresholds import Outcome, not_worse, outcomes, to_junit
@@ -116,14 +117,14 @@ def _rendered(
         if sliced is not None:
             also["slices"] = sliced.to_dict()
         return to_json(report, 2, also)
-    if kind not in ("markdown", "table", "latex"):
+    if kind not in RENDERERS:
         rows = _slice_rows(sliced, _IN_REPORT)
         page: dict[str, Any] = {"baseline": change, "slices": filter(None, [sliced])}
         return render(report, kind, **order, rows=rows, **page)
     said = [(outcome.words, outcome.passed) for outcome in found] if kind == "markdown" else []
     more = {"columns": parsed.columns, "detail": parsed.detail, "outcomes": said, "change": change}
     parts = report._parts(**order, **more, means=kind == "latex")
-    return _in_format([*parts, *slices_section(sliced)], kind, parsed)
+    return in_format([*parts, *slices_section(sliced)], kind, parsed)
 
 
 def slices_of(runs: Sequence[Run], parsed: argparse.Namespace, metric: str = "iou") -> Slices:
@@ -253,31 +254,21 @@ def write_findings(
     if kind == "csv" and table is not None:
         write_text(parsed.output, table())
     else:
-        found = as_json(data()) if kind == "json" else _in_format(parts, kind, parsed)
+        found = as_json(data()) if kind == "json" else in_format(parts, kind, parsed)
         write_text(parsed.output, found)
 
 
-def _in_format(parts: Iterable[Part], kind: str, parsed: argparse.Namespace) -> str:
-    """Parts as LaTeX, Markdown or text."""
-    if kind == "latex":
-        from segiou._support.latex import latex_of
-
-        return latex_of(parts, transposed=parsed.transposed)
-    return markdown_of(parts) if kind == "markdown" else as_text(parts, parsed)
+def in_format(parts: Iterable[Part], kind: str, parsed: argparse.Namespace) -> str:
+    """Parts in a format of documents; text for a terminal has its width and colours."""
+    own: dict[str, Any] = {"transposed": parsed.transposed}
+    if not parsed.output:
+        own |= {"width": console.stdout_width(), "color": console.wants_color()}
+    return rendered(parts, kind, **own)
 
 
 def as_json(data: dict[str, Any]) -> str:
     """Findings as JSON."""
     return json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def as_text(parts: Iterable[Part], parsed: argparse.Namespace) -> str:
-    """Findings as text for the output."""
-    from segiou._support.terminal import text_of
-
-    if parsed.output:
-        return text_of(parts)
-    return text_of(parts, console.stdout_width(), color=console.wants_color())
 
 
 def write_problems(path: str, problems: Iterable[Problem]) -> None:

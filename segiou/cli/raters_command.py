@@ -10,7 +10,7 @@ from segiou._support.arguments import check_number
 from segiou._support.files import write_whole
 from segiou.analysis.raters import RaterAgreement
 from segiou.cli import inputs
-from segiou.cli.output import as_json, as_text, write_text
+from segiou.cli.output import as_json, in_format, write_text
 from segiou.report.raters_page import CaseMaps, raters_html
 from segiou.scoring.rater_folders import ConsensusWriter, RaterCase, raters
 
@@ -68,6 +68,4 @@ def _rendered(found: RaterAgreement, kind: str, parsed: argparse.Namespace) -> s
         return as_json(found.to_dict())
     if kind == "csv":
         return found.to_csv()
-    if kind == "latex":
-        return found.to_latex(transposed=parsed.transposed)
-    return found.to_markdown() if kind == "markdown" else as_text(found.parts(), parsed)
+    return in_format(found.parts(), kind, parsed)

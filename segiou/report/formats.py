@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.optional import compiled_parts, import_extra
+from segiou._support.renderers import RENDERERS, rendered
 from segiou._support.text import csv_of, plain
 from segiou.measures.score_names import ScoreName, is_whole, read_name
 from segiou.metrics.pixel_scores import OF_CLASSES
@@ -35,23 +36,25 @@ DEFAULT = ("mean_iou", "mean_accuracy", "pixel_accuracy", "frequency_weighted_io
 #: Longest class name in a key, because MLflow accepts keys of up to 250 characters.
 _LONGEST = 100
 
-#: Formats by name, with their file extensions.
+#: Formats of data and of pages, with their file extensions; documents have others.
 FORMATS: dict[str, tuple[str, ...]] = {
-    "table": (".txt", ""),
     "json": (".json",),
     "csv": (".csv",),
-    "markdown": (".md", ".markdown"),
     "html": (".html", ".htm"),
-    "latex": (".tex",),
 }
+
+
+def formats() -> dict[str, tuple[str, ...]]:
+    """Every format of a report by name, with its file extensions."""
+    return {name: one.endings for name, one in RENDERERS.items()} | FORMATS
 
 
 def format_of(path: Path) -> str:
     """The format of a file by its extension."""
-    for name, endings in FORMATS.items():
+    for name, endings in formats().items():
         if path.suffix.lower() in endings:
             return name
-    msg = f"{path}: unknown extension {path.suffix!r}; use {', '.join(FORMATS)}"
+    msg = f"{path}: unknown extension {path.suffix!r}; use {', '.join(formats())}"
     raise ValueError(msg)
 
 
@@ -65,16 +68,11 @@ def render(
     **page: Any,
 ) -> str:
     """The report in a format by name; CSV has additional rows, and pages have options."""
-    if format not in FORMATS:
-        msg = f"unknown format {format!r}; choose from {', '.join(FORMATS)}"
+    if format not in formats():
+        msg = f"unknown format {format!r}; choose from {', '.join(formats())}"
         raise ValueError(msg)
-    ordered: dict[str, Callable[..., str]] = {
-        "markdown": report.to_markdown,
-        "table": report.to_text,
-        "latex": report.to_latex,
-    }
-    if format in ordered:
-        return ordered[format](sort=sort, reverse=reverse)
+    if format in RENDERERS:
+        return rendered(report._parts(sort=sort, reverse=reverse, means=format == "latex"), format)
     if format == "csv":
         return to_csv(report, report._sorted(sort, reverse=reverse), rows)
     return report.to_json() if format == "json" else report.to_html(**page)

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from segiou._support.arguments import check_integer, check_kind, check_path
 from segiou._support.files import write_whole
+from segiou._support.renderers import rendered
 from segiou._support.text import Json, percent, plural
 from segiou.measures.score_names import ScoreName
 from segiou.measures.score_table import ScoreTable
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
     from segiou._support.document import Part
     from segiou.report.report_dict import ReportDict
-
-Format = Literal["table", "json", "csv", "markdown", "html", "latex"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,9 +234,7 @@ class Report(ReportNumbers):
         columns : str or sequence of str, optional
             As in :meth:`to_text`.
         """
-        from segiou._support.document import markdown_of
-
-        return markdown_of(self._parts(sort=sort, reverse=reverse, columns=columns))
+        return rendered(self._parts(sort=sort, reverse=reverse, columns=columns), "markdown")
 
     def to_html(self, **options: Any) -> str:
         """A self-contained page; options as for :func:`segiou.report.report_page.render_report`.
@@ -279,11 +276,10 @@ class Report(ReportNumbers):
             Columns of the class table: ``"map"`` (user's and producer's accuracy,
             F1), ``"medical"`` (Dice first), or names of scores.
         """
-        from segiou._support.terminal import text_of
-
         room = 100 if width is None else check_integer("width", width, 1)
         order: Any = {"sort": sort, "reverse": reverse, "columns": columns}
-        return text_of(self._parts(**order, detail=bool(detail)), room, color=color)
+        parts = self._parts(**order, detail=bool(detail))
+        return rendered(parts, "table", width=room, color=color)
 
     def to_latex(
         self,
@@ -304,10 +300,8 @@ class Report(ReportNumbers):
         columns : str or sequence of str, optional
             Columns of the class table, as in :meth:`to_text`.
         """
-        from segiou._support.latex import latex_of
-
         parts = self._parts(sort=sort, reverse=reverse, columns=columns, means=True)
-        return latex_of(parts, transposed=transposed)
+        return rendered(parts, "latex", transposed=transposed)
 
     def _parts(
         self,
@@ -339,14 +333,14 @@ class Report(ReportNumbers):
         """
         return formats.to_pandas(self)
 
-    def save(self, path: str | Path, *, format: Format | None = None) -> Path:
+    def save(self, path: str | Path, *, format: str | None = None) -> Path:
         """Write the report; whole or not at all.
 
         Parameters
         ----------
         path : str or path
             The file; its extension selects the format unless ``format`` is given.
-        format : {"table", "json", "csv", "markdown", "html", "latex"}, optional
+        format : {"table", "markdown", "latex", "json", "csv", "html"}, optional
         """
         check_path("path", path)
         path = Path(path)

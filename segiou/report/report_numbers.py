@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 #: Plain data, as JSON has it.
 Plain = Mapping[str, Any]
-
-Format = Literal["table", "json", "csv", "markdown", "html", "latex"]
 
 #: What predicting one class everywhere scores.
 Baseline = TypedDict("Baseline", {"class": str, "pixel_accuracy": float, "mean_iou": float})

@@ -184,7 +184,7 @@ def test_options_of_a_report(capsys, options, said):
         ([*COMPARE, "--level", "2"], "level must be between"),
         ([*COMPARE, "--group-by", "["], "not a regular expression"),
         ([*COMPARE, "--protocol", "mine"], "unknown protocol 'mine'"),
-        ([*COMPARE, "--output", "x.xml"], "use .txt, .json, .md, .tex or .csv"),
+        ([*COMPARE, "--output", "x.xml"], "use .txt, .md, .markdown, .tex, .json or .csv"),
         ([*COMPARE, "--html", "no/x.html"], "does not exist"),
         (["explain", "no-run", "--protocol", "mine"], "unknown protocol 'mine'"),
         (["explain", "no-run", "--output", "no/x.txt"], "does not exist"),

@@ -1,0 +1,41 @@
+"""The formats of documents by name: how their parts become text, and the files of each."""
+
+from __future__ import annotations
+
+# Importing typing would add a tenth to the time of --help.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from segiou._support.document import Part
+
+
+class Renderer:
+    """A function ``MODULE:NAME`` from parts to text, and the extensions of its files.
+
+    Of the options that callers pass, it gets those that it names.
+    """
+
+    def __init__(
+        self, function: str, endings: tuple[str, ...], options: tuple[str, ...] = ()
+    ) -> None:
+        self.function, self.endings, self.options = function, endings, options
+
+
+RENDERERS = {
+    "table": Renderer("segiou._support.terminal:text_of", (".txt", ""), ("width", "color")),
+    "markdown": Renderer("segiou._support.document:markdown_of", (".md", ".markdown")),
+    "latex": Renderer("segiou._support.latex:latex_of", (".tex",), ("transposed",)),
+}
+
+
+def rendered(parts: Iterable[Part], format: str, **options: Any) -> str:
+    """Parts in a format by name."""
+    from importlib import import_module
+
+    one = RENDERERS[format]
+    module, _, name = one.function.partition(":")
+    own = {key: value for key, value in options.items() if key in one.options}
+    found: str = getattr(import_module(module), name)(parts, **own)
+    return found
