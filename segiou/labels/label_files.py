@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,6 @@ _COLUMNS = (
 )
 #: Targets of Ultralytics that ignore a value.
 _DROPPED = ("ignore_label", None, _IGNORED)
-_RASTERS = (".tif", ".tiff", ".img", ".vrt")
 #: Column usages of GDAL's attribute tables, by number.
 _USES = {"1": "count", "2": "name", "3": "least", "4": "most", "5": "value"}
 _USES |= {"6": "red", "7": "green", "8": "blue"}
@@ -40,25 +39,18 @@ _USES |= {"6": "red", "7": "green", "8": "blue"}
 
 def read_label_file(path: Path) -> LabelSet:
     """Read a label set from a TOML file, or from a file of another tool."""
-    kind = path.suffix.lower()
-    text_readers = {
-        **dict.fromkeys((".txt", ".names"), _of_text),
-        ".csv": _of_table,
-        **dict.fromkeys((".yaml", ".yml"), _of_yolo),
-    }
-    if kind not in (".json", ".xml", *text_readers, *_RASTERS):
+    if (read := READERS.get(path.suffix.lower())) is None:
         return LabelSet.from_toml(path)
     try:
-        if kind == ".json":
-            return _of_json(read_json(path), path)
-        return text_readers.get(kind, _of_gdal)(path)
+        return read(path)
     except (TypeError, ValueError) as error:
         text = str(error).removeprefix(f"{path}: ")
         msg = f"{path}: {text}"
         raise ValueError(msg) from error
 
 
-def _of_json(found: Any, path: Path) -> LabelSet:
+def _of_json(path: Path) -> LabelSet:
+    found = read_json(path)
     if isinstance(found, list) and found and all(isinstance(entry, dict) for entry in found):
         return _of_coco(found, path, False)
     description = found if isinstance(found, dict) else {}
@@ -399,3 +391,13 @@ def _label_values(label: str, given: Any) -> tuple[int, ...]:
         msg = f"label {label!r} must have an integer or a list of integers, got {given!r}"
         raise ValueError(msg)
     return tuple(several)
+
+
+#: The reader of each extension; other files are TOML.
+READERS: dict[str, Callable[[Path], LabelSet]] = {
+    ".json": _of_json,
+    **dict.fromkeys((".txt", ".names"), _of_text),
+    ".csv": _of_table,
+    **dict.fromkeys((".yaml", ".yml"), _of_yolo),
+    **dict.fromkeys((".xml", ".tif", ".tiff", ".img", ".vrt"), _of_gdal),
+}
