@@ -21,6 +21,8 @@ Row = dict[str, Any]
 #: A file, and columns after a colon.
 _PLACE = re.compile(r"(.+?\.(?:csv|tsv|txt|json|jsonl|parquet))(?::(.+))?", re.IGNORECASE)
 
+_DECIMAL = re.compile(r"^(\s*-?\d+),(\d+\s*)$")
+
 
 def table_place(text: str) -> tuple[Path, str] | None:
     """The file and the columns of ``FILE`` or ``FILE:COLUMNS``; None if it is not a table."""
@@ -30,8 +32,8 @@ def table_place(text: str) -> tuple[Path, str] | None:
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
     """The rows of a file, as text; ValueError if it cannot be read or lacks a column."""
-    rows = rows_of(read_table(path))
-    if rows:
+    rows = file_rows(path)
+    if any(rows):
         check_columns(str(path), columns, [*dict.fromkeys(chain(*rows))])
     return [{name: cell_text(cell) for name, cell in row.items()} for row in rows]
 
@@ -45,8 +47,16 @@ def check_columns(where: str, columns: Iterable[str], known: Sequence[str]) -> N
             raise ValueError(msg)
 
 
-def read_table(path: Path) -> Any:
-    """Rows of a file, or a mapping from ids to rows."""
+def file_rows(path: Path) -> list[Row]:
+    """Rows of a file; ValueError if it cannot be read, or has none."""
+    try:
+        return rows_of(_read(path))
+    except TypeError as error:
+        msg = f"{path}: {error}"
+        raise ValueError(msg) from None
+
+
+def _read(path: Path) -> Any:
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         need = f"{path} needs pyarrow"
@@ -69,8 +79,11 @@ def _json_line(path: Path, number: int, line: str) -> Any:
 def _separated(path: Path) -> list[Row]:
     """Rows of a CSV file, separated by commas, semicolons or tabs."""
     text = read_text(path)
-    first = text.split("\n", 1)[0]
-    reader = csv.reader(StringIO(text), delimiter=max(",;\t", key=first.count), strict=True)
+    first, _, others = text.partition("\n")
+    delimiter = max(",;\t", key=first.count)
+    if first.startswith("sep=") and len(first.strip()) == 5:  # of Excel
+        delimiter, text = first[4], others
+    reader = csv.reader(StringIO(text), delimiter=delimiter, strict=True)
     try:
         heads = [csv_name(name.strip()) for name in next(reader, ())]
         if twice := sorted({head for head in heads if head and heads.count(head) > 1}):
@@ -88,7 +101,9 @@ def _separated(path: Path) -> list[Row]:
         msg = f"{path}: is not valid CSV: {error}"
         raise ValueError(msg) from error
     if "'" in text:  # which keeps spreadsheets from formulas
-        return [{head: csv_name(cell) for head, cell in row.items()} for row in rows]
+        rows = [{head: csv_name(cell) for head, cell in row.items()} for row in rows]
+    if delimiter == ";" and "," in text:  # of numbers where the comma is decimal
+        rows = [{head: _DECIMAL.sub(r"\1.\2", cell) for head, cell in row.items()} for row in rows]
     return rows
 
 

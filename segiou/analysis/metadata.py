@@ -19,7 +19,7 @@ from segiou._support.table_files import (
     Row,
     cell_text,
     check_columns,
-    read_table,
+    file_rows,
     rows_of,
     table_place,
 )
@@ -127,9 +127,10 @@ def metadata_of(
         path, own = place
         if names is None and own:
             names = [name.strip() for name in own.split(",")]
-        where, by = str(path), read_table(path)
-    rows = rows_of(by)
-    if not rows:
+        where, rows = str(path), file_rows(path)
+    else:
+        rows = rows_of(by)
+    if not any(rows):
         msg = f"{where} has no rows"
         raise ValueError(msg)
     head, found = _Match(where, ids, rows, key, names).rows()
@@ -150,8 +151,8 @@ def column_of(source: str, ids: Sequence[str]) -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=1)  # every score of a run has the same groups
 def _column(path: Path, name: str, _changed: int, ids: tuple[str, ...]) -> tuple[str, ...]:
-    where, rows = str(path), rows_of(read_table(path))
-    if not rows:
+    where, rows = str(path), file_rows(path)
+    if not any(rows):
         msg = f"{where} has no rows"
         raise ValueError(msg)
     check_columns(where, [name], [*dict.fromkeys(chain(*rows))])
@@ -242,10 +243,11 @@ class _Match:
             low = head.lower()
             return -matches(head), _KEYS.index(low) if low in _KEYS else len(_KEYS)
 
-        best = min(heads, key=order, default="")
-        if best and matches(best):
+        best = min(heads, key=order)
+        if matches(best):
             return best
-        first = listed([f"{head} {cell_text(self.table[0].get(head))}" for head in heads], 3)
+        row = self.table[0]
+        first = listed([f"{head} {cell_text(row.get(head)):.40}" for head in heads], 3)
         msg = (
             f"{self.where}: no column has the ids of the images, such as {self.ids[0]}; the first "
             f"row has {first}. Add a column of ids or, for one row per patient or sequence, pass "
@@ -280,9 +282,10 @@ class _Table:
     rows: list[Row]
     bins: Mapping[str, Any]
 
-    def metadata(self, columns: Sequence[str] | None, key: str = "") -> Metadata:
+    def metadata(self, columns: Sequence[str] | None, key: str | None = None) -> Metadata:
         """The columns with slices."""
-        heads = [head for head in dict.fromkeys(chain(*self.rows)) if head != key]
+        # A column without a name is an index, as pandas writes it.
+        heads = [head for head in dict.fromkeys(chain(*self.rows)) if head not in (key, "")]
         check_columns(self.where, (*(columns or ()), *self.bins), heads)
         found: list[MetadataColumn] = []
         missing: dict[str, int] = {}
@@ -305,7 +308,8 @@ class _Table:
             images = plural(len(self.ids), "image")
             msg = f"{self.where}: no column divides the {images} ({why or 'no columns'})"
             raise ValueError(msg)
-        return Metadata(tuple(found), missing, skipped, key, self.ids)
+        named = "" if key is None else key or "without a name"
+        return Metadata(tuple(found), missing, skipped, named, self.ids)
 
     def _column(self, name: str) -> MetadataColumn | str:
         """A column, or why it has no slices."""

@@ -36,6 +36,10 @@ FILES = {
     "mapping.json": json.dumps({"a_1": {"w": "day"}, "a_2": {"w": "night"}, "b_1": {"w": "day"}}),
     "lines.jsonl": '{"id": "a_1", "w": "day"}\n\n{"id": "a_2", "w": "night"}\n'
     '{"id": "b_1", "w": "day"}\n',
+    "index.csv": ",w,id\n0,day,a_1\n1,night,a_2\n2,day,b_1\n",
+    "named_index.csv": ",w\na_1,day\na_2,night\nb_1,day\n",
+    "excel.csv": "sep=;\nid;w;x\na_1;day;1\na_2;night;1\nb_1;day;1\n",
+    "trailing.csv": "id,w,\na_1,day,\na_2,night,\nb_1,day,\n",
     "twice.csv": "id,w\na_1,day\na_1,day\na_2,night\nb_1,day\n",
 }
 
@@ -169,12 +173,28 @@ def test_bad_kinds():
     [
         ("id,w,w\na_1,1,2\n", "two columns are called 'w'"),
         ("id,w\na_1,1,2\n", "line 2 has more than 2 cells"),
+        ('id,w\n"a_1,1\n', "is not valid CSV"),
+        ("id,w\n", "has no rows"),
+        ("", "has no rows"),
+        ("3", "meta.json: the metadata must be a file"),
+        ("[3]", "meta.json: a row of the metadata must be a mapping"),
+        ('{"id": 1', "meta.json: is not valid JSON"),
+        ('{"images": [{"a": "' + 99 * "x" + '"}]}', r"first row has slice \[\{'a': 'x{30}"),
     ],
 )
 def test_bad_files(text, message, tmp_path):
-    (tmp_path / "meta.csv").write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=message):
-        metadata_of(str(tmp_path / "meta.csv"), IDS)
+    name = "meta.json" if text[:1] in ("3", "[", "{") else "meta.csv"
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message) as error:
+        metadata_of(str(tmp_path / name), IDS)
+    assert len(str(error.value)) < 400
+
+
+def test_decimal_commas_are_those_of_semicolons(tmp_path):
+    ids = tuple(f"{i:02}" for i in range(12))
+    (tmp_path / "m.csv").write_text("id;x\n" + "".join(f"{id};{id},5\n" for id in ids))
+    (column,) = metadata_of(str(tmp_path / "m.csv"), ids).columns
+    assert column.values[0] == "< 3.25"
 
 
 def test_too_many_values():

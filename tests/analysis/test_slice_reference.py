@@ -266,7 +266,8 @@ def test_slices_equal_the_formulas(seed):
             assert math.isnan(gap.p) == (min(units) < 5)
             if min(units) >= 5:
                 _, low, high, _ = gap_of(*both, groups, include, gap.p / 2)
-                assert (low if gap.value > 0 else high) == pytest.approx(0, abs=1e-5)
+                near = 1e-6 if gap.p > 1e-7 else 1e-3  # levels near 1 are rounded
+                assert (low if gap.value > 0 else high) == pytest.approx(0, abs=near)
                 # Two complements are one test.
                 key = name if len(values) == 2 else one.name
                 p.setdefault(key, []).append(gap)
