@@ -48,6 +48,13 @@ LISTED = 6
 _CERTAIN = 5
 #: Fewer consecutive values are probably classes.
 _LEAST_IDS = 8
+#: Ids of objects end at one of at least this many values, by file; few classes also end at two.
+_LEAST_ENDS = 3
+_OF_IDS = "--objects labels"
+_MAY_BE_IDS = (
+    "each file has values from 0 without gaps, up to a different one; if they are ids of objects, "
+    f"pass {_OF_IDS}"
+)
 #: Maximum number of classes in a proposed label set.
 _MOST_PROPOSED = 1024
 #: Presets for point clouds and volumes, never suggested for images; and presets for volumes.
@@ -388,6 +395,8 @@ def label_set_question(truth: str | Path, command: str) -> str:
             f"\nIf the folders are classes ({listed(list(names), 8)}):\n"
             f"  {command} --class-files '{IN_FOLDERS}'"
         )
+    if found and _MAY_BE_IDS in found.suspicions:
+        text += f"\nIf the values are ids of objects:\n  {command} {_OF_IDS}"
     if others := [fit.name for fit in fitting[: LISTED - 1]]:
         text += f"\nOther label sets with these values: {', '.join(others)}"
     return text
@@ -526,6 +535,8 @@ def _suspicions(
             f"{len(lossy)} of {len(files)} files are {lossy[0].mask.kind}, a lossy format (e.g. "
             f"{lossy[0].path})"
         )
+    if len(_ends(files)) >= _LEAST_ENDS and not _are_ids(files):
+        found.append(_MAY_BE_IDS)
     many = [f for f in files if len(f.pixels) > _MANY[f.what]]
     if many:
         worst = max(many, key=lambda f: len(f.pixels))
@@ -554,16 +565,20 @@ def _suspicions(
     return found
 
 
+def _ends(files: Sequence[FileContent]) -> set[int]:
+    """The highest value of each image if all have values without gaps, as ids of objects."""
+    for file in files:
+        if file.what != "values" or file.mask.volume:
+            return set()
+        if sorted(file.pixels) != [*range(len(file.pixels))]:
+            return set()
+    return {len(file.pixels) - 1 for file in files}
+
+
 def _are_ids(files: Sequence[FileContent]) -> bool:
     """Whether all files have consecutive values of more than 8 bits, as ids of objects."""
-    highest = 0
-    for file in files:
-        if file.what != "values" or file.mask.volume or file.mask.values.dtype.itemsize < 2:
-            return False
-        if sorted(file.pixels) != [*range(len(file.pixels))]:
-            return False
-        highest = max(highest, len(file.pixels) - 1)
-    return highest >= _LEAST_IDS
+    is_wide = all(file.mask.values.dtype.itemsize > 1 for file in files)
+    return is_wide and max(_ends(files), default=0) >= _LEAST_IDS
 
 
 def _in_between(values: Counter[int], fits: Sequence[LabelSetMatch]) -> str:

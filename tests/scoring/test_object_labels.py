@@ -144,3 +144,18 @@ def test_pages_of_a_stack_have_one_shape(tmp_path):
         pages[0].save(tmp_path / side / "a.tif", save_all=True, append_images=pages[1:])
     with pytest.raises(segiou.scoring.DataError, match="contain 2 images; save each as a sep"):
         scored(tmp_path, objects="labels")
+
+
+def test_few_ids_of_objects_are_named_beside_the_presets(tmp_path, capsys):
+    """Ids end at another value in each image; those of classes have gaps, or the same end."""
+    for side in ("truth", "pred", "classes"):
+        (tmp_path / side).mkdir()
+        for last in (1, 2, 3):
+            row = [[0, *range(1, last + 1)]] if side != "classes" else [[0, last]]
+            Image.fromarray(np.uint8(row)).save(tmp_path / side / f"{last}.png")
+    ids, classes = (inspect_folder(tmp_path / side) for side in ("truth", "classes"))
+    assert "if they are ids of objects, pass --objects labels" in ids.suspicions[0]
+    assert ids.fits
+    assert not any("ids of objects" in text for text in classes.suspicions)
+    assert main(["score", str(tmp_path / "truth"), str(tmp_path / "pred")]) == 2
+    assert "ids of objects:\n  segiou score" in capsys.readouterr().err
