@@ -225,15 +225,19 @@ def thresholds(design: str, number: int, rng: np.random.Generator, points: float
     return [float(found.low[0] >= least), float(found.high[0] < least)]
 
 
-def distances(experts: int, number: int, differ: bool, rng: np.random.Generator) -> np.ndarray:
+def distances(
+    experts: int, number: int, differ: bool, rng: np.random.Generator, noise: float
+) -> np.ndarray:
     """1 − Dice of star-shaped masks in each case, (N, R + 1, R + 1); the model is the last rater.
 
-    It is one more expert. If raters differ, each has a bias and a skill in all cases.
+    It is one more expert with ``noise`` times as much noise. If raters differ, each has a bias
+    and a skill in all cases.
     """
     angles = 2 * np.pi * np.arange(64) / 64
     waves = [of(k * angles) for of in (np.cos, np.sin) for k in range(1, 6)] / np.sqrt(5)
     everyone = experts + 1
     skill = NOISE * np.exp(0.3 * differ * rng.normal(size=(everyone, 1)))
+    skill[-1] *= noise
     bias = BIAS * differ * rng.normal(size=(everyone, 1))
     own = rng.normal(size=(number, everyone, 10)) @ waves + rng.normal(size=(number, everyone, 1))
     outline = 1 + 0.1 * rng.normal(size=(number, 1, 10)) @ waves
@@ -245,9 +249,11 @@ def distances(experts: int, number: int, differ: bool, rng: np.random.Generator)
     return found
 
 
-def raters(design: str, number: int, rng: np.random.Generator, experts: int) -> list[float]:
+def raters(
+    design: str, number: int, rng: np.random.Generator, experts: int, noise: float
+) -> list[float]:
     """A model against experts: Wald, t and percentile intervals contain 0; the test rejects."""
-    apart = distances(experts, number, design == "differ", rng)
+    apart = distances(experts, number, design == "differ", rng, noise)
     values = _excess(apart[..., None], experts, range(experts))
     (found,) = _Over(units_of(number), 0.95).means(values)
     reach = 1.96 * float(values.std(ddof=1)) / math.sqrt(number)
@@ -280,7 +286,8 @@ def cells() -> Iterator[Cell]:
     for design in ("alike", "differ"):
         for experts in (3, 4, 5):
             for number in (10, 30, 100):
-                yield Cell("raters", raters, design, number, (experts,))
+                for noise in (1.0, 1.5):
+                    yield Cell("raters", raters, design, number, (experts, noise))
     if CAMVID.is_dir():
         for left_out in (0, 1):
             for number in (10, 20, 40, 200):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_number
+from segiou._support.arguments import check_level
 from segiou._support.document import Part, Tabular
 from segiou._support.text import Json, plain, records
 from segiou.analysis.leave_one_out import jackknife
@@ -271,7 +271,7 @@ def rater_agreement(
     ValueError
         If there are fewer than two experts or cases.
     """
-    check_number("level", level, 0, 1)
+    check_level("level", level)
     experts, everyone = len(raters), [*raters, *([model] if model else [])]
     if experts < 2:
         msg = f"expected at least two raters, got {experts}; pass a folder for each"

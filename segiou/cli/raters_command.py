@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from segiou._support.arguments import check_number
+from segiou._support.arguments import check_level
 from segiou._support.files import write_whole
 from segiou.analysis.raters import RaterAgreement
 from segiou.cli import inputs
@@ -18,7 +18,10 @@ from segiou.scoring.rater_folders import ConsensusWriter, RaterCase, raters
 def command(parsed: argparse.Namespace) -> int:
     """Score the raters, and write the outputs."""
     kind = inputs.report_format(parsed)
-    check_number("--level", parsed.level, 0, 1)
+    check_level("--level", parsed.level)
+    if parsed.consensus_by != "majority" and not parsed.consensus:
+        msg = f"--consensus-by {parsed.consensus_by} has no effect without --consensus"
+        raise ValueError(msg)
     folders = _named(parsed.rater)
     maps = CaseMaps(len(folders)) if parsed.html or kind == "html" else None
     consensus = None

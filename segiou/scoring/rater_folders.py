@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_kind
 from segiou._support.files import Problem, write_whole
+from segiou._support.text import listed
 from segiou.analysis.rater_votes import UNMARKED, Votes, consensus
 from segiou.analysis.raters import RaterAgreement, rater_agreement
 from segiou.analysis.units import Groups, groups_of
@@ -133,7 +134,14 @@ def rater_cases(everyone: Mapping[str, Masks], options: ClassOptions) -> Iterato
     """Read the cases of all raters in the order of their names; DataError with every problem."""
     sides = [_Side.of(masks, options) for masks in everyone.values()]
     problems: list[Problem] = []
-    for id, places in _matched(sides).items():
+    matched = _matched(sides)
+    for number, name in enumerate(everyone):
+        rows = [row for row in matched.values() if row[number] is not None]
+        if len(sides) > 1 and not any(sum(p is not None for p in row) > 1 for row in rows):
+            known = listed([id for id, row in matched.items() if row[number] is None], 3)
+            msg = f"{name} has no case of another rater; rename its files, as in {known}"
+            raise ValueError(msg)
+    for id, places in matched.items():
         found = [_read(side, place, problems) for side, place in zip(sides, places, strict=True)]
         case = None if problems else _case(id, found, [str(p) for p in places], problems)
         if case is not None:

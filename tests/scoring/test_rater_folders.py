@@ -92,3 +92,20 @@ def test_command_refuses_what_cannot_be_scored(folders, capsys):
     assert main(["raters", place, place, "--labels", "2"]) == 2
     assert "two raters are named 'anna'" in capsys.readouterr().err
     assert main(["raters", place, str(folders / "none"), "--labels", "2"]) == 3
+    assert "none" in capsys.readouterr().err
+    ben = [str(folders / "ben"), "--labels", "2"]
+    for wrong, words in (
+        (["--level", "1"], "--level must be between 0 and 1"),
+        (["--consensus-by", "staple"], "--consensus-by staple has no effect without --consensus"),
+    ):
+        assert main(["raters", place, *ben, *wrong]) == 2
+        assert words in capsys.readouterr().err
+
+
+def test_a_rater_without_a_common_case_is_named():
+    other = {f"x{case}": mask for case, mask in BEN.items()}
+    words = "chen has no case of another rater; rename its files, as in case1, case2 and case3"
+    with pytest.raises(ValueError, match=words):
+        segiou.raters({"anna": ANNA, "ben": BEN, "chen": other}, labels=2)
+    with pytest.raises(ValueError, match="model has no case of another rater"):
+        segiou.raters({"anna": ANNA, "ben": BEN}, model=other, labels=2)
