@@ -67,7 +67,7 @@ class Facts(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Columns; the first and last rows may stand apart. Columns without a text are left out."""
+    """Columns; the first and last rows may be separate. Columns without a text are skipped."""
 
     columns: Sequence[Column]
     notes: Sequence[str] = ()
@@ -105,7 +105,7 @@ class Html(NamedTuple):
 
 
 Part: TypeAlias = "Line | Facts | Table | Section | Html"
-#: What GitHub makes a link of; a backslash before the next sign prevents it.
+#: Starts of automatic links on GitHub, which a backslash before the next sign prevents.
 _ADDRESS = re.compile(r"(?:https?|ftp)(?=://)|www(?=\.)", re.IGNORECASE)
 #: An empty line in terminals.
 GAP = Line("")

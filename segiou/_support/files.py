@@ -113,7 +113,7 @@ def _descriptor(path: Path) -> int | None:
     return _STREAMS[match[1]] if match[1] else int(match[2])
 
 
-#: Up to this many files with the same problem get a line each; of more, only some names are listed.
+#: Files with the same problem up to which each has a line; above, only some names are listed.
 _EACH = 5
 _NAMED = 3
 #: Kinds of problems that are listed at most.

@@ -57,7 +57,7 @@ def _console(width: int, *, color: bool) -> Console:
 
 
 def _written(console: Console) -> str:
-    """What was printed, without trailing blanks."""
+    """Printed text without trailing blanks."""
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue().replace(_WHOLE, " ")
     lines = (_END.sub(lambda end: "".join(end[0].split()), line) for line in text.splitlines())

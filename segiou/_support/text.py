@@ -67,7 +67,7 @@ NUMBER = "number"
 
 
 def unit_text(unit: str) -> str:
-    """A unit as people read it beside a number: nothing for ratios and plain numbers."""
+    """A unit beside a number; empty for ratios and plain numbers."""
     return "" if unit == NUMBER else unit
 
 
@@ -157,7 +157,7 @@ def old_keys(found: dict[str, Any], **renamed: str) -> dict[str, Any]:
 
 
 def p_text(value: float) -> str:
-    """Write a p-value; one below what the permutations resolve is not written as 0.
+    """Write a p-value; one below the resolution of the permutations is not written as 0.
 
     >>> p_text(0.00001), p_text(0.0123), p_text(0.53)
     ('<0.0001', '0.0123', '0.53')

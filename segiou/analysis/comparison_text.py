@@ -77,7 +77,7 @@ def method(found: Comparison, pair: PairComparison, *, options: bool = True) -> 
 
 
 def _adjustment(found: Comparison) -> list[str]:
-    """How several pairs are adjusted."""
+    """Adjustment of several pairs."""
     if len(found.pairs) < 2:
         return []
     adjusted = f"are Holm-adjusted over the {len(found.pairs)} pairs"
@@ -97,7 +97,7 @@ def _has_lead(found: Comparison) -> bool:
 
 
 def _pooling(found: Comparison) -> list[str]:
-    """How Dice is aggregated, because many tools average it over images instead."""
+    """Aggregation of Dice, because many tools average it over images instead."""
     if found.metric.partition(":")[0] not in ("dice", "mean_dice") or found.aggregate != "D":
         return []
     return ["Score: Dice of the pixels pooled over all images, not the mean over images."]
@@ -169,7 +169,7 @@ def _outcomes(found: Comparison, pair: PairComparison) -> tuple[bool, bool]:
 
 
 def _family(found: Comparison, pair: PairComparison) -> int:
-    """How often p is multiplied at most; the pairs of the best model are one claim."""
+    """Largest factor of p; the pairs of the best model are one claim."""
     best = found.ranking[0].name
     own = [one for one in found.pairs if best in (one.a, one.b)]
     together = _has_lead(found) and pair.overall.p_holm >= max(one.overall.p for one in own)

@@ -172,7 +172,7 @@ def _autocorrelations(values: Floats, members: Members, centre: float | None = N
 
 
 def _negligible(number: int) -> int:
-    """How many correlations in a row must be negligible for all later ones to be."""
+    """Number of consecutive negligible correlations after which all are taken as negligible."""
     return max(5, int(math.log10(number)))
 
 
@@ -339,7 +339,7 @@ def _supported(series: Sequence[Floats], sequences: Sequences) -> bool:
 
 
 def _between(values: Floats, sequences: Sequences) -> float:
-    """How far means of sequences vary, as a standard normal deviate of the F test."""
+    """Variation of the means of sequences, as a standard normal deviate of the F test."""
     from scipy.special import fdtrc, ndtri  # type: ignore[import-untyped, unused-ignore]
 
     own = [values[m][~np.isnan(values[m])] for m in sequences.members]

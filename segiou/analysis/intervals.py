@@ -37,7 +37,7 @@ METHOD_WORDS: dict[str, str] = {
     "bca": "BCa bootstrap",
     _MEDIANS: "order-statistic",
 }
-#: With fewer images, classes that occur in predictions only lower a mean noticeably.
+#: Number of images below which classes that occur only in predictions lower a mean noticeably.
 _BIASED_BELOW = 100
 
 

@@ -178,7 +178,7 @@ class Jackknife:
         return cls(models, delta, seen, squares[0], tuple(kept))
 
     def steps(self) -> Iterator[Floats]:
-        """What some units at a time add to each value, (n, 1 + C); 0 for a class's only unit."""
+        """Contributions of units to each value, in parts (n, 1 + C); 0 for a class's only unit."""
         if self.kept:
             yield from self.kept
             return
@@ -320,7 +320,7 @@ class Jackknife:
             own = step[:, used]
             together = np.einsum("ij,j->i", own, weights)  # BLAS would wait, as in _gram
             moved = together if place is None else step[:, place]
-            # What no class moves: where a class vanishes with a unit, or absent ones are filled.
+            # The rest that no class moves: a class vanishes with a unit, or absent ones are filled.
             rest = [moved] if is_plain else [moved - together, own]
             block = np.column_stack(rest)
             moves.append(moved)
@@ -417,7 +417,7 @@ class Side:
         return tail_of(lambda level: self.reach(level)[0 if away > 0 else 1], abs(away))
 
     def correlation(self, other: Side, mine: NDArray[Any], theirs: NDArray[Any]) -> float:
-        """Correlation with the side of other units, some of which are the same.
+        """Correlation of the two sides, whose units overlap.
 
         Parameters
         ----------
@@ -429,7 +429,7 @@ class Side:
         return float(self.moves[mine] @ other.moves[theirs]) / scale if scale > 0 else 0.0
 
     def _moved(self, arms: Floats) -> float:
-        """Root of the sum over the units of what they move, with the parts scaled."""
+        """Root of the summed squared contributions of the units, with scaled parts."""
         x = np.append(1.0, self.weights * arms)
         return math.sqrt(max(float(x @ self.products @ x), 0.0))
 
@@ -491,7 +491,7 @@ def _gram(block: Floats) -> Floats:
 
 
 def _steps(several: Sequence[Statistic], values: Sequence[Floats]) -> Iterator[list[Floats]]:
-    """What some units at a time add to the values: to the difference, then to each model."""
+    """Contributions of units, in parts, to the difference, then to each model."""
     for parts in zip(*(one.left_out_parts() for one in several), strict=True):
         own = []
         for whole, without in zip(values, parts, strict=True):

@@ -182,7 +182,7 @@ def rank(
 
 
 def _checked_aggregate(scheme: str, aggregate: str | None, draws: int) -> str | None:
-    """How images are aggregated, or an error for what a scheme cannot do."""
+    """Aggregation of images; ValueError if the scheme does not support it."""
     if aggregate is None:
         return "I" if scheme == "rank-then-aggregate" else None
     fits = {"rank-then-aggregate": ("I", "median"), "test-then-rank": ()}
@@ -248,7 +248,7 @@ class _Scored:
 
 
 class _Setup(NamedTuple):
-    """How models are ranked."""
+    """Options of a ranking."""
 
     scheme: str
     aggregate: str | None

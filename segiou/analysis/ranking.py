@@ -250,7 +250,7 @@ def contest_of(
         return contest
     best = int(np.argmin(ranks_of(values, first.score.better)))
     known = {place: limits for place, limits in pairs.items() if best in place}
-    # Of the rivals, the closest.
+    # The closest rival.
     i, j = max(known, key=lambda place: float(np.nanmax(p[best, list(place)])), default=(0, 0))
     error, freedom = math.nan, math.nan
     if known:
@@ -289,7 +289,7 @@ def _one_sided(
             found[j, i], found[i, j] = float(ahead <= 0), float(-ahead <= 0)
         elif error > 0 and not math.isnan(ahead):
             if limits.left_out is not None:
-                # By inversion, so that the claim and the interval never disagree.
+                # Inverted from the interval, so the claim and the interval never disagree.
                 part = limits.left_out
                 tail = (part.of_class(column - 1) if column else part.score).tail()
             else:  # of a bootstrap

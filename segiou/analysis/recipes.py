@@ -105,7 +105,7 @@ def _of_runs(
 
 
 def _residual(runs: Sequence[Statistic], units: int) -> Floats:
-    """The part of the variance of a mean over runs that images and runs have together."""
+    """Variance of a mean over runs due to the interaction of images and runs."""
     left = np.stack([run.left_out for run in runs])
     rest = left - left.mean(0)
     rest = np.nan_to_num(rest - rest.mean(1, keepdims=True))

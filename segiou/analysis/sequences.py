@@ -124,7 +124,7 @@ def sequences_of(ids: Sequence[str], names: Sequence[Any], pattern: str = "") ->
         members.setdefault(name, []).append(i)
 
     def order(i: int) -> list[tuple[int, str]]:
-        """Sort key of an id: texts as they are, numbers by value."""
+        """Sort key of an id: texts by character, numbers by value."""
         parts = re.split(r"(\d+)", ids[i])
         return [(int(part), "") if k % 2 else (-1, part) for k, part in enumerate(parts)]
 

@@ -106,7 +106,7 @@ def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -
     reached, defined = np.zeros(len(observed)), np.zeros(len(observed))
 
     def swaps() -> Iterator[NDArray[np.int64]]:
-        """Rows of 0 and 1 per unit, 1 if the two models are swapped."""
+        """Rows of 0 and 1 per unit, 1 if the two models are exchanged."""
         if exact:
             yield (np.arange(2**units)[:, None] >> np.arange(units)) & 1
             return

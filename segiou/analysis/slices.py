@@ -38,7 +38,7 @@ from segiou.metrics.ratio import Floats
 
 #: Batches that a slice of one or two sequences is divided into, at least.
 _BATCHES = 5
-#: Slices that share this part of their images cannot be told apart.
+#: Slices that share this part of their images are the same for a test.
 _ALIKE = 0.8
 
 

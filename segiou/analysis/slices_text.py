@@ -84,7 +84,7 @@ def mixes(found: Slices) -> Iterator[str]:
 
 
 def notes(found: Slices) -> Iterator[str]:
-    """How to read the table, and what is missing."""
+    """Notes on the table and on missing values."""
     units = plural_of(found.unit)
     mean = any(one.gap.classes for one in found)
     over = ", over the classes that at least two of its and of their units have" if mean else ""

@@ -128,14 +128,14 @@ class Statistic:
         return (self.evaluate(self.whole - part) for part in row_parts(self.sums))
 
     def part(self, images: Any, units: Units, present: NDArray[np.bool_]) -> Statistic:
-        """The score over the units of some images, if this is over single images.
+        """The score of some images over their units; this score must be over single images.
 
         Parameters
         ----------
         images : ndarray of bool, shape (N,)
             Whether each image is one of them.
         units : Units
-            Of these images.
+            Units of these images.
         present : ndarray of bool, shape (N, C)
             Whether the truth of each of the N images has each class.
         """

@@ -239,7 +239,7 @@ class _Moves:
 
     def swapped(self) -> Iterator[tuple[int, int, list[int]]]:
         """Pairs of classes that are mostly predicted as each other, and their two cells."""
-        # Two classes that are told apart by chance are wrong about as often as right.
+        # A model that guesses between two classes is wrong about as often as right.
         often = 2 * self.pixels >= 3 * self._counts.tp[self.truth]
         most = (self.pred < len(self._include)) & often
         (chosen,) = np.nonzero((self.truth != self.pred) & most)

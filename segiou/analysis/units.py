@@ -25,7 +25,7 @@ INDEPENDENT = "none"
 #: Fewer units do not represent others of their kind; classes in fewer units are flagged.
 FEW_UNITS = 10
 
-#: How images are grouped; see :func:`groups_of`.
+#: Grouping of images; see :func:`groups_of`.
 Groups = str | Mapping[str, Hashable] | Callable[[str], Hashable] | Sequence[Hashable]
 
 

@@ -298,7 +298,7 @@ def _inner_band(codes: Codes, width: int) -> NDArray[np.bool_]:
 
 
 def _window_max(padded: NDArray[Any], size: int) -> NDArray[Any]:
-    """Maximum over square windows that lie entirely within the last two axes."""
+    """Maximum over square windows that are entirely within the last two axes."""
     for axis in (-2, -1):
         values = np.moveaxis(padded, axis, 0)
         reach = 1

@@ -42,7 +42,7 @@ _NOTHING: Fillings = (_NAN, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Convention:
-    """How a tool measures the distance between two surfaces.
+    """A tool's definition of the distance between two surfaces.
 
     Attributes
     ----------

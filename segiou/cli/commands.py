@@ -52,7 +52,7 @@ def score(parsed: argparse.Namespace) -> int:
 
 
 def _plans(job: Job) -> list[Plan]:
-    """The plans of the measures, as far as they are known before reading masks."""
+    """The plans of the measures that are known before reading masks."""
     found: list[Plan] = []
     for volumes in (False, True):
         with suppress(ValueError):  # reported during scoring

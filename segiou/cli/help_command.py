@@ -12,7 +12,7 @@ from segiou._support.text import did_you_mean
 from segiou.cli import console
 from segiou.cli.options import COMMANDS, build_parser
 
-#: Where wheels put the pages, below the prefix of the environment.
+#: Folder of the pages below the prefix of the environment.
 _INSTALLED = "share/doc/segiou/"
 #: Pages that only list others.
 _LISTS = ("explanation", "howto", "index", "project", "reference", "start", "tutorials")

@@ -510,7 +510,7 @@ def note_written(parsed: argparse.Namespace) -> None:
 
 
 def _overwritten(full: str, taken: Mapping[str, str]) -> str:
-    """What writing to a path overwrites: an input or output, or a mask of an input folder."""
+    """The input, output or mask of an input folder that writing to a path would overwrite."""
     from segiou.masks.finding import is_mask
 
     path = Path(full)

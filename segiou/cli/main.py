@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-#: Module and function of each command that does not stand in commands.py.
+#: Module and function of each command outside commands.py.
 _ELSEWHERE = {
     "demo": ("demo", "demo"),
     "help": ("help_command", "command"),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from segiou.analysis.slice_results import Slices
 
 
-#: Columns of the tables that slices stand below.
+#: Columns of the tables that have slices below them.
 _OF_GAPS = {"p": "gap_p", "p_holm": "gap_p_holm"}
 _IN_REPORT = {"score": "iou", "low": "iou_low", "high": "iou_high", **_OF_GAPS}
 

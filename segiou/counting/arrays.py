@@ -299,7 +299,7 @@ def check_same_shape(
 
 
 def _channel_hint(first: tuple[int, ...], second: tuple[int, ...], names: Sequence[str]) -> str:
-    """What to pass if one shape has a further axis, probably of classes."""
+    """Advice if one shape has a further axis, probably of classes."""
     longer, shorter = (first, second) if len(first) > len(second) else (second, first)
     axes = [k for k in range(len(longer)) if longer[:k] + longer[k + 1 :] == shorter]
     if len(axes) != 1:
@@ -430,7 +430,7 @@ def label_arrays(
 
 
 def in_memory_order(*arrays: NDArray[Any]) -> list[NDArray[Any]]:
-    """Views of arrays of equal shape whose axes are in the order in which they lie in memory."""
+    """Views of arrays of equal shape with their axes in memory order."""
     first = arrays[0]
     order = sorted(range(first.ndim), key=lambda axis: -abs(first.strides[axis]))
     is_backwards = [all(a.strides[axis] < 0 for a in arrays) for axis in order]
@@ -494,7 +494,7 @@ def dtype_name(array: Any) -> str:
 
 
 def is_bfloat16(dtype: np.dtype[Any]) -> bool:
-    """Whether a dtype stands for the 16 bits of a bfloat16."""
+    """Whether a dtype contains the 16 bits of a bfloat16."""
     # ml_dtypes (JAX, TensorFlow) registers this name; to_host uses it for torch.
     return dtype.itemsize == 2 and "bfloat16" in str(dtype)
 

@@ -443,7 +443,7 @@ def _bring(ops: Operations, data: Any, name: str) -> Any:
 
 
 def not_whole(number: int) -> str:
-    """How errors name labels that are not whole numbers."""
+    """Error text for labels that are not whole numbers."""
     return plural(number, "value that is not a whole number", "values that are not whole numbers")
 
 

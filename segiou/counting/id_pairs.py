@@ -160,7 +160,7 @@ def _keys(truth: Ids, pred: Ids, lows: tuple[int, int]) -> NDArray[np.uint64]:
 
 
 def _above(ids: Ids, low: int) -> NDArray[np.unsignedinteger[Any]]:
-    """How far ids are above the lowest, which may be given as its bits."""
+    """Offsets of ids from the lowest id, which may be given as its bits."""
     bits = ids.view(f"u{ids.itemsize}")
     return bits - bits.dtype.type(low % (1 << 8 * ids.itemsize)) if low else bits
 

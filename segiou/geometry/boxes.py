@@ -258,7 +258,7 @@ def _compare(
     ours, theirs = _read_both(truth, pred, fmt, elementwise, crowd)
     if not elementwise:
         return _all_pairs(measure, ours, theirs, out)
-    # With an additional axis, a single box is also an array.
+    # An additional axis makes a single box an array.
     values = _FORMULAS[measure](ours.part((..., None)), theirs.part((..., None)))[..., 0]
     if out is None:
         single: Result = values[()]

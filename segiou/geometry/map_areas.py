@@ -1,4 +1,4 @@
-"""The built-in measure of areas: what each class covers on the ground in truth and prediction."""
+"""The built-in measure of areas: the area of each class on the ground in truth and prediction."""
 
 from __future__ import annotations
 

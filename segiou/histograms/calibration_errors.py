@@ -78,7 +78,7 @@ def diagram(
     counts: NDArray[Any], sums: Floats, bins: ScoreBins, rows: int
 ) -> tuple[NDArray[Any], Floats, Floats]:
     """Pixels, mean score and share of right pixels in each row of the diagram, (..., K)."""
-    # A bin that an edge of the diagram cuts belongs where its centre lies.
+    # A bin that an edge of the diagram cuts belongs to the row of its centre.
     row = np.minimum((bins.values * rows).astype(np.intp), rows - 1)
     starts = np.searchsorted(row, np.arange(rows))
     used = np.flatnonzero(np.bincount(row, minlength=rows))

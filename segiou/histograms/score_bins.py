@@ -21,7 +21,7 @@ Activation = Literal["softmax", "sigmoid"]
 Ints = NDArray[np.int64]
 
 FLOAT16 = "float16"
-#: Bits of the half-precision number 1.0; those of 0.0 are 0, and scores lie between.
+#: Bits of the half-precision number 1.0; those of 0.0 are 0, and scores are between them.
 _ONE = 0x3C00
 _MOST_BINS = 1 << 16
 _compiled = load_part("segiou.histograms._scores_by_bin")
@@ -85,7 +85,7 @@ class ScoreBins:
 
     @cached_property
     def values(self) -> Floats:
-        """Score that stands for each bin: its centre, or the half-precision number."""
+        """Representative score of each bin: its centre, or the half-precision number."""
         return self.edges if isinstance(self.kind, str) else self.edges + 0.5 / self.number
 
     def index_of(self, scores: NDArray[Any]) -> NDArray[np.intp]:

@@ -162,7 +162,7 @@ class ClassFiles:
 
     @property
     def root(self) -> str:
-        """That of the files."""
+        """Root of the files."""
         return self.files.root
 
     def find(self) -> dict[str, str]:
@@ -198,7 +198,7 @@ class ClassFiles:
         return [f"{path[: match.start('name')]}{one}{path[match.end('name') :]}" for one in own]
 
     def stamp(self, path: str) -> Stamp:
-        """That of all files of an image, by the file of its first class."""
+        """Stamp of all files of an image, by the file of its first class."""
         return joined([self.files.stamp(one) for one in self._paths(path)])
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:

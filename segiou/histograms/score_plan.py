@@ -131,7 +131,7 @@ class ScoreOptions(Measure):
 
     @classmethod
     def flag_for(cls, score: str = "") -> str:
-        """``--scores``, and what one score needs beside it."""
+        """``--scores``, and the option that one score also needs."""
         return "--scores --scores-regions" if score == "aupro" else "--scores"
 
     @classmethod
@@ -226,7 +226,7 @@ class ScorePlan(Plan):
     """Plan of the scores measure: the cells of a histogram per image."""
 
     measure: ScoreOptions
-    #: What the channels are, unless they are the classes.
+    #: Names of the channels, unless they are the classes.
     groups: GroupChannels | None = None
 
     reads_predictions: ClassVar[bool] = True
@@ -311,7 +311,7 @@ class ScorePlan(Plan):
 
     @property
     def _other_reading(self) -> str:
-        """The option for channels that are not what they are read as."""
+        """The option that reads the channels differently."""
         kind = "groups" if self.groups is None else "classes"
         return f"for channels that are {kind}, pass channels={kind!r} (--scores-channels {kind})"
 

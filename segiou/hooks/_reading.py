@@ -33,7 +33,7 @@ def is_float(array: Any) -> bool:
 
 
 def is_tracer(array: Any) -> bool:
-    """Whether an array stands for others while JAX compiles."""
+    """Whether an array is a placeholder while JAX compiles."""
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(array, jax.core.Tracer)
 

@@ -56,7 +56,7 @@ class Components:
 
     @classmethod
     def of_map(cls, ids: NDArray[Any], labels: NDArray[Any]) -> Components:
-        """The components of a map in which each of them has an id of its own."""
+        """The components of a map with one id per component."""
         flat = ids.reshape(-1)
         starts = np.flatnonzero(np.append(np.ones(min(1, flat.size), bool), flat[1:] != flat[:-1]))
         _, first, inverse = np.unique(flat[starts], return_index=True, return_inverse=True)

@@ -33,7 +33,7 @@ from segiou.metrics.ratio import ratio
 
 @dataclass(frozen=True, slots=True)
 class LesionProtocol:
-    """How lesions are extracted from a class map, matched and scored.
+    """A challenge's rules to extract lesions from a class map, match and score them.
 
     Attributes
     ----------
@@ -555,7 +555,7 @@ def _means(
     is_empty = not lesions and (not false_positives or protocol.large is not None)
     dice, distance = protocol.nothing if is_empty else protocol.none_found
     means = {"dice": dice, "iou": dice, "surface_dice": dice, "hausdorff_95": distance}
-    # With a penalty, lesions that were not found have only the penalty.
+    # Lesions that were not found have only the penalty, if there is one.
     number = len(found) if far is None else len(lesions) + false_positives
     number = 0 if is_empty else number
     for name, penalty in zip(means, (0.0, 0.0, 0.0, far or 0.0), strict=True):

@@ -58,7 +58,7 @@ def unpack_ids(codes: NDArray[Any]) -> tuple[Ints, Ints]:
 
 
 def id_areas(ids: Ids, pixels: Ints | None = None) -> dict[int, int]:
-    """Number of pixels of each id, ascending unless each entry stands for several pixels."""
+    """Number of pixels of each id, ascending unless each entry represents several pixels."""
     if pixels is not None:
         areas: dict[int, int] = {}
         for number, some in zip(ids.tolist(), pixels.tolist(), strict=True):

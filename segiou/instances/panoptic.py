@@ -104,12 +104,12 @@ PROTOCOLS = {
 
 
 class SharedPixels(NamedTuple):
-    """Class values and object ids of one or more images; each entry stands for several pixels."""
+    """Class values and object ids of one or more images; each entry represents several pixels."""
 
     #: Packed class value and id, (P,).
     truth: NDArray[Any]
     pred: NDArray[Any]
-    #: How many pixels each entry stands for.
+    #: Number of pixels of each entry.
     pixels: Ints
     #: Per image: the entries of the image, and the truth ids that are crowds.
     sizes: Sequence[int]

@@ -249,7 +249,7 @@ def _of_yolo(path: Path) -> LabelSet:
 
 
 def _mapped(mapping: Any, number: int, ignore: Any) -> tuple[list[list[int]], list[int]]:
-    """Mask values of each class and ignored ones; a value that is not mapped stands for itself."""
+    """Mask values of each class and ignored ones; unmapped values keep their own class."""
     if not isinstance(mapping, dict):
         msg = f"'label_mapping' must map values to classes, got {mapping!r:.80}"
         raise ValueError(msg)

@@ -525,7 +525,7 @@ def _clipped(
     for axis in (1, 0):  # rows first
         for k in (0, 1):
             outside = (ends[k, :, axis] < 0) | (ends[k, :, axis] > last[axis])
-            # Sides that are outside at both ends are left as they are; none of their pixels is set.
+            # Sides that are outside at both ends stay unchanged; none of their pixels is set.
             beyond = [(e[:, axis] > last[axis]) * 1 - (e[:, axis] < 0) for e in ends]
             chosen = outside & ((beyond[0] != beyond[1]) | (beyond[0] == 0))
             (x, u), (y, v) = ends[:, chosen, axis], ends[:, chosen, 1 - axis]

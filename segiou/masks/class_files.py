@@ -22,7 +22,7 @@ from segiou.masks.read import MaskError, RawMask, from_bytes
 from segiou.masks.sources import Source
 
 _FINDING = Lock()
-#: Name of what is left by all classes.
+#: Name of the pixels outside all classes.
 BACKGROUND = "background"
 #: Pattern of a folder with the files of a single image.
 _OF_ONE = "{class}"

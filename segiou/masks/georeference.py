@@ -124,7 +124,7 @@ class Raster(NamedTuple):
         return f"{_placed(pred.affine)}, but its truth has {_placed(self.affine)}"
 
     def _other_place(self, pred: Raster, shape: tuple[int, ...]) -> str:
-        """How a custom coordinate system differs; empty if both place the corners equally."""
+        """Difference of a custom coordinate system; empty if both place the corners equally."""
         named = " but its truth has ".join(
             f"coordinate system {one.crs}" if one.is_epsg else "a custom coordinate system"
             for one in (pred, self)

@@ -247,12 +247,12 @@ def _pieces(packed: bytes, info: zipfile.ZipInfo, most: int) -> Iterator[bytes]:
             most -= len(piece)
             if engine.eof or not most:
                 return
-            # bz2 and lzma keep what they did not read yet, zlib returns it.
+            # bz2 and lzma keep unread bytes, zlib returns them.
             given = getattr(engine, "unconsumed_tail", b"")
 
 
 def _engine(packed: bytes, kind: int) -> tuple[int, Any]:
-    """Where the compressed bytes begin, and what decompresses them."""
+    """Start of the compressed bytes, and their decompressor."""
     if kind == zipfile.ZIP_DEFLATED:
         return 0, zlib.decompressobj(-15)
     if kind == zipfile.ZIP_BZIP2:

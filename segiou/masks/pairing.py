@@ -147,7 +147,7 @@ def _suffix_of_masks(files: Mapping[str, str]) -> str:
 
 
 def duplicate_advice(paths: Sequence[str]) -> str:
-    """How to keep one of several files with the same key."""
+    """Advice to keep one of several files with the same key."""
     endings = sorted({split_ending(path)[1] for path in paths})
     if len(endings) > 1:
         kept = next((e for e in endings if e.lower() not in _PHOTOS), endings[0])
@@ -283,7 +283,7 @@ _SEPARATED = re.compile(r"[_\-. ]")
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """How a key is derived from a file's relative path."""
+    """Rule that derives a key from a file's relative path."""
 
     #: Whether folders are left out of the key.
     flat: bool

@@ -145,7 +145,7 @@ def _stacked(file: Any, data: bytes, path: str | Path) -> NDArray[Any]:
 
 def _check_planes(file: Any, series: Any, pages: list[Any], size: int, path: str | Path) -> None:
     """Raise an error unless a file of ``size`` bytes has all planes of its series."""
-    # Of several planes that follow each other, only the first has a page in some files.
+    # In some files, only the first of several consecutive planes has a page.
     end = 0 if series.dataoffset is None else series.dataoffset + series.nbytes
     is_there = sum(page.size for page in pages) == series.size or 0 < end <= size
     declared = [math.prod(one["shape"]) for one in file.shaped_metadata or () if "shape" in one]

@@ -38,7 +38,7 @@ _TOLERANCE = 1e-3
 _ROUNDING = 1e-5
 #: Values converted at once.
 _PIECE = 1 << 15
-#: By NIfTI's unit codes: unknown, metre, millimetre, micrometre.
+#: Millimetres per unit by NIfTI's codes: unknown, metre, millimetre, micrometre.
 _MILLIMETRES = {0: 1.0, 1: 1000.0, 2: 1.0, 3: 0.001}
 
 
@@ -168,7 +168,7 @@ def open_nifti(path: str | Path, bound: int) -> RawMask | None:
         header.check_size(file.seek(0, os.SEEK_END))
     if math.prod(header.shape) < bound:
         return None
-    # A single value stands in for the data, to check the geometry.
+    # A single value replaces the data, because only the geometry is checked.
     geometry = header.volume(np.zeros([1] * len(header.shape), np.uint8))
     values: Any = ArrayFile(
         path, header.shape, header.dtype, header.offset, fortran=True, decoded=header.labels

@@ -149,7 +149,7 @@ def _polygon(line: str, size: tuple[int, int]) -> tuple[str, NDArray[np.bool_]]:
 
 
 def _size_of(image: Path | None, folder: Path) -> tuple[int, int]:
-    """Height and width of an image as it is shown."""
+    """Height and width of an image after its rotation."""
     if image is None:
         msg = f"has no image to take its size from; put the images into {folder}"
         raise ValueError(msg)

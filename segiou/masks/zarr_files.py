@@ -21,7 +21,7 @@ _MOST_BYTES = 1 << 26
 _MOST_CHUNK_BYTES = 1 << 30
 #: Most chunks of a mask: each is a file.
 _MOST_CHUNKS = 1 << 22
-#: More than compression adds to bytes that it cannot compress, or that blocks can hold in excess.
+#: Upper bound of bytes that compression adds to incompressible data, or blocks have in excess.
 _OVERHEAD = 1 << 18
 #: Beginnings of compressed data, and what decompresses them in parts.
 _ENGINES: dict[bytes, Any] = {
@@ -42,7 +42,7 @@ class CheckedStore(LocalStore):  # type: ignore[misc, unused-ignore]
 
     #: Bytes of the largest chunk that may be read.
     chunk_bytes: int = _MOST_BYTES
-    #: Where each shard has the index of its chunks, if there are shards.
+    #: Place of the index of chunks in each shard, if there are shards.
     shard_index: slice | None = None
 
     def expect(self, array: Any, path: str) -> None:
@@ -94,7 +94,7 @@ def chunk_bytes(array: Any, path: str) -> int:
 
 
 def unpacked_size(data: bytes, most: int) -> int:
-    """How many bytes compressed data unpack to, as far as their format tells; ``most`` + 1 if more.
+    """Decompressed size in bytes, if the format states it; ``most`` + 1 if larger.
 
     Data that are not compressed, or in an unknown format, have their own size.
     """
@@ -109,7 +109,7 @@ def unpacked_size(data: bytes, most: int) -> int:
 
 
 def _shard_index(array: Any) -> slice:
-    """Where a shard has its index: offset and length of each chunk as 64-bit integers.
+    """Place of a shard's index, which has offset and length of each chunk as 64-bit integers.
 
     Source: the ``sharding_indexed`` codec of zarr format 3.
     """

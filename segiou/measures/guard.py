@@ -66,7 +66,7 @@ def is_own(kind: type) -> bool:
 
 
 def guard(kind: type) -> None:
-    """Name the package in every error of the contract's methods of a class, as it is defined."""
+    """Make every contract method of a new class name its package in errors."""
     if is_own(kind):
         return
     for name in (*_CHOICES, *_OTHERS):

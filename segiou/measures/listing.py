@@ -50,7 +50,7 @@ def listed_measure(key: str) -> ListedMeasure:
 
 
 def listed_measures() -> tuple[list[ListedMeasure], list[str]]:
-    """Every measure that can be used, segiou's own first; and what is wrong with the others."""
+    """Every usable measure, segiou's own first, and the problems of the others."""
     found, problems = loaded_measures()
     return [_listed(key) for key in found], [*problems.values()]
 

@@ -1,4 +1,4 @@
-"""What measures are given: properties of all masks, a pair of masks, and files of scores."""
+"""Inputs of measures: properties of all masks, a pair of masks, and files of scores."""
 
 from __future__ import annotations
 

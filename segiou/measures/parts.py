@@ -473,7 +473,7 @@ def _decoded(
         if field.rows and ((filled != room).any() or (not field.size and total > len(lengths))):
             raise _cut_off(name)
         if (cells >= np.repeat(room, filled)).any():
-            msg = f"a number of {name} lies outside its rows"
+            msg = f"a number of {name} is outside its rows"
             raise ValueError(msg)
         if field.sparse:
             from scipy import sparse  # type: ignore[import-untyped, unused-ignore]

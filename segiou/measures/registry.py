@@ -73,7 +73,7 @@ def measure_of(key: str) -> type[Measure]:
 
 
 def loaded_measures() -> tuple[dict[str, type[Measure]], dict[str, str]]:
-    """Every measure that can be used, and what is wrong with each of the others."""
+    """Every usable measure, and the problem of each of the others."""
     found: dict[str, type[Measure]] = {}
     problems: dict[str, str] = {}
     for key in measure_keys():
@@ -92,7 +92,7 @@ def _hanging(key: str) -> set[Thread]:
 
 
 def _loaded(key: str) -> type[Measure] | str:
-    """A measure of another package, or what is wrong with it."""
+    """A measure of another package, or its problem."""
     results: list[type[Measure] | str] = []
 
     def load() -> None:
@@ -162,7 +162,7 @@ def asked_measures(
 def plans_of(
     measures: Sequence[Measure], classes: ClassOptions, masks: Masks, protocol: str = "segiou"
 ) -> tuple[Plan, ...]:
-    """Plans of measures once the kind of the masks is known; one may stand for another then."""
+    """Plans of measures once the kind of the masks is known, which may replace a measure."""
     resolved = (one.resolved(measures, masks, protocol) for one in measures)
     plans = tuple(one.plan(classes, masks) for one in resolved if one is not None)
     check_scores(plans)
@@ -224,6 +224,6 @@ def _usual_plan(measure: type[Measure]) -> Plan | None:
 
 
 def _check_names(measure: type[Measure]) -> None:
-    """Raise ValueError if the names of a measure, as far as they are known, are taken."""
+    """Raise ValueError if a known name of a measure is taken."""
     if (plan := _usual_plan(measure)) is not None:
         check_scores([plan])

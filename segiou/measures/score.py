@@ -393,7 +393,7 @@ class Score:
         return ~np.isnan(self.of_images(parts)[:, 1:])
 
     def shown(self, value: float) -> str:
-        """Format a value: a ratio in per cent, a number as it is, anything else with its unit.
+        """Format a value: a ratio in per cent, a plain number, or a value with its unit.
 
         Parameters
         ----------

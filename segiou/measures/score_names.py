@@ -123,7 +123,7 @@ def rows_of_score(name: str, options: ClassOptions, plans: Iterable[Plan] = ()) 
 
 
 def not_measured(one: ScoreName) -> ValueError:
-    """The error for a score that a run does not have, with what it needs."""
+    """The error for a score that was not measured, with the option that measures it."""
     if one.score in CASE_SCORES:
         return ValueError(f"{one} was not measured; it is a score of volumes")
     how = flag_of(measure_of_score(one.score) or "", one.score)
@@ -136,7 +136,7 @@ def is_whole(text: str) -> bool:
 
 
 def spellings(given: str) -> Iterable[str]:
-    """The name itself, in small letters and without ``mean_``, and what it is another name of."""
+    """The name in lower case, without ``mean_``, and the name of which it is a synonym."""
     plain = given.strip().lower().replace("-", "_").replace(" ", "_")
     yield given.strip()
     for name in (plain, plain.removeprefix("mean_")):

@@ -157,7 +157,7 @@ def _figures(source: Any, kinds: Kinds, intervals: Intervals | None) -> Iterator
 
 
 def _names_of_pairs(comparison: Any) -> list[str]:
-    """Ends of the names of files, which tell the pairs of several models."""
+    """Suffixes of file names that tell the pairs of several models apart."""
     if len(comparison.pairs) == 1:
         return [""]
     pairs = [f"_{brief(pair.b)}_vs_{brief(pair.a)}" for pair in comparison.pairs]

@@ -67,7 +67,7 @@ class Look(TypedDict, total=False):
 
 
 class NothingToDraw(ValueError):
-    """The source lacks what a plot shows; where all plots are saved, this one is left out."""
+    """The source lacks the data of a plot, which is skipped when all plots are saved."""
 
 
 #: Import a module of matplotlib; an error names the extra.

@@ -28,7 +28,7 @@ ClassColumns = dict[str, str]
 
 
 class _Number(NamedTuple):
-    """A column of the pixels of a class: heading, what a page explains, and its rank."""
+    """A column of pixel scores: heading, explanation on pages, and rank."""
 
     title: str
     formula: str

@@ -122,7 +122,7 @@ def comparison_parts(found: Comparison) -> Iterator[Part]:
         if pair.images_differing:
             yield from _details(found, pair)
             method |= dict.fromkeys(comparison_text.method(found, pair))
-    # What holds for all pairs comes first, then the power of each.
+    # The method of all pairs comes first, then the power of each pair.
     ordered = sorted(method, key=lambda line: line.startswith("Power ("))
     yield from [Section("Method", [Line(text, "dim") for text in ordered])] if method else []
 
@@ -259,7 +259,7 @@ _OWN_SET = "To start your own, edit a preset: segiou labelsets NAME > mine.toml"
 
 
 def inspection_parts(found: Inspection) -> Iterator[Part]:
-    """What inspect found."""
+    """Values, sizes and problems of the masks of a folder."""
     facts = _file_facts(found)
     width = max(8, *(len(name) + 1 for name, _ in facts), 0)
     yield from (Line(text, lead=f"{name:<{width}}") for name, text in facts)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from segiou.report.report_dict import ReportDict
     from segiou.runs.run import Run
 
-#: With more classes than this, plain data contain only the non-zero cells of the matrix.
+#: Number of classes above which plain data contain only the non-zero cells of the matrix.
 _DENSE = 2000
 DEFAULT = ("mean_iou", "mean_accuracy", "pixel_accuracy", "frequency_weighted_iou", "iou")
 

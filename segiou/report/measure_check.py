@@ -45,7 +45,7 @@ _FORGED = 200
 
 @dataclass(frozen=True)
 class MeasureCheck:
-    """What :func:`check_measure` found.
+    """Result of :func:`check_measure`.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ def images(number: int = 6, shape: tuple[int, ...] = (24, 30)) -> Iterator[tuple
 
 
 class _Subject:
-    """A measure with what it counts in some images."""
+    """A measure and its counts of some images."""
 
     def __init__(self, measure: Measure) -> None:
         self.measure = measure

@@ -146,7 +146,7 @@ def read_part(path: str) -> str:
     return resources.files(__package__).joinpath(path).read_text(encoding="utf-8")
 
 
-#: What JSON writes for characters that a page shows as escapes.
+#: JSON's escapes of characters that a page shows as escapes.
 _UNSEEN = re.compile(r"\\u(?:00[0189]|007f|20|feff|d)")
 
 
@@ -247,7 +247,7 @@ def _environment() -> Environment:
 
 
 def _finalized(value: Any) -> Any:
-    """What templates write: our own markup as it is, other text without control characters."""
+    """Output of templates: our own markup unchanged, other text without control characters."""
     is_text = isinstance(value, str) and not hasattr(value, "__html__")
     return printable(value, blanks=True) if is_text else value
 

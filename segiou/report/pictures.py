@@ -144,7 +144,7 @@ def _columns(depth: int) -> int:
 
 
 def _sheet(array: NDArray[Any]) -> NDArray[Any]:
-    """The planes of a volume side by side and below each other; an image as it is."""
+    """The planes of a volume in a grid; an image unchanged."""
     if array.ndim == 2:
         return array
     depth, height, width = array.shape
@@ -256,7 +256,7 @@ def adjusted_reader(run: Any, read: Reader | None) -> Reader | None:
 
 
 class PictureError(ValueError):
-    """A picture that cannot be shown; the message says why, for a reader of the page."""
+    """A picture that cannot be shown; its message is for readers of the page."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -271,7 +271,7 @@ class Masks:
     spacing: tuple[float, ...] = (1.0, 1.0, 1.0)
     #: Numbers of the objects of each array, from 1; none where they were not scored.
     objects: tuple[Indices, ...] = ()
-    #: For each prediction, outcomes of the objects of the truth and of its own.
+    #: For each prediction, outcomes of the true and of the predicted objects.
     outcomes: tuple[Outcomes, ...] = ()
     #: The classes with the most wrong pixels, if predictions hold scores.
     scored: tuple[int, ...] = ()
@@ -344,7 +344,7 @@ def _with_scores(masks: Masks, scores: Sequence[NDArray[np.uint8] | None], class
         for side in (truth, pred):
             pixels += np.bincount(side[valid], minlength=classes + 2)
             wrong += np.bincount(side[valid & (truth != pred)], minlength=classes + 2)
-    # Of two classes with the same errors, the smaller one first.
+    # The smaller of two classes with the same errors comes first.
     order = [c for c in np.lexsort((pixels, -wrong)).tolist() if pixels[c] and c < classes]
     chosen = order[:_SCORED]
     none = np.empty((0,), np.uint8)

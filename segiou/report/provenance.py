@@ -1,4 +1,4 @@
-"""How a report was produced, and how to reproduce it."""
+"""Origin of a report, and the commands that reproduce it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNASSIGNED = {"error": "an error", "count": "counted as missed"}
 
 
 def making(report: Report, run: Run | None) -> dict[str, Any]:
-    """How a report was produced; ``toml`` is the label set unless it is a preset."""
+    """Origin of a report; ``toml`` is the label set unless it is a preset."""
     problems = () if run is None else run.skipped
     first = next(iter(report.provenance.get("merged", ())), report.provenance)
     return {

@@ -13,7 +13,7 @@ import numpy as np
 from segiou._support.arguments import check_integer, check_kind, check_path
 from segiou._support.files import write_whole
 from segiou._support.renderers import rendered
-from segiou._support.text import Json, percent, plural
+from segiou._support.text import percent, plural
 from segiou.measures.score_names import ScoreName
 from segiou.measures.score_table import ScoreTable
 from segiou.metrics.pixel_scores import PIXEL_SCORES

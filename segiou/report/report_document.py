@@ -235,7 +235,7 @@ def _class_columns(
 
 
 def _notes(report: Report, of: str, rows: Sequence[ClassRow], last: list[str]) -> Column:
-    """What is special about each class."""
+    """Remarks on each class."""
     kept = dict(zip(report.class_names, report.include, strict=True)) if of == "class" else {}
     excluded = {name for name, is_kept in kept.items() if not is_kept}
     notes = [row.status or ("excluded from mean" if row.name in excluded else "") for row in rows]

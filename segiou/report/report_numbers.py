@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 #: Plain data, as JSON has it.
 Plain = Mapping[str, Any]
 
-#: What predicting one class everywhere scores.
+#: Scores of predicting one class everywhere.
 Baseline = TypedDict("Baseline", {"class": str, "pixel_accuracy": float, "mean_iou": float})
-#: Of fewer images an interval would say nothing.
+#: Intervals over fewer images are meaningless.
 FEWEST_IMAGES: Final = 3
 #: Intervals of more counts of an image and a class take over a second, so only if asked for.
 _MOST_COUNTS = 10_000_000
@@ -62,7 +62,7 @@ class WorstImages:
 
 @dataclass(frozen=True, eq=False)
 class ReportNumbers(Drawable):
-    """What :class:`Report` is made of, and every number that follows from it."""
+    """Counts of a :class:`Report`, and every number computed from them."""
 
     class_names: tuple[str, ...]
     tally: ConfusionCounts

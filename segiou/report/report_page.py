@@ -495,7 +495,7 @@ def _shares(table: NDArray[np.int64]) -> list[Floats]:
 
 def _grey(values: Floats) -> NDArray[np.uint8]:
     greys = np.rint(255 * values).astype(np.uint8)
-    # What happened at all is never quite invisible.
+    # Cells with a pixel are always visible.
     greys[(values > 0) & (greys < 14)] = 14
     return greys
 

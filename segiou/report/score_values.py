@@ -71,7 +71,7 @@ class ScoreValues(NamedTuple):
 
 
 def _covered(score: Score, total: Any, values: Floats) -> int | None:
-    """How many rows the mean of a score covers; None if it is not a mean of rows."""
+    """Number of rows in the mean of a score; None if it is not a mean of rows."""
     if not score.is_mean or score.include is None or score.weights is None:
         return None
     known = score.include & ~np.isnan(values)

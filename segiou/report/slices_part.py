@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def sliced_part(found: Slices) -> dict[str, Any]:
-    """What a page shows of the slices by one score."""
+    """The slices by one score as a page shows them."""
     ends = [x for one in found for x in (*one.scores, one.high if len(found.names) < 2 else 0)]
     reach = max([x for x in ends if np.isfinite(x)], default=1.0) if found.score_unit else 1.0
     is_one = len(found.names) == 1

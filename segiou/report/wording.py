@@ -103,7 +103,7 @@ def difference_head(pair: PairComparison, unit: str = "") -> str:
 
 
 def significant_text(found: Comparison, pair: PairComparison) -> str:
-    """How many classes differ significantly."""
+    """Number of classes that differ significantly."""
     number = len(pair.different(found.level))
     return f"significant: {f'{number} of {len(pair.classes)}' if number else 'none'}"
 
@@ -205,7 +205,7 @@ def _absent(report: Report) -> list[str]:
 
 
 def _costliest(steps: Sequence[NextStep], unit: str) -> str:
-    """The costliest error, or the first two if their gains cannot be told apart."""
+    """The costliest error, or the first two if their gains differ within noise."""
     certain = [step for step in steps if not step.uncertain] or steps
     first = max(certain, key=lambda step: step.gain)
     missed = [called(str(step.truth)) for step in steps if step.kind == "missed_class"]
@@ -224,7 +224,7 @@ def _error(step: NextStep, unit: str) -> str:
     return f"{in_unit(step.error, unit)} ({points(step.gain)} points)."
 
 
-#: How predictions were aligned with the truth.
+#: Alignments of predictions with the truth.
 _ALIGNED = {
     "reorient": "prediction axes reoriented to match the truth",
     "ignore": "file geometry ignored",
@@ -236,7 +236,7 @@ _ALIGNED = {
 
 
 def pairs_text(report: Report) -> str:
-    """Number of pairs, missing ones, and how they were aligned."""
+    """Number of pairs, missing ones, and their alignment."""
     skipped = f" ({report.left_out} skipped)" if report.left_out else ""
     lacks = (("unfinished", "unfinished"), ("partial", "shards missing"), ("unread", "incomplete"))
     found = [(reason, report.provenance.get(name)) for name, reason in lacks]
@@ -245,7 +245,7 @@ def pairs_text(report: Report) -> str:
 
 
 def aligned_text(report: Report) -> str:
-    """How predictions were aligned with the truth, after a comma."""
+    """Alignment of predictions with the truth, after a comma."""
     first = next(iter(report.provenance.get("merged", ())), report.provenance)
     aligned = [str(first.get(name)) for name in ("geometry", "resize_pred", "array_axes")]
     return "".join(f", {_ALIGNED[how]}" for how in aligned if how in _ALIGNED)

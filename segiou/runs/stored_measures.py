@@ -121,7 +121,7 @@ def _stored_layout(data: Mapping[str, Any]) -> dict[str, Field]:
 
 
 def _changed(data: Mapping[str, Any], plan: Plan, layout: Layout) -> str:
-    """How the counts differ from those that the installed package makes; empty if they do not."""
+    """Difference between stored counts and those of the installed package; empty if equal."""
     kind = type(plan.measure)
     version = data.get("version", kind.version)
     difference = _layouts_differ(layout, plan.layout, "in the file", "here")
@@ -155,7 +155,7 @@ def _shown(field: Field | None) -> str:
 
 
 def stored_difference(mine: Stored, theirs: Stored) -> str:
-    """How two stored measures differ in options or counts; empty if they do not."""
+    """Difference of two stored measures in options or counts; empty if equal."""
     return _options_differ(mine, theirs) or _counts_differ(mine, theirs)
 
 

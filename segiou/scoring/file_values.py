@@ -41,7 +41,7 @@ class FileContent:
 
 
 def read_values(source: Source, path: str) -> FileContent | Problem:
-    """Count the values of a file, or tell its problem."""
+    """Count the values of a file, or return its problem."""
     return or_problem(path, _counted, source, path)
 
 

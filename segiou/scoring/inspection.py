@@ -44,7 +44,7 @@ _NO_DATA = {255, 65535, 2**31 - 1, 2**32 - 1}
 _GOOD = 0.4
 #: Maximum number of label sets listed.
 LISTED = 6
-#: With at least this many classes, it is not a coincidence that all occur.
+#: Number of classes from which it is not a coincidence that all occur.
 _CERTAIN = 5
 #: Fewer consecutive values are probably classes.
 _LEAST_IDS = 8
@@ -69,7 +69,7 @@ _SAMPLE = 40
 
 @dataclass(frozen=True, slots=True)
 class LabelSetMatch:
-    """How well a label set matches the masks.
+    """Match of a label set with the masks.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class LabelSetMatch:
 
     @property
     def occurring(self) -> str:
-        """How many of its classes occur, as text."""
+        """Number of its classes that occur, as text."""
         return f"{self.classes_seen} of {self.num_classes} classes occur"
 
     def __str__(self) -> str:

@@ -520,7 +520,7 @@ def pairing_problems(
 
 
 def _unpaired_text(pairing: Pairing) -> str:
-    """How many pairs were found, and how to find more."""
+    """Number of pairs found, and advice to find more."""
     count = len(pairing.pairs)
     found = f"only {plural(count, 'pair')} found" if count else "no files could be paired"
     what_to_do = pairing.hint or (

@@ -210,7 +210,7 @@ class PairScorer:
         )
 
     def _fits(self, pair: Pair, truth: _OpenMask | Problem | None = None) -> Fits | None:
-        """What rejects predictions of another shape before they are read; None if any may fit."""
+        """The check that rejects predictions of another shape unread; None if any may fit."""
         if not isinstance(truth, _OpenMask) or self.resize_pred or self._reader is not None:
             return None
         shape = tuple(truth.values.shape)
