@@ -246,14 +246,23 @@ class _Match:
         best = min(heads, key=order)
         if matches(best):
             return best
-        row = self.table[0]
+        row, id = self.table[0], self.ids[0]
         first = listed([f"{head} {cell_text(row.get(head)):.40}" for head in heads], 3)
         msg = (
-            f"{self.where}: no column has the ids of the images, such as {self.ids[0]}; the first "
-            f"row has {first}. Add a column of ids or, for one row per patient or sequence, pass "
-            "the part of the id that names it (key=REGEX, --slices-key REGEX)"
+            f"{self.where}: no column has the ids of the images, such as {id}; the first row has "
+            f"{first}. Add a column of ids. If rows are patients or sequences, pass the part of "
+            f"the id that names one: --slices-key {self._likely_key(heads, id)} (Python: key=…)"
         )
         raise ValueError(msg)
+
+    def _likely_key(self, heads: Sequence[str], id: str) -> str:
+        """The pattern of a key that the id begins with, such as a subject of BIDS."""
+        for head in heads:
+            for text in {cell_text(row.get(head)) for row in self.table} - {""}:
+                after = id[len(text) :][:1]
+                if id.startswith(text) and after in tuple("/_.-"):
+                    return f"'^([^{after}]+)' finds {text} of {head}"
+        return "REGEX"
 
     def _row(self, head: str, places: list[int]) -> Row:
         """The row at some places, which must agree."""

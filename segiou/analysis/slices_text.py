@@ -34,7 +34,6 @@ def slices_parts(found: Slices) -> Iterator[Part]:
     yield GAP
     yield Table(_columns(found), tuple(notes(found)))
     if found.trends:
-        yield GAP
         yield trends(found)
 
 

@@ -143,6 +143,8 @@ DAY = [row("a_1", w="day"), row("a_2", w="night")]
     [
         ([], {}, "the metadata has no rows"),
         ([row("x", w="1"), row("y", w="2")], {}, "such as a_1; the first row has id x and w 1"),
+        ([row("x", w="1"), row("y", w="2")], {}, r"--slices-key REGEX \(Python: key=…\)"),
+        ([row("a", w="1"), row("b", w="2")], {}, r"--slices-key '\^\(\[\^_\]\+\)' finds a of id"),
         ([*DAY, row("a_1", w="fog")], {}, r"different w: day \(row 1\) and fog \(row 3\)"),
         (DAY, {"columns": ["W2"]}, "no column 'W2'; columns: w"),
         (DAY, {"columns": ["wa"]}, "no column 'wa'"),
