@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, TypedDict
@@ -17,7 +17,7 @@ from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.measure import Measure, Plan
 from segiou.measures.parts import Field, Layout, Parts
-from segiou.measures.score import Score
+from segiou.measures.score import Better, Score
 from segiou.metrics.ratio import Floats, ratio
 
 Rule = Literal["scikit-image", "cremi"]
@@ -140,7 +140,7 @@ class PartitionOptions(Measure):
 
 
 #: Title, unit and better values of each score.
-_SCORES: dict[str, tuple[str, str, str]] = {
+_SCORES: dict[str, tuple[str, str, Better]] = {
     "rand_error": ("adapted Rand error", "", "lower"),
     "rand_precision": ("Rand precision", "", "higher"),
     "rand_recall": ("Rand recall", "", "higher"),
@@ -178,18 +178,10 @@ class PartitionPlan(Plan):
     def scores(self) -> Mapping[str, Score]:
         """Means over the images."""
 
-        def values(name: str) -> Callable[[Parts], Floats]:
-            at = [*_SCORES].index(name)
-            return lambda parts: parts["cases"][..., at]
-
-        return {
-            name: Score.of_cases(
-                name,
-                title,
-                ("objects",),
-                values(name),
-                unit=unit,
-                better=better,
+        def score(at: int, name: str, title: str, unit: str, better: Better) -> Score:
+            how: Any = {"unit": unit, "better": better}
+            return Score.of_cases(
+                name, title, ("objects",), lambda parts: parts["cases"][..., at], **how
             )
-            for name, (title, unit, better) in _SCORES.items()
-        }
+
+        return {name: score(at, name, *one) for at, (name, one) in enumerate(_SCORES.items())}

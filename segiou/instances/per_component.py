@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import read_several
 from segiou.counting.arrays import label_arrays
 from segiou.instances.components import label_components
-from segiou.labels.class_options import ClassOptions, structure_indices
+from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair, Masks
-from segiou.measures.measure import Measure, Plan
+from segiou.measures.measure import Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
+from segiou.measures.structures import StructureOptions, StructurePlan
 from segiou.metrics.ratio import Floats, exact_parts, of_parts, ratio
 
 #: Weight of true positives in each ratio.
@@ -73,7 +73,7 @@ def component_counts(truth: Any, pred: Any) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class ComponentOptions(Measure):
+class ComponentOptions(StructureOptions):
     """Dice and IoU per connected component of the truth, so that small ones weigh the same.
 
     Attributes
@@ -99,27 +99,16 @@ class ComponentOptions(Measure):
         *("component_dice", "component_iou", "component_dice_cases", "component_iou_cases"),
     )
 
-    classes: tuple[str | int, ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", tuple(read_several("classes", self.classes, "classes")))
-
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""
         return ComponentPlan(self, classes, masks)
 
 
 @dataclass(frozen=True)
-class ComponentPlan(Plan):
+class ComponentPlan(StructurePlan):
     """Plan of the measure of components."""
 
     measure: ComponentOptions
-
-    @cached_property
-    def _scored(self) -> tuple[int, ...]:
-        """Indices of the classes that are scored."""
-        chosen, volumes = self.measure.classes, self.masks.volumes
-        return structure_indices("components-classes", self.classes, chosen, volumes=volumes)
 
     @property
     def layout(self) -> Layout:
@@ -133,7 +122,7 @@ class ComponentPlan(Plan):
     def count(self, pair: MaskPair) -> Parts:
         """Count the pixels around the components of one image."""
         rows = [np.zeros((0, 4), np.int64)]
-        for index in self._scored:
+        for index in self.scored:
             found = component_counts(*(side == index for side in pair.indices))
             rows.append(np.insert(found, 0, index, axis=1))
         found = np.concatenate(rows)
@@ -144,7 +133,7 @@ class ComponentPlan(Plan):
     def check(self, parts: Parts) -> None:
         """Reject rows of other classes, and components without pixels."""
         rows = parts["components"]
-        wrong = ~np.isin(rows[:, 0], self._scored) | (rows < 0).any(1)
+        wrong = ~np.isin(rows[:, 0], self.scored) | (rows < 0).any(1)
         wrong |= rows[:, 1] + rows[:, 3] < 1
         if wrong.any() or parts.owner("cases").tolist() != [*range(len(parts))]:
             msg = "a component has an unknown class or impossible numbers"
@@ -154,7 +143,7 @@ class ComponentPlan(Plan):
     def scores(self) -> Mapping[str, Score]:
         """Means over all components, and over the means of the images."""
         names = self.classes.labels.class_names
-        include = np.isin(np.arange(len(names)), self._scored) & self.classes.include
+        include = self.is_scored & self.classes.include
         found = {}
         for at, (title, weight) in enumerate(_WEIGHTS.items()):
 

@@ -10,18 +10,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, read_several
-from segiou.labels.class_options import ClassOptions, structure_indices
+from segiou._support.arguments import check_choice
+from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair, Masks
-from segiou.measures.measure import Measure, Plan
+from segiou.measures.measure import Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
+from segiou.measures.structures import StructureOptions, StructurePlan
 from segiou.metrics.ratio import Floats, ratio
 from segiou.topology.shapes import CONNECTIVITIES, Connectivity, betti_numbers, skeleton_counts
 
 
 @dataclass(frozen=True)
-class TopologyOptions(Measure):
+class TopologyOptions(StructureOptions):
     """Topology of thin structures: clDice, Betti errors and skeleton recall.
 
     Attributes
@@ -51,11 +52,10 @@ class TopologyOptions(Measure):
         *("skeleton_recall", "betti_0_error", "betti_1_error"),
     )
 
-    classes: tuple[str | int, ...] = ()
     connectivity: Connectivity = "full"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", tuple(read_several("classes", self.classes, "classes")))
+        super().__post_init__()
         check_choice("connectivity", self.connectivity, CONNECTIVITIES)
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
@@ -64,16 +64,10 @@ class TopologyOptions(Measure):
 
 
 @dataclass(frozen=True)
-class TopologyPlan(Plan):
+class TopologyPlan(StructurePlan):
     """Plan of the topology measure."""
 
     measure: TopologyOptions
-
-    @cached_property
-    def _scored(self) -> tuple[int, ...]:
-        """Indices of the classes that are scored."""
-        chosen, volumes = self.measure.classes, self.masks.volumes
-        return structure_indices("topology-classes", self.classes, chosen, volumes=volumes)
 
     @property
     def layout(self) -> Layout:
@@ -89,7 +83,7 @@ class TopologyPlan(Plan):
         """Compare the skeletons and Betti numbers of one image."""
         number = self.classes.num_classes
         skeletons, errors = np.zeros((number, 6), np.int64), np.zeros((number, 3), np.int64)
-        for index in self._scored:
+        for index in self.scored:
             truth, pred = (side == index for side in pair.indices)
             skeletons[index] = skeleton_counts(truth, pred)
             sides = (
@@ -103,8 +97,7 @@ class TopologyPlan(Plan):
     @cached_property
     def scores(self) -> Mapping[str, Score]:
         """The scores by name."""
-        scored = np.isin(np.arange(self.classes.num_classes), self._scored)
-        include = scored & self.classes.include
+        include = self.is_scored & self.classes.include
         names = self.classes.labels.class_names
 
         def skeleton(name: str, title: str, formula: Any) -> Score:

@@ -1,0 +1,48 @@
+"""Measures of chosen classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import read_several
+from segiou.labels.class_options import structure_indices
+from segiou.measures.measure import Measure, Plan
+
+
+@dataclass(frozen=True)
+class StructureOptions(Measure):
+    """Options of a measure of chosen classes.
+
+    Attributes
+    ----------
+    classes : tuple of str or int
+        Names or indices of the scored classes; by default all but the background, which is
+        the class of value 0 if the masks are volumes or there are two classes.
+    """
+
+    classes: tuple[str | int, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", tuple(read_several("classes", self.classes, "classes")))
+
+
+@dataclass(frozen=True)
+class StructurePlan(Plan):
+    """Plan of a measure of chosen classes."""
+
+    @cached_property
+    def scored(self) -> tuple[int, ...]:
+        """Indices of the classes that are scored."""
+        chosen, volumes = self.measure.classes, self.masks.volumes
+        return structure_indices(f"{self.key}-classes", self.classes, chosen, volumes=volumes)
+
+    @property
+    def is_scored(self) -> NDArray[np.bool_]:
+        """Whether each class is scored, (C,)."""
+        every: Any = np.arange(self.classes.num_classes)
+        return np.isin(every, self.scored)
