@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from segiou._support import text
 from segiou._support.arguments import check_level
+from segiou._support.table_files import check_columns
 from segiou.analysis.dependence import design_of
 from segiou.analysis.leave_one_out import Jackknife, Side, tail_of
 from segiou.analysis.metadata import Metadata, MetadataColumn, date_text, metadata_of
@@ -173,10 +174,8 @@ def _check_against(against: str | None, table: Metadata) -> None:
 def check_mix(mix: Mapping[str, Mapping[str, float]], table: Metadata) -> None:
     """ValueError for unknown columns and values, and shares that do not sum to 1."""
     known = {column.name: column for column in table.columns}
+    check_columns("the metadata", mix, [*known])
     for name, shares in mix.items():
-        if name not in known:
-            msg = f"no column {name!r}; columns: {', '.join(known)}{text.did_you_mean(name, known)}"
-            raise ValueError(msg)
         column = known[name]
         for value in shares:
             if value not in column.values or not column.inside(column.values.index(value)).any():
@@ -202,35 +201,23 @@ def _tested(
     """Slices and trends, p adjusted for all tests; two complements are one test."""
     found = [one for column in columns for one in scored.column(column)]
     trends = [one for column in columns for one in scored.trend(column)]
-    p = np.array([one.gap.p for one in found] + [one.p for one in trends], float)
-    counted = p.copy()
-    halves = {c.name for c in columns if _is_halved(c)}
-    first: dict[tuple[str, str], int] = {}
-    same = [
-        first.setdefault((one.column, one.row), i)
-        if one.column in halves and not math.isnan(p[i])
-        else i
-        for i, one in enumerate(found)
-    ]
-    for i, j in enumerate(same):
-        if i != j:
-            counted[i] = math.nan
-    adjusted = holm_adjust(counted)
-    adjusted[: len(found)] = adjusted[same]
-    both = zip(found, adjusted, strict=False)
-    return (
-        tuple(replace(one, gap=replace(one.gap, p_holm=float(q))) for one, q in both),
-        tuple(
-            replace(one, p_holm=float(q))
-            for one, q in zip(trends, adjusted[len(found) :], strict=True)
-        ),
-        int((~np.isnan(counted)).sum()),
+    halved = {one.name for one in columns if len(one.values) == 2 and not one.more}
+
+    def test_of(one: Slice) -> tuple[str, ...]:
+        return (one.column, one.row, "" if one.column in halved else one.value)
+
+    p = {test_of(one): one.gap.p for one in found if not math.isnan(one.gap.p)}
+    p |= {(one.column,): one.p for one in trends if not math.isnan(one.p)}
+    adjusted = dict(zip(p, holm_adjust(np.array([*p.values()])).tolist(), strict=True))
+    gaps = (
+        one.gap if math.isnan(one.gap.p) else replace(one.gap, p_holm=adjusted[test_of(one)])
+        for one in found
     )
-
-
-def _is_halved(column: MetadataColumn) -> bool:
-    """Whether its slices are each other's rest."""
-    return len(column.values) == 2 and not column.more
+    return (
+        tuple(replace(one, gap=gap) for one, gap in zip(found, gaps, strict=True)),
+        tuple(replace(one, p_holm=adjusted.get((one.column,), math.nan)) for one in trends),
+        len(p),
+    )
 
 
 class _Median:
@@ -429,7 +416,7 @@ class _Scored:
         down, up = reach(self.level)
         p = math.nan
         if is_tested and fewer >= FEWEST_TESTED:
-            p = _p_of(lambda level: reach(level)[0 if delta > 0 else 1], abs(delta))
+            p = 2 * tail_of(lambda level: reach(level)[0 if delta > 0 else 1], abs(delta))
         classes = 0 if common is None else int(common.sum())
         return Gap(delta, delta - down, delta + up, p, math.nan, classes, shared)
 
@@ -473,7 +460,7 @@ class _Scored:
         ends = [slope, slope - reach(self.level), slope + reach(self.level)]
         change, low, high = ((end - start) * one for one in ends)
         first, last = (date_text(one) if column.is_date else one for one in (start, end))
-        yield Trend(column.name, first, last, change, low, high, _p_of(reach, abs(slope)))
+        yield Trend(column.name, first, last, change, low, high, 2 * tail_of(reach, abs(slope)))
 
 
 def _ends(value: float, side: Side | _Median | None, level: float) -> tuple[float, float]:
@@ -497,22 +484,19 @@ def _slope(x: Floats, y: Floats) -> tuple[float, float]:
     return slope, math.sqrt(float(centred**2 @ errors**2)) / square
 
 
-def _p_of(reach: Callable[[float], float], size: float) -> float:
-    """Two-sided p."""
-    return 2 * tail_of(reach, size)
-
-
 def _mover(a: float, b: float, rho: float) -> float:
     return math.sqrt(max(a * a + b * b - 2 * rho * a * b, 0.0)) if a == a and b == b else math.nan
 
 
 def _alike(table: Metadata) -> tuple[tuple[str, str], ...]:
     """Slices of different columns that share at least 80 % of their images."""
-    found = []
-    for first, second in combinations(table.columns, 2):
-        for i, a in enumerate(first.values):
-            for j, b in enumerate(second.values):
-                one, two = first.inside(i), second.inside(j)
-                if (one & two).sum() >= _ALIKE * max(int((one | two).sum()), 1):
-                    found.append((f"{first.name}={a}", f"{second.name}={b}"))
-    return tuple(found)
+    every = [
+        (column.name, f"{column.name}={value}", column.inside(code))
+        for column in table.columns
+        for code, value in enumerate(column.values)
+    ]
+    return tuple(
+        (name, other)
+        for (first, name, a), (second, other, b) in combinations(every, 2)
+        if first != second and (a & b).sum() >= _ALIKE * max(int((a | b).sum()), 1)
+    )
