@@ -246,7 +246,7 @@ def test_a_renderer(folders, monkeypatch, capsys):
     for arguments, text in (
         (["report", runs[0]], "MEAN IOU 53.57 %"),
         (["score", *places, folders / "pred", "--labels", "2", "--quiet"], "MEAN IOU 53.57 %"),
-        (["compare", *runs, "--names", "a,b", "--group-by", "none"], "SCORES HIGHER THAN"),
+        (["compare", *runs, "--names", "a,b", "--group-by", "none"], "MEAN IOU"),
         (["explain", runs[0]], "MEAN IOU"),
         (["inspect", *places], "LABEL SETS"),
         (["measures"], "TO MEASURE ONE"),

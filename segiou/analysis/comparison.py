@@ -249,6 +249,21 @@ class Comparison(OverUnits, Tabular, Drawable):
                 found += comparison_text.method(self, pair)
         return [sentence for sentence in dict.fromkeys(found) if sentence]
 
+    def outcome(self, pair: PairComparison) -> comparison_text.Outcome:
+        """What the comparison of two models shows, which the verdict says in words.
+
+        Parameters
+        ----------
+        pair : PairComparison
+            Two of the models.
+
+        Returns
+        -------
+        Outcome
+            Its kind, and the models, the better one first.
+        """
+        return comparison_text.outcome(self, pair)
+
     def pair_sentences(self, pair: PairComparison) -> list[str]:
         """Return the verdict, its evidence and at most one caution.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from segiou._support import text
 from segiou.analysis.dependence import Caution
@@ -120,39 +120,73 @@ def verdict(found: Comparison, pair: PairComparison) -> str:
     return text.capital(words) if found.names == BASELINE else words
 
 
-def _outcome(found: Comparison, pair: PairComparison) -> str:
+class Outcome(NamedTuple):
+    """What a comparison of two models shows, without words.
+
+    Attributes
+    ----------
+    kind : {"better", "borderline", "similar", "too few", "equal", "identical", "undefined"}
+        ``"better"`` if the interval excludes 0 and the test is significant, ``"borderline"`` if
+        one of them is so, else ``"similar"``; ``"too few"`` groups for both; ``"equal"`` scores of
+        different counts, or ``"identical"`` counts.
+    first, second : str
+        The models; of ``"better"`` and ``"borderline"``, the one with the better score first.
+    """
+
+    kind: Literal["better", "borderline", "similar", "too few", "equal", "identical", "undefined"]
+    first: str
+    second: str
+
+
+def outcome(found: Comparison, pair: PairComparison) -> Outcome:
+    """What the comparison of a pair shows."""
     score = pair.overall
-    show = partial(text.shown, unit=found.score_unit, undefined="undefined")
-    names = f"{pair.a} and {pair.b}"
     if math.isnan(score.delta):
-        lacking = [name for name, x in ((pair.a, score.a), (pair.b, score.b)) if math.isnan(x)]
-        of = f" of {lacking[0]}" if len(lacking) == 1 else ""
-        reason = "undefined"
-        if not lacking:  # ∞ − ∞
-            where = [row.name for row in pair.classes if math.isinf(row.a) and math.isinf(row.b)]
-            reason = f"infinite for both, as it is for {text.classes(where)}"
-        return f"Cannot compare {names}: {score.name}{of} is {reason}."
-    values = f"{score.name} {show(score.a)} vs {show(score.b)}"
+        return Outcome("undefined", pair.a, pair.b)
     if not pair.images_differing:
-        return f"{names} are identical: {score.name} {show(score.a)}."
+        return Outcome("identical", pair.a, pair.b)
     if not score.delta:
-        return f"{names} have the same {score.name}: {show(score.a)}."
+        return Outcome("equal", pair.a, pair.b)
     if found.too_few:
-        return f"Not enough {plural_of(found.unit)} to compare {names}: {values}."
+        return Outcome("too few", pair.a, pair.b)
+    shown = _outcomes(found, pair)
+    if not any(shown):
+        return Outcome("similar", pair.a, pair.b)
     rises = (score.delta > 0) == (found.better == "higher")
-    first, second = (pair.b, pair.a) if rises else (pair.a, pair.b)
-    both = (score.b, score.a) if rises else (score.a, score.b)
-    ordered = f"{score.name} {show(both[0])} vs {show(both[1])}"
+    ordered = (pair.b, pair.a) if rises else (pair.a, pair.b)
+    return Outcome("better" if all(shown) else "borderline", *ordered)
+
+
+def _outcome(found: Comparison, pair: PairComparison) -> str:
+    score, (kind, first, second) = pair.overall, outcome(found, pair)
+    show = partial(text.shown, unit=found.score_unit, undefined="undefined")
+    names = f"{first} and {second}"
+    values = {pair.a: show(score.a), pair.b: show(score.b)}
+    both = f"{score.name} {values[first]} vs {values[second]}"
     verb = "higher"
     if found.better == "lower":
         verb, lower = "better", text.change(abs(score.delta), found.score_unit).lstrip("+")
-        ordered = f"{ordered} ({lower} lower)"
-    outside, unlikely = _outcomes(found, pair)
-    if outside and unlikely:
-        return f"{first} scores {verb} than {second}: {ordered}."
-    if outside or unlikely:
-        return f"Borderline: {first} may score {verb} than {second}: {ordered}."
-    return f"No significant difference between {names}: {values}."
+        both += f" ({lower} lower)" if kind in ("better", "borderline") else ""
+    words = {
+        "better": f"{first} scores {verb} than {second}: {both}.",
+        "borderline": f"Borderline: {first} may score {verb} than {second}: {both}.",
+        "similar": f"No significant difference between {names}: {both}.",
+        "too few": f"Not enough {plural_of(found.unit)} to compare {names}: {both}.",
+        "equal": f"{names} have the same {score.name}: {values[first]}.",
+        "identical": f"{names} are identical: {score.name} {values[first]}.",
+    }
+    return words[kind] if kind in words else f"Cannot compare {names}: {_undefined(pair)}."
+
+
+def _undefined(pair: PairComparison) -> str:
+    """Why the difference of a pair is undefined."""
+    score = pair.overall
+    lacking = [name for name, x in ((pair.a, score.a), (pair.b, score.b)) if math.isnan(x)]
+    if not lacking:  # ∞ − ∞
+        where = [row.name for row in pair.classes if math.isinf(row.a) and math.isinf(row.b)]
+        return f"{score.name} is infinite for both, as it is for {text.classes(where)}"
+    of = f" of {lacking[0]}" if len(lacking) == 1 else ""
+    return f"{score.name}{of} is undefined"
 
 
 def _outcomes(found: Comparison, pair: PairComparison) -> tuple[bool, bool]:

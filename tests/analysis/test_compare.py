@@ -172,9 +172,9 @@ def test_groups_in_every_form(groups):
     found = compare(a, b, groups=groups, **FEW)
     assert (found.unit, found.units, found.images) == ("group", 3, 30)
     assert found.pairs[0].exact
-    verdict, evidence = found.pair_sentences(found.pairs[0])
+    _, evidence = found.pair_sentences(found.pairs[0])
     # A test over three groups cannot be significant, so the interval decides.
-    assert verdict.startswith("m1 scores higher than m0")
+    assert found.outcome(found.pairs[0]) == ("better", "m1", "m0")
     assert evidence.endswith(
         "p = 0.25 (3 groups; p cannot be below 0.25 with fewer than 6 groups)."
     )
@@ -184,8 +184,8 @@ def test_groups_in_every_form(groups):
 def test_two_groups_have_no_interval():
     a, b = models()
     found = compare(a, b, groups=["x", "y"] * 15, **FEW)
-    verdict, evidence, caution = found.pair_sentences(found.pairs[0])
-    assert verdict.startswith("Not enough groups to compare m0 and m1")
+    _, evidence, caution = found.pair_sentences(found.pairs[0])
+    assert found.outcome(found.pairs[0]).kind == "too few"
     assert "no interval, p = 0.50 (2 groups; p cannot be below 0.50 with" in evidence
     assert "at least 3 groups" in caution
     assert np.isnan([found.pairs[0].overall.low, found.ranking[0].low]).all()
@@ -213,8 +213,8 @@ def test_text_gives_verdict_evidence_and_titled_sections():
 
 def test_no_difference_is_not_called_one():
     found = compare(*models(lifts=(10, 10), seed=3), **FEW)
-    verdict, evidence, _ = found.pair_sentences(found.pairs[0])
-    assert verdict.startswith("No significant difference between m0 and m1: mean IoU ")
+    _, evidence, _ = found.pair_sentences(found.pairs[0])
+    assert found.outcome(found.pairs[0]).kind == "similar"
     assert "95 % interval −" in evidence
     text = found.to_text()
     assert "Classes (significant: none)" in text
@@ -226,29 +226,31 @@ def test_interval_and_test_may_disagree(change):
     found = compare(*models(), **FEW)
     pair = found.pairs[0]
     doubtful = replace(pair, overall=replace(pair.overall, **change))
-    verdict, evidence, *_ = found.pair_sentences(doubtful)
-    assert verdict.startswith("Borderline: m1 may score higher than m0: ")
+    _, evidence, *_ = found.pair_sentences(doubtful)
+    assert found.outcome(doubtful) == ("borderline", "m1", "m0")
     assert evidence.endswith(DISAGREE)
 
 
 @pytest.mark.parametrize(
-    ("images", "lifts", "opening"),
+    ("images", "lifts", "kind"),
     [
-        (5, (0, 60), "m1 scores higher"),
-        (5, (0, 4), "No significant difference"),
-        (5, (0, 20, 22), "No significant difference"),
-        (8, (0, 20), "m1 scores higher"),
-        (30, (0, 20, 40), "m2 scores higher"),
-        (30, (0, 4, 8), "No significant difference"),
+        (5, (0, 60), "better"),
+        (5, (0, 4), "similar"),
+        (5, (0, 20, 22), "similar"),
+        (8, (0, 20), "better"),
+        (30, (0, 20, 40), "better"),
+        (30, (0, 4, 8), "similar"),
     ],
 )
-def test_what_stands_on_one_screen_does_not_contradict(images, lifts, opening):
+def test_what_stands_on_one_screen_does_not_contradict(images, lifts, kind):
     found = compare(*models(images, lifts), permutations=400)
     pair, ranks = found.best_pair, found.stability
-    verdict, evidence, *_ = found.pair_sentences(pair)
+    _, evidence, *_ = found.pair_sentences(pair)
     outside = pair.overall.low > 0 or pair.overall.high < 0
-    assert verdict.startswith(opening)
-    assert outside == pair.overall.differs(0.95) == ("scores higher" in verdict)
+    outcome = found.outcome(pair)
+    assert outcome.kind == kind
+    assert outcome.first == (found.ranking[0].name if kind == "better" else pair.a)
+    assert outside == pair.overall.differs(0.95) == (kind == "better")
     unlikely = pair.overall.p_holm < 0.05
     assert unlikely == outside or "p cannot be below" in evidence
     if ranks is not None:
@@ -269,16 +271,17 @@ def test_three_models_do_not_contradict_each_other(images):
         assert sum(model.best for model in found.ranking) == pytest.approx(1)
         ranks = {model.name: (model.rank_low, model.rank_high) for model in found.ranking}
         for pair in found.pairs:
-            score, verdict = pair.overall, found.pair_sentences(pair)[0]
+            score, outcome = pair.overall, found.outcome(pair)
             winner, loser = (pair.b, pair.a) if score.delta > 0 else (pair.a, pair.b)
             outside = score.low > 0 or score.high < 0
             if best.name in (pair.a, pair.b):
                 assert outside or claim >= 0.025
                 assert not outside or claim < 0.025 or found.stability.rival != loser
-            if "scores higher" in verdict:
+            if outcome.kind == "better":
+                assert outcome == ("better", winner, loser)
                 assert outside and ranks[loser][0] > 1 and ranks[winner][1] < 3
                 assert score.p_holm < 0.05 or not score.testable
-            elif "No significant difference" in verdict:
+            elif outcome.kind == "similar":
                 assert not outside and (best.best <= 0.975 or best.name not in (pair.a, pair.b))
 
 
@@ -445,7 +448,7 @@ def test_several_models_are_ranked_and_share_one_method():
     assert "P(best): share of 200 resamples" in text
     titles = ("Ranking", "Test: ", "Scope: ", "Power (")
     assert [text.count(title) for title in titles] == [1, 1, 1, 2]
-    assert "perfect scores higher than mixed: mean IoU 100.00 % vs " in text
+    assert found.pair_sentences(found.best_pair)[0] in text
     assert "The claim that perfect is best needs no adjustment" in " ".join(text.split())
 
 

@@ -308,7 +308,8 @@ def test_comparison_reports_its_units():
     assert (blocks.unit, blocks.units, blocks.pairs[0].exact) == ("batch", 10, True)
     assert blocks.pairs[0].permutations == 2**10
     said = " ".join(blocks.sentences())
-    assert "b scores higher than a" in said and "(10 batches of neighbouring images)" in said
+    assert blocks.outcome(blocks.pairs[0]) == ("better", "b", "a")
+    assert "(10 batches of neighbouring images)" in said
     assert "Scope: other parts of these sequences" in said
 
     groups = compare(*runs, groups="^[^_]+", **few)
@@ -400,7 +401,7 @@ def test_the_units_of_a_comparison_name_sequences_and_single_images():
     assert (found.unit, found.units) == ("sequence", 20)
     assert found.units_text == "4 sequences and 16 single images"
     assert found.pairs[0].overall.differs(0.95)
-    assert found.pair_sentences(found.pairs[0])[0].startswith("b scores higher than a")
+    assert found.outcome(found.pairs[0]) == ("better", "b", "a")
 
 
 def test_one_model_corrects_three_percent_of_the_errors_of_the_other():
@@ -418,4 +419,4 @@ def test_one_model_corrects_three_percent_of_the_errors_of_the_other():
     assert (found.unit, found.units >= 6, overall.testable) == ("batch", True, True)
     assert 0 < overall.low < overall.delta < overall.high < 2 * overall.delta
     assert overall.differs(0.95)
-    assert found.pair_sentences(found.pairs[0])[0].startswith("better scores higher than base")
+    assert found.outcome(found.pairs[0]) == ("better", "better", "base")

@@ -304,7 +304,6 @@ def test_explain_says_why_two_models_differ(inside, tmp_path):
 def test_compare_folders_and_runs_alike(inside, tmp_path):
     now = inside("compare", *MODELS, "--truth", STREETS / "truth", *LABELS, "--names", "a,b")
     assert now.returncode == 0, now.stderr
-    assert "b scores higher than a: mean IoU " in now.stdout
     runs = []
     for model in MODELS:
         runs.append(tmp_path / f"{Path(model).name}.sqlite")

@@ -76,7 +76,9 @@ def test_the_better_model_is_said_to_be_better(saved, inside, tmp_path):
     (worse, better), names = saved
     page = tmp_path / "page.html"
     done = inside("compare", worse, better, "--group-by", "none", "--html", page)
-    verdict = f"{names[1]} scores higher than {names[0]}: mean IoU "
+    found = compare(Run.open(worse), Run.open(better), groups="none")
+    assert found.outcome(found.pairs[0]) == ("better", names[1], names[0])
+    verdict = found.pair_sentences(found.pairs[0])[0].partition(":")[0]
     assert done.stdout.startswith(verdict)
     assert verdict in page.read_text(encoding="utf-8")
     told = json.loads(
@@ -157,8 +159,10 @@ def test_of_three_models_the_best_is_compared_with_the_second(inside, tmp_path):
     ]
     page = tmp_path / "page.html"
     done = inside("compare", *paths, "--group-by", "none", "--html", page)
-    verdict = "strong scores higher than weak: mean IoU "
-    first, *_ = re.findall(r"^.* scores higher than .*$", done.stdout, re.MULTILINE)
-    assert first.startswith(verdict)
+    found = compare(*map(Run.open, paths), groups="none")
+    assert found.outcome(found.best_pair) == ("better", "strong", "weak")
+    verdicts = [found.pair_sentences(pair)[0].partition(":")[0] for pair in found.pairs]
+    verdict = found.pair_sentences(found.best_pair)[0].partition(":")[0]
+    assert min(verdicts, key=lambda one: done.stdout.index(one)) == verdict
     assert done.stdout.index("Ranking") < done.stdout.index(verdict)
     assert verdict in page.read_text(encoding="utf-8")

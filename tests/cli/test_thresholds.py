@@ -115,7 +115,6 @@ def test_a_run_that_is_worse_than_its_baseline_fails(inside, kept, tmp_path):
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     page = tmp_path / "report.html"
     table = inside("report", worse, *asked[:3], "--html", page).stdout
-    assert "The baseline scores higher than this run: mean IoU " in table
     assert "this run − baseline: −16.73 points, " in table
     assert "his run − baseline: −16.73 points, " in page.read_text(encoding="utf-8")
 

@@ -7,69 +7,85 @@ those of the benchmarks' own documents, or follow from a published formula.
 import re
 
 import pytest
-from presets import FOLDER, PRESETS, colors_of, decimal, entry_of, groups_of, names_of, values_of
+from presets import (
+    FOLDER,
+    PRESETS,
+    Named,
+    colors_of,
+    decimal,
+    entry_of,
+    groups_of,
+    names_of,
+    values_of,
+)
 
-COUNTS = {
-    "ade20k": 150,
-    "ade20k-index": 150,
-    "binary": 2,
-    "brats": 4,
-    "brats2023": 4,
-    "camvid": 11,
-    "camvid-32": 31,
-    "cityscapes": 19,
-    "cityscapes-train": 19,
-    "coco-panoptic": 133,
-    "coco-stuff": 171,
-    "coco-stuff-index": 171,
-    "flare22": 14,
-    "isprs": 6,
-    "kits23": 4,
-    "loveda": 7,
-    "mapillary-vistas": 65,
-    "nyu40": 40,
-    "nuscenes": 16,
-    "nuscenes-challenge": 16,
-    "oxford-pets": 2,
-    "pascal-context": 59,
-    "pascal-context-official": 59,
-    "scannet20": 20,
-    "semantickitti": 19,
-    "totalsegmentator": 118,
-    "totalsegmentator-mr": 51,
-    "voc2012": 21,
-}
+COUNTS = Named(
+    "COUNTS in test_presets_data.py, which repeats the numbers of the sources,",
+    {
+        "ade20k": 150,
+        "ade20k-index": 150,
+        "binary": 2,
+        "brats": 4,
+        "brats2023": 4,
+        "camvid": 11,
+        "camvid-32": 31,
+        "cityscapes": 19,
+        "cityscapes-train": 19,
+        "coco-panoptic": 133,
+        "coco-stuff": 171,
+        "coco-stuff-index": 171,
+        "flare22": 14,
+        "isprs": 6,
+        "kits23": 4,
+        "loveda": 7,
+        "mapillary-vistas": 65,
+        "nyu40": 40,
+        "nuscenes": 16,
+        "nuscenes-challenge": 16,
+        "oxford-pets": 2,
+        "pascal-context": 59,
+        "pascal-context-official": 59,
+        "scannet20": 20,
+        "semantickitti": 19,
+        "totalsegmentator": 118,
+        "totalsegmentator-mr": 51,
+        "voc2012": 21,
+    },
+)
 
-IGNORED = {
-    "ade20k": [0],
-    "ade20k-index": [255],
-    "binary": [],
-    "brats": [],
-    "brats2023": [],
-    "camvid": [11],
-    "camvid-32": [30],
-    "cityscapes": [-1, 0, 1, 2, 3, 4, 5, 6, 9, 10, 14, 15, 16, 18, 29, 30],
-    "cityscapes-train": [-1, 255],
-    "coco-panoptic": [255],
-    "coco-stuff": [255],
-    "coco-stuff-index": [255],
-    "flare22": [],
-    "isprs": [0],
-    "kits23": [],
-    "loveda": [0],
-    "mapillary-vistas": [65],
-    "nyu40": [0],
-    "nuscenes": [0, 1, 5, 7, 8, 10, 11, 13, 19, 20, 29, 31],
-    "nuscenes-challenge": [0],
-    "oxford-pets": [3],
-    "pascal-context": [0],
-    "pascal-context-official": [0],
-    "scannet20": [0, 13, 15, *range(17, 24), 25, 26, 27, *range(29, 33), 35, 37, 38, 40],
-    "semantickitti": [0, 1, 52, 99],
-    "totalsegmentator": [],
-    "totalsegmentator-mr": [],
-    "voc2012": [255],
-}
+IGNORED = Named(
+    "IGNORED in test_presets_data.py, which repeats the values of the sources,",
+    {
+        "ade20k": [0],
+        "ade20k-index": [255],
+        "binary": [],
+        "brats": [],
+        "brats2023": [],
+        "camvid": [11],
+        "camvid-32": [30],
+        "cityscapes": [-1, 0, 1, 2, 3, 4, 5, 6, 9, 10, 14, 15, 16, 18, 29, 30],
+        "cityscapes-train": [-1, 255],
+        "coco-panoptic": [255],
+        "coco-stuff": [255],
+        "coco-stuff-index": [255],
+        "flare22": [],
+        "isprs": [0],
+        "kits23": [],
+        "loveda": [0],
+        "mapillary-vistas": [65],
+        "nyu40": [0],
+        "nuscenes": [0, 1, 5, 7, 8, 10, 11, 13, 19, 20, 29, 31],
+        "nuscenes-challenge": [0],
+        "oxford-pets": [3],
+        "pascal-context": [0],
+        "pascal-context-official": [0],
+        "scannet20": [0, 13, 15, *range(17, 24), 25, 26, 27, *range(29, 33), 35, 37, 38, 40],
+        "semantickitti": [0, 1, 52, 99],
+        "totalsegmentator": [],
+        "totalsegmentator-mr": [],
+        "voc2012": [255],
+    },
+)
 
 # name of the set -> class -> file values
 VALUES: dict[str, dict[str, list[int]]] = {
@@ -194,8 +210,8 @@ def test_number_of_classes_and_ignored_values(name: str) -> None:
 @every_preset
 def test_form(name: str) -> None:
     preset = PRESETS[name]
-    allowed = {"name", "title", "source", "notes", "ignore", "ignore_colors", "classes", "groups"}
-    assert set(preset) <= allowed
+    needed = {"name", "title", "source", "notes", "ignore", "classes"}
+    assert needed <= set(preset) <= {*needed, "ignore_colors", "groups"}
     assert preset["name"] == name
     assert preset["title"] and preset["source"] and preset["notes"]
     for entry in preset["classes"]:
