@@ -70,7 +70,7 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
             found.append(not_worse(change, margin, confident=parsed.confident))
     inputs.note_undrawn(parsed, [*(intervals or ()), *([change] if change else [])])
     write_text(parsed.output, _rendered(run, report, parsed, found, change, sliced))
-    _write_pages(run, report, parsed, change, sliced)
+    _write_pages(run, report, parsed, change, sliced, found)
     if parsed.per_image:
         write_text(parsed.per_image, run.to_csv(protocol=report.protocol))
     if parsed.per_case:
@@ -121,10 +121,15 @@ def _rendered(
         rows = _slice_rows(sliced, _IN_REPORT)
         page: dict[str, Any] = {"baseline": change, "slices": filter(None, [sliced])}
         return render(report, kind, **order, rows=rows, **page)
-    said = [(outcome.words, outcome.passed) for outcome in found] if kind == "markdown" else []
+    said = _in_words(found)
     more = {"columns": parsed.columns, "detail": parsed.detail, "outcomes": said, "change": change}
     parts = report._parts(**order, **more, means=kind == "latex")
     return in_format([*parts, *slices_section(sliced)], kind, parsed)
+
+
+def _in_words(found: Sequence[Outcome]) -> list[tuple[str, bool]]:
+    """Thresholds in words, and whether they are passed."""
+    return [(outcome.words, outcome.passed) for outcome in found]
 
 
 def slices_of(runs: Sequence[Run], parsed: argparse.Namespace, metric: str = "iou") -> Slices:
@@ -174,12 +179,14 @@ def _write_pages(
     parsed: argparse.Namespace,
     change: Comparison | None,
     sliced: Slices | None,
+    found: Sequence[Outcome],
 ) -> None:
     """Write the HTML page and the plots, if requested."""
     if parsed.html:
         from segiou.report.report_page import write_html
 
         options = {**_page_options(run, parsed), "columns": parsed.columns}
+        options["outcomes"] = _in_words(found)
         options["slices"] = _page_slices(sliced, [run], parsed)
         write_html(parsed.html, report, run=run, baseline=change, **options)
     if parsed.plots:

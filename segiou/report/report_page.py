@@ -67,6 +67,7 @@ def render_report(
     intervals: Iterable[Intervals] | None = None,
     imbalance: Imbalance | None = None,
     baseline: Comparison | None = None,
+    outcomes: Sequence[tuple[str, bool]] = (),
     slices: Iterable[Slices] = (),
     images: str | Path | None = None,
     examples: int = EXAMPLES,
@@ -94,6 +95,8 @@ def render_report(
         default.
     baseline : Comparison, optional
         Comparison of an earlier run (the first) with this one, shown below the verdict.
+    outcomes : sequence of (str, bool)
+        Thresholds in words, and whether each is passed.
     slices : iterable of Slices, optional
         Slices of the run, one entry per score; see :func:`segiou.slices`.
     images : str or path, optional
@@ -168,6 +171,7 @@ def render_report(
         "verdict": report.verdict,
         "steps": steps,
         "change": [] if baseline is None else baseline.pair_sentences(baseline.pairs[0])[:2],
+        "outcomes": outcomes,
         "skipped": skipped_text(report),
         "ignored": ignored_text(report),
         "sentences": [in_unit(text, report.unit) for text in sentences],
