@@ -431,7 +431,11 @@ class Side:
     def _moved(self, arms: Floats) -> float:
         """Root of the summed squared contributions of the units, with scaled parts."""
         x = np.append(1.0, self.weights * arms)
-        return math.sqrt(max(float(x @ self.products @ x), 0.0))
+        with np.errstate(over="ignore", invalid="ignore"):  # arms may be of any length
+            square = float(x @ self.products @ x)
+        if math.isnan(square) and not np.isnan(x).any():
+            return math.inf
+        return math.sqrt(max(square, 0.0))
 
     def _arms(self, t: float) -> tuple[Floats, Floats]:
         """Lengths of the arms of the parts; two models share the longer ones."""

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -13,7 +14,16 @@ from scipy.stats import t as student_t
 
 import segiou
 from segiou.cli.main import main
-from segiou.measures import Evaluator, measure_keys, measure_of
+from segiou.measures import (
+    Evaluator,
+    Field,
+    Measure,
+    Parts,
+    Plan,
+    Score,
+    measure_keys,
+    measure_of,
+)
 
 BOTH = ("--midline", "--midline-dilate", "1", "--offsets", "--offsets-scale", "2")
 
@@ -247,3 +257,52 @@ def test_what_is_wrong_is_said(command, folders, plugins):
         plain.intervals("offset")
     with pytest.raises(ValueError, match="offset was not measured; score with --offsets"):
         plain.report().score("offset")
+
+
+@dataclass(frozen=True)
+class Excess(Measure):
+    """Difference in the number of pixels per image."""
+
+    key = "excess"
+
+    def plan(self, classes, masks):
+        return ExcessPlan(self, classes, masks)
+
+
+class ExcessPlan(Plan):
+    @property
+    def layout(self):
+        return {"sizes": Field((self.classes.num_classes, 3))}
+
+    def count(self, pair):
+        both = [np.bincount(side.ravel(), minlength=4) for side in pair.indices]
+        return Parts.of(self.layout, sizes=np.stack([*both, np.ones(4, int)], -1))
+
+    @property
+    def scores(self):
+        def excess(sums):
+            return np.abs(sums[..., 0] - sums[..., 1]) / np.maximum(sums[..., 2], 1)
+
+        how = {"unit": "number", "better": "lower"}
+        own = lambda parts: parts["sizes"]  # noqa: E731
+        return {"excess": Score.of_classes("excess", "excess", self.classes, own, excess, **how)}
+
+
+def test_models_that_differ_hugely_in_a_number_are_ranked():
+    """Intervals of such numbers are so long that their squares overflow."""
+
+    def run(name, *sizes):
+        def images(rows):
+            filled = ([*row, 3000 - sum(row)] for row in rows)
+            return [np.repeat(range(4), row)[None].astype(np.uint8) for row in filled]
+
+        truth = [[216, 200, 176], [208, 184, 216], [120, 160, 168], [216, 240, 136]]
+        how = {"labels": 4, "exclude": 3, "measures": [Excess()], "name": name}
+        return segiou.score(images(truth), images(sizes), **how)
+
+    close = run("a", [240, 176, 256], [208, 208, 160], [176, 192, 192], [184, 168, 208])
+    far = run("b", [624, 1176, 696], [608, 1168, 688], [440, 1232, 824], [752, 1296, 624])
+    between = run("c", [848, 512, 496], [832, 480, 544], [800, 448, 560], [768, 496, 432])
+    with np.errstate(over="raise", invalid="raise"):
+        found = segiou.compare(close, far, between, metric="excess")
+    assert [row.name for row in found.ranking] == ["a", "c", "b"]
