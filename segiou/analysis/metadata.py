@@ -159,9 +159,8 @@ def _column(path: Path, name: str, _changed: int, ids: tuple[str, ...]) -> tuple
     if not ids:
         return ()
     known: dict[Any, list[str]] = {}
-    cells = [
-        _texts(row.get(name), known) for row in _Match(where, ids, rows, None, [name]).rows()[1]
-    ]
+    match = _Match(where, ids, rows, None, [name], ("--group-by", "groups"))
+    cells = [_texts(row.get(name), known) for row in match.rows()[1]]
     if missing := [id for id, own in zip(ids, cells, strict=True) if not own]:
         msg = f"{where}: no {name} of {listed(missing, 3)}; every image needs one"
         raise ValueError(msg)
@@ -207,6 +206,8 @@ class _Match:
     table: list[Row]
     key: str | None
     columns: Sequence[str] | None
+    option: tuple[str, str] = ("--slices-key", "key")
+    """How the part of the id is passed."""
 
     def rows(self) -> tuple[str, list[Row]]:
         """The column of ids, and the row of each id; empty if it has none."""
@@ -251,7 +252,8 @@ class _Match:
         msg = (
             f"{self.where}: no column has the ids of the images, such as {id}; the first row has "
             f"{first}. Add a column of ids. If rows are patients or sequences, pass the part of "
-            f"the id that names one: --slices-key {self._likely_key(heads, id)} (Python: key=…)"
+            f"the id that names one: {self.option[0]} {self._likely_key(heads, id)} (Python: "
+            f"{self.option[1]}=…)"
         )
         raise ValueError(msg)
 

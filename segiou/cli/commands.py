@@ -104,7 +104,7 @@ def compare(parsed: argparse.Namespace) -> int:
     if parsed.slices:
         pair = found.best_pair
         best = [runs[found.names.index(name)] for name in (pair.a, pair.b)]
-        sliced = slices_of(best, parsed, metrics[0])
+        sliced = slices_of(best, parsed, metrics[0], (pair.a, pair.b))
         data["slices"] = sliced.to_dict()
     write_comparison_pages(found, runs, parsed, sliced)
     table = partial(csv_of_comparison, found, sliced)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -132,12 +133,18 @@ def _in_words(found: Sequence[Outcome]) -> list[tuple[str, bool]]:
     return [(outcome.words, outcome.passed) for outcome in found]
 
 
-def slices_of(runs: Sequence[Run], parsed: argparse.Namespace, metric: str = "iou") -> Slices:
-    """Slices by ``--slices``."""
+def slices_of(
+    runs: Sequence[Run],
+    parsed: argparse.Namespace,
+    metric: str = "iou",
+    names: tuple[str, ...] = (),
+) -> Slices:
+    """Slices by ``--slices``, of runs with names if these are not their own."""
     from segiou.analysis.slices import slices
 
     how = inputs.slices_options(parsed, parsed.slices)
-    return slices(*runs, metric=metric, level=parsed.level or 0.95, **how)
+    found = slices(*runs, metric=metric, level=parsed.level or 0.95, **how)
+    return replace(found, names=names) if names else found
 
 
 def csv_of_comparison(found: Comparison, sliced: Slices | None) -> str:
@@ -164,8 +171,8 @@ def _page_slices(
     scores = [one for plan in runs[0].plans for one in [*plan.scores.values()][:1]]
     # Differences of medians have no slices.
     measured = [one.name for one in scores if len(runs) < 2 or one.median_of is None]
-    names = ("iou", "dice", "pixel_accuracy", *measured)
-    return [sliced, *(slices_of(runs, parsed, one) for one in names if one != sliced.metric)]
+    others = [one for one in ("iou", "dice", "pixel_accuracy", *measured) if one != sliced.metric]
+    return [sliced, *(slices_of(runs, parsed, one, sliced.names) for one in others)]
 
 
 def slices_section(found: Slices | None) -> list[Part]:

@@ -68,6 +68,13 @@ def test_groups_and_ids_are_columns_of_the_same_files(name, tmp_path):
         _read_ids(str(tmp_path / name))
 
 
+def test_groups_of_patients_are_a_part_of_the_id(tmp_path):
+    (tmp_path / "participants.tsv").write_text("participant_id\tsite\na\tX\nb\tY\n")
+    how = r"--group-by '\^\(\[\^_\]\+\)' finds [ab] of participant_id \(Python: groups=…\)"
+    with pytest.raises(ValueError, match=how):
+        groups_of(IDS, f"{tmp_path / 'participants.tsv'}:site")
+
+
 def test_a_table_of_images_is_metadata_again(tmp_path):
     """Names that spreadsheets would run have an apostrophe in CSV."""
     (tmp_path / "images.csv").write_text("image,drive\n'=a,1\n'tis,2\n")

@@ -85,6 +85,20 @@ def test_every_command_has_slices_in_every_format(runs, tmp_path, capsys, comman
     capsys.readouterr()
 
 
+@pytest.mark.gate
+def test_slices_of_a_comparison_have_its_names(runs, tmp_path):
+    """The best model and the second of three are compared, in the page by several scores."""
+    both = [str(runs / f"{name}.sqlite") for name in "aab"]
+    own = ["compare", *both, "--names", "x,y,z", "--group-by", "none", "--slices", BY, "-q"]
+    page = tmp_path / "page.html"
+    assert main([*own, "-o", str(tmp_path / "out.csv"), "--html", str(page)]) == 0
+    rows = [*csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text()))]
+    sliced = [row for row in rows if row["value"] == "night"]
+    assert [(row["model_a"], row["model_b"]) for row in sliced] in ([("x", "z")], [("y", "z")])
+    text = page.read_text(encoding="utf-8")
+    assert all(f'id="sliced-{name}"' in text for name in ("iou", "dice", "pixel_accuracy"))
+
+
 def test_a_notebook_has_slices(runs):
     found = segiou.Run.open(runs / "a.sqlite").slices(BY, groups="none")
     assert "time=night" in found._repr_html_()
