@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from segiou.boundary.accumulator import BoundaryAccumulator
+from segiou.boundary.boundary_accumulator import BoundaryAccumulator
+from segiou.boundary.boundary_image import BACKEND
 from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.image import BACKEND
-from segiou.boundary.measures import boundary_iou
+from segiou.boundary.boundary_scores import boundary_iou
 
 CAMVID = Path(__file__).resolve().parents[2] / "shared" / "data" / "camvid"
 CLASSES, VOID, WIDTH, TOLERANCE = 11, 11, 12, 2.0

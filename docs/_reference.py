@@ -58,10 +58,17 @@ def write_reference(folder: Path) -> None:
 
 #: The names of `import segiou` by task.
 TASKS = {
-    "Score masks": ["score_folder", "score", "read_mask", "load_labels", "LabelSet"],
+    "Start here": ["score_folder", "Run", "Report", "hooks"],
+    "Score masks": ["score", "read_mask", "load_labels", "LabelSet"],
     "Count batches": ["ConfusionMatrix", "ChannelCounts", "ScoreHistogram", "Counts"],
-    "Read results": ["Run", "Report", "Protocol"],
-    "Interpret scores": ["explain", "confidence_intervals", "compare", "rank", "explore"],
+    "Interpret scores": [
+        "Protocol",
+        "explain",
+        "confidence_intervals",
+        "compare",
+        "rank",
+        "explore",
+    ],
     "Errors": ["DataError", "MaskError"],
 }
 #: The page that explains each package.
@@ -125,6 +132,7 @@ def _package_pages(
     lines = [path, "=" * len(path), "", inspect.getdoc(module) or "", ""]
     lines += [f".. py:currentmodule:: {path}", ""]
     pages = []
+    packages = [n for n in TASKS["Start here"] if isinstance(getattr(module, n, 0), ModuleType)]
     for title, names in groups.items():
         # A module may need a framework to be imported, so it is not looked at here.
         shown = [
@@ -142,8 +150,10 @@ def _package_pages(
         lines += [".. list-table::", ""]
         for name in shown:
             summary = "" if title == "Modules" else _first_line(getattr(module, name))
-            lines += [f"   * - :doc:`{name} <api/{path}.{name}>`", f"     - {summary}"]
+            page = f"api/{path}.{name}" if name not in packages else f"api_{name}"
+            lines += [f"   * - :doc:`{name} <{page}>`", f"     - {summary}"]
         lines.append("")
+        shown = [name for name in shown if name not in packages]
         pages += [f"{path}.{name}" for name in shown]
         for name in shown:
             related = [other for other in shown if other != name]

@@ -1,18 +1,5 @@
-from segiou.boundary.accumulator import BoundaryAccumulator as BoundaryAccumulator
-from segiou.boundary.boundary_options import (
-    BoundaryOptions as BoundaryOptions,
-    Tolerance as Tolerance,
-    bin_distances as bin_distances,
-)
-from segiou.boundary.boundary_sums import BoundaryCounts as BoundaryCounts
-from segiou.boundary.codes import LabelCodes as LabelCodes
-from segiou.boundary.contours import (
-    ContourDistances as ContourDistances,
-    ContourPoints as ContourPoints,
-    element_lengths as element_lengths,
-    find_contour as find_contour,
-)
-from segiou.boundary.image import (
+from segiou.boundary.boundary_accumulator import BoundaryAccumulator as BoundaryAccumulator
+from segiou.boundary.boundary_image import (
     BACKEND as BACKEND,
     ImageBoundaries as ImageBoundaries,
     boundary_counts as boundary_counts,
@@ -20,7 +7,12 @@ from segiou.boundary.image import (
     measure_boundaries as measure_boundaries,
     measure_codes as measure_codes,
 )
-from segiou.boundary.measures import (
+from segiou.boundary.boundary_options import (
+    BoundaryOptions as BoundaryOptions,
+    Tolerance as Tolerance,
+    bin_distances as bin_distances,
+)
+from segiou.boundary.boundary_scores import (
     BAND_MEASURES as BAND_MEASURES,
     CONTOUR_MEASURES as CONTOUR_MEASURES,
     average_surface_distance as average_surface_distance,
@@ -37,6 +29,14 @@ from segiou.boundary.measures import (
     trimap_accuracy as trimap_accuracy,
     trimap_iou as trimap_iou,
 )
+from segiou.boundary.boundary_sums import BoundaryCounts as BoundaryCounts
+from segiou.boundary.contours import (
+    ContourDistances as ContourDistances,
+    ContourPoints as ContourPoints,
+    element_lengths as element_lengths,
+    find_contour as find_contour,
+)
+from segiou.boundary.label_codes import LabelCodes as LabelCodes
 from segiou.boundary.surface_cases import (
     SurfaceAccumulator as SurfaceAccumulator,
     summarize_surfaces as summarize_surfaces,

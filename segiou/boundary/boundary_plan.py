@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import Json
+from segiou.boundary.boundary_image import count_labels
 from segiou.boundary.boundary_options import BINS, BoundaryOptions, bin_distances
-from segiou.boundary.boundary_sums import BoundaryCounts, layout
-from segiou.boundary.codes import LabelCodes
-from segiou.boundary.contours import element_lengths
-from segiou.boundary.image import count_labels
-from segiou.boundary.measures import (
+from segiou.boundary.boundary_scores import (
     boundary_rows,
     dice_of_lengths,
     distance_of_histograms,
     f1_of_lengths,
 )
+from segiou.boundary.boundary_sums import BoundaryCounts, layout
+from segiou.boundary.contours import element_lengths
+from segiou.boundary.label_codes import LabelCodes
 from segiou.counting.encoding import Encoding
 from segiou.measures.mask_pair import MaskPair
 from segiou.measures.measure import Counted, Plan

@@ -21,7 +21,7 @@ from segiou.boundary.boundary_options import (
     bin_indices,
     fixed_point,
 )
-from segiou.boundary.codes import Codes
+from segiou.boundary.label_codes import Codes
 from segiou.boundary.surface_points import (
     Grid,
     Kind,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou._support.files import printable
 from segiou._support.text import Json, did_you_mean, listed, percent
-from segiou.boundary.codes import LabelCodes, ignored_code
+from segiou.boundary.label_codes import LabelCodes, ignored_code
 from segiou.boundary.surface_cases import flat_scores, summarize_surfaces
 from segiou.boundary.surface_options import CONVENTIONS, DISTANCES, LONE, State, SurfaceOptions
 from segiou.boundary.surfaces import SurfaceRow, measure_surfaces

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.optional import load_part, warn_missing
-from segiou.boundary.codes import as_bytes
+from segiou.boundary.label_codes import as_bytes
 from segiou.counting.encoding import can_hold
 
 _MODULE = "segiou.boundary._surfaces"

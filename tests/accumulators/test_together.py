@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from segiou import ChannelCounts, ConfusionMatrix
-from segiou.boundary.accumulator import BoundaryAccumulator
+from segiou.boundary.boundary_accumulator import BoundaryAccumulator
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.counting.counts import ConfusionCounts, Counts, SparseConfusionCounts
 from segiou.counting.encoding import UndeclaredValuesError

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from segiou.boundary import image, surface_points
+from segiou.boundary import boundary_image, surface_points
 
 CAMVID = Path(__file__).parents[3] / "shared" / "data" / "camvid"
 
@@ -90,9 +90,9 @@ def masks():
 def backend(request, monkeypatch):
     """Run a test with the compiled routines, where they were built, and with NumPy's."""
     if request.param == "numpy":
-        if image.BACKEND == "numpy":
+        if boundary_image.BACKEND == "numpy":
             pytest.skip("NumPy is what is live")
-        monkeypatch.setattr(image, "count_bands", image.reference_bands)
+        monkeypatch.setattr(boundary_image, "count_bands", boundary_image.reference_bands)
         monkeypatch.setattr(surface_points, "_kernel", None)
         monkeypatch.setattr(surface_points, "warn_missing", lambda module: None)
     return request.param

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from segiou.boundary.boundary_image import boundary_counts, measure_boundaries
 from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.image import boundary_counts, measure_boundaries
-from segiou.boundary.measures import (
+from segiou.boundary.boundary_scores import (
     average_surface_distance,
     boundary_f1,
     boundary_precision,

@@ -10,23 +10,23 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import segiou
-from segiou.boundary.accumulator import BoundaryAccumulator
+from segiou.boundary.boundary_accumulator import BoundaryAccumulator
+from segiou.boundary.boundary_image import boundary_counts, measure_boundaries
 from segiou.boundary.boundary_options import (
     BoundaryOptions,
     Tolerance,
     bin_distances,
     bin_indices,
 )
-from segiou.boundary.boundary_sums import BoundaryCounts
-from segiou.boundary.contours import percentile_place
-from segiou.boundary.image import boundary_counts, measure_boundaries
-from segiou.boundary.measures import (
+from segiou.boundary.boundary_scores import (
     average_surface_distance,
     boundary_iou,
     boundary_rows,
     hausdorff_distance,
     surface_dice,
 )
+from segiou.boundary.boundary_sums import BoundaryCounts
+from segiou.boundary.contours import percentile_place
 from segiou.counting.encoding import UndeclaredValuesError
 
 OPTIONS = BoundaryOptions(("2%", 2), contours=("pixels", "elements"), tolerances=(1, "1%"))

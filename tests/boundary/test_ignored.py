@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from segiou.boundary.accumulator import BoundaryAccumulator
+from segiou.boundary.boundary_accumulator import BoundaryAccumulator
+from segiou.boundary.boundary_image import boundary_counts, measure_codes
 from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.codes import LabelCodes
-from segiou.boundary.image import boundary_counts, measure_codes
+from segiou.boundary.label_codes import LabelCodes
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.labels.label_set import LabelClass, LabelSet
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from segiou.boundary import image, surface_points
+from segiou.boundary import boundary_image, surface_points
 from segiou.boundary.boundary_options import BoundaryOptions
 
 kernel = pytest.importorskip("segiou.boundary._kernel", reason="the kernel is not built here")
@@ -38,8 +38,8 @@ def noisy(masks, seed, shape, num_classes):
 def test_bands_equal_numpy(masks, shape, width):
     for seed, borders in enumerate([(True, False), (False, True), (True, None)]):
         truth, pred = noisy(masks, seed, shape, 5)
-        got = image.count_bands(truth, pred, 5, width, *borders)
-        expected = image.reference_bands(truth, pred, 5, width, *borders)
+        got = boundary_image.count_bands(truth, pred, 5, width, *borders)
+        expected = boundary_image.reference_bands(truth, pred, 5, width, *borders)
         for ours, theirs in zip(got, expected, strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
@@ -52,7 +52,7 @@ def test_all_loops_count_the_same(masks, loops, num_classes):
         for width in (2, 33, 70):
             counts = [np.zeros((num_classes, n), dtype=np.int64) for n in (3, 3, 2)]
             kernel.count_bands(truth, pred, *shape, num_classes, width, 1, 0, *counts, loops)
-            expected = image.reference_bands(truth, pred, num_classes, width, True, False)
+            expected = boundary_image.reference_bands(truth, pred, num_classes, width, True, False)
             for ours, theirs in zip(counts, expected, strict=True):
                 np.testing.assert_array_equal(ours, theirs)
 
@@ -74,8 +74,8 @@ def test_what_differs_across_ignored_columns_is_near(shape):
             at = rng.integers(0, shape[1])
             truth[:, at : at + gap] = 255
             pred = np.where(truth == 255, truth, 1).astype(np.uint8)
-            got = image.count_bands(truth, pred, 3, width, False, False)
-            expected = image.reference_bands(truth, pred, 3, width, False, False)
+            got = boundary_image.count_bands(truth, pred, 3, width, False, False)
+            expected = boundary_image.reference_bands(truth, pred, 3, width, False, False)
             for ours, theirs in zip(got, expected, strict=True):
                 np.testing.assert_array_equal(ours, theirs)
 
@@ -85,8 +85,8 @@ def test_windows_higher_than_a_byte_counts(masks, shape):
     truth, pred = noisy(masks, 1, shape, 5)
     truth[100:230] = pred[100:230] = 255
     for width in (126, 127, 128, 200, 700):
-        got = image.count_bands(truth, pred, 5, width, True, False)
-        expected = image.reference_bands(truth, pred, 5, width, True, False)
+        got = boundary_image.count_bands(truth, pred, 5, width, True, False)
+        expected = boundary_image.reference_bands(truth, pred, 5, width, True, False)
         for ours, theirs in zip(got, expected, strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
@@ -95,7 +95,7 @@ def test_windows_higher_than_two_bytes_count():
     truth = np.zeros((70_000, 1), dtype=np.uint8)
     truth[-1] = 1
     for width, near in ((32_767, 32_767), (32_768, 32_768), (80_000, 69_999)):
-        inner, _, outer = image.count_bands(truth, truth, 2, width, False, False)
+        inner, _, outer = boundary_image.count_bands(truth, truth, 2, width, False, False)
         assert inner.tolist() == [[near] * 3, [1] * 3]
         assert outer.tolist() == [[0, 1], [0, near]]
 
@@ -105,8 +105,8 @@ def test_a_class_in_few_rows_is_not_near_the_next_row_of_others():
     truth = np.zeros((173, 187), dtype=np.uint8)
     truth[60:75, 20:50] = 1
     for width in (33, 45, 63):
-        got = image.count_bands(truth, truth, 2, width, True, False)
-        expected = image.reference_bands(truth, truth, 2, width, True, False)
+        got = boundary_image.count_bands(truth, truth, 2, width, True, False)
+        expected = boundary_image.reference_bands(truth, truth, 2, width, True, False)
         for ours, theirs in zip(got, expected, strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
@@ -116,8 +116,8 @@ def test_long_runs_are_counted_whole():
     truth = np.zeros((70, 200), dtype=np.uint8)
     truth[:, 100:] = 1
     for width in (60, 300):
-        got = image.count_bands(truth, truth, 2, width, True, True)
-        expected = image.reference_bands(truth, truth, 2, width, True, True)
+        got = boundary_image.count_bands(truth, truth, 2, width, True, True)
+        expected = boundary_image.reference_bands(truth, truth, 2, width, True, True)
         for ours, theirs in zip(got, expected, strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
@@ -129,10 +129,10 @@ def test_contours_and_distances_equal_scipy(masks, monkeypatch, shape, border):
     for spacing in ((1.0, 1.0), (0.3, 2.0)):
         contours = ("pixels", "elements")
         options = BoundaryOptions((), contours=contours, spacing=spacing, border=border)
-        found = image.measure_codes(truth, pred, 4, options)
+        found = boundary_image.measure_codes(truth, pred, 4, options)
         with monkeypatch.context() as patch:
             patch.setattr(surface_points, "_kernel", None)
-            expected = image.measure_codes(truth, pred, 4, options)
+            expected = boundary_image.measure_codes(truth, pred, 4, options)
         assert found.counts == expected.counts
         for contour in contours:
             ours, theirs = found.distances[contour], expected.distances[contour]
@@ -147,11 +147,11 @@ def test_contours_and_distances_equal_scipy(masks, monkeypatch, shape, border):
 def test_codes_of_two_bytes_and_of_any_order_are_measured(masks):
     truth, pred = noisy(masks, 3, (33, 64), 4)
     options = BoundaryOptions(2, contours=("pixels", "elements"))
-    expected = image.measure_codes(truth, pred, 4, options).counts
+    expected = boundary_image.measure_codes(truth, pred, 4, options).counts
     turned = (np.asfortranarray(side) for side in (truth, pred))
-    assert image.measure_codes(*turned, 4, options).counts == expected
+    assert boundary_image.measure_codes(*turned, 4, options).counts == expected
     wide = (np.where(x >= 254, x + np.uint16(65280), x).astype(np.uint16) for x in (truth, pred))
-    found = image.measure_codes(*wide, 300, options).counts
+    found = boundary_image.measure_codes(*wide, 300, options).counts
     for name in ("band", "trimap", "outer", "pixels.total", "elements.matched"):
         axis = 1 if name in ("band", "trimap", "outer") else found.part(name).ndim - 2
         few = found.part(name).take(range(4), axis)

@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
+from segiou.boundary.boundary_image import measure_boundaries
 from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.image import measure_boundaries
-from segiou.boundary.measures import surface_dice
+from segiou.boundary.boundary_scores import surface_dice
 
 TOLERANCES = (0.0, 1.0, 2.5)
 

@@ -10,9 +10,9 @@ from PIL import Image
 
 import segiou
 from segiou._support.text import percent
-from segiou.boundary.accumulator import BoundaryAccumulator
+from segiou.boundary.boundary_accumulator import BoundaryAccumulator
 from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.measures import boundary_iou
+from segiou.boundary.boundary_scores import boundary_iou
 from segiou.cli.main import main
 from segiou.runs.database import RunFileError
 from segiou.runs.image_counts import run_from_counts

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from segiou import ChannelCounts, ConfusionMatrix, ScoreHistogram
-from segiou.boundary.accumulator import BoundaryAccumulator
+from segiou.boundary.boundary_accumulator import BoundaryAccumulator
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.surface_cases import SurfaceAccumulator
 from segiou.hooks.images import ImageCounts

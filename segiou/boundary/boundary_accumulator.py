@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from segiou._support.text import plural
 from segiou.accumulators.base import TableAccumulator
+from segiou.boundary.boundary_image import ImageBoundaries, measure_checked
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.boundary_sums import BoundaryCounts
-from segiou.boundary.codes import LabelCodes
-from segiou.boundary.image import ImageBoundaries, measure_checked
+from segiou.boundary.label_codes import LabelCodes
 from segiou.counting.arrays import not_compiled
 from segiou.counting.counts import counts_array
 from segiou.counting.encoding import Encoding

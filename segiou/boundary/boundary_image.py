@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from segiou._support.optional import load_part, warn_missing
 from segiou.boundary.boundary_options import BoundaryOptions, Contour
 from segiou.boundary.boundary_sums import BoundaryCounts, empty_parts
-from segiou.boundary.codes import (
+from segiou.boundary.contours import ContourDistances, find_contour
+from segiou.boundary.label_codes import (
     BYTE_CLASSES,
     Codes,
     LabelCodes,
@@ -21,7 +22,6 @@ from segiou.boundary.codes import (
     ignored_code,
     unassigned_code,
 )
-from segiou.boundary.contours import ContourDistances, find_contour
 from segiou.counting.arrays import check_same_shape
 from segiou.counting.encoding import Encoding
 
