@@ -121,6 +121,7 @@ def _rendered(
     if kind not in RENDERERS:
         rows = _slice_rows(sliced, _IN_REPORT)
         page: dict[str, Any] = {"baseline": change, "slices": filter(None, [sliced])}
+        page |= {"columns": parsed.columns, "outcomes": _in_words(found)}
         return render(report, kind, **order, rows=rows, **page)
     said = _in_words(found)
     more = {"columns": parsed.columns, "detail": parsed.detail, "outcomes": said, "change": change}

@@ -38,3 +38,15 @@ def test_page_of_a_saved_run_shows_both_commands(inside, tmp_path):
         "This page": ["segiou", "report", str(run), "--html", str(page), "--group-by", "none"],
         "The run": ["segiou", *map(str, made), "--run", str(run)],
     }
+
+
+def test_page_as_the_output_has_what_other_formats_have(inside, tmp_path):
+    run, page = tmp_path / "a.run", tmp_path / "page.html"
+    made = ["score", STREET / "truth", STREET / "model_a", "--labels", STREET / "labels.toml"]
+    assert inside(*made, "--run", run).returncode == 0
+    options = ["--fail-under", "mean_iou=0.99", "--slices", "(?P<side>.)", "--baseline", run]
+    options += ["--columns", "dice,recall", "--group-by", "none"]
+    assert inside("report", run, *options, "-o", page).returncode == 1
+    text = page.read_text()
+    for content in ("<b>Threshold failed.</b>", 'id="slices"', "Compared with the baseline."):
+        assert content in text
