@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segiou import metrics
+from segiou._support.text import plural
 from segiou.analysis.scored_runs import case_score, of_volumes
 from segiou.counting.counts import Counts
 from segiou.measures.score_table import Column, ScoreTable
@@ -49,7 +50,7 @@ def _table(cases: Counts, pooled: Counts, values: Sequence[ScoreValues]) -> Scor
         iou,
         Column.of_counts("dice_case_count", "cases", there.sum(0), [there.any(1).sum()]),
     )
-    note = f"Dice over cases: {len(there)} cases; cases without the structure are skipped"
+    note = f"Dice over {plural(len(there), 'case')}; cases without the structure are skipped"
     return ScoreTable(
         "case_means",
         "Dice over cases",

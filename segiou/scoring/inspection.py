@@ -366,7 +366,7 @@ def layout_of(truth: str | Path) -> tuple[str, tuple[str, ...]] | None:
 
 def label_set_question(truth: str | Path, command: str) -> str:
     """Suggest label sets for the masks of a folder, the best match as a full command."""
-    needed = "--labels is required to score mask folders"
+    needed = "--labels is required to score masks"
     if layout := layout_of(truth):
         pattern, names = layout
         return (
@@ -399,7 +399,16 @@ def label_set_question(truth: str | Path, command: str) -> str:
         text += f"\nIf the values are ids of objects:\n  {command} {_OF_IDS}"
     if others := [fit.name for fit in fitting[: LISTED - 1]]:
         text += f"\nOther label sets with these values: {', '.join(others)}"
+    if found and (number := _consecutive(found.values)):
+        ignored = " --ignore 255" if 255 in found.values and number < 255 else ""
+        text += f"\nClasses without names: --labels {number}{ignored}"
     return text
+
+
+def _consecutive(values: Iterable[int]) -> int:
+    """Number of classes if the values are 0, 1, 2, … and perhaps 255; else 0."""
+    known = sorted(value for value in values if value != 255)
+    return len(known) if known == list(range(len(known))) else 0
 
 
 def better_label_set(

@@ -34,7 +34,7 @@ from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.adjusted import ADJUSTMENTS, AdjustedSource, adjusted, is_one_file, place_of
 from segiou.masks.class_files import BACKGROUND, ClassMasks, check_pattern, class_layout
-from segiou.masks.finding import IS_A_FILE
+from segiou.masks.finding import IS_A_FILE, split_ending
 from segiou.masks.pairing import Pair, Pairing, duplicate_advice, listed_files, pair_folders
 from segiou.masks.read import VOLUME_SUFFIXES, MaskError, from_bytes
 from segiou.masks.sources import LocalFolder, RemoteFolder, Source, open_source
@@ -439,7 +439,7 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
     Two local files are one pair. With ids, only the truth files that they name are paired.
     """
     if is_one_file(truth) and is_one_file(pred):
-        pair = Pair(Path(truth.root).stem, truth.root, pred.root)
+        pair = Pair(split_ending(Path(truth.root).name)[0], truth.root, pred.root)
         return Pairing((pair,), (), (), (), "two files")
     files: list[Mapping[str, str]] = []
     problems = []

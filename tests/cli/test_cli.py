@@ -111,7 +111,7 @@ def test_every_problem_is_listed_without_a_traceback(inside):
         ([], 2, "usage: segiou"),
         (["--labels", "3", "score"], 2, "put the command before --labels"),
         (["scor"], 2, "unknown command 'scor'; did you mean score?\n"),
-        (["score", "a", "b"], 2, "--labels is required to score mask folders"),
+        (["score", "a", "b"], 2, "--labels is required to score masks"),
         (["score", "a", "b", "--labels", "camvd"], 2, "unknown label set 'camvd'"),
         (["score", "a", "b", "--labels", "3"], 3, "2 files do not exist"),
         ([*SCORE, "--exclude", "unicorn"], 2, "unknown class 'unicorn'"),

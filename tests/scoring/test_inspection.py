@@ -12,7 +12,7 @@ from PIL import Image
 
 import segiou
 from segiou.cli.main import main
-from segiou.scoring.inspection import inspect_folder
+from segiou.scoring.inspection import inspect_folder, label_set_question
 from segiou.scoring.job import DataError
 
 
@@ -205,3 +205,27 @@ def test_colours_beside_volumes_are_counted_in_pixels(tmp_path):
     heads = [line for line in str(inspect_folder(tmp_path)).splitlines() if " share " in line]
     assert "voxels" in heads[0]
     assert "pixels" in heads[1]
+
+
+@pytest.mark.parametrize(
+    ("values", "hint"),
+    [
+        ([0, 1, 2], "Classes without names: --labels 3"),
+        ([0, 1, 255], "Classes without names: --labels 2 --ignore 255"),
+        ([0, 2], None),
+    ],
+)
+def test_consecutive_values_suggest_a_number_of_classes(tmp_path, values, hint):
+    Image.fromarray(np.array([values], np.uint8)).save(tmp_path / "a.png")
+    lines = label_set_question(tmp_path, "segiou score a b").splitlines()
+    assert [line for line in lines if line.startswith("Classes without")] == [hint] * bool(hint)
+
+
+def test_the_id_of_a_single_volume_has_no_extension(tmp_path):
+    nibabel = pytest.importorskip("nibabel")
+    image = nibabel.Nifti1Image(np.ones((2, 2, 2), np.uint8), np.eye(4))
+    for name in ("truth.nii.gz", "pred.nii.gz"):
+        nibabel.save(image, tmp_path / name)
+    run = segiou.score_folder(tmp_path / "truth.nii.gz", tmp_path / "pred.nii.gz", labels=2)
+    assert run.ids == ("truth",)
+    assert "Dice over 1 case;" in " ".join(run.report().to_text().split())
