@@ -33,8 +33,7 @@ def table_place(text: str) -> tuple[Path, str] | None:
 def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
     """The rows of a file, as text; ValueError if it cannot be read or lacks a column."""
     rows = file_rows(path)
-    if any(rows):
-        check_columns(str(path), columns, [*dict.fromkeys(chain(*rows))])
+    check_columns(str(path), columns, [*dict.fromkeys(chain(*rows))])
     return [{name: cell_text(cell) for name, cell in row.items()} for row in rows]
 
 
@@ -50,7 +49,7 @@ def check_columns(where: str, columns: Iterable[str], known: Sequence[str]) -> N
 def file_rows(path: Path) -> list[Row]:
     """Rows of a file; ValueError if it cannot be read, or has none."""
     try:
-        return rows_of(_read(path))
+        return rows_of(_read(path), str(path))
     except TypeError as error:
         msg = f"{path}: {error}"
         raise ValueError(msg) from None
@@ -107,14 +106,14 @@ def _separated(path: Path) -> list[Row]:
     return rows
 
 
-def rows_of(table: Any) -> list[Row]:
-    """Rows of a mapping from ids, a sequence of mappings or a DataFrame."""
+def rows_of(table: Any, where: str) -> list[Row]:
+    """Rows of a mapping from ids, a sequence of mappings or a DataFrame; ValueError for none."""
     if hasattr(table, "to_dict") and hasattr(table, "reset_index"):
         unnamed = table.index.name is None and type(table.index).__name__ == "RangeIndex"
         table = table.reset_index(drop=unnamed).to_dict("records")
     if isinstance(table, Mapping):
-        return [
-            {**(_flat(row) if isinstance(row, Mapping) else {"slice": row}), "id": id}
+        table = [
+            {**(row if isinstance(row, Mapping) else {"slice": row}), "id": id}
             for id, row in table.items()
         ]
     wanted = "a file, a pattern, a mapping from ids, rows or a DataFrame"
@@ -123,6 +122,9 @@ def rows_of(table: Any) -> list[Row]:
     rows = [*table]
     if wrong := [row for row in rows if not isinstance(row, Mapping)]:
         raise refuse_kind("a row of the metadata", wrong[0], "a mapping from columns to values")
+    if not any(rows):
+        msg = f"{where} has no rows"
+        raise ValueError(msg)
     return [_flat(row) for row in rows]
 
 

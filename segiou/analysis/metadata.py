@@ -129,10 +129,7 @@ def metadata_of(
             names = [name.strip() for name in own.split(",")]
         where, rows = str(path), file_rows(path)
     else:
-        rows = rows_of(by)
-    if not any(rows):
-        msg = f"{where} has no rows"
-        raise ValueError(msg)
+        rows = rows_of(by, where)
     head, found = _Match(where, ids, rows, key, names).rows()
     return _Table(where, ids, found, bins or {}).metadata(names, head)
 
@@ -152,9 +149,6 @@ def column_of(source: str, ids: Sequence[str]) -> tuple[str, ...] | None:
 @lru_cache(maxsize=1)  # every score of a run has the same groups
 def _column(path: Path, name: str, _changed: int, ids: tuple[str, ...]) -> tuple[str, ...]:
     where, rows = str(path), file_rows(path)
-    if not any(rows):
-        msg = f"{where} has no rows"
-        raise ValueError(msg)
     check_columns(where, [name], [*dict.fromkeys(chain(*rows))])
     if not ids:
         return ()
@@ -260,7 +254,8 @@ class _Match:
     def _likely_key(self, heads: Sequence[str], id: str) -> str:
         """The pattern of a key that the id begins with, such as a subject of BIDS."""
         for head in heads:
-            for text in {cell_text(row.get(head)) for row in self.table} - {""}:
+            texts = {cell_text(row.get(head)) for row in self.table} - {""}
+            for text in sorted(texts, key=len, reverse=True):
                 after = id[len(text) :][:1]
                 if id.startswith(text) and after in tuple("/_.-"):
                     return f"'^([^{after}]+)' finds {text} of {head}"
@@ -274,7 +269,7 @@ class _Match:
         for i in places[1:]:
             other = self.table[i]
             for name in self.columns or first:
-                if name != head and str(first.get(name)) != str(other.get(name)):
+                if name != head and cell_text(first.get(name)) != cell_text(other.get(name)):
                     msg = (
                         f"{self.where}: {head} {first[head]} has two rows with different {name}: "
                         f"{first.get(name)} (row {places[0] + 1}) and {other.get(name)} (row "

@@ -56,7 +56,12 @@ def _named(path: str) -> Iterator[None]:
     except MaskError:
         raise
     except ValueError as error:
-        raise DataError([Problem(path, str(error).removeprefix(f"{path}: "))]) from error
+        raise DataError([Problem(path, _without(path, error))]) from error
+
+
+def _without(path: str, error: ValueError) -> str:
+    """An error without the file that it begins with."""
+    return str(error).removeprefix(path).lstrip(": ")
 
 
 def _estimated(parsed: argparse.Namespace, labels: LabelSet | None) -> MapAccuracy:
@@ -99,9 +104,6 @@ def _rows(parsed: argparse.Namespace) -> list[dict[str, str]]:
             if not row.get(column):
                 msg = f"row {number} has no value in column {column!r}"
                 raise ValueError(msg)
-    if not rows:
-        msg = "has no rows; expected one per sample unit"
-        raise ValueError(msg)
     return rows
 
 
@@ -158,7 +160,10 @@ def _areas(
 
 
 def _listed_areas(path: str, names: dict[str, str]) -> dict[str, float]:
-    rows = read_rows(Path(path).expanduser(), ["area"])
+    try:
+        rows = read_rows(Path(path).expanduser(), ["area"])
+    except ValueError as error:
+        raise MaskError(path, _without(path, error)) from error
     found: dict[str, float] = {}
     for number, row in enumerate(rows, 1):
         name = next((cell for key, cell in row.items() if key != "area"), "")

@@ -205,6 +205,7 @@ def test_pixels_of_degrees_depend_on_the_latitude(tmp_path, capsys):
         ("map,reference\nloss,wolf\n", AREAS, ["sample.csv", "row 1", "'wolf'"]),
         ("map,truth\nloss,loss\n", AREAS, ["sample.csv", "'reference'", "truth"]),
         ("map,reference\n", AREAS, ["sample.csv", "no rows"]),
+        (sample_text(), "class,size\nloss,3\n", ["areas.csv: has no column 'area'", "size"]),
         (sample_text(), "class,area\nloss,-3\n", ["areas.csv", "row 1", "'loss'", "-3"]),
         (sample_text(), "class,area\nloss,3\nloss,4\n", ["areas.csv", "row 2", "twice"]),
         (sample_text(), AREAS + "ice,5\n", ["'ice'", "no sample unit", "ignore in the label set"]),
@@ -216,6 +217,7 @@ def test_bad_rows_are_named(files, capsys, sample, areas, named):
     assert run(files[0], "--areas", files[1]) == 3
     error = capsys.readouterr().err
     assert all(text in error for text in named), error
+    assert error.count(named[0]) == 1
 
 
 def test_a_map_without_georeference_counts_pixels(tmp_path, capsys):
