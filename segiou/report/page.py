@@ -28,6 +28,7 @@ from segiou._support.text import (
     shown_range,
     signed_points,
     unbroken,
+    unit_text,
 )
 from segiou.analysis.units import plural_of
 from segiou.labels.label_set import BACKGROUNDS, LabelSet
@@ -224,6 +225,7 @@ def _environment() -> Environment:
         "count": count,
         "shown": shown,
         "shown_change": shown_change,
+        "unit_text": unit_text,
         "shown_range": shown_range,
         "signed": signed_points,
         "plural": plural,

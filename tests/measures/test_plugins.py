@@ -24,6 +24,7 @@ from segiou.measures import (
     measure_keys,
     measure_of,
 )
+from segiou.report.comparison_page import write_comparison_html
 
 BOTH = ("--midline", "--midline-dilate", "1", "--offsets", "--offsets-scale", "2")
 
@@ -288,7 +289,7 @@ class ExcessPlan(Plan):
         return {"excess": Score.of_classes("excess", "excess", self.classes, own, excess, **how)}
 
 
-def test_models_that_differ_hugely_in_a_number_are_ranked():
+def test_models_that_differ_hugely_in_a_number_are_ranked(tmp_path):
     """Intervals of such numbers are so long that their squares overflow."""
 
     def run(name, *sizes):
@@ -306,3 +307,9 @@ def test_models_that_differ_hugely_in_a_number_are_ranked():
     with np.errstate(over="raise", invalid="raise"):
         found = segiou.compare(close, far, between, metric="excess")
     assert [row.name for row in found.ranking] == ["a", "c", "b"]
+    found = segiou.compare(close, far, metric="excess")
+    path = write_comparison_html(tmp_path / "page.html", found, close, far)
+    page = re.sub("(?s)<(script|style).*?</(script|style)>", "", path.read_text("utf-8"))
+    assert "Median difference" in page
+    words = " ".join(re.findall(">([^<]*)<", page)).replace("bold number", "")
+    assert "number" not in words
