@@ -327,9 +327,10 @@ class OneHotError(ValueError):
         super().__init__(
             f"truth and pred have shape {shape} and contain only 0 and 1, and axis {axis} is as "
             f"long as the {count} classes, so they are probably channels, not label maps. For "
-            f"one-hot channels, pass argmax={axis}, which decides both sides; for channels that "
-            f"may overlap, use segiou.ChannelCounts({count}).update(truth, pred, axis={axis}); for "
-            "label maps, pass truth.ravel() and pred.ravel()"
+            f"one-hot channels, pass argmax={axis}, which decides both sides, or to adapters "
+            f"truth.argmax({axis}) and pred.argmax({axis}); for channels that may overlap, use "
+            f"segiou.ChannelCounts({count}).update(truth, pred, axis={axis}); for label maps, pass "
+            "truth.ravel() and pred.ravel()"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

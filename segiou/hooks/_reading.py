@@ -103,10 +103,17 @@ def check_size(truth: Any, pred: Any, axis: int, *, can_upsample: bool) -> None:
         return
     batched = 0 if axis % axes == 0 else 1
     fix = "resize them"
-    if can_upsample and rest[:batched] == wanted[:batched]:
+    if others := fitting_axes(shape, wanted):
+        fix = f"their class axis is probably {others[-1]}, so pass axis={others[-1]} to the hook"
+    elif can_upsample and rest[:batched] == wanted[:batched]:
         fix = "pass upsample=True to the hook"
     msg = f"scores of shape {shape} differ in size from truth of shape {wanted}; {fix}"
     raise ValueError(msg)
+
+
+def fitting_axes(shape: tuple[int, ...], wanted: tuple[int, ...]) -> list[int]:
+    """The axes without which scores have the shape of the truth."""
+    return [k for k in range(len(shape)) if shape[:k] + shape[k + 1 :] == wanted]
 
 
 def upsampled(scores: Any, size: tuple[int, ...], axis: int = 1) -> Any:

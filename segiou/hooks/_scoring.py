@@ -96,7 +96,7 @@ class Scoring(ABC):
         if self.axis is not None:
             if len(shapes[0]) >= len(shapes[1]) and shapes[0] != shapes[1]:
                 truth = reading.without_channel(truth, self.axis)
-            if self.upsample:
+            if self.upsample and not reading.fitting_axes(tuple(pred.shape), tuple(truth.shape)):
                 pred = reading.upsampled(pred, tuple(truth.shape), self.axis)
             if len(pred.shape) == len(truth.shape) + 1:
                 can_upsample = self.upsample is not None

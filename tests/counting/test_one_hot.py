@@ -37,7 +37,7 @@ COUNTERS = {
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32])
 def test_the_error_names_the_option_and_the_option_counts(name, axis, dtype):
     sides = channels(TRUTH, axis, dtype), channels(PRED, axis, dtype)
-    text = rf"argmax={axis}, which decides both sides; .* segiou\.ChannelCounts\(4\)\.update"
+    text = rf"argmax={axis}, which decides both sides, .* segiou\.ChannelCounts\(4\)\.update"
     with pytest.raises(OneHotError, match=text):
         COUNTERS[name](*sides)
     assert COUNTERS[name](*sides, argmax=axis) == WANTED

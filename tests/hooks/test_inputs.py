@@ -73,6 +73,8 @@ def test_low_resolution_logits(torch):
         assert found.confusion_matrix().matrix.tolist() == expected
     with pytest.raises(ValueError, match=r"\(2, 3, 4, 5\) .*\(2, 16, 20\); pass upsample=True"):
         metric(3).update(logits, truth)
+    with pytest.raises(ValueError, match="axis is probably 3, so pass axis=3 to the hook"):
+        metric(3, upsample=True).update(large.movedim(1, -1), truth)
 
 
 def test_one_hot_truth_is_named(torch):
