@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 from weakref import WeakSet
 
+from segiou._support.text import plural
 from segiou.hooks._reading import callers
 
 
@@ -42,8 +43,9 @@ _CHECKED: WeakSet[Any] = WeakSet()
 
 def warn_of_repeats(name: str, processes: int, drawn: int, images: int, fix: str) -> None:
     """Warn that processes drew more images than there are."""
+    twice = plural(drawn - images, "is counted twice and skews", "are counted twice and skew")
     text = (
         f"{name}: the samplers of {processes} processes draw {drawn} images from a data set "
-        f"of {images}, so {drawn - images} are counted twice and skew the scores. {fix}"
+        f"of {images}, so {twice} the scores. {fix}"
     )
     warnings.warn(text, stacklevel=3)

@@ -345,4 +345,4 @@ def test_two_devices(need, run_two, streets, tmp_path):
     assert nothing == [[], []]
     for text in (of_log, said):
         assert "2 processes draw 6 images from a data set of 5" in text
-        assert "1 are counted twice" in text
+        assert "1 is counted twice" in text

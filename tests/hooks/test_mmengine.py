@@ -210,3 +210,36 @@ def test_the_rule_of_a_score_is_found_by_its_name(need):
         f"segiou/{name}" for name in ("mean_iou", "iou/road", "roc_auc", "ece", "brier", "fpr95")
     ]
     assert CheckpointHook(save_best=keys).rules == ["greater"] * 3 + ["less"] * 3
+
+
+WRONG = """
+import json, sys
+import torch
+from torch import distributed as dist
+from segiou.hooks.mmengine import SegmentationScores
+
+rank = int(sys.argv[3])
+dist.init_process_group("gloo", init_method=f"file://{sys.argv[2]}", rank=rank, world_size=2)
+metric, said = SegmentationScores(3, scores=["pixel_accuracy"]), []
+for last in (9 if rank else 2, 2):  # the first epoch fails
+    sample = {"gt_sem_seg": {"data": torch.tensor([[[0, 1, last]]])},
+              "pred_sem_seg": {"data": torch.tensor([[[0, 1, 2]]])}}
+    try:
+        metric.process(None, [sample])
+        said.append(metric.evaluate(2))
+    except ValueError as error:
+        said.append(str(error))
+everyone = [None, None]
+dist.all_gather_object(everyone, said)
+print(json.dumps([{"said": one} for one in everyone]))
+dist.destroy_process_group()
+"""
+
+
+def test_an_error_of_one_process_raises_on_all_and_the_next_epoch_counts(need, run_two, tmp_path):
+    need("mmengine")
+    first, second = run_two(WRONG, tmp_path)
+    scores = {"segiou/pixel_accuracy": 1.0}
+    assert "process 1 could not" in first["said"][0]
+    assert "9 (1 pixel)" in second["said"][0]
+    assert first["said"][1] == second["said"][1] == scores
