@@ -31,7 +31,7 @@ class Cell(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column of numbers, or of text that may wrap; where room is short the lowest rank goes."""
+    """A column of numbers or of text that may wrap; narrow terminals hide the lowest rank first."""
 
     head: str
     cells: Sequence[str | Cell]

@@ -199,7 +199,7 @@ class PluginImportError(PluginError, ImportError):
 
 
 class PluginTypeError(PluginError, TypeError):
-    """A plug-in is not what its group holds."""
+    """A plug-in has the wrong type for its group."""
 
 
 def find_plugin(kind: str, name: str, wanted: type | None = None) -> Any:

@@ -39,7 +39,7 @@ _TABLES = 3
 
 
 def _differ_in_size(images: Any) -> bool:
-    """Whether a list holds arrays of different sizes."""
+    """Whether a list contains arrays of different sizes."""
     shapes = [getattr(image, "shape", None) for image in images]
     return None not in shapes and len({tuple(shape) for shape in shapes if shape is not None}) > 1
 

@@ -38,7 +38,7 @@ def slices_parts(found: Slices) -> Iterator[Part]:
 
 
 def verdict(found: Slices) -> str:
-    """The slice with the largest confirmed deficit, or that there is none."""
+    """The slice with the largest confirmed deficit, or a sentence that there is none."""
     of = f"{found.title} of {found.names[0]}"
     if len(found.names) > 1:
         of = f"the change of {found.title} from {found.names[0]} to {found.names[1]}"

@@ -67,7 +67,7 @@ def threshold_gains(
         scored_counts(one, "iou", averaged, names, include).over(units, None)
         for one in (other.counts, counts)
     )
-    # The best of several classes is shown, so that all intervals hold together (Bonferroni).
+    # The best of several classes is shown, so all intervals are simultaneous (Bonferroni).
     found = jackknife(*several, level=1 - (1 - level) / max(len(tried), 1))
     gains = []
     for c in tried.tolist():

@@ -1,4 +1,4 @@
-/* Counting at boundaries: what the files of the kernel share. Only _kernel.c knows Python. */
+/* Counting at boundaries: declarations of all kernel files. Only _kernel.c uses Python. */
 #ifndef SEGIOU_BOUNDARY_KERNEL_H
 #define SEGIOU_BOUNDARY_KERNEL_H
 
@@ -20,7 +20,7 @@ typedef struct {
     uint8_t *seen;    /* different codes in the window: 0, 1, or 2 for several */
 } Columns;
 
-/* The rows that hold a code; none where `end` is 0. */
+/* The rows that contain a code; none if `end` is 0. */
 typedef struct {
     size_t start, end;
 } Rows;
@@ -31,7 +31,7 @@ typedef struct {
     Rows rows[256]; /* that hold marked pixels of this truth */
 } Tally;
 
-/* A row of codes, and what is marked of it, a bit each, lowest first. */
+/* A row of codes, and its marks, one bit per code, lowest first. */
 typedef struct {
     size_t y;
     const uint8_t *t, *p;
@@ -77,7 +77,7 @@ typedef struct {
     uint64_t *bits, *spare; /* in one piece of memory */
 } BitRows;
 
-/* Returns what is to be freed, or NULL where memory ran out. */
+/* Returns the memory to free, or NULL if there is none. */
 void *open_bit_rows(BitRows *all, const Loops *loops, size_t rows, size_t words, size_t before);
 void write_bit_row(BitRows *all, size_t i, const uint64_t *restrict bits);
 

@@ -42,7 +42,7 @@ static void *open_work(Work *work)
     uint8_t *memory = calloc(13 * row + 3 * plane * sizeof(uint64_t) + VECTOR, 1);
     if (memory == NULL)
         return NULL;
-    /* Vectors that lie across cache lines take twice as long. */
+    /* Vectors across two cache lines take twice as long. */
     uint8_t *at = memory + (VECTOR - (uintptr_t)memory % VECTOR);
     for (size_t i = 0; i < 5; i++, at += row)
         *of_codes[i] = at;
@@ -91,7 +91,7 @@ static size_t next_filled(const Work *work, size_t x)
     return 64 * work->words;
 }
 
-/* Ignored columns are neutral: what differs across them does so for windows that see both sides. */
+/* Ignored columns are neutral: only windows with both sides see a difference across them. */
 static void bridge_gaps(const Work *work, uint64_t *near)
 {
     const uint8_t *latest = work->columns.latest;
@@ -107,7 +107,7 @@ static void bridge_gaps(const Work *work, uint64_t *near)
     }
 }
 
-/* Marks the valid pixels whose window holds another code; no mark is there before. */
+/* Marks the valid pixels whose window contains another code; there must be no marks before. */
 static void mark_near(Work *work, const uint8_t *codes, uint64_t *marks)
 {
     size_t height = work->height, width = work->width, words = work->words;

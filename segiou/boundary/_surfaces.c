@@ -78,7 +78,7 @@ static int read_points(const Py_buffer *view, Points *points, int is_target)
     return 1;
 }
 
-/* By the bits of a number too: the compiler takes every number for a finite one. */
+/* Tests the bits as well, because the compiler assumes that all numbers are finite. */
 static int is_length(double step)
 {
     uint64_t bits;

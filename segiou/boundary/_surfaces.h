@@ -38,7 +38,7 @@ typedef struct {
     int low[3], high[3]; /* in the order of the axes; both belong to it */
 } Box;
 
-/* A box that holds nothing, and one that holds these points as well. */
+/* An empty box, and a box extended to these points. */
 #define NO_BOX ((Box){{LONGEST_AXIS, LONGEST_AXIS, LONGEST_AXIS}, {0, 0, 0}})
 Box widened(Box box, const Axes *axes, Points points);
 

@@ -1,4 +1,4 @@
-/* Distances between surfaces that lie far from each other: cells against cells.
+/* Distances between surfaces that are far from each other: cells against cells.
  *
  * Both surfaces are sorted into cells of about 8 voxels, as cubic as voxels allow, 8 x 8 x 8 of
  * which make a block. Bounds from box to box leave few cells of the target for each cell of
@@ -26,7 +26,7 @@
 #define WITH_AVX2
 #endif
 
-/* Boxes of points, in voxels, which floats hold exactly. */
+/* Boxes of points in voxels, which are exact as floats. */
 typedef struct {
     size_t count;
     float *low[3], *high[3];
@@ -182,7 +182,7 @@ static int sort_points(Sorted *sorted, const Axes *axes, Points points, int is_t
     return 1;
 }
 
-/* What is compared: a point, or the box of some. */
+/* Either a point or the box of several. */
 typedef struct {
     float low[3], high[3], step[3];
 } From;
@@ -204,7 +204,7 @@ static void bound_below(const From *from, const Boxes *boxes, size_t first, size
     }
 }
 
-/* The least of the greatest squares from some boxes: every nearest point lies within. */
+/* The least of the greatest squares from some boxes: an upper bound of every distance. */
 static float bound_above(const From *from, const Boxes *boxes, size_t first, size_t end)
 {
     float least = NOTHING_YET;
@@ -274,7 +274,7 @@ static int start_search(Search *search, const Axes *axes, const Sorted *target)
     return 1;
 }
 
-/* Find the cells of the target that may hold the nearest point of a query in a box. */
+/* Find the cells of the target that may contain the nearest point of a query in a box. */
 static void find_near_cells(Search *search, const From *from)
 {
     const Boxes *cells = &search->target->cells, *blocks = &search->target->blocks;

@@ -38,7 +38,7 @@ static inline void keep(Found *found, int label, uint64_t point)
         found->at[label][found->count[label]++] = point;
 }
 
-/* Those of a vector's bits that lie within a row of this length. */
+/* The bits of a vector that are within a row of this length. */
 static inline uint64_t bits_within(size_t x, size_t length)
 {
     return length - x < VECTOR ? ~UINT64_C(0) >> (VECTOR - (length - x)) : ~UINT64_C(0);

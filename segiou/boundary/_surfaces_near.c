@@ -1,4 +1,4 @@
-/* Distances between surfaces that lie near each other: rows of bits around each point.
+/* Distances between surfaces that are near each other: rows of bits around each point.
  *
  * The target is a box of bits. Around each query up to 64 rows are looked at, the nearest first;
  * of each, one unaligned word holds 28 voxels to either side. What it finds is the rank of the
@@ -51,7 +51,7 @@ static inline int64_t bit_of(const Bits *bits, uint64_t point)
            coordinate(point, X_BITS) - bits->origin;
 }
 
-/* Set the bits of the target in a box that holds the queries, too. */
+/* Set the bits of the target in a box that also contains the queries. */
 static int set_bits(Bits *bits, Points query, Points target)
 {
     const Axes axes = {{Z_BITS, Y_BITS, X_BITS}, {1, 1, 1}};

@@ -338,7 +338,7 @@ def _infinite_where_lone(directions: Floats) -> Floats:
 def percentile_place(
     elements: NDArray[np.int64], contour: Contour, spacing: tuple[float, float], percentile: float
 ) -> int:
-    """The first place up to which at least that percentage of a boundary's length lies.
+    """The first place that at least that percentage of a boundary's length does not exceed.
 
     ``elements``, shape (n, W), is the number of elements of each kind at each place.
 

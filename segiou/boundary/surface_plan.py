@@ -446,7 +446,7 @@ def _bound(summary: Any, bounds: Any) -> None:
 
 
 def _whole(values: Floats) -> Floats:
-    """The values themselves: medians are made of those of all cases."""
+    """The values themselves, because medians need those of all cases."""
     return values[..., 0]
 
 

@@ -302,7 +302,7 @@ def _summed(side: Distances, share: float) -> float:
 
 
 def _weighted(side: Distances, share: float) -> float:
-    """The smallest distance within which that share of the area lies."""
+    """The smallest distance that contains that share of the area."""
     within = np.cumsum(side.weights)
     place = np.searchsorted(within, share * within[-1] * (1 - _ROUNDING))
     return float(side.values[place])

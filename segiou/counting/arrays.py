@@ -179,7 +179,7 @@ def with_true_as_one(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_labels(array: Any, name: str) -> None:
-    """Raise a TypeError unless an array or tensor holds integers or bool."""
+    """Raise a TypeError unless an array or tensor contains integers or bool."""
     found = dtype_name(array)
     if found.startswith(("int", "uint", "bool")):
         return
@@ -338,7 +338,7 @@ class OneHotError(ValueError):
 
 
 def check_label_maps(truth: Any, pred: Any, num_classes: int) -> None:
-    """Raise a OneHotError for arrays of 0 and 1 with an axis that is probably that of classes."""
+    """Raise a OneHotError for arrays of 0 and 1 with an axis that is probably the class axis."""
     shape: Any = getattr(truth, "shape", None)
     shape = tuple(np.shape(truth) if shape is None else shape)
     axes = _class_axes(shape, num_classes)
@@ -391,7 +391,7 @@ def _are_channels(sides: list[NDArray[Any]], axis: int) -> bool:
 
 
 def _is_binary(array: NDArray[Any]) -> bool:
-    """Whether an array of numbers holds only 0 and 1."""
+    """Whether an array of numbers contains only 0 and 1."""
     if array.dtype.kind not in "biuf":
         return False
     return array.dtype == np.bool_ or bool(((array == 0) | (array == 1)).all())

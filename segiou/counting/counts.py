@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_integer, check_kind, check_several
 
-#: The largest count that int64 holds.
+#: The largest count in int64.
 LARGEST = (1 << 63) - 1
 #: Assumed if the system does not report its memory.
 _USUAL_MEMORY = 1 << 35

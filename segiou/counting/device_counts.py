@@ -418,7 +418,7 @@ class CodeTables:
             maxima[1] = ops.largest(bad_pred)
         else:
             p = ops.wide(pred, 32)  # class indices are their own codes
-        # The last cell is zero so far; it holds the number of NaN scores.
+        # The last cell is zero so far; it stores the number of NaN scores.
         sums = ops.histogram(t * (classes + 1) + p, cells + 1)
         if score is not None:
             nan = (score != score) & (t != classes)  # ignored pixels may have any prediction

@@ -92,7 +92,7 @@ def count_ids(ids: Ids) -> dict[int, int]:
 
 
 def _lines(truth: Ids, pred: Ids) -> tuple[Ids, Ids]:
-    """Both as lines of native integers in one order: that of memory, where both agree on it."""
+    """Both as lines of native integers in one order: memory order if both agree on it."""
     first, second = (
         np.require(side.ravel(), side.dtype.newbyteorder("="), "A")
         for side in in_memory_order(truth, pred)

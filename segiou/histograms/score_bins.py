@@ -159,7 +159,7 @@ def activated(logits: NDArray[Any], activation: Activation | None) -> NDArray[An
             x = logits.astype(np.float32)
             e = exp_of(-np.abs(x))
             return np.asarray(np.where(x >= 0, np.float32(1), e) / (np.float32(1) + e))
-        # Differences first: float32 cannot hold all logits of float64, nor their last digits.
+        # Differences first, because float32 cannot represent all logits of float64.
         e = exp_of((logits - logits.max(0)).astype(np.float32))
         total = e[0].copy()
         for plane in e[1:]:

@@ -27,7 +27,7 @@ _OF_SEVERAL = ("probabilities", "scores", "softmax", "logits")
 
 @dataclass(frozen=True)
 class ScoreShape:
-    """The shapes that scores of an image may have: memory is taken for no others.
+    """Valid shapes of the scores of an image; no memory is allocated for others.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class ScoreShape:
 
 
 def is_of_nnunet(content: bytes | RawMask) -> bool:
-    """Whether a file holds probabilities as nnU-Net exports them, with reversed axes."""
+    """Whether a file contains nnU-Net's exported probabilities, which have reversed axes."""
     if isinstance(content, RawMask) or content[:4] != b"PK\x03\x04":
         return False
     return any(content[30:].startswith(name) for name in (b"probabilities.npy", b"softmax.npy"))
@@ -92,7 +92,7 @@ def is_of_nnunet(content: bytes | RawMask) -> bool:
 def read_scores(
     data: bytes | RawMask, path: str, wanted: ScoreShape
 ) -> tuple[NDArray[Any], Volume | None]:
-    """The array of a file, and the geometry of a volume; MaskError if it holds no such scores."""
+    """The array of a file, and the geometry of a volume; MaskError without valid scores."""
     if isinstance(data, RawMask) and data.mode == "scores":
         return _stacked(data.values, wanted), None
     return _read(data, path, partial(wanted.axis_of, path=path))

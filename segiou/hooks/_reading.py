@@ -28,7 +28,7 @@ def without_channel(array: Any, axis: int) -> Any:
 
 
 def is_float(array: Any) -> bool:
-    """Whether an array of any framework holds floats."""
+    """Whether an array of any framework contains floats."""
     return "float" in dtype_name(array)
 
 
@@ -117,7 +117,7 @@ def fitting_axes(shape: tuple[int, ...], wanted: tuple[int, ...]) -> list[int]:
 
 
 def upsampled(scores: Any, size: tuple[int, ...], axis: int = 1) -> Any:
-    """Scores of PyTorch in the size (N, ...) or, if their first axis is that of classes, (...)."""
+    """Scores of PyTorch in the size (N, ...), or (...) if their first axis is the class axis."""
     functional: Any = sys.modules["torch"].nn.functional
     scores = sys.modules["torch"].as_tensor(scores)
     axes = len(scores.shape)

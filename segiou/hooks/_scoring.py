@@ -44,7 +44,7 @@ class Scoring(ABC):
     names: tuple[str, ...]
     #: The score that was requested as a single name, if it is a scalar.
     only: str | None
-    #: Why there are no counts per image, and no report.
+    #: Reason for missing counts per image and reports.
     lacks: ClassVar[dict[str, str]]
     #: Whether the first score is better if higher.
     higher_is_better: bool
@@ -193,7 +193,7 @@ class MatrixScoring(Scoring):
         return function(counts, xp) if entry.row is None else function(counts)[entry.row]
 
     def entries(self, separator: str = "/") -> dict[str, Entry]:
-        """What `values` returns, by key."""
+        """Results of `values` by key."""
         if separator not in self._known:
             self._known[separator] = self._entries(separator)
         return self._known[separator]
@@ -298,7 +298,7 @@ def scoring_of(
 
 
 def fix_of_repeats(scoring: Scoring, fix: str) -> str:
-    """The end of a warning of repeated images: the fix, or that of histograms."""
+    """The end of a warning of repeated images: the fix for counts or for histograms."""
     return capital(_NO_REPEATS) if "ids" in scoring.lacks else fix
 
 

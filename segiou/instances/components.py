@@ -153,7 +153,7 @@ def label_components(
 
 
 def _held(values: Iterable[int], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The values that an array of this type can hold."""
+    """The range of values of an array's type."""
     return np.array([value for value in values if can_hold(dtype, value)], dtype)
 
 

@@ -19,7 +19,7 @@ typedef struct {
     size_t size;
 } Room;
 
-/* What reading a file needs; one serves any number of files, in one thread. */
+/* Buffers to read files, one after another in one thread. */
 typedef struct {
     Codes codes;
     Room stream, buffer, lines; /* the deflated pixels; inflated pieces; two rows */
@@ -59,7 +59,7 @@ fill_checksums(PyObject *Py_UNUSED(module))
     return 0;
 }
 
-/* NULL where there is no memory. */
+/* NULL if there is no memory. */
 static PngReader *
 open_reader(void)
 {
@@ -81,7 +81,7 @@ close_reader(PngReader *reader)
     }
 }
 
-/* At least `size` bytes of any content. 0 where there is no memory. */
+/* At least `size` bytes of any content. 0 if there is no memory. */
 static int
 make_room(Room *room, size_t size)
 {
@@ -110,7 +110,7 @@ chunk_checksum(const uint8_t *bytes, size_t size)
     return ~sum;
 }
 
-/* Size and kind. 0 where the file is no PNG, not plain, or needs more than `room` bytes. */
+/* Size and kind. 0 if the file is not a PNG, not plain, or needs more than `room` bytes. */
 static int
 read_header(const uint8_t *file, size_t size, size_t room, PngImage *image)
 {
@@ -206,7 +206,7 @@ is_harmless_text(PngReader *reader, size_t joined, const uint8_t *name, const ui
         && (is_deflated ? is_short_text(reader, joined, rest, left) : left <= MOST_TEXT);
 }
 
-/* Whether a chunk may be there and leaves the pixels as they are. */
+/* Whether a chunk is allowed and does not change the pixels. */
 static int
 is_harmless(PngReader *reader, size_t joined, const uint8_t *name, const uint8_t *body,
             size_t length)

@@ -359,7 +359,7 @@ typedef struct {
     Checksum sum;
 } Output;
 
-/* Make room by moving the window, and what was not consumed, to the start. */
+/* Make room by moving the window and the unread bytes to the start. */
 static NOT_INLINED int
 flush_output(Output *out)
 {
@@ -413,7 +413,7 @@ copy_match(uint8_t *to, size_t distance, size_t length)
     }
 }
 
-/* The number that a match's entry and the bits behind its code stand for. */
+/* The number encoded by a match's entry and the bits after its code. */
 static inline size_t
 take_number(BitReader *in, uint32_t entry)
 {

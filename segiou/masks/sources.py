@@ -264,7 +264,7 @@ class PatternFolder(LocalFolder):
         places = sorted(glob(self.root, recursive=True))  # noqa: PTH207 - absolute patterns
         for place in places:
             own = Path(place).parts
-            # Fixed names below the first open one are left out: they are equal everywhere.
+            # Fixed names below the first open one are omitted, because they are equal everywhere.
             same = len(own) == len(parts) and "**" not in parts
             kept = [p for p, o in zip(own, is_open, strict=False) if o] if same else own
             if Path(place).is_dir():

@@ -343,7 +343,7 @@ class Plan(ABC):
         guard(cls)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Only the attributes: cached scores hold functions."""
+        """Only the attributes, because cached scores contain functions."""
         return {"measure": self.measure, "classes": self.classes, "masks": self.masks}
 
     @property
@@ -379,7 +379,7 @@ class Plan(ABC):
     def read_prediction(
         self, data: bytes | RawMask, path: str, truth: tuple[int, ...]
     ) -> ScoredPrediction:
-        """Read a prediction file that holds scores instead of labels.
+        """Read a prediction file of scores instead of labels.
 
         Called if :attr:`reads_predictions` is true.
 

@@ -114,7 +114,7 @@ class Parts:
 
     @classmethod
     def of(cls, layout: Layout, **arrays: Any) -> Parts:
-        """Make the part of one image; arrays that are left out are 0, or have no rows.
+        """Make the part of one image; omitted arrays are 0, or have no rows.
 
         Parameters
         ----------
@@ -452,7 +452,7 @@ def _encoded(flat: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[bytes]
 def _decoded(
     name: str, field: Field, lengths: NDArray[np.int64], blobs: list[bytes]
 ) -> NDArray[Any]:
-    """The array of so many rows per image; ValueError if the bytes hold something else."""
+    """The array of so many rows per image; ValueError if the bytes contain something else."""
     if field.sparse and len(blobs) > _DECODED:  # decoding takes many times the room of the result
         starts = range(0, len(blobs), _DECODED)
         parts = [(lengths[i : i + _DECODED], blobs[i : i + _DECODED]) for i in starts]

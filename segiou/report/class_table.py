@@ -1,4 +1,4 @@
-"""The table of classes and that of groups: all scores with a value of each, and its columns."""
+"""The tables of classes and of groups, with all scores that have values of rows."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def sort_key(key: str, others: Collection[str] = ()) -> str:
 
 
 def _read_column(name: str, others: Collection[str]) -> tuple[str, str]:
-    """The column with any name of its score, and its heading; empty for that of the score."""
+    """The column by any name of its score, and its heading; empty for the score's own heading."""
     if name in _NUMBERS:
         return name, _NUMBERS[name].title
     named, own = _named(name, others), ALIASES.get(name.lower())

@@ -37,7 +37,7 @@ Ints = NDArray[np.int64]
 
 #: Default number of images with pictures in a page of one file.
 EXAMPLES = 100
-#: Images that a page lists, and cells of their confusion matrices that it holds, at most.
+#: Maximum numbers of listed images, and of cells of their confusion matrices in a page.
 LISTED = 10_000
 _CELLS = 600_000
 #: Characters of all pictures in a page of one file, and of those of one 2-D image.
@@ -91,7 +91,7 @@ class ImageTable:
 
     @property
     def kept(self) -> int:
-        """Confusions that a page can hold per image."""
+        """Maximum number of confusions per image in a page."""
         return max(1, _CELLS // max(1, len(self.ids) * len(self.runs)))
 
     @property

@@ -187,7 +187,7 @@ _IMAGE_ENDINGS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ScoreReader:
-    """Reads predictions that hold scores, as they were counted."""
+    """Reads predictions of scores as they were counted."""
 
     plan: Plan
     source: Source
@@ -195,7 +195,7 @@ class ScoreReader:
 
     @classmethod
     def of(cls, run: Any, read: Reader | None = None) -> ScoreReader | None:
-        """The reader of a run's predictions if they hold scores."""
+        """The reader of a run's predictions if they are scores."""
         plan = next((plan for plan in run.plans if plan.reads_predictions), None)
         if plan is None:
             return None
@@ -273,9 +273,9 @@ class Masks:
     objects: tuple[Indices, ...] = ()
     #: For each prediction, outcomes of the true and of the predicted objects.
     outcomes: tuple[Outcomes, ...] = ()
-    #: The classes with the most wrong pixels, if predictions hold scores.
+    #: The classes with the most wrong pixels, if predictions are scores.
     scored: tuple[int, ...] = ()
-    #: Their scores for each prediction, in hundredths; empty if it holds none.
+    #: Their scores for each prediction, in hundredths; empty if it has none.
     scores: tuple[NDArray[np.uint8], ...] = ()
 
 
@@ -496,7 +496,7 @@ def match_images(folder: str | Path, ids: Iterable[str]) -> ImageMatch:
     """
     root = Path(folder).expanduser()
     if not root.is_dir():
-        msg = f"{root} is not a folder. Pass the folder that holds the images"
+        msg = f"{root} is not a folder. Pass the folder of the images"
         raise FileNotFoundError(msg)
     files = sorted(p for p in root.rglob("*") if p.suffix.lower() in _IMAGE_ENDINGS)
     by_key: dict[str, list[Path]] = defaultdict(list)

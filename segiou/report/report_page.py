@@ -383,7 +383,7 @@ def distribution(report: Report) -> dict[str, Any] | None:
 
 
 def histogram(values: Floats, number: int, low: float, high: float) -> dict[str, Any]:
-    """Bins: from, below, and how many; the last one holds its upper end; and the most of a bin."""
+    """Bins as (start, end, number), the last including its end; and the largest number of a bin."""
     counts, edges = np.histogram(values, number, (low, high))
     edges[-1] = np.nextafter(edges[-1], np.inf)
     bins = zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""The values of every score of a report: what all of its outputs are made of."""
+"""The values of every score of a report, from which all outputs are made."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class RunWriter:
     def _begin(self, header: Header) -> None:
         connection = self._connection
         harden(connection)
-        # Keep the lock between batches, so that nobody else writes in between; the write-ahead
+        # Keep the lock between batches, so that no other process writes in between; the write-ahead
         # log then needs no shared memory.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA page_size = 8192")

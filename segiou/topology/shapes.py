@@ -123,7 +123,7 @@ def _checked(name: str, mask: Any) -> NDArray[np.bool_]:
 
 
 def _window(mask: NDArray[np.bool_]) -> tuple[slice, ...]:
-    """The bounding box of a mask, which holds its skeleton and its holes."""
+    """The bounding box of a mask, which contains its skeleton and its holes."""
     found = []
     for axis in range(mask.ndim):
         others = tuple(other for other in range(mask.ndim) if other != axis)

@@ -35,7 +35,7 @@ const className = (index) => data.names[index] ?? NO_CLASS;
 const called = (name) => name.replace(/^\d+$/, "class $&");
 const classCalled = (index) => called(className(index));
 
-// What is asked of pixels with truth t and prediction p: one pair of classes, all errors of a truth
+// A question about pixels with truth t and prediction p: one pair of classes, all errors of a truth
 // or of a prediction, one class, or everything that is wrong.
 function questionOf(state) {
   const [t, p, c] = ["t", "p", "c"].map((key) => (key in state ? classAt(state[key]) : null));

@@ -1,4 +1,4 @@
-// The data of the page, and what its scripts share.
+// The data of the page, and functions of all its scripts.
 
 const data = JSON.parse(byId("data").textContent);
 

@@ -72,7 +72,7 @@ const images = {
     this.scroller.scrollTop = kept.top;
     const back = () => scrollTo({ top: kept.y, behavior: "instant" });
     back();
-    // Pictures that come later move what lies below them.
+    // Pictures that load later move the content below them.
     this.shown?.then(back);
   },
 
@@ -470,7 +470,7 @@ const images = {
   },
 };
 
-// How many characters at the start and the end all of several long names share, up to a separator.
+// Numbers of characters that several long names share at the start and the end, up to a separator.
 function sharedEnds(ids) {
   if (ids.length < 2 || Math.max(...ids.map((id) => id.length)) <= LONG_NAME) return [0, 0];
   const shared = (names) => {

@@ -1,6 +1,6 @@
 // Decodes pictures to class indices and paints them.
 
-// Fixed colours, whatever the theme: they lie on images.
+// The same colours in both themes, because they are drawn on images.
 const OVERLAY = {
   tp: [22, 158, 132],
   fn: [31, 105, 214],
@@ -110,7 +110,7 @@ const pictures = {
     return this.folder !== "" || number in this.within;
   },
 
-  // Of the pixels of an image, a thumbnail needs few.
+  // A thumbnail needs few pixels of an image.
   of(number, small = false) {
     const key = `${number} ${small}`;
     let found = this.read.get(key);

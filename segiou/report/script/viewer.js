@@ -216,7 +216,7 @@ const viewer = {
     setStyle(this.holder, {
       gridAutoFlow: rows ? "column" : "row",
       gridTemplateRows: rows ? `repeat(${rows}, auto)` : "",
-      // Never wider than the holder, although it may shrink before this is asked again.
+      // Never wider than the holder, which may shrink before the next call.
       gridTemplateColumns: columns.map((width) => `minmax(0, ${Math.floor(Math.max(width, 24))}px)`).join(" "),
     });
     this.frames.forEach(({ canvas }, place) => {

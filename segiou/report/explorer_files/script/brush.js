@@ -1,4 +1,4 @@
-// The view with the brush: two canvases, tools, and what every stroke does to the scores.
+// The view with the brush: two canvases, tools, and the effect of every stroke on the scores.
 
 const SIDES = { truth: "Truth", pred: "Prediction" };
 const AS_TRUE = "as-true";
@@ -60,7 +60,7 @@ const brush = {
       radio.addEventListener("change", () => (this.chosen = value === AS_TRUE ? null : value));
       return radio;
     };
-    // Of many classes those that occur come first.
+    // If there are many classes, those that occur come first.
     const { iou } = masks.scores();
     this.order = masks.names.map((_, c) => c).sort((a, b) => Number.isNaN(iou[a]) - Number.isNaN(iou[b]) || a - b);
     this.radios = [];
@@ -158,7 +158,7 @@ const brush = {
     if (!this.waiting) this.waiting = requestAnimationFrame(() => this.draw(this.touched));
   },
 
-  // What has changed since the last drawing; large masks are not drawn whole for every dab.
+  // Changes since the last drawing; large masks are not redrawn for every dab.
   touch(left, top, right, bottom) {
     const old = this.touched ?? [masks.width, masks.height, 0, 0];
     this.touched = [

@@ -26,7 +26,7 @@ const gestures = {
     }
   },
 
-  // Where both lie under the pointer: the inner one if one holds the other, else the active one.
+  // If both are under the pointer: the inner one if one contains the other, else the active one.
   choose(event) {
     const { truth, pred } = store.shown();
     const bounds = stage.svg.getBoundingClientRect();

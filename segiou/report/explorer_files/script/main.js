@@ -81,7 +81,7 @@ addEventListener("hashchange", () => {
   store.state = fromFragment(location.hash);
   store.notify(false);
 });
-// Not settled: what a link shows is not yet what the reader did.
+// Not settled: the state of a link is not yet an action of the reader.
 store.notify(false);
 views.build();
 window.segiou = Object.freeze({

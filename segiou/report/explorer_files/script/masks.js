@@ -4,7 +4,7 @@ const SCENE = {
   names: ["sky", "building", "road", "car", "pole", "person"],
   colors: ["#7db7dd", "#a98b76", "#6e6e78", "#d9a441", "#5b3f8c", "#c2453f"],
   size: [72, 44],
-  // Class, left, top, width, height; later ones lie on top.
+  // Class, left, top, width, height; later ones are on top.
   truth: [[0, 0, 0, 72, 44], [1, 0, 8, 30, 22], [1, 46, 4, 26, 26], [2, 0, 28, 72, 16], [3, 14, 23, 20, 10], [4, 41, 10, 1, 22], [5, 52, 22, 3, 10]],
   pred: [[0, 0, 0, 72, 44], [1, 0, 9, 32, 21], [1, 44, 5, 28, 25], [2, 0, 29, 72, 15], [3, 12, 24, 23, 9], [5, 53, 25, 2, 6]],
 };
@@ -71,7 +71,7 @@ const masks = {
     if (this.strokes.length > STROKES_KEPT) this.strokes.shift();
   },
 
-  // A disc of the brush's diameter, which is odd; `code` is null where a pixel takes what the truth says.
+  // A disc of the brush's diameter, which is odd; `code` is null if pixels take the class of the truth.
   dab(x, y, diameter, code) {
     const { which, changed } = this.strokes.at(-1);
     const radius = diameter / 2;
@@ -81,7 +81,7 @@ const masks = {
         if (Math.hypot(row - y, column - x) > radius) continue;
         const index = row * this.width + column;
         const next = code ?? this.truth[index];
-        // What is ignored stays ignored: it belongs to the masks, not to the classes.
+        // Ignored pixels stay ignored: they belong to the masks, not to the classes.
         if (this[which][index] === next || this.truth[index] === this.none) continue;
         if (!changed.has(index)) changed.set(index, this[which][index]);
         this.put(which, index, next);
@@ -94,7 +94,7 @@ const masks = {
     if (last) for (const [index, code] of last.changed) this.put(last.which, index, code);
   },
 
-  // Rows of the truth as they are, or with the share of one class changed and all rates held.
+  // Rows of the truth, unchanged or with another share of one class at the same rates.
   rows(index = -1, share = 0) {
     const C = this.none;
     const rows = Array.from({ length: C }, (_, t) => Array.from(this.table.subarray(t * (C + 1), (t + 1) * (C + 1))));

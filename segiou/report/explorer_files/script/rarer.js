@@ -30,7 +30,7 @@ const rarer = {
   },
 
   start() {
-    // The rarest class that is found and has false positives: the IoU of others stays as it is.
+    // The rarest class that is found and has false positives: the IoU of others does not change.
     const { share, recall, iou } = masks.scores();
     const falling = share.map((s, c) => [s, c]).filter(([, c]) => iou[c] > 0 && iou[c] < recall[c]);
     this.select.value = falling.length ? falling.sort((a, b) => a[0] - b[0])[0][1] : 0;
@@ -94,7 +94,7 @@ const views = {
         try {
           history.replaceState(null, "", view === "brush" ? "#brush" : toFragment(store.state));
         } catch {
-          // A page without an address of its own.
+          // An embedded page has no address.
         }
       });
     }

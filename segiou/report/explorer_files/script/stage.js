@@ -58,7 +58,7 @@ const stage = {
     this.tags = { truth: buildTag("truth", this.svg), pred: buildTag("pred", this.svg) };
     this.grips = buildHandles(this.svg);
     new ResizeObserver(() => this.draw()).observe(this.svg);
-    // Where the figure stays in view, what is scrolled to must come to rest below it.
+    // If the figure stays in view, targets of scrolling must stop below it.
     new ResizeObserver(([entry]) => {
       document.documentElement.style.setProperty("--figure", `${entry.borderBoxSize[0].blockSize}px`);
     }).observe(this.svg.parentElement);
@@ -93,7 +93,7 @@ const stage = {
     this.svg.style.height = `${height}px`;
   },
 
-  // The overlap is opaque and lies on top, so each fill may be the whole rectangle.
+  // The overlap is opaque and on top, so each fill may be the whole rectangle.
   drawFills(truth, pred) {
     place(this.fills.fn, this.box(truth));
     place(this.fills.fp, this.box(pred));

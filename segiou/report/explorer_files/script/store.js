@@ -20,7 +20,7 @@ function readRect(text, fallback, size) {
   return fitRect({ x, y, w, h }, size);
 }
 
-// A link may be mistyped: what cannot be read falls back to the start, what is too large is fitted.
+// A link may be mistyped: unreadable values fall back to the start, and large ones are clipped.
 function fromFragment(fragment) {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
   const numbers = wholeNumbers(given.get("size"), "x", 2);
@@ -52,7 +52,7 @@ const store = {
   listeners: [],
   addressTimer: 0,
 
-  // What is on the canvas: the drawn pair at the present scale.
+  // The drawn pair on the canvas at the present scale.
   shown() {
     const { drawn, scale, mistake, size } = this.state;
     return shrunkPair(drawn, scale, mistake, size);
@@ -68,7 +68,7 @@ const store = {
     this.notify(settled);
     if (settled) this.writeAddress();
   },
-  // A rectangle changed by hand starts a new drawing, from what is now on the canvas.
+  // A rectangle changed by hand starts a new drawing from the present canvas.
   setRect(which, rect, settled = true) {
     this.change({ drawn: { ...this.shown(), [which]: rect }, scale: 100 }, settled);
   },
@@ -100,7 +100,7 @@ const store = {
       try {
         history.replaceState(null, "", plain ? location.pathname + location.search : fragment);
       } catch {
-        // A page without an address of its own (an embedded document): it has no link to give.
+        // An embedded document has no address and therefore no link.
       }
     }, 120);
   },
