@@ -64,7 +64,7 @@ function addGallery(holder, name) {
   const row = all(".sliced:not([hidden]) a").find((link) => link.dataset.slice === name)?.closest("tr");
   const score = row ? `${row.querySelector(".bars b").textContent}, ` : "";
   html("h3", {}, name, part);
-  html("p", { class: "asked" }, `${score}${grouped(listed.length)} images; the first ${shown.length} in the order of the table`, part);
+  html("p", { class: "asked" }, `${score}${grouped(listed.length)} ${imageNoun}s; the first ${shown.length} in the order of the table`, part);
   const list = html("ul", {}, "", part);
   return shown.map((i) => {
     const link = html("a", { href: address.of({ ...images.state, image: images.ids[i] }) }, "", html("li", {}, "", list));
