@@ -43,10 +43,7 @@ def verdict(found: Slices) -> str:
     if len(found.names) > 1:
         of = f"the change of {found.title} from {found.names[0]} to {found.names[1]}"
     if not found.tests:
-        units, gaps = plural_of(found.unit), [one.gap for one in found]
-        agree = any(math.isnan(gap.low) and not math.isnan(gap.value) for gap in gaps)
-        why = f"all {units} of a side agree" if agree else f"fewer than 5 {units} on a side"
-        return f"{capital(of)} cannot be compared between slices: {why}."
+        return f"{capital(of)} cannot be compared between slices: {_why_not(found)}."
     tests = f" among {plural(found.tests, 'comparison')}" if found.tests > 1 else ""
     if not (worst := found.worst(len(found))):
         differs = any(one.differs(found.level) for one in found)
@@ -64,6 +61,16 @@ def verdict(found: Slices) -> str:
         f"{capital(of)} is {size} {way} on {one.name} than on {rest} ({limits}, "
         f"{p_equals(one.gap.p_holm)}{tests}).{more}"
     )
+
+
+def _why_not(found: Slices) -> str:
+    """Why nothing is tested."""
+    units = plural_of(found.unit)
+    if not any(math.isnan(one.gap.low) and not math.isnan(one.gap.value) for one in found):
+        return f"fewer than 5 {units} on a side"
+    if len(found.names) < 2 and all(math.isnan(one.low) for one in found):
+        return f"medians need one structure ({found.metric}:NAME) and independent images"
+    return f"all {units} of a side agree"
 
 
 def mixes(found: Slices) -> Iterator[str]:

@@ -216,6 +216,8 @@ def test_medians_have_order_statistics_of_one_run():
     one = found["site=a"]
     assert one.score == np.median(cases)
     assert (one.low, one.high) == pytest.approx(median_limits(cases))
+    several = run.slices("(?P<site>[ab])_", metric="hausdorff", groups="none")
+    assert "medians need one structure (hausdorff:NAME)" in several.to_text(200)
     with pytest.raises(ValueError, match="one run at a time"):
         slices(run, run, by="(?P<site>[ab])_", metric=name)
 
