@@ -153,35 +153,35 @@ def compare(
         same = same._replace(include=same.include & keep)
 
     def scores(units: Units) -> list[list[Statistic]]:
-        return [[one.over(units, aggregate) for one in images[own]] for own in recipes.values()]
+        return [[one.over(units, aggregate) for one in images[at]] for at in recipes.values()]
 
     trained = scores(design.units)
     alone = trained if design.units is design.images else scores(design.images)
     if not trained[0][0].is_smooth:
         method = "percentile"
-        if all(len(own) == 1 for own in trained):
+        if all(len(statistics) == 1 for statistics in trained):
             trained, alone = (
-                [[one] for one in exchangeable([own for (own,) in each])]
-                for each in (trained, alone)
+                [[one] for one in exchangeable([only for (only,) in over])]
+                for over in (trained, alone)
             )
-    means = [across_runs(own) for own in trained]
+    means = [across_runs(statistics) for statistics in trained]
     draws = method != "jackknife" or len(recipes) > 2
     models = map(
         _Model,
         recipes,
-        _pooled([same.counts[own] for own in recipes.values()]),
+        _pooled([same.counts[at] for at in recipes.values()]),
         trained,
         means,
         map(across_runs, alone),
-        (np.mean(cases[own], 0) for own in recipes.values()),
+        (np.mean(cases[at], 0) for at in recipes.values()),
         resampled(means, resamples, seed) if draws else repeat(None),
     )
     compared = _Compared([*models], same, level, method, detect, permutations, seed, influential)
     found = compared.comparison(of_design(design, blocks), resamples if draws else None)
     if keep is None:
         return found
-    values = [float(np.mean([one.values[0] for one in under[own]])) for own in recipes.values()]
-    outside = [name for name, own in zip(under[0].score.names, keep, strict=True) if not own]
+    values = [float(np.mean([one.values[0] for one in under[at]])) for at in recipes.values()]
+    outside = [name for name, kept in zip(under[0].score.names, keep, strict=True) if not kept]
     more: dict[str, Any] = {"uncommon_classes": tuple(outside), "protocol_scores": tuple(values)}
     if found.stability is not None:
         more["stability"] = replace(found.stability, **more)

@@ -144,22 +144,33 @@ class ObjectPlan(Plan):
         """Qualities and numbers per class, and the means of things and stuff."""
         counts, names = self.counts(found.total, found.images), self.classes.labels.class_names
         summary: Any = counts.summary()
-        of = {"all": np.ones_like(counts.things), "things": counts.things, "stuff": ~counts.things}
-        of = {part: own for part, own in of.items() if part == "all" or 0 < own.sum() < len(names)}
+        kinds = {
+            "all": np.ones_like(counts.things),
+            "things": counts.things,
+            "stuff": ~counts.things,
+        }
+        kinds = {
+            kind: classes
+            for kind, classes in kinds.items()
+            if kind == "all" or 0 < classes.sum() < len(names)
+        }
         intervals = found.intervals
         qualities = []
         for name, score in self.scores.items():
             values = np.array([np.nan, *(row[name] for row in summary["classes"])])
             column = Column.of_score(score, values, intervals.get(name))
-            limits = column.limits and (*column.limits, *[None] * (len(of) - 1))
-            means = tuple(summary[part][name] for part in of)
+            limits = column.limits and (*column.limits, *[None] * (len(kinds) - 1))
+            means = tuple(summary[kind][name] for kind in kinds)
             qualities.append(column._replace(means=means, limits=limits))
         numbers = [
             Column.of_counts(
                 f"objects_{name}",
                 name.replace("_", " "),
                 counts.detections[:, at],
-                [counts.detections[own & self._scored.include, at].sum() for own in of.values()],
+                [
+                    counts.detections[classes & self._scored.include, at].sum()
+                    for classes in kinds.values()
+                ],
             )
             for name, at in _NUMBERS.items()
         ]
@@ -168,7 +179,7 @@ class ObjectPlan(Plan):
         empty = tuple(not any(row) for row in zip(*rows_of, strict=True))
         if (bounds := intervals.get("pq")) is not None:
             rows = {"": summary["all"]} | {row["name"]: row for row in summary["classes"]}
-            for name, one in zip(["", *(own.name for own in bounds.classes)], bounds, strict=True):
+            for name, one in zip(["", *(one.name for one in bounds.classes)], bounds, strict=True):
                 rows[name] |= {"pq_low": one.low, "pq_high": one.high}
             summary["intervals"] = bounds.to_dict()
         about = (
@@ -182,7 +193,7 @@ class ObjectPlan(Plan):
             about,
             names,
             (qualities[0], *numbers, *qualities[1:], former),
-            tuple(_MEANS[part] for part in of),
+            tuple(_MEANS[kind] for kind in kinds),
             self._note(counts, summary, found.tally),
             "name",
             empty,

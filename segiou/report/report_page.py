@@ -237,9 +237,9 @@ def render_page(
         (model, making(report, run))
         for model, report, run in zip(models, reports, runs or (None,), strict=True)
     ]
-    first_facts, *others = (made["facts"] for _, made in makings)
+    first_facts, *others = (parts["facts"] for _, parts in makings)
     commands = [("This page", command)]
-    commands += [(m if others else "The run", made["command"]) for m, made in makings]
+    commands += [(m if others else "The run", parts["command"]) for m, parts in makings]
     distinct = {text: title for title, text in reversed(commands) if text}
     sliced = context.get("sliced", ())
     context = {

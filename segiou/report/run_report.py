@@ -42,12 +42,12 @@ def report_of(
 ) -> Report:
     """The report of a run; arguments as of :meth:`segiou.Run.report`."""
     several: Sequence[Any] = intervals if isinstance(intervals, (list, tuple)) else [intervals]
-    given: list[Intervals] = [found for found in several if found is not None]
-    for found in given:
-        check_kind("intervals", found, Intervals, "what Run.intervals gives")
+    given: list[Intervals] = [one for one in several if one is not None]
+    for one in given:
+        check_kind("intervals", one, Intervals, "what Run.intervals gives")
     others = {*run.score_plans, *CASE_SCORES}
-    measured = {found.metric: found for found in given if found.metric in others}
-    of_pixels = [found for found in given if found.metric not in others]
+    measured = {one.metric: one for one in given if one.metric in others}
+    of_pixels = [one for one in given if one.metric not in others]
     check_integer("worst", worst, 0)
     check_kind("title", title, str, "text")
     counted, run = run._tally, run.under(protocol)

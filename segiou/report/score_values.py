@@ -96,17 +96,17 @@ def of_pixels(report: ReportNumbers) -> Iterator[ScoreValues]:
     groups = report.group_counts
     for name, one in PIXEL_SCORES.items():
         with np.errstate(all="ignore"):
-            found = one.function(report.counts) if report.has_matrix or one.per_class else np.nan
+            values = one.function(report.counts) if report.has_matrix or one.per_class else np.nan
             rows: dict[str, float] = {}
             if one.per_class:
                 if groups is not None:
                     names = [name for name, _ in report.groups]
                     rows |= zip(names, one.function(groups).tolist(), strict=True)
                 if report.protocol.needs_images and report.per_image is not None:
-                    how: Any = report.protocol, report.class_names, report.include
-                    scored = scored_counts(report.per_image, name, *how)
-                    found = scored.over(units_of(len(report.per_image.tp)), None).values[1:]
-                rows |= zip(report.class_names, np.asarray(found).tolist(), strict=True)
+                    rule: Any = report.protocol, report.class_names, report.include
+                    scored = scored_counts(report.per_image, name, *rule)
+                    values = scored.over(units_of(len(report.per_image.tp)), None).values[1:]
+                rows |= zip(report.class_names, np.asarray(values).tolist(), strict=True)
                 mean = report._mean(one.function)
-        value, classes = (mean.value, mean.classes) if one.per_class else (float(found), None)
+        value, classes = (mean.value, mean.classes) if one.per_class else (float(values), None)
         yield ScoreValues(name, one.title, "", "higher", value, rows, classes=classes)
