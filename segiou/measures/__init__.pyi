@@ -19,5 +19,9 @@ from segiou.measures.score_table import (
     RowCurves as RowCurves,
     ScoreTable as ScoreTable,
 )
+from segiou.measures.structures import (
+    StructureOptions as StructureOptions,
+    StructurePlan as StructurePlan,
+)
 from segiou.report.measure_check import MeasureCheck as MeasureCheck, check_measure as check_measure
 from segiou.scoring.evaluator import Evaluator as Evaluator
