@@ -129,7 +129,7 @@ def check_path(name: str, value: object) -> None:
 
 
 def read_spacing(given: Any, axes: str = "two or three") -> tuple[float, ...]:
-    """The size of a pixel or voxel, as somebody gives it."""
+    """The size of a pixel or voxel from an argument."""
     wanted = f"{axes} positive numbers, the size of a pixel along each axis (1e-100 to 1e100)"
     spacing = tuple(check_number("spacing", v) for v in read_several("spacing", given, wanted))
     most = 2 if axes == "two" else 3

@@ -14,7 +14,7 @@ _SIGNS = {
     "\\": "\\textbackslash{}",
     "~": "\\textasciitilde{}",
     "^": "\\textasciicircum{}",
-    # After the end of a row, these would be arguments of it.
+    # After the end of a row, LaTeX would read these as its arguments.
     **{sign: f"{{{sign}}}" for sign in "[]*"},
     "<": "\\textless{}",
     ">": "\\textgreater{}",
@@ -71,7 +71,7 @@ def _comment(text: str) -> str:
 
 
 def latex_text(text: str) -> str:
-    r"""Text with the signs of LaTeX escaped.
+    r"""Text with LaTeX's special characters escaped.
 
     >>> latex_text("a_b: 50 % −1")
     'a\\_b: 50\\,\\% $-$1'

@@ -1,4 +1,4 @@
-"""Tables as people have them: CSV, TSV, JSON, JSON Lines, Parquet, mappings, rows, DataFrames."""
+"""Tables in common formats: CSV, TSV, JSON, JSON Lines, Parquet, mappings, rows, DataFrames."""
 
 from __future__ import annotations
 

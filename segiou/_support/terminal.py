@@ -17,7 +17,7 @@ from segiou._support.document import TIE, Column, Facts, Line, Part, Section, Ta
 from segiou._support.files import printable
 from segiou._support.text import listed
 
-#: Least width; and that from which explanations are beside facts, else below.
+#: Smallest width, and the width from which explanations are beside facts instead of below.
 _NARROWEST, _BESIDE_FROM = 24, 64
 #: Stands for a blank that is not broken: rich breaks lines at no-break spaces.
 _WHOLE = "\ue000"

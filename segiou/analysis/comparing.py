@@ -302,7 +302,7 @@ class _Compared(NamedTuple):
         return contest_of([model.score for model in self.models], own, known, drawn)
 
     def adjusted(self, contest: Contest, p: Floats) -> Iterator[_Adjusted]:
-        """Adjustments of each pair over the pairs."""
+        """Adjustments of the pairs for their number."""
         ranks = ranks_of(contest.values, contest.better)
         pairs = [*combinations(range(len(self.models)), 2)]
         is_alone = (ranks == 1).sum() == 1

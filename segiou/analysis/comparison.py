@@ -234,7 +234,7 @@ class Comparison(OverUnits, Tabular, Drawable):
 
     @property
     def ordered_pairs(self) -> tuple[PairComparison, ...]:
-        """Every pair, that of the best two models first."""
+        """All pairs; the best two models come first."""
         best = self.best_pair
         return (best, *(pair for pair in self.pairs if pair is not best))
 

@@ -92,7 +92,7 @@ def _drop_logs() -> None:
 
 
 def _unexpected(error: Exception) -> int:
-    """Report an error that segiou does not expect, and where to send it."""
+    """Report an unexpected error and the place to send it."""
     import traceback
 
     from segiou._support.optional import PluginError

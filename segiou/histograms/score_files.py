@@ -49,7 +49,7 @@ class ScoreShape:
     hint: str = ""
 
     def axis_of(self, shape: tuple[int, ...], path: str) -> int | None:
-        """The axis of classes in an array; None without one. MaskError if it is not certain."""
+        """The class axis of an array; None without one. MaskError if it is ambiguous."""
         truth, classes, given = self.truth, self.classes, self.axis
         if shape == truth and not given:
             return None

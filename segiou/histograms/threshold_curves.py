@@ -15,7 +15,7 @@ from segiou.metrics.ratio import Floats, ratio
 
 Ints = NDArray[np.int64]
 
-#: The thresholds to choose from. They are fixed, because those of the data would favour it.
+#: Candidate thresholds. They are fixed, because thresholds from the data would favour the data.
 _LOW = (0.001, 0.002, 0.005)
 _CHOICES = (*_LOW, *(k / 100 for k in range(1, 100)), *(1 - x for x in _LOW[::-1]))
 

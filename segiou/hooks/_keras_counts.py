@@ -62,7 +62,7 @@ class _Operations(Operations):
         return ops.reshape(values, (-1,))
 
     def argmax(self, scores: Any, axis: int) -> tuple[Any, Any]:
-        """As the backend itself; ``keras.ops.argmax`` ranks -0 below 0, and is slow by it."""
+        """The backend's own argmax; ``keras.ops.argmax`` ranks -0 below 0, which is slow."""
         backend = keras.backend.backend()
         if backend == "jax":
             scores, axis = ops.reshape(scores, three_dimensions(scores.shape, axis)), 1
@@ -157,7 +157,7 @@ def number_of(condition: Any) -> Any:
 
 
 def mask_of(weight: Any, truth: Any) -> tuple[Any, Any]:
-    """Which pixels count, in the shape of the truth, and which weights are neither 0 nor 1."""
+    """Mask of counted pixels in the shape of the truth, and of weights that are neither 0 nor 1."""
     if weight is None:
         return None, None
     weight = ops.cast(ops.convert_to_tensor(weight), "float32")

@@ -66,7 +66,7 @@ class SegmentationScores(Counting, keras.metrics.Metric):
         self.scoring: Any = scoring
         #: Precedes the keys of several scores.
         self._prefix = f"{name}/" if name else ""
-        #: ModelCheckpoint and EarlyStopping choose their mode by it.
+        #: ModelCheckpoint and EarlyStopping read their mode from it.
         self._direction = "up" if self.scoring.higher_is_better else "down"
         self._is_checked = False
         self._counts = KerasCounts(scoring)

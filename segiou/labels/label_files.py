@@ -274,7 +274,7 @@ def _mapped(mapping: Any, number: int, ignore: Any) -> tuple[list[list[int]], li
 
 
 def _of_gdal(path: Path) -> LabelSet:
-    """Names and colours of a raster, as GDAL stores them in the TIFF or next to it."""
+    """Names and colours of a raster, which GDAL stores in the TIFF or next to it."""
     from xml.etree import ElementTree
 
     kind = path.suffix.lower()

@@ -16,7 +16,7 @@ from segiou.measures.score import Better
 
 @dataclass(frozen=True)
 class ListedScore:
-    """A score: its name, title, unit, and which values are better."""
+    """A score: its name, title, unit, and the direction of better values."""
 
     name: str
     title: str

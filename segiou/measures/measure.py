@@ -367,7 +367,7 @@ class Plan(ABC):
         """
 
     def count_several(self, pairs: Sequence[MaskPair]) -> Parts:
-        """Count several images, one after the other unless a plan counts them faster at once.
+        """Count several images, one by one unless a plan can count them together.
 
         Parameters
         ----------
@@ -469,7 +469,7 @@ class Plan(ABC):
 
     @cached_property
     def image_columns(self) -> tuple[ImageColumn, ...]:
-        """Units of these columns, and which numbers are better."""
+        """Units of these columns, and the direction of better values."""
         described = []
         for name, values in self.columns(Parts.joined(self.layout, [])).items():
             score = self.scores.get(name.partition(":")[0])

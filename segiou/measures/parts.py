@@ -147,7 +147,7 @@ class Parts:
 
     @classmethod
     def joined(cls, layout: Layout, several: Iterable[Parts]) -> Parts:
-        """Put the images of several parts one after the other.
+        """Concatenate the images of several parts.
 
         Parameters
         ----------

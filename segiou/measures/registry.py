@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from segiou.measures.mask_pair import Masks
     from segiou.measures.measure import Measure, Plan
 
-#: Seconds after which a plug-in that nobody asked for is given up.
+#: Seconds after which a plug-in that was not requested is skipped.
 _SECONDS = 10.0
 
 

@@ -55,7 +55,7 @@ class ScoreName(NamedTuple):
 
     @property
     def column(self) -> str:
-        """The name as former outputs have it: a mean of classes of pixels begins with mean."""
+        """The name in older outputs, where a mean over classes of pixels begins with ``mean``."""
         score = PIXEL_SCORES.get(self.score)
         if self.row or score is None or not score.per_class:
             return str(self)

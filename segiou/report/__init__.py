@@ -1,4 +1,4 @@
-"""Numbers → something to read. Only what people read is rounded."""
+"""Reports, pages and pictures. Only human-readable output is rounded."""
 
 from segiou._support import lazy_face
 

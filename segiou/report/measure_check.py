@@ -247,7 +247,7 @@ def _kept(subject: _Subject) -> Iterator[str]:
 
 
 def _sent(subject: _Subject) -> Iterator[str]:
-    """Pickling of the plan, as workers need it."""
+    """The plan is pickled for workers."""
     _ = subject.plan.scores
     sent = pickle.loads(pickle.dumps(subject.plan))
     if sent != subject.plan or sent.count(subject.pair(*subject.pairs[0])) != subject.parts[0]:

@@ -107,7 +107,7 @@ def score_part(table: ScoreTable) -> Table:
 
 
 def shown(table: ScoreTable, column: Column, at: int) -> str:
-    """A cell of a table for people: of its rows, then of its mean rows."""
+    """A cell of a table as text: of its rows, then of its mean rows."""
     if at >= len(table.rows) and not column.means:
         return ""
     value = column.at(at)
@@ -121,7 +121,7 @@ def shown(table: ScoreTable, column: Column, at: int) -> str:
 
 
 def range_of(column: Column, limits: tuple[float, float] | None) -> str:
-    """The limits of a cell for people."""
+    """The limits of a cell as text."""
     if column.kind != "distance" or limits is None or math.isnan(limits[0]):
         return range_text(limits)
     return " to ".join(distance_text(end, column.digits) for end in limits)

@@ -169,7 +169,7 @@ def json_in_html(data: Any) -> str:
 
 
 def assemble(template: str, context: Mapping[str, Any], data: Mapping[str, Any]) -> str:
-    """Fill a template, which escapes the context, and put styles, script and plain data into it."""
+    """Fill a template, which escapes the context, and add styles, script and plain data."""
     from markupsafe import Markup
 
     style, script = "\n".join(map(read_part, STYLES)), script_of(map(read_part, SCRIPTS))

@@ -52,7 +52,7 @@ Outcomes = tuple[list[list[int]], list[list[int]]]
 _VOXELS = 160
 #: Objects of an image are drawn where there are fewer.
 _MOST_OBJECTS = 1 << 16
-#: Widths tried one after the other, until the pictures of an image fit its part of the page.
+#: Widths in decreasing order, tried until the pictures of an image fit its part of the page.
 _WIDTHS = (400, 320, 256, 208, 160, 128, 96, 64)
 _QUALITY = 80
 #: Classes of an image whose scores are drawn, at most, widths tried for these drawings, and their
@@ -291,7 +291,7 @@ def read_indices(
     first = preds[0][1]
     sides = [(truth, first.labels, Encoding.of_classes(first).truth)]
     sides += [(path, own.pred_labels, Encoding.of_classes(own).pred) for path, own in preds]
-    # One after the other, each reduced at once: the masks may be huge.
+    # One by one and reduced immediately, because masks may be huge.
     arrays: list[Indices] = []
     scores: list[NDArray[np.uint8] | None] = []
     whole: list[Any] = []
@@ -424,7 +424,7 @@ def _values(
 
 
 def _upright(volume: Volume) -> tuple[NDArray[Any], tuple[float, ...]]:
-    """Values and spacing of a volume as a reader of scans sees it."""
+    """Values and spacing of a volume in the radiological orientation."""
     from segiou.masks.volumes import reorient
 
     # To the right, to the front, to the top.

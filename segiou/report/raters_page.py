@@ -88,7 +88,7 @@ class CaseMaps:
 
     @property
     def note(self) -> str:
-        """Which cases are shown."""
+        """Selection of the shown cases."""
         if self.cases <= _MAPS:
             return ""
         cases = plural(_MAPS, "case")

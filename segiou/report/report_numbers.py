@@ -33,7 +33,7 @@ from segiou.report.score_values import ScoreValues, of_pixels
 if TYPE_CHECKING:
     from segiou.analysis.imbalance import Imbalance
 
-#: Plain data, as JSON has it.
+#: Plain data, as in JSON.
 Plain = Mapping[str, Any]
 
 #: Scores of predicting one class everywhere.
@@ -248,7 +248,7 @@ class ReportNumbers(Drawable):
 
     @property
     def scales(self) -> Mapping[str, tuple[str, str]]:
-        """Unit of each score of the measures, and which values are better."""
+        """Unit of each score of the measures, and the direction of better values."""
         return {one.name: (one.unit, one.better) for one in self.measured_scores}
 
     def score_unit(self, name: str) -> str:

@@ -54,7 +54,7 @@ _DUMBBELLS = 40
 _CELLS = 12
 #: The matrix of more classes is not drawn.
 _MATRIX_CLASSES = 1000
-#: Images up to which each is drawn in the histogram.
+#: Number of images up to which the histogram draws each.
 _DRAWN = 400
 #: The report's names of the scores over all classes, by the metric that is averaged.
 _OVERALL = {"iou": "mean_iou", "dice": "mean_dice", "recall": "mean_accuracy"}

@@ -258,7 +258,7 @@ def counts_text(report: Report) -> str:
 
 
 def skipped_text(report: Report) -> str:
-    """Which classes are excluded from the mean, and why."""
+    """Classes that are excluded from the mean, and the reasons."""
     by_reason: dict[str, list[str]] = {}
     for index, why in report.iou_mean.skipped.items():
         by_reason.setdefault(why, []).append(printable(report.class_names[index]))
