@@ -486,10 +486,12 @@ def check_paths(parsed: argparse.Namespace) -> None:
         option = option_of(name)
         _check_output(name, f"{option} {text}", text)
         full = os.path.realpath(Path(text).expanduser())
+        if name == "plots" or (name == "html" and text.endswith("/")):
+            continue  # their files have names of their own
         if (lost := _overwritten(full, taken)) and not is_device(full):
             msg = f"{option} {text}: would overwrite {lost}; choose a different path"
             raise ValueError(msg)
-        if name not in _FOLDERS and not Path(full).is_dir():  # which outputs may share
+        if name not in _FOLDERS:  # which outputs may share
             taken[full] = f"what {option} writes"
     images = getattr(parsed, "images", None)
     if images is not None and not Path(images).expanduser().is_dir():

@@ -85,6 +85,16 @@ def test_an_output_over_an_input(capsys, tmp_path):
     assert {path.read_text() for path in tmp_path.iterdir()} == {"precious"}
 
 
+def test_outputs_may_share_a_folder(capsys, tmp_path):
+    pytest.importorskip("matplotlib")
+    photos, out = tmp_path / "photos", tmp_path / "out"
+    photos.mkdir()
+    shared = ["--html", f"{out}/", "--plots", out, "--errors", out, "--images", photos]
+    for options in (shared, ["--html", f"{photos}/", "--images", photos]):
+        assert main([str(one) for one in (*NOWHERE, *options)]) == 3
+        assert "no-truth, no-pred" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("command", "lost"),
     [
