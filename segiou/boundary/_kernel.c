@@ -54,7 +54,7 @@ static PyObject *py_count_bands(PyObject *module, PyObject *args)
 }
 
 /* encode(truth, pred, ignored, num_classes, truth_codes, pred_codes) -> (truth, pred): whether a
- * label of either side is no class. ignored = -1: no value is */
+ * label of either side is undeclared. ignored = -1: no ignored value */
 static PyObject *py_encode(PyObject *module, PyObject *args)
 {
     Py_buffer views[4];

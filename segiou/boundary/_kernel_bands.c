@@ -1,9 +1,9 @@
 /* Pixels within reach of a boundary, for all classes at once.
  *
- * A pixel is near a boundary of its class if its window holds another code. A window of rows moves
- * down the map, and each of its columns holds no code, one code, or several. A row of bits marks
- * the columns with several codes and those that differ from their neighbour: a window of columns
- * holds two codes if it contains a mark.
+ * A pixel is near a boundary of its class if its window contains another code. A window of rows
+ * moves down the map, and each of its columns contains no code, one code, or several. A row of bits
+ * marks the columns with several codes and those that differ from their neighbour, so a window of
+ * columns contains two codes if it contains a mark.
  */
 #include "_kernel.h"
 

@@ -1,7 +1,7 @@
-/* Surfaces of labels in volumes: their points, and how far those of two surfaces lie apart.
+/* Surfaces of labels in volumes: their points, and the distances between two surfaces.
  *
  * A point is one number: x in the lowest 16 bits, then y and z, then which of the 8 voxels around
- * it belong to the label. Points of a surface stand in the order of z, y, x. */
+ * it belong to the label. Points of a surface are in the order of z, y, x. */
 #ifndef SEGIOU_SURFACES_H
 #define SEGIOU_SURFACES_H
 

@@ -2,9 +2,9 @@
  *
  * Both surfaces are sorted into cells of about 8 voxels, as cubic as voxels allow, 8 x 8 x 8 of
  * which make a block. Bounds from box to box leave few cells of the target for each cell of
- * queries. How far these lie from its middle bounds how far they lie from a query, and only the
- * points of those that may be nearest are compared. Bounds are rounded, so that they have margins;
- * the distances themselves are exact. */
+ * queries. Their distance from the middle of the queries' cell bounds the distance from a query,
+ * and only points of cells that may be nearest are compared. Bounds are rounded and therefore have
+ * margins; the distances themselves are exact. */
 #include "_surfaces.h"
 
 #include <stdlib.h>
@@ -15,10 +15,10 @@
 #define NOTHING_YET 1e30f
 #define LANES 8         /* points of a target's cell are filled up to a multiple of this */
 #define NOWHERE (4.0f * LONGEST_AXIS)
-#define FEW 16 /* where there are so many times as many targets, most are left out first */
+#define FEW 16 /* from this ratio of targets to queries, most targets are excluded first */
 
-/* Of functions that are built for wider vectors, too, where the loader can choose between them:
-   it chooses before the sanitizer of threads is ready, which then crashes. */
+/* Also builds a function for wider vectors if the loader can choose between the two. It chooses
+   before the thread sanitizer is ready, which would crash. */
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && \
     !defined(__SANITIZE_THREAD__)
 #define WITH_AVX2 __attribute__((flatten, target_clones("avx2", "default")))

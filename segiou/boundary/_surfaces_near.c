@@ -1,8 +1,8 @@
 /* Distances between surfaces that are near each other: rows of bits around each point.
  *
- * The target is a box of bits. Around each query up to 64 rows are looked at, the nearest first;
- * of each, one unaligned word holds 28 voxels to either side. What it finds is the rank of the
- * distance among all that are possible, and ranks are only counted: percentiles need no sort. */
+ * The target is a box of bits. Around each query up to 64 rows are searched, the nearest first; one
+ * unaligned word contains 28 voxels of a row to either side. The result is the rank of the distance
+ * among all possible ones, and ranks are only counted, so percentiles need no sorting. */
 #include "_surfaces.h"
 
 #include <stdlib.h>

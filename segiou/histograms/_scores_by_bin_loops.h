@@ -82,7 +82,7 @@ INLINE int32_t NAME(rounded)(REAL number)
 }
 
 /* The bits of a half-precision number; small ones are multiples of 2^-24. Clamped before its bits
- * are read: those of NaN and of negative numbers are no index. */
+ * are read: the bits of NaN and of negative numbers are not an index. */
 INLINE int32_t NAME(half_bin)(REAL given)
 {
     REAL score = NAME(scaled)(given, 1, 1);

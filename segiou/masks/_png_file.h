@@ -169,9 +169,9 @@ is_short_text(PngReader *reader, size_t joined, const uint8_t *deflated, size_t 
                    skip_text, &length);
 }
 
-/* Whether a text or profile is short, also unpacked, and has a keyword that Pillow cannot take
- * for one of its own facts: it keeps both together, and a text called `interlace` really changes
- * how it reads the pixels. */
+/* Whether a text or profile is short, also decompressed, and has a keyword that Pillow does not
+ * use itself: it stores texts and its own properties together, and a text called `interlace`
+ * changes how it reads the pixels. */
 static int
 is_harmless_text(PngReader *reader, size_t joined, const uint8_t *name, const uint8_t *body,
                  size_t length)

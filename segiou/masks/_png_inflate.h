@@ -1,8 +1,7 @@
-/* Inflate a zlib stream piece by piece, so that what is done with a piece finds it in the cache.
+/* Inflate a zlib stream piece by piece, so that each piece is still in the cache when it is used.
  *
- * Whatever zlib refuses is refused here, and whatever is rare as well, such as a code that is not
- * complete: then the usual reader has the last word. What is accepted gives the bytes that zlib
- * gives.
+ * Streams that zlib rejects are rejected here, as are rare features such as an incomplete code; the
+ * usual reader then decides. Accepted streams give the same bytes as zlib.
  *
  * Definitions: RFC 1950 (the stream and its checksum), RFC 1951 (blocks, codes, matches).
  */
