@@ -14,10 +14,12 @@ from segiou._support.files import Problem
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.accumulators.confusion import ConfusionMatrix
+from segiou.analysis.scored_runs import of_volumes
 from segiou.counting.counts import ConfusionCounts, Counts, SparseConfusionCounts
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.measures.parts import Parts
+from segiou.metrics.pixel_scores import CASE_SCORES
 from segiou.metrics.protocols import Protocol
 from segiou.runs.header import Header
 from segiou.runs.image_counts import (
@@ -187,8 +189,10 @@ class RunCounts(Drawable):
 
     @property
     def quick_scores(self) -> list[str]:
-        """Names of the scores of measures whose intervals take no bootstrap of many numbers."""
-        return [n for n, plan in self.score_plans.items() if plan.scores[n].is_smooth]
+        """Scores of measures and cases, except those whose intervals take a long bootstrap."""
+        names = [n for n, plan in self.score_plans.items() if plan.scores[n].is_smooth]
+        has_cases = of_volumes(self.provenance) and self.options.structures
+        return [*names, *(CASE_SCORES if has_cases else ())]
 
     @cached_property
     def _tally(self) -> SparseConfusionCounts:

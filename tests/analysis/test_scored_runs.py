@@ -103,6 +103,7 @@ def test_means_over_cases_are_a_score_of_volumes(tmp_path):
             (tmp_path / folder).mkdir(exist_ok=True)
             nib.save(nib.Nifti1Image(masks[i], np.eye(4)), tmp_path / folder / f"{i}.nii.gz")
     run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=["rest", "liver"])
+    assert run.quick_scores == ["dice_cases", "iou_cases"]  # of --intervals
     for name, values in (("dice_cases", [1, 2 / 3]), ("iou_cases", [1, 1 / 2])):
         found = run.intervals(name, groups="none")
         assert found.overall.value == pytest.approx(np.mean(values))
