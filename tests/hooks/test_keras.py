@@ -136,6 +136,8 @@ same = {
                  images[:, None], images[:, None, None] > 0))],
     "threshold": [matrix(truth > 1, x, labels=2, threshold=0.5)
                   for x in (scores[..., 0], scores[..., :1])],
+    "as many images as classes": [matrix(x > 1, x > 1, labels=4)
+                                  for x in (truth, truth.reshape(2, 10, 6))],
     "half": [matrix(truth, scores, np.arange(6)[None, None] * np.ones((4, 5, 1)) < 5),
              matrix(half, scores, np.arange(6)[None, None] * np.ones((4, 5, 1)) < 5)],
 }
