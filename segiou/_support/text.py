@@ -307,7 +307,7 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
 
 
 def _is_abbreviated(short: str, name: str) -> bool:
-    """Whether a name has all letters of a short form, in their order."""
+    """Whether a name contains the letters of an abbreviation in their order."""
     letters = iter(name)
     return all(letter in letters for letter in short)
 

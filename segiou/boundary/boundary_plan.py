@@ -144,7 +144,7 @@ class BoundaryPlan(Plan):
         return distance_of_histograms(np.moveaxis(found, -4, -3), 95, contour, self.measure)
 
     def _alone(self, parts: Parts) -> Floats:
-        """Mean distance of each image; the largest that is counted where it is infinite."""
+        """Mean distance of each image; the largest counted distance if it is infinite."""
         values = self.scores["boundary_hd95"].of_images(parts)[:, 0]
         most = float(bin_distances(self.measure.resolution)[-2])
         return np.where(np.isfinite(values), values, most)

@@ -40,7 +40,7 @@ class Operations:
     #: Pixels that can be added up before a counter could overflow.
     limit: int | None = None
     #: Whether a compiler joins operations; comparisons are then faster than a look-up.
-    is_compiled = False
+    is_compiled: bool = False
 
     def __init__(self, name: str, xp: Any, device: Any) -> None:
         self.name = name

@@ -46,7 +46,7 @@ MOST_PIXELS = 1 << 28
 _FINER = 5
 #: Most steps of an outline on that grid.
 _MOST_STEPS = 1 << 26
-#: Runs of fewer pixels on average are set at once, longer ones one by one.
+#: Mean length in pixels below which all runs are set together; longer ones are set one by one.
 _CLOSE = 64
 #: Subpixel resolution of OpenCV.
 _PARTS = 1 << 16

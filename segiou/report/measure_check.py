@@ -318,7 +318,7 @@ def _adding(subject: _Subject) -> Iterator[str]:
 
 
 def _bytes(subject: _Subject) -> Iterator[str]:
-    """Counts as bytes, also forged ones."""
+    """Encoded counts, valid and corrupt."""
     plan, joined = subject.plan, subject.joined
     if Parts.unpack(plan.layout, joined.pack()) != joined:
         yield "counts change when they are saved"
