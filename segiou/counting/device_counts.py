@@ -154,7 +154,7 @@ class Jax(Operations):
 
     def __init__(self, name: str, xp: Any, device: Any) -> None:
         super().__init__(name, xp, device)
-        self.is_compiled = device is None  # arrays that are being traced have no device
+        self.is_compiled: bool = device is None  # arrays that are being traced have no device
 
     def own(self, tensor: Any) -> Any:
         """A tensor moved from another device, unless it is spread over several."""

@@ -132,7 +132,7 @@ def test_sparse_fields():
     assert joined["cells"].nnz == 4
     many = Parts.joined(layout, [*parts, parts[0]] * 20)
     assert Parts.unpack(layout, many.pack()) == many
-    with pytest.raises(ValueError, match="lies outside"):
+    with pytest.raises(ValueError, match="outside its rows"):
         Parts.unpack({"cells": Field((2, 2), sparse=True)}, [b"\x02\x07\x01"])
 
 
