@@ -168,7 +168,7 @@ def damage(path: str | Path, what: str, *passed: type[BaseException]) -> Iterato
     except passed:
         raise
     except Exception as error:
-        # Some libraries print a page of context first; their internal errors do not describe the file.
+        # Some libraries print context first, and their internal errors do not describe the file.
         text = str(error).rstrip().rpartition("\n")[2].strip() or type(error).__name__
         text = "" if isinstance(error, _SLIPS) else f": {text}"
         raise MaskError(path, f"{what}{text}") from error
