@@ -104,11 +104,13 @@ _SCORES = (
         "frequency-weighted IoU",
         per_class=False,
     ),
-    ClassMetric("cohen_kappa", overall.cohen_kappa, "cohen kappa", scale="fisher", per_class=False),
+    ClassMetric(
+        "cohen_kappa", overall.cohen_kappa, "Cohen's kappa", scale="fisher", per_class=False
+    ),
     ClassMetric(
         "matthews_correlation",
         overall.matthews_correlation,
-        "matthews correlation",
+        "Matthews correlation",
         scale="fisher",
         per_class=False,
     ),

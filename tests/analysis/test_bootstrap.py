@@ -163,7 +163,7 @@ def test_any_metric_any_aggregate(metric, aggregate):
 def test_overall_metric_has_no_classes():
     found = bootstrap(some_counts(), "cohen_kappa", resamples=50)
     assert found.classes == ()
-    assert found.overall.name == "cohen kappa"
+    assert found.overall.name == "Cohen's kappa"
 
 
 def test_to_dict_and_sentences():
