@@ -207,7 +207,7 @@ def find_plugin(kind: str, name: str, wanted: type | None = None) -> Any:
     found = _entries(kind).get(name, [])
     if not found:
         return None
-    owners = [_owner(entry) for entry in found]
+    owners = sorted(map(_owner, found), key=lambda owner: (owner != "segiou", owner))
     if len(found) > 1:
         msg = f"segiou.{kind}: {name!r} is defined by {' and '.join(owners)}; uninstall one of them"
         raise ValueError(msg)

@@ -30,11 +30,7 @@ class Threshold(NamedTuple):
     unit: str = ""
     where: str = ""
     """The column of slices, or one slice: COLUMN=VALUE."""
-
-    @property
-    def option(self) -> str:
-        """The option that sets it."""
-        return _OPTIONS[self.better]
+    option: str = "--fail-under"
 
 
 #: The option of a threshold, by which values of the score are better.
@@ -73,7 +69,7 @@ def read_thresholds(
             msg = f"{option} {text!r}: {better} values of {named.score} are better; use "
             raise ValueError(msg + f"{_OPTIONS[better]} or {REQUIRE}")
         limit = _limit(option, text, value, is_free=bool(unit) or planned is None is not key)
-        found.append(Threshold(named.column, named, limit, better, unit, where))
+        found.append(Threshold(named.column, named, limit, better, unit, where, option))
     return found
 
 

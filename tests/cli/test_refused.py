@@ -158,6 +158,7 @@ def test_images_that_are_no_folder(capsys, tmp_path):
         (["--worst", "1", "--worst-by", "iou:buildng"], "did you mean building?"),
         (["--labels", "voc"], "did you mean voc2012?"),
         (["--fail-under", "iou:unicorn=0.5"], "unknown class; classes: sky, building"),
+        (["--require", "iou:unicorn=0.5"], "--require iou:unicorn: unknown class; classes: sky"),
         (["--fail-under", "dice:=0.5"], "unknown class"),
         (["--fail-under", "boundary_iou=0.5"], "score with --boundary"),
         (
