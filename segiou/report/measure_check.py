@@ -411,7 +411,8 @@ def _outputs(subject: _Subject) -> Iterator[str]:
 def _statistics(subject: _Subject) -> Iterator[str]:
     """Intervals and comparisons."""
     for name in subject.plan.scores:
-        subject.run.intervals(name, groups="none")
+        # Few resamples: whether they work is asked, not how wide intervals are.
+        subject.run.intervals(name, groups="none", resamples=20)
         compare(subject.run, subject.run, metric=name, names=("a", "b"), groups="none")
     yield from ()
 
