@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -36,6 +37,29 @@ def recipes(page: Path) -> list[tuple[str, str]]:
     ]
 
 
+def write_data_sets(folder, rng):
+    """Folders and metadata like those of BDD100K, and of BIDS with two scans per participant."""
+    for names, truth, pred in (
+        ([f"{i:04}" for i in range(12)], "labels/sem_seg/masks/val", "bdd-predictions"),
+        (
+            [f"sub-{i // 2}_run-{i % 2}" for i in range(12)],
+            "derivatives/labels",
+            "spine-predictions",
+        ),
+    ):
+        masks = {name: rng.integers(0, 3, (30, 40), dtype=np.uint8) for name in names}
+        write_masks(folder / truth, masks)
+        write_masks(folder / pred, {k: np.roll(m, 1, 0) for k, m in masks.items()})
+    frames = [
+        {"name": f"{i:04}.jpg", "attributes": {"weather": ("clear", "rainy")[i % 2]}}
+        for i in range(12)
+    ]
+    (folder / "bdd100k_labels_images_val.json").write_text(json.dumps(frames), encoding="utf-8")
+    rows = [f"sub-{i}\t{'FM'[i % 2]}\t{30 + i}" for i in range(6)]
+    table = "\n".join(["participant_id\tsex\tage", *rows])
+    (folder / "participants.tsv").write_text(table, encoding="utf-8")
+
+
 @pytest.fixture
 def workplace(tmp_path, monkeypatch):
     """Masks of CamVid's classes, a run of the main branch, the fixtures and the command."""
@@ -47,6 +71,7 @@ def workplace(tmp_path, monkeypatch):
     write_masks(tmp_path / "predictions", pred)
     rows = [f"{id},{'day' if i % 2 else 'night'}" for i, id in enumerate(truth)]
     (tmp_path / "meta.csv").write_text("\n".join(["id,weather", *rows]), encoding="utf-8")
+    write_data_sets(tmp_path, rng)
     scored = ["score", "truth", "predictions", "--labels", "camvid", "--quiet"]
     assert main([*scored, "--run", "main.sqlite", "--output", "main.txt"]) == 0
     shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")

@@ -247,7 +247,7 @@ def _kept(subject: _Subject) -> Iterator[str]:
 
 
 def _sent(subject: _Subject) -> Iterator[str]:
-    """The plan is pickled for workers."""
+    """Pickling of the plan for workers."""
     _ = subject.plan.scores
     sent = pickle.loads(pickle.dumps(subject.plan))
     if sent != subject.plan or sent.count(subject.pair(*subject.pairs[0])) != subject.parts[0]:
