@@ -113,7 +113,7 @@ def _descriptor(path: Path) -> int | None:
     return _STREAMS[match[1]] if match[1] else int(match[2])
 
 
-#: Files with the same problem up to which each has a line; above, only some names are listed.
+#: Maximum number of files with the same problem that are listed one per line.
 _EACH = 5
 _NAMED = 3
 #: Kinds of problems that are listed at most.

@@ -147,7 +147,7 @@ def _entries(kind: str) -> dict[str, list[EntryPoint]]:
 
     group = f"segiou.{kind}"
     several = [*entry_points(group=group)]
-    if own := _of_sources(group):  # newer than what was installed
+    if own := _of_sources(group):  # newer than the installed ones
         several = [*own, *(entry for entry in several if not _is_own(entry))]
     found: dict[str, list[EntryPoint]] = {}
     for entry in several:

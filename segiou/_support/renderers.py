@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Renderer:
     """A function ``MODULE:NAME`` from parts to text, and the extensions of its files.
 
-    Of the options that callers pass, it gets those that it names.
+    It receives only the options that it names.
     """
 
     def __init__(

@@ -250,7 +250,7 @@ class Comparison(OverUnits, Tabular, Drawable):
         return [sentence for sentence in dict.fromkeys(found) if sentence]
 
     def outcome(self, pair: PairComparison) -> comparison_text.Outcome:
-        """What the comparison of two models shows, which the verdict says in words.
+        """The finding of the comparison of two models, which the verdict puts into words.
 
         Parameters
         ----------

@@ -121,7 +121,7 @@ def verdict(found: Comparison, pair: PairComparison) -> str:
 
 
 class Outcome(NamedTuple):
-    """What a comparison of two models shows, without words.
+    """The finding of a comparison of two models, without its words.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(found: Comparison, pair: PairComparison) -> Outcome:
-    """What the comparison of a pair shows."""
+    """The finding of the comparison of a pair."""
     score = pair.overall
     if math.isnan(score.delta):
         return Outcome("undefined", pair.a, pair.b)

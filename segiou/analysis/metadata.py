@@ -201,7 +201,7 @@ class _Match:
     key: str | None
     columns: Sequence[str] | None
     option: tuple[str, str] = ("--slices-key", "key")
-    """How the part of the id is passed."""
+    """Option and argument of the pattern for part of the id."""
 
     def rows(self) -> tuple[str, list[Row]]:
         """The column of ids, and the row of each id; empty if it has none."""

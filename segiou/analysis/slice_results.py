@@ -143,7 +143,7 @@ class Mix:
     shares : mapping of str to float
         Share of each value.
     score, low, high : float
-        With its interval; of two models the second minus the first.
+        The score in the mix with its interval; for two models, second minus first.
     """
 
     column: str

@@ -118,14 +118,14 @@ def _rendered(
         if sliced is not None:
             also["slices"] = sliced.to_dict()
         return to_json(report, 2, also)
+    outcomes = _in_words(found)
     if kind not in RENDERERS:
         rows = _slice_rows(sliced, _IN_REPORT)
         page: dict[str, Any] = {"baseline": change, "slices": filter(None, [sliced])}
-        page |= {"columns": parsed.columns, "outcomes": _in_words(found)}
+        page |= {"columns": parsed.columns, "outcomes": outcomes}
         return render(report, kind, **order, rows=rows, **page)
-    said = _in_words(found)
-    more = {"columns": parsed.columns, "detail": parsed.detail, "outcomes": said, "change": change}
-    parts = report._parts(**order, **more, means=kind == "latex")
+    more = {"columns": parsed.columns, "detail": parsed.detail, "outcomes": outcomes}
+    parts = report._parts(**order, **more, change=change, means=kind == "latex")
     return in_format([*parts, *slices_section(sliced)], kind, parsed)
 
 

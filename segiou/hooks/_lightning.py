@@ -1,4 +1,4 @@
-"""What the callback needs of Lightning: its package, its loggers, and what else is logged."""
+"""Parts of Lightning that the callback uses: its package, its loggers and the logged names."""
 
 from __future__ import annotations
 

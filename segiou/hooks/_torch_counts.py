@@ -93,7 +93,7 @@ class TorchCounter:
         numbers += self._counting.count(truth, pred, **how).ravel()
 
     def read(self, sums: torch.Tensor, maxima: torch.Tensor) -> Any:
-        """What :meth:`Scoring.values` takes, which may share memory with the tensors."""
+        """The counts for :meth:`Scoring.values`, which may share memory with the tensors."""
         return self.accumulated(sums, maxima)
 
     def accumulated(self, sums: torch.Tensor, maxima: torch.Tensor) -> Any:

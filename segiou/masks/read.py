@@ -342,7 +342,7 @@ def to_labels(
     if raw.void is not None and labels is not None:
         return _replaced(values, raw.void, void_value(raw.void, labels))
     if not raw.is_color:
-        if raw.mode == "tiff" and values.ndim > 2:  # ids of objects are read as they are
+        if raw.mode == "tiff" and values.ndim > 2:  # ids of objects may have pages
             problem = f"has {len(values)} pages; expected one. Save each page as a separate file"
             raise MaskError(path, f"{problem}, or the volume as .npy or NIfTI")
         return values

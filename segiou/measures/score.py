@@ -346,7 +346,7 @@ class Score:
         Parameters
         ----------
         total : Parts or Counts
-            Of one or more images.
+            Counts of one or more images.
 
         Returns
         -------
