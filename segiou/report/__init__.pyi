@@ -11,7 +11,7 @@ from segiou.report.explorer import (
     explorer_page as explorer_page,
 )
 from segiou.report.image_cautions import ImageCaution as ImageCaution
-from segiou.report.pictures import ImageMatch as ImageMatch, match_images as match_images
+from segiou.report.photos import ImageMatch as ImageMatch, match_images as match_images
 from segiou.report.report import Report as Report
 from segiou.report.report_dict import ReportDict as ReportDict
 from segiou.report.report_numbers import WorstImages as WorstImages

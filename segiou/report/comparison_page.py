@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from segiou.measures.score_names import read_name
 from segiou.report.distance_pictures import box_of
 from segiou.report.image_table import EXAMPLES, ImageScores
 from segiou.report.page import sentence
-from segiou.report.pictures import Reader
+from segiou.report.picture_masks import Reader
 from segiou.report.report_page import histogram, render_page, write_page
 from segiou.report.wording import (
     difference_head,
@@ -28,9 +28,10 @@ from segiou.report.wording import (
 )
 
 if TYPE_CHECKING:
-    from segiou.analysis.comparison import Comparison
+    from segiou.analysis.comparison import Comparison, PairComparison
     from segiou.analysis.ranking import Ranking
     from segiou.analysis.slice_results import Slices
+    from segiou.report.report import Report
     from segiou.runs.run import Run
 
 _BINS = 21
@@ -83,54 +84,28 @@ def render_comparison(
         msg = "the two runs have different images; pass the runs that were compared"
         raise ValueError(msg)
     comparison = with_short_names(comparison)
-    found = comparison.pairs[pair]
+    shown_pair = comparison.pairs[pair]
     runs = (run_a, run_b)
     # Means of measures do not follow a protocol of pixels.
-    beside = measure_of_score(comparison.metric.partition(":")[0]) is not None
-    protocol = "" if beside else comparison.protocol
+    is_measured = measure_of_score(comparison.metric.partition(":")[0]) is not None
+    protocol = "" if is_measured else comparison.protocol
     reports = [run.report(protocol or None) for run in runs]
-    rows = (found.overall, *found.classes)
     scores = _image_scores(comparison, runs, protocol)
     context = {
-        "comparison": comparison,
+        **_pair_context(comparison, shown_pair, reports),
+        **_words_context(comparison, shown_pair, reports[0].unit),
+        **_models_context(comparison, shown_pair),
         "sliced": [*slices],
-        "found": found,
-        "names": (found.a, found.b),
-        "higher": (found.a, found.b) if comparison.better == "higher" else (found.b, found.a),
         "reports": reports,
-        # Structures of measures may be groups.
-        "shares": {r.name: r.share for r in (*reports[0].group_rows, *reports[0].classes)},
-        "reach": _reach(x for row in rows for x in (row.delta, row.low, row.high)),
         "image_score": scores.title,
         "spread": _spread(scores, better=comparison.better),
-        "verdict": comparison_text.verdict(comparison, found),
-        "evidence": comparison_text.evidence(comparison, found),
-        "caution": comparison_text.caution(comparison, found),
-        "significant": significant_text(comparison, found),
-        "contributions": comparison_text.contributions(comparison, found),
-        "reasons": found.imbalance.sentences() if found.imbalance.disagree else (),
-        "method": [
-            (name, sentence(in_unit(text, reports[0].unit)))
-            for line in comparison_text.method(comparison, found, options=False)
-            for name, _, text in [line.partition(": ")]
-        ],
-        "movers": influences(found),
-        "difference": difference_head(found, comparison.score_unit),
-        "ranking": comparison.stability,
-        "boxes": _boxes(comparison.stability),
-        "trained": [
-            (name, own)
-            for name, own in zip(comparison.names, comparison.run_scores, strict=False)
-            if name in (found.a, found.b)
-        ],
-        "runs_reach": _runs_reach(comparison),
     }
     return render_page(
         "comparison.html",
         context,
         reports,
         runs,
-        (found.a, found.b),
+        (shown_pair.a, shown_pair.b),
         scores=scores,
         images=images,
         examples=examples,
@@ -138,6 +113,51 @@ def render_comparison(
         folder=folder,
         command=command,
     )
+
+
+def _pair_context(
+    comparison: Comparison, pair: PairComparison, reports: Sequence[Report]
+) -> dict[str, Any]:
+    """The two models and their differences by class."""
+    rows = (pair.overall, *pair.classes)
+    return {
+        "comparison": comparison,
+        "found": pair,
+        "names": (pair.a, pair.b),
+        "higher": (pair.a, pair.b) if comparison.better == "higher" else (pair.b, pair.a),
+        # Structures of measures may be groups.
+        "shares": {r.name: r.share for r in (*reports[0].group_rows, *reports[0].classes)},
+        "reach": _reach(x for row in rows for x in (row.delta, row.low, row.high)),
+        "movers": influences(pair),
+        "difference": difference_head(pair, comparison.score_unit),
+    }
+
+
+def _words_context(comparison: Comparison, pair: PairComparison, unit: str) -> dict[str, Any]:
+    """The verdict, its evidence and the method, in words."""
+    method = [
+        line.partition(": ") for line in comparison_text.method(comparison, pair, options=False)
+    ]
+    return {
+        "verdict": comparison_text.verdict(comparison, pair),
+        "evidence": comparison_text.evidence(comparison, pair),
+        "caution": comparison_text.caution(comparison, pair),
+        "significant": significant_text(comparison, pair),
+        "contributions": comparison_text.contributions(comparison, pair),
+        "reasons": pair.imbalance.sentences() if pair.imbalance.disagree else (),
+        "method": [(name, sentence(in_unit(text, unit))) for name, _, text in method],
+    }
+
+
+def _models_context(comparison: Comparison, pair: PairComparison) -> dict[str, Any]:
+    """The ranking of all models, and the training runs of the two."""
+    trained = zip(comparison.names, comparison.run_scores, strict=False)
+    return {
+        "ranking": comparison.stability,
+        "boxes": _boxes(comparison.stability),
+        "trained": [(name, scores) for name, scores in trained if name in (pair.a, pair.b)],
+        "runs_reach": _runs_reach(comparison),
+    }
 
 
 def write_comparison_html(
@@ -157,8 +177,8 @@ def write_comparison_html(
 
 def _runs_reach(comparison: Comparison) -> float:
     """The end of the axis of the scores of training runs: 1 for ratios."""
-    runs = [score for own in comparison.run_scores for score in own if math.isfinite(score)]
-    return _reach(runs) if comparison.score_unit else 1.0
+    scores = [score for of_model in comparison.run_scores for score in of_model]
+    return _reach(scores) if comparison.score_unit else 1.0
 
 
 def _boxes(ranking: Ranking | None) -> dict[str, Any]:
@@ -189,8 +209,8 @@ def _image_scores(comparison: Comparison, runs: tuple[Run, ...], protocol: str) 
         return ImageScores.of_iou(runs)
     images = [scored_images(run, metric, protocol or None) for run in runs]
     # Differences of infinite distances are undefined.
-    of_runs = [one.of_images() for one in images]
-    values = tuple(np.where(np.isinf(scores), np.nan, scores) for scores in of_runs)
+    scores = [scored.of_images() for scored in images]
+    values = tuple(np.where(np.isinf(of_run), np.nan, of_run) for of_run in scores)
     return ImageScores(images[0].score.image_title, comparison.score_unit, values)
 
 

@@ -14,16 +14,16 @@ from PIL import Image, ImageDraw
 
 from segiou.labels.label_set import LabelSet
 from segiou.report.page import Color, class_colors
-from segiou.report.pictures import (
+from segiou.report.photos import match_images
+from segiou.report.picture_masks import (
     Masks,
     PictureError,
     Reader,
     ScoreReader,
     adjusted_reader,
-    match_images,
-    read_image,
     read_indices,
 )
+from segiou.report.pictures import read_image
 
 if TYPE_CHECKING:
     from segiou.runs.run import Run

@@ -18,16 +18,15 @@ from segiou.labels.label_set import hex_color
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
 from segiou.report.page import Color
-from segiou.report.pictures import (
-    ImageMatch,
+from segiou.report.photos import ImageMatch
+from segiou.report.picture_masks import (
     PictureError,
     Reader,
     ScoreReader,
     adjusted_reader,
-    fitted,
     read_indices,
-    score_maps,
 )
+from segiou.report.pictures import fitted, score_maps
 from segiou.runs.image_counts import Columns, unpack_parts
 
 if TYPE_CHECKING:

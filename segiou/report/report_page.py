@@ -25,7 +25,9 @@ from segiou.report.distance_pictures import distance_boxes, texts_of_cases
 from segiou.report.image_table import EXAMPLES, ImageScores, ImageTable, choose, image_table
 from segiou.report.measured import score_part, shown
 from segiou.report.page import assemble, class_colors, sentence
-from segiou.report.pictures import Reader, grey_png, match_images
+from segiou.report.photos import match_images
+from segiou.report.picture_masks import Reader
+from segiou.report.pictures import grey_png
 from segiou.report.provenance import making
 from segiou.report.report import Report
 from segiou.report.report_document import worded
@@ -141,49 +143,17 @@ def render_report(
     ('<!doctype html>', True)
     """
     drawn = list(report.pixel_intervals.values() if intervals is None else intervals)
-    of_iou = next((found for found in drawn if found.metric == "iou"), None)
-    if imbalance is None and report.has_matrix:
-        imbalance = report.imbalance
-    # The first repeats the chart at the top, from pixel accuracy to mean IoU.
-    sentences = [] if imbalance is None else imbalance.sentences()[1:]
     steps = top_steps(report.next_steps)
-    cautions = [] if of_iou is None else of_iou.cautions()
-    measured = [_measured(table, report.unit) for table in report.tables]
-    of_cases = report.unit == "voxels"
-    usual, chosen = class_columns(), class_columns(columns, report.scores_by_name)
-    every = chosen | {k: t for k, t in usual.items() if k not in chosen} | COUNTS
-    table = report.class_table
-    for name in chosen:
-        column_of(table, name)
     context = {
-        "columns": titled(table, every),
-        "class_cell": partial(shown, table),
-        "terms": terms_of(every, report.unit),
-        "explained": OF_PIXELS,
-        "advice": [text for text in cautions if "--" in text],
-        "cautions": [] if of_iou is None else page_cautions(of_iou),
-        "methods": [] if of_iou is None else _methods(report, of_iou, drawn),
-        "heading": short_name(report.title) or "Segmentation",
-        "groups": report.group_table,
-        "group_columns": titled(report.group_table, usual) if report.group_table else (),
-        "members": [[report.class_names[i] for i in members] for _, members in report.groups],
-        "bounds": _bounds(drawn, of_iou),
-        "verdict": report.verdict,
-        "steps": steps,
-        "change": [] if baseline is None else baseline.pair_sentences(baseline.pairs[0])[:2],
-        "outcomes": outcomes,
-        "skipped": skipped_text(report),
-        "ignored": ignored_text(report),
-        "sentences": [in_unit(text, report.unit) for text in sentences],
+        **_verdict_context(report, imbalance, baseline),
+        **_interval_context(report, drawn),
+        **_class_context(report, columns),
+        **_measure_context(report, run),
         **_dumbbells(report),
         **_confusions(report),
-        "measured": measured,
-        # Radiologists read Dice and distances first, and users of scores their curves.
-        "first_measured": [part for part in measured if of_cases or part["curves"]],
-        "of_cases": of_cases,
+        "steps": steps,
+        "outcomes": outcomes,
         "sliced": [*slices],
-        **distance_boxes(report),
-        "cases": _cases(report, run),
         "spread": distribution(report),
     }
     return render_page(
@@ -202,6 +172,68 @@ def render_report(
     )
 
 
+def _verdict_context(
+    report: Report, imbalance: Imbalance | None, baseline: Comparison | None
+) -> dict[str, Any]:
+    """The title, the verdict, the change, and what pixel accuracy hides."""
+    if imbalance is None and report.has_matrix:
+        imbalance = report.imbalance
+    # The first repeats the chart at the top, from pixel accuracy to mean IoU.
+    sentences = [] if imbalance is None else imbalance.sentences()[1:]
+    return {
+        "heading": short_name(report.title) or "Segmentation",
+        "verdict": report.verdict,
+        "change": [] if baseline is None else baseline.pair_sentences(baseline.pairs[0])[:2],
+        "skipped": skipped_text(report),
+        "ignored": ignored_text(report),
+        "sentences": [in_unit(text, report.unit) for text in sentences],
+    }
+
+
+def _interval_context(report: Report, drawn: Sequence[Intervals]) -> dict[str, Any]:
+    """The ends of the intervals that are drawn, their method and cautions."""
+    of_iou = next((intervals for intervals in drawn if intervals.metric == "iou"), None)
+    cautions = [] if of_iou is None else of_iou.cautions()
+    return {
+        "bounds": _bounds(drawn, of_iou),
+        "advice": [text for text in cautions if "--" in text],
+        "cautions": [] if of_iou is None else page_cautions(of_iou),
+        "methods": [] if of_iou is None else _methods(report, of_iou, drawn),
+    }
+
+
+def _class_context(report: Report, columns: str | Sequence[str] | None) -> dict[str, Any]:
+    """The tables of classes and of groups: the chosen columns, then the usual ones."""
+    usual, chosen = class_columns(), class_columns(columns, report.scores_by_name)
+    every = chosen | {k: t for k, t in usual.items() if k not in chosen} | COUNTS
+    table = report.class_table
+    for name in chosen:
+        column_of(table, name)
+    return {
+        "columns": titled(table, every),
+        "class_cell": partial(shown, table),
+        "terms": terms_of(every, report.unit),
+        "explained": OF_PIXELS,
+        "groups": report.group_table,
+        "group_columns": titled(report.group_table, usual) if report.group_table else (),
+        "members": [[report.class_names[i] for i in members] for _, members in report.groups],
+    }
+
+
+def _measure_context(report: Report, run: Run | None) -> dict[str, Any]:
+    """The tables of the measures and of cases."""
+    measured = [_measured(table, report.unit) for table in report.tables]
+    of_cases = report.unit == "voxels"
+    return {
+        "measured": measured,
+        # Radiologists read Dice and distances first, and users of scores their curves.
+        "first_measured": [part for part in measured if of_cases or part["curves"]],
+        "of_cases": of_cases,
+        "cases": _cases(report, run),
+        **distance_boxes(report),
+    }
+
+
 def render_page(
     template: str,
     context: Mapping[str, Any],
@@ -209,42 +241,29 @@ def render_page(
     runs: tuple[Run, ...],
     models: tuple[str, ...],
     *,
-    scores: ImageScores | None = None,
-    images: str | Path | None,
     examples: int,
-    read: Reader | None,
-    folder: str | Path | None,
+    scores: ImageScores | None = None,
     first: Sequence[str] = (),
     seed: int = 0,
     command: str = "",
+    **pictures: Any,
 ) -> str:
-    """Render a page with the parts of all: images, ``first`` those to show, and commands."""
+    """Render a page with the parts of all: images, ``first`` those to show, and commands.
+
+    ``pictures`` are ``images``, ``read`` and ``folder``.
+    """
     if examples < 0:
         msg = f"examples must be at least 0, got {examples}"
         raise ValueError(msg)
     names = reports[0].class_names
     colors = class_colors(runs[0].labels if runs else LabelSet.from_names(names))
-    table, chosen = None, []
-    if runs:
-        match = None if images is None else match_images(images, runs[0].ids)
-        beside = None if folder is None else Path(folder)
-        texts = texts_of_cases(reports[0]) if len(reports) == 1 else {}
-        scores = scores or ImageScores.of_iou(runs)
-        sources: Any = {"match": match, "read": read, "folder": beside, "texts": texts}
-        table = image_table(runs, models, scores, **sources)
-        chosen = choose(table, examples, first, seed)
-    makings = [
-        (model, making(report, run))
-        for model, report, run in zip(models, reports, runs or (None,), strict=True)
-    ]
-    first_facts, *others = (parts["facts"] for _, parts in makings)
-    commands = [("This page", command)]
-    commands += [(m if others else "The run", parts["command"]) for m, parts in makings]
-    distinct = {text: title for title, text in reversed(commands) if text}
+    table = _images_of(reports, runs, models, scores, **pictures) if runs else None
+    chosen = [] if table is None else choose(table, examples, first, seed)
     sliced = context.get("sliced", ())
     context = {
         **context,
-        "slices": [sliced_part(one) for one in sliced],
+        **_makings(reports, runs, models, command),
+        "slices": [sliced_part(slices) for slices in sliced],
         "report": reports[0],
         "class_names": names,
         "colors": [hex_color(color) for color in colors],
@@ -253,36 +272,88 @@ def render_page(
         "table": table,
         "shown": len(chosen),
         "advice": [*context.get("advice", ()), *_advice(table, len(chosen))],
-        "makings": makings,
-        "commands": [(title, text) for text, title in reversed(distinct.items())],
-        "shared": [fact for fact in first_facts if others and all(fact in own for own in others)],
     }
-    data = {
-        "names": list(names),
-        "unit": reports[0].unit,
+    data = _script_data(context, sliced, table) | {
+        "images": None if table is None else table.payload(colors, chosen)
+    }
+    return assemble(template, context, data)
+
+
+def _images_of(
+    reports: Sequence[Report],
+    runs: tuple[Run, ...],
+    models: tuple[str, ...],
+    scores: ImageScores | None,
+    *,
+    images: str | Path | None,
+    read: Reader | None,
+    folder: str | Path | None,
+) -> ImageTable:
+    """The images of the runs, with the places of their photos, masks and pictures."""
+    return image_table(
+        runs,
+        models,
+        scores or ImageScores.of_iou(runs),
+        match=None if images is None else match_images(images, runs[0].ids),
+        read=read,
+        folder=None if folder is None else Path(folder),
+        texts=texts_of_cases(reports[0]) if len(reports) == 1 else {},
+    )
+
+
+def _makings(
+    reports: Sequence[Report], runs: tuple[Run, ...], models: tuple[str, ...], command: str
+) -> dict[str, Any]:
+    """How each report was made, the facts that all share, and every command once."""
+    makings = [
+        (model, making(report, run))
+        for model, report, run in zip(models, reports, runs or (None,), strict=True)
+    ]
+    first_facts, *others = (made["facts"] for _, made in makings)
+    commands = [("This page", command)]
+    commands += [(model if others else "The run", made["command"]) for model, made in makings]
+    titles: dict[str, str] = {}
+    for title, text in commands:
+        if text:
+            titles.setdefault(text, title)
+    return {
+        "makings": makings,
+        "commands": [(title, text) for text, title in titles.items()],
+        "shared": [
+            fact for fact in first_facts if others and all(fact in facts for facts in others)
+        ],
+    }
+
+
+def _script_data(
+    context: Mapping[str, Any], sliced: Sequence[Slices], table: ImageTable | None
+) -> dict[str, Any]:
+    """What the script of a page reads, without the images."""
+    report = context["report"]
+    return {
+        "names": list(report.class_names),
+        "unit": report.unit,
         "slices": slice_images(sliced, table),
         "confusion": context.get("matrix"),
         "curves": {
-            part["name"]: [one.to_dict() for one in part["curves"]]
+            part["name"]: [curve.to_dict() for curve in part["curves"]]
             for part in context.get("measured", ())
             if part["curves"]
         },
-        "images": None if table is None else table.payload(colors, chosen),
     }
-    return assemble(template, context, data)
 
 
 def _advice(table: ImageTable | None, shown: int) -> list[str]:
     """Options for the pictures, for the author of a page."""
     if table is None:
         return []
-    found = [] if table.match is None else table.match.sentences()
+    advice = [] if table.match is None else table.match.sentences()
     if table.folder is None and shown < len(table.ids):
-        found.append(
+        advice.append(
             "To include the pictures of all images, write to a folder: --html DIR/ or "
             "write_html('DIR/', …)."
         )
-    return found
+    return advice
 
 
 def write_html(path: str | Path, report: Report, **options: Any) -> Path:

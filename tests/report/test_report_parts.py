@@ -17,17 +17,9 @@ from segiou.histograms import ScoreOptions
 from segiou.labels.class_options import ClassOptions
 from segiou.report.image_table import ImageScores, ImageTable, choose
 from segiou.report.page import class_colors
-from segiou.report.pictures import (
-    Masks,
-    PictureError,
-    ScoreReader,
-    fitted,
-    mask_png,
-    match_images,
-    read_image,
-    read_indices,
-    score_maps,
-)
+from segiou.report.photos import match_images
+from segiou.report.picture_masks import Masks, PictureError, ScoreReader, read_indices
+from segiou.report.pictures import fitted, mask_png, read_image, score_maps
 from segiou.report.report_page import confusion_rows, distribution, heatmap
 from segiou.runs.image_counts import Columns, ImageCount
 

@@ -21,7 +21,7 @@ from segiou.masks.read import read_mask
 from segiou.masks.sources import open_source
 from segiou.measures.parts import Parts
 from segiou.report import write_html
-from segiou.report.pictures import read_indices
+from segiou.report.picture_masks import read_indices
 from segiou.runs.database import checksum
 from segiou.scoring import DataError
 
