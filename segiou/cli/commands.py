@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from segiou.cli import console, inputs
 from segiou.runs.run import Run
@@ -21,29 +21,22 @@ if TYPE_CHECKING:
 def score(parsed: argparse.Namespace) -> int:
     """Score folders, write the outputs and check the thresholds."""
     from segiou.cli.output import show_run, write_problems
-    from segiou.measures.guard import is_own, package_of
     from segiou.scoring.job import DataError, ScoringInterrupted
 
     try:
         job = inputs.job_of(parsed.truth, parsed.pred, parsed)
         inputs.check_report(parsed, job.options, _plans(job))
-        named = [
-            f"measure {one.key!r} of {package_of(type(one))}"
-            for one in job.measures
-            if not is_own(type(one))
-        ]
-        foreign = " or ".join(named)
-        with console.interruptible(kept=bool(parsed.run), foreign=foreign) as stop:
+        with console.interruptible(kept=bool(parsed.run), foreign=_foreign(job)) as stop:
             run = inputs.do(job, parsed, "scoring", check=partial(_check_pairs, parsed), stop=stop)
     except DataError as error:
         if parsed.problems:
             write_problems(parsed.problems, error.problems)
         raise
     except ScoringInterrupted as stopped:
-        how = "nothing was saved; use --run FILE to make the command resumable"
+        hint = "nothing was saved; use --run FILE to make the command resumable"
         if parsed.run:
-            how = f"saved in {parsed.run}; run the same command to resume"
-        console.note(f"{stopped}; {how}")
+            hint = f"saved in {parsed.run}; run the same command to resume"
+        console.note(f"{stopped}; {hint}")
         return console.EXIT_INTERRUPTED
     if parsed.problems:
         write_problems(parsed.problems, run.skipped)
@@ -51,13 +44,21 @@ def score(parsed: argparse.Namespace) -> int:
     return code or (console.EXIT_DATA if run.skipped and parsed.on_error == "skip" else 0)
 
 
+def _foreign(job: Job) -> str:
+    """The measures of plug-ins, which may not react to Ctrl-C."""
+    from segiou.measures.guard import is_own, package_of
+
+    foreign = [one for one in job.measures if not is_own(type(one))]
+    return " or ".join(f"measure {one.key!r} of {package_of(type(one))}" for one in foreign)
+
+
 def _plans(job: Job) -> list[Plan]:
     """The plans of the measures that are known before reading masks."""
-    found: list[Plan] = []
+    plans: list[Plan] = []
     for volumes in (False, True):
         with suppress(ValueError):  # reported during scoring
-            found += job.plans(volumes=volumes)
-    return found
+            plans += job.plans(volumes=volumes)
+    return plans
 
 
 def _check_pairs(parsed: argparse.Namespace, pairs: Sequence[Pair]) -> None:
@@ -70,8 +71,47 @@ def _check_pairs(parsed: argparse.Namespace, pairs: Sequence[Pair]) -> None:
 
 def compare(parsed: argparse.Namespace) -> int:
     """Compare two or more models on the same images."""
-    from segiou.analysis.comparing import compare
+    inputs.check_findings(parsed)
+    recipes = _recipes(parsed) if parsed.recipes else None
+    runs = [trained[0] for trained in recipes.values()] if recipes else _compared_runs(parsed)
+    metrics = inputs.metrics_of(parsed.metric)
+    if parsed.slices and (recipes or len(metrics) > 1):
+        msg = "--slices compares two runs by one score; omit --recipes and pass one --metric"
+        raise ValueError(msg)
+    options = {
+        "protocol": parsed.protocol,
+        **inputs.resampling(parsed),
+        "detect": parsed.detect,
+        "names": parsed.names.split(",") if parsed.names else None,
+    }
+    if len(metrics) > 1:
+        _compare_scores(runs, metrics, parsed, options)
+    else:
+        _compare_score(runs, recipes, metrics[0], parsed, options)
+    return 0
+
+
+def _compare_scores(
+    runs: Sequence[Run], metrics: list[str], parsed: argparse.Namespace, options: dict[str, Any]
+) -> None:
+    """Compare by several scores."""
     from segiou.analysis.side_by_side import compare_scores
+    from segiou.cli.output import write_findings
+
+    several = compare_scores(*runs, metrics=metrics, **options)
+    inputs.note_undrawn(parsed, several.comparisons)
+    write_findings(several.to_dict, several._parts(), parsed, several.to_csv)
+
+
+def _compare_score(
+    runs: Sequence[Run],
+    recipes: dict[str, list[Run]] | None,
+    metric: str,
+    parsed: argparse.Namespace,
+    options: dict[str, Any],
+) -> None:
+    """Compare by one score, with pages, plots and slices."""
+    from segiou.analysis.comparing import compare
     from segiou.cli.output import (
         csv_of_comparison,
         slices_of,
@@ -80,50 +120,33 @@ def compare(parsed: argparse.Namespace) -> int:
         write_findings,
     )
 
-    inputs.check_findings(parsed)
-    recipes = _recipes(parsed) if parsed.recipes else None
-    runs = [own[0] for own in recipes.values()] if recipes else _compared_runs(parsed)
-    options = {
-        "protocol": parsed.protocol,
-        **inputs.resampling(parsed),
-        "detect": parsed.detect,
-        "names": parsed.names.split(",") if parsed.names else None,
-    }
-    metrics = inputs.metrics_of(parsed.metric)
-    if parsed.slices and (recipes or len(metrics) > 1):
-        msg = "--slices compares two runs by one score; omit --recipes and pass one --metric"
-        raise ValueError(msg)
-    if len(metrics) > 1:
-        several = compare_scores(*runs, metrics=metrics, **options)
-        inputs.note_undrawn(parsed, several.comparisons)
-        write_findings(several.to_dict, several._parts(), parsed, several.to_csv)
-        return 0
-    found = compare(*((recipes,) if recipes else runs), metric=metrics[0], **options)
-    inputs.note_undrawn(parsed, [found])
-    data, parts, sliced = found.to_dict(), [*found._parts()], None
+    comparison = compare(*((recipes,) if recipes else runs), metric=metric, **options)
+    inputs.note_undrawn(parsed, [comparison])
+    data, sliced = comparison.to_dict(), None
     if parsed.slices:
-        pair = found.best_pair
-        best = [runs[found.names.index(name)] for name in (pair.a, pair.b)]
-        sliced = slices_of(best, parsed, metrics[0], (pair.a, pair.b))
+        pair = comparison.best_pair
+        best = [runs[comparison.names.index(name)] for name in (pair.a, pair.b)]
+        sliced = slices_of(best, parsed, metric, (pair.a, pair.b))
         data["slices"] = sliced.to_dict()
-    write_comparison_pages(found, runs, parsed, sliced)
-    table = partial(csv_of_comparison, found, sliced)
-    write_findings(lambda: data, parts + slices_section(sliced), parsed, table)
-    return 0
+    write_comparison_pages(comparison, runs, parsed, sliced)
+    table = partial(csv_of_comparison, comparison, sliced)
+    parts = [*comparison._parts(), *slices_section(sliced)]
+    write_findings(lambda: data, parts, parsed, table)
 
 
 def _recipes(parsed: argparse.Namespace) -> dict[str, list[Run]]:
     """The runs of each training recipe, given as NAME=RUN,RUN,…."""
-    found: dict[str, list[Run]] = {}
+    recipes: dict[str, list[Run]] = {}
     for model in parsed.model:
         name, _, paths = model.partition("=")
-        if not name or not paths or name in found:
+        if not name or not paths or name in recipes:
             msg = f"--recipes: expected NAME=RUN,RUN,… with distinct names, got {model!r}"
             raise ValueError(msg)
-        how = "segiou score TRUTH PRED --run FILE"
-        own = paths.split(",")
-        found[name] = [inputs.open_run(path, parsed, or_folders=how) for path in own]
-    return found
+        usage = "segiou score TRUTH PRED --run FILE"
+        recipes[name] = [
+            inputs.open_run(path, parsed, or_folders=usage) for path in paths.split(",")
+        ]
+    return recipes
 
 
 def _compared_runs(parsed: argparse.Namespace) -> list[Run]:
@@ -131,8 +154,8 @@ def _compared_runs(parsed: argparse.Namespace) -> list[Run]:
         msg = "compare needs at least two models"
         raise ValueError(msg)
     if parsed.truth is None:
-        how = "PRED PRED --truth DIR --labels SET"
-        return [inputs.open_run(path, parsed, or_folders=how) for path in parsed.model]
+        usage = "PRED PRED --truth DIR --labels SET"
+        return [inputs.open_run(path, parsed, or_folders=usage) for path in parsed.model]
     return [inputs.score_now(parsed.truth, path, parsed) for path in parsed.model]
 
 
@@ -146,10 +169,10 @@ def explain(parsed: argparse.Namespace) -> int:
     if len(parsed.path) == 2 and all(map(inputs.is_run_file, parsed.path)):
         return _explain_two(parsed)
     run = _explained_run(parsed)
-    found = explain(run, protocol=parsed.protocol)
+    imbalance = explain(run, protocol=parsed.protocol)
     steps = run.report(parsed.protocol).next_steps
-    data = {"next_steps": [step.to_dict() for step in steps]}
-    write_findings(lambda: found.to_dict() | data, imbalance_parts(found, steps), parsed)
+    data = imbalance.to_dict() | {"next_steps": [step.to_dict() for step in steps]}
+    write_findings(lambda: data, imbalance_parts(imbalance, steps), parsed)
     return 0
 
 
@@ -163,7 +186,7 @@ def _explain_two(parsed: argparse.Namespace) -> int:
     runs = [inputs.open_run(path, parsed, or_folders="RUN RUN") for path in parsed.path]
     same = same_images(runs, names_of(runs, None), parsed.protocol)
     first, second = same.counts
-    found = explain_difference(
+    difference = explain_difference(
         first,
         second,
         same.class_names,
@@ -171,7 +194,7 @@ def _explain_two(parsed: argparse.Namespace) -> int:
         include=same.include,
         protocol=same.protocol,
     )
-    write_findings(found.to_dict, imbalance_difference_parts(found), parsed)
+    write_findings(difference.to_dict, imbalance_difference_parts(difference), parsed)
     return 0
 
 
@@ -213,13 +236,13 @@ def inspect(parsed: argparse.Namespace) -> int:
     inputs.check_findings(parsed)
     labels = None if parsed.labels is None else load_labels(parsed.labels)
     with console.progress_bar("reading", quiet=parsed.quiet, unit="files") as (progress, _):
-        found = inspect_folder(
+        inspection = inspect_folder(
             parsed.dir, pred=parsed.pred, labels=labels, workers=parsed.workers, progress=progress
         )
     if parsed.propose:
-        write_whole(parsed.propose, found.proposed_labels().to_toml())
-    write_findings(found.to_dict, found._parts(), parsed)
-    return console.EXIT_DATA if found.problems or found.disagreements else 0
+        write_whole(parsed.propose, inspection.proposed_labels().to_toml())
+    write_findings(inspection.to_dict, inspection._parts(), parsed)
+    return console.EXIT_DATA if inspection.problems or inspection.disagreements else 0
 
 
 def labelsets(parsed: argparse.Namespace) -> int:
@@ -254,13 +277,13 @@ def measures(parsed: argparse.Namespace) -> int:
 
     inputs.check_findings(parsed)
     problems: list[str] = []
-    found = [listed_measure(parsed.name)] if parsed.name else []
-    if not found:
-        found, problems = listed_measures()
+    listed = [listed_measure(parsed.name)] if parsed.name else []
+    if not listed:
+        listed, problems = listed_measures()
     for problem in problems:
         console.note(problem)
-    data = {"measures": [one.to_dict() for one in found]}
-    write_findings(lambda: data, measures_parts(found, detail=bool(parsed.name)), parsed)
+    data = {"measures": [measure.to_dict() for measure in listed]}
+    write_findings(lambda: data, measures_parts(listed, detail=bool(parsed.name)), parsed)
     return 0
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.document import GAP, Part, Section
 from segiou._support.files import Problem, problem_lines, write_whole
@@ -31,60 +31,92 @@ _OF_GAPS = {"p": "gap_p", "p_holm": "gap_p_holm"}
 _IN_REPORT = {"score": "iou", "low": "iou_low", "high": "iou_high", **_OF_GAPS}
 
 
+class _Scored(NamedTuple):
+    """A run with what a command asks about it."""
+
+    run: Run
+    report: Report
+    outcomes: list[Outcome]
+    change: Comparison | None
+    slices: Slices | None
+
+
 def show_run(run: Run, parsed: argparse.Namespace) -> int:
     """Write the report, pages and tables, and check thresholds; returns the exit code."""
     if run.skipped and not parsed.quiet:
         console.note("\n  ".join(["skipped:", *problem_lines(run.skipped)]))
     inputs.note_state(run, part=getattr(parsed, "shard", None), quiet=parsed.quiet)
+    scored = _scored(run, parsed)
+    resampled = [scored.report.intervals, *scored.report.more_intervals, scored.change]
+    inputs.note_undrawn(parsed, [one for one in resampled if one is not None])
+    write_text(parsed.output, _rendered(scored, parsed))
+    _write_pages(scored, parsed)
+    if parsed.per_image:
+        write_text(parsed.per_image, run.to_csv(protocol=scored.report.protocol))
+    if parsed.per_case:
+        write_text(parsed.per_case, run.to_csv(long=True, protocol=scored.report.protocol))
+    if parsed.junit:
+        write_text(parsed.junit, to_junit(scored.outcomes, run.name))
+    return _exit_code(scored)
+
+
+def _scored(run: Run, parsed: argparse.Namespace) -> _Scored:
+    """The report, the outcomes of thresholds, the change and the slices of a run."""
     intervals = None
     if inputs.wants_intervals(parsed):
-        bounded = ["iou", "recall", "pixel_accuracy", *run.quick_scores]
-        how = {"protocol": parsed.protocol, **inputs.resampling(parsed)}
-        intervals = [run.intervals(metric, **how) for metric in bounded]
+        metrics = ["iou", "recall", "pixel_accuracy", *run.quick_scores]
+        options = {"protocol": parsed.protocol, **inputs.resampling(parsed)}
+        intervals = [run.intervals(metric, **options) for metric in metrics]
     report = run.report(
         parsed.protocol, intervals=intervals, worst=parsed.worst or 0, worst_by=parsed.worst_by
     )
-    found = outcomes(
+    change = _change_of(run, parsed) if parsed.baseline else None
+    return _Scored(
         run,
         report,
-        inputs.thresholds_of(parsed, run.plans),
-        confident=parsed.confident,
-        groups=inputs.resampling(parsed).get("groups"),
+        _outcomes_of(run, report, change, parsed),
+        change,
+        slices_of([run], parsed) if parsed.slices else None,
     )
-    change = sliced = None
+
+
+def _change_of(run: Run, parsed: argparse.Namespace) -> Comparison:
+    """The comparison of the baseline with a run."""
+    from segiou.analysis.comparing import compare
+    from segiou.analysis.comparison_text import BASELINE
+
+    models = inputs.open_baseline(parsed), run
+    protocol = parsed.protocol or run.protocol
+    return compare(*models, protocol=protocol, **inputs.resampling(parsed), names=BASELINE)
+
+
+def _outcomes_of(
+    run: Run, report: Report, change: Comparison | None, parsed: argparse.Namespace
+) -> list[Outcome]:
+    """The outcomes of all thresholds: of scores, of slices, and of changes."""
+    thresholds = inputs.thresholds_of(parsed, run.plans)
+    groups = inputs.resampling(parsed).get("groups")
+    results = outcomes(run, report, thresholds, confident=parsed.confident, groups=groups)
     if parsed.slices:
         from segiou.cli.slice_thresholds import not_worse_slices, slice_outcomes
 
-        sliced = slices_of([run], parsed)
-        found += slice_outcomes(run, inputs.thresholds_of(parsed, run.plans), parsed)
+        results += slice_outcomes(run, thresholds, parsed)
         if parsed.fail_if_worse_slice is not None:
-            found += not_worse_slices(inputs.open_baseline(parsed), run, parsed)
-    if parsed.baseline:
-        from segiou.analysis.comparing import compare
-        from segiou.analysis.comparison_text import BASELINE
+            results += not_worse_slices(inputs.open_baseline(parsed), run, parsed)
+    if change is not None and parsed.fail_if_worse is not None:
+        margin = float(parsed.fail_if_worse)
+        results.append(not_worse(change, margin, confident=parsed.confident))
+    return results
 
-        both = inputs.open_baseline(parsed), run
-        protocol = parsed.protocol or run.protocol
-        change = compare(*both, protocol=protocol, **inputs.resampling(parsed), names=BASELINE)
-        if parsed.fail_if_worse is not None:
-            margin = float(parsed.fail_if_worse)
-            found.append(not_worse(change, margin, confident=parsed.confident))
-    inputs.note_undrawn(parsed, [*(intervals or ()), *([change] if change else [])])
-    write_text(parsed.output, _rendered(run, report, parsed, found, change, sliced))
-    _write_pages(run, report, parsed, change, sliced, found)
-    if parsed.per_image:
-        write_text(parsed.per_image, run.to_csv(protocol=report.protocol))
-    if parsed.per_case:
-        write_text(parsed.per_case, run.to_csv(long=True, protocol=report.protocol))
-    if parsed.junit:
-        write_text(parsed.junit, to_junit(found, run.name))
-    failed = [outcome for outcome in found if not outcome.passed]
-    for outcome in found:
+
+def _exit_code(scored: _Scored) -> int:
+    """The exit code; reports the thresholds that are not passed for certain."""
+    for outcome in scored.outcomes:
         if not outcome.passed or outcome.state == "undecided":
             console.note(f"threshold {_result(outcome)}: {outcome.words}")
-    if failed:
+    if not all(outcome.passed for outcome in scored.outcomes):
         return console.EXIT_THRESHOLD
-    return 0 if run.finished else console.EXIT_DATA
+    return 0 if scored.run.finished else console.EXIT_DATA
 
 
 def _result(outcome: Outcome) -> str:
@@ -94,44 +126,41 @@ def _result(outcome: Outcome) -> str:
     return "passed" if outcome.passed else "failed"
 
 
-def _rendered(
-    run: Run,
-    report: Report,
-    parsed: argparse.Namespace,
-    found: Sequence[Outcome],
-    change: Comparison | None,
-    sliced: Slices | None,
-) -> str:
+def _rendered(scored: _Scored, parsed: argparse.Namespace) -> str:
     """The report in the requested format, with thresholds and baseline."""
     kind = inputs.report_format(parsed)
-    order = {"sort": parsed.sort, "reverse": parsed.reverse}
     if kind == "nnunet":
-        return nnunet_summary(run)
+        return nnunet_summary(scored.run)
     if kind == "json":
-        also: dict[str, Any] = {
-            "problems": [{"file": encodable(p.where), "problem": p.text} for p in run.skipped]
-        }
-        if found:
-            also["thresholds"] = [outcome.to_dict() for outcome in found]
-        if change is not None:
-            also["baseline"] = {"run": parsed.baseline, **change.to_dict()}
-        if sliced is not None:
-            also["slices"] = sliced.to_dict()
-        return to_json(report, 2, also)
-    outcomes = _in_words(found)
+        return to_json(scored.report, 2, _beside_report(scored, parsed))
+    order = {"sort": parsed.sort, "reverse": parsed.reverse}
+    shown = {"columns": parsed.columns, "outcomes": _in_words(scored.outcomes)}
     if kind not in RENDERERS:
-        rows = _slice_rows(sliced, _IN_REPORT)
-        page: dict[str, Any] = {"baseline": change, "slices": filter(None, [sliced])}
-        page |= {"columns": parsed.columns, "outcomes": outcomes}
-        return render(report, kind, **order, rows=rows, **page)
-    more = {"columns": parsed.columns, "detail": parsed.detail, "outcomes": outcomes}
-    parts = report._parts(**order, **more, change=change, means=kind == "latex")
-    return in_format([*parts, *slices_section(sliced)], kind, parsed)
+        rows = _slice_rows(scored.slices, _IN_REPORT)
+        page = {"baseline": scored.change, "slices": filter(None, [scored.slices]), **shown}
+        return render(scored.report, kind, **order, rows=rows, **page)
+    shown |= {"detail": parsed.detail, "change": scored.change, "means": kind == "latex"}
+    parts = scored.report._parts(**order, **shown)
+    return in_format([*parts, *slices_section(scored.slices)], kind, parsed)
 
 
-def _in_words(found: Sequence[Outcome]) -> list[tuple[str, bool]]:
+def _beside_report(scored: _Scored, parsed: argparse.Namespace) -> dict[str, Any]:
+    """What the JSON of a command has beside the report."""
+    data: dict[str, Any] = {
+        "problems": [{"file": encodable(p.where), "problem": p.text} for p in scored.run.skipped]
+    }
+    if scored.outcomes:
+        data["thresholds"] = [outcome.to_dict() for outcome in scored.outcomes]
+    if scored.change is not None:
+        data["baseline"] = {"run": parsed.baseline, **scored.change.to_dict()}
+    if scored.slices is not None:
+        data["slices"] = scored.slices.to_dict()
+    return data
+
+
+def _in_words(outcomes: Sequence[Outcome]) -> list[tuple[str, bool]]:
     """Thresholds in words, and whether they are passed."""
-    return [(outcome.words, outcome.passed) for outcome in found]
+    return [(outcome.words, outcome.passed) for outcome in outcomes]
 
 
 def slices_of(
@@ -143,23 +172,23 @@ def slices_of(
     """Slices by ``--slices``, of runs with names if these are not their own."""
     from segiou.analysis.slices import slices
 
-    how = inputs.slices_options(parsed, parsed.slices)
-    found = slices(*runs, metric=metric, level=parsed.level or 0.95, **how)
-    return replace(found, names=names) if names else found
+    options = inputs.slices_options(parsed, parsed.slices)
+    sliced = slices(*runs, metric=metric, level=parsed.level or 0.95, **options)
+    return replace(sliced, names=names) if names else sliced
 
 
-def csv_of_comparison(found: Comparison, sliced: Slices | None) -> str:
+def csv_of_comparison(comparison: Comparison, sliced: Slices | None) -> str:
     """A comparison, and slices of two of its models, as CSV."""
     pair = sliced.names if sliced else ()
     names = {f"score:{name}": key for name, key in zip(pair, "ab", strict=False)}
     below = _slice_rows(sliced, {**names, "score": "delta", **_OF_GAPS})
     models = dict(zip(("model_a", "model_b"), pair, strict=False))
-    return csv_of([*found.rows(), *(models | row for row in below)])
+    return csv_of([*comparison.rows(), *(models | row for row in below)])
 
 
-def _slice_rows(found: Slices | None, names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _slice_rows(sliced: Slices | None, names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Slices as rows below others, whose columns have other names."""
-    for one, row in zip(found or (), found.rows() if found else (), strict=True):
+    for one, row in zip(sliced or (), sliced.rows() if sliced else (), strict=True):
         yield {"name": one.name} | {names.get(key, key): value for key, value in row.items()}
 
 
@@ -176,27 +205,21 @@ def _page_slices(
     return [sliced, *(slices_of(runs, parsed, one, sliced.names) for one in others)]
 
 
-def slices_section(found: Slices | None) -> list[Part]:
+def slices_section(sliced: Slices | None) -> list[Part]:
     """Slices below other findings."""
-    return [] if found is None else [GAP, Section("Slices", [*found._parts()], shown=True)]
+    return [] if sliced is None else [GAP, Section("Slices", [*sliced._parts()], shown=True)]
 
 
-def _write_pages(
-    run: Run,
-    report: Report,
-    parsed: argparse.Namespace,
-    change: Comparison | None,
-    sliced: Slices | None,
-    found: Sequence[Outcome],
-) -> None:
-    """Write the HTML page and the plots, if requested."""
+def _write_pages(scored: _Scored, parsed: argparse.Namespace) -> None:
+    """Write the HTML page, the plots and the pictures of errors, if requested."""
+    run, report = scored.run, scored.report
     if parsed.html:
         from segiou.report.report_page import write_html
 
         options = {**_page_options(run, parsed), "columns": parsed.columns}
-        options["outcomes"] = _in_words(found)
-        options["slices"] = _page_slices(sliced, [run], parsed)
-        write_html(parsed.html, report, run=run, baseline=change, **options)
+        options["outcomes"] = _in_words(scored.outcomes)
+        options["slices"] = _page_slices(scored.slices, [run], parsed)
+        write_html(parsed.html, report, run=run, baseline=scored.change, **options)
     if parsed.plots:
         from segiou.plots.kinds import save_plots
 
@@ -204,37 +227,37 @@ def _write_pages(
     if parsed.errors:
         from segiou.report.error_pictures import save_errors
 
-        number, of = parsed.worst or 10, parsed.errors_of or ""
-        how = {"images": parsed.images, "read": _page_reader(parsed)}
-        save_errors(parsed.errors, run, number=number, by=parsed.worst_by, of=of, **how)
+        number, classes = parsed.worst or 10, parsed.errors_of or ""
+        sources = {"images": parsed.images, "read": _page_reader(parsed)}
+        save_errors(parsed.errors, run, number=number, by=parsed.worst_by, of=classes, **sources)
 
 
 def write_comparison_pages(
-    found: Comparison, runs: Sequence[Run], parsed: argparse.Namespace, sliced: Slices | None
+    comparison: Comparison, runs: Sequence[Run], parsed: argparse.Namespace, sliced: Slices | None
 ) -> None:
     """Write the HTML page of the two best models and the plots, if requested."""
     if parsed.html:
         from segiou.report.comparison_page import write_comparison_html
 
-        pair = found.pairs.index(found.best_pair)
-        shown = [runs[found.names.index(name)] for name in (found.best_pair.a, found.best_pair.b)]
-        options = _page_options(runs[0], parsed) | {"pair": pair}
+        pair = comparison.best_pair
+        shown = [runs[comparison.names.index(name)] for name in (pair.a, pair.b)]
+        options = _page_options(runs[0], parsed) | {"pair": comparison.pairs.index(pair)}
         options["slices"] = _page_slices(sliced, shown, parsed)
-        write_comparison_html(parsed.html, found, *shown, **options)
+        write_comparison_html(parsed.html, comparison, *shown, **options)
     if parsed.plots:
         from segiou.plots.kinds import save_plots
 
-        save_plots(found, parsed.plots)
+        save_plots(comparison, parsed.plots)
 
 
 def _page_options(run: Run, parsed: argparse.Namespace) -> dict[str, Any]:
     """Options for images in pages; reports which images have a file in ``--images``."""
     if parsed.images and not parsed.quiet:
-        from segiou.report.pictures import match_images
+        from segiou.report.photos import match_images
 
         match = match_images(parsed.images, run.ids)
-        found = [f"found {len(match.files)} of {plural(len(run), 'image')} in {parsed.images}"]
-        console.note("--images: " + "\n".join(match.sentences() or found))
+        all_found = f"found {len(match.files)} of {plural(len(run), 'image')} in {parsed.images}"
+        console.note("--images: " + "\n".join(match.sentences() or [all_found]))
     return {
         "images": parsed.images,
         "examples": parsed.examples,
@@ -246,8 +269,8 @@ def _page_options(run: Run, parsed: argparse.Namespace) -> dict[str, Any]:
 def _page_reader(parsed: argparse.Namespace) -> Callable[[str], bytes | RawMask]:
     """The reader of the masks of pages."""
     # Paths in runs have no passwords, so remote files are read from the places given.
-    given = [getattr(parsed, name, None) or [] for name in ("truth", "pred", "model")]
-    places = [place for one in given for place in ([one] if isinstance(one, str) else one)]
+    arguments = [getattr(parsed, name, None) or [] for name in ("truth", "pred", "model")]
+    places = [place for one in arguments for place in ([one] if isinstance(one, str) else one)]
     remote = [open_source(place) for place in places if "://" in place]
     return partial(_read, remote)
 
@@ -269,16 +292,16 @@ def write_findings(
     if kind == "csv" and table is not None:
         write_text(parsed.output, table())
     else:
-        found = as_json(data()) if kind == "json" else in_format(parts, kind, parsed)
-        write_text(parsed.output, found)
+        text = as_json(data()) if kind == "json" else in_format(parts, kind, parsed)
+        write_text(parsed.output, text)
 
 
 def in_format(parts: Iterable[Part], kind: str, parsed: argparse.Namespace) -> str:
     """Parts in a format of documents; text for a terminal has its width and colours."""
-    own: dict[str, Any] = {"transposed": parsed.transposed}
+    options: dict[str, Any] = {"transposed": parsed.transposed}
     if not parsed.output:
-        own |= {"width": console.stdout_width(), "color": console.wants_color()}
-    return rendered(parts, kind, **own)
+        options |= {"width": console.stdout_width(), "color": console.wants_color()}
+    return rendered(parts, kind, **options)
 
 
 def as_json(data: dict[str, Any]) -> str:

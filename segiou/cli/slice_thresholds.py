@@ -26,22 +26,26 @@ def slice_outcomes(
 
     @cache
     def sliced(metric: str, column: str) -> Slices:
-        how = slices_options(parsed, parsed.slices)
-        return slices(run, metric=metric, columns=[column], level=0.9, **how)
+        options = slices_options(parsed, parsed.slices)
+        return slices(run, metric=metric, columns=[column], level=0.9, **options)
 
-    found = []
-    for one in thresholds:
-        column, _, value = one.where.partition("=")
+    outcomes = []
+    for threshold in thresholds:
+        column, _, value = threshold.where.partition("=")
         if not column:
             continue
-        every = sliced(str(one.named), column)
-        for own in every:
-            if value in ("", own.value):
-                named = one._replace(name=f"{one.name}@{own.name}")
-                text = compared(named, own.score) + _too_few(own, every)
-                outcome = Outcome(named.name, own.score, one.limit, text, one.better, _bounds(own))
-                found.append(outcome._replace(confident=parsed.confident))
-    return found
+        every = sliced(str(threshold.named), column)
+        chosen = [part for part in every if value in ("", part.value)]
+        outcomes += [_outcome(threshold, part, every, parsed.confident) for part in chosen]
+    return outcomes
+
+
+def _outcome(threshold: Threshold, part: Slice, every: Slices, confident: bool) -> Outcome:
+    """The outcome of a threshold on one of the slices."""
+    named = threshold._replace(name=f"{threshold.name}@{part.name}")
+    text = compared(named, part.score) + _too_few(part, every)
+    limit, better, bounds = threshold.limit, threshold.better, _bounds(part)
+    return Outcome(named.name, part.score, limit, text, better, bounds, confident)
 
 
 def not_worse_slices(baseline: Run, run: Run, parsed: argparse.Namespace) -> list[Outcome]:
@@ -50,46 +54,46 @@ def not_worse_slices(baseline: Run, run: Run, parsed: argparse.Namespace) -> lis
     The intervals are as of :func:`segiou.cli.thresholds.not_worse`, and adjusted for the number
     of slices by Bonferroni, which finds a worse slice if Holm does.
     """
-    margin, both = float(parsed.fail_if_worse_slice), (baseline, run)
-    how = slices_options(parsed, parsed.slices)
-    tests = sum(not math.isnan(one.low) for one in slices(*both, **how))
+    margin, runs = float(parsed.fail_if_worse_slice), (baseline, run)
+    options = slices_options(parsed, parsed.slices)
+    tests = sum(not math.isnan(one.low) for one in slices(*runs, **options))
     tail = (0.1 if margin else 1 - (parsed.level or 0.95)) / max(tests, 1)
-    every = slices(*both, level=1 - tail, **how)
-    found = []
-    for own in every:
+    every = slices(*runs, level=1 - tail, **options)
+    outcomes = []
+    for part in every:
         outcome = Outcome(
-            f"mean_iou:change@{own.name}",
-            own.score,
+            f"mean_iou:change@{part.name}",
+            part.score,
             -margin,
             "",
             "higher",
-            (0.0, 0.0) if own.score == 0 and math.isnan(own.low) else _bounds(own),
+            (0.0, 0.0) if part.score == 0 and math.isnan(part.low) else _bounds(part),
             parsed.confident,
             tolerant=True,
         )
-        found.append(outcome._replace(text=_change_text(own, every, tests, outcome.state)))
-    return found
+        outcomes.append(outcome._replace(text=_change_text(part, every, tests, outcome.state)))
+    return outcomes
 
 
-def _change_text(own: Slice, every: Slices, tests: int, state: str) -> str:
+def _change_text(part: Slice, every: Slices, tests: int, state: str) -> str:
     verb = {"failed": "is lower", "undecided": "may be lower", "passed": "is not lower"}[state]
-    said = f"mean IoU on {own.name} {verb} than the baseline ({signed_points(own.score)} points"
-    if math.isnan(own.low):
-        return f"{said}{_too_few(own, every)})"
-    ends = f"{signed_points(own.low)} to {signed_points(own.high)}"
+    said = f"mean IoU on {part.name} {verb} than the baseline ({signed_points(part.score)} points"
+    if math.isnan(part.low):
+        return f"{said}{_too_few(part, every)})"
+    ends = f"{signed_points(part.low)} to {signed_points(part.high)}"
     return f"{said}, interval adjusted for {plural(tests, 'slice')} {ends})"
 
 
-def _bounds(own: Slice) -> tuple[float, float]:
+def _bounds(part: Slice) -> tuple[float, float]:
     """The interval, which is infinite if units are too few; none if the score is undefined."""
-    if math.isnan(own.low) and not math.isnan(own.score):
+    if math.isnan(part.low) and not math.isnan(part.score):
         return -math.inf, math.inf
-    return own.low, own.high
+    return part.low, part.high
 
 
-def _too_few(own: Slice, every: Slices) -> str:
+def _too_few(part: Slice, every: Slices) -> str:
     """Why a slice has no interval."""
-    if not math.isnan(own.low):
+    if not math.isnan(part.low):
         return ""
-    kind = every.unit if own.units == 1 else plural_of(every.unit)
-    return f", no interval from {own.units} {kind}"
+    kind = every.unit if part.units == 1 else plural_of(every.unit)
+    return f", no interval from {part.units} {kind}"

@@ -47,30 +47,31 @@ def read_thresholds(
     sliced: bool = False,
 ) -> list[Threshold]:
     """Parse ``NAME=VALUE`` texts; ValueError for unknown names and impossible values."""
-    found = []
-    for text in texts:
-        name, where, value = _divided(text, sliced=sliced)
-        if not name:
-            msg = f"{option} {text!r}: expected NAME=VALUE"
-            raise ValueError(msg)
-        try:
-            named = read_name(name.strip(), [n for plan in plans for n in plan.scores])
-        except ValueError as error:
-            needs = "; slices (SCORE@COLUMN=VALUE) need --slices" if "@" in name else ""
-            msg = f"{option} {text!r}: {error}{needs}"
-            raise ValueError(msg) from None
-        planned = next((p.scores[named.score] for p in plans if named.score in p.scores), None)
-        key = measure_of_score(named.score, plans)
-        unit = "" if planned is None else planned.unit
-        better: Better = "higher" if planned is None else planned.better
-        if planned is None and key is not None:
-            better = better_of(key, named.score)
-        if option not in (_OPTIONS[better], REQUIRE):
-            msg = f"{option} {text!r}: {better} values of {named.score} are better; use "
-            raise ValueError(msg + f"{_OPTIONS[better]} or {REQUIRE}")
-        limit = _limit(option, text, value, is_free=bool(unit) or planned is None is not key)
-        found.append(Threshold(named.column, named, limit, better, unit, where, option))
-    return found
+    return [_threshold(text, plans, option, sliced=sliced) for text in texts]
+
+
+def _threshold(text: str, plans: Sequence[Plan], option: str, *, sliced: bool) -> Threshold:
+    name, where, value = _divided(text, sliced=sliced)
+    if not name:
+        msg = f"{option} {text!r}: expected NAME=VALUE"
+        raise ValueError(msg)
+    try:
+        named = read_name(name.strip(), [n for plan in plans for n in plan.scores])
+    except ValueError as error:
+        needs = "; slices (SCORE@COLUMN=VALUE) need --slices" if "@" in name else ""
+        msg = f"{option} {text!r}: {error}{needs}"
+        raise ValueError(msg) from None
+    planned = next((p.scores[named.score] for p in plans if named.score in p.scores), None)
+    key = measure_of_score(named.score, plans)
+    unit = "" if planned is None else planned.unit
+    better: Better = "higher" if planned is None else planned.better
+    if planned is None and key is not None:
+        better = better_of(key, named.score)
+    if option not in (_OPTIONS[better], REQUIRE):
+        msg = f"{option} {text!r}: {better} values of {named.score} are better; use "
+        raise ValueError(msg + f"{_OPTIONS[better]} or {REQUIRE}")
+    limit = _limit(option, text, value, is_free=bool(unit) or planned is None is not key)
+    return Threshold(named.column, named, limit, better, unit, where, option)
 
 
 def _divided(text: str, *, sliced: bool = True) -> tuple[str, str, str]:
@@ -121,8 +122,8 @@ def check_thresholds(
         ]
         if key is not None and not scores:
             noun = measure_of(key).noun
-            how = flag_of(key, threshold.named.score)
-            msg = f"{start}: {noun} are not measured; score with {how}"
+            flag = flag_of(key, threshold.named.score)
+            msg = f"{start}: {noun} are not measured; score with {flag}"
             raise ValueError(msg)
         names = rows_of_score(threshold.named.score, classes, plans)
         name = threshold.named.row
@@ -175,30 +176,37 @@ class Outcome(NamedTuple):
             None if x != x else infinite_as_text(x) for x in (self.value, *self.bounds)
         )
         limit = "at_most" if self.better == "lower" else "at_least"
-        found = {"name": self.name, "value": value, limit: self.limit, "passed": self.passed}
-        return found | {"state": self.state, "low": low, "high": high}
+        return {
+            "name": self.name,
+            "value": value,
+            limit: self.limit,
+            "passed": self.passed,
+            "state": self.state,
+            "low": low,
+            "high": high,
+        }
 
 
 def outcomes(
     run: Run, report: Report, thresholds: Sequence[Threshold], *, confident: bool, groups: Any
 ) -> list[Outcome]:
     """Compare the scores of a report with thresholds."""
-    found = []
+    results = []
     for one in thresholds:
         if one.where:
             continue
         value = report.score(str(one.named))
         bounds = _bounds(run, report, one, groups)
         text = compared(one, value)
-        found.append(Outcome(one.name, value, one.limit, text, one.better, bounds, confident))
-    return found
+        results.append(Outcome(one.name, value, one.limit, text, one.better, bounds, confident))
+    return results
 
 
 def _bounds(run: Run, report: Report, threshold: Threshold, groups: Any) -> tuple[float, float]:
     """One-sided 95 % bounds of a score; NaN over too few images."""
     try:
-        how: Any = {"groups": groups, "level": 0.9, "protocol": report.protocol}
-        interval = run.intervals(str(threshold.named), **how).overall
+        options: Any = {"groups": groups, "level": 0.9, "protocol": report.protocol}
+        interval = run.intervals(str(threshold.named), **options).overall
     except ValueError:
         return math.nan, math.nan
     return interval.low, interval.high
@@ -224,24 +232,24 @@ def compared(threshold: Threshold, value: float) -> str:
     return f"{name} is {shown[0]}, {inside if passed else outside} {shown[1]}"
 
 
-def not_worse(found: Comparison, margin: float = 0.0, *, confident: bool = False) -> Outcome:
+def not_worse(comparison: Comparison, margin: float = 0.0, *, confident: bool = False) -> Outcome:
     """Whether the second of two models is not worse than the first by more than a margin.
 
     Without a margin, only a significant difference is worse. With one, the bounds are those of
     non-inferiority, at one-sided 95 %.
     """
-    change = found.pairs[0].overall
-    bounds = found.pairs[0].bounds if margin else (change.low, change.high)
+    change = comparison.pairs[0].overall
+    bounds = comparison.pairs[0].bounds if margin else (change.low, change.high)
     if math.isnan(change.low):  # too few groups, or equal on every image
         bounds = (change.delta, change.delta) if change.delta == 0 else (-math.inf, math.inf)
     outcome = Outcome(
         "mean_iou:change", change.delta, -margin, "", "higher", bounds, confident, not margin
     )
-    return outcome._replace(text=_change_text(found, margin, outcome.state))
+    return outcome._replace(text=_change_text(comparison, margin, outcome.state))
 
 
-def _change_text(found: Comparison, margin: float, state: str) -> str:
-    change = found.pairs[0].overall
+def _change_text(comparison: Comparison, margin: float, state: str) -> str:
+    change = comparison.pairs[0].overall
     verb = {
         "failed": "is lower",
         "undecided": "is not significantly lower",
@@ -250,28 +258,28 @@ def _change_text(found: Comparison, margin: float, state: str) -> str:
     by = f" by more than {100 * margin:.2f} points" if margin else ""
     said = f"mean IoU {verb} than the baseline{by} ({signed_points(change.delta)} points"
     if math.isnan(change.low):
-        return f"{said}, no interval from {found.units_text})"
+        return f"{said}, no interval from {comparison.units_text})"
     ends = f"{signed_points(change.low)} to {signed_points(change.high)}"
-    said = f"{said}, {100 * found.level:g} % interval {ends})"
+    said = f"{said}, {100 * comparison.level:g} % interval {ends})"
     # Rounded up, because the gate passes with this margin.
-    least = math.ceil(-10000 * found.pairs[0].bounds[0]) / 100
+    least = math.ceil(-10000 * comparison.pairs[0].bounds[0]) / 100
     if state == "failed" or not least > 0:
         return said
-    return f"{said}; smallest margin that {found.units_text} can confirm: {least:.2f} points"
+    return f"{said}; smallest margin that {comparison.units_text} can confirm: {least:.2f} points"
 
 
-def to_junit(found: Sequence[Outcome], name: str) -> str:
+def to_junit(outcomes: Sequence[Outcome], name: str) -> str:
     """Outcomes as JUnit XML, one test case per threshold."""
     from xml.etree import ElementTree
 
-    states = [outcome.state for outcome in found]
+    states = [outcome.state for outcome in outcomes]
     numbers = {"failures": states.count("failed"), "skipped": states.count("undecided")}
-    about = {"tests": str(len(found))} | {name: str(n) for name, n in numbers.items()}
+    about = {"tests": str(len(outcomes))} | {name: str(n) for name, n in numbers.items()}
     suites = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(
         suites, "testsuite", about, name=printable(f"segiou {name}".strip())
     )
-    for outcome in found:
+    for outcome in outcomes:
         sign = "<=" if outcome.better == "lower" else ">="
         title = printable(f"{outcome.name} {sign} {outcome.limit}")
         case = ElementTree.SubElement(suite, "testcase", classname="segiou", name=title)
