@@ -13,7 +13,7 @@ from segiou.analysis.dependence import design_of
 from segiou.analysis.intervals import Intervals
 from segiou.analysis.scored_runs import scored_images
 from segiou.analysis.step_gains import ImageGains
-from segiou.analysis.steps import next_steps, steps_with_images
+from segiou.analysis.steps import NextStep, next_steps, steps_with_images
 from segiou.analysis.threshold_gains import ThresholdGain, threshold_gains
 from segiou.analysis.units import Units
 from segiou.metrics.pixel_scores import CASE_SCORES
@@ -41,38 +41,25 @@ def report_of(
     worst_by: str,
 ) -> Report:
     """The report of a run; arguments as of :meth:`segiou.Run.report`."""
-    several: Sequence[Any] = intervals if isinstance(intervals, (list, tuple)) else [intervals]
-    given: list[Intervals] = [one for one in several if one is not None]
-    for one in given:
-        check_kind("intervals", one, Intervals, "what Run.intervals gives")
+    check_integer("worst", worst, 0)
+    check_kind("title", title, str, "text")
+    given = _checked(intervals)
     others = {*run.score_plans, *CASE_SCORES}
     measured = {one.metric: one for one in given if one.metric in others}
     of_pixels = [one for one in given if one.metric not in others]
-    check_integer("worst", worst, 0)
-    check_kind("title", title, str, "text")
     counted, run = run._tally, run.under(protocol)
+    include = protocol.include_of(run)
     few = len(run) * run.options.num_classes <= _MANY_COUNTS
     kept = few or protocol.needs_images
-    tally, include = run._tally, protocol.include_of(run)
-    per_image = run.counts if kept else None
-    steps = next_steps(tally, run.class_names, protocol, include, per_image)
-    other_gains: tuple[ThresholdGain, ...] = ()
-    if few:
-        gains = None
-        if len(run) >= FEWEST_IMAGES and len(run) * run.options.num_classes <= _MOST_MOVED:
-            units = _units_of(run, protocol, given)
-            gains = ImageGains(run.counts, units, protocol, include)
-            other_gains = _gains_of_thresholds(run, units, protocol, include)
-        blocks = run._images.blocks(files=False)
-        steps = steps_with_images(steps, run.class_names, blocks, gains)
+    steps, gains_of_thresholds = _next_steps(run, protocol, include, given, few=few, kept=kept)
     return Report(
         class_names=run.class_names,
-        tally=tally,
+        tally=run._tally,
         counted=counted,
         pairs=len(run),
         protocol=protocol,
         include=include,
-        per_image=per_image,
+        per_image=run.counts if kept else None,
         ids=run.ids if kept else (),
         groups=run.options.groups,
         title=title or run.name,
@@ -82,17 +69,50 @@ def report_of(
         worst_images=WorstImages(worst_by, tuple(run.worst(worst, by=worst_by))) if worst else None,
         left_out=len(run.skipped),
         steps=steps,
-        threshold_gains=other_gains,
+        threshold_gains=gains_of_thresholds,
         image_cautions=image_cautions(run, include) if few else (),
         **measured_parts(run, measured),
     )
 
 
+def _checked(intervals: Any) -> list[Intervals]:
+    """The given intervals, of one score or of several, as a list."""
+    several = intervals if isinstance(intervals, (list, tuple)) else [intervals]
+    given = [one for one in several if one is not None]
+    for one in given:
+        check_kind("intervals", one, Intervals, "what Run.intervals gives")
+    return given
+
+
+def _next_steps(
+    run: Run,
+    protocol: Protocol,
+    include: NDArray[np.bool_],
+    given: Sequence[Intervals],
+    *,
+    few: bool,
+    kept: bool,
+) -> tuple[tuple[NextStep, ...], tuple[ThresholdGain, ...]]:
+    """The costliest errors and better thresholds, with intervals if counts of images are few."""
+    per_image = run.counts if kept else None
+    steps = next_steps(run._tally, run.class_names, protocol, include, per_image)
+    if not few:
+        return steps, ()
+    gains: ImageGains | None = None
+    gains_of_thresholds: tuple[ThresholdGain, ...] = ()
+    if len(run) >= FEWEST_IMAGES and len(run) * run.options.num_classes <= _MOST_MOVED:
+        units = _units_of(run, protocol, given)
+        gains = ImageGains(run.counts, units, protocol, include)
+        gains_of_thresholds = _gains_of_thresholds(run, units, protocol, include)
+    blocks = run._images.blocks(files=False)
+    return steps_with_images(steps, run.class_names, blocks, gains), gains_of_thresholds
+
+
 def _units_of(run: Run, protocol: Protocol, given: Sequence[Intervals]) -> Units:
     """The units of the intervals that were passed, or else those found in the ids."""
-    for found in given:
-        if found._over is not None and len(found._over.index) == len(run):
-            return found._over
+    for one in given:
+        if one._over is not None and len(one._over.index) == len(run):
+            return one._over
     images = scored_images(run, "iou", protocol)
     return design_of(images.ids, len(run), lambda: [images.of_images()]).units
 
