@@ -81,6 +81,7 @@ def render(
 def to_dict(report: Report) -> ReportDict:
     """A report as plain data; undefined numbers are None."""
     from segiou._support import __version__
+    from segiou.report.report_dict import MeasuresDict
 
     skipped = {report.class_names[c]: why for c, why in report.iou_mean.skipped.items()}
     data = {
@@ -113,6 +114,7 @@ def to_dict(report: Report) -> ReportDict:
         **_named(report, "ignored_predictions"),
         "intervals": None if report.intervals is None else report.intervals.to_dict(),
         **_named(report, "worst_images", "provenance"),
+        **dict.fromkeys(MeasuresDict.__annotations__),
         **report.measures,
     }
     defined: ReportDict = plain(data)

@@ -59,7 +59,26 @@ MajorityDict = TypedDict(
 )
 
 
-class ReportDict(TypedDict):
+class MeasuresDict(TypedDict):
+    """What segiou's own measures found; None where they were not measured."""
+
+    area: dict[str, Any] | None
+    boundary: list[dict[str, Any]] | None
+    boundary_options: dict[str, Any] | None
+    case_means: dict[str, Any] | None
+    components: dict[str, Any] | None
+    lesions: dict[str, Any] | None
+    objects: dict[str, Any] | None
+    partitions: dict[str, Any] | None
+    referring: dict[str, Any] | None
+    score_histograms: dict[str, Any] | None
+    surface_cases: list[dict[str, Any]] | None
+    surface_plan: dict[str, Any] | None
+    surfaces: list[dict[str, Any]] | None
+    topology: dict[str, Any] | None
+
+
+class ReportDict(MeasuresDict):
     """A report as plain data; measures of other packages add further keys."""
 
     format: str
@@ -100,17 +119,3 @@ class ReportDict(TypedDict):
     intervals: dict[str, Any] | None
     worst_images: dict[str, Any] | None
     provenance: dict[str, Any]
-    area: NotRequired[dict[str, Any]]
-    boundary: NotRequired[list[dict[str, Any]]]
-    boundary_options: NotRequired[dict[str, Any]]
-    case_means: NotRequired[dict[str, Any]]
-    components: NotRequired[dict[str, Any]]
-    lesions: NotRequired[dict[str, Any]]
-    objects: NotRequired[dict[str, Any]]
-    partitions: NotRequired[dict[str, Any]]
-    referring: NotRequired[dict[str, Any]]
-    score_histograms: NotRequired[dict[str, Any]]
-    surface_cases: NotRequired[list[dict[str, Any]]]
-    surface_plan: NotRequired[dict[str, Any]]
-    surfaces: NotRequired[list[dict[str, Any]]]
-    topology: NotRequired[dict[str, Any]]
