@@ -102,8 +102,8 @@ class Accumulator(ABC):
 
     @classmethod
     def _kind(cls) -> type[Accumulator]:
-        """The base class whose subclasses can be merged with one another."""
-        return next(base for base in reversed(cls.__mro__) if "_noun" in vars(base))
+        """The class whose subclasses can be merged with one another."""
+        return next(base for base in cls.__mro__ if "_noun" in vars(base))
 
     def empty(self) -> Self:
         """A new accumulator of the same classes and options, without counts."""

@@ -21,8 +21,9 @@ from segiou.counting.arrays import not_compiled
 from segiou.hooks._torch_counts import counter_of
 from segiou.hooks.distributed import DeferredErrors, add_up
 from segiou.hooks.hook_options import TorchOptions
-from segiou.hooks.images import Conflict, ImageCounts
+from segiou.hooks.images import ImageCounts
 from segiou.report.formats import DEFAULT
+from segiou.scoring.evaluator import Conflict
 
 __all__ = ["SegmentationScores"]
 

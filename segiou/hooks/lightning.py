@@ -14,9 +14,10 @@ from segiou.hooks._repeats import warn_of_lightning
 from segiou.hooks._scoring import fix_of_repeats, scoring_of
 from segiou.hooks.distributed import DeferredErrors, all_reduce
 from segiou.hooks.hook_options import TorchOptions
-from segiou.hooks.images import Conflict, ImageCounts
+from segiou.hooks.images import ImageCounts
 from segiou.report.formats import DEFAULT, format_of
 from segiou.report.report import Report
+from segiou.scoring.evaluator import Conflict
 
 __all__ = ["SegmentationScores"]
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from segiou._support.arguments import check_kind
+from segiou._support.arguments import check_choice, check_kind
 from segiou._support.text import Json, plain, plural
 from segiou.accumulators.base import Accumulator
+from segiou.accumulators.confusion import ConfusionMatrix
+from segiou.counting.arrays import not_compiled
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.measures.registry import fitted, measure_of, read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
-from segiou.runs.image_counts import Columns, ImageCount, check_packed, repacked
+from segiou.runs.image_counts import ImageCount, check_packed, repacked, run_from_counts
 from segiou.runs.run import Run
 from segiou.scoring.score_arrays import ArrayScorer, each_image
 
@@ -23,13 +25,16 @@ if TYPE_CHECKING:
     from segiou.measures.measure import Measure
     from segiou.report.report import Report
 
+Conflict = Literal["error", "first"]
+
 
 class Evaluator(Accumulator):
     """Count images in a loop, with several measures at once.
 
     The counts of every image are kept, so that reports have intervals and
     comparisons are paired. Evaluators of several processes add up with
-    :meth:`merge`.
+    :meth:`merge`. An image with an id, which a distributed sampler may repeat, is
+    counted once; images without ids are numbered.
 
     Parameters
     ----------
@@ -41,6 +46,9 @@ class Evaluator(Accumulator):
         Protocol of the reports.
     name : str
         Name of the run.
+    conflict : {"error", "first"}
+        Whether an id that is counted twice with different results raises an
+        error, or keeps its first result.
     **options
         Other options of :class:`segiou.ConfusionMatrix`.
 
@@ -62,27 +70,38 @@ class Evaluator(Accumulator):
         measures: Iterable[Measure | str] = (),
         protocol: Protocol | str = "segiou",
         name: str = "",
+        conflict: Conflict = "error",
         **options: Any,
     ) -> None:
         check_kind("name", name, str, "text")
-        header = Header(ClassOptions.of(labels, **options), load_protocol(protocol), name)
-        self._start(header, fitted(read_measures(measures), labels, None))
+        classes = ClassOptions.of(labels, **options)
+        classes.warn_of_ignored_classes(stacklevel=3)
+        header = Header(classes, load_protocol(protocol), name)
+        self._start(header, fitted(read_measures(measures), labels, None), conflict)
 
-    def _start(self, header: Header, measures: tuple[Measure, ...]) -> None:
+    def _start(self, header: Header, measures: tuple[Measure, ...], conflict: Conflict) -> None:
+        check_choice("conflict", conflict, ("error", "first"))
         self._empty, self._measures = header, measures
+        self.conflict: Conflict = conflict
         self._forget()
 
     def _forget(self) -> None:
         self._scorer = ArrayScorer(self._empty, self._measures)
-        self._images: list[ImageCount] = []
-        self._named: list[bool] = []
+        self._named: dict[str, ImageCount] = {}
+        self._numbered: list[ImageCount] = []
 
+    @property
+    def options(self) -> ClassOptions:
+        """The classes and the ignored values."""
+        return self._empty.options
+
+    @not_compiled
     def update(
         self,
         truth: Any,
         pred: Any,
         *,
-        ids: Iterable[str] | None = None,
+        ids: Iterable[Any] | None = None,
         argmax: int | None = None,
         threshold: float | None = None,
         mask: Any = None,
@@ -95,44 +114,74 @@ class Evaluator(Accumulator):
         truth, pred, mask, argmax, threshold
             As in :func:`segiou.score`: a 2-D array is one image; the first axis
             of other arrays counts the images.
-        ids : iterable of str, optional
-            Names of the images; they are numbered by default.
+        ids : iterable of str or int, or tensor of them, optional
+            One id per image, unique over all processes; images are numbered by default.
         spacing : sequence of float, optional
             Size of a pixel along each axis.
 
         Raises
         ------
         TypeError, ValueError
-            If an image cannot be counted; nothing of the batch is added then.
+            If an image cannot be counted, or was counted before with a different
+            result and `conflict` is ``"error"``. Nothing of the batch is added then.
         """
         how: dict[str, Any] = {"argmax": argmax, "threshold": threshold, "spacing": spacing}
         batch = each_image(truth, pred, mask, ids)
         counted = [self._scorer.count(*each, **how) for each in batch]
-        self._images += counted
-        self._named += [ids is not None] * len(counted)
+        if ids is not None:
+            return self._keep(counted)
+        self._numbered += counted
+        return self
+
+    def _keep(self, images: Iterable[ImageCount]) -> Self:
+        """Add images with ids, or none of them if one was counted with a different result."""
+        new: dict[str, ImageCount] = {}
+        for image in images:
+            known = self._named.get(image.id) or new.setdefault(image.id, image)
+            if self.conflict == "error" and known != image:
+                msg = (
+                    f"image {image.id!r} was counted twice with different results; check that ids "
+                    "are unique and the model did not change, or keep the first result with "
+                    "conflict='first'"
+                )
+                raise ValueError(msg)
+        self._named |= new
         return self
 
     def __len__(self) -> int:
-        return len(self._images)
+        return len(self._named) + len(self._numbered)
 
     def __repr__(self) -> str:
         keys = "".join(f", {measure.key}" for measure in self._measures)
-        return f"<Evaluator: {plural(len(self), 'image')}{keys}>"
+        return f"<{type(self).__name__}: {plural(len(self), 'image')}{keys}>"
 
-    def run(self) -> Run:
-        """The images as a run, which saves, compares and resamples them.
+    @property
+    def images(self) -> tuple[ImageCount, ...]:
+        """Counts of each image; the ids of images without one are their numbers."""
+        width = len(str(len(self._numbered)))
+        numbered = (replace(one, id=f"{i:0{width}}") for i, one in enumerate(self._numbered))
+        return (*self._named.values(), *numbered)
+
+    def run(self, **about: Any) -> Run:
+        """The images as a :class:`segiou.Run`, which saves, compares and resamples them.
+
+        Parameters
+        ----------
+        **about
+            Options of :func:`segiou.runs.run_from_counts`.
 
         Raises
         ------
         ValueError
-            If two images have the same id.
+            If the number of an image is also the id of another one.
         """
-        width = len(str(len(self._images)))
-        images = [
-            one if named else replace(one, id=f"{i:0{width}}")
-            for i, (one, named) in enumerate(zip(self._images, self._named, strict=True))
-        ]
-        return Run(self._counted_for, Columns.of(images).by_id())
+        header = self._counted_for
+        about = {"name": header.name, "protocol": header.protocol, "plans": header.plans, **about}
+        return run_from_counts(header.options, self.images, **about)
+
+    def total(self) -> ConfusionMatrix:
+        """All images in one confusion matrix."""
+        return self.run().total()
 
     @property
     def _counted_for(self) -> Header:
@@ -177,44 +226,53 @@ class Evaluator(Accumulator):
         return {one.key: one.to_dict() for one in self._measures}
 
     def _settings(self) -> dict[str, Any]:
-        return {"header": self._counted_for.to_dict(), "measures": self._options_of_measures}
+        header = self._counted_for.to_dict()
+        measures = self._options_of_measures
+        return {"header": header, "measures": measures, "conflict": self.conflict}
 
     def _difference(self, other: Self) -> str:
         mine, theirs = self._empty, other._empty
-        if self._images and other._images:
+        if len(self) and len(other):
             mine, theirs = self._counted_for, other._counted_for
         same = plain(self._options_of_measures) == plain(other._options_of_measures)
         return mine.counting_difference(theirs) or ("" if same else "their measures differ")
 
     def _join(self, others: Sequence[Self]) -> None:
-        counted = [one for one in (self, *others) if one._images]
+        counted = [one for one in (self, *others) if len(one)]
         for other in counted:  # only the first image shows whether there are volumes
             counted[0]._check_alike(other)
-        if counted:
-            self._scorer.go_on(counted[0]._counted_for)
-        for other in others:
-            header, wanted = other._counted_for, self._counted_for
-            for one in other._images:
-                packed = repacked(one.measured, header, wanted)
-                self._images.append(replace(one, measured=packed))
-            self._named += other._named
+        if not counted:
+            return
+        wanted = counted[0]._counted_for
+        numbered = [one for other in others for one in other._packed(other._numbered, wanted)]
+        self._keep(one for other in others for one in other._packed(other._named.values(), wanted))
+        self._numbered += numbered
+        self._scorer.go_on(wanted)
+
+    def _packed(self, images: Iterable[ImageCount], wanted: Header) -> Iterator[ImageCount]:
+        """Images with the measures in the order of another header."""
+        own = self._counted_for
+        return (replace(one, measured=repacked(one.measured, own, wanted)) for one in images)
 
     def _content(self) -> dict[str, Any]:
-        both = zip(self._images, self._named, strict=True)
-        return {"images": [{**one.to_dict(), "named": named} for one, named in both]}
+        named = [{**one.to_dict(), "named": True} for one in self._named.values()]
+        numbered = [{**one.to_dict(), "id": "", "named": False} for one in self._numbered]
+        return {"images": [*named, *numbered]}
 
     @classmethod
     def _of_state(cls, state: Mapping[str, Any]) -> Self:
         header = replace(Header.from_dict(state["header"]), plans=())
         given = state["measures"].items()
+        measures = tuple(measure_of(key).from_dict(options) for key, options in given)
         new = cls.__new__(cls)
-        new._start(header, tuple(measure_of(key).from_dict(options) for key, options in given))
+        new._start(header, measures, state["conflict"])
         return new
 
     def _fill(self, state: Mapping[str, Any]) -> None:
-        self._images = [ImageCount.from_dict(one) for one in state["images"]]
-        self._named = [bool(one["named"]) for one in state["images"]]
+        images = [(ImageCount.from_dict(one), one["named"]) for one in state["images"]]
+        self._keep(image for image, is_named in images if is_named)
+        self._numbered += [image for image, is_named in images if not is_named]
         header = Header.from_dict(state["header"])
-        check_packed([one.measured for one in self._images if one.measured is not None], header)
-        if self._images:
+        check_packed([one.measured for one, _ in images if one.measured is not None], header)
+        if images:
             self._scorer.go_on(header)

@@ -14,6 +14,7 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import (
     as_array,
     decided_truth,
+    framework_of,
     is_on_device,
     to_host,
     with_dimensions_of,
@@ -212,10 +213,10 @@ class ArrayScorer:
 
 
 def each_image(
-    truth: Any, pred: Any, mask: Any, ids: Iterable[Any] | None
+    truth: Any, pred: Any, mask: Any, ids: Iterable[Any] | None, *, is_batch: bool = False
 ) -> Iterator[tuple[str, Any, Any, Any]]:
-    """Id, truth, prediction and mask of each image."""
-    is_one = _is_one_image(truth)
+    """Id, truth, prediction and mask of each image; a 2-D array may also be a batch of rows."""
+    is_one = not is_batch and _is_one_image(truth)
     named = getattr(truth, "dims", None)
 
     def images(name: str, batch: Any) -> Iterable[Any]:
@@ -234,7 +235,7 @@ def each_image(
     if mask is not None:
         streams["masks"] = images("mask", mask)
     if ids is not None:
-        streams["ids"] = ids
+        streams["ids"] = to_host(ids).tolist() if framework_of(ids) else ids
     lengths = [(what, len(items)) for what, items in streams.items() if isinstance(items, Sized)]
     for what, length in lengths[1:]:
         if length != lengths[0][1]:
@@ -247,8 +248,14 @@ def each_image(
             longer = next(what for what in row if what not in ended)
             msg = f"got {number} {ended[0]}, but more {longer}; pass equal numbers"
             raise ValueError(msg)
-        name = str(row.get("ids", number))
+        name = _id_text(row.get("ids", number))
         yield name, row["truth images"], row["predictions"], row.get("masks")
+
+
+def _id_text(id: Any) -> str:
+    """An id as text; ``3`` and ``tensor(3)`` are the same image."""
+    plain = to_host(id).item() if framework_of(id) else id
+    return plain.decode() if isinstance(plain, bytes) else str(plain)
 
 
 class _StoredImages(Sequence[Any]):

@@ -256,19 +256,6 @@ def test_images_know_scores_masks_and_their_ids(need):
     assert len(images.reset()) == 0
 
 
-def test_ids_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="one id per image, got 1 ids for 2 truth and 2 pred"):
-        ImageCounts(2).update([[0], [1]], [[0], [1]], ids=["a"])
-    with pytest.raises(ValueError, match="conflict must be"):
-        ImageCounts(2, conflict="last")
-    with pytest.raises(ValueError, match="got 2 ids for 2 truth, 2 pred and 1 mask"):
-        ImageCounts(2).update([[0], [1]], [[0], [1]], ids="ab", mask=np.ones((1, 1), bool))
-    images = ImageCounts(2).update([[0]], [[0]], ids=["a"])
-    with pytest.raises(ValueError, match="'a' was counted twice"):
-        images.update([[0]], [[1]], ids=["a"])
-    assert images.update([[0]], [[0]], ids=["a"]).total().pixels == 1
-
-
 DEFERRED = """
 import sys, json
 import torch

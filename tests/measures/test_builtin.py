@@ -225,9 +225,6 @@ class TestEvaluator:
         with pytest.raises(ValueError, match="neither a class nor ignored"):
             loop.update(np.array([[9]]), np.array([[0]]))
         assert len(loop) == 1
-        twice = Evaluator(2).update([[0]], [[0]], ids=["a"]).update([[0]], [[0]], ids=["a"])
-        with pytest.raises(ValueError, match="'a'"):
-            twice.run()
 
 
 def test_a_key_has_its_own_options():
