@@ -84,8 +84,8 @@ def _classes_of_files(places: Sequence[str], pattern: str) -> list[str] | None:
     from segiou.masks.sources import open_source
 
     check_pattern("--class-files", pattern)
-    found = {name for place in places for name in classes_of(open_source(place), pattern)}
-    return [BACKGROUND, *sorted(found - {BACKGROUND})] if found else None
+    names = {name for place in places for name in classes_of(open_source(place), pattern)}
+    return [BACKGROUND, *sorted(names - {BACKGROUND})] if names else None
 
 
 def _needed_for(metric: Any) -> tuple[Measure, ...]:
@@ -111,12 +111,12 @@ def resampling(parsed: argparse.Namespace) -> dict[str, Any]:
     return {"groups": parsed.group_by} | {n: getattr(parsed, n) for n in names}
 
 
-def note_undrawn(parsed: argparse.Namespace, found: Sequence[OverUnits]) -> None:
+def note_undrawn(parsed: argparse.Namespace, resampled: Sequence[OverUnits]) -> None:
     """Report options of resampling where nothing was resampled."""
     for name in ("resamples", "seed"):
         is_given = getattr(parsed, name) != parsed.command.get_default(name)
-        is_drawn = any(getattr(one, name) is not None for one in found)
-        if is_given and found and not is_drawn and not parsed.quiet:
+        is_drawn = any(getattr(one, name) is not None for one in resampled)
+        if is_given and resampled and not is_drawn and not parsed.quiet:
             note(f"{option_of(name)} has no effect without --method percentile or bca")
 
 
@@ -305,28 +305,28 @@ def slices_options(parsed: argparse.Namespace, by: str) -> dict[str, Any]:
 
 def _bins(texts: Sequence[str]) -> dict[str, int | list[str]]:
     """A number of quantiles, or edges, which may be dates, by column."""
-    found: dict[str, int | list[str]] = {}
+    bins: dict[str, int | list[str]] = {}
     for text in texts:
         name, _, value = text.rpartition("=")
         if not name or not value:
             msg = f"--bins {text}: expected COLUMN=NUMBER or COLUMN=EDGE,EDGE,…"
             raise ValueError(msg)
         is_number = value.isdecimal() and int(value) > 1
-        found[name] = int(value) if is_number else value.split(",")
-    return found
+        bins[name] = int(value) if is_number else value.split(",")
+    return bins
 
 
 def _mixes(texts: Sequence[str]) -> dict[str, dict[str, float]]:
     """Shares of values by column; values may contain commas."""
-    found: dict[str, dict[str, float]] = {}
+    mixes: dict[str, dict[str, float]] = {}
     for text in texts:
         name, _, rest = text.partition(":")
         if not name or not re.fullmatch(f"(?:{_SHARE.pattern})+", rest):
             msg = f"--mix {text}: expected COLUMN:VALUE=SHARE,VALUE=SHARE, such as time:day=0.7,…"
             raise ValueError(msg)
         shares = (match.groups() for match in _SHARE.finditer(rest))
-        found[name] = {v: float(number) / (100 if sign else 1) for v, number, sign in shares}
-    return found
+        mixes[name] = {v: float(number) / (100 if sign else 1) for v, number, sign in shares}
+    return mixes
 
 
 def wants_intervals(parsed: argparse.Namespace) -> bool:
@@ -400,17 +400,17 @@ def _check_needs(parsed: argparse.Namespace) -> None:
 
 def metrics_of(text: str) -> list[str]:
     """The scores of a list such as ``dice,hausdorff_95``; names of classes may contain commas."""
-    found: list[str] = []
+    metrics: list[str] = []
     for part in text.split(","):
         try:
             _check_metric(part)
-            found.append(part)
+            metrics.append(part)
         except ValueError:
-            if not found:
+            if not metrics:
                 raise
-            found[-1] += f",{part}"
-            _check_metric(found[-1])
-    return found
+            metrics[-1] += f",{part}"
+            _check_metric(metrics[-1])
+    return metrics
 
 
 def _check_alone(parsed: argparse.Namespace) -> None:

@@ -83,15 +83,15 @@ def _estimated(parsed: argparse.Namespace, labels: LabelSet | None) -> MapAccura
 
 
 def _rendered(
-    found: MapAccuracy, kind: str, parsed: argparse.Namespace, unit: str, facts: dict[str, str]
+    accuracy: MapAccuracy, kind: str, parsed: argparse.Namespace, unit: str, facts: dict[str, str]
 ) -> str:
     if kind == "json":
         files = {"sample_file": str(parsed.sample), "areas_file": str(parsed.areas)}
         own = {**files, "unit": parsed.unit, "strata": parsed.strata}
-        return as_json({**own, **found.to_dict()})
+        return as_json({**own, **accuracy.to_dict()})
     if kind in RENDERERS:
-        return in_format(map_parts(found, unit), kind, parsed)
-    return map_csv(found) if kind == "csv" else map_html(found, unit, facts)
+        return in_format(map_parts(accuracy, unit), kind, parsed)
+    return map_csv(accuracy) if kind == "csv" else map_html(accuracy, unit, facts)
 
 
 def _rows(parsed: argparse.Namespace) -> list[dict[str, str]]:

@@ -66,9 +66,9 @@ def _named(given: list[str]) -> Mapping[str, str]:
     return found
 
 
-def _rendered(found: RaterAgreement, kind: str, parsed: argparse.Namespace) -> str:
+def _rendered(agreement: RaterAgreement, kind: str, parsed: argparse.Namespace) -> str:
     if kind == "json":
-        return as_json(found.to_dict())
+        return as_json(agreement.to_dict())
     if kind == "csv":
-        return found.to_csv()
-    return in_format(found.parts(), kind, parsed)
+        return agreement.to_csv()
+    return in_format(agreement.parts(), kind, parsed)

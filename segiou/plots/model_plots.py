@@ -72,8 +72,8 @@ def model_bars(
         If the metric is unknown, the classes differ, no class has a value, or the
         number of names is wrong.
     """
-    label, rows, found = _read(models, names, metric)
-    values = np.array(list(found.values()))
+    label, rows, by_model = _read(models, names, metric)
+    values = np.array(list(by_model.values()))
     defined = [c for c in range(1, len(rows)) if not np.isnan(values[:, c]).all()]
     if not defined:
         msg = f"no class has a defined {label}, so nothing can be drawn"
@@ -81,10 +81,10 @@ def model_bars(
     widest = sorted(defined, key=lambda c: -np.ptp(values[~np.isnan(values[:, c]), c]))[:limit]
     shown = [0, *sorted(widest, key=lambda c: np.nanmin(values[:, c]))]
     # From dark to light, so that the bars also differ in black and white.
-    colors = require("matplotlib").colormaps.get_cmap(cmap)(np.linspace(0.3, 0.85, len(found)))
-    thickness = 0.8 / len(found)
-    with drawing(0.1 + height_of(len(shown) * (0.45 + 0.35 * len(found))), **look) as axes:
-        for k, (name, scores) in enumerate(zip(found, values, strict=True)):
+    colors = require("matplotlib").colormaps.get_cmap(cmap)(np.linspace(0.3, 0.85, len(by_model)))
+    thickness = 0.8 / len(by_model)
+    with drawing(0.1 + height_of(len(shown) * (0.45 + 0.35 * len(by_model))), **look) as axes:
+        for k, (name, scores) in enumerate(zip(by_model, values, strict=True)):
             places = np.arange(len(shown)) - 0.4 + (k + 0.5) * thickness
             axes.barh(places, scores[shown], height=0.92 * thickness, color=colors[k], label=name)
             _mark_small(axes, places, scores[shown], colors[k])
@@ -95,7 +95,7 @@ def model_bars(
         name_rows(axes, [rows[c] for c in shown])
         axes.axhline(0.5, color=MUTED, linewidth=0.5)
         scale(axes, label, len(widest), len(defined), "most different")
-        legend_above(axes, min(len(found), 3), handlelength=1.2)
+        legend_above(axes, min(len(by_model), 3), handlelength=1.2)
     return axes
 
 
@@ -113,22 +113,22 @@ Scores = tuple[str, list[str], dict[str, list[float]]]
 
 def _read(models: Any, names: Sequence[str] | None, metric: str) -> Scores:
     is_comparison = hasattr(models, "ranking")
-    label, rows, found = _of_comparison(models) if is_comparison else _of_reports(models, metric)
+    label, rows, by_model = _of_comparison(models) if is_comparison else _of_reports(models, metric)
     if names is not None:
         given = read_several("names", names, "a sequence of names, one per model")
-        if not len(set(given)) == len(given) == len(found):
-            msg = f"names must be {len(found)} unique names, one per model, got {given}"
+        if not len(set(given)) == len(given) == len(by_model):
+            msg = f"names must be {len(by_model)} unique names, one per model, got {given}"
             raise ValueError(msg)
-        found = dict(zip(given, found.values(), strict=True))
-    return label, rows, found
+        by_model = dict(zip(given, by_model.values(), strict=True))
+    return label, rows, by_model
 
 
 def _of_comparison(comparison: Comparison) -> Scores:
-    found: dict[str, list[float]] = {}
+    by_model: dict[str, list[float]] = {}
     for pair in comparison.pairs:
         rows = (pair.overall, *pair.classes)
-        found |= {pair.a: [row.a for row in rows], pair.b: [row.b for row in rows]}
-    scores = {name: found[name] for name in comparison.names}
+        by_model |= {pair.a: [row.a for row in rows], pair.b: [row.b for row in rows]}
+    scores = {name: by_model[name] for name in comparison.names}
     return metric_label(comparison.metric), [row.name for row in rows], scores
 
 
@@ -139,7 +139,7 @@ def _of_reports(models: Any, metric: str) -> Scores:
     if not sources:
         msg = "models is empty, so nothing can be drawn"
         raise NothingToDraw(msg)
-    found: dict[str, list[float]] = {}
+    by_model: dict[str, list[float]] = {}
     for k, source in enumerate(sources):
         report = report_of(source)
         class_names = report.class_names
@@ -148,10 +148,10 @@ def _of_reports(models: Any, metric: str) -> Scores:
             raise ValueError(msg)
         column = score_column(report, metric)
         name = getattr(source, "name", "") or report.title or chr(ord("A") + k % 26)
-        name = f"{name} ({k + 1})" if name in found else name
-        found[name] = [*column.means, *column.values]
+        name = f"{name} ({k + 1})" if name in by_model else name
+        by_model[name] = [*column.means, *column.values]
     label = column.title
-    return label, [f"mean {label}", *class_names], found
+    return label, [f"mean {label}", *class_names], by_model
 
 
 def comparison_forest(
@@ -189,10 +189,10 @@ def comparison_forest(
     """
     if not hasattr(comparison, "ranking"):
         raise refuse_kind("comparison", comparison, "a result of segiou.compare")
-    found = comparison.pairs[pair]
-    classes = [c for c in found.classes if not np.isnan(c.delta)]
+    shown_pair = comparison.pairs[pair]
+    classes = [c for c in shown_pair.classes if not np.isnan(c.delta)]
     classes = sorted(classes, key=lambda c: -abs(c.delta))[:limit]
-    rows = [found.overall, *sorted(classes, key=lambda c: -c.delta)]
+    rows = [shown_pair.overall, *sorted(classes, key=lambda c: -c.delta)]
     with drawing(height_of(len(rows)) + 0.1, **look) as axes:
         axes.axvline(0, color="black", linewidth=0.7)
         for place, row in enumerate(rows):
@@ -201,7 +201,7 @@ def comparison_forest(
         name_rows(axes, [row.name for row in rows])
         axes.set_xlabel(
             f"difference of {metric_label(comparison.metric)}, points\n"
-            f"← {brief(found.a)} better    {brief(found.b)} better →",
+            f"← {brief(shown_pair.a)} better    {brief(shown_pair.b)} better →",
             parse_math=False,
         )
         ends = [abs(end) for row in rows for end in (row.delta, row.low, row.high)]
@@ -213,12 +213,12 @@ def comparison_forest(
     return axes
 
 
-def slices(found: Slices, *, limit: int = 40, color: Any = IOU, **look: Unpack[Look]) -> Axes:
+def slices(sliced: Slices, *, limit: int = 40, color: Any = IOU, **look: Unpack[Look]) -> Axes:
     """Draw the score of each slice, or its change between two models, with intervals.
 
     Parameters
     ----------
-    found : Slices
+    sliced : Slices
         The slices to show.
     limit : int
         Largest number of slices to draw; those that differ most from the rest are kept.
@@ -238,22 +238,22 @@ def slices(found: Slices, *, limit: int = 40, color: Any = IOU, **look: Unpack[L
     ValueError
         If no slice has a score.
     """
-    if not hasattr(found, "trends"):
-        raise refuse_kind("found", found, "a result of segiou.slices")
-    known = [one for one in found if np.isfinite(one.score)]
+    if not hasattr(sliced, "trends"):
+        raise refuse_kind("sliced", sliced, "a result of segiou.slices")
+    known = [one for one in sliced if np.isfinite(one.score)]
     if not known:
-        msg = f"no slice has a defined {found.title}, so nothing can be drawn"
+        msg = f"no slice has a defined {sliced.title}, so nothing can be drawn"
         raise NothingToDraw(msg)
     kept = sorted(known, key=lambda one: -abs(np.nan_to_num(one.gap.value)))[:limit]
     rows = [one for one in known if one in kept]
-    is_change, unit = len(found.names) > 1, found.score_unit
+    is_change, unit = len(sliced.names) > 1, sliced.score_unit
     with drawing(height_of(len(rows)) + 0.1, **look) as axes:
-        axes.axvline(found.score, color="black", linestyle=(0, (3, 2)), linewidth=0.8)
+        axes.axvline(sliced.score, color="black", linestyle=(0, (3, 2)), linewidth=0.8)
         for place, one in enumerate(rows):
             ends = one.score, one.low, one.high
-            _mark(axes, place, ends, color if one.differs(found.level) else "")
+            _mark(axes, place, ends, color if one.differs(sliced.level) else "")
         name_rows(axes, [one.name for one in rows])
-        what = f"change of {found.title}" if is_change else found.title
+        what = f"change of {sliced.title}" if is_change else sliced.title
         head = ", ".join(filter(None, (what, unit_text(unit))))
         axes.set_xlabel(f"{head}, dashed: all images", parse_math=False)
         if not unit:

@@ -122,7 +122,7 @@ def _pair_context(
     rows = (pair.overall, *pair.classes)
     return {
         "comparison": comparison,
-        "found": pair,
+        "shown_pair": pair,
         "names": (pair.a, pair.b),
         "higher": (pair.a, pair.b) if comparison.better == "higher" else (pair.b, pair.a),
         # Structures of measures may be groups.

@@ -88,18 +88,18 @@ def save_errors(
     photos = {} if images is None else match_images(images, ids).files
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
-    found = []
+    written = []
     for rank, id in enumerate(ids, 1):
         masks = _masks(run, id, read)
         pictures = _pictures(masks, colors, (truth, pred), photos.get(id))
         plain = re.sub(r"[^\w.-]", "_", id)
         name = f"{rank:0{len(str(len(ids)))}}_{plain}"
         for kind, picture in pictures.items():
-            found.append(root / f"{name}_{kind}.png")
-            Image.fromarray(picture).save(found[-1])
-    found.append(root / "legend.png")
-    _legend(labels, colors, (truth, pred)).save(found[-1])
-    return found
+            written.append(root / f"{name}_{kind}.png")
+            Image.fromarray(picture).save(written[-1])
+    written.append(root / "legend.png")
+    _legend(labels, colors, (truth, pred)).save(written[-1])
+    return written
 
 
 def _classes(labels: LabelSet, of: str) -> tuple[int | None, int | None]:

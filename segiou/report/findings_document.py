@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 _CHANGES = 10
 
 
-def imbalance_parts(found: Imbalance, steps: Sequence[NextStep] = ()) -> Iterator[Part]:
+def imbalance_parts(imbalance: Imbalance, steps: Sequence[NextStep] = ()) -> Iterator[Part]:
     """Next steps, findings, the split of the gap and the classes."""
     yield from (Line(str(s), lead=f"{n}. ") for n, s in enumerate(top_steps(steps), 1))
     yield from [GAP] if steps else []
-    yield from map(Line, found.sentences())
-    yield from (GAP, Facts([*_split(found)]), GAP)
-    rows = sorted(found.classes, key=lambda row: (math.isnan(row.gap_part), -row.gap_part))
+    yield from map(Line, imbalance.sentences())
+    yield from (GAP, Facts([*_split(imbalance)]), GAP)
+    rows = sorted(imbalance.classes, key=lambda row: (math.isnan(row.gap_part), -row.gap_part))
     columns = (
         Column("class", [row.name for row in rows], 9, is_text=True),
         Column("share", [cell(row.share) for row in rows], 7),
@@ -68,13 +68,13 @@ def imbalance_parts(found: Imbalance, steps: Sequence[NextStep] = ()) -> Iterato
     yield Table(columns, [note])
 
 
-def imbalance_difference_parts(found: ImbalanceDifference) -> Iterator[Part]:
+def imbalance_difference_parts(difference: ImbalanceDifference) -> Iterator[Part]:
     """Findings, both scores and each class's part of the two differences."""
-    yield from map(Line, found.sentences())
-    a, b = found.models
-    names = [*found.accuracy_parts]
-    order = sorted(names, key=lambda name: -abs(found.mean_iou_parts.get(name) or 0.0))
-    heads = [f"{name} recall" for name in found.names]
+    yield from map(Line, difference.sentences())
+    a, b = difference.models
+    names = [*difference.accuracy_parts]
+    order = sorted(names, key=lambda name: -abs(difference.mean_iou_parts.get(name) or 0.0))
+    heads = [f"{name} recall" for name in difference.names]
     recalls = [{row.name: row.recall for row in model.classes} for model in (a, b)]
     shares = {row.name: row.share for row in a.classes}
     columns = (
@@ -82,10 +82,10 @@ def imbalance_difference_parts(found: ImbalanceDifference) -> Iterator[Part]:
         Column("share", ["", *(cell(shares[name]) for name in order)], 7),
         Column(heads[0], [cell(a.mean_accuracy), *(cell(recalls[0][n]) for n in order)], 4),
         Column(heads[1], [cell(b.mean_accuracy), *(cell(recalls[1][n]) for n in order)], 5),
-        _parts_of("accuracy", found.accuracy_difference, found.accuracy_parts, order, 6),
-        _parts_of("mean IoU", found.mean_iou_difference, found.mean_iou_parts, order, 8),
+        _parts_of("accuracy", difference.accuracy_difference, difference.accuracy_parts, order, 6),
+        _parts_of("mean IoU", difference.mean_iou_difference, difference.mean_iou_parts, order, 8),
     )
-    note = f"accuracy, mean IoU: {found.names[1]} minus {found.names[0]}, in points"
+    note = f"accuracy, mean IoU: {difference.names[1]} minus {difference.names[0]}, in points"
     yield from (GAP, Table(columns, [note], first=1))
 
 
@@ -96,14 +96,17 @@ def _parts_of(
     return Column(head, ["–" if math.isnan(x) else signed_points(x) for x in values], rank)
 
 
-def _split(found: Imbalance) -> Iterator[tuple[str, str, str]]:
-    yield "pixel accuracy", cell(found.pixel_accuracy), ""
+def _split(imbalance: Imbalance) -> Iterator[tuple[str, str, str]]:
+    yield "pixel accuracy", cell(imbalance.pixel_accuracy), ""
     for name, score, lost, why in (
-        ("mean accuracy", found.mean_accuracy, found.gap_imbalance, "imbalance"),
-        ("mean IoU", found.mean_iou, found.gap_false_positives, "false positives"),
+        ("mean accuracy", imbalance.mean_accuracy, imbalance.gap_imbalance, "imbalance"),
+        ("mean IoU", imbalance.mean_iou, imbalance.gap_false_positives, "false positives"),
     ):
         yield name, cell(score), f"{signed_points(-lost)} points: {why}"
-    for name, base in (("majority baseline", found.majority), ("random baseline", found.random)):
+    for name, base in (
+        ("majority baseline", imbalance.majority),
+        ("random baseline", imbalance.random),
+    ):
         yield name, cell(base.mean_iou), f"mean IoU; pixel accuracy {cell(base.pixel_accuracy)}"
 
 
@@ -111,17 +114,17 @@ def _points(value: float) -> str:
     return "–" if math.isnan(value) else points(value)
 
 
-def comparison_parts(found: Comparison) -> Iterator[Part]:
+def comparison_parts(comparison: Comparison) -> Iterator[Part]:
     """Verdicts, evidence, classes, images and the method of a comparison."""
-    if found.stability is not None:
-        yield from ranking_parts(found.stability)
+    if comparison.stability is not None:
+        yield from ranking_parts(comparison.stability)
     method: dict[str, None] = {}
-    for pair in found.ordered_pairs:
-        yield from pair_parts(found, pair)
+    for pair in comparison.ordered_pairs:
+        yield from pair_parts(comparison, pair)
         yield GAP
         if pair.images_differing:
-            yield from _details(found, pair)
-            method |= dict.fromkeys(comparison_text.method(found, pair))
+            yield from _details(comparison, pair)
+            method |= dict.fromkeys(comparison_text.method(comparison, pair))
     # The method of all pairs comes first, then the power of each pair.
     ordered = sorted(method, key=lambda line: line.startswith("Power ("))
     yield from [Section("Method", [Line(text, "dim") for text in ordered])] if method else []
@@ -141,47 +144,49 @@ def side_by_side_parts(comparisons: Sequence[Comparison]) -> Iterator[Part]:
         yield from (GAP, Table([names, *columns], notes, first=1, split=True), GAP)
 
 
-def _same_pair(found: Comparison, pair: PairComparison) -> PairComparison:
-    return next(one for one in found.pairs if (one.a, one.b) == (pair.a, pair.b))
+def _same_pair(comparison: Comparison, pair: PairComparison) -> PairComparison:
+    return next(one for one in comparison.pairs if (one.a, one.b) == (pair.a, pair.b))
 
 
-def _of_score(found: Comparison, pair: PairComparison, classes: Iterable[str]) -> Iterator[Column]:
+def _of_score(
+    comparison: Comparison, pair: PairComparison, classes: Iterable[str]
+) -> Iterator[Column]:
     """Both models' values of a score, and the difference."""
     own = {row.name: row for row in pair.classes}
-    unit = found.score_unit
+    unit = comparison.score_unit
     rows = [pair.overall, *(own.get(name) for name in classes)]
     title = pair.overall.name.removeprefix("mean ").removeprefix("of ")
     for name, values in ((pair.a, "a"), (pair.b, "b")):
         cells = ["" if row is None else shown(getattr(row, values), unit) for row in rows]
         yield Column(f"{title}, {name}", cells, 8)
     yield Column(
-        f"{difference_head(pair, unit)}{TIE * 2}", [_marked(found, row) for row in rows], 8
+        f"{difference_head(pair, unit)}{TIE * 2}", [_marked(comparison, row) for row in rows], 8
     )
 
 
-def pair_parts(found: Comparison, pair: PairComparison) -> Iterator[Line]:
+def pair_parts(comparison: Comparison, pair: PairComparison) -> Iterator[Line]:
     """Verdict, evidence and caution of a pair."""
-    first, *others = found.pair_sentences(pair)
+    first, *others = comparison.pair_sentences(pair)
     yield Line(first, "bold")
     yield from (Line(text, "yellow" if text.startswith("Caution:") else "") for text in others)
 
 
-def _details(found: Comparison, pair: PairComparison) -> Iterator[Section]:
+def _details(comparison: Comparison, pair: PairComparison) -> Iterator[Section]:
     """Classes, why pixel accuracy disagrees, and the most influential images."""
     if pair.classes:
-        notes = [comparison_text.contributions(found, pair)]
-        if any(row.differs(found.level) for row in (pair.overall, *pair.classes)):
-            alpha = f"{1 - found.level:.3g}"
+        notes = [comparison_text.contributions(comparison, pair)]
+        if any(row.differs(comparison.level) for row in (pair.overall, *pair.classes)):
+            alpha = f"{1 - comparison.level:.3g}"
             notes.insert(0, f"* interval excludes 0 and Holm-adjusted p < {alpha}")
-        rows, unit = (pair.overall, *pair.classes), found.score_unit
-        table = Table([*_differences(found, pair, rows, unit)], notes, first=1)
-        title = f"Classes ({significant_text(found, pair)})"
-        yield Section(title, [table], shown=len(found.pairs) == 1)
+        rows, unit = (pair.overall, *pair.classes), comparison.score_unit
+        table = Table([*_differences(comparison, pair, rows, unit)], notes, first=1)
+        title = f"Classes ({significant_text(comparison, pair)})"
+        yield Section(title, [table], shown=len(comparison.pairs) == 1)
     if pair.imbalance.disagree:
         reasons = " ".join([*pair.imbalance.sentences(), see("imbalance")])
         yield Section("Why pixel accuracy disagrees", [Line(reasons), GAP])
     if moved := influences(pair):
-        unit = found.score_unit
+        unit = comparison.score_unit
         of_effect = f"effect ({text})" if (text := unit_text(unit or "points")) else "effect"
         columns = (
             Column("image", [image.id for image, _ in moved], 9, is_text=True),
@@ -198,24 +203,24 @@ def _best(text: str, ahead: float) -> Cell:
     return Cell(text, "bold" if ahead > 0 else "")
 
 
-def _marked(found: Comparison, row: Difference | None) -> Cell:
+def _marked(comparison: Comparison, row: Difference | None) -> Cell:
     """A difference, with a star if it is significant."""
-    delta = "" if row is None else shown_change(row.delta, found.score_unit)
-    if row is None or not row.differs(found.level):
+    delta = "" if row is None else shown_change(row.delta, comparison.score_unit)
+    if row is None or not row.differs(comparison.level):
         return Cell(f"{delta}{TIE * 2}")
     return Cell(
-        f"{delta}{TIE}*", "green" if (row.delta > 0) == (found.better == "higher") else "red"
+        f"{delta}{TIE}*", "green" if (row.delta > 0) == (comparison.better == "higher") else "red"
     )
 
 
 def _differences(
-    found: Comparison, pair: PairComparison, rows: Sequence[Difference], unit: str
+    comparison: Comparison, pair: PairComparison, rows: Sequence[Difference], unit: str
 ) -> Iterator[Column]:
     names, first, second, _, intervals = zip(
         *(difference_cells(row, unit) for row in rows), strict=True
     )
-    marked = [_marked(found, row) for row in rows]
-    sign = 1 if found.better == "higher" else -1
+    marked = [_marked(comparison, row) for row in rows]
+    sign = 1 if comparison.better == "higher" else -1
     ahead = [sign * row.delta for row in rows]
     yield Column("class", names, 9, is_text=True)
     yield Column(pair.a, [_best(text, -by) for text, by in zip(first, ahead, strict=True)], 6)
@@ -223,7 +228,7 @@ def _differences(
     yield Column(f"{difference_head(pair, unit)}{TIE * 2}", marked, 8)
     yield Column("interval", intervals, 7)
     yield Column("p (Holm)", [p_text(row.p_holm) for row in rows], 3)
-    yield Column(plural_of(found.unit), [str(row.units) for row in rows], 1)
+    yield Column(plural_of(comparison.unit), [str(row.units) for row in rows], 1)
 
 
 def change_table(change: Comparison) -> Iterator[Part]:
@@ -238,18 +243,18 @@ def change_table(change: Comparison) -> Iterator[Part]:
     yield from (GAP, Table([*_differences(change, pair, rows, "")][:5], [note], first=1))
 
 
-def ranking_parts(found: Ranking) -> Iterator[Part]:
+def ranking_parts(ranking: Ranking) -> Iterator[Part]:
     """A ranking and its stability."""
-    rows, unit = found.models, found.score_unit
+    rows, unit = ranking.models, ranking.score_unit
     columns = (
         Column("rank", [f"{row.rank:g}" for row in rows], 7),
         Column("model", [row.name for row in rows], 9, is_text=True),
-        Column(found.value_name, [_best(shown(r.value, unit), r.rank == 1) for r in rows], 8),
+        Column(ranking.value_name, [_best(shown(r.value, unit), r.rank == 1) for r in rows], 8),
         Column("interval", [shown_range(row.low, row.high, unit) for row in rows], 4),
-        Column("P(best)", [cell(row.best) if found.is_resampled else "–" for row in rows], 6),
-        Column(found.sets_name, [row.possible_ranks for row in rows], 5),
+        Column("P(best)", [cell(row.best) if ranking.is_resampled else "–" for row in rows], 6),
+        Column(ranking.sets_name, [row.possible_ranks for row in rows], 5),
     )
-    yield Section("Ranking", [Table(columns, found.sentences())], shown=True)
+    yield Section("Ranking", [Table(columns, ranking.sentences())], shown=True)
 
 
 _SHOWN = 40
@@ -258,46 +263,52 @@ _OWN_PROPOSAL = "To write a label set with these names, use --propose FILE."
 _OWN_SET = "To start your own, edit a preset: segiou labelsets NAME > mine.toml"
 
 
-def inspection_parts(found: Inspection) -> Iterator[Part]:
+def inspection_parts(inspection: Inspection) -> Iterator[Part]:
     """Values, sizes and problems of the masks of a folder."""
-    facts = _file_facts(found)
+    facts = _file_facts(inspection)
     width = max(8, *(len(name) + 1 for name, _ in facts), 0)
     yield from (Line(text, lead=f"{name:<{width}}") for name, text in facts)
-    yield from [GAP] if found.files else []
-    yield from _pixel_tables(found)
-    yield from _fits(found)
-    if found.pred is not None and found.pred.files:
+    yield from [GAP] if inspection.files else []
+    yield from _pixel_tables(inspection)
+    yield from _fits(inspection)
+    if inspection.pred is not None and inspection.pred.files:
         yield from (GAP, Line("Values in the predictions:"), GAP)
-        yield from _pixel_tables(replace(found.pred, fits=found.fits))
-    for side, lead in ((found, ""), (found.pred, " in the predictions")):
+        yield from _pixel_tables(replace(inspection.pred, fits=inspection.fits))
+    for side, lead in ((inspection, ""), (inspection.pred, " in the predictions")):
         for text in () if side is None else side.suspicions:
             yield Line(f"suspicious{lead}: {text}", "yellow")
-    yield from (Line(f"unreadable: {line}", "red") for line in found.problem_lines)
-    yield from (Line(f"mismatch: {line}", "red") for line in problem_lines(found.disagreements))
+    yield from (Line(f"unreadable: {line}", "red") for line in inspection.problem_lines)
+    yield from (
+        Line(f"mismatch: {line}", "red") for line in problem_lines(inspection.disagreements)
+    )
 
 
-def _pixel_tables(found: Inspection) -> Iterator[Table]:
-    tables: Any = {"value": found.values, "colour": found.colors, "name": found.names}
-    yield from (Table(_pixel_columns(found, *item)) for item in tables.items() if item[1])
+def _pixel_tables(inspection: Inspection) -> Iterator[Table]:
+    tables: Any = {
+        "value": inspection.values,
+        "colour": inspection.colors,
+        "name": inspection.names,
+    }
+    yield from (Table(_pixel_columns(inspection, *item)) for item in tables.items() if item[1])
 
 
-def _file_facts(found: Inspection) -> list[tuple[str, str]]:
+def _file_facts(inspection: Inspection) -> list[tuple[str, str]]:
     counted = {
-        "format": found.kinds,
-        "mode": found.modes,
-        "dtype": found.dtypes,
-        "size": {size.replace("x", " × "): n for size, n in found.sizes.items()},
-        "spacing": found.spacings,
-        "orientation": found.orientations,
+        "format": inspection.kinds,
+        "mode": inspection.modes,
+        "dtype": inspection.dtypes,
+        "size": {size.replace("x", " × "): n for size, n in inspection.sizes.items()},
+        "spacing": inspection.spacings,
+        "orientation": inspection.orientations,
     }
     facts = [(name, _listed(numbers)) for name, numbers in counted.items() if numbers]
-    if found.pairs:
-        compared = "size, spacing, affine and orientation" if found.spacings else "size"
+    if inspection.pairs:
+        compared = "size, spacing, affine and orientation" if inspection.spacings else "size"
         same = f", all with the same {compared}"
-        if found.disagreements or found.problems:
+        if inspection.disagreements or inspection.problems:
             same = ""
-        facts.append(("pairs", f"{found.pairs}{same}"))
-    return [("files", str(found.files)), *facts] if found.files else []
+        facts.append(("pairs", f"{inspection.pairs}{same}"))
+    return [("files", str(inspection.files)), *facts] if inspection.files else []
 
 
 def _listed(counted: Mapping[str, int]) -> str:
@@ -305,7 +316,7 @@ def _listed(counted: Mapping[str, int]) -> str:
     return ", ".join(shown) + (f" and {len(counted) - 6} more" if len(counted) > 6 else "")
 
 
-def _pixel_columns(found: Inspection, head: str, pixels: Mapping[Any, int]) -> list[Column]:
+def _pixel_columns(inspection: Inspection, head: str, pixels: Mapping[Any, int]) -> list[Column]:
     """The most frequent values, colours or names, with shares and class names."""
     kept, total = list(pixels)[:_SHOWN], sum(pixels.values())
     more = len(pixels) - len(kept)
@@ -316,16 +327,18 @@ def _pixel_columns(found: Inspection, head: str, pixels: Mapping[Any, int]) -> l
         return Column(head, [*cells, *([rest] if more else [])], rank, **how)
 
     names = [Cell(f"■ {name}", name) if head == "colour" else str(name) for name in kept]
-    unit = _unit(found) if head == "value" else "pixels"
+    unit = _unit(inspection) if head == "value" else "pixels"
     columns = [
         column(head, names, 9, "…"),
         column("share", [percent(pixels[name] / total) for name in kept], 7),
         column(unit, [count(pixels[name]) for name in kept], 4, f"{count(more)} more"),
     ]
     if head == "value":
-        columns.append(column("files", [str(found.value_files[value]) for value in kept], 5))
+        columns.append(column("files", [str(inspection.value_files[value]) for value in kept], 5))
     # Class names of the best match, or of the only label set that was asked for.
-    fit = next(iter(found.fitting or (found.fits if len(found.fits) == 1 else ())), None)
+    fit = next(
+        iter(inspection.fitting or (inspection.fits if len(inspection.fits) == 1 else ())), None
+    )
     if fit is not None and head != "name":
         title = f"{'in' if fit.undeclared else 'fits'} {fit.name}" if fit.is_named else "class"
         meanings = [Cell(fit.meanings.get(name, "–"), "dim") for name in kept]
@@ -333,33 +346,33 @@ def _pixel_columns(found: Inspection, head: str, pixels: Mapping[Any, int]) -> l
     return columns
 
 
-def _unit(found: Inspection) -> str:
-    return "voxels" if found.spacings else "pixels"
+def _unit(inspection: Inspection) -> str:
+    return "voxels" if inspection.spacings else "pixels"
 
 
 def _subject(fit: LabelSetMatch) -> str:
     return f"Label set {fit.name}" if fit.is_named else "The label set"
 
 
-def _fits(found: Inspection) -> Iterator[Line]:
+def _fits(inspection: Inspection) -> Iterator[Line]:
     from segiou.scoring.inspection import LISTED
 
-    if found.proposal:
-        yield from (Line("The values match:"), Line(found.proposal, lead="  "))
-    if found.fitting and len(found.fits) == 1:
-        yield Line(f"{_subject(found.fits[0])} matches: {found.fits[0].occurring}.")
-    elif found.fitting:
+    if inspection.proposal:
+        yield from (Line("The values match:"), Line(inspection.proposal, lead="  "))
+    if inspection.fitting and len(inspection.fits) == 1:
+        yield Line(f"{_subject(inspection.fits[0])} matches: {inspection.fits[0].occurring}.")
+    elif inspection.fitting:
         yield Line("Label sets that cover every value, best match first:")
-        yield from (Line(str(fit), lead="  ") for fit in found.fitting[:LISTED])
-        if others := len(found.fitting[LISTED:]):
+        yield from (Line(str(fit), lead="  ") for fit in inspection.fitting[:LISTED])
+        if others := len(inspection.fitting[LISTED:]):
             yield Line(f"and {others} more with few matching classes.")
-        if len(found.fitting) > 1:
+        if len(inspection.fitting) > 1:
             means = "The same value means a different class in each set"
             yield from (Line(f"{means}: pick the one your masks use."), Line(_OWN_SET))
-    elif found.fits:
-        closest = found.fits[0]
-        pixels = plural(closest.undeclared, _unit(found).removesuffix("s"))
-        if len(found.fits) == 1:
+    elif inspection.fits:
+        closest = inspection.fits[0]
+        pixels = plural(closest.undeclared, _unit(inspection).removesuffix("s"))
+        if len(inspection.fits) == 1:
             have = "has" if closest.undeclared == 1 else "have"
             lacks = f"{pixels} {have} undeclared values"
             yield Line(f"{_subject(closest)} does not match: {lacks}.")
@@ -367,10 +380,10 @@ def _fits(found: Inspection) -> Iterator[Line]:
             leaves = f"which leaves {pixels} undefined"
             yield Line(f"No label set matches. Closest: {closest.name}, {leaves}.")
         yield Line(_OWN_SET)
-    elif found.files and not found.has_ids:
+    elif inspection.files and not inspection.has_ids:
         yield Line("No preset defines any of these values.")
-        yield Line(_OWN_PROPOSAL if found.names else _OWN_SET)
-    if found.spacings:
+        yield Line(_OWN_PROPOSAL if inspection.names else _OWN_SET)
+    if inspection.spacings:
         yield Line(_OF_VOLUMES)
 
 
@@ -385,9 +398,9 @@ def labelsets_parts(sets: Sequence[LabelSet]) -> list[Part]:
     return [Table(columns), Line(hint, "dim")]
 
 
-def measures_parts(found: Sequence[ListedMeasure], *, detail: bool = False) -> Iterator[Part]:
+def measures_parts(listed: Sequence[ListedMeasure], *, detail: bool = False) -> Iterator[Part]:
     """A list of measures: about each, its scores and its options; in detail, its documentation."""
-    for one in found:
+    for one in listed:
         columns = (
             Column("score", [score.name for score in one.scores], 9, is_text=True),
             Column("title", [score.title for score in one.scores], 4, is_text=True),

@@ -145,12 +145,12 @@ class ImageTable:
                 return {"problem": f"No pictures: {error}"}
             is_image = len(masks.full) == 2
             most = min(room, _ONE_IMAGE) if room is not None and is_image else room
-            found: dict[str, Any] = plain(fitted(masks, colors, image, most))
-            found |= score_maps(masks, found, room)
-            found["text"] = self.texts.get(self.ids[index], "")
+            pictured: dict[str, Any] = plain(fitted(masks, colors, image, most))
+            pictured |= score_maps(masks, pictured, room)
+            pictured["text"] = self.texts.get(self.ids[index], "")
             if self.match is not None and image is None and is_image:
-                found["problem"] = self.match.no_photo
-            return found
+                pictured["problem"] = self.match.no_photo
+            return pictured
 
         with ThreadPoolExecutor() as pool:
             for start in range(0, len(indices), _AT_ONCE):
@@ -181,9 +181,9 @@ def _objects(runs: tuple[Run, ...], columns: tuple[Columns, ...]) -> list[list[l
     if plans[0] is None or any(p is None or p.measure != plans[0].measure for p in plans):
         return None
     both = zip(columns, runs, strict=True)
-    found = (unpack_parts(c.measured, r._header, "objects")["detections"] for c, r in both)
+    detections = (unpack_parts(c.measured, r._header, "objects")["detections"] for c, r in both)
     counts: Any = runs[0].counts_of("objects")
-    return [of_run[:, counts.things].sum(1).tolist() for of_run in found]
+    return [of_run[:, counts.things].sum(1).tolist() for of_run in detections]
 
 
 def _taken(run: Run, indices: Ints) -> Columns:

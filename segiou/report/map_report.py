@@ -21,77 +21,84 @@ _SCORES = {
 }
 
 
-def verdict(found: MapAccuracy) -> str:
+def verdict(accuracy: MapAccuracy) -> str:
     """Overall accuracy and kappa in a sentence."""
-    kappa = found.kappa.value
-    coefficient = "" if math.isnan(kappa) else f"; kappa {kappa:.4f} ± {found.kappa.margin:.4f}"
-    units = plural(int(found.counts.sum()), "sample unit")
-    return f"Overall accuracy {_ratio(found.overall)} ({units}){coefficient}"
+    kappa = accuracy.kappa.value
+    coefficient = "" if math.isnan(kappa) else f"; kappa {kappa:.4f} ± {accuracy.kappa.margin:.4f}"
+    units = plural(int(accuracy.counts.sum()), "sample unit")
+    return f"Overall accuracy {_ratio(accuracy.overall)} ({units}){coefficient}"
 
 
-def notes(found: MapAccuracy, unit: str) -> list[str]:
+def notes(accuracy: MapAccuracy, unit: str) -> list[str]:
     """The unit, the level, and why numbers are undefined or have no interval."""
-    rows = [("overall accuracy", found.overall), ("kappa", found.kappa)]
+    rows = [("overall accuracy", accuracy.overall), ("kappa", accuracy.kappa)]
     for attribute, title in _SCORES.values():
-        estimates = zip(found.class_names, getattr(found, attribute), strict=True)
+        estimates = zip(accuracy.class_names, getattr(accuracy, attribute), strict=True)
         rows += [(f"{name}, {title}", one) for name, one in estimates]
     reasons: dict[str, list[str]] = {}
     for title, one in rows:
         if one.reason:
             reasons.setdefault(one.reason, []).append(title)
-    start = f"±: half the width of the {100 * found.level:g} % interval"
+    start = f"±: half the width of the {100 * accuracy.level:g} % interval"
     return [start, *(f"{'; '.join(titles)}: {reason}" for reason, titles in reasons.items())]
 
 
-def map_parts(found: MapAccuracy, unit: str) -> list[Part]:
+def map_parts(accuracy: MapAccuracy, unit: str) -> list[Part]:
     """The verdict, the classes and notes."""
-    heads, *rows = _table(found, unit)
+    heads, *rows = _table(accuracy, unit)
     columns = map(Column, heads, zip(*rows, strict=True), (9, 7, 6, 3, 8, 4, 2))
     names, *others = columns
-    table = Table([names._replace(is_text=True), *others], notes(found, unit))
-    return [Line(verdict(found), "bold"), GAP, table]
+    table = Table([names._replace(is_text=True), *others], notes(accuracy, unit))
+    return [Line(verdict(accuracy), "bold"), GAP, table]
 
 
-def map_csv(found: MapAccuracy) -> str:
+def map_csv(accuracy: MapAccuracy) -> str:
     """One row per score and class; undefined numbers are empty cells."""
     rows: list[list[Any]] = [["class", "score", "value", "standard_error", "low", "high", "reason"]]
-    rows += [["", "overall_accuracy", *_cells(found.overall)], ["", "kappa", *_cells(found.kappa)]]
-    for c, name in enumerate(found.class_names):
-        rows.append([name, "mapped_area", found.mapped[c], "", "", "", ""])
+    rows += [
+        ["", "overall_accuracy", *_cells(accuracy.overall)],
+        ["", "kappa", *_cells(accuracy.kappa)],
+    ]
+    for c, name in enumerate(accuracy.class_names):
+        rows.append([name, "mapped_area", accuracy.mapped[c], "", "", "", ""])
         for key, (attribute, _) in _SCORES.items():
-            rows.append([name, key, *_cells(getattr(found, attribute)[c])])
+            rows.append([name, key, *_cells(getattr(accuracy, attribute)[c])])
     return csv_text(rows)
 
 
-def map_html(found: MapAccuracy, unit: str, facts: dict[str, str]) -> str:
+def map_html(accuracy: MapAccuracy, unit: str, facts: dict[str, str]) -> str:
     """The page: scores as bars with whiskers, areas as mapped and as estimated."""
-    ends = [one.high for one in found.areas if not math.isnan(one.high)]
-    _, *rows = _table(found, unit)
+    ends = [one.high for one in accuracy.areas if not math.isnan(one.high)]
+    _, *rows = _table(accuracy, unit)
     context = {
-        "found": found,
-        "verdict": verdict(found),
+        "accuracy": accuracy,
+        "verdict": verdict(accuracy),
         "rows": rows,
-        "most": max([*ends, *found.mapped, *(one.value for one in found.areas if one.value > 0)]),
+        "most": max(
+            [*ends, *accuracy.mapped, *(one.value for one in accuracy.areas if one.value > 0)]
+        ),
         "unit": unit,
-        "estimates": map_parts(found, unit)[-1],
+        "estimates": map_parts(accuracy, unit)[-1],
         "facts": facts,
         "table": None,
         "pixel": "sample",
     }
-    names = list(found.class_names)
+    names = list(accuracy.class_names)
     data = {"names": names, "unit": "pixels", "confusion": None, "images": None}
     return assemble("map.html", context, data)
 
 
-def _table(found: MapAccuracy, unit: str) -> Iterator[tuple[str, ...]]:
+def _table(accuracy: MapAccuracy, unit: str) -> Iterator[tuple[str, ...]]:
     yield (
         *("class", "user's accuracy", "producer's accuracy", "F1"),
         *(f"area, {unit}", f"mapped, {unit}", "sample units"),
     )
-    sampled = found.counts.sum(0).tolist()
-    for c, name in enumerate(found.class_names):
-        users, producers, f1 = (_ratio(getattr(found, k)[c]) for k in ("users", "producers", "f1"))
-        area, mapped = found.areas[c], _area(found.mapped[c])
+    sampled = accuracy.counts.sum(0).tolist()
+    for c, name in enumerate(accuracy.class_names):
+        users, producers, f1 = (
+            _ratio(getattr(accuracy, k)[c]) for k in ("users", "producers", "f1")
+        )
+        area, mapped = accuracy.areas[c], _area(accuracy.mapped[c])
         shown = _area(area.value)
         if not math.isnan(area.margin):
             shown = f"{shown} ± {_area(area.margin)}"

@@ -58,19 +58,19 @@ def _with_coverage(table: ScoreTable, scored: Sequence[ScoreValues]) -> ScoreTab
 
 def cells_by_row(report: Report, classes: ScoreTable) -> list[dict[str, Any]]:
     """Classes, groups and structures with all their scores; infinite distances are ``inf``."""
-    found: dict[str, dict[str, Any]] = {}
+    lines: dict[str, dict[str, Any]] = {}
     for table in filter(None, (classes, report.group_table)):
         for row in rows_of(table):  # a group may have the name of a class
-            found.setdefault(row.name, row.to_dict())
+            lines.setdefault(row.name, row.to_dict())
     for table in report.tables:
         for at, name in enumerate(table.rows):
-            line = found.setdefault(name, {"name": name})
+            line = lines.setdefault(name, {"name": name})
             cells = [cell for column in table.columns for cell in column.cells(at)]
             line |= {head: infinite_as_text(value) for head, value in cells}
     for one in report.scores_by_name.values():
         for name, value in one.rows.items():
-            found[name].setdefault(one.name, infinite_as_text(value))
-    return [*found.values(), *_means(report, found)]
+            lines[name].setdefault(one.name, infinite_as_text(value))
+    return [*lines.values(), *_means(report, lines)]
 
 
 def _means(report: Report, rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:

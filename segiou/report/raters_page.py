@@ -104,21 +104,21 @@ def _shown(share: NDArray[Any]) -> tuple[NDArray[Any], str]:
     return slices[at], f"slice {at + 1} of {len(slices)}"
 
 
-def raters_html(found: RaterAgreement, maps: CaseMaps) -> str:
+def raters_html(agreement: RaterAgreement, maps: CaseMaps) -> str:
     """The page: verdicts, agreement, pairs, and maps.
 
     Parameters
     ----------
-    found : RaterAgreement
+    agreement : RaterAgreement
         The agreement.
     maps : CaseMaps
         The maps of its cases.
     """
-    parts = [*found.parts()]
+    parts = [*agreement.parts()]
     lines = [part.text for part in parts if isinstance(part, Line) and part.text]
     bold = [part.text for part in parts if isinstance(part, Line) and part.style == "bold"]
     context = {
-        "found": found,
+        "agreement": agreement,
         "verdicts": bold,
         "notes": [text for text in lines if text not in bold],
         "facts": next(part for part in parts if isinstance(part, Facts)).rows,
@@ -127,5 +127,5 @@ def raters_html(found: RaterAgreement, maps: CaseMaps) -> str:
         "table": None,
         "pixel": "pixel",
     }
-    data = {"names": [*found.class_names], "unit": "pixels", "confusion": None, "images": None}
+    data = {"names": [*agreement.class_names], "unit": "pixels", "confusion": None, "images": None}
     return assemble("raters.html", context, data)

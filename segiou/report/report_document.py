@@ -156,11 +156,11 @@ def _headline(report: Report, *, detail: bool, of_map: bool) -> Iterator[tuple[s
 
 def _given_interval(report: Report, name: str) -> str:
     """The interval of a score of pixels before other text, if intervals were given."""
-    found = None if report.intervals is None else report.pixel_intervals.get(name)
-    if found is None or math.isnan(found.overall.low):
+    interval = None if report.intervals is None else report.pixel_intervals.get(name)
+    if interval is None or math.isnan(interval.overall.low):
         return ""
-    limits = range_text((found.overall.low, found.overall.high))
-    return f"{100 * found.level:g} % interval {limits}; "
+    limits = range_text((interval.overall.low, interval.overall.high))
+    return f"{100 * interval.level:g} % interval {limits}; "
 
 
 def _gap_text(report: Report) -> str:
@@ -180,16 +180,16 @@ def _gap_text(report: Report) -> str:
 
 
 def _means_over_images(report: Report) -> Iterator[tuple[str, str, str]]:
-    found = report.image_level_means
-    if found is None or found.images < 2:
+    means = report.image_level_means
+    if means is None or means.images < 2:
         return
     worst = f"  worst {_WORST} % of images"
     image = "per-image mean IoU (classes in the image's truth), averaged over images"
-    yield "image-wise mean IoU (I)", cell(found.image), image
-    yield worst, cell(found.worst_image[_WORST]), _worst_interval(report)
+    yield "image-wise mean IoU (I)", cell(means.image), image
+    yield worst, cell(means.worst_image[_WORST]), _worst_interval(report)
     per_class = "per-class mean IoU (images that contain the class), averaged over classes"
-    yield "class-wise mean IoU (C)", cell(found.class_mean), per_class
-    yield worst, cell(found.worst_class[_WORST]), "each class's lowest-scoring images"
+    yield "class-wise mean IoU (C)", cell(means.class_mean), per_class
+    yield worst, cell(means.worst_class[_WORST]), "each class's lowest-scoring images"
 
 
 def _worst_interval(report: Report) -> str:
@@ -331,10 +331,10 @@ def _footer(report: Report, *, detail: bool) -> Iterable[str]:
 
 def _not_in_their_truth(report: Report) -> list[str]:
     """False positives in images without the class, which means over images ignore."""
-    found = report.image_level_means
-    if found is None or found.images < 2 or not found.false_positive_images.any():
+    means = report.image_level_means
+    if means is None or means.images < 2 or not means.false_positive_images.any():
         return []
-    numbers = zip(found.false_positive_images.tolist(), report.class_names, strict=True)
+    numbers = zip(means.false_positive_images.tolist(), report.class_names, strict=True)
     most = sorted(((n, name) for n, name in numbers if n), key=lambda item: -item[0])
     first, *others = [f"{name} in {n}" for n, name in most]
     named = listed([f"{first} {'image' if most[0][0] == 1 else 'images'}", *others], _NAMED)

@@ -227,24 +227,24 @@ class ReportNumbers(Drawable):
         one = self.scores_by_name.get(named.score)
         if one is None:
             raise not_measured(named)
-        if (found := one.at(named.row)) is None:
+        if (value := one.at(named.row)) is None:
             hint = did_you_mean(named.row, one.rows)
             known = ", ".join(one.rows)
             msg = f"{named.score}: unknown class {named.row!r}; classes: {known}{hint}"
             raise ValueError(msg)
-        return found
+        return value
 
     @cached_property
     def scores_by_name(self) -> Mapping[str, ScoreValues]:
         """Every score with its classes, groups or structures."""
-        found = {one.name: one for one in (*of_pixels(self), *self.measured_scores)}
+        scores = {one.name: one for one in (*of_pixels(self), *self.measured_scores)}
         for table in self.tables:  # and the other numbers of tables, such as objects_missed
             for c in (one for one in table.columns if ":" not in one.name):
                 rows = dict(zip(table.rows, map(float, c.values), strict=True))
                 whole = float(c.means[0]) if c.means else np.nan
                 one = ScoreValues(c.name, c.title, c.unit, c.better or "", whole, rows, kind=c.kind)
-                found.setdefault(c.name, one)
-        return found
+                scores.setdefault(c.name, one)
+        return scores
 
     @property
     def scales(self) -> Mapping[str, tuple[str, str]]:
@@ -264,8 +264,8 @@ class ReportNumbers(Drawable):
         str
             Empty for ratios.
         """
-        found = self.scores_by_name.get(name.partition(":")[0])
-        return "" if found is None else found.unit
+        score = self.scores_by_name.get(name.partition(":")[0])
+        return "" if score is None else score.unit
 
     def better(self, name: str) -> str:
         """Which values of a score are better, ``"higher"`` or ``"lower"``.
@@ -275,8 +275,8 @@ class ReportNumbers(Drawable):
         name : str
             Name of the score.
         """
-        found = self.scores_by_name.get(name.partition(":")[0])
-        return "higher" if found is None else found.better
+        score = self.scores_by_name.get(name.partition(":")[0])
+        return "higher" if score is None else score.better
 
     @property
     def gap(self) -> float:
@@ -346,12 +346,12 @@ class ReportNumbers(Drawable):
     def pixel_intervals(self) -> Mapping[str, Intervals]:
         """Intervals of scores of pixels by name: the given ones, else those over images."""
         first = self.intervals_or_default
-        found = {} if first is None else {first.metric: first}
+        by_metric = {} if first is None else {first.metric: first}
         if self.intervals is not None:
-            return found | {one.metric: one for one in (self.intervals, *self.more_intervals)}
+            return by_metric | {one.metric: one for one in (self.intervals, *self.more_intervals)}
         # The pixel accuracy of overlapping channels is a different score: of yes and no.
         others = ("recall", *(["pixel_accuracy"] if self.has_matrix else []))
-        return found | {name: self.default_intervals(name) for name in others if found}
+        return by_metric | {name: self.default_intervals(name) for name in others if by_metric}
 
     def default_intervals(self, metric: str) -> Intervals:
         """Jackknife-t intervals of a metric over the images.
@@ -373,8 +373,8 @@ class ReportNumbers(Drawable):
         """
         if name in PIXEL_SCORES:
             return self.pixel_intervals.get(name)
-        found: Intervals | None = self.scores_by_name[name].intervals
-        return found
+        intervals: Intervals | None = self.scores_by_name[name].intervals
+        return intervals
 
     @cached_property
     def group_counts(self) -> Counts | None:
@@ -382,7 +382,7 @@ class ReportNumbers(Drawable):
         if not self.groups:
             return None
         only = self.protocol.groups == "grouped"
-        members = [own for _, own in self.groups]
+        members = [classes for _, classes in self.groups]
         return self.tally.group_counts(members, grouped_truth_only=only)
 
     def _mean(self, metric: Callable[[Counts], Floats]) -> Mean:

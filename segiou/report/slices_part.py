@@ -23,51 +23,51 @@ if TYPE_CHECKING:
     from segiou.analysis.slice_results import Slice, Slices
 
 
-def sliced_part(found: Slices) -> dict[str, Any]:
+def sliced_part(sliced: Slices) -> dict[str, Any]:
     """The slices by one score as a page shows them."""
-    ends = [x for one in found for x in (*one.scores, one.high if len(found.names) < 2 else 0)]
-    reach = max([x for x in ends if np.isfinite(x)], default=1.0) if found.score_unit else 1.0
-    is_one = len(found.names) == 1
+    ends = [x for one in sliced for x in (*one.scores, one.high if len(sliced.names) < 2 else 0)]
+    reach = max([x for x in ends if np.isfinite(x)], default=1.0) if sliced.score_unit else 1.0
+    is_one = len(sliced.names) == 1
     return {
-        "metric": found.metric,
-        "title": found.title,
-        "names": found.names,
-        "verdict": verdict(found),
-        "mixes": [*mixes(found)],
-        "notes": [*notes(found)],
-        "trends": trends(found) if found.trends else None,
-        "rows": [_row(found, one, reach or 1.0) for one in found],
-        "whole": found.score / (reach or 1.0) if is_one else None,
-        "whole_text": shown(found.score, found.score_unit),
-        "level": f"{100 * found.level:g}\N{NO-BREAK SPACE}%",
+        "metric": sliced.metric,
+        "title": sliced.title,
+        "names": sliced.names,
+        "verdict": verdict(sliced),
+        "mixes": [*mixes(sliced)],
+        "notes": [*notes(sliced)],
+        "trends": trends(sliced) if sliced.trends else None,
+        "rows": [_row(sliced, one, reach or 1.0) for one in sliced],
+        "whole": sliced.score / (reach or 1.0) if is_one else None,
+        "whole_text": shown(sliced.score, sliced.score_unit),
+        "level": f"{100 * sliced.level:g}\N{NO-BREAK SPACE}%",
     }
 
 
-def _row(found: Slices, one: Slice, reach: float) -> dict[str, Any]:
-    unit, gap = found.score_unit, one.gap
-    is_one = len(found.names) == 1
+def _row(sliced: Slices, one: Slice, reach: float) -> dict[str, Any]:
+    unit, gap = sliced.score_unit, one.gap
+    is_one = len(sliced.names) == 1
     ends = (one.low / reach, one.high / reach) if is_one and one.low == one.low else None
     return {
         "name": one.name,
         "images": one.images,
         "score": one.score,
         "text": (shown if is_one else shown_change)(one.score, unit),
-        "interval": interval_text(found, one.low, one.high),
+        "interval": interval_text(sliced, one.low, one.high),
         "places": [score / reach for score in one.scores],
         "ends": ends,
         "gap": gap.value,
         "gap_text": "" if np.isnan(gap.value) else shown_change(gap.value, unit),
-        "gap_interval": changes(gap.low, gap.high, found),
+        "gap_interval": changes(gap.low, gap.high, sliced),
         "p": gap.p_holm,
         "p_text": "" if np.isnan(gap.p_holm) else p_text(gap.p_holm),
-        "mark": mark(found, one).text,
+        "mark": mark(sliced, one).text,
     }
 
 
-def slice_images(found: Sequence[Slices], table: ImageTable | None) -> Mapping[str, Iterable[int]]:
+def slice_images(sliced: Sequence[Slices], table: ImageTable | None) -> Mapping[str, Iterable[int]]:
     """The places of the listed images that are in each slice."""
-    if not found or table is None:
+    if not sliced or table is None:
         return {}
     place = {id: i for i, id in enumerate(table.ids)}
-    inside = {one.name: found[0].images_in(one.name) for one in found[0]}
+    inside = {one.name: sliced[0].images_in(one.name) for one in sliced[0]}
     return {name: [place[id] for id in ids if id in place] for name, ids in inside.items()}

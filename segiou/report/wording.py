@@ -102,9 +102,9 @@ def difference_head(pair: PairComparison, unit: str = "") -> str:
     return ", ".join(filter(None, (f"{pair.b} − {pair.a}", unit_text(unit))))
 
 
-def significant_text(found: Comparison, pair: PairComparison) -> str:
+def significant_text(comparison: Comparison, pair: PairComparison) -> str:
     """Number of classes that differ significantly."""
-    number = len(pair.different(found.level))
+    number = len(pair.different(comparison.level))
     return f"significant: {f'{number} of {len(pair.classes)}' if number else 'none'}"
 
 
@@ -114,18 +114,18 @@ def influences(pair: PairComparison) -> list[tuple[InfluentialImage, str]]:
     return [(image, name) for images, name in sides for image in images]
 
 
-def interval_text(found: Intervals) -> str:
+def interval_text(intervals: Intervals) -> str:
     """The interval of the mean and its units."""
-    if math.isnan(found.overall.low):
-        return f"no interval, {found.units_text}"
-    limits = range_text((found.overall.low, found.overall.high))
-    return f"{100 * found.level:g} % interval {limits}, {found.units_text}"
+    if math.isnan(intervals.overall.low):
+        return f"no interval, {intervals.units_text}"
+    limits = range_text((intervals.overall.low, intervals.overall.high))
+    return f"{100 * intervals.level:g} % interval {limits}, {intervals.units_text}"
 
 
-def page_cautions(found: Intervals) -> list[str]:
+def page_cautions(intervals: Intervals) -> list[str]:
     """Limits of the intervals, without options, which readers of a page do not have."""
-    first = found.caution()
-    return ([] if first is None else [f"{capital(first.text)}."]) + found.class_cautions()
+    first = intervals.caution()
+    return ([] if first is None else [f"{capital(first.text)}."]) + intervals.class_cautions()
 
 
 def other_methods(report: Report) -> list[str]:
@@ -144,8 +144,8 @@ def in_python(sentence: str) -> str:
     return re.sub(r"--group-by (\S+?)(?=\.? |\.?$)", _argument, sentence)
 
 
-def _argument(found: re.Match[str]) -> str:
-    return f"groups={found[1].strip(chr(39))!r}"
+def _argument(match: re.Match[str]) -> str:
+    return f"groups={match[1].strip(chr(39))!r}"
 
 
 def verdict(report: Report) -> str:
@@ -239,8 +239,8 @@ def pairs_text(report: Report) -> str:
     """Number of pairs, missing ones, and their alignment."""
     skipped = f" ({report.left_out} skipped)" if report.left_out else ""
     lacks = (("unfinished", "unfinished"), ("partial", "shards missing"), ("unread", "incomplete"))
-    found = [(reason, report.provenance.get(name)) for name, reason in lacks]
-    rest = "".join(f", {reason}: {text}" for reason, text in found if text)
+    reasons = [(reason, report.provenance.get(name)) for name, reason in lacks]
+    rest = "".join(f", {reason}: {text}" for reason, text in reasons if text)
     return f"{plural(report.pairs, 'pair')}{skipped}{rest}{aligned_text(report)}"
 
 
