@@ -26,10 +26,13 @@ CASES = [
         [],
     ),
     ("segiou.instances._components", ["instances/test_components.py"], []),
-    ("segiou.masks._files", ["masks/test_local.py", "masks/test_png_files.py"], []),
-    ("segiou.masks._files", ["masks/test_png_fuzz.py"], ["-U__BYTE_ORDER__", "-U__SSE2__"]),
+    ("segiou.masks._png", ["masks/test_local.py", "masks/test_png_files.py"], []),
     ("segiou.masks._png", ["masks/test_png_rows.py", "masks/test_png_texts.py"], []),
-    ("segiou.masks._png", ["masks/test_png_rows.py"], ["-U__BYTE_ORDER__", "-U__SSE2__"]),
+    (
+        "segiou.masks._png",
+        ["masks/test_png_rows.py", "masks/test_png_fuzz.py"],
+        ["-U__BYTE_ORDER__", "-U__SSE2__"],
+    ),
 ]
 
 pytestmark = pytest.mark.sanitize

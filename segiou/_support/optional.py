@@ -47,7 +47,6 @@ PARTS = {
         "components", "finding of components", "about 20 times slower"
     ),
     "segiou.masks._png": Part("png", "reading of PNG masks", "about 10 times slower"),
-    "segiou.masks._files": Part("files", "reading of small files", "a little slower"),
 }
 #: Interface version of compiled modules that match these sources; see ``_python.h``.
 _INTERFACE = 4

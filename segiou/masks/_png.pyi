@@ -1,3 +1,6 @@
 from typing_extensions import Buffer
 
 def read_png(file: Buffer, memory: Buffer, /) -> tuple[int, int, str] | None: ...
+def read_small(
+    path: str, tick: int, memory: Buffer, /
+) -> tuple[bytes | tuple[int, int, str], int, int] | None: ...

@@ -8,24 +8,21 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from glob import glob
 from importlib import import_module
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Protocol
 
 from segiou._support.files import Stamp, os_problem
-from segiou._support.optional import load_part, warn_missing
 from segiou._support.text import without_credentials
-from segiou.masks.finding import check_found, find_masks, is_mask
-from segiou.masks.image_files import Scratch, plain_png
+from segiou.masks.finding import RASTER_SUFFIXES, check_found, find_masks, is_mask
+from segiou.masks.image_files import Scratch, read_small
 from segiou.masks.read import MaskError, RawMask
-
-#: None if not compiled; empty on Windows.
-_files = load_part("segiou.masks._files")
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _FILES_OF_MASKS = (*ARCHIVE_SUFFIXES, ".npz", ".json", ".parquet")
@@ -33,10 +30,12 @@ _FILES_OF_MASKS = (*ARCHIVE_SUFFIXES, ".npz", ".json", ".parquet")
 MOST_MEMBER_BYTES = 1 << 30
 #: Most masks in one file or store, which are listed by name.
 MOST_MASKS = 1 << 20
+#: Size limit of local files, except those whose formats are read window by window.
+_MOST_BYTES = 1 << 31
+_LARGE_SUFFIXES = (".npy", ".nii", ".tif", ".tiff", *RASTER_SUFFIXES)
 _TRIES = 4
-#: Bytes of pixels decoded at once, and of gaps behind them: as many as fit into the processor's
-#: cache.
-BYTES_AHEAD = (1 << 23) + (1 << 10)
+#: Fields of ``os.stat`` that change when a file does.
+_version = attrgetter("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
 #: Resolution of file system clocks: two changes within a tick have the same time.
 _TICK_NS = 20_000_000
 
@@ -195,34 +194,23 @@ class LocalFolder:
         """
         return stamp_of(path)
 
-    def read_small(
-        self, paths: Sequence[str], scratch: Scratch
-    ) -> list[tuple[bytes | RawMask, Stamp] | None]:
-        """Results of :meth:`read` for small regular files, None for others.
-
-        Plain PNG masks are decoded into ``scratch`` while they fit. The interpreter lock is
-        released throughout.
+    def read_small(self, path: str, scratch: Scratch) -> tuple[bytes | RawMask, Stamp] | None:
+        """The result of :meth:`read` for a small regular file, decoded if it is a plain PNG mask.
 
         Parameters
         ----------
-        paths : sequence of str
-            The files.
+        path : str
+            The file.
         scratch : Scratch
-            Memory for decoded masks.
+            Memory for a decoded mask.
+
+        Returns
+        -------
+        tuple of bytes or RawMask, and Stamp
+            None if the file must be read with more care.
         """
-        if not hasattr(_files, "read_small"):
-            if _files is None:
-                warn_missing("segiou.masks._files")
-            return [None] * len(paths)
-        pixels = scratch.take(BYTES_AHEAD)
-
-        def content(found: Any) -> bytes | RawMask:
-            if isinstance(found, bytes):
-                return found
-            return plain_png(pixels, *found)
-
-        found = _files.read_small(paths, _TICK_NS, pixels)
-        return [file and (content(file[0]), Stamp(*file[1:])) for file in found]
+        found = read_small(path, _TICK_NS, scratch)
+        return found and (found[0], Stamp(*found[1]))
 
     def read(self, path: str) -> tuple[bytes, Stamp]:
         """The content of a file and its stamp.
@@ -295,30 +283,32 @@ def _read_once(path: str) -> tuple[bytes, Stamp] | None:
     """Content and stamp; None if the file changed meanwhile."""
     # Never open a pipe: that would wait for a writer, or consume its data.
     _check_regular(os.stat(path), path)  # noqa: PTH116
-    with open(path, "rb", opener=_open_without_waiting) as file:
-        before = os.fstat(file.fileno())
+    # Without waiting, because a pipe may have taken its place meanwhile.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", getattr(os, "O_BINARY", 0)))
+    try:
+        before = os.fstat(handle)
         _check_regular(before, path)
+        if before.st_size > _MOST_BYTES and not path.lower().endswith(_LARGE_SUFFIXES):
+            problem = f"is too large ({before.st_size} bytes); store it as tiled TIFF or .npy"
+            raise MaskError(path, problem)
         if _wait_for_tick(before):
-            before = os.fstat(file.fileno())
-        # One extra byte reveals that it has grown.
-        data = file.read(before.st_size + 1)
-        after = os.fstat(file.fileno())
+            before = os.fstat(handle)
+        # One extra byte reveals that it has grown. A call of the system reads at most 2 GiB.
+        data = os.read(handle, before.st_size + 1)
+        while len(data) < before.st_size and (
+            more := os.read(handle, before.st_size + 1 - len(data))
+        ):
+            data += more
+        after = os.fstat(handle)
+    finally:
+        os.close(handle)
     same = _version(before) == _version(after) and len(data) == after.st_size
     return (data, _stamp(after)) if same else None
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a path that may have become a pipe meanwhile."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _check_regular(found: os.stat_result, path: str) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise MaskError(path, "is not a regular file")
-
-
-def _version(found: os.stat_result) -> tuple[int, ...]:
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def _wait_for_tick(found: os.stat_result) -> bool:

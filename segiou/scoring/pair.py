@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain, compress, pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -34,7 +32,7 @@ from segiou.masks.read import (
     to_labels,
     with_background,
 )
-from segiou.masks.sources import BYTES_AHEAD, LocalFolder, RemoteFolder, Source, stable_stamp
+from segiou.masks.sources import LocalFolder, RemoteFolder, Source, stable_stamp, stamp_of
 from segiou.masks.windows import FileMask, ResizedMask, WindowedMask, open_windowed, resized
 from segiou.measures.mask_pair import MaskPair, ScoredPrediction
 from segiou.runs.image_counts import ImageCount, ImageFiles, pack_measured
@@ -58,18 +56,13 @@ if TYPE_CHECKING:
 Geometry = Literal["check", "ignore", "reorient"]
 
 Result = ImageCount | list[Problem]
-#: The bytes of a file or its decoded mask, and its stamp.
-Content = tuple[bytes | RawMask, Stamp]
 T = TypeVar("T")
 
-#: Pairs whose small files are read together: reading them one at a time switches threads at every
-#: system call, and reading all of them takes memory.
-_AHEAD = 8
 #: Pairs of ids that are counted at once; more of them take memory and save no time.
 _MOST_SHARED = 1 << 16
 #: Uncompressed files with fewer bytes are small.
 _BIG_BYTES = 1 << 26
-_MOST_BYTES = 1 << 31
+_RASTERS = tuple(RASTER_SUFFIXES)
 _HERE = LocalFolder(".")
 
 _TOO_LARGE_TO_TURN = (
@@ -78,13 +71,10 @@ _TOO_LARGE_TO_TURN = (
 
 
 class _Kept(threading.local):
-    """Memory that a thread reuses from batch to batch."""
+    """Memory that a thread reuses from pair to pair: for one truth and one prediction."""
 
     def __init__(self) -> None:
-        #: For masks read ahead, one truth and one prediction.
-        self.memory = tuple(Scratch() for _ in range(3))
-        #: Bytes of the largest mask in the last batch.
-        self.bytes = 0
+        self.memory = Scratch(), Scratch()
 
 
 _kept = _Kept()
@@ -123,45 +113,22 @@ class PairScorer:
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; the result of a pair that cannot be scored is its problems."""
-        ahead, *memory = _kept.memory
-        is_local = [isinstance(s, LocalFolder) for s in (self.truth_source, self.pred_source)]
-        results: list[Result | _SharedPair] = []
         beside: dict[str, Any] = {}
-        while len(results) < len(pairs):
-            # As many as fit into memory if they are as large as the last ones.
-            room = max(1, min(_AHEAD, BYTES_AHEAD // max(1, 2 * _kept.bytes)))
-            chosen = pairs[len(results) : len(results) + room]
-            paths = [path for pair in chosen for path in (pair.truth, pair.pred)]
-            # Small files are read together, the others one by one.
-            local = zip(paths, is_local * len(chosen), strict=True)
-            at_once = [here and not _is_packed(path) for path, here in local]
-            read = iter(LocalFolder("").read_small(list(compress(paths, at_once)), ahead))
-            contents = [next(read) if is_read else None for is_read in at_once]
-            for i, pair in enumerate(chosen):
-                results.append(self._score(pair, contents[2 * i : 2 * i + 2], memory, beside))
-            decoded = [c[0] for c in contents if c and isinstance(c[0], RawMask)]
-            _kept.bytes = max((mask.values.nbytes for mask in decoded), default=0)
-        return self._with_shared(results)
+        return self._with_shared([self._score(pair, beside) for pair in pairs])
 
     @cached_property
     def _encoding(self) -> Encoding:
         return Encoding.of_classes(self.header.options)
 
-    def _score(
-        self,
-        pair: Pair,
-        contents: Sequence[Content | None],
-        memory: Sequence[Scratch],
-        beside: dict[str, Any],
-    ) -> Result | _SharedPair:
+    def _score(self, pair: Pair, beside: dict[str, Any]) -> Result | _SharedPair:
         sides = (
             (pair.truth, self.truth_source, self.header.options.labels),
             (pair.pred, self.pred_source, self.header.options.pred_labels),
         )
         with ExitStack() as stack:
             opened: list[_OpenMask | Problem] = []
-            for side, content, scratch in zip(sides, contents, memory, strict=True):
-                given = side, content, scratch, beside, self._fits(pair, *opened)
+            for side, scratch in zip(sides, _kept.memory, strict=True):
+                given = side, scratch, beside, self._fits(pair, *opened)
                 opened.append(or_problem(side[0], self._open, stack, *given))
             truth, pred = opened
             if isinstance(truth, Problem) or isinstance(pred, Problem):
@@ -173,21 +140,23 @@ class PairScorer:
         self,
         stack: ExitStack,
         side: tuple[str, Source, LabelSet],
-        content: Content | None,
         scratch: Scratch,
         beside: dict[str, Any],
         fits: Fits | None,
     ) -> _OpenMask:
         """Open a mask file; its labels are valid until ``scratch``, their memory, is reused."""
         path, source, labels = side
+        small = None
+        if isinstance(source, LocalFolder) and not _is_packed(path):
+            small = source.read_small(path, scratch)
         if source is self.pred_source and self._score_reader is not None:
-            data, stamp = source.read(path) if content is None else content
+            data, stamp = small or source.read(path)
             return _OpenMask(np.empty(0), stamp, content=data)
-        if content is None and self._reader is None:
+        if small is None and self._reader is None:
             big = _open_windowed(stack, path, source, labels, self.allow_lossy)
             if big is not None:
                 return big
-        data, stamp = source.read(path) if content is None else content
+        data, stamp = small or source.read(path)
         raw = from_bytes(data, path, scratch, fits)
         if self._reader is not None and (self.allow_lossy or not raw.lossy):
             ids = self._reader.read(raw, path, labels, beside)
@@ -577,17 +546,10 @@ def _open_windowed(
 
 
 def _may_be_big(path: str) -> bool:
-    try:
-        found = os.stat(path)  # noqa: PTH116 - a Path would take longer than the question
-    except OSError:
-        return False
-    if not stat.S_ISREG(found.st_mode):
-        return False
-    packed = _is_packed(path) or path.lower().endswith(tuple(RASTER_SUFFIXES))
-    if found.st_size > _MOST_BYTES and not path.lower().endswith((".npy", ".nii")) and not packed:
-        problem = f"is too large ({found.st_size} bytes); store it as tiled TIFF or .npy"
-        raise MaskError(path, problem)
-    return packed or found.st_size >= _BIG_BYTES
+    """Whether a local file may be too large to read whole; others need no further call."""
+    if path.lower().endswith((".npy", ".nii")):
+        return (stamp_of(path).size or 0) >= _BIG_BYTES
+    return _is_packed(path) or path.lower().endswith(_RASTERS)
 
 
 def _is_packed(path: str) -> bool:

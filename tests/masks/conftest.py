@@ -114,17 +114,16 @@ def pillow(data):
 
 
 def decoded_from_file(data):
-    """The mask as small files are decoded, several at a time; None where that is left to Python."""
+    """The mask as small files are decoded; None where that is left to Python."""
     with NamedTemporaryFile(delete=False) as file:
         file.write(data)
     os.utime(file.name, (1e9, 1e9))  # a file that just changed is read with more care
     try:
-        ((found, _),) = LocalFolder("").read_small([file.name], Scratch())
-    except TypeError:  # None: large, or nothing is compiled
-        return None
+        found = LocalFolder("").read_small(file.name, Scratch())
     finally:
         Path(file.name).unlink()
-    return found if isinstance(found, RawMask) else None
+    # None: large, or nothing is compiled
+    return found[0] if found and isinstance(found[0], RawMask) else None
 
 
 def agrees(data):

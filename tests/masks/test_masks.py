@@ -18,6 +18,7 @@ from PIL import Image
 from segiou.labels.label_set import LabelClass, LabelSet, load_labels
 from segiou.masks.archives import ArchiveFolder
 from segiou.masks.read import LossyMaskError, MaskError, from_bytes, open_mask, read_mask
+from segiou.masks.sources import LocalFolder
 from segiou.masks.windows import open_windowed
 
 HOSTILE = Path(__file__).parents[2] / "fixtures" / "hostile"
@@ -97,6 +98,22 @@ def test_what_is_no_file_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe.png")
     with pytest.raises(MaskError, match="is not a regular file"):
         read_mask(tmp_path / "pipe.png")
+
+
+def test_a_file_is_read_to_the_end_however_little_a_call_reads(tmp_path, monkeypatch):
+    path = tmp_path / "a.npy"
+    path.write_bytes(bytes(range(200)))
+    read = os.read
+    monkeypatch.setattr(os, "read", lambda handle, most: read(handle, min(most, 60)))
+    assert LocalFolder("").read(str(path))[0] == bytes(range(200))
+
+
+def test_huge_files_that_no_window_opens_are_refused_unread(tmp_path):
+    path = tmp_path / "a.png"
+    with path.open("wb") as file:
+        file.truncate((1 << 31) + 1)  # takes no room
+    with pytest.raises(MaskError, match=r"a.png: is too large \(2147483649 bytes\); store it as"):
+        LocalFolder("").read(str(path))
 
 
 def test_errors_survive_pickling():

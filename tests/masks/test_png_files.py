@@ -1,4 +1,4 @@
-"""Small PNG files, read and decoded together by compiled code that inflates by itself.
+"""Small PNG files, read and decoded by compiled code that inflates by itself.
 
 Every file that the other tests of PNG make is read this way, too, by ``png.agrees``.
 """
@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from meanwhile import others_run_during
 
-from segiou.masks.image_files import Scratch
+from segiou.masks.image_files import Scratch, _png
 from segiou.masks.read import RawMask, read_mask
-from segiou.masks.sources import LocalFolder, _files
+from segiou.masks.sources import LocalFolder
 
 INPUTS = int(os.environ.get("SEGIOU_FUZZ_INPUTS", "300"))
 
 pytestmark = pytest.mark.skipif(
-    os.name == "nt" or _files is None,
+    not hasattr(_png, "read_small"),
     reason="small files are decoded by an extension that was not built",
 )
 
@@ -101,48 +101,43 @@ def test_a_damaged_stream_gives_what_zlib_gives_or_nothing(png):
     assert accepted > INPUTS // 3
 
 
-def test_many_files_share_the_memory(png, blobs, tmp_path):
-    masks = [blobs(40, 50 + i, 7, i) for i in range(6)]
-    paths = []
+def test_files_share_the_memory_one_after_another(png, blobs, tmp_path):
+    masks, scratch = [blobs(40, 50 + i, 7, i) for i in range(6)], Scratch()
     for i, mask in enumerate(masks):
         path = tmp_path / f"{i}.png"
-        path.write_bytes(png.write(mask, filters=(4, 2)))
-        paths.append(str(path))
-    (tmp_path / "2.png").write_bytes(b"no PNG")
-    for path in paths:
+        path.write_bytes(b"no PNG" if i == 2 else png.write(mask, filters=(4, 2)))
         os.utime(path, (1e9, 1e9))
-    found = LocalFolder("").read_small([*paths, str(tmp_path / "none")], Scratch())
-    assert found[2][0] == b"no PNG"
-    assert found[6] is None
-    for i in (0, 1, 3, 4, 5):
-        np.testing.assert_array_equal(found[i][0].values, masks[i])
-        np.testing.assert_array_equal(read_mask(paths[i]), masks[i])
-        assert found[i][1].size == (tmp_path / f"{i}.png").stat().st_size
+        content, stamp = LocalFolder("").read_small(str(path), scratch)
+        assert stamp.size == path.stat().st_size
+        if i == 2:
+            assert content == b"no PNG"
+        else:
+            np.testing.assert_array_equal(content.values, mask)
+            np.testing.assert_array_equal(read_mask(path), mask)
+    assert LocalFolder("").read_small(str(tmp_path / "none"), scratch) is None
 
 
-def test_other_threads_run_while_files_are_decoded(png, tmp_path):
+def test_other_threads_run_while_a_file_is_decoded(png, tmp_path):
     noise = np.random.default_rng(0).integers(0, 200, (500, 500), dtype=np.uint8)
     path = tmp_path / "noise.png"
     path.write_bytes(png.write(noise, filters=(3,)))
     os.utime(path, (1e9, 1e9))
-    pixels = np.empty(151 * noise.size, np.uint8)
-    found = []
-    assert others_run_during(lambda: found.extend(_files.read_small([str(path)] * 150, 0, pixels)))
-    assert found[-1][0] == (149 * noise.size, 500, 500, "L")
-    np.testing.assert_array_equal(pixels[149 * noise.size :][: noise.size].reshape(500, 500), noise)
+    pixels = np.empty(noise.size + 64, np.uint8)
+
+    def read():
+        for _ in range(150):
+            assert _png.read_small(str(path), 0, pixels)[0] == (500, 500, "L")
+
+    assert others_run_during(read)
+    np.testing.assert_array_equal(pixels[:-64].reshape(500, 500), noise)
 
 
 def test_what_has_no_room_comes_as_it_lies(png, blobs, tmp_path):
-    first, second = blobs(10, 10, 3), blobs(20, 10, 3)
-    for name, mask in (("first", first), ("second", second)):
-        (tmp_path / name).write_bytes(png.write(mask))
-        os.utime(tmp_path / name, (1e9, 1e9))
-    paths = [str(tmp_path / name) for name in ("second", "first")]
-    pixels = np.empty(200, np.uint8)
-    (content, *_), (decoded, *_) = _files.read_small(paths, 0, pixels)
-    assert content == png.write(second)
-    assert decoded == (0, 10, 10, "L")
-    np.testing.assert_array_equal(pixels[:100].reshape(10, 10), first)
+    path, mask = tmp_path / "mask", blobs(20, 10, 3)
+    path.write_bytes(png.write(mask))
+    os.utime(path, (1e9, 1e9))
+    assert _png.read_small(str(path), 0, bytearray(263))[0] == png.write(mask)
+    assert _png.read_small(str(path), 0, bytearray(264))[0] == (20, 10, "L")
 
 
 @pytest.mark.parametrize(

@@ -55,9 +55,10 @@ def reads(monkeypatch):
         names.append(Path(path).name)
         return read(self, path)
 
-    def noting_small(self, paths, scratch):
-        found = read_small(self, paths, scratch)
-        names.extend(Path(p).name for p, file in zip(paths, found, strict=True) if file)
+    def noting_small(self, path, scratch):
+        found = read_small(self, path, scratch)
+        if found:
+            names.append(Path(path).name)
         return found
 
     monkeypatch.setattr(LocalFolder, "read", noting)
@@ -71,4 +72,4 @@ def in_python(monkeypatch):
 
     from segiou.masks import sources
 
-    monkeypatch.setattr(sources, "_files", object())
+    monkeypatch.setattr(sources, "read_small", lambda *_: None)

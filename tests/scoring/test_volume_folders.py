@@ -105,8 +105,8 @@ def all_big(monkeypatch):
     """Take every NIfTI file that is not packed for one that does not fit into memory."""
     monkeypatch.setattr(windows, "WHOLE_PIXELS", 1)
     monkeypatch.setattr(pair, "_BIG_BYTES", 1)
-    # Small files are read ahead as soon as they are a moment old.
-    monkeypatch.setattr(sources, "_files", None)
+    # Small files are read whole as soon as they are a moment old.
+    monkeypatch.setattr(sources, "read_small", lambda *_: None)
 
 
 def test_large_volumes_score_as_small_ones(tmp_path, all_big):
