@@ -75,27 +75,33 @@ def _calibration(
 
 
 def diagram(
-    counts: NDArray[Any], sums: Floats, bins: ScoreBins, rows: int
-) -> tuple[NDArray[Any], Floats, Floats]:
-    """Pixels, mean score and share of right pixels in each row of the diagram, (..., K)."""
+    counts: Any, sums: Any, bins: ScoreBins, rows: int, xp: Any = np
+) -> tuple[Any, Floats, Floats]:
+    """Pixels, mean score and share of right pixels in each row of the diagram, (..., K).
+
+    ``xp`` is the module of the arrays, here and below: NumPy, or ``keras.ops`` for bins (B,).
+    """
     # A bin that an edge of the diagram cuts belongs to the row of its centre.
-    row = np.minimum((bins.values * rows).astype(np.intp), rows - 1)
+    row = np.minimum((bins.values * rows).astype(np.int32), rows - 1)
     starts = np.searchsorted(row, np.arange(rows))
     used = np.flatnonzero(np.bincount(row, minlength=rows))
 
-    def summed(table: NDArray[Any]) -> NDArray[Any]:
+    def summed(table: Any) -> Any:
+        if xp is not np:
+            return xp.segment_sum(table, row, num_segments=rows)
         found = np.zeros((*table.shape[:-1], rows), table.dtype)
         found[..., used] = np.add.reduceat(table, starts[used], -1)
         return found
 
-    pixels = summed(counts.sum(-1))
+    pixels = summed(xp.sum(counts, axis=-1))
     return pixels, ratio(summed(sums), pixels), ratio(summed(counts[..., 1]), pixels)
 
 
-def errors(pixels: NDArray[Any], confidence: Floats, accuracy: Floats) -> tuple[Floats, ...]:
+def errors(pixels: Any, confidence: Any, accuracy: Any, xp: Any = np) -> tuple[Floats, ...]:
     """ECE, MCE and ACE of diagrams (..., K); NaN without pixels."""
-    gap = np.where(pixels > 0, np.abs(confidence - accuracy), 0.0)
-    total = pixels.sum(-1)
-    filled = (pixels > 0).sum(-1)
-    mce = np.where(total > 0, gap.max(-1), np.nan)
-    return ratio((gap * pixels).sum(-1), total), mce, ratio(gap.sum(-1), filled)
+    gap = xp.where(pixels > 0, xp.abs(confidence - accuracy), 0.0)
+    total = xp.sum(pixels, axis=-1)
+    filled = xp.sum(xp.where(pixels > 0, 1.0, 0.0), axis=-1)
+    mce = xp.where(total > 0, xp.max(gap, axis=-1), np.nan)
+    sums = xp.sum(gap * pixels, axis=-1), xp.sum(gap, axis=-1)
+    return ratio(sums[0], total), mce, ratio(sums[1], filled)

@@ -202,17 +202,17 @@ class CompiledScores:
         p = rounded((p + half) * rounded(r * r)) + (r + 1)
         return p * ops.take(self._powers, ops.clip(ops.wide(n, 32), -127, 0) + 127)
 
-    def parts(self, sums: Any, xp: Any) -> tuple[Any, Any, Any]:
-        """Cells of the classes (C, B, 2) and of the highest score, and its sums, of flat sums."""
+    def cells_of(self, sums: Any, xp: Any) -> Any:
+        """The cells (C + 2, B, 2) of a :class:`ScoreHistogram` without ignored pixels."""
         number = self.bins.number
         table = xp.reshape(sums[: self._top], (self._classes + 1, number, 2))
         digits = xp.reshape(sums[self._top : -4], (_DIGITS, number))
         top_sums = digits[0] + _DIGIT * digits[1] + _DIGIT**2 * digits[2]
-        return table[:-1], table[-1], top_sums
+        last = xp.stack([top_sums, xp.zeros_like(top_sums)], axis=-1)
+        return xp.concatenate([table, last[None]])
 
     def read(self, sums: NDArray[np.int64], maxima: Any, pairs: int) -> ScoreHistogram:
         """Histograms of sums from a device; raises for what :meth:`ScoreHistogram.update` does."""
-        counts, top, top_sums = self.parts(sums, np)
         ignored, bad, nan, outside = sums[-4:].tolist()
         if bad:
             raise DeviceValuesError("truth", bad, int(maxima[0]))
@@ -220,9 +220,7 @@ class CompiledScores:
             raise NanScoresError(nan)
         if outside:
             raise ScoreRangeError(outside)
-        found = self.histogram.empty()
-        cells = found._empty()
-        cells[:-2], cells[-2], cells[-1, :, 0] = counts, top, top_sums
+        found, cells = self.histogram.empty(), self.cells_of(sums, np)
         cells[-1, 0, 1] = ignored
         found._add(cells, pairs)
         return found

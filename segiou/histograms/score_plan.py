@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, ClassVar
+from functools import cached_property, partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ from segiou.measures.measure import Alternative, Counted, Measure, Plan, read_nu
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Better, Score, with_mean
 from segiou.measures.score_table import Chart, Column, RowCurves, ScoreTable
+from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats
 
 #: Options of the command line beside --scores, and their names here.
@@ -162,7 +163,7 @@ class ScoreOptions(Measure):
             return source
         return ClassFiles(source, self.files, classes.labels.class_names)
 
-    def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
+    def plan(self, classes: ClassOptions, masks: Masks) -> ScorePlan:
         """The plan for these classes."""
         is_groups = self.channels == "groups"
         if not self.channels and classes.groups:
@@ -219,6 +220,17 @@ class HistogramTable(ScoreTable):
         """Precision, recall and IoU by threshold, and the reliability diagram of each class."""
         found = page_curves(self.histogram, self.diagram_rows)
         return tuple(one for one in found if one.row in self.rows)
+
+
+class _Formula(NamedTuple):
+    """A score of cells (..., C + 2, B, 2), also in tensors of ``keras.ops``."""
+
+    title: str
+    #: Cells and the module of their arrays → values of the classes (..., C).
+    of_classes: Callable[..., Any]
+    #: The same → the overall value (...); by default, the mean of the classes.
+    overall: Callable[..., Any] | None = None
+    better: Better = "higher"
 
 
 @dataclass(frozen=True)
@@ -387,60 +399,75 @@ class ScorePlan(Plan):
             raise ValueError(msg)
 
     @cached_property
+    def _formulas(self) -> dict[str, _Formula]:
+        values, classes = self.bins.values, self.channels.num_classes
+
+        def of(function: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda cells, xp: function(cells[..., :classes, :, :], xp=xp)
+
+        found = {
+            "average_precision": _Formula("AP", of(curves.average_precision)),
+            "roc_auc": _Formula("AUROC", of(curves.roc_auc)),
+            "best_iou": _Formula("best IoU", of(curves.best_iou)),
+            "fpr95": _Formula("FPR at 95 % TPR", of(curves.fpr_at_tpr), better="lower"),
+        }
+        if self.measure.regions:
+            found["aupro"] = _Formula("AUPRO", lambda cells, _: aupro(cells, LIMIT))
+        for at, name in enumerate(("ece", "mce", "ace")):
+            both = self._class_error(at), self._top_error(at)
+            found[name] = _Formula(name.upper(), *both, "lower")
+        brier = of(partial(curves.brier, values=values))
+
+        def summed(cells: Any, xp: Any) -> Any:
+            return xp.sum(brier(cells, xp), axis=-1)
+
+        return {**found, "brier": _Formula("Brier score", brier, summed, "lower")}
+
+    @cached_property
     def scores(self) -> Mapping[str, Score]:
         """Areas and best IoU as means of the classes; calibration errors of the highest scores."""
-        values, found = self.bins.values, {}
-
-        def add(
-            name: str, title: str, ratio_of: Any, overall: Any = None, better: Better = "higher"
-        ) -> None:
-            own = slice(None if name == "aupro" else self.channels.num_classes)
-
-            def evaluate(flat: NDArray[Any]) -> Floats:
-                cells = flat.reshape(*flat.shape[:-1], *self._shape)
-                each = ratio_of(cells[..., own, :, :])
-                if overall is None:
-                    return with_mean(each, self.channels.include)
-                return np.concatenate([overall(cells, each)[..., None], each], -1)
-
-            found[name] = Score(
+        return {
+            name: Score(
                 name,
-                title,
+                one.title,
                 self.channels.labels.class_names,
                 lambda parts: parts["cells"],
-                evaluate,
+                partial(self._evaluate, one),
                 self._seen,
-                better=better,
-                is_mean=overall is None,
+                better=one.better,
+                is_mean=one.overall is None,
             )
+            for name, one in self._formulas.items()
+        }
 
-        add("average_precision", "AP", curves.average_precision)
-        add("roc_auc", "AUROC", curves.roc_auc)
-        add("best_iou", "best IoU", lambda n: curves.scores_at(n, "iou").max(-1))
-        add("fpr95", "FPR at 95 % TPR", curves.fpr_at_tpr, better="lower")
-        if self.measure.regions:
-            add("aupro", "AUPRO", lambda cells: aupro(cells, LIMIT))
-        for at, name in enumerate(("ece", "mce", "ace")):
-            add(name, name.upper(), self._class_error(at), self._top_error(at), "lower")
-        add(
-            "brier",
-            "Brier score",
-            lambda n: curves.brier(n, values),
-            lambda _, each: each.sum(-1),
-            "lower",
-        )
-        return found
+    def _evaluate(self, one: _Formula, flat: NDArray[Any]) -> Floats:
+        cells = flat.reshape(*flat.shape[:-1], *self._shape)
+        each = one.of_classes(cells, np)
+        if one.overall is None:
+            return with_mean(each, self.channels.include)
+        return np.concatenate([one.overall(cells, np)[..., None], each], -1)
 
-    def _class_error(self, at: int) -> Callable[[NDArray[Any]], Floats]:
-        return lambda n: errors(
-            *diagram(n, n.sum(-1) * self.bins.values, self.bins, self.measure.rows)
-        )[at]
+    def overall(self, name: str, cells: Any, xp: Any = np) -> Any:
+        """A score of all classes; ``xp`` is the module of the cells, NumPy or ``keras.ops``."""
+        one = self._formulas[name]
+        if one.overall is not None:
+            return one.overall(cells, xp)
+        return mean(one.of_classes(cells, xp), self.channels.include, xp)
 
-    def _top_error(self, at: int) -> Callable[[NDArray[Any], Floats], Floats]:
-        def of(cells: NDArray[Any], _: Floats) -> Floats:
+    def _class_error(self, at: int) -> Callable[..., Floats]:
+        def of(cells: Any, _: Any) -> Floats:
+            own = cells[..., : self.channels.num_classes, :, :]
+            sums = own.sum(-1) * self.bins.values
+            return errors(*diagram(own, sums, self.bins, self.measure.rows))[at]
+
+        return of
+
+    def _top_error(self, at: int) -> Callable[..., Floats]:
+        def of(cells: Any, xp: Any) -> Floats:
             top = self.channels.num_classes
             sums = cells[..., top + 1, :, 0] * SCORE_UNIT
-            return errors(*diagram(cells[..., top, :, :], sums, self.bins, self.measure.rows))[at]
+            rows = diagram(cells[..., top, :, :], sums, self.bins, self.measure.rows, xp)
+            return errors(*rows, xp)[at]
 
         return of
 

@@ -98,42 +98,54 @@ class ThresholdTable:
         )
 
 
-def passing(counts: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    """FP and TP at each threshold (..., B), and pixels of the class and others (..., 1)."""
-    above = counts[..., ::-1, :].cumsum(-2)[..., ::-1, :]
+def passing(counts: Any, xp: Any = np) -> tuple[Any, ...]:
+    """FP and TP at each threshold (..., B), and pixels of the class and others (..., 1).
+
+    ``xp`` is the module of the arrays, here and below: NumPy, or ``keras.ops``.
+    """
+    above = xp.flip(xp.cumsum(xp.flip(counts, axis=-2), axis=-2), axis=-2)
     return above[..., 0], above[..., 1], above[..., :1, 1], above[..., :1, 0]
 
 
-def average_precision(counts: NDArray[Any]) -> Floats:
+def average_precision(counts: Any, xp: Any = np) -> Floats:
     """Σ (R_n - R_{n-1}) P_n, (...,); NaN without a pixel of the class."""
-    fp, tp, positive, _ = passing(counts)
+    fp, tp, positive, _ = passing(counts, xp)
     precision = ratio(tp, tp + fp)
-    weighted = np.where(counts[..., 1] > 0, counts[..., 1] * precision, 0.0)
-    return ratio(weighted.sum(-1), positive[..., 0])
+    weighted = xp.where(counts[..., 1] > 0, counts[..., 1] * precision, 0.0)
+    return ratio(xp.sum(weighted, axis=-1), positive[..., 0])
 
 
-def roc_auc(counts: NDArray[Any]) -> Floats:
+def roc_auc(counts: Any, xp: Any = np) -> Floats:
     """Probability that a pixel of the class scores higher than another; ties count half."""
-    _, tp, positive, negative = passing(counts)
+    _, tp, positive, negative = passing(counts, xp)
     higher = tp - counts[..., 1] + 0.5 * counts[..., 1]
     share = ratio(higher, positive)
-    return ratio((counts[..., 0] * share).sum(-1), negative[..., 0])
+    return ratio(xp.sum(counts[..., 0] * share, axis=-1), negative[..., 0])
 
 
-def fpr_at_tpr(counts: NDArray[Any], tpr: float = 0.95) -> Floats:
+def best_iou(counts: Any, xp: Any = np) -> Floats:
+    """IoU at the threshold where it is highest, (...,)."""
+    fp, tp, positive, _ = passing(counts, xp)
+    best = xp.max(xp.nan_to_num(ratio(tp, positive + fp)), axis=-1)
+    found: Floats = xp.where(positive[..., 0] > 0, best, np.nan)
+    return found
+
+
+def fpr_at_tpr(counts: Any, tpr: float = 0.95, xp: Any = np) -> Floats:
     """False positive rate at the highest threshold with this recall, (...,)."""
     check_number("tpr", tpr, 0, 1)
-    fp, tp, positive, negative = passing(counts)
-    reached = np.asarray(ratio(tp, positive) >= tpr)
-    last = reached.shape[-1] - 1 - reached[..., ::-1].argmax(-1)
-    found = ratio(np.take_along_axis(fp, last[..., None], -1), negative)[..., 0]
-    return np.where(reached.any(-1), found, np.nan)
+    fp, tp, positive, negative = passing(counts, xp)
+    reached = ratio(tp, positive) >= tpr
+    # False positives only decrease with the threshold.
+    least = xp.min(xp.where(reached, fp, fp[..., :1]), axis=-1)
+    found: Floats = xp.where(positive[..., 0] > 0, ratio(least, negative[..., 0]), np.nan)
+    return found
 
 
-def brier(counts: NDArray[Any], values: Floats) -> Floats:
+def brier(counts: Any, values: Floats, xp: Any = np) -> Floats:
     """Mean of (score - truth)^2, (...,)."""
     errors = counts[..., 0] * values**2 + counts[..., 1] * (1 - values) ** 2
-    return ratio(errors.sum(-1), counts.sum((-2, -1)))
+    return ratio(xp.sum(errors, axis=-1), xp.sum(counts, axis=(-2, -1)))
 
 
 def pr_curve(counts: Ints, edges: Floats) -> Curve:

@@ -18,12 +18,11 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import AtLeast, not_compiled
 from segiou.counting.counts import Counts
 from segiou.histograms.score_counts import ScoreHistogram
-from segiou.histograms.score_plan import ScoreOptions
+from segiou.histograms.score_plan import ScoreOptions, ScorePlan
 from segiou.hooks import _reading as reading
 from segiou.hooks.hook_options import HookOptions, Scores, TorchOptions, check_options
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
 from segiou.measures.mask_pair import Masks
-from segiou.measures.measure import Plan
 from segiou.measures.score_names import is_whole, read_name, row_of
 from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.metrics.protocols import load_protocol
@@ -71,8 +70,18 @@ class Scoring(ABC):
         """Truth, prediction or scores, and the keywords for `update`."""
 
     @abstractmethod
+    def values_of(self, counts: Any, separator: str = "/", xp: Any = np) -> dict[str, Any]:
+        """Scores of counts in arrays of NumPy or tensors of ``keras.ops``, which is `xp` then."""
+
+    @staticmethod
+    @abstractmethod
+    def _counts(counted: Any) -> Any:
+        """The counts of an accumulator for `values_of`."""
+
     def values(self, counted: Any, separator: str = "/") -> dict[str, float]:
         """Scores by name, with class scores as ``iou/road``; NaN if undefined."""
+        found = self.values_of(self._counts(counted), separator)
+        return {key: float(value) for key, value in found.items()}
 
     @cached_property
     def keys(self) -> list[str]:
@@ -176,13 +185,13 @@ class MatrixScoring(Scoring):
         self.options.check_scores(tuple(pred.shape), self.axis)
         return truth, pred, {"argmax": self.axis}
 
-    def values(self, counted: Any, separator: str = "/") -> dict[str, float]:
-        """Scores by name, with class scores as ``iou/road``; NaN if undefined."""
-        found = self.values_of(counted.counts, separator)
-        return {key: float(value) for key, value in found.items()}
+    @staticmethod
+    def _counts(counted: Any) -> Counts:
+        found: Counts = counted.counts
+        return found
 
     def values_of(self, counts: Counts, separator: str = "/", xp: Any = np) -> dict[str, Any]:
-        """Scores of counts in arrays of NumPy or tensors of ``keras.ops``, which is `xp` then."""
+        """Scores of TP, FP, FN and TN."""
         entries = self.entries(separator).items()
         return {key: self._value(one, counts, xp) for key, one in entries}
 
@@ -250,8 +259,7 @@ class HistogramScoring(Scoring):
         self._like = histogram.bins.kind, histogram.regions
         self.activation = options.get("activation")
         measure = ScoreOptions(self.activation or "", bins=histogram.bins.kind)
-        self.plan: Plan = measure.plan(self.options, Masks())
-        self.rows: int = measure.rows
+        self.plan: ScorePlan = measure.plan(self.options, Masks())
         scores = options.get("scores")
         if scores is None:
             scores = "average_precision" if isinstance(default, str) else tuple(self.plan.scores)
@@ -276,10 +284,14 @@ class HistogramScoring(Scoring):
         how = {"axis": self.axis, "activation": self.activation}
         return reading.whole_numbers(truth), pred, how
 
-    def values(self, counted: Any, separator: str = "/") -> dict[str, float]:
-        """Overall scores by name; NaN if undefined."""
-        cells: NDArray[Any] = counted._cells[: counted.num_classes + 2].ravel()
-        return {name: float(self.plan.scores[name].evaluate(cells)[0]) for name in self.names}
+    @staticmethod
+    def _counts(counted: Any) -> NDArray[np.int64]:
+        cells: NDArray[np.int64] = counted._cells[: counted.num_classes + 2]
+        return cells
+
+    def values_of(self, counts: Any, separator: str = "/", xp: Any = np) -> dict[str, Any]:
+        """Overall scores of cells (C + 2, B, 2)."""
+        return {name: self.plan.overall(name, counts, xp) for name in self.names}
 
 
 def scoring_of(

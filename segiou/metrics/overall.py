@@ -14,7 +14,7 @@ from segiou.metrics.per_class import dice, iou, recall
 from segiou.metrics.ratio import Floats, included, ratio
 
 
-def mean(values: Floats, include: Any = None) -> Floats:
+def mean(values: Floats, include: Any = None, xp: Any = np) -> Floats:
     """Mean over the classes (last axis) that have a value, (...); NaN if none has.
 
     Parameters
@@ -23,16 +23,19 @@ def mean(values: Floats, include: Any = None) -> Floats:
         Values; NaN is skipped.
     include : array_like of bool, shape (C,) or (..., C), optional
         Classes to average over; all by default.
+    xp : module
+        Module of the arrays: NumPy, or ``keras.ops``.
 
     Examples
     --------
     >>> float(mean(np.array([0.5, np.nan, 1.0])))
     0.75
     """
-    taken = ~np.isnan(values)
+    taken = ~xp.isnan(values)
     if include is not None:
-        taken = taken & included(include, values.shape[-1])
-    return ratio(np.where(taken, values, 0.0).sum(-1), taken.sum(-1))
+        taken = xp.where(included(include, values.shape[-1]), taken, False)
+    number = xp.sum(xp.where(taken, 1.0, 0.0), axis=-1)
+    return ratio(xp.sum(xp.where(taken, values, 0.0), axis=-1), number)
 
 
 def average(
