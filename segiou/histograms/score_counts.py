@@ -238,6 +238,10 @@ class ScoreHistogram(TableAccumulator, Drawable):
         check_same_shape(truth, scores, ("truth", "scores"), argmax=axis)
         return self._counted(self._codes(truth, mask), planes, activation)
 
+    def _count_into(self, cells: Ints, truth: Any, scores: Any, **how: Any) -> None:
+        """Add the counts of scores to cells of a histogram."""
+        cells += self.count(truth, scores, **how)
+
     def _counted(
         self, codes: NDArray[np.uint16], planes: NDArray[Any], activation: Activation | None
     ) -> Ints:

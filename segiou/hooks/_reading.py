@@ -59,16 +59,12 @@ def whole_numbers(truth: Any) -> Any:
     return whole.long() if is_torch else whole.astype(np.int64)
 
 
-def check_not_one_hot(truth: Any, pred: Any, axis: int, num_classes: int) -> None:
-    """Raise a ValueError if the truth has the class axis that only scores should have."""
+def is_one_hot(truth: Any, pred: Any, axis: int | None, num_classes: int) -> bool:
+    """Whether the truth has the class axis of the scores."""
     axes = len(truth.shape)
-    is_inside = axes == len(pred.shape) > 1 and -axes <= axis < axes
-    if is_inside and is_float(pred) and truth.shape[axis] == num_classes > 1:
-        msg = (
-            f"truth of shape {tuple(truth.shape)} has {num_classes} channels along axis {axis}, as "
-            f"the scores have, so it looks one-hot; pass labels, such as truth.argmax({axis})"
-        )
-        raise ValueError(msg)
+    if axis is None or not (axes == len(pred.shape) > 1 and -axes <= axis < axes):
+        return False
+    return is_float(pred) and bool(truth.shape[axis] == num_classes > 1)
 
 
 def check_labels_of_hook(truth: Any, pred: Any) -> None:

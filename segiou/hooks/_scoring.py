@@ -39,18 +39,17 @@ class Scoring(ABC):
     """The classes, the names of scores, and the reading of batches."""
 
     options: ClassOptions
-    #: Names of the scores.
-    names: tuple[str, ...]
-    #: The score that was requested as a single name, if it is a scalar.
-    only: str | None
     #: Reason for missing counts per image and reports.
     lacks: ClassVar[dict[str, str]]
     #: Whether the first score is better if higher.
     higher_is_better: bool
 
-    def __init__(self, axis: int | None, upsample: bool | None) -> None:
-        self.axis = axis
-        self.upsample = upsample
+    def __init__(self, scores: Scores, options: TorchOptions) -> None:
+        #: The requested scores: a single name, or several.
+        self.scores: str | tuple[str, ...] = scores if isinstance(scores, str) else tuple(scores)
+        self.names: tuple[str, ...] = (scores,) if isinstance(scores, str) else tuple(scores)
+        self.axis = options.get("axis", 1)
+        self.upsample = options.get("upsample")
 
     @cached_property
     def digest(self) -> list[int]:
@@ -83,10 +82,15 @@ class Scoring(ABC):
         found = self.values_of(self._counts(counted), separator)
         return {key: float(value) for key, value in found.items()}
 
-    @cached_property
+    @property
+    @abstractmethod
     def keys(self) -> list[str]:
         """The names that `values` returns."""
-        return [*self.values(self.empty())]
+
+    @cached_property
+    def only(self) -> str | None:
+        """The score that was requested as a single name, if it is a scalar."""
+        return self.scores if isinstance(self.scores, str) and self.scores in self.keys else None
 
     def result(self, counted: Any) -> float | dict[str, float]:
         """The single score, or the scores by name."""
@@ -135,7 +139,8 @@ class MatrixScoring(Scoring):
             name = "axis=None" if axis is None else "activation"
             msg = f"{name} needs a segiou.ScoreHistogram in place of the labels"
             raise ValueError(msg)
-        super().__init__(axis, options.get("upsample"))
+        scores = options.get("scores")
+        super().__init__(default if scores is None else scores, options)
         self.options = ClassOptions.of(labels, **classes)
         self.options.warn_of_ignored_classes(stacklevel=5)
         self.protocol = load_protocol(options.get("protocol", "segiou"))
@@ -147,13 +152,8 @@ class MatrixScoring(Scoring):
             raise ValueError(msg)
         threshold = options.get("threshold")
         self.threshold = None if threshold is None else self.protocol.threshold(threshold)
-        given = options.get("scores")
-        scores = default if given is None else given
-        self.names = (scores,) if isinstance(scores, str) else tuple(scores)
         self._known: dict[str, dict[str, Entry]] = {}
-        several = [*self.entries().values()]
-        is_one = isinstance(scores, str) and several[0].row is None
-        self.only = self.names[0] if is_one else None
+        self.entries()  # raises for unknown names
 
     def _settings(self) -> list[Any]:
         equal = ["positive"] if isinstance(self.threshold, AtLeast) else []
@@ -171,8 +171,9 @@ class MatrixScoring(Scoring):
                 pred = reading.without_channel(pred, self.axis)
             self.options.check_scores(tuple(pred.shape), None)
             return reading.whole_numbers(truth), pred, {"threshold": self.threshold}
-        reading.check_not_one_hot(truth, pred, self.axis, self.options.num_classes)
         truth = reading.whole_numbers(truth)
+        if reading.is_one_hot(truth, pred, self.axis, self.options.num_classes):
+            return truth, pred, {"argmax": self.axis}
         if len(pred.shape) != len(truth.shape) + 1:
             reading.check_labels_of_hook(truth, pred)
             return truth, pred, {}
@@ -200,6 +201,11 @@ class MatrixScoring(Scoring):
         if entry.include is not None:
             return self.protocol.pooled_mean(function, counts, entry.include, xp)
         return function(counts, xp) if entry.row is None else function(counts)[entry.row]
+
+    @property
+    def keys(self) -> list[str]:
+        """The names that `values` returns."""
+        return [*self.entries()]
 
     def entries(self, separator: str = "/") -> dict[str, Entry]:
         """Results of `values` by key."""
@@ -252,7 +258,6 @@ class HistogramScoring(Scoring):
                     f"{name} does not apply to a ScoreHistogram; pass its classes to the histogram"
                 )
                 raise ValueError(msg)
-        super().__init__(options.get("axis", 1), options.get("upsample"))
         classes = histogram._classes
         more = ClassOptions.of(classes.labels, ignore=options.get("ignore", ())).ignore
         self.options = replace(classes, ignore=tuple(dict.fromkeys((*classes.ignore, *more))))
@@ -263,10 +268,9 @@ class HistogramScoring(Scoring):
         scores = options.get("scores")
         if scores is None:
             scores = "average_precision" if isinstance(default, str) else tuple(self.plan.scores)
-        self.names = (scores,) if isinstance(scores, str) else tuple(scores)
+        super().__init__(scores, options)
         for name in self.names:
             check_choice("scores", name, tuple(self.plan.scores))
-        self.only = scores if isinstance(scores, str) else None
         self.higher_is_better = self.plan.scores[self.names[0]].better == "higher"
 
     def _settings(self) -> list[Any]:
@@ -279,18 +283,27 @@ class HistogramScoring(Scoring):
     def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
         """Truth without a class axis of size 1, scores, and the keywords for `update`."""
         truth, pred = self._arranged(truth, pred, "scores")
-        if self.axis is not None:
-            reading.check_not_one_hot(truth, pred, self.axis, self.options.num_classes)
+        if reading.is_one_hot(truth, pred, self.axis, self.options.num_classes):
+            msg = (
+                f"truth of shape {tuple(truth.shape)} has the channels of the scores along axis "
+                f"{self.axis}, so it looks one-hot; pass labels, such as truth.argmax({self.axis})"
+            )
+            raise ValueError(msg)
         how = {"axis": self.axis, "activation": self.activation}
         return reading.whole_numbers(truth), pred, how
 
+    @property
+    def keys(self) -> list[str]:
+        """The names that `values` returns."""
+        return [*self.names]
+
     @staticmethod
     def _counts(counted: Any) -> NDArray[np.int64]:
-        cells: NDArray[np.int64] = counted._cells[: counted.num_classes + 2]
+        cells: NDArray[np.int64] = counted._cells
         return cells
 
     def values_of(self, counts: Any, separator: str = "/", xp: Any = np) -> dict[str, Any]:
-        """Overall scores of cells (C + 2, B, 2)."""
+        """Overall scores of the cells of a histogram."""
         return {name: self.plan.overall(name, counts, xp) for name in self.names}
 
 

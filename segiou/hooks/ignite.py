@@ -18,7 +18,7 @@ except ImportError as error:
     raise missing("pytorch-ignite", "ignite") from error
 
 from segiou.counting.arrays import not_compiled
-from segiou.hooks._torch_counts import counter_of
+from segiou.hooks._torch_counts import TorchCounter
 from segiou.hooks.distributed import DeferredErrors, add_up
 from segiou.hooks.hook_options import TorchOptions
 from segiou.hooks.images import ImageCounts
@@ -73,7 +73,7 @@ class SegmentationScores(Counting, Metric):
     ) -> None:
         self.scoring = scoring_of(SegmentationScores, labels, DEFAULT, options)
         self.scoring.check(ids=ids)
-        self.counter = counter_of(self.scoring)
+        self.counter = TorchCounter(self.scoring)
         self._images = ImageCounts.from_options(self.scoring.options, conflict=conflict)
         self._has_ids, self._is_checked = ids, False
         super().__init__(output_transform=output_transform, device=device)

@@ -176,7 +176,7 @@ class SegmentationScores(Counting, keras.metrics.Metric):
             **super().get_config(),
             "name": self._prefix[:-1] or None,
             "options": scoring.options.to_dict(),
-            "scores": scoring.only or list(scoring.names),
+            "scores": scoring.scores,
             "axis": scoring.axis,
         }
         if isinstance(scoring, HistogramScoring):

@@ -18,7 +18,7 @@ except ImportError as error:
 
 from segiou._support.arguments import check_choice
 from segiou.counting.arrays import not_compiled, to_host
-from segiou.hooks._torch_counts import counter_of
+from segiou.hooks._torch_counts import TorchCounter
 from segiou.instances.panoptic import PanopticCounts
 
 if TYPE_CHECKING:
@@ -174,9 +174,8 @@ class SegmentationScores(Counting, _Scores):
         **options: Unpack[TorchOptions],
     ) -> None:
         scoring = scoring_of(SegmentationScores, labels, "mean_iou", options)
-        scores = scoring.only or options.get("scores") or scoring.names
-        super().__init__(scores, metric_options)
-        self.scoring, self.counter = scoring, counter_of(scoring)
+        super().__init__(scoring.scores, metric_options)
+        self.scoring, self.counter = scoring, TorchCounter(scoring)
         self._is_better_higher = scoring.higher_is_better
         self._repeated = fix_of_repeats(scoring, _REPEATED)
         #: MetricTracker uses it if ClasswiseWrapper names the classes.

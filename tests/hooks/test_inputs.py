@@ -77,13 +77,16 @@ def test_low_resolution_logits(torch):
         metric(3, upsample=True).update(large.movedim(1, -1), truth)
 
 
-def test_one_hot_truth_is_named(torch):
+def test_one_hot_truth_counts_as_labels_as_with_keras(torch):
     truth = torch.tensor([[[0, 1, 2, 2]]])
     one_hot = torch.nn.functional.one_hot(truth, 3).movedim(-1, 1)
-    logits = one_hot * 2.0
-    for pair in ((logits, one_hot), (logits, one_hot.float())):
-        with pytest.raises(ValueError, match=r"so it looks one-hot; pass labels, .*argmax\(1\)"):
-            metric(3).update(*pair)
+    logits = torch.nn.functional.one_hot(torch.tensor([[[0, 1, 2, 0]]]), 3).movedim(-1, 1) * 2.0
+    for target in (one_hot, one_hot.float(), truth):
+        found = metric(3)
+        found.update(logits, target)
+        assert found.confusion_matrix().matrix.tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 1]]
+    with pytest.raises(ValueError, match="not one-hot along axis 1; for channels that may overlap"):
+        metric(3).update(logits, one_hot + one_hot.roll(1, 1))
 
 
 def of_torchmetrics(classes, truth, pred):
