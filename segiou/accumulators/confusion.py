@@ -277,7 +277,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
             return self
         are_labels = encoding is not self._encoding
         if are_labels:
-            truth = decided_truth(truth, pred, argmax)
+            truth = decided_truth(truth, pred, argmax, self._encoding.truth_values)
             pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
         with own.lock:
             encoding.count_into(own.cells, truth, pred, mask=mask, are_labels=are_labels)
@@ -315,7 +315,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         encoding = self._encoding_for(truth, pred, **how)
         are_labels = encoding is not self._encoding
         if are_labels:
-            truth = decided_truth(truth, pred, how["argmax"])
+            truth = decided_truth(truth, pred, how["argmax"], encoding.truth_values)
             pred = self._decide(truth, pred, mask, **how)
         return encoding.count(truth, pred, mask=mask, are_labels=are_labels), pred
 
@@ -333,7 +333,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         encoding = self._encoding_for(truth, pred, argmax, threshold)
         are_labels = encoding is not self._encoding
         if are_labels:
-            truth = decided_truth(truth, pred, argmax)
+            truth = decided_truth(truth, pred, argmax, self._encoding.truth_values)
             pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
         encoding.count_into(table, truth, pred, mask=mask, are_labels=are_labels)
 

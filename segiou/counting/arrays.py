@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, wraps
@@ -309,6 +310,10 @@ def _channel_hint(first: tuple[int, ...], second: tuple[int, ...], names: Sequen
     return f". If {names[1]} is one-hot or holds scores, pass argmax={axes[0]}"
 
 
+#: Two random label maps of so many pixels are not each other's complement.
+_MANY_PIXELS = 64
+
+
 class OneHotError(ValueError):
     """Arrays that may be one-hot or multi-label channels instead of label maps.
 
@@ -344,17 +349,62 @@ def check_label_maps(truth: Any, pred: Any, num_classes: int) -> None:
     axes = _class_axes(shape, num_classes)
     if not axes:
         return
+    if num_classes == 2:
+        _check_two_classes(shape, axes, truth, with_dimensions_of(truth, pred))
+        return
     pred = with_dimensions_of(truth, pred)
-    sides = [to_host(a) if is_on_device(a) else as_array(a, "labels") for a in (truth, pred)]
-    if sides[1].shape == shape and all(map(_is_binary, sides)):
-        # Overlapping channels without a true pixel give the counts of label maps.
-        later = axes[-1] > 0 and len(shape) > 2 and bool(sides[0].any())
-        _refuse_channels(shape, [k for k in axes if (k and later) or _are_channels(sides, k)])
+    sides = [_on_host(truth, "truth"), _on_host(pred, "pred")]
+    if sides[1].shape != shape or not all(map(_is_binary, sides)):
+        return
+    # Overlapping channels without a true pixel give the counts of label maps.
+    later = axes[-1] > 0 and len(shape) > 2 and bool(sides[0].any())
+    _refuse_channels(shape, [k for k in axes if (k and later) or _are_channels(sides, k)])
+    if axes[0] == 0 and len(shape) > 2 and np.bool_ in (sides[0].dtype, sides[1].dtype):
+        text = (
+            f"bool arrays of shape {shape} are counted as {num_classes} label maps of the first "
+            f"two of {num_classes} classes. For channels, use segiou.ChannelCounts({num_classes})"
+            ".update(truth, pred, axis=0); for label maps, pass integers"
+        )
+        warnings.warn(text, stacklevel=3)
+
+
+def _on_host(data: Any, name: str) -> NDArray[Any]:
+    return to_host(data) if is_on_device(data) else as_array(data, name)
+
+
+def _check_two_classes(shape: tuple[int, ...], axes: list[int], truth: Any, pred: Any) -> None:
+    """Raise a OneHotError if both sides are one-hot of two classes.
+
+    Label maps of two classes contain only 0 and 1 as well, so each channel must be the complement
+    of the other on both sides, in many pixels and with both classes.
+    """
+    if math.prod(shape) < 2 * _MANY_PIXELS:
+        return
+    if is_on_device(truth) or is_on_device(pred):
+        axes = [axis for axis in axes if axis]  # without a transfer of every batch of two images
+    for axis in axes:
+        are_channels = _are_complements(truth, "truth", shape, axis)
+        if are_channels and _are_complements(pred, "pred", shape, axis):
+            _refuse_channels(shape, [axis])
+
+
+def _are_complements(data: Any, name: str, shape: tuple[int, ...], axis: int) -> bool:
+    """Whether an array is one-hot along an axis of two channels, and both classes occur."""
+    array = _on_host(data, name)
+    if array.shape != shape:
+        return False
+    planes = np.moveaxis(array, axis, 0)
+    row: Any = (slice(None), *[0] * (array.ndim - 2))  # enough for most label maps
+    first, second = planes[row]
+    if not (first != second).all() or not is_one_hot(array, axis):
+        return False
+    return bool(planes[0].any() and planes[1].any())
 
 
 def check_counted(shape: tuple[int, ...], cells: Any, num_classes: int) -> None:
     """The same by the counts (index, number of pixels) of the arrays of an image."""
-    axes, index = _class_axes(shape, num_classes), np.asarray(cells.indices)
+    axes = _class_axes(shape, num_classes) if num_classes > 2 else []
+    index = np.asarray(cells.indices)
     row = num_classes + 1
     if axes and not cells.ignored and np.isin(index, (0, 1, row, row + 1)).all():
         pixels = int(cells.values[index >= row].sum())
@@ -363,8 +413,8 @@ def check_counted(shape: tuple[int, ...], cells: Any, num_classes: int) -> None:
 
 
 def _class_axes(shape: tuple[int, ...], num_classes: int) -> list[int]:
-    """The axes that may be those of more than two classes."""
-    if num_classes < 3 or num_classes not in shape or len(shape) < 2:
+    """The axes that may be those of the classes."""
+    if num_classes < 2 or num_classes not in shape or len(shape) < 2:
         return []
     return [axis for axis in sorted({0, 1, len(shape) - 1}) if shape[axis] == num_classes]
 
@@ -403,12 +453,12 @@ def is_one_hot(array: NDArray[Any], axis: int) -> bool:
     return is_large and _is_binary(array) and bool((array.sum(axis) == 1).all())
 
 
-def decided_truth(truth: Any, pred: Any, argmax: int | None) -> Any:
-    """The labels of a truth that is one-hot along the class axis of the scores."""
+def decided_truth(truth: Any, pred: Any, argmax: int | None, values: NDArray[Any]) -> Any:
+    """The labels, of these values, of a truth that is one-hot along the class axis of scores."""
     shape = getattr(truth, "shape", None)
     if argmax is None or shape is None or tuple(shape) != tuple(np.shape(pred)):
         return truth
-    array = to_host(truth) if is_on_device(truth) else as_array(truth, "truth")
+    array = _on_host(truth, "truth")
     if not -array.ndim <= argmax < array.ndim or not _is_binary(array):
         return truth
     if (array.sum(argmax) != 1).any():
@@ -417,7 +467,12 @@ def decided_truth(truth: Any, pred: Any, argmax: int | None) -> Any:
             f"{argmax}; for channels that may overlap, use segiou.ChannelCounts"
         )
         raise ValueError(msg)
-    return array.argmax(argmax).astype(np.uint8 if array.shape[argmax] <= 256 else np.intp)
+    index = array.argmax(argmax)
+    if len(values) != array.shape[argmax]:  # the scores raise an error
+        return index
+    if len(values) <= 256 and (values == np.arange(len(values))).all():
+        return index.astype(np.uint8)
+    return values[index]
 
 
 def label_arrays(

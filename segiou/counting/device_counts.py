@@ -485,7 +485,7 @@ def count_on_device(
     """Count on the device of the prediction, or else of the truth, as :meth:`CodeTables.count`."""
     if how.get("argmax") is None and how.get("threshold") is None:
         check_label_maps(truth, pred, encoding.num_classes)
-    truth = decided_truth(truth, pred, how.get("argmax"))
+    truth = decided_truth(truth, pred, how.get("argmax"), encoding.truth_values)
     ops = operations_for(pred if is_on_device(pred) or not framework_of(truth) else truth)
     tables = {} if tables is None else tables
     with ops.here():
@@ -523,7 +523,12 @@ def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: Any) -> Confusio
 
 
 def looks_one_hot(table: NDArray[np.int64]) -> bool:
-    """Whether a table (C, C + 1) of many pixels is what pairs of one-hot arrays give as labels."""
+    """Whether a table (C, C + 1) of many pixels is what pairs of one-hot arrays give as labels.
+
+    The counts of two classes cannot show it, since half of the pixels may be of either.
+    """
+    if len(table) < 3:
+        return False
     block = table[:2, :2]
     pixels, ones = int(block.sum()), (int(block[1].sum()), int(block[:, 1].sum()))
     is_share = ones[0] == ones[1] and ones[0] * len(table) == pixels >= 1000

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -304,6 +305,14 @@ class Encoding:
             unassigned=options.unassigned,
         )
 
+    @cached_property
+    def truth_values(self) -> NDArray[np.int64]:
+        """A label value of each class in the truth, (C,)."""
+        values = np.zeros(self.num_classes, np.int64)
+        own = np.flatnonzero(self.truth.codes < self.num_classes)[::-1]  # the lowest comes last
+        values[self.truth.codes[own]] = self.truth.low + own
+        return values
+
     def count(
         self, truth: Any, pred: Any, *, mask: Any = None, are_labels: bool = False
     ) -> ConfusionCounts:
@@ -455,7 +464,7 @@ class Encoding:
         truth, pred, mask, are_labels
             As for :meth:`count`.
         """
-        if not are_labels and self.num_classes > 2:
+        if not are_labels and self.num_classes > 1:
             check_label_maps(truth, pred, self.num_classes)
         # The kernel itself checks dtypes and shapes. The checks below have better messages but
         # take as long as counting a small mask, so they only run if the kernel raises.

@@ -183,7 +183,7 @@ class ArrayScorer:
         """Count an image; a spacing is that of its file."""
         how: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
         is_labels, scores = argmax is threshold is None, None
-        truth = decided_truth(truth, pred, argmax)
+        truth = decided_truth(truth, pred, argmax, self._matrix._encoding.truth_values)
         pred, mask = with_dimensions_of(truth, pred, argmax), with_dimensions_of(truth, mask)
         try:
             if mask is None and is_labels and (is_chunked(truth) or is_chunked(pred)):

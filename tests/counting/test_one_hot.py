@@ -9,6 +9,7 @@ import segiou
 from segiou.counting import count_pairs
 from segiou.counting.arrays import OneHotError
 from segiou.hooks.evaluate import mean_iou
+from segiou.labels.label_set import LabelClass
 from segiou.measures import Evaluator
 
 RNG = np.random.default_rng(8)
@@ -99,6 +100,7 @@ def test_label_maps_are_counted():
     assert segiou.ConfusionMatrix(3).update([[0, 0, 1]], [[0, 1, 1]]).pixels == 3
 
 
+@pytest.mark.filterwarnings("ignore:bool arrays of shape")
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64])
 @pytest.mark.parametrize("classes", [2, 3, 4, 5])
 def test_batches_of_as_many_images_as_classes(classes, dtype):
@@ -194,3 +196,82 @@ def test_compiled_counts_show_it():
     state = jax.jit(counter.update)(counter.init(), *sides)
     with pytest.warns(UserWarning, match="look like those of one-hot arrays"):
         counter.confusion_matrix(state)
+
+
+class TestTwoClasses:
+    """Two classes: label maps also contain only 0 and 1."""
+
+    LABELS = RNG.integers(0, 2, (3, 8, 10))
+    WRONG = np.where(RNG.random(LABELS.shape) < 0.1, 1 - LABELS, LABELS)
+
+    def sides(self, axis, dtype=np.uint8):
+        return [
+            np.moveaxis(np.eye(2, dtype=dtype)[side], -1, axis)
+            for side in (self.LABELS, self.WRONG)
+        ]
+
+    @pytest.mark.parametrize("axis", [0, 1, -1])
+    @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64])
+    def test_one_hot_pairs_are_not_counted_as_labels(self, axis, dtype):
+        cm = segiou.ConfusionMatrix(2)
+        with pytest.raises(OneHotError, match=f"argmax={axis}, which decides both sides"):
+            cm.update(*self.sides(axis, dtype))
+        wanted = np.bincount((2 * self.LABELS + self.WRONG).ravel(), minlength=4).reshape(2, 2)
+        assert np.array_equal(cm.update(*self.sides(axis, dtype), argmax=axis).matrix, wanted)
+
+    @pytest.mark.parametrize("shape", [(2, 9, 11), (4, 2, 99), (9, 11, 2), (1, 2, 9, 11), (99, 2)])
+    def test_label_maps_are(self, shape):
+        rng = np.random.default_rng(3)
+        cm = segiou.ConfusionMatrix(2)
+        truth = rng.integers(0, 2, shape)
+        one_class = np.zeros(shape, int)
+        one_class[:1] = 1
+        for pred in (truth, 1 - truth, rng.integers(0, 2, shape)):
+            cm.update(truth, pred).update(one_class, pred)
+        assert cm.pixels == 6 * truth.size
+        channels = np.moveaxis(np.eye(2, dtype=int)[truth], -1, 0)
+        assert cm.update(channels, np.roll(channels, 1, -1) & channels).pixels == 8 * truth.size
+
+    def test_small_label_maps_are(self):
+        board = [[0, 1, 0], [1, 0, 1]]
+        assert segiou.ConfusionMatrix(2).update(board, board).matrix.tolist() == [[3, 0], [0, 3]]
+
+    def test_tensors(self):
+        torch = pytest.importorskip("torch")
+        with pytest.raises(OneHotError):
+            segiou.ConfusionMatrix(2).update(*map(torch.from_numpy, self.sides(1)))
+
+    def test_half_of_the_pixels_of_a_device_look_like_labels(self):
+        torch = pytest.importorskip("torch")
+        pytest.importorskip("torchmetrics")
+        from segiou.hooks.torchmetrics import SegmentationScores
+
+        half = torch.zeros(2, 32, 32, dtype=torch.int64)
+        half[:, :16] = 1
+        metric = SegmentationScores(2)
+        metric.update(half, half)
+        assert float(metric.compute()) == 1
+
+
+def test_one_hot_truth_has_the_values_of_the_label_set():
+    """Channels are classes in order, whatever their values."""
+    entries = [("a", (20, 3)), ("b", (10,)), ("c", (0,)), ("d", (1,))]
+    labels = segiou.LabelSet("x", tuple(LabelClass(*one) for one in entries))
+    scores = channels(PRED, -1, np.float32)
+    cm = segiou.ConfusionMatrix(labels)
+    assert cm.update(channels(TRUTH, -1), scores, argmax=-1).matrix.tolist() == WANTED
+    assert cm.count(channels(TRUTH, -1), scores, argmax=-1).table[:, :4].tolist() == WANTED
+    run = segiou.score([channels(TRUTH, -1)], [scores], labels=labels, argmax=-1)
+    assert run.total().matrix.tolist() == WANTED
+
+
+def test_overlapping_channels_of_bool_are_reported():
+    """A threshold gives bool, which cannot hold labels of three classes."""
+    rng = np.random.default_rng(5)
+    truth, pred = (rng.random((3, 9, 10)) < 0.5 for _ in range(2))
+    with pytest.warns(UserWarning, match=r"ChannelCounts\(3\)\.update\(truth, pred, axis=0\)"):
+        segiou.ConfusionMatrix(3).update(truth, pred)
+    with pytest.warns(UserWarning, match="counted as 3 label maps"):
+        segiou.ConfusionMatrix(3).update(truth.astype(int), pred)
+    assert segiou.ConfusionMatrix(3).update(truth.astype(int), pred.astype(int)).pixels == 270
+    assert segiou.ConfusionMatrix(2).update(truth, pred).pixels == 270
