@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
 from segiou._support.text import listed, plural
-from segiou.masks.class_files import joined, match_class
+from segiou.masks.class_files import match_class
 from segiou.masks.finding import split_ending
 from segiou.masks.numpy_files import Fits, npy_array, npz_array
 from segiou.masks.read import TIFF_MAGIC, VOLUME_SUFFIXES, MaskError, RawMask
@@ -199,10 +199,11 @@ class ClassFiles:
 
     def stamp(self, path: str) -> Stamp:
         """Stamp of all files of an image, by the file of its first class."""
-        return joined([self.files.stamp(one) for one in self._paths(path)])
+        return reduce(Stamp.joined, map(self.files.stamp, self._paths(path)))
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
         """The content of the files of an image with their paths, and their stamp."""
         files = [(one, *self.files.read(one)) for one in self._paths(path)]
         contents = [(one, data) for one, data, _ in files]
-        return RawMask(contents, "scores", "scores"), joined([stamp for *_, stamp in files])
+        stamp = reduce(Stamp.joined, (stamp for *_, stamp in files))
+        return RawMask(contents, "scores", "scores"), stamp

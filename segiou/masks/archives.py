@@ -16,20 +16,27 @@ import tempfile
 import threading
 import zipfile
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from glob import glob
-from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
 
 from segiou._support.files import Stamp, os_problem
+from segiou._support.optional import import_extra
 from segiou.masks.finding import check_found, is_mask
 from segiou.masks.numpy_files import zip_member
 from segiou.masks.read import MaskError, RawMask, damage
-from segiou.masks.sources import MOST_MASKS, MOST_MEMBER_BYTES, Source, open_source, stamp_of
+from segiou.masks.sources import (
+    MOST_MASKS,
+    MOST_MEMBER_BYTES,
+    Source,
+    open_source,
+    stamp_of,
+    version_of,
+)
 
 #: Row groups are read whole; larger ones would need too much memory.
 _MOST_GROUP_BYTES = 1 << 30
@@ -134,25 +141,16 @@ class ArchiveFolder:
         return self._members()[path.removeprefix(f"{self.archive}/")][-1]
 
     def _members(self) -> dict[str, list[_Member]]:
-        return _members(self.archive, _version(self.archive))
+        return _members(self.archive, version_of(self.archive))
 
 
-def is_one_mask(file: Path) -> bool:
-    """Whether an .npz file contains a single mask."""
+def member_names(file: Path) -> list[str]:
+    """Names of the files in a zip archive; none if it cannot be read."""
     try:
         with zipfile.ZipFile(file) as archive:
-            return len(archive.infolist()) < 2
+            return archive.namelist()
     except Exception:  # noqa: BLE001 - reading it reports the problem
-        return True
-
-
-def is_array(file: Path, name: str) -> bool:
-    """Whether an .npz file contains an array of this name."""
-    try:
-        with zipfile.ZipFile(file) as archive:
-            return f"{name}.npy" in archive.namelist()
-    except Exception:  # noqa: BLE001 - reading it reports the problem
-        return False
+        return []
 
 
 def relative_names(names: list[str]) -> list[str]:
@@ -166,11 +164,6 @@ def relative_names(names: list[str]) -> list[str]:
     return [name[len(top) + 1 :] for name in names] if top else list(names)
 
 
-def _version(file: str) -> tuple[int, ...]:
-    found = Path(file).stat()
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-
-
 @lru_cache(maxsize=8)
 def _members(archive: str, version: tuple[int, ...]) -> dict[str, list[_Member]]:
     """The regular files in this version of an archive."""
@@ -179,9 +172,9 @@ def _members(archive: str, version: tuple[int, ...]) -> dict[str, list[_Member]]
     with Path(archive).open("rb") as file:
         begins_as_zip = file.read(2) == b"PK"
     if not (begins_as_zip or archive.lower().endswith(".zip")):
-        tar = _Tar(archive, version)
+        tar, modified = _Tar(archive, version), stamp_of(archive).version
         for member in tar.members:
-            stamp = Stamp(member.size, version[-1])
+            stamp = Stamp(member.size, modified)
             members.setdefault(member.name, []).append((stamp, partial(tar.read, member)))
         return members
     opened = zipfile.ZipFile(archive)
@@ -212,7 +205,7 @@ class _Tar:
         path = f"{self._archive}/{member.name}"
         if len(data) != member.size:
             raise MaskError(path, "its archive is truncated")
-        if _version(self._archive) != self._version:
+        if version_of(self._archive) != self._version:
             problem = "its archive changed while being read; wait until it is fully written"
             raise MaskError(path, problem)
         return data
@@ -275,7 +268,7 @@ class ParquetFile:
         with damage(path, "cannot be read from its file", ImportError, MemoryError):
             _, rows, starts = self._rows(column)
             group = bisect_right(starts, rows[name]) - 1
-            cells = _group(self.file, _version(self.file), column, group)
+            cells = _group(self.file, version_of(self.file), column, group)
             value = cells[rows[name] - starts[group]].as_py()
         data = value.get("bytes") if isinstance(value, dict) else value
         if not isinstance(data, bytes):
@@ -285,44 +278,57 @@ class ParquetFile:
 
     def _rows(self, column: str) -> _Rows:
         try:
-            return _rows(self.file, _version(self.file), column)
-        except ImportError as error:
-            msg = f"{self.file}: reading Parquet needs pip install 'segiou[parquet]' ({error})"
-            raise ImportError(msg) from error
+            return _rows(self.file, version_of(self.file), column)
+        except ImportError:
+            raise
         except Exception as error:
             msg = f"{self.root}: cannot be read as Parquet: {error}"
             raise ValueError(msg) from error
 
 
+def _opened(file: str, **options: Any) -> Any:
+    parquet: Any = import_extra("pyarrow.parquet", f"{file} needs pyarrow", "parquet")
+    return parquet.ParquetFile(file, **options)
+
+
 @lru_cache(maxsize=64)
 def _rows(file: str, version: tuple[int, ...], column: str) -> _Rows:
-    parquet: Any = import_module("pyarrow.parquet")
-
-    with parquet.ParquetFile(file) as table:
-        if (number := table.metadata.num_rows) > MOST_MASKS:
-            msg = f"has {number} rows; at most {MOST_MASKS} are supported. Split the file"
-            raise ValueError(msg)
+    with _opened(file) as table:
+        metadata = table.metadata
         kinds = {field.name: field.type for field in table.schema_arrow}
-        binary = ("binary", "large_binary")
-        images = [n for n, kind in kinds.items() if str(kind) in binary or "bytes" in _fields(kind)]
-        if not column and len(images) == 1:
-            column = images[0]
-        if column not in images:
-            listed = ", ".join(images) or "none"
-            found = f"no image column {column!r}" if column else f"{len(images)} image columns"
-            msg = f"{found} (found: {listed}); append the column: {file}/COLUMN"
-            raise ValueError(msg)
-        candidates = [f"{column}.path"] if "path" in _fields(kinds[column]) else []
-        candidates += [name for name in _NAMES if name in kinds]
-        for name in candidates:
-            rows = _stored(file, name).flatten().column(0)
-            if len(rows.unique()) < len(rows):
-                continue
-            found = rows.to_pylist()
-            if None not in found and len(set(map(str, found))) == len(found):
-                counts = (table.metadata.row_group(i).num_rows for i in range(table.num_row_groups))
-                starts = [0, *accumulate(counts)][:-1]
-                return column, {str(value): row for row, value in enumerate(found)}, starts
+    if metadata.num_rows > MOST_MASKS:
+        msg = f"has {metadata.num_rows} rows; at most {MOST_MASKS} are supported. Split the file"
+        raise ValueError(msg)
+    column = _image_column(file, kinds, column)
+    row_counts = (metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+    return column, _row_ids(file, kinds, column), [0, *accumulate(row_counts)][:-1]
+
+
+def _image_column(file: str, kinds: Mapping[str, Any], column: str) -> str:
+    """The column of images with this name; without a name, the only one."""
+    binary = ("binary", "large_binary")
+    images = [n for n, kind in kinds.items() if str(kind) in binary or "bytes" in _fields(kind)]
+    if not column and len(images) == 1:
+        return images[0]
+    if column not in images:
+        listed = ", ".join(images) or "none"
+        problem = f"no image column {column!r}" if column else f"{len(images)} image columns"
+        msg = f"{problem} (found: {listed}); append the column: {file}/COLUMN"
+        raise ValueError(msg)
+    return column
+
+
+def _row_ids(file: str, kinds: Mapping[str, Any], column: str) -> dict[str, int]:
+    """Rows by the first candidate column that identifies them."""
+    candidates = [f"{column}.path"] if "path" in _fields(kinds[column]) else []
+    candidates += [name for name in _NAMES if name in kinds]
+    for name in candidates:
+        cells = _stored(file, name).flatten().column(0)
+        if len(cells.unique()) < len(cells):
+            continue
+        ids = cells.to_pylist()
+        if None not in ids and len(set(map(str, ids))) == len(ids):
+            return {str(id): row for row, id in enumerate(ids)}
     msg = (
         f"no column identifies the rows of {column!r} uniquely; pairs are matched by name, never "
         f"by order, so add an 'id' column (tried: {', '.join(candidates) or 'none'})"
@@ -336,27 +342,27 @@ def _fields(kind: Any) -> list[str]:
 
 def _stored(file: str, column: str, groups: list[int] | None = None) -> Any:
     """A column of some row groups; values that are stored once for many rows are held once."""
-    parquet: Any = import_module("pyarrow.parquet")
-    with parquet.ParquetFile(file) as table:
+    with _opened(file) as table:
         leaves = [table.schema.column(i) for i in range(len(table.schema))]
     shared = [
         one.path
         for one in leaves
         if one.physical_type == "BYTE_ARRAY" and f"{one.path}.".startswith(f"{column}.")
     ]
+
+    def read(**options: Any) -> Any:
+        with _opened(file, **options) as table:
+            return table.read_row_groups(groups or range(table.num_row_groups), columns=[column])
+
     try:
-        with parquet.ParquetFile(file, read_dictionary=shared) as table:
-            return table.read_row_groups(groups or range(table.num_row_groups), columns=[column])
+        return read(read_dictionary=shared)
     except NotImplementedError:  # of structs in several parts
-        with parquet.ParquetFile(file) as table:
-            return table.read_row_groups(groups or range(table.num_row_groups), columns=[column])
+        return read()
 
 
 @lru_cache(maxsize=8)
 def _group(file: str, version: tuple[int, ...], column: str, group: int) -> Any:
-    parquet: Any = import_module("pyarrow.parquet")
-
-    with parquet.ParquetFile(file) as table:
+    with _opened(file) as table:
         size = table.metadata.row_group(group).total_byte_size
     if size > _MOST_GROUP_BYTES:
         msg = f"has a row group of {size} bytes; write smaller row groups"

@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import PurePosixPath
 from threading import Lock
 from typing import Any
@@ -141,7 +142,7 @@ class ClassMasks:
         path : str
             Its first file.
         """
-        return joined([self.files.stamp(one) for one in self._paths(path).values()])
+        return reduce(Stamp.joined, map(self.files.stamp, self._paths(path).values()))
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
         """The sets of classes of each pixel of an image.
@@ -173,7 +174,8 @@ class ClassMasks:
             found[own] = _with_class(found[own], self.values[name], combined)
         volume = first.volume and replace(first.volume, values=found)
         sets = tuple(values or (self.outside,) for values in combined)
-        return RawMask(found, "L", first.kind, volume=volume, sets=sets), joined(stamps)
+        raw = RawMask(found, "L", first.kind, volume=volume, sets=sets)
+        return raw, reduce(Stamp.joined, stamps)
 
 
 def _with_class(
@@ -196,14 +198,6 @@ def inside(raw: RawMask, path: str, what: str = "a file of one class") -> NDArra
         problem = f"has the values {shown}; {what} has 0 outside and one value inside"
         raise MaskError(path, problem)
     return np.asarray(values != 0)
-
-
-def joined(stamps: list[Stamp]) -> Stamp:
-    """Several stamps as one."""
-    found = stamps[0]
-    for stamp in stamps[1:]:
-        found = found.joined(stamp)
-    return found
 
 
 def class_layout(

@@ -146,15 +146,16 @@ def _file_of_masks(path: Path, file: Path) -> Source:
         from segiou.masks.segment_files import SegmentFile
 
         return SegmentFile(str(file))
-    from segiou.masks.archives import ArchiveFolder, ParquetFile, Shards, is_array, is_one_mask
+    from segiou.masks.archives import ArchiveFolder, ParquetFile, Shards, member_names
 
     if is_pattern:
         return Shards(str(path))
     if kind == ".parquet":
         return ParquetFile(str(path), str(file))
-    if kind == ".npz" and path == file and is_one_mask(file):
+    arrays = member_names(file) if kind == ".npz" else ()
+    if kind == ".npz" and path == file and len(arrays) < 2:
         return LocalFolder(str(file))
-    if kind == ".npz" and path.parent == file and is_array(file, path.name):
+    if path.parent == file and f"{path.name}.npy" in arrays:
         from segiou.masks.adjusted import AdjustedSource
 
         return AdjustedSource(LocalFolder(str(file)), path.name)
@@ -309,6 +310,11 @@ def _read_once(path: str) -> tuple[bytes, Stamp] | None:
 def _check_regular(found: os.stat_result, path: str) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise MaskError(path, "is not a regular file")
+
+
+def version_of(path: str | Path) -> tuple[int, ...]:
+    """A version that reveals changes of a file."""
+    return _version(os.stat(path))  # noqa: PTH116 - called for each image
 
 
 def _wait_for_tick(found: os.stat_result) -> bool:

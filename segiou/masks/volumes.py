@@ -100,13 +100,8 @@ def read_volume(path: str | Path) -> Volume:
     check_path("path", path)
     path = Path(path).expanduser()
     try:
-        with path.open("rb", buffering=0) as file:
-            head = file.read(_HEAD)
-            if _nifti_kind(head) is None:
-                file.seek(0)
-                return volume_from_bytes(file.readall(), path)
-            header = _Header.of_nifti(head, path)
-            header.check_size(file.seek(0, os.SEEK_END))
+        if (header := _plain_header(path)) is None:
+            return volume_from_bytes(path.read_bytes(), path)
     except OSError as error:
         raise MaskError(path, os_problem(error)) from error
     return header.volume(np.memmap(path, header.dtype, "r", header.offset, header.shape, order="F"))
@@ -158,15 +153,21 @@ def _nifti_header(
     return _Header.of_nifti(head, path, channels=channels), 31
 
 
-def open_nifti(path: str | Path, bound: int) -> RawMask | None:
-    """Open an uncompressed NIfTI file of at least ``bound`` voxels for windowed reading."""
-    with Path(path).open("rb") as file:
+def _plain_header(path: str | Path) -> _Header | None:
+    """The header of an uncompressed NIfTI file of the size that it declares; None for others."""
+    with Path(path).open("rb", buffering=0) as file:
         head = file.read(_HEAD)
         if _nifti_kind(head) is None:
             return None
         header = _Header.of_nifti(head, path)
         header.check_size(file.seek(0, os.SEEK_END))
-    if math.prod(header.shape) < bound:
+    return header
+
+
+def open_nifti(path: str | Path, bound: int) -> RawMask | None:
+    """Open an uncompressed NIfTI file of at least ``bound`` voxels for windowed reading."""
+    header = _plain_header(path)
+    if header is None or math.prod(header.shape) < bound:
         return None
     # A single value replaces the data, because only the geometry is checked.
     geometry = header.volume(np.zeros([1] * len(header.shape), np.uint8))
