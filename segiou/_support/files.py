@@ -271,7 +271,7 @@ class Stamp(NamedTuple):
         return Stamp(self.size + other.size, f"{self.version} {other.version}")
 
 
-def os_problem(error: OSError) -> str:
+def os_problem(error: Exception) -> str:
     """Why a file cannot be read."""
     if isinstance(error, FileNotFoundError):
         return "does not exist"
@@ -279,7 +279,7 @@ def os_problem(error: OSError) -> str:
         return "cannot be read: permission denied"
     if isinstance(error, IsADirectoryError):
         return "is a folder; expected a file"
-    return f"cannot be read: {error.strerror or error}"
+    return f"cannot be read: {getattr(error, 'strerror', None) or error}"
 
 
 def read_text(path: str | Path) -> str:

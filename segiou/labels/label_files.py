@@ -12,7 +12,14 @@ from typing import Any
 from segiou._support.files import read_json, read_text
 from segiou._support.optional import import_extra
 from segiou._support.table_files import read_rows
-from segiou.labels.label_set import MOST_VALUE, ONE_CLASS, LabelClass, LabelSet
+from segiou.labels.label_set import (
+    MOST_VALUE,
+    ONE_CLASS,
+    VOID_VALUES,
+    LabelClass,
+    LabelSet,
+    background_of,
+)
 
 #: Default ignored value of MMSegmentation and Hugging Face.
 _IGNORED = 255
@@ -99,9 +106,9 @@ def _of_coco(categories: Sequence[Any], path: Path, of_objects: bool) -> LabelSe
         color = entry.get("color")
         rows.append((name, id, color if isinstance(color, list) else None))
     names, values = {row[0] for row in rows}, {row[1] for row in rows}
-    free = next(value for value in (0, 255, 65535, -1) if value not in values)
+    free = next(value for value in VOID_VALUES if value not in values)
     covers = any("isthing" in entry for entry in categories) or not of_objects
-    if covers or "background" in names:
+    if covers or background_of(names):
         return _label_set(path.stem, rows, "COCO categories", free)
     return _label_set(path.stem, [("background", free, None), *rows], "COCO categories")
 
@@ -140,7 +147,7 @@ def _of_supervisely(classes: Sequence[Any], path: Path) -> LabelSet:
     colors = {entry["title"]: entry.get("color") or None for entry in classes}
     count = Counter(colors.values())
     known = {title: color if count[color] == 1 else None for title, color in colors.items()}
-    background = {} if "background" in known else {"background": None}
+    background = {} if background_of(known) else {"background": None}
     rows = [(title, i, color) for i, (title, color) in enumerate((background | known).items())]
     return _label_set(path.resolve().parent.name, rows, f"Supervisely, {path.name}")
 
@@ -241,7 +248,7 @@ def _of_yolo(path: Path) -> LabelSet:
     source = f"Ultralytics, {path.name}"
     if len(names) == 1:
         names, source = ["background", *names], f"{ONE_CLASS}, {path.name}"
-    elif not (mapping or data.get("masks_dir") or "background" in names):
+    elif not (mapping or data.get("masks_dir") or background_of(names)):
         names.append("background")  # of pixels outside all polygons
     classes, ignored = _mapped(mapping, len(names), data.get("ignore", _IGNORED))
     several = tuple(LabelClass(n, tuple(v)) for n, v in zip(names, classes, strict=True))

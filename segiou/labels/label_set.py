@@ -30,6 +30,8 @@ LEAST_VALUE, MOST_VALUE = -(1 << 63), (1 << 64) - 1
 
 #: Names of the class of everything else, in lower case.
 BACKGROUNDS = ("background", "_background_", "bg")
+#: Candidate values of pixels outside all segments.
+VOID_VALUES = (0, 255, 65535, -1, (1 << 31) - 1)
 
 Color = tuple[int, int, int]
 
@@ -403,6 +405,11 @@ def _toml(value: Any) -> str:
         return f"[{', '.join(map(_toml, value))}]"
     # JSON's string escapes are a subset of TOML's, except for DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def background_of(names: Iterable[str]) -> str | None:
+    """The name of the class of everything else; None if there is none."""
+    return next((name for name in names if name.lower() in BACKGROUNDS), None)
 
 
 def hex_color(color: Color) -> str:

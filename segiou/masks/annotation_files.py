@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
+from segiou._support.files import os_problem
 from segiou.masks.image_files import SIGNATURE
 from segiou.masks.read import RawMask
 
@@ -38,6 +39,8 @@ _UPLOADED = re.compile(r"^[0-9a-f]{8}-")
 _MOST_HEADER = 1 << 16
 #: Errors of Pillow for invalid images.
 _NO_IMAGE = (OSError, SyntaxError, Image.DecompressionBombError)
+#: EXIF's orientation, and its values for images that are stored on their side.
+_ORIENTATION, _ON_SIDE = 274, (5, 6, 7, 8)
 #: VIA turns circles into polygons with one corner per this many degrees.
 _DEGREES = 5
 #: Most pixels of a mask in an annotation file.
@@ -64,33 +67,48 @@ class DrawnImage:
 
     def draw(self) -> RawMask:
         """Draw the mask: indices of ``names``, 0 outside all shapes."""
-        size = self.size
-        if isinstance(size, Path):
-            try:
-                with Image.open(size) as opened:
-                    size = check_size((opened.height, opened.width))
-            except _NO_IMAGE as error:
-                msg = (
-                    f"has no size, and {size} cannot be read ({error}); put the image next to the "
-                    "file, or export as COCO"
-                )
-                raise ValueError(msg) from error
+        size = _size_next_to(self.size) if isinstance(self.size, Path) else self.size
         values = {"": 0}
         painting = Painting(size, 0, np.int32)
         for number, shape in enumerate(self.shapes, 1):
             try:
-                if not isinstance(shape, dict):
-                    msg = f"expected an object, got {shape!r:.40}"
-                    raise ValueError(msg)
-                name, area = self.read(shape, size)
-                if not isinstance(name, str) or not name:
-                    msg = f"expected a label, got {name!r:.40}"
-                    raise ValueError(msg)
+                name, area = self._area(shape, size)
                 painting.add(area, values.setdefault(name, len(values)))
             except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
                 msg = f"shape {number} of {len(self.shapes)}: {_reason(error)}"
                 raise ValueError(msg) from error
         return RawMask(painting.mask, "json", "JSON", names=tuple(values))
+
+    def _area(self, shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
+        """The name of a shape and its area."""
+        if not isinstance(shape, dict):
+            msg = f"expected an object, got {shape!r:.40}"
+            raise ValueError(msg)
+        name, area = self.read(shape, size)
+        if not isinstance(name, str) or not name:
+            msg = f"expected a label, got {name!r:.40}"
+            raise ValueError(msg)
+        return name, area
+
+
+def _size_next_to(image: Path) -> tuple[int, int]:
+    try:
+        return image_size(image)
+    except ValueError as error:
+        msg = f"{error}; put the image next to the file, or export as COCO"
+        raise ValueError(msg) from error
+
+
+def image_size(path: Path) -> tuple[int, int]:
+    """Height and width of an image as browsers and training tools show it, turned by its EXIF."""
+    try:
+        with Image.open(path) as image:
+            size = image.height, image.width
+            is_on_side = image.getexif().get(_ORIENTATION) in _ON_SIDE
+    except _NO_IMAGE as error:
+        msg = f"has no size, because {path} {os_problem(error)}"
+        raise ValueError(msg) from error
+    return check_size(size[::-1] if is_on_side else size)
 
 
 def drawn_images(data: Any, path: Path) -> dict[str, DrawnImage] | None:
@@ -207,7 +225,8 @@ def _png_area(
             grey = image.convert("RGBA").getchannel("A") if has_alpha else image.convert("L")
             part = np.asarray(grey) > 0
     except (*_NO_IMAGE, TypeError, binascii.Error, zlib.error) as error:
-        msg = f"its mask is not a base64 PNG: {error}"
+        # Pillow's text may end with an object of Python.
+        msg = f"its mask is not a base64 PNG: {error}".partition(" <_io.")[0]
         raise ValueError(msg) from error
     area = np.zeros(size, dtype=bool)
     place = area[top : top + part.shape[0], left : left + part.shape[1]]

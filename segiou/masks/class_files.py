@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
 from segiou._support.text import listed
-from segiou.labels.label_set import LabelSet
+from segiou.labels.label_set import LabelSet, background_of
 from segiou.masks.colors import packed
 from segiou.masks.finding import split_ending
 from segiou.masks.read import MaskError, RawMask, from_bytes
@@ -104,11 +104,11 @@ class ClassMasks:
         if not named & set(labels.class_names):
             return files
         values = {entry.name: entry.values[0] for entry in labels.classes}
-        free = [name for name in (BACKGROUND, *values) if name in values and name not in named]
+        free = [name for name in values if name not in named]
         if not free:
             msg = f"{files.root}: every class has files; add a class 'background' for the rest"
             raise ValueError(msg)
-        outside = values.pop(free[0])
+        outside = values.pop(background_of(free) or free[0])
         return cls(files, pattern, values, outside)
 
     @property

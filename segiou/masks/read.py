@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_flag, check_kind, check_path
 from segiou._support.files import os_problem
 from segiou._support.text import plural
-from segiou.labels.label_set import LabelSet
+from segiou.labels.label_set import VOID_VALUES, LabelSet, background_of
 from segiou.masks.finding import (
     IS_A_PICKLE,
     MASK_SUFFIXES,
@@ -52,8 +52,6 @@ _SLIPS = (AssertionError, AttributeError, IndexError, KeyError, TypeError)
 VOLUME_SUFFIXES = (".nii.gz", ".nii", ".nrrd", ".nhdr", ".mha", ".mhd")
 #: Extension of point cloud labels.
 POINT_SUFFIX = ".label"
-#: Candidate values of pixels outside all segments.
-VOID_VALUES = (0, 255, 65535, (1 << 31) - 1, -1)
 TIFF_MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 
 
@@ -397,18 +395,22 @@ def _of_volume(volume: Volume) -> RawMask:
     return RawMask(volume.values, "volume", "volume", volume=volume)
 
 
+def _numbered(values: Mapping[str, int], background: str | None) -> dict[str, int]:
+    """Values by the numbers of YOLO's classes, which do not count the background."""
+    things = [value for name, value in values.items() if name != background]
+    return {str(i): value for i, value in enumerate(things)}
+
+
 def _labels_of_names(
     raw: RawMask, labels: LabelSet | None, path: str | Path
 ) -> NDArray[np.integer[Any]]:
     """Map each pixel to the first value of the class with its name."""
-    known = {one.name: one.values[0] for one in labels.classes} if labels else {}
+    values = {one.name: one.values[0] for one in labels.classes} if labels else {}
     ignored = labels.ignore[0] if labels and labels.ignore else None
-    free = known.get("background", known.get("_background_", ignored))
-    if raw.kind == "YOLO" and labels:
-        # Its polygons have numbers of classes, which do not count the background.
-        free = known.get("background", known.get("_background_"))
-        things = [one for one in labels.classes if one.name not in ("background", "_background_")]
-        known = {str(i): one.values[0] for i, one in enumerate(things)}
+    is_yolo = raw.kind == "YOLO"
+    background = background_of(values)
+    free = values[background] if background else None if is_yolo else ignored
+    known = _numbered(values, background) if is_yolo and labels else values
     known |= {
         name: value for name, value in (("", free), ("__ignore__", ignored)) if value is not None
     }
@@ -419,7 +421,7 @@ def _labels_of_names(
         named = ", ".join(repr(name) for name in unknown[:8] if name) or "pixels outside all shapes"
         problem = f"has {named}, not declared in {what}; add a class of that name"
         hint = ", and 'background' or an ignored value for pixels outside all shapes"
-        if raw.kind == "YOLO":
+        if is_yolo:
             hint = ", and 'background' for other pixels, or pass data.yaml of its data set"
         raise MaskError(path, problem + (hint if "" in unknown else ""))
     table = np.array([known.get(name, 0) for name in raw.names], dtype=np.int64)

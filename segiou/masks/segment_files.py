@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Stamp, read_json
+from segiou.labels.label_set import VOID_VALUES
 from segiou.masks.annotation_files import DrawnImage, Painting, check_size, drawn_images
 from segiou.masks.colors import packed
-from segiou.masks.read import VOID_VALUES, MaskError, RawMask, open_mask
+from segiou.masks.read import MaskError, RawMask, open_mask
 from segiou.masks.sources import stamp_of
 
 _FORMS = (

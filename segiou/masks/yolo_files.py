@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
 
-from segiou._support.files import Stamp, os_problem, read_text
-from segiou.masks.annotation_files import check_corners, check_size, filled
+from segiou._support.files import Stamp, read_text
+from segiou.masks.annotation_files import check_corners, filled, image_size
 from segiou.masks.finding import check_found
 from segiou.masks.read import MaskError, RawMask
 from segiou.masks.sources import first_files, stamp_of
@@ -21,8 +20,6 @@ from segiou.masks.sources import first_files, stamp_of
 #: A class and three corners or more; with a confidence at the end, one number more.
 _POLYGON = re.compile(r"\d+(\s+-?[\d.]+(e-?\d+)?){6,}", re.IGNORECASE)
 _IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff")
-#: EXIF's orientation, and its values for images that are stored on their side.
-_ORIENTATION, _ON_SIDE = 274, (5, 6, 7, 8)
 _EMPTY = Stamp(0, 0)
 
 
@@ -115,7 +112,11 @@ class YoloFolder:
         """
         stamp = self.stamp(path)
         try:
-            size = _size_of(self._image_of(path), self._folders()[0])
+            if (image := self._image_of(path)) is None:
+                folder = self._folders()[0]
+                msg = f"has no image to take its size from; put the images into {folder}"
+                raise ValueError(msg)
+            size = image_size(image)
             lines = _lines(Path(path)) if Path(path).is_file() else ()
             areas = [_polygon(line, size) for line in lines]
         except ValueError as error:
@@ -146,21 +147,3 @@ def _polygon(line: str, size: tuple[int, int]) -> tuple[str, NDArray[np.bool_]]:
     # In float32 and truncated, as in Ultralytics.
     points = check_corners(pairs * np.array(size[::-1], np.float32), size, 3)
     return str(int(number)), filled(points.astype(np.int32).astype(np.int64), size)
-
-
-def _size_of(image: Path | None, folder: Path) -> tuple[int, int]:
-    """Height and width of an image after its rotation."""
-    if image is None:
-        msg = f"has no image to take its size from; put the images into {folder}"
-        raise ValueError(msg)
-    try:
-        with Image.open(image) as opened:
-            size = opened.height, opened.width
-            is_on_side = opened.getexif().get(_ORIENTATION) in _ON_SIDE
-    except (UnidentifiedImageError, SyntaxError, Image.DecompressionBombError) as error:
-        msg = f"has no size, because {image} cannot be read: {error}"
-        raise ValueError(msg) from error
-    except OSError as error:
-        msg = f"has no size, because {image} {os_problem(error)}"
-        raise ValueError(msg) from error
-    return check_size(size[::-1] if is_on_side else size)

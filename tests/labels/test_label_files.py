@@ -113,6 +113,13 @@ SKY, SEA = {"id": 1, "name": "sky"}, {"id": 5, "name": "sea"}
             (0,),
             (255,),
         ),
+        # Other names of the class of everything else.
+        (
+            {"categories": [{"id": 1, "name": "Background"}, SEA], "annotations": [OBJECT]},
+            ("Background", "sea"),
+            (1, 5),
+            (0,),
+        ),
     ],
 )
 def test_categories_of_coco(tmp_path, content, names, values, ignore):

@@ -15,6 +15,7 @@ from PIL import Image, ImageDraw
 
 import segiou
 from segiou.cli.main import main
+from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.masks.read import MaskError, from_bytes, to_labels
 from segiou.masks.sources import open_source
 from segiou.scoring.job import DataError
@@ -366,6 +367,27 @@ def region(name, attributes=None, **shape):
 BOX = region("rect", x=1, y=2, width=3, height=2)
 
 
+def test_regions_of_via_are_on_the_photo_as_browsers_turn_it(tmp_path):
+    """A photo stored with 4 rows of 6 pixels, on its side, is shown with 6 rows of 4."""
+    exif = Image.Exif()
+    exif[274] = 6
+    Image.new("L", (6, 4)).save(tmp_path / "a.jpg", exif=exif)
+    expected = np.zeros((6, 4), int)
+    expected[2:4, 1:4] = 1
+    found = read(write(tmp_path / "via.json", via(BOX, filename="a.jpg")))
+    np.testing.assert_array_equal(found["a.jpg"], expected)
+
+
+@pytest.mark.parametrize("name", ["background", "_background_", "Background", "bg"])
+def test_pixels_outside_all_shapes_are_the_background(tmp_path, name):
+    """Not the ignored value, whichever name of the background the label set has."""
+    labels = LabelSet("x", (LabelClass("car", (1,)), LabelClass(name, (3,))), ignore=(255,))
+    write_masks(tmp_path, {"a": np.zeros((1, 4))})
+    box = region("rect", x=0, y=0, width=3, height=1)
+    found = read(write(tmp_path / "via.json", via(box)), labels)
+    assert found["a.png"].tolist() == [[1, 1, 1, 3]]
+
+
 @pytest.mark.parametrize("of_project", [False, True])
 def test_regions_of_via(tmp_path, of_project):
     corners = {"all_points_x": [5, 8, 8, 5], "all_points_y": [0, 0, 6, 6]}
@@ -437,7 +459,7 @@ BOMB = base64.b64encode(zlib.compress(bytes(1 << 20))).decode()
         (supervisely(3), "expected an object, got 3"),
         (supervisely(height=-1), "invalid size"),
         ({"objects": [], "size": 3}, "invalid size"),
-        (via(BOX, filename="b.png"), "b.png cannot be read .*put the image next to"),
+        (via(BOX, filename="b.png"), "b.png does not exist; put the image next to"),
         (via(BOX, filename=3), "an image has filename 3"),
         (via(region("line", all_points_x=[0], all_points_y=[1])), "unsupported shape 'line'"),
         (via(region("polygon", all_points_x=[0, 1], all_points_y=[1])), "inhomogeneous"),

@@ -157,6 +157,18 @@ def test_pixels_in_no_segment(tmp_path):
     assert read(write(tmp_path / "d.json", detectron2))["i.png"].tolist() == [[255, 65535]]
 
 
+def test_the_background_of_a_label_file_is_that_of_its_masks(tmp_path):
+    """With categories 0, 255 and 65535, the value outside all segments is -1 in both."""
+    names = [{"id": id, "name": f"c{id}"} for id in (0, 255, 65535)]
+    image = {"id": 1, "file_name": "x.png", "height": 1, "width": 2}
+    where = {"image_id": 1, "segmentation": {"size": [1, 2], "counts": [1, 1]}}
+    content = {"images": [image], "categories": names, "annotations": [where | {"category_id": 0}]}
+    truth = write(tmp_path / "truth.json", content)
+    assert read(truth)["x.png"].tolist() == [[-1, 0]]
+    pred = write(tmp_path / "pred.json", content)
+    assert segiou.score_folder(truth, pred, labels=truth).total().matrix.trace() == 2
+
+
 def test_background_of_results_is_that_of_their_truth(tmp_path):
     """Results that lack category 0 read 0 outside their objects, where the truth has 255."""
 

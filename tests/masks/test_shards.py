@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -52,6 +53,19 @@ def truth(tmp_path):
 def test_npz_of_several_masks(tmp_path, truth, capsys):
     np.savez_compressed(tmp_path / "pred.npz", **PRED)
     assert score(capsys, truth, tmp_path / "pred.npz") == IOU
+
+
+def test_an_archive_that_was_replaced_is_read_again(tmp_path):
+    """Although its size and time are those of the archive before."""
+    place = tmp_path / "masks.tar"
+    for value in (3, 5):
+        content = png(np.full((2, 2), value, np.uint8))
+        with tarfile.open(place, "w") as archive:
+            info = tarfile.TarInfo("a.png")
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+        os.utime(place, (1, 1))
+        assert read(place)["a.png"].tolist() == [[value, value]] * 2
 
 
 def test_npz_of_one_mask_is_a_mask(tmp_path):
