@@ -37,13 +37,9 @@ from segiou.boundary.contours import (
     find_contour as find_contour,
 )
 from segiou.boundary.label_codes import LabelCodes as LabelCodes
-from segiou.boundary.surface_cases import (
-    SurfaceAccumulator as SurfaceAccumulator,
-    summarize_surfaces as summarize_surfaces,
-)
 from segiou.boundary.surface_options import SurfaceOptions as SurfaceOptions
+from segiou.boundary.surface_rows import SurfaceRows as SurfaceRows
 from segiou.boundary.surfaces import (
-    SurfaceRow as SurfaceRow,
     measure_surfaces as measure_surfaces,
     surface_scores as surface_scores,
 )

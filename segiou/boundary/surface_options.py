@@ -296,8 +296,32 @@ class SurfaceOptions(Measure):
 
         return SurfacePlan(self, classes, masks)
 
-    def filling(self, measure: str, state: State, diagonal: float) -> float:
-        """Value of a measure if a mask is empty.
+    def tolerances_at(self, label: Label) -> tuple[float, ...]:
+        """Tolerances of surface Dice of a structure.
+
+        Parameters
+        ----------
+        label : int or str
+            Label or name of the structure.
+        """
+        return self.tolerances_of.get(label, self.tolerances)
+
+    def scores_of(self, label: Label) -> list[tuple[str, float | None]]:
+        """Scores of a structure: name, and tolerance or width (None if it has none).
+
+        Parameters
+        ----------
+        label : int or str
+            Label or name of the structure.
+        """
+        distances = ["hausdorff", *(f"hausdorff_{p:g}" for p in self.percentiles)]
+        names = ["iou", "dice", *distances, "average_surface_distance"]
+        by_length = {"surface_dice": self.tolerances_at(label), "boundary_iou": self.widths}
+        lengths = [(name, length) for name, several in by_length.items() for length in several]
+        return [*((name, None) for name in names), *lengths]
+
+    def filling_rule(self, measure: str, state: State) -> Filling:
+        """Value of a measure if a mask is empty: a number, or "diagonal".
 
         Parameters
         ----------
@@ -305,12 +329,9 @@ class SurfaceOptions(Measure):
             Name of the measure.
         state : State
             Which of the masks are empty.
-        diagonal : float
-            Length of the diagonal in the unit of the distances.
         """
         rules = {**_EMPTY, **CONVENTIONS[self.convention].empty, **self.empty}
-        value = rules[measure][LONE.index(state)]
-        return diagonal if value == "diagonal" else float(value)
+        return rules[measure][LONE.index(state)]
 
 
 def _checked_lengths(name: str, given: Iterable[float]) -> tuple[float, ...]:

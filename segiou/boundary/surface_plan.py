@@ -6,20 +6,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou import metrics
 from segiou._support.files import printable
 from segiou._support.text import Json, did_you_mean, listed, percent
 from segiou.boundary.label_codes import LabelCodes, ignored_code
-from segiou.boundary.surface_cases import flat_scores, summarize_surfaces
-from segiou.boundary.surface_options import CONVENTIONS, DISTANCES, LONE, State, SurfaceOptions
-from segiou.boundary.surfaces import SurfaceRow, measure_surfaces
-from segiou.counting.counts import Counts
+from segiou.boundary.surface_options import CONVENTIONS, DISTANCES, Filling, SurfaceOptions
+from segiou.boundary.surface_rows import STATES, SurfaceRows, flat_name, row_type
+from segiou.boundary.surfaces import measure_surfaces
 from segiou.counting.encoding import Encoding
 from segiou.measures.mask_pair import MaskPair
 from segiou.measures.measure import Counted, ImageColumn, Plan
@@ -28,7 +26,6 @@ from segiou.measures.score import Score, with_mean
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats
 
-_STATES: tuple[State, ...] = ("absent", "found", "missed", "false_positive")
 _WORDS = {"hausdorff": "HD", "average_surface_distance": "ASSD"}
 
 
@@ -101,21 +98,10 @@ class SurfacePlan(Plan):
             "unit": self.unit,
         }
 
-    @cached_property
-    def _fields(self) -> dict[str, slice]:
-        """Slices of the numbers in the row of a structure."""
-        o = self.options
-        own = [len(self._tolerances(label)) for label in self.structures]
-        sizes = {"state": 1, "diagonal": 1, "sizes": 2, "hausdorff": 1, "average": 1}
-        sizes |= {"within": 2 * max(own, default=0), "percentiles": len(o.percentiles)}
-        sizes |= {"bands": 3 * len(o.widths), "pixels": 3}
-        stops = np.cumsum([*sizes.values()]).tolist()
-        return {name: slice(b - sizes[name], b) for name, b in zip(sizes, stops, strict=True)}
-
     @property
     def layout(self) -> Layout:
         """One row per case with the numbers of each structure; rows do not add up."""
-        width = self._fields["pixels"].stop
+        width = row_type(self.options).itemsize // np.dtype(np.float64).itemsize
         return {"cases": Field((len(self.structures), width), rows=True, floats=True)}
 
     def count(self, pair: MaskPair) -> Parts:
@@ -131,113 +117,61 @@ class SurfacePlan(Plan):
             name: [value for c in members for value in values[c]]
             for name, members in self.structures.items()
         }
-        how: Any = {"spacing": self.spacing or pair.spacing, "options": self.options}
-        rows = measure_surfaces(truth, pred, structures, ignore=ignore, **how)
+        rows = measure_surfaces(
+            truth,
+            pred,
+            structures,
+            ignore=ignore,
+            spacing=self.spacing or pair.spacing,
+            options=self.options,
+        )
         tally: Any = pair.tally
         counts = tally.group_counts([*self.structures.values()])
-        array = np.full((1, *self.layout["cases"].shape), np.nan)
-        for line, row in zip(array[0], rows, strict=True):
-            own: dict[str, Any] = {
-                **{n: np.ravel(getattr(row, n)) for n in self._fields if hasattr(row, n)},
-                "state": [_STATES.index(row.state)],
-            }
-            for name, numbers in own.items():
-                line[self._fields[name]][: len(numbers)] = numbers
-        array[0, :, self._fields["pixels"]] = np.stack([counts.tp, counts.fp, counts.fn], axis=-1)
-        return Parts.of(self.layout, cases=array)
+        pixels = np.stack([counts.tp, counts.fp, counts.fn], axis=-1)
+        rows.numbers["pixels"] = pixels.reshape(-1, 3)
+        shape = 1, *self.layout["cases"].shape
+        return Parts.of(self.layout, cases=rows.numbers.view(np.float64).reshape(shape))
 
     def check(self, parts: Parts) -> None:
         """Reject impossible rows."""
-        rows, f = parts["cases"], self._fields
-        is_found = rows[..., 0] == _STATES.index("found")
-        used = np.zeros(rows.shape, dtype=bool)
-        used[..., :4] = used[..., f["bands"]] = used[..., f["pixels"]] = True
-        for name in ("hausdorff", "average", "percentiles"):
-            used[..., f[name]] = is_found[..., None]
-        for i, label in enumerate(self.structures):
-            start = f["within"].start
-            used[:, i, start : start + 2 * len(self._tolerances(label))] = True
-        whole = rows[..., [0, *range(f["bands"].start, f["pixels"].stop)]]
+        numbers = self._numbers(parts)
+        is_found = numbers["state"] == STATES.index("found")
+        always = ("state", "diagonal", "sizes", "within", "bands", "pixels")
+        used = [numbers[name] for name in always]
+        used += [numbers[name][is_found] for name in ("hausdorff", "average", "percentiles")]
         if (
             parts.owner("cases").tolist() != [*range(len(parts))]
-            or not np.isfinite(rows[used]).all()
-            or (rows[used] < 0).any()
-            or (whole % 1).any()
-            or (rows[..., 0] >= len(_STATES)).any()
-            or (is_found & ~rows[..., f["sizes"]].any(-1)).any()
+            or not all((np.isfinite(part) & (part >= 0)).all() for part in used)
+            or any((numbers[name] % 1).any() for name in ("state", "bands", "pixels"))
+            or (numbers["state"] >= len(STATES)).any()
+            or (is_found & ~numbers["sizes"].any(-1)).any()
         ):
             msg = "invalid surface rows"
             raise ValueError(msg)
 
-    def rows(self, parts: Parts, cases: Sequence[str]) -> list[SurfaceRow]:
+    def _numbers(self, parts: Parts) -> NDArray[np.void]:
+        """The numbers of each case and structure, (N, R)."""
+        cases = np.ascontiguousarray(parts["cases"])
+        return np.asarray(cases.view(row_type(self.options))[..., 0])
+
+    def rows(self, parts: Parts, cases: Sequence[str] | None = None) -> SurfaceRows:
         """The rows of cases, as returned by :func:`segiou.boundary.measure_surfaces`.
 
         Parameters
         ----------
         parts : Parts
             Parts of N cases.
-        cases : sequence of str
+        cases : sequence of str, optional
             Ids of the cases.
-
-        Raises
-        ------
-        ValueError
-            If the parts cannot have been counted.
         """
-        found, f = [], self._fields
-        for case, array in zip(cases, parts["cases"], strict=True):
-            for label, line in zip(self.structures, array, strict=True):
-                limits, state = self._tolerances(label), _STATES[int(line[0])]
-                numbers = {name: line[where].tolist() for name, where in f.items()}
-                within = numbers["within"][: 2 * len(limits)]
-                bands = line[f["bands"]].reshape(-1, 3).astype(np.int64)
-                row = SurfaceRow(
-                    label,
-                    case,
-                    state,
-                    numbers["diagonal"][0],
-                    tuple(numbers["sizes"]),
-                    limits,
-                    tuple(zip(within[::2], within[1::2], strict=True)),
-                    bands=tuple(map(tuple, bands.tolist())),
-                )
-                if state == "found":
-                    (hausdorff,), (average,) = numbers["hausdorff"], numbers["average"]
-                    percentiles = tuple(numbers["percentiles"])
-                    row = replace(
-                        row, hausdorff=hausdorff, average=average, percentiles=percentiles
-                    )
-                found.append(row)
-        return found
+        numbers, labels = self._numbers(parts), tuple(self.structures)
+        ids = [""] * len(numbers) if cases is None else cases
+        of_rows = tuple(case for case in ids for _ in labels)
+        return SurfaceRows(self.options, of_rows, labels * len(numbers), numbers.ravel())
 
-    def counts_of(self, run: Any) -> tuple[SurfaceRow, ...]:
+    def counts_of(self, run: Any) -> SurfaceRows:
         """The distances, one row per case and structure."""
-        return tuple(self.rows(run.measured[self.key], run.ids))
-
-    def _tolerances(self, label: str) -> tuple[float, ...]:
-        return self.options.tolerances_of.get(label, self.options.tolerances)
-
-    def overlaps(self, parts: Parts) -> list[dict[str, float]]:
-        """IoU and Dice of each structure in each case, with the rules for empty masks.
-
-        Parameters
-        ----------
-        parts : Parts
-            Parts of N cases.
-
-        Returns
-        -------
-        list of dict
-            ``"iou"`` and ``"dice"`` of every structure of the first case, then of the next.
-        """
-        pixels = parts["cases"][..., self._fields["pixels"]].reshape(-1, 3).T.astype(np.int64)
-        counts = Counts.trusted(*pixels, np.zeros_like(pixels[0]))
-        lone = [counts.truth + counts.pred == 0, counts.truth == 0, counts.pred == 0]
-        found = {}
-        for name, values in (("iou", metrics.iou(counts)), ("dice", metrics.dice(counts))):
-            rules = [self.options.filling(name, state, np.nan) for state in LONE]
-            found[name] = np.select(lone, rules, values).tolist()
-        return [{"iou": i, "dice": d} for i, d in zip(*found.values(), strict=True)]
+        return self.rows(run.measured[self.key], run.ids)
 
     def values(self, parts: Parts) -> dict[str, Floats]:
         """Every measure of each case and structure, (N, R).
@@ -252,12 +186,8 @@ class SurfacePlan(Plan):
         dict of str to ndarray, shape (N, R)
             Values by name of the measure.
         """
-        rows = self.rows(parts, [""] * len(parts["cases"]))
-        both = zip(rows, self.overlaps(parts), strict=True)
-        flat = [{**overlap, **flat_scores(row.values(self.options))} for row, overlap in both]
-        names = dict.fromkeys(chain.from_iterable(flat))
-        shape = -1, len(self.structures)
-        return {n: np.reshape([one.get(n, np.nan) for one in flat], shape) for n in names}
+        columns = self.rows(parts).values()
+        return {name: column.reshape(-1, len(self.structures)) for name, column in columns.items()}
 
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
         """Columns of a table of cases; the IoU of classes is already in it."""
@@ -266,7 +196,8 @@ class SurfacePlan(Plan):
         return {
             f"{measure}:{name}": values.get(measure, none)[:, i]
             for i, name in enumerate(self.structures)
-            for measure in (*["iou"] * (name not in classes), *self._measures(name))
+            for measure in self._measures(name)
+            if measure != "iou" or name not in classes
         }
 
     @cached_property
@@ -316,15 +247,13 @@ class SurfacePlan(Plan):
         return np.isin(parts["cases"][..., 0], [1, 2])  # found or missed
 
     def _dice(self, parts: Parts) -> Floats:
-        rows = self.rows(parts, [""] * len(parts["cases"]))
-        dice = [next(iter(row.values(self.options)["surface_dice"].values())) for row in rows]
-        return np.reshape(dice, (-1, len(self.structures)))
+        dice = self.rows(parts).surface_dice()[:, 0]
+        return np.asarray(dice.reshape(-1, len(self.structures)))
 
     def _alone(self, name: str, parts: Parts) -> Floats:
         """Mean distance of each case; the diagonal where it is infinite."""
-        values = np.atleast_2d(self.values(parts)[name]) if len(parts) else np.zeros((0, 1))
-        diagonals = parts["cases"][..., self._fields["diagonal"].start]
-        finite = np.where(np.isfinite(values), values, diagonals)
+        values = self.values(parts)[name]
+        finite = np.where(np.isfinite(values), values, self._numbers(parts)["diagonal"])
         return np.asarray(finite.mean(-1))
 
     def _of_cases(self, name: str, parts: Parts) -> Floats:
@@ -340,18 +269,13 @@ class SurfacePlan(Plan):
 
     def table(self, found: Counted) -> ScoreTable:
         """States of each structure and its scores over the cases."""
-        rows, overlaps = self.rows(found.total, found.ids()), self.overlaps(found.total)
-        summary: Any = summarize_surfaces(rows, self.options, overlaps)
+        rows = self.rows(found.total, found.ids())
+        summary: Any = rows.summary()
         _bound(summary, found.intervals.get("surface_dice"))
         columns = self._columns(summary, found)
         about = (
             "Cases in which each structure was found, missed or a false positive, and the distance "
             "from predicted to true surface."
-        )
-        cases = tuple(
-            {"case": r.case, "label": r.label, "state": r.state, **o, **flat_scores(own)}
-            for r, o in zip(rows, overlaps, strict=True)
-            for own in [r.values(self.options)]
         )
         plan = self.described()
         return ScoreTable(
@@ -364,7 +288,21 @@ class SurfacePlan(Plan):
             f"{surface_note(plan)}; found, missed and false positive of the mean are totals",
             "structure",
             (*(not any(c.values[i] for c in columns[:3]) for i in range(len(summary))), False),
-            data={"surfaces": tuple(summary), "surface_cases": cases, "surface_plan": plan},
+            data={
+                "surfaces": tuple(summary),
+                "surface_cases": self._case_rows(rows),
+                "surface_plan": plan,
+            },
+        )
+
+    def _case_rows(self, rows: SurfaceRows) -> tuple[dict[str, Json], ...]:
+        """Case, label, state and scores of each row."""
+        values = {name: column.tolist() for name, column in rows.values().items()}
+        about = zip(rows.cases, rows.labels, rows.states, strict=True)
+        return tuple(
+            {"case": case, "label": label, "state": state}
+            | {name: values[name][place] for name in self._measures(label)}
+            for place, (case, label, state) in enumerate(about)
         )
 
     def _columns(self, summary: Any, found: Counted) -> list[Column]:
@@ -408,7 +346,7 @@ class SurfacePlan(Plan):
             return ()
         texts = []
         for row in summary:
-            own = self._tolerances(row["label"])[common.index(name)]
+            own = self.options.tolerances_at(row["label"])[common.index(name)]
             at = f" at {own:g} {self.unit}".rstrip()
             score = row[f"surface_dice_{own:g}"]["mean"]
             texts.append("" if name in row else f"{percent(score, '–')}{at}")
@@ -430,10 +368,9 @@ class SurfacePlan(Plan):
             found |= {(f"{measure}_{n:g}", "mean"): f"{title} {n:g}{unit}" for n in lengths}
         return found
 
-    def _measures(self, name: str) -> list[str]:
-        bands = ((0, 0, 0),) * len(self.options.widths)
-        nothing = SurfaceRow(name, "", "absent", 0, (0, 0), self._tolerances(name), (), bands=bands)
-        return ["dice", *flat_scores(nothing.values(self.options))]
+    def _measures(self, label: int | str) -> list[str]:
+        """Names of the scores of a structure."""
+        return [flat_name(*score) for score in self.options.scores_of(label)]
 
 
 def _bound(summary: Any, bounds: Any) -> None:
@@ -484,11 +421,11 @@ def _counted_empty(options: SurfaceOptions) -> str:
     """Sentence part on the Dice and surface Dice of empty masks."""
 
     def words(measure: str) -> str:
-        rules = {state: options.filling(measure, state, math.nan) for state in _EMPTY}
         texts = [
-            f"{_EMPTY[state]} {'is skipped' if math.isnan(value) else f'counts as {value:g}'}"
-            for state, value in rules.items()
-            if state != "absent" or not math.isnan(value)
+            f"{subject} {counted}"
+            for state, subject in _EMPTY.items()
+            if (counted := _counted(options.filling_rule(measure, state))) != "is skipped"
+            or state != "absent"
         ]
         return ", ".join(texts)
 
@@ -498,3 +435,10 @@ def _counted_empty(options: SurfaceOptions) -> str:
     if dice == "a missed structure counts as 0, a false positive counts as 0":
         return "a missed or false-positive structure counts as 0"
     return dice
+
+
+def _counted(value: Filling) -> str:
+    """Sentence part on the value of an empty mask."""
+    if value == "diagonal":
+        return "counts as the diagonal"
+    return "is skipped" if math.isnan(value) else f"counts as {value:g}"

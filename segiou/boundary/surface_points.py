@@ -378,8 +378,11 @@ class SurfacePair:
         given = [as_bytes(x.T if self._grid.is_reversed else x) for x in (self.truth, self.pred)]
         truth, pred = sides = [np.ascontiguousarray(side) for side in given]
         are_bytes = not self.ignore and truth.dtype == pred.dtype == np.uint8
+        if structures is None and are_bytes:
+            yield {value: value for value in range(1, 256)}, sides, -1
+            return
         if structures is None:
-            values = [range(256)] if are_bytes else [np.unique(side).tolist() for side in sides]
+            values = [np.unique(side).tolist() for side in sides]
             labels = {0}.union(*values) - {0} - self.ignore
             structures = {value: (value,) for value in sorted(labels)}
         for names in _disjoint(structures, _IGNORED - bool(self.ignore)):

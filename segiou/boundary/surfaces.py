@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import chain
-from typing import Any, Final, get_args
+from typing import Any
 
-from segiou._support.arguments import check_choice, read_several
-from segiou._support.text import Json
-from segiou.boundary.surface_options import (
-    CONVENTIONS,
-    LONE,
-    MEASURES,
-    Scores,
-    State,
-    SurfaceOptions,
-)
+import numpy as np
+
+from segiou._support.arguments import read_several
+from segiou.boundary.surface_options import CONVENTIONS, LONE, Scores, SurfaceOptions
 from segiou.boundary.surface_points import (
     Both,
     Label,
@@ -25,127 +17,8 @@ from segiou.boundary.surface_points import (
     check_spacing,
     reached_by,
 )
+from segiou.boundary.surface_rows import STATES, SurfaceRows, row_type
 from segiou.counting.arrays import label_arrays
-
-#: Former names of states, in saved rows.
-_OLD_STATES: Final = {"invented": "false_positive"}
-
-
-@dataclass(frozen=True)
-class SurfaceRow:
-    """Surface distances of one structure in one case.
-
-    Attributes
-    ----------
-    label : int or str
-        A label, or the name of a structure.
-    case : str
-    state : {"found", "missed", "false_positive", "absent"}
-        Whether the structure is in both masks, only in the truth, only in the
-        prediction, or in neither. A structure without a surface, because it
-        touches only ignored voxels, counts as absent.
-    diagonal : float
-        Diagonal of the volume, in the unit of the spacing.
-    sizes : (float, float)
-        Surface of truth and prediction: area (length in 2-D), or number of voxels.
-    tolerances : tuple of float
-    within : tuple of (float, float)
-        For each tolerance, the part of either surface within it.
-    hausdorff, average : float
-        NaN unless the structure was found.
-    percentiles : tuple of float
-        One value per percentile of the options; empty unless the structure was
-        found.
-    bands : tuple of (int, int, int)
-        For each width of the options, the voxels in the band of the truth, of
-        the prediction, and of both.
-    """
-
-    label: Label
-    case: str
-    state: State
-    diagonal: float
-    sizes: tuple[float, float]
-    tolerances: tuple[float, ...]
-    within: tuple[tuple[float, float], ...]
-    hausdorff: float = math.nan
-    average: float = math.nan
-    percentiles: tuple[float, ...] = ()
-    bands: tuple[tuple[int, int, int], ...] = ()
-
-    def values(self, options: SurfaceOptions) -> Scores:
-        """The scores by name, with the options' values if a mask is empty.
-
-        Parameters
-        ----------
-        options : SurfaceOptions
-            Options with which the row was measured.
-
-        Returns
-        -------
-        dict
-            ``"hausdorff"``, ``"hausdorff_95"``, …, ``"average_surface_distance"``, and
-            ``"surface_dice"``, a dict by tolerance; with widths also
-            ``"boundary_iou"``, a dict by width.
-        """
-        if self.state == "found":
-            hausdorff, average, percentiles = self.hausdorff, self.average, self.percentiles
-            shares = [sum(both) / sum(self.sizes) for both in self.within]
-        else:
-            hausdorff, percentile, average, share = (
-                options.filling(measure, self.state, self.diagonal) for measure in MEASURES[:4]
-            )
-            percentiles = (percentile,) * len(options.percentiles)
-            shares = [share] * len(self.tolerances)
-        names = [f"hausdorff_{percentile:g}" for percentile in options.percentiles]
-        found: Scores = {
-            "hausdorff": hausdorff,
-            **dict(zip(names, percentiles, strict=True)),
-            "average_surface_distance": average,
-            "surface_dice": dict(zip(self.tolerances, shares, strict=True)),
-        }
-        if options.widths:
-            shares = [band_share(*band) for band in self.bands]
-            found["boundary_iou"] = dict(zip(options.widths, shares, strict=True))
-        return found
-
-    def to_dict(self) -> dict[str, Json]:
-        """The row as JSON-ready values; undefined distances are None."""
-        plain = asdict(self)
-        if self.state != "found":
-            plain["hausdorff"] = plain["average"] = None
-        if not self.bands:
-            del plain["bands"]
-        return plain
-
-    @classmethod
-    def from_dict(
-        cls, state: Mapping[str, Any], options: SurfaceOptions | None = None
-    ) -> SurfaceRow:
-        """A row from the values of :meth:`to_dict`, also after JSON.
-
-        Parameters
-        ----------
-        state : mapping
-            Values of :meth:`to_dict`.
-        options : SurfaceOptions, optional
-            Options with which the row was measured, to check the values.
-
-        Raises
-        ------
-        ValueError
-            If a value is impossible with these options.
-        """
-        given = {**state, "state": _OLD_STATES.get(state["state"], state["state"])}
-        if options is not None:
-            _check_entry(given, options)
-        given["within"] = tuple((float(a), float(b)) for a, b in given["within"])
-        given["bands"] = tuple((int(a), int(b), int(c)) for a, b, c in given.get("bands", ()))
-        for name in ("sizes", "tolerances", "percentiles"):
-            given[name] = tuple(given[name])
-        for name in ("hausdorff", "average"):
-            given[name] = math.nan if given[name] is None else given[name]
-        return cls(**given)
 
 
 def measure_surfaces(
@@ -158,7 +31,7 @@ def measure_surfaces(
     options: SurfaceOptions | None = None,
     case: str = "",
     threads: int = 1,
-) -> list[SurfaceRow]:
+) -> SurfaceRows:
     """Measure the surface distances of the structures of one case.
 
     Parameters
@@ -182,7 +55,7 @@ def measure_surfaces(
 
     Returns
     -------
-    list of SurfaceRow
+    SurfaceRows
         One row per structure.
 
     Raises
@@ -197,29 +70,59 @@ def measure_surfaces(
     >>> truth[2:6, 2:6, 2:6] = 1
     >>> truth[4:6, 2:6, 2:6] = 2
     >>> rows = measure_surfaces(truth, truth * (truth == 1), {"whole": (1, 2), "core": 2})
-    >>> [(row.label, row.state, row.hausdorff) for row in rows]
-    [('whole', 'found', 2.0), ('core', 'missed', nan)]
+    >>> [(row["label"], row["state"], row["hausdorff"]) for row in rows]
+    [('whole', 'found', 2.0), ('core', 'missed', inf)]
     """
     options = SurfaceOptions() if options is None else options
     sides = label_arrays(truth, pred)
     steps = check_spacing(sides[0], spacing, "surfaces")
-    convention = CONVENTIONS[options.convention]
-    pair = SurfacePair(*sides, steps, convention.surface, frozenset(as_values(ignore)), threads)
+    kind = CONVENTIONS[options.convention].surface
+    pair = SurfacePair(*sides, steps, kind, frozenset(as_values(ignore)), threads)
     named = named_values(structures)
-    diagonal = math.hypot(*(n * step for n, step in zip(sides[0].shape, steps, strict=True)))
-    rows = {}
-    for label, both in pair.distances(named):
-        if convention.percentile == "summed" and both.has_tie(options.percentiles):
-            both = pair.each_distance((int(label),) if named is None else named[label])
-        rows[label] = _row(label, case, both, diagonal, options)
+    distances = _distances(pair, named, options)
     if named is None:
-        named = {label: (int(label),) for label in sorted(rows)}
-    ordered = [rows.get(label) or _row(label, case, Both(), diagonal, options) for label in named]
-    if not options.widths:
-        return ordered
-    bands = dict(pair.bands(named, options.widths))
-    none = ((0, 0, 0),) * len(options.widths)
-    return [replace(row, bands=bands.get(row.label, none)) for row in ordered]
+        named = {label: (int(label),) for label in sorted(distances)}
+    numbers = np.full(len(named), np.nan, row_type(options))
+    extent = (n * step for n, step in zip(sides[0].shape, steps, strict=True))
+    numbers["diagonal"], numbers["bands"] = math.hypot(*extent), 0
+    for row, label in zip(numbers, named, strict=True):
+        _fill(row, label, distances.get(label, Both()), options)
+    if options.widths:
+        places = {label: place for place, label in enumerate(named)}
+        for label, bands in pair.bands(named, options.widths):
+            numbers["bands"][places[label]] = bands
+    return SurfaceRows(options, (case,) * len(named), tuple(named), numbers)
+
+
+def _distances(
+    pair: SurfacePair, named: Mapping[Label, tuple[int, ...]] | None, options: SurfaceOptions
+) -> dict[Label, Both]:
+    """Distances of each structure that is present."""
+    by_sums = CONVENTIONS[options.convention].percentile == "summed"
+    measured = dict(pair.distances(named))
+    for label, both in measured.items() if by_sums else ():
+        if both.has_tie(options.percentiles):
+            values = (int(label),) if named is None else named[label]
+            measured[label] = pair.each_distance(values)
+    return measured
+
+
+def _fill(row: Any, label: Label, both: Both, options: SurfaceOptions) -> None:
+    """Write the numbers of one structure into its row."""
+    convention = CONVENTIONS[options.convention]
+    sizes = [side.size for side in both]
+    row["state"] = STATES.index((*LONE, "found")[2 * (sizes[0] > 0) + (sizes[1] > 0)])
+    row["sizes"] = sizes
+    # The tools of the other conventions compare rounded numbers.
+    is_exact = options.convention == "segiou"
+    for place, limit in enumerate(options.tolerances_at(label)):
+        reached = reached_by(limit) if is_exact else limit
+        row["within"][place] = [side.within(reached) for side in both]
+    if all(sizes):
+        row["hausdorff"] = max(side.values[-1] for side in both)
+        row["average"] = both.average(convention.average)
+        shares = [percentile / 100 for percentile in options.percentiles]
+        row["percentiles"] = [both.percentile(convention.percentile, share) for share in shares]
 
 
 def surface_scores(
@@ -281,7 +184,7 @@ def surface_scores(
     See Also
     --------
     measure_surfaces : Regions, ignored voxels and rows that can be stored.
-    SurfaceAccumulator : Many cases.
+    segiou.measures.Evaluator : Many cases.
 
     Notes
     -----
@@ -314,36 +217,11 @@ def surface_scores(
     lengths: Any = {"tolerances": tolerances, "widths": widths, "percentiles": percentiles}
     options = SurfaceOptions(convention=convention, **lengths)
     rows = measure_surfaces(truth, pred, labels, spacing=spacing, options=options, threads=threads)
-    return {row.label: row.values(options) for row in rows}
+    return {row.pop("label"): _scores(row) for row in rows}
 
 
-def _check_entry(entry: Mapping[str, Any], options: SurfaceOptions) -> None:
-    """Reject impossible values, since a run file may be forged."""
-    check_choice("state", entry["state"], get_args(State))
-    found = entry["state"] == "found"
-    lists = [entry["sizes"], entry["percentiles"], *entry["within"], *entry.get("bands", ())]
-    lengths = [2, found * len(options.percentiles), *[2] * len(options.tolerances)]
-    lengths += [3] * len(options.widths)
-    numbers = [entry["diagonal"], *chain(*lists)]
-    numbers += [entry["hausdorff"], entry["average"]] if found else []
-    is_row = [*map(len, lists)] == lengths and {*map(type, numbers)} <= {int, float}
-    if is_row:
-        there, back = entry["sizes"]
-        state = (*LONE, "found")[2 * (there > 0) + (back > 0)]
-        most = [size * (1 + 1e-9) for size in entry["sizes"]]
-        inside = all(
-            part <= end for both in entry["within"] for part, end in zip(both, most, strict=True)
-        )
-        is_row = state == entry["state"] and inside and min(numbers) >= 0
-    if not is_row:
-        msg = f"not a row of these options: {dict(entry)!r:.100}"
-        raise ValueError(msg)
-
-
-def band_share(in_truth: int, in_pred: int, both: int) -> float:
-    """Boundary IoU of two bands; NaN if both are empty."""
-    union = in_truth + in_pred - both
-    return both / union if union else math.nan
+def _scores(row: Scores) -> Scores:
+    return {name: value for name, value in row.items() if name not in ("case", "state")}
 
 
 def as_values(given: int | Iterable[int]) -> tuple[int, ...]:
@@ -363,25 +241,3 @@ def named_values(
             for label in read_several("labels", structures, "a sequence of labels")
         }
     return {name: as_values(given) for name, given in structures.items()}
-
-
-def _row(
-    label: Label, case: str, both: Both, diagonal: float, options: SurfaceOptions
-) -> SurfaceRow:
-    """The row of one structure, from its distances."""
-    there, back = both
-    limits = options.tolerances_of.get(label, options.tolerances)
-    state = (*LONE, "found")[2 * (there.size > 0) + (back.size > 0)]
-    # The tools of the other conventions compare rounded numbers.
-    reached = [reached_by(limit) if options.convention == "segiou" else limit for limit in limits]
-    within = tuple((there.within(limit), back.within(limit)) for limit in reached)
-    row = SurfaceRow(label, case, state, diagonal, (there.size, back.size), limits, within)
-    if state != "found":
-        return row
-    how = CONVENTIONS[options.convention]
-    return replace(
-        row,
-        hausdorff=float(max(there.values[-1], back.values[-1])),
-        average=both.average(how.average),
-        percentiles=tuple(both.percentile(how.percentile, p / 100) for p in options.percentiles),
-    )

@@ -518,12 +518,13 @@ def _surfaces(
     """HD95, and the mean of both shares within the tolerance."""
     limits = (tolerance,) if protocol.surface_dice else ()
     options = SurfaceOptions(convention=protocol.convention, tolerances=limits)
-    (row,) = measure_surfaces(truth, pred, [1], spacing=steps, options=options)
-    scores = row.values(options)
-    if not limits or row.state != "found":
-        return scores["hausdorff_95"], 0.0 if any(row.sizes) else math.nan
-    there, back = (part / size for part, size in zip(row.within[0], row.sizes, strict=True))
-    return scores["hausdorff_95"], (there + back) / 2
+    rows = measure_surfaces(truth, pred, [1], spacing=steps, options=options)
+    hausdorff_95 = float(rows.values()["hausdorff_95"][0])
+    sizes = rows.numbers["sizes"][0]
+    if not limits or rows.states != ("found",):
+        return hausdorff_95, 0.0 if sizes.any() else math.nan
+    there, back = (rows.numbers["within"][0, 0] / sizes).tolist()
+    return hausdorff_95, (there + back) / 2
 
 
 def _detection(

@@ -11,7 +11,6 @@ import numpy as np
 from segiou import ChannelCounts, ConfusionMatrix, ScoreHistogram
 from segiou.boundary.boundary_accumulator import BoundaryAccumulator
 from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.surface_cases import SurfaceAccumulator
 from segiou.hooks.images import ImageCounts
 from segiou.instances import InstanceCounts, PanopticCounts
 from segiou.measures import Evaluator
@@ -76,11 +75,6 @@ KINDS = {
         lambda: ScoreHistogram(3, bins=7, ignore=255, regions=True),
         lambda found, rng: found.update(labels(rng, 0, 1, 2, 255), rng.random((3, 6, 8)), 0),
         lambda: ScoreHistogram(3, bins=7, ignore=255),
-    ),
-    "surfaces": Kind(
-        lambda: SurfaceAccumulator({"a": 1, "b": (1, 2)}, ignore=9),
-        lambda found, rng: found.update(labels(rng, 0, 1, 2, 9), labels(rng, 0, 1, 2)),
-        lambda: SurfaceAccumulator({"a": 1}, ignore=9),
     ),
     "images": Kind(
         lambda: ImageCounts(3, ignore=255),

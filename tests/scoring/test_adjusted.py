@@ -122,7 +122,7 @@ def test_the_spacing_of_a_file_is_that_of_its_axes(tmp_path, shape, spacing, dis
     write_arrays(tmp_path / "pred" / "a.npz", segs=pred)
     run = score_pairs(tmp_path, labels=2, surfaces=True)
     (row,) = run.counts_of("surfaces")
-    assert row.hausdorff == distance
+    assert row["hausdorff"] == distance
 
 
 def test_a_spacing_of_unknown_order_is_refused_where_it_matters(tmp_path):

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 import segiou
 from segiou.boundary import (
     BoundaryAccumulator,
-    SurfaceAccumulator,
     SurfaceOptions,
+    SurfaceRows,
     boundary_iou,
+    measure_surfaces,
     surface_scores,
 )
 from segiou.instances import PanopticCounts, label_components, lesion_scores
@@ -27,10 +28,12 @@ def cases() -> dict[str, tuple[NDArray[np.uint8], NDArray[np.uint8]]]:
 
 
 def surfaces() -> float:
-    kept = SurfaceAccumulator({"tumour": 1}, options=SurfaceOptions(tolerances=(1.0,)))
-    for name, (truth, pred) in cases().items():
-        rows = kept.update(truth, pred, spacing=(1.0, 1.0, 2.5), case=name)
-        assert rows[0].label == "tumour"
+    options = SurfaceOptions(tolerances=(1.0,))
+    kept = SurfaceRows.joined(
+        measure_surfaces(*pair, {"tumour": 1}, spacing=(1.0, 1.0, 2.5), options=options, case=name)
+        for name, pair in cases().items()
+    )
+    assert kept[0]["label"] == "tumour"
     found = surface_scores(*cases()["a"], spacing=1.0)
     assert found
     distances = kept.summary()[0]["hausdorff_95"]
