@@ -27,6 +27,7 @@ from segiou.histograms.score_bins import (
     ScoreBins,
     ScoreRangeError,
     as_floats,
+    check_axis,
 )
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.metrics.ratio import Floats
@@ -75,10 +76,10 @@ class CompiledScores:
         truth, scores = ops.array(truth), ops.array(scores)
         kind = dtype_name(scores)
         is_integer = kind in ("uint8", "uint16")
-        if "float" not in kind and (activation is not None or not is_integer):
-            wanted = "floats, uint8 or uint16" if activation is None else f"floats for {activation}"
-            msg = f"scores must be {wanted}, got dtype {kind}"
+        if "float" not in kind and not is_integer:
+            msg = f"scores must be floats, uint8 or uint16, got dtype {kind}"
             raise TypeError(msg)
+        check_axis(tuple(scores.shape), kind, axis, activation, classes)
         check_same_shape(truth, scores, ("truth", "scores"), argmax=axis)
         raw = self._planes(scores, axis, activation)
         values, t = self._codes.codes(ops.flat(truth), *self._truth)
@@ -110,16 +111,9 @@ class CompiledScores:
         elif "float64" not in kind:
             scores = self.ops.real(scores, 32)
         if axis is None:
-            if number != 2 or activation == "softmax":
-                msg = "axis=None needs 2 classes, and probabilities or activation='sigmoid'"
-                raise ValueError(msg)
             second = self.ops.flat(scores)
             whole = 1 if "float" in kind else np.iinfo(kind).max
             return xp.stack([whole - second if activation is None else -second, second])
-        if scores.shape[axis] != number:
-            found = f"got {scores.shape[axis]}"
-            msg = f"expected {number} classes along axis {axis} of scores, {found}"
-            raise ValueError(msg)
         if None not in scores.shape:  # as TensorFlow's batches in graphs
             scores, axis = xp.reshape(scores, three_dimensions(scores.shape, axis)), 1
         return xp.reshape(xp.moveaxis(scores, axis, 0), (number, -1))

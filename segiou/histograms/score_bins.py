@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer
+from segiou._support.arguments import check_choice, check_integer
 from segiou._support.optional import load_part, warn_missing
 from segiou._support.text import plural
 from segiou.counting.arrays import as_array, is_bfloat16
@@ -105,6 +105,36 @@ def as_scores(data: Any) -> NDArray[Any]:
         return array
     msg = f"scores must be floats, uint8 or uint16, got dtype {array.dtype}"
     raise TypeError(msg)
+
+
+def check_axis(
+    shape: tuple[int | None, ...],
+    dtype: str,
+    axis: int | None,
+    activation: Activation | None,
+    classes: int,
+) -> None:
+    """Raise unless scores of a shape and dtype have this class axis, and allow the activation."""
+    if activation is not None:
+        check_choice("activation", activation, ("softmax", "sigmoid"))
+        if "float" not in dtype:
+            msg = f"activation={activation!r} needs float scores, got {dtype}"
+            raise TypeError(msg)
+    if axis is None:
+        if classes == 2 and activation != "softmax":
+            return
+        wanted = f"2 classes, not {classes}; pass the class axis"
+        if classes == 2:
+            wanted = "probabilities or activation='sigmoid'"
+        msg = f"axis=None needs {wanted}"
+        raise ValueError(msg)
+    check_integer("axis", axis)
+    if not -len(shape) <= axis < len(shape) or shape[axis] != classes:
+        msg = (
+            f"expected {plural(classes, 'class', 'classes')} along axis {axis} of scores of shape "
+            f"{shape}; pass the class axis, such as axis=-1"
+        )
+        raise ValueError(msg)
 
 
 def as_floats(part: NDArray[Any]) -> NDArray[Any]:

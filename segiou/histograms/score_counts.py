@@ -10,14 +10,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_flag, check_integer, check_number
+from segiou._support.arguments import check_flag, check_integer, check_number
 from segiou._support.optional import Drawable
-from segiou._support.text import plural
 from segiou.accumulators.base import TableAccumulator
 from segiou.counting.arrays import (
     as_label_array,
     as_valid_mask,
     check_same_shape,
+    dtype_name,
     not_compiled,
     with_dimensions_of,
 )
@@ -31,6 +31,7 @@ from segiou.histograms.score_bins import (
     Activation,
     ScoreBins,
     as_scores,
+    check_axis,
     count_scores,
     two_planes,
 )
@@ -38,6 +39,19 @@ from segiou.labels.class_options import ClassOptions, Labels
 from segiou.metrics.ratio import Floats
 
 Ints = NDArray[np.int64]
+
+
+def places_of(classes: int, *, regions: bool) -> dict[str, Any]:
+    """Places of the named counts in cells (rows, B, 2)."""
+    found: dict[str, Any] = {
+        "counts": np.s_[:classes],
+        "top_counts": np.s_[classes],
+        "top_sums": np.s_[classes + 1, :, 0],
+        "ignored": np.s_[classes + 1, 0, 1],
+    }
+    if regions:
+        found |= {"overlaps": np.s_[classes + 2 :, :, 0], "numbers": np.s_[classes + 2 :, 0, 1]}
+    return found
 
 
 class ScoreHistogram(TableAccumulator, Drawable):
@@ -101,6 +115,7 @@ class ScoreHistogram(TableAccumulator, Drawable):
         self.bins: ScoreBins = ScoreBins(bins)
         check_flag("regions", regions)
         self.regions: bool = regions
+        self._places: dict[str, Any] = places_of(classes.num_classes, regions=regions)
         super()._start(classes)
 
     @cached_property
@@ -108,31 +123,24 @@ class ScoreHistogram(TableAccumulator, Drawable):
         return Encoding.of_classes(self._classes)
 
     def _empty(self) -> Ints:
-        """Rows: classes, highest score, and (sum of highest scores, pixels ignored).
-
-        With regions, another row of each class: (parts of regions, number of regions).
-        """
         rows = self.num_classes * (2 if self.regions else 1) + 2
         return np.zeros((rows, self.bins.number, 2), np.int64)
 
     def _named(self, cells: Ints) -> dict[str, Ints]:
-        c = self.num_classes
-        found = {"counts": cells[:c], "top_counts": cells[c], "top_sums": cells[c + 1, :, 0]}
-        if self.regions:
-            found["overlaps"] = cells[c + 2 :, :, 0]
-            found["numbers"] = cells[c + 2 :, 0, 1]
-        return {**found, "ignored": cells[c + 1, 0, 1]}
+        return {name: cells[place] for name, place in self._places.items()}
+
+    def _part(self, name: str) -> Ints:
+        part: Ints = self._cells[self._places[name]]
+        return part
 
     def _read(self, named: Mapping[str, Any]) -> Ints:
         cells = self._empty()
-        for name, part in self._named(cells).items():
-            given = counts_array(named[name], name)
-            if given.shape != part.shape:
-                msg = f"{name} must have shape {part.shape}, got {given.shape}"
+        for name, place in self._places.items():
+            given, shape = counts_array(named[name], name), cells[place].shape
+            if given.shape != shape:
+                msg = f"{name} must have shape {shape}, got {given.shape}"
                 raise ValueError(msg)
-            if part.ndim:
-                part[...] = given
-        cells[self.num_classes + 1, 0, 1] = named["ignored"]
+            cells[place] = given
         return cells
 
     def _difference(self, other: Self) -> str:
@@ -216,22 +224,14 @@ class ScoreHistogram(TableAccumulator, Drawable):
             ``counts``, then ``top_counts``, then ``top_sums`` and ``ignored``; with
             ``regions=True``, another C rows.
         """
-        if activation is not None:
-            check_choice("activation", activation, ("softmax", "sigmoid"))
         scores = as_scores(with_dimensions_of(truth, scores, axis))
         truth = as_label_array(truth, "truth")
-        if activation is not None and scores.dtype.kind == "u":
-            msg = f"activation={activation!r} needs float scores, got {scores.dtype}"
-            raise TypeError(msg)
+        check_axis(scores.shape, dtype_name(scores), axis, activation, self.num_classes)
         if axis is None:
-            return self._count_two(truth, scores, activation, mask)
-        check_integer("axis", axis)
-        if not -scores.ndim <= axis < scores.ndim or scores.shape[axis] != self.num_classes:
-            msg = (
-                f"expected {plural(self.num_classes, 'class', 'classes')} along axis {axis} of "
-                f"scores of shape {scores.shape}; pass the class axis, such as axis=-1"
+            check_same_shape(truth, scores, ("truth", "scores"))
+            return self._counted(
+                self._codes(truth, mask), two_planes(scores, activation), activation
             )
-            raise ValueError(msg)
         planes = np.moveaxis(scores, axis, 0)
         if truth.shape == scores.shape:
             return self._count_channels(np.moveaxis(truth, axis, 0), planes, activation, mask)
@@ -247,9 +247,9 @@ class ScoreHistogram(TableAccumulator, Drawable):
     ) -> Ints:
         cells = count_scores(codes, planes, self.bins, activation)
         if self.regions:
-            found = np.zeros((self.num_classes, *cells.shape[1:]), np.int64)
-            found[:, :, 0], found[:, 0, 1] = count_overlaps(codes, planes, self.bins, activation)
-            cells = np.concatenate([cells, found])
+            overlaps, numbers = count_overlaps(codes, planes, self.bins, activation)
+            cells = np.pad(cells, [(0, self.num_classes), (0, 0), (0, 0)])
+            cells[self._places["overlaps"]], cells[self._places["numbers"]] = overlaps, numbers
         return cells
 
     def _codes(self, truth: NDArray[Any], mask: Any) -> NDArray[np.uint16]:
@@ -263,19 +263,6 @@ class ScoreHistogram(TableAccumulator, Drawable):
             raise UndeclaredValuesError("truth", dict(found))
         return codes
 
-    def _count_two(
-        self, truth: NDArray[Any], scores: NDArray[Any], activation: Activation | None, mask: Any
-    ) -> Ints:
-        if self.num_classes != 2 or activation == "softmax":
-            wanted = "probabilities or activation='sigmoid'"
-            if self.num_classes != 2:
-                wanted = f"2 classes, not {self.num_classes}; pass the class axis"
-            msg = f"axis=None needs {wanted}"
-            raise ValueError(msg)
-        check_same_shape(truth, scores, ("truth", "scores"))
-        planes = two_planes(scores, activation)
-        return self._counted(self._codes(truth, mask), planes, activation)
-
     def _count_channels(
         self, truth: NDArray[Any], planes: NDArray[Any], activation: Activation | None, mask: Any
     ) -> Ints:
@@ -283,6 +270,7 @@ class ScoreHistogram(TableAccumulator, Drawable):
             msg = "channels that overlap need activation='sigmoid', not 'softmax'"
             raise ValueError(msg)
         cells, valid = self._empty(), None
+        named = self._named(cells)
         if mask is not None:
             valid = as_valid_mask(mask, planes.shape[1:])
         for c, (labels, plane) in enumerate(zip(truth, planes, strict=True)):
@@ -294,10 +282,9 @@ class ScoreHistogram(TableAccumulator, Drawable):
                 refuse_channel_values("truth", Counter(own.tolist()))
             cells[c] = count_scores(codes, plane[None], self.bins, activation, valid_codes=2)[0]
             if self.regions:
-                (overlaps,), (number,) = count_overlaps(codes, plane[None], self.bins, activation)
-                row = self.num_classes + 2 + c
-                cells[row, :, 0], cells[row, 0, 1] = overlaps, number
-        cells[self.num_classes + 1, 0, 1] = 0 if valid is None else int((~valid).sum())
+                own_regions = count_overlaps(codes, plane[None], self.bins, activation)
+                named["overlaps"][c], named["numbers"][c] = (one[0] for one in own_regions)
+        cells[self._places["ignored"]] = 0 if valid is None else int((~valid).sum())
         return cells
 
     @classmethod
@@ -323,22 +310,22 @@ class ScoreHistogram(TableAccumulator, Drawable):
     @property
     def counts(self) -> Ints:
         """Pixels of each class by score bin and truth, (C, B, 2); a copy."""
-        return self._cells[: self.num_classes]
+        return self._part("counts")
 
     @property
     def top_counts(self) -> Ints:
         """Pixels by bin of the highest score and whether its class is right, (B, 2); a copy."""
-        return np.asarray(self._cells[self.num_classes])
+        return self._part("top_counts")
 
     @property
     def top_sums(self) -> Ints:
         """Sum of the highest scores of each bin in units of 2^-24, (B,); a copy."""
-        return self._cells[self.num_classes + 1, :, 0]
+        return self._part("top_sums")
 
     @property
     def ignored(self) -> int:
         """Pixels dropped."""
-        return int(self._cells[self.num_classes + 1, 0, 1])
+        return int(self._part("ignored"))
 
     @property
     def undefined(self) -> dict[str, str]:

@@ -198,3 +198,25 @@ def test_refused():
             ScoreHistogram(2, bins=bins)
     with pytest.raises(TypeError, match="bins"):
         ScoreHistogram(2, bins=2.5)
+
+
+def test_compiled_counts_check_arguments_like_update():
+    jax = pytest.importorskip("jax")
+    from segiou.hooks.jax import PixelCounter
+
+    like = ScoreHistogram(3)
+    counter = PixelCounter(like)
+    truth, scores = np.zeros((2, 4), int), np.full((2, 3, 4), 0.25, np.float32)
+    wrong = [
+        ({"axis": 1, "activation": "tanh"}, ValueError, "activation must be"),
+        ({"axis": 5}, ValueError, "expected 3 classes along axis 5"),
+        ({"axis": 0}, ValueError, "expected 3 classes along axis 0"),
+        ({"axis": None}, ValueError, "axis=None needs 2 classes, not 3"),
+    ]
+    for how, error, text in wrong:
+        with pytest.raises(error, match=text):
+            like.update(truth, scores, **how)
+        with pytest.raises(error, match=text):
+            jax.jit(lambda state, how=how: counter.update(state, truth, scores, **how))(
+                counter.init()
+            )
