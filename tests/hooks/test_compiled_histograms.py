@@ -136,7 +136,7 @@ def test_refused(jax):
         counter.confusion_matrix(counter.init())
     with pytest.raises(TypeError, match="must be floats, uint8 or uint16, got dtype int32"):
         counter.update(counter.init(), truth, np.array([1, 2], "i4"), axis=None)
-    with pytest.raises(TypeError, match="activation=.sigmoid. needs float scores, got uint8"):
+    with pytest.raises(TypeError, match="activation='sigmoid' needs float scores, got uint8"):
         bytes_ = np.array([1, 2], "u1")
         counter.update(counter.init(), truth, bytes_, axis=None, activation="sigmoid")
     with pytest.raises(ValueError, match="compiled functions cannot find regions"):
