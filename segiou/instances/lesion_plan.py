@@ -105,6 +105,8 @@ class LesionPlan(Plan):
 
     measure: LesionOptions
 
+    error_columns: ClassVar[tuple[str, ...]] = ("lesions_missed", "lesions_false_positive")
+
     @property
     def protocol(self) -> LesionProtocol:
         """The protocol by its name."""
@@ -172,7 +174,7 @@ class LesionPlan(Plan):
     def check(self, parts: Parts) -> None:
         """Reject impossible rows: one per case, no negative number."""
         rows = parts["cases"]
-        if parts.owner("cases").tolist() != [*range(len(parts))] or (rows < 0).any():
+        if (parts.sizes("cases") != 1).any() or (rows < 0).any():
             msg = "invalid lesion rows"
             raise ValueError(msg)
 

@@ -273,30 +273,11 @@ def lesion_scores(
     chosen = _protocol(protocol)
     sides = label_arrays(truth, pred, ("truth", "pred"))
     present = {int(v) for side in sides for v in id_areas(side) if v}
-    regions = chosen.regions
-    if regions is not None and labels is not None:
-        msg = f"protocol {chosen.name!r} defines regions; omit labels"
-        raise ValueError(msg)
-    if regions is None:
-        wanted = present if labels is None else read_several("labels", labels, "a sequence of ints")
-        regions = {str(value): (int(value),) for value in sorted(wanted)}
-    if (
-        isinstance(protocol, str)
-        and labels is None
-        and (unknown := present.difference(*regions.values()))
-    ):
-        msg = (
-            f"label {listed([*map(str, sorted(unknown))], 8)} is not in any region of "
-            f"{protocol!r}: {dict(regions)}; relabel the masks, or pass a LesionProtocol with "
-            "different regions"
-        )
-        raise ValueError(msg)
-    found = ((sides[0] != 0) | (sides[1] != 0)).nonzero()
-    if found[0].size:
-        # Crop to the part of the arrays that can affect the result.
-        margin = chosen.merge + chosen.reach + 1
-        box = _wider([slice(at.min(), at.max() + 1) for at in found], margin)
-        sides = sides[0][box], sides[1][box]
+    regions = _regions(chosen, present, labels)
+    if isinstance(protocol, str) and labels is None:
+        _check_known(protocol, regions, present)
+    # Only this part of the arrays can affect the result.
+    sides = _cropped(*sides, margin=chosen.merge + chosen.reach + 1)
     near = chosen.connectivity
     return {
         name: object_scores(
@@ -355,8 +336,7 @@ def object_scores(
     chosen = _protocol(protocol)
     objects = _Objects(*label_arrays(truth_ids, pred_ids, ("truth_ids", "pred_ids")))
     steps = check_spacing(objects.ids[0], spacing, "objects")
-    partners = _partners(objects, chosen)
-    voxel = math.prod(steps)
+    partners, voxel = _partners(objects, chosen), math.prod(steps)
     lesions = [
         _lesion(objects, i, partners.get(i, []), steps, chosen)
         for i, pixels in objects.pixels[0].items()
@@ -364,31 +344,17 @@ def object_scores(
     ]
     taken = {*chain(*partners.values())}
     alone = [pixels * voxel for j, pixels in objects.pixels[1].items() if j not in taken]
-    several = read_several("bands", bands, "a sequence of volumes")
-    if chosen.large is not None:
-        several = [chosen.large]
-    limits = sorted(check_number("bands", limit, 0) for limit in several)
-    edges = pairwise([0.0, *limits, math.inf]) if limits else ()
-    total = sum(sum(side.values()) for side in objects.pixels)
-    means = [row for row in lesions if row["volume"] >= (chosen.large or 0.0)]
-    whole = _whole(objects, steps, chosen) if chosen.surface_dice else (math.nan, math.nan)
+    large = [row for row in lesions if row["volume"] >= (chosen.large or 0.0)]
     scores = {
         **_detection(lesions, alone),
-        **_means(means, len(alone), chosen),
-        "overall_dice": 2 * sum(objects.both.values()) / total if total else chosen.nothing[0],
-        "overall_hausdorff_95": whole[0],
-        "overall_surface_dice": whole[1],
+        **_means(large, len(alone), chosen),
+        **_overall(objects, steps, chosen),
         "fp_volume": math.fsum(alone),
         "fn_volume": math.fsum(row["volume"] for row in lesions if not row["pred"]),
         "lesions": lesions,
         "bands": [
-            {"from": low, "to": high}
-            | _band(
-                [row for row in lesions if low <= row["volume"] < high],
-                [v for v in alone if low <= v < high or chosen.large is not None],
-                chosen,
-            )
-            for low, high in edges
+            {"from": low, "to": high} | _band(low, high, lesions, alone, chosen)
+            for low, high in _edges(bands, chosen)
         ],
     }
     return cast(ObjectScores, scores)
@@ -399,6 +365,39 @@ def _protocol(protocol: str | LesionProtocol) -> LesionProtocol:
         return protocol
     check_choice("protocol", protocol, tuple(LESION_PROTOCOLS))
     return LESION_PROTOCOLS[protocol]
+
+
+def _regions(
+    protocol: LesionProtocol, present: Iterable[int], labels: Iterable[int] | None
+) -> Mapping[str, tuple[int, ...]]:
+    """Values of each region; those of protocols without regions are the labels."""
+    if protocol.regions is None:
+        wanted = present if labels is None else read_several("labels", labels, "a sequence of ints")
+        return {str(value): (int(value),) for value in sorted(wanted)}
+    if labels is not None:
+        msg = f"protocol {protocol.name!r} defines regions; omit labels"
+        raise ValueError(msg)
+    return protocol.regions
+
+
+def _check_known(name: str, regions: Mapping[str, tuple[int, ...]], present: set[int]) -> None:
+    """Raise an error if a label is not in any region of a challenge."""
+    if unknown := present.difference(*regions.values()):
+        msg = (
+            f"label {listed([*map(str, sorted(unknown))], 8)} is not in any region of "
+            f"{name!r}: {dict(regions)}; relabel the masks, or pass a LesionProtocol with "
+            "different regions"
+        )
+        raise ValueError(msg)
+
+
+def _cropped(truth: Ids, pred: Ids, margin: int) -> tuple[Ids, Ids]:
+    """Both sides without what is farther than the margin from every label."""
+    found = ((truth != 0) | (pred != 0)).nonzero()
+    if not found[0].size:
+        return truth, pred
+    box = _wider([slice(at.min(), at.max() + 1) for at in found], margin)
+    return truth[box], pred[box]
 
 
 def _wider(box: Iterable[slice], margin: int) -> tuple[slice, ...]:
@@ -502,10 +501,23 @@ def _lesion(
     }
 
 
+def _overall(
+    objects: _Objects, steps: tuple[float, ...], protocol: LesionProtocol
+) -> dict[str, float]:
+    """Dice, HD95 and surface Dice of all objects together."""
+    total = sum(sum(side.values()) for side in objects.pixels)
+    dice = 2 * sum(objects.both.values()) / total if total else protocol.nothing[0]
+    distance, near = _whole(objects, steps, protocol)
+    names = "overall_dice", "overall_hausdorff_95", "overall_surface_dice"
+    return dict(zip(names, (dice, distance, near), strict=True))
+
+
 def _whole(
     objects: _Objects, steps: tuple[float, ...], protocol: LesionProtocol
 ) -> tuple[float, float]:
-    """HD95 and surface Dice of all objects together."""
+    """HD95 and surface Dice of all objects together; NaN if the protocol has no surface Dice."""
+    if not protocol.surface_dice:
+        return math.nan, math.nan
     truth, pred = (side != 0 for side in objects.ids)
     if protocol.published:
         return _surfaces(truth, pred, (1.0,) * truth.ndim, protocol, 0.5)
@@ -538,14 +550,30 @@ def _detection(
     return {"tp": tp, "fp": fp, "fn": fn, **shares}
 
 
+def _edges(bands: Iterable[float], protocol: LesionProtocol) -> Iterable[tuple[float, float]]:
+    """Least and greatest volume of each band; those of the protocol replace the given ones."""
+    several = read_several("bands", bands, "a sequence of volumes")
+    if protocol.large is not None:
+        several = [protocol.large]
+    limits = sorted(check_number("bands", limit, 0) for limit in several)
+    return pairwise([0.0, *limits, math.inf]) if limits else ()
+
+
 def _band(
-    lesions: list[dict[str, Any]], false_positives: list[float], protocol: LesionProtocol
+    low: float,
+    high: float,
+    lesions: Iterable[dict[str, Any]],
+    false_positives: Iterable[float],
+    protocol: LesionProtocol,
 ) -> dict[str, float]:
     """Detection in a band; bands of large and small lesions are undefined without lesions."""
-    found = _detection(lesions, false_positives, protocol.least_dice)
-    if protocol.large is None:
+    own = [row for row in lesions if low <= row["volume"] < high]
+    every = protocol.large is not None
+    alone = [volume for volume in false_positives if every or low <= volume < high]
+    found = _detection(own, alone, protocol.least_dice)
+    if not every:
         return found
-    return {name: np.nan_to_num(n).item() if lesions else math.nan for name, n in found.items()}
+    return {name: np.nan_to_num(n).item() if own else math.nan for name, n in found.items()}
 
 
 def _means(

@@ -31,7 +31,7 @@ from segiou.instances.object_masks import (
     of_coco,
     of_labels,
 )
-from segiou.instances.objects import NO_OBJECT, mapped, pack_ids, unpack_ids
+from segiou.instances.objects import NO_OBJECT, mapped, pack_ids, shared_ids, unpack_ids
 from segiou.instances.panoptic import PROTOCOLS, Matches, PanopticCounts, SharedPixels
 from segiou.instances.weighted import cityscapes_things
 from segiou.labels.class_options import ClassOptions, class_indices
@@ -407,10 +407,7 @@ def _shared_pixels(truth: ObjectMask, pred: ObjectMask) -> tuple[ObjectMask, Obj
     truth, pred = truth.whole(), pred.whole()
     if truth.pixels is not None:
         return truth, pred
-    in_truth, in_pred, pixels = count_id_pairs(
-        pack_ids(*truth[:2], ("truth_classes", "truth_ids")),
-        pack_ids(*pred[:2], ("pred_classes", "pred_ids")),
-    )
+    in_truth, in_pred, pixels = shared_ids(truth[:2], pred[:2])
     first, second = (
         side._replace(classes=classes, ids=ids, pixels=pixels)
         for side, (classes, ids) in ((truth, unpack_ids(in_truth)), (pred, unpack_ids(in_pred)))

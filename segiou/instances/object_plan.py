@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import compress
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +14,22 @@ from numpy.typing import NDArray
 from segiou._support.text import digits, listed, plural
 from segiou.counting.counts import ConfusionCounts
 from segiou.instances.object_files import ObjectOptions
-from segiou.instances.panoptic import PROTOCOLS, PanopticCounts, qualities
+from segiou.instances.panoptic import PROTOCOLS, PanopticCounts, qualities, with_ious
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair
-from segiou.measures.measure import Counted, ImageColumn, Plan
+from segiou.measures.measure import Counted, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable
-from segiou.metrics.ratio import Floats, exact_parts, of_parts
+from segiou.metrics.ratio import Floats
 
 _NAMED = 8
-_NUMBERS = {"found": 0, "missed": 2, "false_positive": 1}
+_NUMBERS = ("found", "missed", "false_positive")
+_ABOUT = (
+    "True objects found and missed, and predicted objects with no match (false positives). "
+    "An object is found if a predicted object of its class overlaps it with IoU above 0.5. "
+    "PQ = SQ (mean IoU of found objects) × RQ (F1 score of objects)."
+)
 _MEANS = {"all": "mean", "things": "mean of things", "stuff": "mean of stuff"}
 
 
@@ -33,6 +38,10 @@ class ObjectPlan(Plan):
     """Plan of the objects measure."""
 
     measure: ObjectOptions
+
+    error_columns: ClassVar[tuple[str, ...]] = (
+        *("objects_missed", "objects_false_positive", "objects_invented"),
+    )
 
     @cached_property
     def _scored(self) -> ClassOptions:
@@ -79,24 +88,14 @@ class ObjectPlan(Plan):
 
     def check(self, parts: Parts) -> None:
         """Reject impossible matches."""
-        rows = parts["overlaps"]
-        wrong = (rows[:, 0] >= self.classes.num_classes) | (rows[:, 1] > rows[:, 2])
-        tp, owner = parts["detections"][..., 0].copy(), parts.owner("overlaps")
-        wrong |= (rows < [0, 1, 1]).any(1)
-        if not wrong.any() and not PROTOCOLS[self.measure.protocol].every_stuff_overlap:
-            np.subtract.at(tp, (owner, rows[:, 0]), 1)
-            wrong = tp != 0
-        if wrong.any():
+        rows, images = parts["overlaps"], parts.owner("overlaps")
+        if not self._nothing.are_matches(parts["detections"], rows, images):
             msg = "a match of objects has an unknown class or impossible numbers"
             raise ValueError(msg)
 
     def counts(self, total: Parts, pairs: int) -> PanopticCounts:
         """The total as an accumulator."""
-        rows, often = np.unique(total["overlaps"], axis=0, return_counts=True)
-        new: dict[str, Any] = {"counts": total["detections"][0], "pairs": pairs}
-        new["overlaps"] = np.concatenate([rows, often[:, None]], axis=1)
-        empty = self.measure.empty(self._scored)
-        return empty.load_state_dict({**empty.state_dict(), **new})
+        return self._nothing.empty().add_counts(total["detections"][0], total["overlaps"], pairs)
 
     def counts_of(self, run: Any) -> PanopticCounts:
         """The counts of all images."""
@@ -119,11 +118,7 @@ class ObjectPlan(Plan):
 
     def _numbers(self, parts: Parts) -> NDArray[np.int64]:
         """TP, FP, FN and the sum of IoU per class in two parts, (N, C, 5)."""
-        rows = parts["overlaps"]
-        ious = np.zeros((len(parts), self.classes.num_classes, 2), np.int64)
-        units = exact_parts(rows[:, 1] / rows[:, 2])
-        np.add.at(ious, (parts.owner("overlaps"), rows[:, 0]), units)
-        return np.concatenate([parts["detections"], ious], axis=2)
+        return with_ious(parts["detections"], parts["overlaps"], parts.owner("overlaps"))
 
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
         """Scores and objects of each image; ``objects_invented`` is a former name."""
@@ -131,78 +126,56 @@ class ObjectPlan(Plan):
         found = {"objects_found": tp, "objects_false_positive": fp, "objects_missed": fn}
         return {**found, "objects_invented": fp, **super().columns(parts)}
 
-    @cached_property
-    def image_columns(self) -> tuple[ImageColumn, ...]:
-        """Numbers of errors are better if they are lower."""
-        lower = ("objects_false_positive", "objects_missed", "objects_invented")
-        return tuple(
-            column._replace(better="lower") if column.name in lower else column
-            for column in super().image_columns
-        )
-
     def table(self, found: Counted) -> ScoreTable:
         """Qualities and numbers per class, and the means of things and stuff."""
-        counts, names = self.counts(found.total, found.images), self.classes.labels.class_names
+        counts = self.counts(found.total, found.images)
         summary: Any = counts.summary()
-        kinds = {
-            "all": np.ones_like(counts.things),
-            "things": counts.things,
-            "stuff": ~counts.things,
-        }
-        kinds = {
-            kind: classes
-            for kind, classes in kinds.items()
-            if kind == "all" or 0 < classes.sum() < len(names)
-        }
-        intervals = found.intervals
-        qualities = []
-        for name, score in self.scores.items():
-            values = np.array([np.nan, *(row[name] for row in summary["classes"])])
-            column = Column.of_score(score, values, intervals.get(name))
-            limits = column.limits and (*column.limits, *[None] * (len(kinds) - 1))
-            means = tuple(summary[kind][name] for kind in kinds)
-            qualities.append(column._replace(means=means, limits=limits))
-        numbers = [
-            Column.of_counts(
-                f"objects_{name}",
-                name.replace("_", " "),
-                counts.detections[:, at],
-                [
-                    counts.detections[classes & self._scored.include, at].sum()
-                    for classes in kinds.values()
-                ],
-            )
-            for name, at in _NUMBERS.items()
-        ]
+        parts = _parts(counts.things)
+        first, *others = (
+            _quality_column(score, summary, [*parts], found.intervals.get(name))
+            for name, score in self.scores.items()
+        )
+        numbers = self._number_columns(counts, parts.values())
         former = numbers[-1]._replace(name="objects_invented", title="")
         rows_of = ((*column.values, *column.means) for column in numbers)
-        empty = tuple(not any(row) for row in zip(*rows_of, strict=True))
-        if (bounds := intervals.get("pq")) is not None:
-            rows = {"": summary["all"]} | {row["name"]: row for row in summary["classes"]}
-            for name, one in zip(["", *(one.name for one in bounds.classes)], bounds, strict=True):
-                rows[name] |= {"pq_low": one.low, "pq_high": one.high}
-            summary["intervals"] = bounds.to_dict()
-        about = (
-            "True objects found and missed, and predicted objects with no match (false positives). "
-            "An object is found if a predicted object of its class overlaps it with IoU above 0.5. "
-            "PQ = SQ (mean IoU of found objects) × RQ (F1 score of objects)."
-        )
         table = ScoreTable(
             "objects",
             "Objects",
-            about,
-            names,
-            (qualities[0], *numbers, *qualities[1:], former),
-            tuple(_MEANS[kind] for kind in kinds),
+            _ABOUT,
+            counts.class_names,
+            (first, *numbers, *others, former),
+            tuple(_MEANS[part] for part in parts),
             self._note(counts, summary, found.tally),
             "name",
-            empty,
-            data={"objects": {**summary, "options": self.measure.to_dict()}},
+            tuple(not any(row) for row in zip(*rows_of, strict=True)),
+            data={"objects": self._data(summary, found.intervals.get("pq"))},
         )
         # Things come before stuff; the background of volumes is left out.
         background = {*self._scored.exclude} - {*self.classes.exclude}
-        shown = [c for c in range(len(names)) if c not in background]
+        shown = [c for c in range(len(table.rows)) if c not in background]
         return table.taken(sorted(shown, key=lambda c: not counts.things[c]))
+
+    def _number_columns(
+        self, counts: PanopticCounts, parts: Iterable[NDArray[np.bool_]]
+    ) -> list[Column]:
+        """Objects found, missed and false positive, and their totals over each part."""
+        included = [classes & self._scored.include for classes in parts]
+        return [
+            Column.of_counts(
+                f"objects_{name}", name.replace("_", " "), own, [own[c].sum() for c in included]
+            )
+            for name, own in zip(_NUMBERS, (counts.tp, counts.fn, counts.fp), strict=True)
+        ]
+
+    def _data(self, summary: dict[str, Any], bounds: Any) -> dict[str, Any]:
+        """The summary for JSON, completed by the intervals of PQ and the options."""
+        if bounds is not None:
+            rows = {row["name"]: row for row in summary["classes"]}
+            of_classes = [(rows[one.name], one) for one in bounds.classes]
+            for row, one in [(summary["all"], bounds.overall), *of_classes]:
+                row |= {"pq_low": one.low, "pq_high": one.high}
+            summary["intervals"] = bounds.to_dict()
+        return {**summary, "options": self.measure.to_dict()}
 
     def _note(
         self, counts: PanopticCounts, summary: Mapping[str, Any], tally: ConfusionCounts
@@ -228,5 +201,22 @@ class ObjectPlan(Plan):
 
 def _quality(name: str, sums: NDArray[Any]) -> Floats:
     """A quality of each class from TP, FP, FN and the sum of IoU in two parts, (..., C, 5)."""
-    tp, fp, fn = np.moveaxis(sums[..., :3], -1, 0)
-    return qualities(tp, fp, fn, of_parts(sums[..., 3:]))[name]
+    return qualities(sums)[name]
+
+
+def _parts(things: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
+    """All classes; and things and stuff, if there are both."""
+    parts = {"all": np.ones_like(things)}
+    if things.any() and not things.all():
+        parts |= {"things": things, "stuff": ~things}
+    return parts
+
+
+def _quality_column(
+    score: Score, summary: Mapping[str, Any], parts: Sequence[str], bounds: Any
+) -> Column:
+    """A quality of each class and its means over these parts."""
+    values = np.array([np.nan, *(row[score.name] for row in summary["classes"])])
+    column = Column.of_score(score, values)
+    column = column._replace(means=tuple(summary[part][score.name] for part in parts))
+    return column if bounds is None else column.with_limits(bounds, score.names, len(parts) - 1)

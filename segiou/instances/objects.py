@@ -52,6 +52,14 @@ def pack_ids(classes: Any, ids: Any, names: tuple[str, str]) -> Ints:
     return codes
 
 
+def shared_ids(truth: tuple[Any, Any], pred: tuple[Any, Any]) -> tuple[Ids, Ids, Ints]:
+    """Packed classes and ids of either side that share pixels, and the pixels of each two."""
+    return count_id_pairs(
+        pack_ids(*truth, ("truth_classes", "truth_ids")),
+        pack_ids(*pred, ("pred_classes", "pred_ids")),
+    )
+
+
 def unpack_ids(codes: NDArray[Any]) -> tuple[Ints, Ints]:
     """Class values and ids from numbers that :func:`pack_ids` packed."""
     return codes >> ID_BITS, codes & (2**ID_BITS - 1)
@@ -174,10 +182,20 @@ class ObjectCounts(TableAccumulator):
             super()._join(others)
             self._found += [part for other in others for part in other._found]
 
-    def _count(self, counts: Ints, rows: Ints) -> Self:
-        """Add the counts and rows of one image."""
+    def add_counts(self, counts: Ints, rows: Ints, pairs: int = 1) -> Self:
+        """Add the counts and rows of one or more images; returns itself.
+
+        Parameters
+        ----------
+        counts : ndarray of int64
+            Counts per class.
+        rows : ndarray of int64
+            Rows, each without a number.
+        pairs : int
+            Number of images.
+        """
         with LOCK:
-            self._add(counts, 1)
+            self._add(counts, pairs)
             self._found.append(rows)
         return self
 

@@ -13,10 +13,19 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice, check_flag, check_integer, read_several
 from segiou._support.text import Json
 from segiou.counting.arrays import with_dimensions_of
-from segiou.counting.id_pairs import add_up, count_id_pairs, sums
-from segiou.instances.objects import ID_BITS, LOCK, VOID, Ints, ObjectCounts, pack_ids, unpack_ids
+from segiou.counting.id_pairs import add_up, sums
+from segiou.instances.objects import (
+    ID_BITS,
+    LOCK,
+    VOID,
+    Ints,
+    ObjectCounts,
+    shared_ids,
+    unpack_ids,
+)
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
+from segiou.measures.score import with_mean
 from segiou.metrics.ratio import Floats, exact_parts, of_parts, ratio
 
 __all__ = ["PROTOCOLS", "PanopticCounts", "PanopticProtocol"]
@@ -187,15 +196,31 @@ class PanopticCounts(ObjectCounts):
         super()._start(classes, things)
 
     def _are_rows(self, rows: Ints, counts: Ints) -> bool:
-        in_order = (rows[:, 0] < self.num_classes) & (rows[:, 1] <= rows[:, 2])
-        if not (in_order & (rows >= [0, 1, 1, 1]).all(1)).all():
+        return self.are_matches(counts[None], rows[:, :3], np.zeros(len(rows), int), rows[:, 3])
+
+    def are_matches(self, outcomes: Ints, rows: Ints, images: Ints, often: Any = 1) -> bool:
+        """Whether matches are possible, and as many as each image has found segments.
+
+        Parameters
+        ----------
+        outcomes : ndarray of int64, shape (N, C, 3)
+            TP, FP and FN of each class in each image.
+        rows : ndarray of int64, shape (M, 3)
+            Class, intersection and union of each match.
+        images : ndarray of int64, shape (M,)
+            Index of the image of each match.
+        often : ndarray of int64, shape (M,), or int
+            Number of matches that each row represents.
+        """
+        index, shared, union = rows.T
+        in_order = (index < self.num_classes) & (shared <= union)
+        if not (in_order & (rows >= [0, 1, 1]).all(1)).all():
             return False
         by_match = ~self._by_overlap
-        matches = sums(rows[:, 0], rows[:, 3], self.num_classes)
-        above_half = 2 * rows[:, 1] > rows[:, 2]
-        return bool(
-            (matches == counts[:, 0])[by_match].all() and above_half[by_match[rows[:, 0]]].all()
-        )
+        matches = np.zeros_like(outcomes[..., 0])
+        np.add.at(matches, (images, index), often)
+        above_half = (2 * shared > union)[by_match[index]]
+        return bool((matches == outcomes[..., 0])[:, by_match].all() and above_half.all())
 
     @property
     def _by_overlap(self) -> NDArray[np.bool_]:
@@ -252,10 +277,7 @@ class PanopticCounts(ObjectCounts):
             Truth ids that are crowds.
         """
         pred = with_dimensions_of(truth[0], pred[0]), pred[1]
-        in_truth, in_pred, pixels = count_id_pairs(
-            pack_ids(*truth, ("truth_classes", "truth_ids")),
-            pack_ids(*pred, ("pred_classes", "pred_ids")),
-        )
+        in_truth, in_pred, pixels = shared_ids(truth, pred)
         found = SharedPixels(in_truth, in_pred, pixels, [len(pixels)], [tuple(crowd)])
         return self.shared_matches(found)
 
@@ -321,13 +343,15 @@ class PanopticCounts(ObjectCounts):
             void | is_crowd | (2 * under_void > areas[0]),
             pred_void | by_overlap[pred] | (2 * (on_void + on_crowd) > areas[1]),
         )
-        dropped = [forgiven[k] | (areas[k] < protocol.least_pixels) for k in (0, 1)]
-        outcomes = [np.where(found[k], 1, np.where(dropped[k], 0, 2)) for k in (0, 1)]
-        of_truth = np.stack([outcomes[0], truth, areas[0]], axis=1)
-        of_pred = np.stack([outcomes[1], pred, areas[1]], axis=1)
+
+        def rows(side: int, classes: Ints) -> Ints:
+            dropped = forgiven[side] | (areas[side] < protocol.least_pixels)
+            outcomes = np.where(found[side], 1, np.where(dropped, 0, 2))
+            return np.stack([outcomes, classes, areas[side]], axis=1)
+
         images = truth_keys[0], pred_keys[0], truth_keys[0][t[matched]]
         segments = truth_keys[1], pred_keys[1]
-        return Matches(segments, (of_truth, of_pred), overlaps, images, len(crowds))
+        return Matches(segments, (rows(0, truth), rows(1, pred)), overlaps, images, len(crowds))
 
     def add(self, matches: Matches) -> Self:
         """Count an image whose segments :meth:`matches` has matched.
@@ -337,7 +361,7 @@ class PanopticCounts(ObjectCounts):
         matches : Matches
             Result of :meth:`matches`.
         """
-        return self._count(self.outcomes(matches)[0], matches.overlaps)
+        return self.add_counts(self.outcomes(matches)[0], matches.overlaps)
 
     def outcomes(self, matches: Matches) -> Ints:
         """TP, FP and FN of each class in each image.
@@ -391,11 +415,9 @@ class PanopticCounts(ObjectCounts):
     def _qualities(self) -> dict[str, Floats]:
         """PQ, SQ and RQ of each class."""
         with LOCK:
-            (tp, fp, fn), overlaps = self.detections.T, self.overlaps
-        ious = np.zeros((self.num_classes, 2), np.int64)
-        units = exact_parts(overlaps[:, 1] / overlaps[:, 2]) * overlaps[:, 3:]
-        np.add.at(ious, overlaps[:, 0], units)
-        return qualities(tp, fp, fn, of_parts(ious))
+            outcomes, overlaps = self.detections[None], self.overlaps
+        rows, often = overlaps[:, :3], overlaps[:, 3:]
+        return qualities(with_ious(outcomes, rows, np.zeros(len(rows), int), often)[0])
 
     def pq(self) -> Floats:
         """Panoptic quality per class, Σ IoU / (TP + FP / 2 + FN / 2), (C,); NaN if absent."""
@@ -427,15 +449,14 @@ class PanopticCounts(ObjectCounts):
         """
         check_choice("part", part, get_args(Part))
         chosen = {"all": self.include, "things": self._things, "stuff": ~self._things}[part]
-        taken, qualities = self.include & chosen, self._qualities()
-        if not self._protocol.absent_is_zero:
-            taken &= ~np.isnan(qualities["rq"])
-        classes = int(taken.sum())
+        taken, absent_is_zero = self.include & chosen, self._protocol.absent_is_zero
+        found = self._qualities()
         means = {
-            name: float(np.nan_to_num(values[taken]).mean()) if classes else float("nan")
-            for name, values in qualities.items()
+            name: float(with_mean(values, taken, absent_is_zero)[0])
+            for name, values in found.items()
         }
-        return {**means, "classes": classes}
+        averaged = taken if absent_is_zero else taken & ~np.isnan(found["rq"])
+        return {**means, "classes": int(averaged.sum())}
 
     def summary(self) -> dict[str, Json]:
         """Plain data: one dict per class, and the means over all classes, things and stuff."""
@@ -462,9 +483,17 @@ def _are_crowds(image: Ints, codes: Ints, crowds: Sequence[Sequence[int]]) -> ND
     return found
 
 
-def qualities(tp: Any, fp: Any, fn: Any, ious: Any) -> dict[str, Floats]:
-    """PQ, SQ and RQ of each class, from its outcomes and the sum of IoU of its matches."""
-    segments = tp + (fp + fn) / 2
+def with_ious(outcomes: Ints, rows: Ints, images: Ints, often: Any = 1) -> Ints:
+    """Outcomes (N, C, 3), and the sum of IoU of the matches in two parts, (N, C, 5)."""
+    ious = np.zeros((*outcomes.shape[:2], 2), np.int64)
+    np.add.at(ious, (images, rows[:, 0]), exact_parts(rows[:, 1] / rows[:, 2]) * often)
+    return np.concatenate([outcomes, ious], axis=-1)
+
+
+def qualities(numbers: NDArray[Any]) -> dict[str, Floats]:
+    """PQ, SQ and RQ of each class, from the numbers of :func:`with_ious`, (..., C, 5)."""
+    tp, fp, fn = np.moveaxis(numbers[..., :3], -1, 0)
+    ious, segments = of_parts(numbers[..., 3:]), tp + (fp + fn) / 2
     # A class without a match has SQ 0, so that it counts in a mean.
     sq, rq = ratio(ious, np.maximum(tp, segments > 0)), ratio(tp, segments)
     return {"pq": sq * rq, "sq": sq, "rq": rq}

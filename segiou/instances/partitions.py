@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
@@ -174,14 +174,21 @@ class PartitionPlan(Plan):
         found: Mapping[str, Any] = partition_scores(truth, pred, rule=self.measure.rule)
         return Parts.of(self.layout, cases=[[[found[name] for name in _SCORES]]])
 
+    def check(self, parts: Parts) -> None:
+        """Reject images with none or several results."""
+        if (parts.sizes("cases") != 1).any():
+            msg = "invalid rows of partitions"
+            raise ValueError(msg)
+
     @cached_property
     def scores(self) -> Mapping[str, Score]:
         """Means over the images."""
-
-        def score(at: int, name: str, title: str, unit: str, better: Better) -> Score:
+        found = {}
+        for at, (name, (title, unit, better)) in enumerate(_SCORES.items()):
             how: Any = {"unit": unit, "better": better}
-            return Score.of_cases(
-                name, title, ("objects",), lambda parts: parts["cases"][..., at], **how
-            )
+            found[name] = Score.of_cases(name, title, ("objects",), partial(_cases, at), **how)
+        return found
 
-        return {name: score(at, name, *one) for at, (name, one) in enumerate(_SCORES.items())}
+
+def _cases(at: int, parts: Parts) -> Floats:
+    return parts["cases"][..., at]

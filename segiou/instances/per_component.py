@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -125,17 +125,16 @@ class ComponentPlan(StructurePlan):
         for index in self.scored:
             found = component_counts(*(side == index for side in pair.indices))
             rows.append(np.insert(found, 0, index, axis=1))
-        found = np.concatenate(rows)
-        owner = np.zeros(len(found), np.int64)
-        cases = [_mean(self._sums(found, owner, 1, weight)) for weight in _WEIGHTS.values()]
-        return Parts.of(self.layout, components=found, cases=np.stack(cases, -1))
+        parts = Parts.of(self.layout, components=np.concatenate(rows))
+        cases = [_mean(self._sums(weight, parts)) for weight in _WEIGHTS.values()]
+        return Parts.of(self.layout, components=parts["components"], cases=np.stack(cases, -1))
 
     def check(self, parts: Parts) -> None:
         """Reject rows of other classes, and components without pixels."""
         rows = parts["components"]
         wrong = ~np.isin(rows[:, 0], self.scored) | (rows < 0).any(1)
         wrong |= rows[:, 1] + rows[:, 3] < 1
-        if wrong.any() or parts.owner("cases").tolist() != [*range(len(parts))]:
+        if wrong.any() or (parts.sizes("cases") != 1).any():
             msg = "a component has an unknown class or impossible numbers"
             raise ValueError(msg)
 
@@ -146,30 +145,25 @@ class ComponentPlan(StructurePlan):
         include = self.is_scored & self.classes.include
         found = {}
         for at, (title, weight) in enumerate(_WEIGHTS.items()):
-
-            def sums(parts: Parts, weight: int = weight) -> NDArray[np.int64]:
-                owner = parts.owner("components")
-                return self._sums(parts["components"], owner, len(parts), weight)
-
-            def cases(parts: Parts, at: int = at) -> Floats:
-                return np.where(include, parts["cases"][..., at], np.nan)
-
+            sums, cases = partial(self._sums, weight), partial(_cases, include, at)
             own = f"component_{title.lower()}", f"component {title}"
             each = f"{own[0]}_cases", f"{own[1]}, cases"
             found[own[0]] = Score.of_names(*own, names, include, sums, _mean)
             found[each[0]] = Score.of_cases(*each, names, cases)
         return found
 
-    def _sums(
-        self, rows: NDArray[np.int64], owner: NDArray[Any], number: int, weight: int
-    ) -> NDArray[np.int64]:
+    def _sums(self, weight: int, parts: Parts) -> NDArray[np.int64]:
         """Sum of the ratios w·TP / (w·TP + FP + FN) and number of components, (N, C, 3)."""
-        index, tp, fp, fn = rows.T
+        index, tp, fp, fn = parts["components"].T
         units = exact_parts(ratio(weight * tp, weight * tp + fp + fn))
-        found = np.zeros((number, self.classes.num_classes, 3), np.int64)
+        found = np.zeros((len(parts), self.classes.num_classes, 3), np.int64)
         values = np.append(units, np.ones_like(units[:, :1]), axis=1)
-        np.add.at(found, (owner, index), values)
+        np.add.at(found, (parts.owner("components"), index), values)
         return found
+
+
+def _cases(include: NDArray[np.bool_], at: int, parts: Parts) -> Floats:
+    return np.where(include, parts["cases"][..., at], np.nan)
 
 
 def _mean(sums: NDArray[Any]) -> Floats:

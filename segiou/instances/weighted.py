@@ -113,7 +113,7 @@ class InstanceCounts(ObjectCounts):
         found, at = np.unique(in_truth[chosen], return_inverse=True)
         size = sums(at, pixels[chosen], len(found))
         tp = sums(at, np.where(wrong, 0, pixels)[chosen], len(found))
-        return self._count(fp[:-1, None], np.stack([unpack_ids(found)[0], size, tp], axis=1))
+        return self.add_counts(fp[:-1, None], np.stack([unpack_ids(found)[0], size, tp], axis=1))
 
     def _column(self, number: int) -> Ints:
         """One column of the rows, repeated for each object, (K,)."""

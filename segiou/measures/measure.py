@@ -335,6 +335,8 @@ class Plan(ABC):
     classes: ClassOptions
     masks: Masks = field(default_factory=Masks)
 
+    #: Columns of numbers of errors in the table of images, of which lower ones are better.
+    error_columns: ClassVar[tuple[str, ...]] = ()
     #: Whether predictions are files that :meth:`read_prediction` reads.
     reads_predictions: ClassVar[bool] = False
 
@@ -478,7 +480,8 @@ class Plan(ABC):
                 column = ImageColumn(name, kind, score.unit, score.better, score.title)
                 described.append(column)
             elif values.dtype.kind in "iu":
-                described.append(ImageColumn(name, "count", "", None))
+                better: Better | None = "lower" if name in self.error_columns else None
+                described.append(ImageColumn(name, "count", "", better))
             else:
                 described.append(ImageColumn(name))
         return tuple(described)

@@ -88,6 +88,17 @@ def test_folders_have_the_means_over_cases():
     assert scores["lesion_dice"].rows["et"] == 0.75 / 2 / 2
 
 
+def test_images_rank_by_their_errors():
+    truth, pred = volumes()
+    run = segiou.score(
+        [truth, truth], [pred, 0 * pred], labels=4, measures=[LesionOptions("brats2026-mets")]
+    )
+    better = {column.name: column.better for column in run.plans[0].image_columns}
+    assert better["lesions_missed"] == better["lesions_false_positive"] == "lower"
+    assert better["lesions_found"] is None
+    assert [row["id"] for row in run.worst(by="lesions_missed")] == ["1", "0"]
+
+
 @SHARED
 def test_the_assignment_maximises_dice():
     for case in json.loads((GOLDEN / "assignment.json").read_text()):

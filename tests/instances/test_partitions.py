@@ -10,6 +10,9 @@ from PIL import Image
 import segiou
 from segiou.cli.main import main
 from segiou.instances import PartitionOptions, partition_scores
+from segiou.labels.class_options import ClassOptions
+from segiou.measures.mask_pair import Masks
+from segiou.measures.parts import Parts
 
 FOLDER = Path(__file__).parents[3] / "shared" / "rules" / "partitions"
 #: A merge of two segments, and a pixel outside.
@@ -61,6 +64,14 @@ def test_class_maps_have_no_ids():
 
 
 @pytest.mark.skipif(not FOLDER.exists(), reason="needs the shared cases")
+@pytest.mark.parametrize("results", [0, 2])
+def test_an_image_has_one_result(results):
+    plan = PartitionOptions().plan(ClassOptions.of(2), Masks())
+    plan.check(Parts.of(plan.layout, cases=np.zeros((1, 1, 5))))
+    with pytest.raises(ValueError, match="invalid rows of partitions"):
+        plan.check(Parts.of(plan.layout, cases=np.zeros((results, 1, 5))))
+
+
 def test_golden_values():
     masks = np.load(FOLDER / "partitions.npz")
     for name, case in json.loads((FOLDER / "partitions.json").read_text())["cases"].items():

@@ -757,6 +757,7 @@ def test_wrong_options_are_named(options, error, message):
         ([9, 1, 1], None, "unknown class"),
         ([0, 3, 2], None, "impossible numbers"),
         ([0, 0, 2], None, "unknown class"),
+        ([0, 1, 2], None, "impossible numbers"),  # IoU of one half is no match
         ([0, 2, 2], -1, "is truncated"),
     ],
 )
@@ -770,6 +771,16 @@ def test_damaged_counts_of_objects_are_refused(tmp_path, match, cut, message):
         file.execute("UPDATE image SET measured = ?, measured_crc = ?", values)
     with pytest.raises(segiou.runs.RunFileError, match=message):
         segiou.Run.open(tmp_path / "a.sqlite").counts_of("objects")
+
+
+def test_things_have_a_match_for_each_found_object_whatever_the_rule_for_stuff():
+    objects = ObjectOptions(things=("a",), protocol="torchmetrics-modified")
+    (plan,) = segiou.score([[0, 1]], [[0, 1]], labels=["a", "b"], objects=objects).plans
+    of_stuff = {"detections": [[1, 0, 0], [2, 0, 0]], "overlaps": [[0, 3, 4], [1, 1, 4]]}
+    plan.check(Parts.of(plan.layout, **of_stuff))
+    for wrong in ([[0, 2, 4]], []):  # IoU of one half, and no match of the found object
+        with pytest.raises(ValueError, match="impossible numbers"):
+            plan.check(Parts.of(plan.layout, **of_stuff | {"overlaps": wrong}))
 
 
 def test_categories_that_begin_at_0_leave_no_segment_another_value(tmp_path):
