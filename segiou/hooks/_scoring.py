@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -16,17 +17,19 @@ from segiou._support.arguments import check_choice
 from segiou._support.text import capital
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import AtLeast, not_compiled
-from segiou.counting.counts import Counts
+from segiou.counting.counts import Cells, ConfusionCounts, Counts, SparseConfusionCounts
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.histograms.score_plan import ScoreOptions, ScorePlan
 from segiou.hooks import _reading as reading
 from segiou.hooks.hook_options import HookOptions, Scores, TorchOptions, check_options
+from segiou.hooks.images import ImageCounts
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
 from segiou.measures.mask_pair import Masks
 from segiou.measures.score_names import is_whole, read_name, row_of
 from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.metrics.protocols import load_protocol
 from segiou.report.formats import score_keys
+from segiou.scoring.evaluator import Conflict
 
 Kind = TypeVar("Kind")
 
@@ -67,6 +70,25 @@ class Scoring(ABC):
     @abstractmethod
     def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
         """Truth, prediction or scores, and the keywords for `update`."""
+
+    def counting(self, conflict: Conflict | None) -> Any:
+        """An accumulator without counts; one of images if there is a rule for repeated ones."""
+        if conflict is None:
+            return self.empty()
+        return ImageCounts.from_options(self.options, conflict=conflict)
+
+    def update(self, counted: Any, truth: Any, pred: Any, **ids: Any) -> None:
+        """Add a batch to an accumulator, with the ids of images if it is one of images."""
+        truth, pred, how = self.read(truth, pred)
+        counted.update(truth, pred, **how, **ids)
+
+    @abstractmethod
+    def cells(self, truth: Any, pred: Any) -> Cells:
+        """The counts of a pair, most of which are 0."""
+
+    @abstractmethod
+    def summed(self, cells: Sequence[Cells]) -> Any:
+        """The sum of counts of pairs for `values`."""
 
     @abstractmethod
     def values_of(self, counts: Any, separator: str = "/", xp: Any = np) -> dict[str, Any]:
@@ -162,6 +184,19 @@ class MatrixScoring(Scoring):
     def empty(self) -> ConfusionMatrix:
         """A confusion matrix without counts."""
         return ConfusionMatrix.from_options(self.options)
+
+    @cached_property
+    def _counting(self) -> ConfusionMatrix:
+        return self.empty()
+
+    def cells(self, truth: Any, pred: Any) -> Cells:
+        """The counts of a pair, most of which are 0."""
+        truth, pred, how = self.read(truth, pred)
+        return self._counting.count(truth, pred, **how).cells
+
+    def summed(self, cells: Sequence[Cells]) -> ConfusionCounts:
+        """The sum of counts of pairs."""
+        return SparseConfusionCounts.summed(self.options.num_classes, cells)
 
     def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
         """Truth and prediction without a class axis of size 1, and the keywords for `update`."""
@@ -279,6 +314,22 @@ class HistogramScoring(Scoring):
     def empty(self) -> ScoreHistogram:
         """Histograms without counts."""
         return ScoreHistogram.from_options(self.options, *self._like)
+
+    def cells(self, truth: Any, pred: Any) -> Cells:
+        """The counts of a pair, most of which are 0."""
+        truth, pred, how = self.read(truth, pred)
+        flat = self.empty().count(truth, pred, **how).ravel()
+        filled = np.flatnonzero(flat)
+        return Cells(filled, flat[filled], 0)
+
+    def summed(self, cells: Sequence[Cells]) -> ScoreHistogram:
+        """The sum of counts of pairs."""
+        found = self.empty()
+        total = found._empty()
+        for one in cells:
+            total.ravel()[one.indices] += one.values
+        found._add(total, len(cells))
+        return found
 
     def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
         """Truth without a class axis of size 1, scores, and the keywords for `update`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from itertools import starmap
 from typing import Any, Unpack
 
 from segiou.hooks._reading import upsampled
@@ -90,8 +89,8 @@ class ComputeMetrics:
         pairs = [*_batches(eval_pred)]
         # A batch of several arrays is added as a whole or, after an error, not at all.
         batch = self.counted if len(pairs) == 1 else self.scoring.empty()
-        for truth, pred, decision in starmap(self.scoring.read, pairs):
-            batch.update(truth, pred, **decision)
+        for pair in pairs:
+            self.scoring.update(batch, *pair)
         if batch is not self.counted:
             self.counted.merge(batch)
         if not compute_result:

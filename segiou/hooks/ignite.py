@@ -74,7 +74,7 @@ class SegmentationScores(Counting, Metric):
         self.scoring = scoring_of(SegmentationScores, labels, DEFAULT, options)
         self.scoring.check(ids=ids)
         self.counter = TorchCounter(self.scoring)
-        self._images = ImageCounts.from_options(self.scoring.options, conflict=conflict)
+        self._images: ImageCounts = self.scoring.counting(conflict)
         self._has_ids, self._is_checked = ids, False
         super().__init__(output_transform=output_transform, device=device)
 
@@ -94,8 +94,7 @@ class SegmentationScores(Counting, Metric):
         pred, truth = output[0], output[1]
         if self._has_ids:
             with self._deferred:
-                truth, pred, decision = self.scoring.read(truth, pred)
-                self._images.update(truth, pred, ids=output[2], **decision)
+                self.scoring.update(self._images, truth, pred, ids=output[2])
             return
         # A copy, because a state_dict holds the earlier sums.
         sums = self._sums.clone()

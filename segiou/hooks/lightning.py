@@ -115,7 +115,7 @@ class SegmentationScores(Callback):
         self.scoring.check(ids=ids, report=report, figure=figure)
         self.pairs, self.ids, self.report, self.figure = pairs, ids, report, figure
         self.prefix, self.combine = prefix, combine
-        self.conflict: Conflict = conflict
+        self._empty: Any = self.scoring.counting(None if ids is None else conflict)
         if isinstance(report, (str, Path)):
             # Raises for an unknown format now instead of after the first epoch.
             format_of(Path(report))
@@ -142,11 +142,6 @@ class SegmentationScores(Callback):
             self._checked.add(stage)
             warn_of_lightning(trainer, stage, fix_of_repeats(self.scoring, _FIX))
 
-    def _empty(self) -> Any:
-        if self.ids is None:
-            return self.scoring.empty()
-        return ImageCounts.from_options(self.scoring.options, conflict=self.conflict)
-
     def _count(
         self, trainer: Any, _module: Any, outputs: Any, batch: Any, _index: int, loader: int = 0
     ) -> None:
@@ -154,17 +149,17 @@ class SegmentationScores(Callback):
             return
         if (pair := self.pairs(outputs, batch)) is None:
             return
-        counted: Any = self.counted.setdefault(0 if self.combine else loader, self._empty())
+        place = 0 if self.combine else loader
+        if place not in self.counted:
+            self.counted[place] = self._empty.empty()
         with self._deferred:
-            truth, pred, decision = self.scoring.read(*pair)
-            if self.ids is not None:
-                decision["ids"] = self.ids(outputs, batch)
-            counted.update(truth, pred, **decision)
+            ids = {} if self.ids is None else {"ids": self.ids(outputs, batch)}
+            self.scoring.update(self.counted[place], *pair, **ids)
 
     def _end(self, trainer: Any, module: Any, stage: str) -> None:
         loaders = 1 if self.combine else len(getattr(trainer, f"num_{stage}_batches"))
         for loader in range(0 if trainer.sanity_checking else loaders):
-            counted: Any = self.counted.get(loader, self._empty())
+            counted: Any = self.counted.setdefault(loader, self._empty.empty())
             counted = all_reduce(counted, errors=self._deferred)
             total = counted.total() if isinstance(counted, ImageCounts) else counted
             self.counted[loader] = total

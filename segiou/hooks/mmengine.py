@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-import numpy as np
-from numpy.typing import NDArray
-
-from segiou.hooks._scoring import MatrixScoring, Scoring, missing, scoring_of
+from segiou.hooks._scoring import Scoring, missing, scoring_of
 from segiou.hooks.hook_options import TorchOptions, check_options
 
 try:
@@ -18,7 +15,7 @@ try:
 except ImportError as error:
     raise missing("mmengine", "mmengine") from error
 
-from segiou.counting.counts import Cells, ConfusionCounts, SparseConfusionCounts
+from segiou.counting.counts import Cells
 from segiou.hooks.distributed import DeferredErrors, all_reduce
 from segiou.report.formats import DEFAULT
 
@@ -89,11 +86,9 @@ class SegmentationScores(BaseMetric):
 
     def process(self, data_batch: Any, data_samples: Sequence[dict[str, Any]]) -> None:
         """Count each sample of a batch; if one of several processes cannot, `evaluate` raises."""
-        counting: Any = self.scoring.empty()
         pairs = [[sample[key]["data"].squeeze(0) for key in self.keys] for sample in data_samples]
         with self._deferred:
-            read = [self.scoring.read(*pair) for pair in pairs]
-            self.results += [_packed(counting.count(t, p, **how)) for t, p, how in read]
+            self.results += [self.scoring.cells(*pair) for pair in pairs]
 
     def evaluate(self, size: int) -> dict[str, float]:
         """The scores of the whole data set; an error of `process` is raised on all processes."""
@@ -106,22 +101,5 @@ class SegmentationScores(BaseMetric):
 
     def compute_metrics(self, results: list[Any]) -> dict[str, float]:
         """Compute the scores of the samples that MMEngine has not dropped as repeated."""
-        parts = [Cells(*part) for part in results]  # MMEngine makes them plain tuples
-        if isinstance(self.scoring, MatrixScoring):
-            classes = self.scoring.options.num_classes
-            return self.scoring.values(SparseConfusionCounts.summed(classes, parts))
-        counted = self.scoring.empty()
-        cells = counted._empty()
-        for part in parts:
-            cells.ravel()[part.indices] += part.values
-        counted._add(cells, len(parts))
-        return self.scoring.values(counted)
-
-
-def _packed(count: ConfusionCounts | NDArray[np.int64]) -> Cells:
-    """The counts of a sample, most of which are 0."""
-    if isinstance(count, ConfusionCounts):
-        return count.cells
-    flat = count.ravel()
-    filled = np.flatnonzero(flat)
-    return Cells(filled, flat[filled], 0)
+        # MMEngine makes the counts plain tuples.
+        return self.scoring.values(self.scoring.summed([Cells(*one) for one in results]))
