@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from segiou.boundary.boundary_accumulator import BoundaryAccumulator
-from segiou.boundary.boundary_image import BACKEND
+from segiou.boundary.boundary_image import BACKEND, measure_boundaries
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.boundary_scores import boundary_iou
 
@@ -72,10 +71,9 @@ def boundary_iou_by(erode):
 
 def here(*options, **more):
     chosen = BoundaryOptions(*options, **more)
-    accumulator = BoundaryAccumulator(CLASSES, ignore=VOID, options=chosen)
 
     def measure(truth, pred):
-        (image,) = accumulator.update(truth, pred)
+        image = measure_boundaries(truth, pred, CLASSES, ignore=VOID, options=chosen)
         return image.counts, [d.hausdorff(95) for d in image.distances.values()]
 
     return measure

@@ -1,4 +1,3 @@
-from segiou.boundary.boundary_accumulator import BoundaryAccumulator as BoundaryAccumulator
 from segiou.boundary.boundary_image import (
     BACKEND as BACKEND,
     ImageBoundaries as ImageBoundaries,

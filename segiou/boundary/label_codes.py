@@ -100,7 +100,7 @@ class LabelCodes:
             msg = (
                 f"truth and pred have shape {truth.shape}, but boundaries are measured in two "
                 "dimensions (H, W); slicing a volume would give wrong distances. For a batch of "
-                "images, pass them one at a time or use BoundaryAccumulator.update(batch=True); "
+                "images, use Evaluator(labels, measures=['boundary']); "
                 "for a volume, use surfaces=True (--surface segiou)"
             )
             raise ValueError(msg)

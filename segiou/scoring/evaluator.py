@@ -234,8 +234,21 @@ class Evaluator(Accumulator):
         mine, theirs = self._empty, other._empty
         if len(self) and len(other):
             mine, theirs = self._counted_for, other._counted_for
-        same = plain(self._options_of_measures) == plain(other._options_of_measures)
-        return mine.counting_difference(theirs) or ("" if same else "their measures differ")
+        return mine.counting_difference(theirs) or self._measures_difference(other)
+
+    def _measures_difference(self, other: Self) -> str:
+        """Measures of one evaluator only, and options in which the others differ."""
+        mine: Any = plain(self._options_of_measures)
+        theirs: Any = plain(other._options_of_measures)
+        differences = []
+        for key in {**mine, **theirs}:
+            here, there = mine.get(key), theirs.get(key)
+            if here is None or there is None:
+                differences.append(f"{key} is measured {'there' if here is None else 'here'} only")
+            elif here != there:
+                names = [name for name in {**here, **there} if here.get(name) != there.get(name)]
+                differences.append(f"{key} is measured with different {', '.join(names)}")
+        return "; ".join(differences)
 
     def _join(self, others: Sequence[Self]) -> None:
         counted = [one for one in (self, *others) if len(one)]

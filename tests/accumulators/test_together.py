@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from segiou import ChannelCounts, ConfusionMatrix
-from segiou.boundary.boundary_accumulator import BoundaryAccumulator
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.counting.counts import ConfusionCounts, Counts, SparseConfusionCounts
 from segiou.counting.encoding import UndeclaredValuesError
@@ -29,7 +28,7 @@ KINDS = {
         lambda counted, t, p: counted.update(t[None] == 1, p[None] == 1, axis=0),
     ),
     "boundaries": (
-        lambda: BoundaryAccumulator(3, options=NARROW),
+        lambda: Evaluator(3, measures=[NARROW]),
         lambda counted, t, p: counted.update(t[:30, :30], p[:30, :30]),
     ),
 }
@@ -94,7 +93,7 @@ def test_nothing_is_lost_under_threads(kind, round_, often_switched):
     for number in range(THREADS):
         update(alone, TRUTH[number], PRED[number])
     assert together == sum([alone] * UPDATES)
-    assert together.pairs == THREADS * UPDATES
+    assert (len(together) if kind == "boundaries" else together.pairs) == THREADS * UPDATES
 
 
 def test_threads_that_merge_and_are_refused_disturb_nobody(often_switched):
@@ -305,9 +304,9 @@ BATCHES = {
         len,
     ),
     "boundaries": (
-        BoundaryAccumulator,
-        lambda c, t, p: c.update(t, p, batch=True),
-        lambda c: int(c.counts.images),
+        lambda labels: Evaluator(labels, measures=["boundary"]),
+        lambda c, t, p: c.update(t, p),
+        len,
     ),
     "evaluator": (Evaluator, lambda c, t, p: c.update(t, p), len),
 }

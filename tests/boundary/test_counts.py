@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import segiou
-from segiou.boundary.boundary_accumulator import BoundaryAccumulator
 from segiou.boundary.boundary_image import boundary_counts, measure_boundaries
 from segiou.boundary.boundary_options import (
     BoundaryOptions,
@@ -28,6 +27,7 @@ from segiou.boundary.boundary_scores import (
 from segiou.boundary.boundary_sums import BoundaryCounts
 from segiou.boundary.contours import percentile_place
 from segiou.counting.encoding import UndeclaredValuesError
+from segiou.measures import Evaluator
 
 OPTIONS = BoundaryOptions(("2%", 2), contours=("pixels", "elements"), tolerances=(1, "1%"))
 
@@ -38,87 +38,71 @@ def three(masks):
     return BoundaryCounts.stack(boundary_counts(t, p, 3, options=OPTIONS) for t, p in pairs)
 
 
-def test_accumulator_is_the_sum_of_its_images(masks, three):
-    boundaries = BoundaryAccumulator(3, options=OPTIONS)
-    for s in range(3):
-        (image,) = boundaries.update(*masks.pair_of_blobs(s))
-        assert image.counts == three[s]
-    assert boundaries.counts == three.summed() == sum(three[i] for i in range(3))
-    assert boundaries.counts.images == 3
-    assert boundaries.counts.pixels == 3 * 40 * 50
+def counted(*images):
+    """An evaluator of boundaries after these images."""
+    evaluator = Evaluator(3, measures=[OPTIONS])
+    for truth, pred in images:
+        evaluator.update(truth, pred)
+    return evaluator
 
 
-def test_a_batch_is_its_images(masks, three):
+def counts_of(evaluator):
+    return evaluator.run().counts_of("boundary")
+
+
+def test_an_evaluator_has_the_counts_of_its_images(masks, three):
     pairs = [masks.pair_of_blobs(s) for s in range(3)]
-    batch = BoundaryAccumulator(3, options=OPTIONS)
-    truth, pred = (np.stack(side) for side in zip(*pairs, strict=True))
-    assert [m.counts for m in batch.update(truth, pred, batch=True)] == [three[i] for i in range(3)]
-    assert batch.counts == three.summed()
-    assert batch.reset().counts == BoundaryCounts.zeros(3, OPTIONS)
+    assert counts_of(counted(*pairs)) == three
+    batch = [np.stack(side) for side in zip(*pairs, strict=True)]
+    assert counts_of(counted(batch)) == three
+    assert counts_of(counted(*pairs[:1]) + counted(*pairs[1:])) == three
+    total = three.summed()
+    assert total == sum(three[i] for i in range(3)) == three[0] + three[1] + three[2]
+    assert (total.images, total.pixels) == (3, 3 * 40 * 50)
 
 
 def test_nothing_is_counted_when_one_image_is_refused(masks):
     truth, pred = masks.pair_of_blobs(0)
-    boundaries = BoundaryAccumulator(3, options=OPTIONS)
+    evaluator = counted((truth, pred))
     with pytest.raises(UndeclaredValuesError):
-        boundaries.update([truth, truth + 9], [pred, pred], batch=True)
-    assert boundaries.counts.images == 0
+        evaluator.update([truth, truth + 9], [pred, pred])
+    assert len(evaluator) == 1
 
 
-def test_a_state_of_other_options_is_refused():
-    state = BoundaryAccumulator(3, options=OPTIONS).state_dict()
-    with pytest.raises(ValueError, match="4 classes here and 3 there"):
-        BoundaryAccumulator(4, options=OPTIONS).load_state_dict(state)
-    with pytest.raises(ValueError, match="boundary widths is 2% here and 2%, 2 there"):
-        BoundaryAccumulator(3).load_state_dict(state)
+def test_only_boundary_counts_of_the_same_options_merge(masks):
+    image = masks.pair_of_blobs(0)
+    other = Evaluator(3, measures=[BoundaryOptions()]).update(*image)
+    with pytest.raises(ValueError, match="boundary widths is 2%, 2 here and 2% there"):
+        _ = counted(image) + other
+    with pytest.raises(ValueError, match="boundary is measured with different widths, "):
+        other.load_state_dict(counted(image).state_dict())
 
 
-def test_only_boundary_counts_of_the_same_options_merge():
-    boundaries = BoundaryAccumulator(3, options=OPTIONS)
-    with pytest.raises(ValueError, match="cannot merge boundary counts: boundary widths is"):
-        boundaries.merge(BoundaryAccumulator(3))
-    with pytest.raises(TypeError, match="only boundary counts can be merged, not int"):
-        boundaries.merge(3)
-
-
-def test_images_without_pixels_are_refused_and_a_batch_of_none_is_none():
-    boundaries = BoundaryAccumulator(2)
-    with pytest.raises(ValueError, match=r"at least one pixel, got shape \(0, 4\)"):
-        boundaries.update(np.zeros((0, 4), int), np.zeros((0, 4), int))
-    for shape in ((3, 0, 4), (3, 4, 0)):
-        with pytest.raises(ValueError, match="at least one pixel"):
-            boundaries.update(np.zeros(shape, int), np.zeros(shape, int), batch=True)
-    assert boundaries.update(np.zeros((0, 4, 4), int), np.zeros((0, 4, 4), int), batch=True) == []
+def test_images_without_pixels_are_refused():
+    for shape in ((0, 4), (4, 0)):
+        with pytest.raises(ValueError, match=rf"at least one pixel, got shape \({shape[0]}, "):
+            boundary_counts(np.zeros(shape, int), np.zeros(shape, int), 2)
     with pytest.raises(ValueError, match="two label maps of equal shape"):
-        boundaries.update(np.zeros(0, int), np.zeros(0, int))
-    assert boundaries.counts.images == 0
+        boundary_counts(np.zeros(0, int), np.zeros(0, int), 2)
 
 
 def test_a_volume_is_not_measured_slice_by_slice():
     volume = np.zeros((3, 8, 8), int)
     with pytest.raises(ValueError, match=r"\(3, 8, 8\), but boundaries are measured in two dimens"):
-        BoundaryAccumulator(2).update(volume, volume)
-    with pytest.raises(ValueError, match="slicing a volume would give wrong distances"):
         measure_boundaries(volume, volume, 2)
 
 
-def test_sums_past_64_bits_are_refused_and_change_nothing(masks):
-    boundaries = BoundaryAccumulator(3, options=OPTIONS)
-    boundaries.update(*masks.pair_of_blobs(0))
-    while int(boundaries.counts.table.max()) < 1 << 62:
-        boundaries += boundaries.copy()
-    before = boundaries.copy()
+def test_sums_past_64_bits_are_refused(three):
+    table = three.table[0]
+    large = BoundaryCounts(table * ((2**63 - 1) // int(table.max())), 3, OPTIONS)
     for add in (
-        lambda: boundaries + before,
-        lambda: boundaries.merge(before),
-        lambda: before.counts + before.counts,
-        lambda: BoundaryCounts.stack([before.counts] * 2).summed(),
-        lambda: BoundaryCounts.stack([before.counts]).weighted([[1], [3]]),
+        lambda: large + large,
+        lambda: BoundaryCounts.stack([large] * 2).summed(),
+        lambda: BoundaryCounts.stack([large]).weighted([[1], [3]]),
     ):
         with pytest.raises(OverflowError, match="exceed"):
             add()
-    assert boundaries == before
-    assert BoundaryCounts.stack([before.counts]).weighted([[1]])[0] == before.counts
+    assert BoundaryCounts.stack([large]).weighted([[1]])[0] == large
 
 
 def exact_percentile(elements, distances, spacing, percentile):
@@ -311,7 +295,6 @@ def test_options_are_checked(make, error, text):
     ("call", "text"),
     [
         (lambda t: measure_boundaries(t, t, 0), "num_classes must be at least 1"),
-        (lambda t: BoundaryAccumulator(0), "num_classes must be at least 1"),
         (lambda t: measure_boundaries(t, t[1:], 2), "two label maps of equal shape"),
         (lambda t: measure_boundaries(t[0], t[0], 2), "two label maps of equal shape"),
         (lambda t: measure_boundaries(t[None], t[None], 2), "slicing a volume"),

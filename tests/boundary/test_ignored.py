@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from segiou.boundary.boundary_accumulator import BoundaryAccumulator
-from segiou.boundary.boundary_image import boundary_counts, measure_codes
+from segiou.boundary.boundary_image import boundary_counts, count_labels, measure_codes
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.label_codes import LabelCodes
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
+from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelClass, LabelSet
 
 pytestmark = pytest.mark.usefixtures("backend")
@@ -132,9 +132,9 @@ def test_label_values_are_mapped_at_once(masks):
     expected = boundary_counts(truth, pred, 3, options=ALL)
     labels = [LabelClass("a", (7, 8)), LabelClass("b", (-3,)), LabelClass("c", (70000,))]
     table = np.array([8, -3, 70000])
-    spread = BoundaryAccumulator(LabelSet("spread", labels), ignore=6, options=ALL)
-    spread.update(table[truth], table[pred])
-    assert spread.counts == expected
+    classes = ClassOptions.of(LabelSet("spread", labels), ignore=6)
+    codes = LabelCodes(Encoding.of_classes(classes))
+    assert count_labels(codes, table[truth], table[pred], ALL) == expected
 
 
 @pytest.mark.parametrize("value", [-(2**31), 2**32 - 1, 2**64 - 1])
@@ -150,10 +150,10 @@ def test_any_integer_can_be_ignored(masks, value):
 def test_values_that_swap_places_are_looked_up(masks):
     truth, pred = masks.pair_of_blobs(2)
     labels = LabelSet("swapped", [LabelClass(str(v), (v,)) for v in (1, 0, 2)])
-    swapped = BoundaryAccumulator(labels, ignore=3, options=ALL)
+    codes = LabelCodes(Encoding.of_classes(ClassOptions.of(labels, ignore=3)))
     table = np.array([1, 0, 2], dtype=np.uint8)
-    swapped.update(table[truth], table[pred])
-    assert swapped.counts == boundary_counts(truth, pred, 3, options=ALL)
+    swapped = count_labels(codes, table[truth], table[pred], ALL)
+    assert swapped == boundary_counts(truth, pred, 3, options=ALL)
 
 
 def test_more_classes_than_a_byte_holds(masks):

@@ -10,10 +10,10 @@ from PIL import Image
 
 import segiou
 from segiou._support.text import percent
-from segiou.boundary.boundary_accumulator import BoundaryAccumulator
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.boundary_scores import boundary_iou
 from segiou.cli.main import main
+from segiou.measures import Evaluator
 from segiou.runs.database import RunFileError
 from segiou.runs.image_counts import run_from_counts
 
@@ -44,9 +44,8 @@ def from_folders(folders, **options):
 
 
 def counted_at_once(pairs):
-    boundaries = BoundaryAccumulator(3, ignore=255, options=OPTIONS)
-    boundaries.update(*pairs, batch=True)
-    return boundaries.counts
+    evaluator = Evaluator(3, ignore=255, measures=[OPTIONS]).update(*pairs)
+    return evaluator.run().counts_of("boundary").summed()
 
 
 def test_a_volume_is_refused_and_not_cut_into_slices(pairs, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 import segiou
 from segiou import ChannelCounts, ConfusionMatrix
-from segiou.boundary import BoundaryAccumulator, BoundaryOptions
+from segiou.boundary import BoundaryOptions
 from segiou.boundary.surfaces import surface_scores
 from segiou.counting import count_channels, count_id_pairs
 from segiou.geometry import annotator_iou, mask_iou
@@ -77,13 +77,6 @@ def of_instances(truth, pred, mask):
     return InstanceCounts(2).update(t, m, p).fp
 
 
-def of_boundaries(truth, pred, mask):
-    t, p, m = one(truth, pred, mask)
-    counted = BoundaryAccumulator(2)
-    counted.update(t, p, mask=m)
-    return counted.counts.table
-
-
 def evaluated(truth, pred, mask):
     found = Evaluator(2, measures=[BoundaryOptions(widths=1)]).update(truth, pred, mask=mask).run()
     return np.append(found.total().matrix, found.counts_of("boundary").table)
@@ -97,7 +90,6 @@ LABELS = {
     "ImageCounts": of_images,
     "Evaluator": evaluated,
     "score": lambda t, p, m: segiou.score(t, p, labels=2, mask=m).total().matrix,
-    "BoundaryAccumulator": of_boundaries,
     "PanopticCounts": of_objects,
     "InstanceCounts": of_instances,
     "count_id_pairs": lambda t, p, m: count_id_pairs(t, p)[2],

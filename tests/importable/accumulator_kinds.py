@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from segiou import ChannelCounts, ConfusionMatrix, ScoreHistogram
-from segiou.boundary.boundary_accumulator import BoundaryAccumulator
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.hooks.images import ImageCounts
 from segiou.instances import InstanceCounts, PanopticCounts
@@ -47,9 +46,9 @@ KINDS = {
         lambda: ChannelCounts(["a", "b"]),
     ),
     "boundaries": Kind(
-        lambda: BoundaryAccumulator(3, options=BOUNDARIES),
+        lambda: Evaluator(3, measures=[BOUNDARIES]),
         lambda found, rng: found.update(labels(rng, 0, 1, 2), labels(rng, 0, 1, 2)),
-        lambda: BoundaryAccumulator(3),
+        lambda: Evaluator(3),
     ),
     "panoptic": Kind(
         lambda: PanopticCounts(3, ignore=9, things=[0, 2]),

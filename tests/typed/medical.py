@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 import segiou
 from segiou.boundary import (
-    BoundaryAccumulator,
     SurfaceOptions,
     SurfaceRows,
     boundary_iou,
+    measure_boundaries,
     measure_surfaces,
     surface_scores,
 )
@@ -44,9 +44,7 @@ def surfaces() -> float:
 
 
 def boundaries(truth: NDArray[np.uint8], pred: NDArray[np.uint8]) -> NDArray[np.float64] | float:
-    measured = BoundaryAccumulator(["tissue", "tumour"])
-    measured.update(truth, pred)
-    return boundary_iou(measured.counts)
+    return boundary_iou(measure_boundaries(truth, pred, 2).counts)
 
 
 def objects(truth: NDArray[np.uint8], pred: NDArray[np.uint8]) -> dict[str, float]:
