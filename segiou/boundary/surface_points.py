@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from segiou._support.optional import load_part, warn_missing
 from segiou.boundary.label_codes import as_bytes
-from segiou.counting.encoding import can_hold
+from segiou.counting.id_pairs import mapped
 
 _MODULE = "segiou.boundary._surfaces"
 _kernel = load_part(_MODULE)
@@ -391,8 +391,8 @@ class SurfacePair:
                 yield {v: name for name, (v,) in zip(names, members, strict=True)}, sides, -1
                 continue
             table = {v: code for code, of_name in enumerate(members, 1) for v in of_name}
-            codes = _recoded(truth, table | dict.fromkeys(self.ignore, _IGNORED))
-            pred_codes = _recoded(pred, table)
+            codes = mapped(truth, table | dict.fromkeys(self.ignore, _IGNORED), np.uint8)
+            pred_codes = mapped(pred, table, np.uint8)
             if self.ignore:
                 pred_codes[codes == _IGNORED] = _IGNORED
             ignored = _IGNORED if self.ignore else -1
@@ -500,26 +500,6 @@ def _disjoint(structures: Mapping[Label, tuple[int, ...]], most: int) -> list[li
         names.append(name)
         taken.update(values)
     return [names for names, _ in groups]
-
-
-def _recoded(labels: NDArray[Any], codes: Mapping[int, int]) -> NDArray[np.uint8]:
-    """The code of each label, 0 by default; plane by plane to save memory."""
-    found = np.zeros(labels.shape, np.uint8)
-    keys = np.array(sorted(v for v in codes if can_hold(labels.dtype, v)), labels.dtype)
-    values = np.array([codes[value] for value in keys.tolist()], np.uint8)
-    places = keys.astype(np.int64) - keys[:1].astype(np.int64)
-    is_dense = len(keys) > 0 and 0 <= places[-1] < 1 << 20
-    if is_dense:
-        table = np.zeros(places[-1] + 1, np.uint8)
-        table[places] = values
-    for plane, out in zip(labels, found, strict=True):
-        if is_dense:
-            inside = (plane >= keys[0]) & (plane <= keys[-1])
-            out[inside] = table[plane[inside].astype(np.int64) - keys[0].astype(np.int64)]
-        elif len(keys):
-            at = np.minimum(np.searchsorted(keys, plane), len(keys) - 1)
-            out[...] = np.where(keys[at] == plane, values[at], 0)
-    return found
 
 
 #: Surface elements around a corner in eighths of a voxel's faces, indexed by the voxels that have

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ _id_pairs = load_part("segiou.counting._id_pairs")
 _PIECE = 1 << 20
 #: Up to so many pairs, sorting by two keys is faster than making one of them.
 _FEW = 1000
+#: Fewer ids are mapped one by one, and ids in a smaller range by a table.
+_FEW_IDS, _SMALL_RANGE = 1 << 10, 1 << 16
 
 Ids = NDArray[np.integer[Any] | np.bool_]
 Ints = NDArray[np.int64]
@@ -225,3 +227,35 @@ def sums(at: Ids, pixels: Ints, length: int) -> Ints:
     found = np.zeros(length, dtype=np.int64)
     np.add.at(found, at, pixels)
     return found
+
+
+def mapped(ids: Ids, meaning: Mapping[int, int], dtype: Any = np.int64) -> NDArray[Any]:
+    """Map each id to its value; other ids become 0."""
+    if ids.dtype == dtype == np.uint8:  # several times as fast as a table of NumPy
+        table = bytes(meaning.get(number, 0) for number in range(256))
+        return np.frombuffer(bytearray(ids).translate(table), np.uint8).reshape(ids.shape)
+    if ids.size < _FEW_IDS:
+        few = [meaning.get(number, 0) for number in ids.ravel().tolist()]
+        return np.array(few, dtype).reshape(ids.shape)
+    present = count_id_pairs(ids, np.zeros_like(ids, bool))[0]
+    values = np.array([meaning.get(number, 0) for number in present.tolist()], dtype)
+    by_table = ids.dtype != np.bool_ and int(present[-1]) - int(present[0]) < _SMALL_RANGE
+    lookup = _by_table if by_table else _by_search
+    if ids.ndim < 3:
+        return lookup(ids, present, values)
+    result = np.empty(ids.shape, dtype)
+    for plane, target in zip(ids, result, strict=True):  # plane by plane to save memory
+        target[...] = lookup(plane, present, values)
+    return result
+
+
+def _by_search(ids: Ids, present: Ids, values: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(values[np.searchsorted(present, ids)])
+
+
+def _by_table(ids: Ids, present: Ids, values: NDArray[Any]) -> NDArray[Any]:
+    # Differences that exceed a signed type wrap, so they are right when read as unsigned.
+    unsigned = np.dtype(f"u{ids.dtype.itemsize}")
+    table = np.zeros(int(present[-1]) - int(present[0]) + 1, values.dtype)
+    table[(present - present[0]).view(unsigned)] = values
+    return np.asarray(table[(ids - present[0]).view(unsigned)])

@@ -25,9 +25,9 @@ from segiou.boundary.surface_options import CONVENTIONS, SurfaceOptions
 from segiou.boundary.surface_points import check_spacing
 from segiou.boundary.surfaces import measure_surfaces
 from segiou.counting.arrays import label_arrays
-from segiou.counting.id_pairs import count_id_pairs
+from segiou.counting.id_pairs import count_id_pairs, mapped
 from segiou.instances.components import dilate, label_components
-from segiou.instances.objects import Ids, id_areas, mapped
+from segiou.instances.objects import Ids, id_areas
 from segiou.metrics.ratio import ratio
 
 

@@ -20,7 +20,7 @@ from segiou._support.arguments import (
 from segiou._support.files import Stamp, read_json
 from segiou._support.text import digits, listed
 from segiou.counting.arrays import as_label_array
-from segiou.counting.id_pairs import count_id_pairs, count_ids
+from segiou.counting.id_pairs import count_id_pairs, count_ids, mapped
 from segiou.instances.components import Components, components, least_size, read_size
 from segiou.instances.object_masks import (
     ObjectMask,
@@ -31,7 +31,7 @@ from segiou.instances.object_masks import (
     of_coco,
     of_labels,
 )
-from segiou.instances.objects import NO_OBJECT, mapped, pack_ids, shared_ids, unpack_ids
+from segiou.instances.objects import NO_OBJECT, pack_ids, shared_ids, unpack_ids
 from segiou.instances.panoptic import PROTOCOLS, Matches, PanopticCounts, SharedPixels
 from segiou.instances.weighted import cityscapes_things
 from segiou.labels.class_options import ClassOptions, class_indices

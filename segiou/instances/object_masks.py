@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
 from segiou._support.text import listed
+from segiou.counting.id_pairs import mapped
 from segiou.instances.components import Components
-from segiou.instances.objects import id_areas, mapped
+from segiou.instances.objects import id_areas
 from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.masks.colors import packed
 from segiou.masks.read import MaskError, RawMask, open_mask, void_value

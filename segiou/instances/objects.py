@@ -30,10 +30,6 @@ ID_BITS = 32
 #: Held while counts and rows change or are read together. Shared by all accumulators, since a
 #: lock in an accumulator could not be pickled.
 LOCK = RLock()
-#: Values below this are looked up in a table.
-_FEW_VALUES = 1 << 16
-#: Fewer ids are looked up one by one.
-_FEW_IDS = 1 << 10
 
 
 def pack_ids(classes: Any, ids: Any, names: tuple[str, str]) -> Ints:
@@ -73,23 +69,6 @@ def id_areas(ids: Ids, pixels: Ints | None = None) -> dict[int, int]:
             areas[number] = areas.get(number, 0) + some
         return areas
     return count_ids(ids)
-
-
-def mapped(ids: Ids, meaning: Mapping[int, int], dtype: Any = np.int64) -> NDArray[Any]:
-    """Map each id to its value; other ids become 0."""
-    if ids.dtype == dtype == np.uint8:  # several times as fast as a table of NumPy
-        meanings = bytes(meaning.get(number, 0) for number in range(256))
-        return np.frombuffer(bytearray(ids).translate(meanings), np.uint8).reshape(ids.shape)
-    if ids.size < _FEW_IDS:
-        values = [meaning.get(number, 0) for number in ids.ravel().tolist()]
-        return np.array(values, dtype).reshape(ids.shape)
-    present = count_id_pairs(ids, np.zeros_like(ids, bool))[0]
-    found = np.array([meaning.get(number, 0) for number in present.tolist()], dtype)
-    if ids.dtype != np.bool_ and found.size and 0 <= present[0] <= present[-1] < _FEW_VALUES:
-        table = np.zeros(int(present[-1]) + 1, dtype)
-        table[present] = found
-        return table[ids]
-    return found[np.searchsorted(present, ids)]
 
 
 class ObjectCounts(TableAccumulator):

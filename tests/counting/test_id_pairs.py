@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from segiou.counting import count_id_pairs, id_pairs
+from segiou.counting.id_pairs import mapped
 
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
 
@@ -319,3 +320,22 @@ def test_runs_out_of_order_harm_nothing():
         assert len(content) % 24 == 0
     with pytest.raises(ValueError, match="as many first pixels as ids"):
         count_overlaps(starts[0], ids[0], starts[1], np.zeros(60, "u4"), 9)
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "i1", "u2", "i2", "i4", "u8", "i8", ">i4"])
+@pytest.mark.parametrize("shape", [(0,), (7,), (3000,), (40, 50), (9, 12, 30), (2, 3, 20, 20)])
+@pytest.mark.parametrize("to", [np.uint8, np.int64])
+def test_ids_are_mapped_to_their_values_and_others_to_0(dtype, shape, to):
+    rng = np.random.default_rng(0)
+    kind = np.dtype(dtype)
+    info = SimpleNamespace(min=0, max=1) if kind.kind == "b" else np.iinfo(kind)
+    low, high = int(info.min), int(info.max)
+    for chosen in ([low, high], [low, low + 1, high - 1], [*range(low, min(low + 300, high))]):
+        ids = rng.choice(np.array(chosen, kind), shape)
+        meaning = {number: place % 200 + 1 for place, number in enumerate(chosen[::2])}
+        meaning |= {2**70: 9, -(2**70): 8}
+        expected = [meaning.get(number, 0) for number in ids.ravel().tolist()]
+        for arranged in (ids, np.asfortranarray(ids)):
+            found = mapped(arranged, meaning, to)
+            assert (found.dtype, found.shape) == (to, shape)
+            assert found.ravel().tolist() == expected
