@@ -10,7 +10,9 @@ import io
 import re
 import struct
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,8 @@ from PIL import Image, UnidentifiedImageError
 
 from segiou._support.optional import load_part, warn_missing
 from segiou._support.text import plural
-from segiou.masks.read import MAX_RATIO, MaskError, RawMask, damage, inflater
+from segiou.masks.decompression import MAX_RATIO, inflater, size_within
+from segiou.masks.read import MaskError, RawMask, damage
 
 _COMPILED = "segiou.masks._png"
 _png = load_part(_COMPILED)
@@ -34,8 +37,6 @@ _MOST_SCRATCH = 1 << 24
 _SMALL_PIXELS = 1 << 22
 #: Bytes behind the pixels that the compiled decoder needs.
 _GAP = 64
-#: Pixels are decompressed in pieces of this size to count them.
-_PIECE_BYTES = 1 << 20
 #: Channels by PNG's colour type.
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 #: First column and row, and steps, of the passes of an interlaced PNG.
@@ -184,9 +185,19 @@ def _check_png(data: bytes, path: str | Path) -> bool:
 
     Pillow fills missing rows with zeros, and allocates forged sizes.
     """
-    at = len(SIGNATURE)
-    kind = b""
-    parts = []
+    packed = [content for kind, content in _chunks(data, path) if kind == b"IDAT"]
+    header = data[16:29]
+    if len(header) < 13 or header[9] not in _CHANNELS:
+        return False  # Pillow reports it
+    if header[8:10] == b"\x10\4":
+        raise MaskError(path, "has 16 bits and an alpha channel; save it without alpha channel")
+    _check_pixels(b"".join(packed), _png_bytes(*struct.unpack(">IIBBxxB", header)), path)
+    return header[8] == 16
+
+
+def _chunks(data: bytes, path: str | Path) -> Iterator[tuple[bytes, bytes]]:
+    """The types and contents of the chunks of a PNG, with their checksums checked."""
+    at, kind = len(SIGNATURE), b""
     while kind != b"IEND":
         head = data[at : at + 8]
         stop = at + 12 + int.from_bytes(head[:4], "big")
@@ -196,26 +207,18 @@ def _check_png(data: bytes, path: str | Path) -> bool:
         if zlib.crc32(data[at + 4 : stop - 4]) != int.from_bytes(data[stop - 4 : stop], "big"):
             name = kind.decode("latin-1")
             raise MaskError(path, f"is corrupt: chunk {name!r} fails its checksum")
-        if kind == b"IDAT":
-            parts.append(data[at + 8 : stop - 4])
+        yield kind, data[at + 8 : stop - 4]
         at = stop
-    header = data[16:29]
-    if len(header) < 13 or header[9] not in _CHANNELS:
-        return False  # Pillow reports it
-    if header[8:10] == b"\x10\4":
-        raise MaskError(path, "has 16 bits and an alpha channel; save it without alpha channel")
-    size = _png_bytes(*struct.unpack(">IIBBxxB", header))
-    if size > MAX_RATIO * sum(map(len, parts)):
+
+
+def _check_pixels(packed: bytes, size: int, path: str | Path) -> None:
+    """Raise an error if compressed rows have fewer than ``size`` bytes."""
+    if size > MAX_RATIO * len(packed):
         raise MaskError(path, "is corrupt: declares a size that its data cannot fill")
-    engine, left = inflater.decompressobj(), size
     with damage(path, "is corrupt"):
-        for part in parts:
-            while part and left and not engine.eof:
-                left -= len(engine.decompress(part, min(left, _PIECE_BYTES)))
-                part = engine.unconsumed_tail
-    if left:
-        raise MaskError(path, f"is truncated: {left} of {size} bytes of pixels are missing")
-    return header[8] == 16
+        missing = size - size_within(inflater.decompressobj(), packed, size)
+    if missing:
+        raise MaskError(path, f"is truncated: {missing} of {size} bytes of pixels are missing")
 
 
 def _png_bytes(width: int, height: int, depth: int, color: int, interlaced: int) -> int:
@@ -252,17 +255,7 @@ def _from_netpbm(data: bytes, path: str | Path) -> RawMask:
         raise MaskError(path, f"declares an invalid size {width} × {height} or maximum {most}")
     body = data[header.end() :]
     count = width * height * (3 if is_color else 1)
-    if kind in (2, 3):
-        body = re.sub(rb"#[^\r\n]*", b"", body)
-        if re.search(rb"[^0-9\s]", body):
-            raise MaskError(path, "is corrupt: its samples are not numbers")
-        samples = np.fromstring(body.decode("ascii"), np.int64, sep=" ")
-    else:
-        dtype = np.dtype(np.uint8 if most < 256 else ">u2")
-        size = len(body) // dtype.itemsize if len(body) < count * dtype.itemsize else count
-        samples = np.frombuffer(body, dtype, size)
-        if body[count * dtype.itemsize :].strip():
-            raise MaskError(path, "contains data after its pixels; save each image separately")
+    samples = _numbers(body, path) if kind in (2, 3) else _samples(body, count, most, path)
     if samples.size != count:
         raise MaskError(path, f"is corrupt: has {samples.size} samples, expected {count}")
     if (largest := int(samples.max())) > most or int(samples.min()) < 0:
@@ -276,6 +269,22 @@ def _from_netpbm(data: bytes, path: str | Path) -> RawMask:
         return RawMask(pixels.reshape(height, width, 3), "RGB", "PPM")
     mode = "L" if most < 256 else "I;16"
     return RawMask(pixels.reshape(height, width), mode, "PPM", maximum=most)
+
+
+def _numbers(body: bytes, path: str | Path) -> NDArray[np.int64]:
+    """The samples of a PGM or PPM as text."""
+    body = re.sub(rb"#[^\r\n]*", b"", body)
+    if re.search(rb"[^0-9\s]", body):
+        raise MaskError(path, "is corrupt: its samples are not numbers")
+    return np.fromstring(body.decode("ascii"), np.int64, sep=" ")
+
+
+def _samples(body: bytes, count: int, most: int, path: str | Path) -> NDArray[Any]:
+    """The samples of a PGM or PPM as bytes, of which some may be missing."""
+    dtype = np.dtype(np.uint8 if most < 256 else ">u2")
+    if body[count * dtype.itemsize :].strip():
+        raise MaskError(path, "contains data after its pixels; save each image separately")
+    return np.frombuffer(body, dtype, min(count, len(body) // dtype.itemsize))
 
 
 def _from_pillow(image: Image.Image, path: str | Path, is_lossless: bool) -> RawMask:

@@ -12,7 +12,6 @@ import lzma
 import math
 import struct
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import plural
+from segiou.masks.decompression import inflater, pieces
 from segiou.masks.read import MaskError, damage
 
 #: Raises an error for a shape that is not wanted.
@@ -29,8 +29,6 @@ Fits = Callable[[tuple[int, ...]], object]
 _MOST_BYTES = 1 << 30
 #: More than the longest header.
 _HEAD_BYTES = 1 << 17
-#: Bytes that are decompressed at once.
-_PIECE_BYTES = 1 << 20
 _NPY, _NPZ = "is a corrupt or unsafe .npy file", "is a corrupt or unsafe .npz file"
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -211,7 +209,7 @@ def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     checksum = 0
     for piece in _pieces(_packed(archive, info), info, info.file_size + 1):
         content.write(piece)
-        checksum = zlib.crc32(piece, checksum)
+        checksum = inflater.crc32(piece, checksum)
     if (size := content.tell()) != info.file_size:
         what = "more" if size > info.file_size else "fewer"
         msg = f"{info.filename} has {what} bytes than the {info.file_size} that it declares"
@@ -239,22 +237,13 @@ def _pieces(packed: bytes, info: zipfile.ZipInfo, most: int) -> Iterator[bytes]:
         yield packed[:most]
         return
     start, engine = _engine(packed, info.compress_type)
-    for at in range(start, len(packed), _PIECE_BYTES):
-        given, piece = packed[at : at + _PIECE_BYTES], b""
-        while given or piece:
-            piece = engine.decompress(given, min(_PIECE_BYTES, most))
-            yield piece
-            most -= len(piece)
-            if engine.eof or not most:
-                return
-            # bz2 and lzma keep unread bytes, zlib returns them.
-            given = getattr(engine, "unconsumed_tail", b"")
+    yield from pieces(engine, packed[start:], most)
 
 
 def _engine(packed: bytes, kind: int) -> tuple[int, Any]:
     """Start of the compressed bytes, and their decompressor."""
     if kind == zipfile.ZIP_DEFLATED:
-        return 0, zlib.decompressobj(-15)
+        return 0, inflater.decompressobj(-15)
     if kind == zipfile.ZIP_BZIP2:
         return 0, bz2.BZ2Decompressor()
     if kind != zipfile.ZIP_LZMA:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import stat
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,17 +28,6 @@ if TYPE_CHECKING:
     from segiou.masks.image_files import Scratch
     from segiou.masks.numpy_files import Fits
     from segiou.masks.volumes import Volume
-
-# zlib-ng is several times faster and equally strict; faster libraries accept codes that
-# RFC 1951 forbids.
-inflater: Any
-try:
-    from zlib_ng import zlib_ng as inflater
-except ImportError:
-    inflater = zlib
-
-#: The largest ratio of a deflate stream: 258 bytes from two bits.
-MAX_RATIO = 1032
 
 #: The fix for masks of two classes with values between them.
 SOFT_EDGES = (
@@ -260,6 +248,16 @@ def from_bytes(
         return data
     if not data:
         raise MaskError(path, "is empty (0 bytes)")
+    raw = _of_magic(data, path, fits, key) or _of_ending(data, path)
+    if raw is not None:
+        return raw
+    from segiou.masks.image_files import from_image
+
+    return from_image(data, path, scratch)
+
+
+def _of_magic(data: bytes, path: str | Path, fits: Fits | None, key: str) -> RawMask | None:
+    """A mask in a format that the first bytes tell; None for others."""
     if data[:6] == b"\x93NUMPY":
         from segiou.masks.numpy_files import npy_array
 
@@ -275,6 +273,11 @@ def from_bytes(
         from segiou.masks.tiff import from_tiff
 
         return from_tiff(data, path)
+    return None
+
+
+def _of_ending(data: bytes, path: str | Path) -> RawMask | None:
+    """A mask in a format that the extension tells; None for images."""
     ending = split_ending(str(path))[1].lower()
     if ending in VOLUME_SUFFIXES:
         from segiou.masks.volumes import volume_from_bytes
@@ -298,9 +301,7 @@ def from_bytes(
         raw = open_raster(path)
         with raw.values as values:
             return raw._replace(values=values[:, :])
-    from segiou.masks.image_files import from_image
-
-    return from_image(data, path, scratch)
+    return None
 
 
 def _from_plugin(data: bytes, path: str | Path, ending: str) -> RawMask | None:

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou.masks.decompression import inflater, size_within
 from segiou.masks.georeference import raster_of, stored_nodata
 from segiou.masks.numpy_files import Fits
 from segiou.masks.rasters import GdalMask, WholeNumbers, open_by_gdal, whole_numbers
-from segiou.masks.read import MaskError, RawMask, damage, inflater
+from segiou.masks.read import MaskError, RawMask, damage
 from segiou.masks.windows import FileMask, RemoteFile
 
 # Our errors quote what these libraries log about corrupt files; without a handler, logging
@@ -462,7 +463,7 @@ def _check_decompressed_size(page: Any, packed: bytes, segment: int, path: str |
     most = 2 * tall * _row_bytes(page, wide) + 4096
     # tifffile reports other problems.
     with suppress(inflater.error, lzma.LZMAError):
-        if len(_ENGINES[page.compression]().decompress(packed, most + 1)) > most:
+        if size_within(_ENGINES[page.compression](), packed, most + 1) > most:
             problem = f"is a corrupt TIFF: tile or strip {segment} is too large"
             raise MaskError(path, problem)
 

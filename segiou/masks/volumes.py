@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, check_path
 from segiou._support.files import os_problem
+from segiou.masks.decompression import MAX_RATIO, inflater
 from segiou.masks.itk_headers import (
     ItkParts,
     itk_header,
@@ -24,7 +25,7 @@ from segiou.masks.itk_headers import (
     nrrd_parts,
 )
 from segiou.masks.numpy_files import Fits
-from segiou.masks.read import MAX_RATIO, MaskError, RawMask, damage, inflater
+from segiou.masks.read import MaskError, RawMask, damage
 from segiou.masks.windows import ArrayFile
 
 _GZIP = b"\x1f\x8b"

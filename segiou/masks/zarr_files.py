@@ -7,11 +7,12 @@ import lzma
 import math
 import stat
 import struct
-import zlib
+from contextlib import suppress
 from typing import Any
 
 from zarr.storage import LocalStore  # type: ignore[import-not-found, unused-ignore]
 
+from segiou.masks.decompression import inflater, pieces
 from segiou.masks.finding import ZARR_FILES
 from segiou.masks.read import MaskError
 
@@ -25,11 +26,11 @@ _MOST_CHUNKS = 1 << 22
 _OVERHEAD = 1 << 18
 #: Beginnings of compressed data, and what decompresses them in parts.
 _ENGINES: dict[bytes, Any] = {
-    b"\x1f\x8b": lambda: zlib.decompressobj(31),
-    b"\x78\x01": zlib.decompressobj,
-    b"\x78\x5e": zlib.decompressobj,
-    b"\x78\x9c": zlib.decompressobj,
-    b"\x78\xda": zlib.decompressobj,
+    b"\x1f\x8b": lambda: inflater.decompressobj(31),
+    b"\x78\x01": inflater.decompressobj,
+    b"\x78\x5e": inflater.decompressobj,
+    b"\x78\x9c": inflater.decompressobj,
+    b"\x78\xda": inflater.decompressobj,
     b"BZh": bz2.BZ2Decompressor,
     b"\xfd7zXZ": lzma.LZMADecompressor,
 }
@@ -122,15 +123,11 @@ def _shard_index(array: Any) -> slice:
 
 
 def _streamed_size(engine: Any, data: bytes, most: int) -> int:
-    found, piece = 0, b""
-    try:
-        while not engine.eof and found <= most and (data or piece):
-            piece = engine.decompress(data, min(1 << 20, most + 1 - found))
-            found += len(piece)
-            data = getattr(engine, "unconsumed_tail", b"")
-    except (zlib.error, OSError, lzma.LZMAError):
-        return found  # zarr reports it
-    return found
+    size = 0
+    with suppress(inflater.error, OSError, lzma.LZMAError):  # zarr reports it
+        for piece in pieces(engine, data, most + 1):
+            size += len(piece)
+    return size
 
 
 def _zstd_size(data: bytes) -> int:
