@@ -114,7 +114,7 @@ def image_size(path: Path) -> tuple[int, int]:
 def drawn_images(data: Any, path: Path) -> dict[str, DrawnImage] | None:
     """The images of a file of an annotation tool; None for other JSON."""
     images: dict[str, DrawnImage] = {}
-    for name, image in _found_images(data, path):
+    for name, image in _images(data, path):
         if name in images:
             msg = f"contains the image {name!r} twice; keep one"
             raise ValueError(msg)
@@ -122,7 +122,7 @@ def drawn_images(data: Any, path: Path) -> dict[str, DrawnImage] | None:
     return images or None
 
 
-def _found_images(data: Any, path: Path) -> Iterable[tuple[str, DrawnImage]]:
+def _images(data: Any, path: Path) -> Iterable[tuple[str, DrawnImage]]:
     if isinstance(data, list):
         is_tasks = bool(data) and isinstance(data[0], dict) and "annotations" in data[0]
         return map(_of_task, enumerate(data, 1)) if is_tasks else ()
@@ -156,12 +156,19 @@ def _of_labelme(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
         msg = f"a {kind} has {least} corners, got {len(points)}"
         raise ValueError(msg)
     if kind == "mask":
-        area, found = _png_area(shape.get("mask"), points[0], size)
+        area, png_size = _png_area(shape.get("mask"), points[0], size)
         (left, top), (right, bottom) = points.astype(int).tolist()
-        if found != (bottom - top + 1, right - left + 1):
-            msg = f"its mask has size {found}, which differs from its corners"
+        if png_size != (bottom - top + 1, right - left + 1):
+            msg = f"its mask has size {png_size}, which differs from its corners"
             raise ValueError(msg)
-        return shape.get("label"), area
+    else:
+        area = _labelme_drawing(kind, points, size)
+    return shape.get("label"), area
+
+
+def _labelme_drawing(
+    kind: str, points: NDArray[np.float64], size: tuple[int, int]
+) -> NDArray[np.bool_]:
     image = Image.fromarray(np.zeros(size, dtype=np.uint8))
     draw = ImageDraw.Draw(image)
     xy = [(x, y) for x, y in points.tolist()]
@@ -179,7 +186,7 @@ def _of_labelme(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
     else:
         msg = f"unknown shape_type {kind!r:.40}"
         raise ValueError(msg)
-    return shape.get("label"), np.asarray(image) > 0
+    return np.asarray(image) > 0
 
 
 def _of_supervisely(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
@@ -245,25 +252,8 @@ def _of_via_image(entry: Mapping[str, Any], path: Path) -> tuple[str, DrawnImage
 
 
 def _of_via(region: Any, size: tuple[int, int]) -> tuple[str, Area]:
-    """A VIA region, with the corners of its COCO export."""
-    shape = region["shape_attributes"]
-    kind = shape["name"]
-    if kind == "polygon":
-        corners = np.array([shape["all_points_x"], shape["all_points_y"]], dtype=float).T
-    elif kind == "rect":
-        x, y, width, height = (float(shape[key]) for key in ("x", "y", "width", "height"))
-        corners = np.array([(x, y), (x + width, y), (x + width, y + height), (x, y + height)])
-    elif kind in ("circle", "ellipse"):
-        keys = ("cx", "cy", "r", "r") if kind == "circle" else ("cx", "cy", "rx", "ry")
-        center, radii = check_corners([shape[key] for key in keys], size, 2)
-        angles = np.radians(np.arange(0, 360, _DEGREES))
-        turned = float(shape.get("theta") or 0)
-        axes = (math.cos(turned), math.sin(turned)), (-math.sin(turned), math.cos(turned))
-        corners = np.column_stack([np.cos(angles), np.sin(angles)]) * radii @ axes + center
-        corners = corners.round(3)
-    else:
-        msg = f"unsupported shape {kind!r:.40}; expected a polygon, rectangle, circle or ellipse"
-        raise ValueError(msg)
+    """A VIA region."""
+    corners = _via_corners(region["shape_attributes"], size)
     # The only text attribute, or the only ticked box.
     attributes = region["region_attributes"]
     texts = [value for value in attributes.values() if isinstance(value, str) and value]
@@ -273,6 +263,26 @@ def _of_via(region: Any, size: tuple[int, int]) -> tuple[str, Area]:
         msg = f"exactly one attribute must name its class, got {dict(attributes)!r:.80}"
         raise ValueError(msg)
     return texts[0], [check_corners(corners, size, 3).ravel()]
+
+
+def _via_corners(shape: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.float64]:
+    """The corners of a shape in VIA's COCO export."""
+    kind = shape["name"]
+    if kind == "polygon":
+        return np.array([shape["all_points_x"], shape["all_points_y"]], dtype=float).T
+    if kind == "rect":
+        x, y, width, height = (float(shape[key]) for key in ("x", "y", "width", "height"))
+        return np.array([(x, y), (x + width, y), (x + width, y + height), (x, y + height)])
+    if kind in ("circle", "ellipse"):
+        keys = ("cx", "cy", "r", "r") if kind == "circle" else ("cx", "cy", "rx", "ry")
+        center, radii = check_corners([shape[key] for key in keys], size, 2)
+        angles = np.radians(np.arange(0, 360, _DEGREES))
+        turned = float(shape.get("theta") or 0)
+        axes = (math.cos(turned), math.sin(turned)), (-math.sin(turned), math.cos(turned))
+        corners = np.column_stack([np.cos(angles), np.sin(angles)]) * radii @ axes + center
+        return np.asarray(corners.round(3))
+    msg = f"unsupported shape {kind!r:.40}; expected a polygon, rectangle, circle or ellipse"
+    raise ValueError(msg)
 
 
 def _of_task(numbered: tuple[int, Any]) -> tuple[str, DrawnImage]:
@@ -312,11 +322,11 @@ def _of_label_studio(result: Any, size: tuple[int, int]) -> tuple[str, Area]:
 
 
 def _image_name(data: Mapping[str, Any]) -> str:
-    found = [value for value in data.values() if isinstance(value, str) and "." in value]
-    if len(found) != 1:
-        msg = f"has {len(found)} possible image names in its data; expected one"
+    names = [value for value in data.values() if isinstance(value, str) and "." in value]
+    if len(names) != 1:
+        msg = f"has {len(names)} possible image names in its data; expected one"
         raise ValueError(msg)
-    path = found[0].rpartition("?d=")[2] if "?d=" in found[0] else found[0].partition("?")[0]
+    path = names[0].rpartition("?d=")[2] if "?d=" in names[0] else names[0].partition("?")[0]
     return _UPLOADED.sub("", PurePosixPath(path).name)
 
 
@@ -327,36 +337,42 @@ def _brushed(packed: Any, size: tuple[int, int]) -> NDArray[np.bool_]:
         bits = np.unpackbits(np.frombuffer(bytes([*packed]), dtype=np.uint8))
     except (TypeError, ValueError):
         bits = np.empty(0, dtype=np.uint8)
-    used = 0
-
-    def take(count: int) -> NDArray[np.uint8]:
-        nonlocal used
-        used += count
-        if used > bits.size:
-            msg = "its brush is truncated, or not a list of bytes"
-            raise ValueError(msg)
-        found: NDArray[np.uint8] = bits[used - count : used]
-        return found
-
-    def number(width: int) -> int:
-        return int("".join(map(str, take(width).tolist())), 2)
-
-    total, word = number(32), number(5) + 1
-    widths = [number(4) + 1 for _ in range(4)]
+    stream = _Bits(bits)
+    total, word = stream.number(32), stream.number(5) + 1
+    widths = [stream.number(4) + 1 for _ in range(4)]
     if total != 4 * size[0] * size[1] or word != 8:
         msg = f"its brush has {total} values of {word} bits; expected four bytes per pixel"
         raise ValueError(msg)
     values = np.empty(total, dtype=np.uint8)
     at = 0
     while at < total:
-        is_run = number(1)
-        end = at + number(widths[number(2)]) + 1
+        is_run = stream.number(1)
+        end = at + stream.number(widths[stream.number(2)]) + 1
         if end > total:
             msg = "its brush exceeds the image"
             raise ValueError(msg)
-        values[at:end] = np.packbits(take(8 if is_run else 8 * (end - at)))
+        values[at:end] = np.packbits(stream.take(8 if is_run else 8 * (end - at)))
         at = end
     return values[3::4].reshape(size) > 0
+
+
+class _Bits:
+    """Bits that are read one after the other."""
+
+    def __init__(self, bits: NDArray[np.uint8]) -> None:
+        self._bits, self._used = bits, 0
+
+    def take(self, count: int) -> NDArray[np.uint8]:
+        """The next bits."""
+        self._used += count
+        if self._used > self._bits.size:
+            msg = "its brush is truncated, or not a list of bytes"
+            raise ValueError(msg)
+        return self._bits[self._used - count : self._used]
+
+    def number(self, width: int) -> int:
+        """The next bits as a number, the highest first."""
+        return int("".join(map(str, self.take(width).tolist())), 2)
 
 
 # Drawing ---------------------------------------------------------------------------------
@@ -503,11 +519,11 @@ def _outline(
     least, most = (np.where(flipped[:, None], *ends) for ends in ((end, start), (start, end)))
     length, across = (most - least).T
     slope = across / np.maximum(length, 1)
-    of, at = _steps(length + 1)
-    at = np.where(flipped[of], length[of] - at, at)
-    first = least[of, 0] + at
-    second = (least[of, 1] + slope[of] * at + 0.5).astype(np.int64)
-    return np.where(wide[of], first, second), np.where(wide[of], second, first)
+    side, step = _steps(length + 1)
+    step = np.where(flipped[side], length[side] - step, step)
+    first = least[side, 0] + step
+    second = (least[side, 1] + slope[side] * step + 0.5).astype(np.int64)
+    return np.where(wide[side], first, second), np.where(wide[side], second, first)
 
 
 def _steps(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -515,8 +531,8 @@ def _steps(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
     if lengths.sum() > _MOST_STEPS:
         msg = f"a polygon's outline is longer than {_MOST_STEPS // _FINER} pixels"
         raise ValueError(msg)
-    of = np.repeat(np.arange(len(lengths)), lengths)
-    return of, np.arange(of.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    side = np.repeat(np.arange(len(lengths)), lengths)
+    return side, np.arange(side.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 def filled(points: NDArray[np.int64], size: tuple[int, int]) -> NDArray[np.bool_]:
@@ -526,10 +542,11 @@ def filled(points: NDArray[np.int64], size: tuple[int, int]) -> NDArray[np.bool_
     from_left = (begin[:, 0] > end[:, 0])[:, None]
     start, way = np.where(from_left, end, begin), np.abs(end - begin)
     direction = np.sign(np.where(from_left, begin, end) - start)
-    of, at = _steps(way.max(axis=1) + 1)
-    most = np.maximum(way.max(axis=1), 1)[of, None]
+    side, step = _steps(way.max(axis=1) + 1)
+    most = np.maximum(way.max(axis=1), 1)[side, None]
     # Ties go to the pixel nearer to the left end of the side.
-    x, y = (start[of] + direction[of] * ((2 * way[of] * at[:, None] + most - 1) // (2 * most))).T
+    moved = (2 * way[side] * step[:, None] + most - 1) // (2 * most)
+    x, y = (start[side] + direction[side] * moved).T
     is_inside = (x >= 0) & (x < size[1]) & (y >= 0) & (y < size[0])
     area = _between_sides(points, after, size)
     area[y[is_inside], x[is_inside]] = True
@@ -566,8 +583,8 @@ def _between_sides(
     top, rows = top[crossed], bottom[crossed] - top[crossed]
     # In 1/65536 of a pixel, as in OpenCV.
     slope = np.trunc(rows[:, 0] * _PARTS / rows[:, 1]).astype(np.int64)
-    of, at = _steps(rows[:, 1])
-    x, y = top[of, 0] * _PARTS + slope[of] * at, top[of, 1] + at
+    side, step = _steps(rows[:, 1])
+    x, y = top[side, 0] * _PARTS + slope[side] * step, top[side, 1] + step
     order = np.lexsort((x, y))
     y, left, right = y[order][::2], -(-x[order][::2] // _PARTS), x[order][1::2] // _PARTS + 1
     kept = (y >= 0) & (y < height) & (left < right)

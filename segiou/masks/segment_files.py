@@ -193,12 +193,12 @@ def _of_results(data: Sequence[Any]) -> _Contents:
     images: dict[str, ImageSegments] = {}
     order = list(range(len(data)))
     if not by_name:
-        scores = [_of(entry, "score", (int, float), i, 1.0) for i, entry in enumerate(data)]
+        scores = [_value(entry, "score", (int, float), i, 1.0) for i, entry in enumerate(data)]
         order.sort(key=scores.__getitem__)
     for i in order:
-        name = _of(data[i], "file_name", (str,), i) if by_name else _of(data[i], "image_id", _ID, i)
-        segment = _category(data[i], i), _of(data[i], "segmentation", (dict, list), i)
-        images.setdefault(str(name), ImageSegments()).segments.append(segment)
+        key, kinds = ("file_name", str) if by_name else ("image_id", _ID)
+        image = images.setdefault(str(_value(data[i], key, kinds, i)), ImageSegments())
+        image.segments.append(_segment(data[i], i))
     for image in images.values():
         image.size = next((s.get("size") for _, s in image.segments if isinstance(s, dict)), None)
     if by_name:
@@ -208,46 +208,61 @@ def _of_results(data: Sequence[Any]) -> _Contents:
 
 def _of_annotations(data: Mapping[str, Any]) -> _Contents:
     """COCO annotations: segments of objects, or one PNG of ids per image."""
-    images: dict[int | str, ImageSegments] = {}
-    by_name: dict[str, ImageSegments] = {}
-    marked = [isinstance(entry, dict) and "segments_info" in entry for entry in data["annotations"]]
+    entries = data["annotations"]
+    panoptic = [isinstance(entry, dict) and "segments_info" in entry for entry in entries]
     # Panoptic predictions may have no 'images', only PNG names.
-    none: list[Any] | None = [] if any(marked) else None
-    for i, entry in enumerate(_of(data, "images", (list,), "the file", none)):
-        id = _of(entry, "id", _ID, f"image {i}")
-        name = _of(entry, "file_name", (str,), f"image {i}", str(id))
-        if id in images or name in by_name:
+    images, by_name = _listed_images(
+        _value(data, "images", list, "the file", [] if any(panoptic) else None)
+    )
+    names = dict(zip(map(str, images), by_name, strict=True))
+    for i, (entry, is_panoptic) in enumerate(zip(entries, panoptic, strict=True)):
+        id = _value(entry, "image_id", _ID, i)
+        if is_panoptic and "images" not in data:
+            images[id] = by_name[_value(entry, "file_name", str, i)] = ImageSegments()
+        if id not in images:
+            msg = f"annotation {i}: no image has the id {id}"
+            raise ValueError(msg)
+        if is_panoptic:
+            _add_panoptic(images[id], entry, i)
+        else:
+            images[id].segments.append(_segment(entry, i))
+    if any(panoptic):
+        # Without an annotation, a panoptic image has no mask; other images have no objects.
+        by_name = {name: image for name, image in by_name.items() if image.png}
+    categories = _value(data, "categories", list, "the file", []) if data.get("categories") else []
+    ids = [_value(category, "id", int, "a category") for category in categories]
+    return _Contents(by_name, ids, names=names)
+
+
+def _listed_images(
+    entries: Sequence[Any],
+) -> tuple[dict[int | str, ImageSegments], dict[str, ImageSegments]]:
+    """The images of COCO annotations, by id and by name."""
+    by_id: dict[int | str, ImageSegments] = {}
+    by_name: dict[str, ImageSegments] = {}
+    for i, entry in enumerate(entries):
+        id = _value(entry, "id", _ID, f"image {i}")
+        name = _value(entry, "file_name", str, f"image {i}", str(id))
+        if id in by_id or name in by_name:
             msg = f"image {i}: {name!r} or its id {id} occurs twice in 'images'; keep one"
             raise ValueError(msg)
         size = entry.get("height"), entry.get("width")
         known = None if size == (None, None) else check_size(size)
-        images[id] = by_name[name] = ImageSegments(known)
-    names = dict(zip(map(str, images), by_name, strict=True))
-    for i, (entry, is_panoptic) in enumerate(zip(data["annotations"], marked, strict=True)):
-        id = _of(entry, "image_id", _ID, i)
-        png = _of(entry, "file_name", (str,), i) if is_panoptic else ""
-        if is_panoptic and "images" not in data:
-            images[id] = by_name[png] = ImageSegments()
-        if id not in images:
-            msg = f"annotation {i}: no image has the id {id}"
-            raise ValueError(msg)
-        if not is_panoptic:
-            category = _category(entry, i)
-            images[id].segments.append((category, _of(entry, "segmentation", (dict, list), i)))
-            continue
-        images[id].png = png
-        for part in _of(entry, "segments_info", (list,), i):
-            segment = _of(part, "id", (int,), f"a segment of {png}")
-            images[id].segments.append((_category(part, f"segment {segment} of {png}"), part))
-    listed = data.get("categories") or []
-    if not isinstance(listed, list):
-        msg = f"'categories' must be a list, got {listed!r:.40}"
-        raise ValueError(msg)
-    categories = [_of(c, "id", (int,), "a category") for c in listed]
-    if any(marked):
-        # Without an annotation, a panoptic image has no mask; other images have no objects.
-        by_name = {name: image for name, image in by_name.items() if image.png}
-    return _Contents(by_name, categories, names=names)
+        by_id[id] = by_name[name] = ImageSegments(known)
+    return by_id, by_name
+
+
+def _segment(entry: Any, number: int) -> tuple[int, Any]:
+    """Category and segmentation of an annotation or result."""
+    return _category(entry, number), _value(entry, "segmentation", (dict, list), number)
+
+
+def _add_panoptic(image: ImageSegments, entry: Any, number: int) -> None:
+    """Add a panoptic annotation to its image."""
+    image.png = _value(entry, "file_name", str, number)
+    for part in _value(entry, "segments_info", list, number):
+        id = _value(part, "id", int, f"a segment of {image.png}")
+        image.segments.append((_category(part, f"segment {id} of {image.png}"), part))
 
 
 def _without_common_folder(images: dict[str, ImageSegments]) -> dict[str, ImageSegments]:
@@ -259,14 +274,17 @@ def _without_common_folder(images: dict[str, ImageSegments]) -> dict[str, ImageS
     return {path[len(common) :].lstrip("/"): images[name] for name, path in names.items()}
 
 
-def _of(entry: Any, key: str, kinds: tuple[type, ...], where: object, default: Any = None) -> Any:
+def _value(
+    entry: Any, key: str, kinds: type | tuple[type, ...], where: object, default: Any = None
+) -> Any:
     """The value of a key, checked for its type."""
     value = entry.get(key, default) if isinstance(entry, dict) else None
     is_kind = isinstance(value, kinds) and not isinstance(value, bool) and value == value
     if is_kind and not (value == "" and key in ("id", "image_id", "file_name")):
         return value
     place = f"entry {where}" if isinstance(where, int) else where
-    wanted = " or ".join(kind.__name__ for kind in kinds)
+    several = kinds if isinstance(kinds, tuple) else (kinds,)
+    wanted = " or ".join(kind.__name__ for kind in several)
     problem = "is missing" if value in (None, "") else f"must be {wanted}, got {value!r:.60}"
     msg = f"{place}: {key!r} {problem}"
     raise ValueError(msg)
@@ -275,7 +293,7 @@ def _of(entry: Any, key: str, kinds: tuple[type, ...], where: object, default: A
 def _category(entry: Any, where: object) -> int:
     # Hugging Face's post_process_panoptic_segmentation names it label_id.
     has_label = isinstance(entry, dict) and "category_id" not in entry and "label_id" in entry
-    category: int = _of(entry, "label_id" if has_label else "category_id", (int,), where)
+    category: int = _value(entry, "label_id" if has_label else "category_id", int, where)
     if not 0 <= category < _MOST_CATEGORY:
         place = f"entry {where}" if isinstance(where, int) else where
         msg = f"{place}: expected a category_id from 0 to {_MOST_CATEGORY - 1}, got {category}"
