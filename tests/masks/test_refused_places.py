@@ -17,7 +17,7 @@ from segiou.masks import LossyMaskError, MaskError, open_mask, open_source, read
 
 #: Files of JSON, and what the message names.
 JSON = [
-    ({"images": [], "annotations": [], "categories": 5}, "'categories' must be a list, got 5"),
+    ({"images": [], "annotations": [], "categories": 5}, "'categories' must be list, got 5"),
     (
         {"annotations": [{"image_id": 1, "file_name": "x.png", "segments_info": [{"id": 3}]}]},
         "segment 3 of x.png: 'category_id' is missing",
