@@ -75,13 +75,17 @@ def _json_line(path: Path, number: int, line: str) -> Any:
         raise ValueError(msg) from None
 
 
+def _delimited(text: str) -> tuple[str, str]:
+    """The delimiter of a CSV file, and its text without Excel's line that declares it."""
+    first, _, others = text.partition("\n")
+    if first.startswith("sep=") and len(first.strip()) == 5:
+        return first[4], others
+    return max(",;\t", key=first.count), text
+
+
 def _separated(path: Path) -> list[Row]:
     """Rows of a CSV file, separated by commas, semicolons or tabs."""
-    text = read_text(path)
-    first, _, others = text.partition("\n")
-    delimiter = max(",;\t", key=first.count)
-    if first.startswith("sep=") and len(first.strip()) == 5:  # of Excel
-        delimiter, text = first[4], others
+    delimiter, text = _delimited(read_text(path))
     reader = csv.reader(StringIO(text), delimiter=delimiter, strict=True)
     try:
         heads = [csv_name(name.strip()) for name in next(reader, ())]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segiou._support.arguments import check_kind, refuse_kind
+from segiou._support.arguments import check_number, refuse_kind
 from segiou.geometry.boxes import Format, as_flags, box_iou
 
 Indices = NDArray[np.int64]
@@ -103,27 +102,15 @@ def greedy_match(
     (1, 2, 1)
     """
     table = _numbers("iou", iou)
-    check_kind("threshold", threshold, Real, "a number")
+    least = min(check_number("threshold", threshold), 1 - 1e-10)
     if table.ndim != 2:
         msg = f"iou must have shape (truths, predictions), got {table.shape}"
-        raise ValueError(msg)
-    if np.isnan(threshold):
-        msg = "threshold must be a number, got NaN"
         raise ValueError(msg)
     truths, preds = table.shape
     crowds = np.zeros(truths, bool) if crowd is None else as_flags(crowd, (truths,), "crowd")
     ignored = crowds if ignore is None else crowds | as_flags(ignore, (truths,), "ignore")
     order = _order(scores, preds)
-    partner = np.full(preds, -1, dtype=np.int64)
-    free = np.ones(truths, dtype=np.bool_)
-    for pred in order:
-        close = table[:, pred] >= min(threshold, 1 - 1e-10)
-        for allowed in (close & free & ~ignored, close & (free | crowds) & ignored):
-            if allowed.any():
-                best = table[allowed, pred].max()
-                partner[pred] = np.flatnonzero(allowed & (table[:, pred] == best))[-1]
-                free[partner[pred]] = False
-                break
+    partner = _partners(table, order, least, crowds, ignored)
     matched = order[partner[order] >= 0]
     pairs = np.stack([partner[matched], matched], axis=-1)
     aside = ignored[pairs[:, 0]]
@@ -135,6 +122,27 @@ def greedy_match(
         unmatched_pred=order[partner[order] < 0],
         unmatched_truth=np.flatnonzero(missed).astype(np.int64),
     )
+
+
+def _partners(
+    table: NDArray[np.float64],
+    order: Indices,
+    least: float,
+    crowds: NDArray[np.bool_],
+    ignored: NDArray[np.bool_],
+) -> Indices:
+    """The truth that each prediction is matched with, in an order; −1 for none."""
+    partner = np.full(table.shape[1], -1, dtype=np.int64)
+    free = np.ones(len(table), dtype=np.bool_)
+    for pred in order:
+        close = table[:, pred] >= least
+        for allowed in (close & free & ~ignored, close & (free | crowds) & ignored):
+            if allowed.any():
+                best = table[allowed, pred].max()
+                partner[pred] = np.flatnonzero(allowed & (table[:, pred] == best))[-1]
+                free[partner[pred]] = False
+                break
+    return partner
 
 
 def match_boxes(

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypedDict, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, refuse_kind
+from segiou._support.arguments import check_choice, check_integer, refuse_kind
 from segiou._support.text import Json
 from segiou.labels.label_set import LEAST_VALUE, MOST_VALUE, LabelSet, load_labels
 
@@ -232,11 +232,8 @@ def _ignored_values(labels: LabelSet, ignore: int | str | Iterable[int | str]) -
     for item in _several("ignore", ignore):
         if isinstance(item, str):
             values += labels.classes[labels.index(item)].values
-        elif not LEAST_VALUE <= item <= MOST_VALUE:
-            msg = f"ignore: {item} is not a valid mask value; values are 64-bit integers"
-            raise ValueError(msg)
         else:
-            values.append(item)
+            values.append(check_integer("ignore", item, LEAST_VALUE, MOST_VALUE))
     return tuple(dict.fromkeys(values))
 
 

@@ -138,12 +138,16 @@ def _of_metainfo(names: Sequence[Any], palette: Any, path: Path) -> LabelSet:
     return _label_set(path.stem, rows, "MMSegmentation METAINFO", _IGNORED)
 
 
+def _check_named(entries: Sequence[Any], key: str, what: str) -> None:
+    for i, entry in enumerate(entries):
+        if not isinstance(entry, dict) or not isinstance(entry.get(key), str):
+            msg = f"{what} {i} must have a {key!r}, got {entry!r:.80}"
+            raise ValueError(msg)
+
+
 def _of_supervisely(classes: Sequence[Any], path: Path) -> LabelSet:
     """Classes of a Supervisely project, numbered 1, 2, … after the background."""
-    for i, entry in enumerate(classes):
-        if not isinstance(entry, dict) or not isinstance(entry.get("title"), str):
-            msg = f"class {i} must have a 'title', got {entry!r:.80}"
-            raise ValueError(msg)
+    _check_named(classes, "title", "class")
     colors = {entry["title"]: entry.get("color") or None for entry in classes}
     count = Counter(colors.values())
     known = {title: color if count[color] == 1 else None for title, color in colors.items()}
@@ -154,10 +158,7 @@ def _of_supervisely(classes: Sequence[Any], path: Path) -> LabelSet:
 
 def _of_mapillary(labels: Sequence[Any], path: Path) -> LabelSet:
     """config.json of Mapillary Vistas; labels that are not evaluated are ignored."""
-    for i, entry in enumerate(labels):
-        if not isinstance(entry.get("name"), str):
-            msg = f"label {i} must have a 'name', got {entry!r:.80}"
-            raise ValueError(msg)
+    _check_named(labels, "name", "label")
     readable = [entry.get("readable") for entry in labels]
     distinct = all(isinstance(n, str) for n in readable) and len({*readable}) == len(labels)
     classes, ignored, colors = [], [], []

@@ -138,6 +138,9 @@ class LabelSet:
             ("groups", MappingProxyType(groups)),
         ):
             object.__setattr__(self, name, value)
+        self._check_consistent()
+
+    def _check_consistent(self) -> None:
         if not self.classes:
             msg = f"label set {self.name!r} has no classes; expected at least one"
             raise ValueError(msg)
@@ -496,17 +499,26 @@ def load_labels(
     if isinstance(labels, Integral) and not isinstance(labels, bool):
         return LabelSet.numbered(int(labels))
     if isinstance(labels, Mapping):
-        if labels and all(isinstance(name, str) for name in labels.values()):
-            from segiou.labels.label_files import of_id2label
-
-            return of_id2label(labels, "custom")
-        lists = [(n, [*v] if isinstance(v, Iterable) else [v]) for n, v in labels.items()]
-        return LabelSet("custom", tuple(LabelClass(n, tuple(values)) for n, values in lists))
+        return _of_mapping(labels)
     if isinstance(labels, Iterable) and not isinstance(labels, (str, bytes)):
         return LabelSet.from_names(labels)
     wanted = "a label set, its name or file, class names or their number"
     check_kind("labels", labels, (str, Path), wanted)
-    name = str(labels)
+    return _of_name(str(labels))
+
+
+def _of_mapping(labels: Mapping[Any, Any]) -> LabelSet:
+    """The label set of a mapping from names to values, or from values to names."""
+    if labels and all(isinstance(name, str) for name in labels.values()):
+        from segiou.labels.label_files import of_id2label
+
+        return of_id2label(labels, "custom")
+    lists = [(n, [*v] if isinstance(v, Iterable) else [v]) for n, v in labels.items()]
+    return LabelSet("custom", tuple(LabelClass(n, tuple(values)) for n, values in lists))
+
+
+def _of_name(name: str) -> LabelSet:
+    """The preset of a name, the label set in a file, or that of a plug-in."""
     path = Path(name).expanduser()
     if "/" not in name and "\\" not in name and (preset := _preset(name)) is not None:
         return preset

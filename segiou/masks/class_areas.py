@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,10 +80,7 @@ def _opened(path: str | Path) -> Iterator[RawMask]:
     raw = open_windowed(Path(path).expanduser()) or open_mask(path)
     if len(raw.values.shape) != 2 + raw.is_color:
         raise MaskError(path, f"has shape {raw.values.shape}; expected an image")
-    if isinstance(raw.values, FileMask):
-        with raw.values:
-            yield raw
-    else:
+    with raw.values if isinstance(raw.values, FileMask) else nullcontext():
         yield raw
 
 

@@ -67,9 +67,8 @@ def nrrd_parts(data: bytes, path: str | Path) -> ItkParts:
         raise MaskError(path, problem)
     placed = f"{fields.get('spacings', '')} {fields.get('space directions', '')}".lower()
     if unknown := re.search("nan|none", placed):
-        raise MaskError(
-            path, f"has an axis without a spacing ({unknown[0]}); save it with spacings"
-        )
+        problem = f"has an axis without a spacing ({unknown[0]}); save it with spacings"
+        raise MaskError(path, problem)
     packing = fields.get("encoding", "").lower()
     if packing not in ("raw", "gz", "gzip"):
         problem = f"uses the encoding {packing!r}; save it with raw or gzip encoding"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from segiou.masks.georeference import NODATA, Raster, label_nodata
 from segiou.masks.read import MaskError, RawMask, damage
-from segiou.masks.windows import FileMask, unread
+from segiou.masks.windows import FileMask, limits, unread
 
 _GDAL = {"GDAL_CACHEMAX": 64}
 _MOST_NAMED = 8
@@ -99,19 +99,14 @@ class GdalMask(FileMask):
         bands: Any = 1,
         dtype: np.dtype[Any] | None = None,
     ) -> None:
-        self._dataset, self._bands, self._problem, self._settings = (
-            dataset,
-            bands,
-            problem,
-            settings,
-        )
+        self._dataset, self._bands = dataset, bands
+        self._problem, self._settings = problem, settings
         dtype = np.dtype(dataset.dtypes[0]) if dtype is None else dtype
         super().__init__(path, dataset.shape, dtype, dataset.block_shapes[0], unread)
         self._closing.callback(dataset.close)
 
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
-        parts = zip(index, self.shape, strict=True)
-        window = tuple(part.indices(length)[:2] for part, length in parts)
+        window = limits(index, self.shape)
         with damage(self.path, self._problem), import_module("rasterio").Env(**self._settings):
             pixels = np.asarray(self._dataset.read(self._bands, window=window))
         pixels = np.moveaxis(pixels, 0, -1) if pixels.ndim == 3 else pixels
@@ -127,7 +122,7 @@ class WholeNumbers(FileMask):
         self._closing.push(mask.__exit__)
 
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
-        corner = [part.indices(size)[0] for part, size in zip(index, self.shape, strict=True)]
+        corner = [start for start, _ in limits(index, self.shape)]
         return whole_numbers(self._mask[index], self._nodata, self.path, corner)
 
 

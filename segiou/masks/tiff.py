@@ -23,7 +23,7 @@ from segiou.masks.georeference import raster_of, stored_nodata
 from segiou.masks.numpy_files import Fits
 from segiou.masks.rasters import GdalMask, WholeNumbers, open_by_gdal, whole_numbers
 from segiou.masks.read import MaskError, RawMask, damage
-from segiou.masks.windows import FileMask, RemoteFile
+from segiou.masks.windows import FileMask, RemoteFile, limits
 
 # Our errors quote what these libraries log about corrupt files; without a handler, logging
 # would print it as well.
@@ -82,17 +82,21 @@ def from_tiff(data: bytes, path: str | Path) -> RawMask:
             with suppress(MaskError):
                 return from_image(data, path)._replace(kind=kind, lossy=lossy, raster=raster)
         mode = _mode(page, path)
-        if _can_decode(page):
-            array = page.asarray()
-        else:
-            with _opened_by_gdal(path, page, io.BytesIO(data)) as decoded:
-                array = decoded[:, :]
-        # tifffile drops axes of length 1.
-        shape = (height, width, *((3,) if mode == "RGB" else ()))
-        values = array.reshape(shape)
-        if values.dtype.kind == "f":
-            values = whole_numbers(values, stored_nodata(page), path)
-        return RawMask(values, mode, kind, lossy, raster=raster)
+        return RawMask(_decoded(page, data, mode, path), mode, kind, lossy, raster=raster)
+
+
+def _decoded(page: Any, data: bytes, mode: str, path: str | Path) -> NDArray[Any]:
+    """The labels or colours of a page."""
+    if _can_decode(page):
+        values = page.asarray()
+    else:
+        with _opened_by_gdal(path, page, io.BytesIO(data)) as mask:
+            values = mask[:, :]
+    # tifffile drops axes of length 1.
+    values = values.reshape(page.imagelength, page.imagewidth, *((3,) if mode == "RGB" else ()))
+    if values.dtype.kind == "f":
+        return whole_numbers(values, stored_nodata(page), path)
+    return np.asarray(values)
 
 
 def scores_from_tiff(data: bytes, path: str | Path, fits: Fits) -> NDArray[Any]:
@@ -221,9 +225,7 @@ class TiffMask(FileMask):
             return self._window(index)
 
     def _window(self, index: tuple[slice, ...]) -> NDArray[Any]:
-        (top, bottom), (left, right) = (
-            part.indices(length)[:2] for part, length in zip(index, self.shape, strict=True)
-        )
+        (top, bottom), (left, right) = limits(index, self.shape)
         out = np.empty((bottom - top, right - left, *self._color), dtype=self.dtype)
         if self._by_row:
             for row in range(top, bottom):
@@ -398,21 +400,24 @@ def _check_segments(page: Any, size: int, path: str | Path) -> None:
         problem = f"is a corrupt TIFF: lists {len(offsets)} tiles or strips, expected {expected}"
         raise MaskError(path, problem)
     for i, (offset, count) in enumerate(zip(offsets, counts, strict=True)):
-        rows = tall if page.is_tiled else min(tall, height - tall * (i % down))
-        unpacked = rows * _row_bytes(page, wide)
         if offset == count == 0:
             problem = f"does not contain tile or strip {i} (SPARSE_OK); save it with all of them"
             raise MaskError(path, problem)
+        rows = tall if page.is_tiled else min(tall, height - tall * (i % down))
         if offset < _HEADER_BYTES or offset + count > size:
             problem = "is outside the file's data"
-        elif count < (unpacked if page.compression == 1 else 1):
-            problem = "has too few bytes"
-        # Compressed data are never much larger than the pixels, except in a bomb.
-        elif page.compression != 1 and count > 2 * unpacked + 4096:
-            problem = "has too many bytes"
         else:
-            continue
-        raise MaskError(path, f"is a corrupt TIFF: tile or strip {i} {problem}")
+            problem = _size_problem(count, rows * _row_bytes(page, wide), page.compression != 1)
+        if problem:
+            raise MaskError(path, f"is a corrupt TIFF: tile or strip {i} {problem}")
+
+
+def _size_problem(count: int, unpacked: int, is_packed: bool) -> str:
+    """Why a tile or strip cannot have ``count`` bytes; empty if it can."""
+    if count < (1 if is_packed else unpacked):
+        return "has too few bytes"
+    # Compressed data are never much larger than the pixels, except in a bomb.
+    return "has too many bytes" if is_packed and count > 2 * unpacked + 4096 else ""
 
 
 def _segment_size(page: Any) -> tuple[int, int]:

@@ -112,16 +112,13 @@ def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
     """Read a label volume from the content of its file."""
     if not data:
         raise MaskError(path, "is empty (0 bytes)")
-    if data[:4] == b"NRRD":
-        return _from_itk(nrrd_parts(data, path), path)
-    if str(path).lower().endswith((".mha", ".mhd")):
-        return _from_itk(metaimage_parts(data, path), path)
-    header, wbits = _nifti_header(data, path)
-    return header.read(data, wbits)
-
-
-def _from_itk(parts: ItkParts, path: str | Path) -> Volume:
-    return _Header.of_itk(parts, path).read(parts.content, parts.wbits)
+    is_nrrd = data[:4] == b"NRRD"
+    if is_nrrd or str(path).lower().endswith((".mha", ".mhd")):
+        parts = nrrd_parts(data, path) if is_nrrd else metaimage_parts(data, path)
+        header, data, wbits = _Header.of_itk(parts, path), parts.content, parts.wbits
+    else:
+        header, wbits = _nifti_header(data, path)
+    return header.volume(header.stored(data, wbits))
 
 
 def scores_from_nifti(data: bytes, path: str | Path, fits: Fits) -> Volume:
@@ -131,10 +128,7 @@ def scores_from_nifti(data: bytes, path: str | Path, fits: Fits) -> Volume:
     """
     header, wbits = _nifti_header(data, path, channels=True)
     fits(header.shape)
-    if wbits is not None:
-        data = _decompressed(data, header.size, path, wbits)
-    header.check_size(len(data))
-    values = header.stored(data)
+    values = header.stored(data, wbits)
     if header.scale != (1, 0):
         values = values * header.scale[0] + header.scale[1]
     return _volume(values, header.affine, header.spacing, path, header.unit)
@@ -193,17 +187,8 @@ class _Header(NamedTuple):
     @classmethod
     def of_nifti(cls, head: bytes, path: str | Path, *, channels: bool = False) -> _Header:
         """Read and check the first bytes of a NIfTI file, which may have an axis of channels."""
-        kind = _nifti_kind(head)
-        if kind is None and head[344:348] == b"ni1\0":
-            problem = "is a NIfTI header with its data in another file; save the volume as .nii"
-            raise MaskError(path, problem)
-        if kind is None and len(head) < 348:
-            problem = (
-                f"is truncated: a NIfTI header has 348 bytes, found {len(head)}; copy it again"
-            )
-            raise MaskError(path, problem)
-        if kind is None:
-            raise MaskError(path, f"is not a volume (starts with {head[:12]!r})")
+        if (kind := _nifti_kind(head)) is None:
+            raise MaskError(path, _other_problem(head))
         with damage(path, "has a corrupt NIfTI header", ImportError):
             shape, dtype, offset, scale, affine, pixdim, unit = _library_header(kind, head)
         if unit not in _MILLIMETRES:
@@ -240,15 +225,11 @@ class _Header(NamedTuple):
         if found != self.size:
             raise MaskError(self.path, _length_text(found, self.size))
 
-    def read(self, data: bytes, wbits: int | None) -> Volume:
-        """The volume in these bytes, decompressed by zlib unless ``wbits`` is None."""
+    def stored(self, data: bytes, wbits: int | None) -> NDArray[Any]:
+        """The stored values in these bytes, decompressed by zlib unless ``wbits`` is None."""
         if wbits is not None:
             data = _decompressed(data, self.size, self.path, wbits)
         self.check_size(len(data))
-        return self.volume(self.stored(data))
-
-    def stored(self, data: bytes) -> NDArray[Any]:
-        """The stored values in these bytes."""
         values = np.frombuffer(data, self.dtype, math.prod(self.shape), self.offset)
         return values.reshape(self.shape, order="F")
 
@@ -271,6 +252,15 @@ def _nifti_kind(head: bytes) -> str | None:
     if 348 in size and head[344:348] == b"n+1\0":
         return "Nifti1Header"
     return "Nifti2Header" if 540 in size and head[4:8] == b"n+2\0" else None
+
+
+def _other_problem(head: bytes) -> str:
+    """Why a header is not that of a NIfTI file."""
+    if head[344:348] == b"ni1\0":
+        return "is a NIfTI header with its data in another file; save the volume as .nii"
+    if len(head) < 348:
+        return f"is truncated: a NIfTI header has 348 bytes, found {len(head)}; copy it again"
+    return f"is not a volume (starts with {head[:12]!r})"
 
 
 @lru_cache(maxsize=16)

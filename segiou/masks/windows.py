@@ -186,10 +186,8 @@ class ResizedMask:
 
     def __getitem__(self, index: tuple[slice, ...]) -> NDArray[Any]:
         if 0 in self.shape:
-            return np.empty(
-                [len(range(*part.indices(n))) for part, n in zip(index, self.shape, strict=True)],
-                dtype=self.dtype,
-            )
+            sizes = [stop - start for start, stop in limits(index, self.shape)]
+            return np.empty(sizes, dtype=self.dtype)
         wanted = [near[part] for near, part in zip(self._nearest, index, strict=True)]
         part = np.asarray(self._mask[tuple(slice(int(w[0]), int(w[-1]) + 1) for w in wanted)])
         for axis, nearest in enumerate(wanted):
@@ -201,6 +199,12 @@ def resized(mask: WindowedMask, shape: tuple[int, ...]) -> NDArray[Any]:
     """A whole mask, resized by nearest-neighbour interpolation."""
     found: WindowedMask = mask if mask.shape == shape else ResizedMask(mask, shape)
     return np.asarray(found[tuple(slice(0, length) for length in shape)])
+
+
+def limits(index: tuple[slice, ...], shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """Start and stop along each axis of a window."""
+    parts = zip(index, shape, strict=True)
+    return tuple(part.indices(length)[:2] for part, length in parts)
 
 
 #: Reads bytes from a start to a stop offset.
@@ -308,7 +312,7 @@ class ArrayFile(FileMask):
         return self._decoded(window.transpose() if self._fortran else window)
 
     def _window(self, index: tuple[slice, ...], shape: tuple[int, ...]) -> NDArray[Any]:
-        spans = [part.indices(length)[:2] for part, length in zip(index, shape, strict=True)]
+        spans = limits(index, shape)
         out = np.empty([stop - start for start, stop in spans], dtype=self.dtype)
         # From this axis on, the window is contiguous.
         cut = len(shape) - 1

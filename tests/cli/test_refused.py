@@ -177,7 +177,7 @@ def test_images_that_are_no_folder(capsys, tmp_path):
         (["--group-by", "("], "'(' is not a regular expression"),
         (["--group-by", "no.csv:drive"], "no.csv: does not exist"),
         (["--group-by", "none", "--blocks", "3"], "pass only one of them"),
-        (["--ignore", "1" + 20 * "0"], "is not a valid mask value"),
+        (["--ignore", "1" + 20 * "0"], "ignore must be at most 18446744073709551615"),
         (["--exclude", "unicorn"], "unknown class 'unicorn'"),
     ],
 )
