@@ -57,10 +57,10 @@ def read_label_file(path: Path) -> LabelSet:
 
 
 def _of_json(path: Path) -> LabelSet:
-    found = read_json(path)
-    if isinstance(found, list) and found and all(isinstance(entry, dict) for entry in found):
-        return _of_coco(found, path, False)
-    description = found if isinstance(found, dict) else {}
+    content = read_json(path)
+    if isinstance(content, list) and content and all(isinstance(entry, dict) for entry in content):
+        return _of_coco(content, path, False)
+    description = content if isinstance(content, dict) else {}
     if (labels := description.get("labels")) and isinstance(labels, dict):
         return _of_nnunet(labels, path, description.get("name"))
     if isinstance(labels, list) and labels and all(isinstance(entry, dict) for entry in labels):
@@ -170,8 +170,8 @@ def _of_mapillary(labels: Sequence[Any], path: Path) -> LabelSet:
         else:
             name = entry["readable" if distinct else "name"]
             classes.append(LabelClass(name, (i,), tuple(color)))
-    how: Any = {"ignore": ignored, "ignore_colors": colors, "source": f"Mapillary, {path.name}"}
-    return LabelSet(_title(path), tuple(classes), **how)
+    options: Any = {"ignore": ignored, "ignore_colors": colors, "source": f"Mapillary, {path.name}"}
+    return LabelSet(_title(path), tuple(classes), **options)
 
 
 def _of_text(path: Path) -> LabelSet:
@@ -216,18 +216,18 @@ def _of_table(path: Path) -> LabelSet:
         next((columns[one] for one in several if one in columns), None) for several in _COLUMNS
     )
     if name is None or (value is None and None in rgb):
-        found = ", ".join(map(repr, columns)) or "none"
-        msg = f"expected columns name and value, or name, r, g and b; found {found}"
+        heads = ", ".join(map(repr, columns)) or "none"
+        msg = f"expected columns name and value, or name, r, g and b; found {heads}"
         raise ValueError(msg)
     rows: list[Row] = []
     for number, row in enumerate(table):
         try:
             color = None if None in rgb else tuple(int(row[one]) for one in rgb if one)
-            own = number if value is None else int(row[value])
+            class_value = number if value is None else int(row[value])
         except (TypeError, ValueError) as error:
             msg = f"row {number + 2}: expected integers, got {[*row.values()]!r:.80}"
             raise ValueError(msg) from error
-        rows.append((row[name].strip(), own, color))
+        rows.append((row[name].strip(), class_value, color))
     return _label_set(_title(path), rows, path.name)
 
 
@@ -239,10 +239,10 @@ def _of_yolo(path: Path) -> LabelSet:
     except yaml.YAMLError as error:
         msg = f"is not valid YAML: {error}"
         raise ValueError(msg) from error
-    found = data.get("names") if isinstance(data, dict) else None
-    named = dict(enumerate(found)) if isinstance(found, list) else found
+    listed = data.get("names") if isinstance(data, dict) else None
+    named = dict(enumerate(listed)) if isinstance(listed, list) else listed
     if not isinstance(named, dict) or not named or sorted(named) != [*range(len(named))]:
-        msg = f"expected 'names', a list or a mapping from 0, 1, …, got {found!r:.80}"
+        msg = f"expected 'names', a list or a mapping from 0, 1, …, got {listed!r:.80}"
         raise ValueError(msg)
     names = [str(named[i]) for i in range(len(named))]
     mapping = data.get("label_mapping") or {}
@@ -265,14 +265,14 @@ def _mapped(mapping: Any, number: int, ignore: Any) -> tuple[list[list[int]], li
     targets: dict[Any, Any] = {
         int(v): _IGNORED if t in _DROPPED else int(t) for v, t in mapping.items()
     }
-    own = [value for value in range(number) if value not in targets]
+    unmapped = [value for value in range(number) if value not in targets]
     for value, target in targets.items():
         if target == _IGNORED:
             ignored.append(value)
         elif not 0 <= target < number:
             msg = f"'label_mapping' maps {value} to {target}, which is not one of {number} classes"
             raise ValueError(msg)
-    targets |= dict(zip(own, own, strict=True))
+    targets |= dict(zip(unmapped, unmapped, strict=True))
     classes = [[v for v, target in targets.items() if target == c] for c in range(number)]
     taken = {value for values in classes for value in values}
     if empty := [c for c, values in enumerate(classes) if not values]:
@@ -328,9 +328,9 @@ def _of_tiff(path: Path) -> tuple[str, list[Any], int | None]:
 
 def _colored(names: Sequence[tuple[int, str]], colors: Sequence[tuple[int, ...]]) -> list[Row]:
     """Classes with the colours of a table; a repeated colour belongs to its first class."""
-    found = [(name, v, colors[v] if v < len(colors) else None) for v, name in names]
-    first = {color: value for _, value, color in reversed(found)}
-    return [(name, v, color if first[color] == v else None) for name, v, color in found]
+    rows = [(name, v, colors[v] if v < len(colors) else None) for v, name in names]
+    first = {color: value for _, value, color in reversed(rows)}
+    return [(name, v, color if first[color] == v else None) for name, v, color in rows]
 
 
 def _xml_of(text: str) -> Any:
@@ -373,30 +373,30 @@ def _of_nnunet(labels: Mapping[str, Any], path: Path, title: Any) -> LabelSet:
     if all(value.isdecimal() and isinstance(name, str) for value, name in labels.items()):
         named = {str(name): int(value) for value, name in labels.items()}
         labels = named if len(named) == len(labels) else labels
-    values = {label: _label_values(label, given) for label, given in labels.items()}
+    values = {label: _label_values(label, value) for label, value in labels.items()}
     ignored = values.pop("ignore", ())
-    has_regions = any(len(found) > 1 for found in values.values())
+    has_regions = any(len(several) > 1 for several in values.values())
     single = {
-        found[0]: label
-        for label, found in values.items()
+        several[0]: label
+        for label, several in values.items()
         if not (has_regions and isinstance(labels[label], list))
     }
-    every = sorted({value for found in values.values() for value in found})
+    every = sorted({value for several in values.values() for value in several})
     names = {value: single.get(value, f"label {value}") for value in every}
     groups = {
-        label: tuple(names[value] for value in found)
-        for label, found in values.items()
-        if has_regions and found != (0,)
+        label: tuple(names[value] for value in several)
+        for label, several in values.items()
+        if has_regions and several != (0,)
     }
     classes = tuple(LabelClass(names[value], (value,)) for value in every)
     name, source = str(title or path.resolve().parent.name), f"nnU-Net, {path.name}"
     return LabelSet(name, classes, ignore=ignored, groups=groups, source=source)
 
 
-def _label_values(label: str, given: Any) -> tuple[int, ...]:
-    several = given if isinstance(given, list) else [given]
+def _label_values(label: str, value: Any) -> tuple[int, ...]:
+    several = value if isinstance(value, list) else [value]
     if not several or not all(isinstance(v, int) and not isinstance(v, bool) for v in several):
-        msg = f"label {label!r} must have an integer or a list of integers, got {given!r}"
+        msg = f"label {label!r} must have an integer or a list of integers, got {value!r}"
         raise ValueError(msg)
     return tuple(several)
 

@@ -64,9 +64,9 @@ class AdjustedSource:
         path : str
             The file.
         """
-        own = self.place.stamp(path)
+        stamp = self.place.stamp(path)
         region = self._region_of(path)
-        return own if self.roi is None else own.joined(self.roi.stamp(region))
+        return stamp if self.roi is None else stamp.joined(self.roi.stamp(region))
 
     def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
         """The mask of a file.
@@ -82,8 +82,8 @@ class AdjustedSource:
             If the mask or its region cannot be read.
         """
         data, stamp = self.place.read(path)
-        own = stamp if self.roi is None else stamp.joined(self.roi.stamp(self._region_of(path)))
-        return self.adjusted(data, path), own
+        joined = stamp if self.roi is None else stamp.joined(self.roi.stamp(self._region_of(path)))
+        return self.adjusted(data, path), joined
 
     def adjusted(self, data: bytes | RawMask, path: str) -> RawMask:
         """The mask in the content of a file.
@@ -128,9 +128,9 @@ class AdjustedSource:
         root = self.place.root
         if is_one_file(self.place) and is_one_file(self.roi):
             return {root: self.roi.root}
-        found = pair_folders(self.place.find(), self.roi.find())
-        doubled = {key for key, _ in found.duplicates}
-        return {pair.truth: pair.pred for pair in found.pairs if pair.id not in doubled}
+        pairing = pair_folders(self.place.find(), self.roi.find())
+        doubled = {key for key, _ in pairing.duplicates}
+        return {pair.truth: pair.pred for pair in pairing.pairs if pair.id not in doubled}
 
 
 def is_one_file(source: Source) -> bool:
@@ -148,14 +148,14 @@ def place_of(source: Source) -> Source:
 ADJUSTMENTS = ("truth_threshold", "pred_threshold", "array_key", "roi")
 
 
-def adjusted(truth: Source, pred: Source, how: Mapping[str, Any]) -> tuple[Source, Source]:
-    """Both sources with the options in ``how``; unchanged without any."""
-    keys = (how.get("array_key") or "").split(",")
-    roi = how.get("roi")
-    region = None if roi is None else open_source(roi, how.get("storage_options"))
+def adjusted(truth: Source, pred: Source, options: Mapping[str, Any]) -> tuple[Source, Source]:
+    """Both sources with these options; unchanged without any."""
+    keys = (options.get("array_key") or "").split(",")
+    roi = options.get("roi")
+    region = None if roi is None else open_source(roi, options.get("storage_options"))
     return (
-        _with(truth, keys[0], how.get("truth_threshold"), region),
-        _with(pred, keys[-1], how.get("pred_threshold")),
+        _with(truth, keys[0], options.get("truth_threshold"), region),
+        _with(pred, keys[-1], options.get("pred_threshold")),
     )
 
 

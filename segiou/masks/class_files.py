@@ -44,9 +44,9 @@ def match_class(pattern: str, root: str, path: str) -> re.Match[str] | None:
     named = re.escape(pattern).replace(r"\{id\}", "(?P<id>.+)")
     if pattern == _OF_ONE:
         named = f"(?P<id>){named}"
-    found = re.compile(named.replace(r"\{class\}", "(?P<name>[^/]+)"))
+    compiled = re.compile(named.replace(r"\{class\}", "(?P<name>[^/]+)"))
     start = len(root) + path[len(root) :].startswith("/")
-    return found.fullmatch(path, start, len(split_ending(path)[0]))
+    return compiled.fullmatch(path, start, len(split_ending(path)[0]))
 
 
 def classes_of(source: Source, pattern: str) -> list[str]:
@@ -159,22 +159,22 @@ class ClassMasks:
         """
         stamps: list[Stamp] = []
         combined: dict[tuple[int, ...], int] = {(): 0}
-        found: NDArray[Any] | None = None
+        numbers: NDArray[Any] | None = None
         first: Any = None
         for name, one in self._paths(path).items():
             data, stamp = self.files.read(one)
             stamps.append(stamp)
             raw = from_bytes(data, one)
-            own = inside(raw, one)
-            if found is None:
-                first, found = raw, np.zeros(own.shape, np.uint16)
-            if own.shape != found.shape:
-                problem = f"has shape {own.shape}, but {path} has {found.shape}"
+            area = inside(raw, one)
+            if numbers is None:
+                first, numbers = raw, np.zeros(area.shape, np.uint16)
+            if area.shape != numbers.shape:
+                problem = f"has shape {area.shape}, but {path} has {numbers.shape}"
                 raise MaskError(one, problem)
-            found[own] = _with_class(found[own], self.values[name], combined)
-        volume = first.volume and replace(first.volume, values=found)
+            numbers[area] = _with_class(numbers[area], self.values[name], combined)
+        volume = first.volume and replace(first.volume, values=numbers)
         sets = tuple(values or (self.outside,) for values in combined)
-        raw = RawMask(found, "L", first.kind, volume=volume, sets=sets)
+        raw = RawMask(numbers, "L", first.kind, volume=volume, sets=sets)
         return raw, reduce(Stamp.joined, stamps)
 
 
@@ -192,9 +192,9 @@ def _with_class(
 def inside(raw: RawMask, path: str, what: str = "a file of one class") -> NDArray[np.bool_]:
     """Pixels that are not 0 in a mask of two values."""
     values = packed(raw.values) if raw.is_color else np.asarray(raw.values)
-    found = np.unique(values)
-    if len(found) > 2 or (len(found) == 2 and found[0] != 0):
-        shown = listed([str(value) for value in found.tolist()], 6)
+    different = np.unique(values)
+    if len(different) > 2 or (len(different) == 2 and different[0] != 0):
+        shown = listed([str(value) for value in different.tolist()], 6)
         problem = f"has the values {shown}; {what} has 0 outside and one value inside"
         raise MaskError(path, problem)
     return np.asarray(values != 0)

@@ -62,21 +62,21 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         what = is_what if root.exists() else "does not exist"
         msg = f"{root}: {what}"
         raise ValueError(msg)
-    found = _below(root, MASK_SUFFIXES) or _below(root, RASTER_SUFFIXES)
-    if not found:
+    masks = _below(root, MASK_SUFFIXES) or _below(root, RASTER_SUFFIXES)
+    if not masks:
         from segiou._support.optional import plugin_names
 
-        found = _below(root, {f".{name}" for name in plugin_names("formats")})
+        masks = _below(root, {f".{name}" for name in plugin_names("formats")})
     layout = next((text for name, text in _LAYOUT_FILES.items() if (root / name).is_file()), None)
-    if not found and layout is not None:
+    if not masks and layout is not None:
         msg = f"{root}: {layout}"
         raise ValueError(msg)
-    if not found and (folders := Counter(path.parent for path in root.rglob("*.json"))):
+    if not masks and (folders := Counter(path.parent for path in root.rglob("*.json"))):
         pattern = folders.most_common(1)[0][0] / "*.json"
         msg = f"{root}: no mask files found; to read annotation files, pass a pattern: '{pattern}'"
         raise ValueError(msg)
-    check_found(found, root)
-    return found
+    check_found(masks, root)
+    return masks
 
 
 def is_raster(path: str | Path) -> bool:
@@ -89,7 +89,7 @@ def is_raster(path: str | Path) -> bool:
 
 def _below(root: Path, endings: Collection[str]) -> dict[str, str]:
     """Files below a folder with one of the given extensions."""
-    found = {}
+    paths = {}
     for base, folders, files in os.walk(root, onerror=_raise_unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         # Plain text: creating a Path for each of a million files takes a minute.
@@ -97,8 +97,8 @@ def _below(root: Path, endings: Collection[str]) -> dict[str, str]:
         outside = str(Path(base) / "x")[:-1]
         for name in sorted(files):
             if split_ending(name)[1].lower() in endings and not name.startswith("."):
-                found[f"{inside}{name}"] = f"{outside}{name}"
-    return found
+                paths[f"{inside}{name}"] = f"{outside}{name}"
+    return paths
 
 
 def _raise_unreadable(error: OSError) -> None:

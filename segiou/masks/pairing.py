@@ -108,18 +108,18 @@ def pair_folders(
     (Pair(id='a', truth='t/a_gt.png', pred='p/a_pred.png'),)
     """
     if truth_suffix is key is None and (suffix := _suffix_of_masks(truth)):
-        found = pair_folders(truth, pred, truth_suffix=suffix, pred_suffix=pred_suffix)
+        pairing = pair_folders(truth, pred, truth_suffix=suffix, pred_suffix=pred_suffix)
         others = [name for name in truth if not name.endswith(suffix)]
         is_clear = all(split_ending(name)[1].lower() in _PHOTOS for name in others)
-        return found if is_clear else replace(found, masks_suffix=suffix)
+        return pairing if is_clear else replace(pairing, masks_suffix=suffix)
     truth_keys, pred_keys, rule = _keyed(truth, pred, truth_suffix, pred_suffix, key)
-    found = _pairing(truth_keys, pred_keys, rule)
-    if not _left(found) and found.pairs:
-        return found
+    pairing = _pairing(truth_keys, pred_keys, rule)
+    if not _left(pairing) and pairing.pairs:
+        return pairing
     if (truth_suffix, pred_suffix, key) == (None, None, None):
-        found = _published(truth, pred, found)
-    if not (found.missing or found.extra) and found.pairs:
-        return found
+        pairing = _published(truth, pred, pairing)
+    if not (pairing.missing or pairing.extra) and pairing.pairs:
+        return pairing
     sides = ("truth", truth_suffix, truth_keys), ("predicted", pred_suffix, pred_keys)
     unmet = [
         f"no {side} file ends with {suffix!r}"
@@ -127,22 +127,22 @@ def pair_folders(
         if suffix and not keys
     ]
     plain_truth, plain_pred, rule = _keyed(truth, pred)
-    if (alone := len(plain_truth.keys() & plain_pred.keys())) > len(found.pairs):
+    if (alone := len(plain_truth.keys() & plain_pred.keys())) > len(pairing.pairs):
         unmet.append(f"{alone} pairs match without these options, by {rule}")
-    elif proposals := _proposals(truth, pred, len(found.pairs)):
+    elif proposals := _proposals(truth, pred, len(pairing.pairs)):
         unmet.append("; or ".join(proposals))
-    return replace(found, hint="; ".join(unmet))
+    return replace(pairing, hint="; ".join(unmet))
 
 
 def _suffix_of_masks(files: Mapping[str, str]) -> str:
     """The suffix of half of the files if the other half has their names without it."""
     stems = {split_ending(name)[0] for name in files}
-    found: Counter[str] = Counter()
+    suffixes: Counter[str] = Counter()
     for name in files:
         stem, ending = split_ending(name)
         cuts = [m.start() for m in _SEPARATED.finditer(stem)]
-        found.update(f"{stem[cut:]}{ending}" for cut in cuts if stem[:cut] in stems)
-    suffix, number = found.most_common(1)[0] if found else ("", 0)
+        suffixes.update(f"{stem[cut:]}{ending}" for cut in cuts if stem[:cut] in stems)
+    suffix, number = suffixes.most_common(1)[0] if suffixes else ("", 0)
     return suffix if _OF_MASKS.search(suffix) and 5 * number >= 2 * len(files) else ""
 
 
@@ -157,7 +157,8 @@ def duplicate_advice(paths: Sequence[str]) -> str:
             f"(--truth-suffix, --pred-suffix){scores if '.npz' in endings else ''}"
         )
     folders = [path.split("/")[:-1] for path in paths]
-    different = {part for own in folders for part in own} - set(folders[0]).intersection(*folders)
+    shared = set(folders[0]).intersection(*folders)
+    different = set().union(*folders) - shared
     masks = [part for part in different if _OF_MASKS.search(part)]
     if len(masks) == 1:
         return f"pass the folders of masks as a pattern that ends with '*/{masks[0]}'"
@@ -174,11 +175,11 @@ def listed_files(
         unknown = tuple(id for id in ids if id not in keyed)
     else:
         named = {id if is_mask(id) else f"{id}.png": id for id in ids}
-        found = pair_folders(truth, named, truth_suffix=truth_suffix)
-        matched = {pair.id for pair in found.pairs}
-        wanted = {pair.truth for pair in found.pairs}
-        wanted |= {path for key, paths in found.duplicates if key in matched for path in paths}
-        unknown = tuple(id for id in ids if id in set(found.extra))
+        pairing = pair_folders(truth, named, truth_suffix=truth_suffix)
+        matched = {pair.id for pair in pairing.pairs}
+        wanted = {pair.truth for pair in pairing.pairs}
+        wanted |= {path for key, paths in pairing.duplicates if key in matched for path in paths}
+        unknown = tuple(id for id in ids if id in set(pairing.extra))
     return {name: path for name, path in truth.items() if path in wanted}, unknown
 
 
@@ -208,9 +209,9 @@ def _published(truth: Mapping[str, str], pred: Mapping[str, str], plain: Pairing
     for whose, of_truth, of_pred in _LAYOUTS:
         truth_keys = _by_key(truth, partial(_groups_of, re.compile(of_truth)))
         pred_keys = _by_key(pred, partial(_groups_of, re.compile(of_pred)))
-        found = _pairing(truth_keys, pred_keys, f"{whose} file names")
-        if len(found.pairs) >= max(1, len(plain.pairs)) and _left(found) < _left(plain):
-            return found
+        pairing = _pairing(truth_keys, pred_keys, f"{whose} file names")
+        if len(pairing.pairs) >= max(1, len(plain.pairs)) and _left(pairing) < _left(plain):
+            return pairing
     return plain
 
 
@@ -219,8 +220,9 @@ def _groups_of(pattern: re.Pattern[str], relative: str) -> str | None:
     return match and "/".join(match.groups())
 
 
-def _left(found: Pairing) -> int:
-    return len(found.missing) + len(found.extra) + sum(len(paths) for _, paths in found.duplicates)
+def _left(pairing: Pairing) -> int:
+    doubled = sum(len(paths) for _, paths in pairing.duplicates)
+    return len(pairing.missing) + len(pairing.extra) + doubled
 
 
 def _keyed(
@@ -312,8 +314,8 @@ class _Rule:
 def _by_key(files: Mapping[str, str], key_of: Callable[[str], str | None]) -> _Keys:
     keys: _Keys = {}
     for relative, path in files.items():
-        if (found := key_of(relative)) is not None:
-            keys.setdefault(found, []).append(path)
+        if (key := key_of(relative)) is not None:
+            keys.setdefault(key, []).append(path)
     return keys
 
 
@@ -334,11 +336,11 @@ def _searched(key: str) -> Callable[[str], str | None]:
     return find
 
 
-def _suffixes(files: Mapping[str, str], given: str | None) -> list[tuple[str, str, bool]]:
+def _suffixes(files: Mapping[str, str], suffix: str | None) -> list[tuple[str, str, bool]]:
     """Suffixes to try, the required extension, and whether the suffix is required."""
-    if given is not None:
-        ending = next((e for e in MASK_SUFFIXES if given.lower().endswith(e)), "")
-        return [(given[: len(given) - len(ending)], ending, True)]
+    if suffix is not None:
+        ending = next((e for e in MASK_SUFFIXES if suffix.lower().endswith(e)), "")
+        return [(suffix[: len(suffix) - len(ending)], ending, True)]
     backwards = [_stem(name)[::-1] for name in files]
     common = _common(min(backwards), max(backwards))[::-1]
     # Each cut at a separator is a candidate: "_gtFine_labelIds", then "_labelIds".
@@ -425,13 +427,13 @@ def _best_differences(truth: Sequence[str], pred: Sequence[str]) -> tuple[int, l
     tried = [ends for ends, _ in _differences(truth, pred).most_common(_TRIED)]
     counted = {ends: _equal_without(truth, pred, ends) for ends in tried}
     most = max(counted.values(), default=0)
-    found: list[Difference] = []
+    best: list[Difference] = []
     for ends in sorted((e for e in tried if counted[e] == most), key=_plainness):
         # Skips equivalent cuts: "_gt" and "t" give the same keys.
-        cuts = (zip(ends, other, strict=True) for other in found)
+        cuts = (zip(ends, other, strict=True) for other in best)
         if not any(all(a.endswith(b) or b.endswith(a) for a, b in pairs) for pairs in cuts):
-            found.append(ends)
-    return most, found
+            best.append(ends)
+    return most, best
 
 
 def _plainness(ends: Difference) -> tuple[int, int, Difference]:
@@ -443,7 +445,7 @@ def _plainness(ends: Difference) -> tuple[int, int, Difference]:
 def _differences(truth: Sequence[str], pred: Sequence[str]) -> Counter[Difference]:
     """Endings that differ between neighbouring names of the two folders, counted."""
     others = sorted(pred)
-    found: Counter[Difference] = Counter()
+    differences: Counter[Difference] = Counter()
     for name in truth[:: max(1, len(truth) // _SAMPLE)]:
         place = bisect(others, name)
         for other in others[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS]:
@@ -456,8 +458,8 @@ def _differences(truth: Sequence[str], pred: Sequence[str]) -> Counter[Differenc
                 # If numbers differ, these are probably different images.
                 are_others = within or any(re.fullmatch(r"[\W_]*\d[\d\W_]*", end) for end in ends)
                 if ends[0] != ends[1] and not are_others:
-                    found[ends] += 1
-    return found
+                    differences[ends] += 1
+    return differences
 
 
 def _common(a: str, b: str) -> str:
