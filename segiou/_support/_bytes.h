@@ -108,6 +108,17 @@ static inline uint64_t differ64_from(const uint8_t *a, uint8_t value)
     return unequal64(a, all, all, all, all);
 }
 
+/* A number of 1, 2, 4 or 8 bytes of an aligned array. */
+static inline uint64_t load_number(const void *numbers, size_t i, size_t size)
+{
+    switch (size) {
+    case 1: return ((const uint8_t *)numbers)[i];
+    case 2: return ((const uint16_t *)numbers)[i];
+    case 4: return ((const uint32_t *)numbers)[i];
+    default: return ((const uint64_t *)numbers)[i];
+    }
+}
+
 /* A bit for each number of 1, 2, 4 or 8 bytes, from those of its bytes. */
 static inline uint64_t join_bits(uint64_t bits, size_t bytes)
 {

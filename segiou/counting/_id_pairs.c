@@ -125,16 +125,6 @@ static int add(Table *table, uint64_t truth, uint64_t pred, uint64_t pixels)
     return put(table, truth, pred, pixels) || rehash(table, 4 * table->hash.size);
 }
 
-static inline uint64_t load_id(const void *ids, size_t i, size_t size)
-{
-    switch (size) {
-    case 1: return ((const uint8_t *)ids)[i];
-    case 2: return ((const uint16_t *)ids)[i];
-    case 4: return ((const uint32_t *)ids)[i];
-    default: return ((const uint64_t *)ids)[i];
-    }
-}
-
 /* Counts n pixels run by run; false if memory does not suffice. */
 static int count_runs(Table *table, size_t at, size_t n)
 {
@@ -145,8 +135,8 @@ static int count_runs(Table *table, size_t at, size_t n)
     for (size_t i = 0; i < n; i += 64)
         for (uint64_t bits = marks[i / 64]; bits; bits &= bits - 1) {
             size_t last = at + i + lowest_bit(bits);
-            if (!add(table, load_id(truth.ids, last, truth.size),
-                     load_id(pred.ids, last, pred.size), last + 1 - start))
+            if (!add(table, load_number(truth.ids, last, truth.size),
+                     load_number(pred.ids, last, pred.size), last + 1 - start))
                 return 0;
             start = last + 1;
             runs++;
@@ -171,8 +161,8 @@ static int count_noise(Table *table, size_t at, size_t n)
         before = cells[i];
         if (before < table->cells)
             table->dense[before]++;
-        else if (!add(table, load_id(truth->ids, at + i, truth->size),
-                      load_id(pred->ids, at + i, pred->size), 1))
+        else if (!add(table, load_number(truth->ids, at + i, truth->size),
+                      load_number(pred->ids, at + i, pred->size), 1))
             return 0;
     }
     table->is_noise = runs > n / 2;

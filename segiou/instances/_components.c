@@ -31,13 +31,7 @@ typedef struct {
 
 static uint64_t value_at(const Map *map, size_t at)
 {
-    const char *from = map->values + at * map->size;
-    switch (map->size) {
-    case 1: return *(const uint8_t *)from;
-    case 2: return *(const uint16_t *)from;
-    case 4: return *(const uint32_t *)from;
-    default: return *(const uint64_t *)from;
-    }
+    return load_number(map->values, at, map->size);
 }
 
 /* Makes room for one run per pixel of a row; false if memory does not suffice. */
