@@ -7,9 +7,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, read_several, refuse_kind
-from segiou.analysis.statistics import ScoredImages, class_score, over_images, scored_counts
+from segiou.analysis.statistics import (
+    Aggregate,
+    ScoredImages,
+    class_score,
+    over_images,
+    scored_counts,
+)
 from segiou.analysis.units import HasCounts, ImageParts, Metric, is_large
 from segiou.counting.counts import Counts
 from segiou.measures.registry import flag_of, measure_of_score
@@ -62,7 +69,7 @@ def scored_images(
 
 
 def structure_images(run: Any, one: ScoreName, protocol: Protocol) -> ScoredImages | None:
-    """Images with a score of a group of classes or a mean over cases; None for other names."""
+    """Images with a score of a group of classes or of cases; None for other names."""
     is_report = hasattr(run, "per_image")
     groups = run.groups if is_report else run.options.groups if hasattr(run, "options") else ()
     members = members_of(one, run.class_names, groups, getattr(run, "options", None))
@@ -78,17 +85,30 @@ def structure_images(run: Any, one: ScoreName, protocol: Protocol) -> ScoredImag
     if one.score in CASE_SCORES:
         score_by = partial(over_images, case_score(one.score, names))
     else:  # pooled under every protocol
-        how = one.score, PIXEL_SCORES[one.score].function, names, np.ones(len(names), bool)
-        score_by = partial(class_score, *how, load_protocol("segiou"))
+        score_by = partial(_pooled, one.score, names)
     images = ImageParts(len(run.ids), len(names), lambda: iter([counts]))
     found = ScoredImages(images, score_by, tuple(run.ids) or None)
     return found.of_row(one.row) if one.row else found
 
 
 def case_score(name: str, structures: Sequence[str]) -> Score:
-    """A mean over the cases whose truth or prediction has the structure, of Counts (N, K)."""
+    """A mean over the cases that have the structure, or of pooled cases, of Counts (N, K)."""
+    if name == "dice_pooled":
+        return _pooled(name, tuple(structures))
     one = CASE_SCORES[name]
     return Score.of_cases(name, one.title, structures, one.function)
+
+
+def _pooled(
+    name: str,
+    structures: tuple[str, ...],
+    aggregate: Aggregate | None = None,
+    keep: NDArray[np.bool_] | None = None,
+) -> Score:
+    """A score of structures, whose counts are pooled under every protocol."""
+    function = (PIXEL_SCORES | CASE_SCORES)[name].function
+    every = np.ones(len(structures), bool)
+    return class_score(name, function, structures, every, load_protocol("segiou"), aggregate, keep)
 
 
 def of_volumes(provenance: Mapping[str, Any]) -> bool:

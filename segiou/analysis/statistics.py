@@ -25,7 +25,7 @@ from segiou.measures.parts import Parts
 from segiou.measures.score import Score
 from segiou.measures.score_names import read_name, row_of
 from segiou.metrics.overall import mean
-from segiou.metrics.pixel_scores import PIXEL_SCORES, metric_label
+from segiou.metrics.pixel_scores import PIXEL_SCORES, metric_label, scale_of
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, included, ratio
 
@@ -400,7 +400,7 @@ def _overall_score(
         _packed,
         lambda sums: function(_unpacked(sums))[..., None],
         is_mean=False,
-        scale=PIXEL_SCORES[name].scale if name in PIXEL_SCORES else "identity",
+        scale=scale_of(name),
         each=lambda counts: function(counts)[:, None],
     )
     return over_images(whole, aggregate)
@@ -452,7 +452,7 @@ def class_score(
         rule=protocol.name,
         include=taken,
         weights=weights,
-        scale=PIXEL_SCORES[name].scale if name in PIXEL_SCORES else "identity",
+        scale=scale_of(name),
         each=each,
     )
     if not protocol.needs_images:

@@ -65,6 +65,8 @@ def _scored(run: Run, parsed: argparse.Namespace) -> _Scored:
     intervals = None
     if inputs.wants_intervals(parsed):
         metrics = ["iou", "recall", "pixel_accuracy", *run.quick_scores]
+        groups = [name for name, _ in run.options.groups if name not in run.class_names]
+        metrics += [f"{metric}:{name}" for metric in ("iou", "recall") for name in groups]
         options = {"protocol": parsed.protocol, **inputs.resampling(parsed)}
         intervals = [run.intervals(metric, **options) for metric in metrics]
     report = run.report(

@@ -116,10 +116,12 @@ _SCORES = (
     ),
 )
 PIXEL_SCORES = {one.name: one for one in _SCORES}
-#: Means over the cases, of volumes, of the scores of groups of classes, or else of classes.
+#: Scores of volumes by groups of classes, or else classes: means over the cases, and the Dice of
+#: all cases pooled.
 CASE_SCORES = {
     "dice_cases": ClassMetric("dice_cases", per_class.dice, "Dice over cases"),
     "iou_cases": ClassMetric("iou_cases", per_class.iou, "IoU over cases"),
+    "dice_pooled": ClassMetric("dice_pooled", per_class.dice, "pooled Dice"),
 }
 #: Per-class metrics by their names in reports, on the command line and in JSON.
 METRICS: dict[str, Callable[[Counts], Floats]] = {
@@ -131,5 +133,11 @@ OF_CLASSES = tuple(METRICS)
 
 def metric_label(metric: str) -> str:
     """The name of a metric in a sentence."""
-    found = PIXEL_SCORES.get(metric)
-    return metric.replace("_", " ") if found is None else found.title
+    one = (PIXEL_SCORES | CASE_SCORES).get(metric)
+    return metric.replace("_", " ") if one is None else one.title
+
+
+def scale_of(metric: str) -> str:
+    """The scale on which intervals of a metric are symmetric; functions have none."""
+    one = (PIXEL_SCORES | CASE_SCORES).get(metric)
+    return "identity" if one is None else one.scale

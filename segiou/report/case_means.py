@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from segiou import metrics
 from segiou._support.text import plural
 from segiou.analysis.scored_runs import case_score, of_volumes
 from segiou.counting.counts import Counts
@@ -37,16 +36,15 @@ def case_scores(
     cases = run.structure_counts(members)
     scores = [case_score(name, [*structures]) for name in CASE_SCORES]
     values = tuple(ScoreValues.of(one, cases, intervals.get(one.name)) for one in scores)
-    return _table(cases, run._tally.group_counts(members), values), values
+    return _table(cases, values), values
 
 
-def _table(cases: Counts, pooled: Counts, values: Sequence[ScoreValues]) -> ScoreTable:
+def _table(cases: Counts, values: Sequence[ScoreValues]) -> ScoreTable:
     there = cases.truth + cases.pred > 0
-    dice, iou = (_column(one) for one in values)
-    own = metrics.dice(pooled)
+    dice, iou, pooled = (_column(one) for one in values)
     columns = (
         dice,
-        Column("dice_pooled", "pooled Dice", tuple(own.tolist()), (float(metrics.mean(own)),)),
+        pooled,
         iou,
         Column.of_counts("dice_case_count", "cases", there.sum(0), [there.any(1).sum()]),
     )

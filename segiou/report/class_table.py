@@ -116,10 +116,16 @@ def _columns(
             column = Column(one.name, one.title, values, (one.value,))
             better: Any = one.better or None
             column = column._replace(kind=one.kind, unit=one.unit, better=better)
-            first = report.intervals and report.intervals.metric
-            is_shown = one.name == first or one.name not in PIXEL_SCORES
-            found = report.intervals_of(one.name) if is_shown else None
-            yield column if found is None else column.with_limits(found, names)
+            yield _with_intervals(column, names, report)
+
+
+def _with_intervals(column: Column, names: Sequence[str], report: Report) -> Column:
+    """The column with its intervals; of pixels, those of the first score alone."""
+    first = report.intervals and report.intervals.metric
+    if column.name != first and column.name in PIXEL_SCORES:
+        return column
+    intervals = report.intervals_of(column.name)
+    return column if intervals is None else column.with_limits(intervals, names)
 
 
 def group_table(report: Report) -> ScoreTable | None:
@@ -130,7 +136,10 @@ def group_table(report: Report) -> ScoreTable | None:
     names = [name for name, _ in report.groups]
     with np.errstate(all="ignore"):
         values = {name: tuple(METRICS[name](counts).tolist()) for name in METRICS}
-    columns = [Column(name, PIXEL_SCORES[name].title, own) for name, own in values.items()]
+    pixels = [Column(name, PIXEL_SCORES[name].title, own) for name, own in values.items()]
+    # A group with the name of a class has no interval, because that name is the class's.
+    known = [name if name not in report.class_names else "" for name in names]
+    columns = [_with_intervals(column, known, report) for column in pixels]
     columns += _columns(report.measured_scores, names, report)
     return _table("group", names, counts, columns)
 

@@ -70,7 +70,7 @@ class Report(ReportNumbers):
     intervals : Intervals, optional
         Intervals of the mean and of each class's IoU.
     more_intervals : tuple of Intervals
-        Those of other scores of pixels.
+        Those of other scores of pixels, and of groups, such as ``run.intervals("iou:vehicle")``.
     tables : tuple of ScoreTable
         What other measures found.
     measured_scores : tuple of ScoreValues

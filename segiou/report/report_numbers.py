@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
@@ -366,13 +366,19 @@ class ReportNumbers(Drawable):
     def intervals_of(self, name: str) -> Intervals | None:
         """The intervals of a score: the given ones, or the default ones of pixels.
 
+        Those of groups that were given are beside those of classes.
+
         Parameters
         ----------
         name : str
             Name of the score.
         """
         if name in PIXEL_SCORES:
-            return self.pixel_intervals.get(name)
+            by_name = self.pixel_intervals
+            of_groups = [by_name.get(f"{name}:{group}") for group, _ in self.groups]
+            rows = [row for one in of_groups if one is not None for row in one.classes]
+            of_classes = by_name.get(name)
+            return of_classes and replace(of_classes, classes=(*of_classes.classes, *rows))
         intervals: Intervals | None = self.scores_by_name[name].intervals
         return intervals
 

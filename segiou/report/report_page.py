@@ -195,7 +195,7 @@ def _interval_context(report: Report, drawn: Sequence[Intervals]) -> dict[str, A
     of_iou = next((intervals for intervals in drawn if intervals.metric == "iou"), None)
     cautions = [] if of_iou is None else of_iou.cautions()
     return {
-        "bounds": _bounds(drawn, of_iou),
+        "bounds": _bounds(report, drawn, of_iou),
         "advice": [text for text in cautions if "--" in text],
         "cautions": [] if of_iou is None else page_cautions(of_iou),
         "methods": [] if of_iou is None else _methods(report, of_iou, drawn),
@@ -382,15 +382,18 @@ def write_page(path: str | Path, render: Callable[..., str]) -> Path:
     return write_whole(folder / "index.html", render(folder=folder))
 
 
-def _bounds(drawn: Sequence[Intervals], of_iou: Intervals | None) -> dict[str, Any]:
-    """Lower and upper ends of scores and of classes' IoU, and notes on them."""
+def _bounds(report: Report, drawn: Sequence[Intervals], of_iou: Intervals | None) -> dict[str, Any]:
+    """Lower and upper ends of scores and of the IoU of classes and groups, and notes on them."""
     classes = () if of_iou is None else of_iou.classes
+    of_groups = report.group_table and column_of(report.group_table, "iou").limits
+    groups = zip([name for name, _ in report.groups], of_groups or (), strict=False)
     overall = _ends((_OVERALL.get(i.metric, i.metric), i.overall) for i in drawn)
     return {
         "level": f"{100 * drawn[0].level:g}\N{NO-BREAK SPACE}%" if drawn else "",
         "units": "" if of_iou is None else of_iou.units_text,
         "overall": overall,
         "classes": _ends((c.name, c) for c in classes),
+        "groups": {name: ends for name, ends in groups if ends is not None},
     }
 
 

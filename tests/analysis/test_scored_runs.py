@@ -103,7 +103,7 @@ def test_means_over_cases_are_a_score_of_volumes(tmp_path):
             (tmp_path / folder).mkdir(exist_ok=True)
             nib.save(nib.Nifti1Image(masks[i], np.eye(4)), tmp_path / folder / f"{i}.nii.gz")
     run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=["rest", "liver"])
-    assert run.quick_scores == ["dice_cases", "iou_cases"]  # of --intervals
+    assert run.quick_scores == ["dice_cases", "iou_cases", "dice_pooled"]  # of --intervals
     for name, values in (("dice_cases", [1, 2 / 3]), ("iou_cases", [1, 1 / 2])):
         found = run.intervals(name, groups="none")
         assert found.overall.value == pytest.approx(np.mean(values))
@@ -116,6 +116,29 @@ def test_means_over_cases_are_a_score_of_volumes(tmp_path):
         assert (part["low"], part["high"]) == (found.overall.low, found.overall.high)
         assert run.worst(1, by=f"{name}:liver")[0][f"{name}:liver"] == pytest.approx(values[1])
         assert segiou.compare(run, run, metric=name, groups="none").pairs[0].overall.delta == 0
+
+
+def test_pooled_dice_of_volumes_is_dice_over_structures(tmp_path):
+    nib = pytest.importorskip("nibabel")
+    rng = np.random.default_rng(0)
+    for i in range(5):
+        truth = rng.integers(0, 3, (5, 4, 3)).astype(np.uint8)
+        pred = np.where(rng.random(truth.shape) < 0.3, 0, truth).astype(np.uint8)
+        for folder, mask in (("truth", truth), ("pred", pred)):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            nib.save(nib.Nifti1Image(mask, np.eye(4)), tmp_path / folder / f"{i}.nii.gz")
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=["rest", "a", "b"])
+    pooled, dice = (run.intervals(name, groups="none") for name in ("dice_pooled", "dice"))
+    # Of the structures a and b; dice has the background too.
+    assert [*pooled.classes] == [*dice.classes[1:]]
+    assert pooled.overall.value == pytest.approx(np.mean([one.value for one in dice.classes[1:]]))
+    report = run.report(intervals=pooled)
+    assert report.score("dice_pooled") == pooled.overall.value
+    assert report.score("dice_pooled:a") == report.score("dice:a")
+    part = json.loads(report.to_json())["scores"]["dice_pooled"]
+    assert (part["low"], part["high"]) == (pooled.overall.low, pooled.overall.high)
+    of_image = segiou.metrics.dice(run.counts)[0, 1:]
+    assert run.worst(5, by="dice_pooled:b")[0]["dice_pooled:b"] <= of_image[1]
 
 
 def test_images_have_no_means_over_cases():

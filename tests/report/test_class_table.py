@@ -119,6 +119,27 @@ def test_rows_of_a_group_with_the_name_of_a_class():
     assert (first["name"], first["iou"]) == ("a", "0.5")
 
 
+def test_groups_have_the_intervals_of_their_names():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, (6, 5, 5))
+    pred = np.where(rng.random(truth.shape) < 0.3, 0, truth)
+    groups = {"ab": ("a", "b"), "c": ("b", "c")}  # the second has the name of a class
+    names = replace(segiou.LabelSet.from_names(["a", "b", "c"]), groups=groups)
+    run = segiou.score(truth, pred, labels=names)
+    one = run.intervals("iou:ab")
+    report = run.report(intervals=[run.intervals(), one])
+    (column,) = (c for c in report.group_table.columns if c.name == "iou")
+    assert column.limits[:2] == ((one.overall.low, one.overall.high), None)
+    part = json.loads(report.to_json())["scores"]["iou"]["rows"]
+    assert (part["ab"]["low"], part["ab"]["high"]) == (one.overall.low, one.overall.high)
+    assert part["c"]["low"] == run.intervals().classes[2].low
+    rows = {row["name"]: row for row in csv.DictReader(io.StringIO(report.to_csv()))}
+    assert float(rows["ab"]["iou_low"]) == one.overall.low
+    ends = f"{100 * one.overall.low:.2f} to {100 * one.overall.high:.2f} %"
+    for text in (report.to_text(width=120), report.to_markdown(), report.to_html()):
+        assert ends in text
+
+
 def test_intervals_of_another_score_are_in_its_column():
     rng = np.random.default_rng(0)
     truths = rng.integers(0, 2, (6, 4, 4))

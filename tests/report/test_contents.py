@@ -72,7 +72,7 @@ def probes(run):
     report = run.report(intervals=intervals)
     pole = next(one for one in intervals.classes if one.name == "pole")
     step, furniture = report.next_steps[0], report.score("iou:furniture")
-    measured = report.score("boundary_iou")
+    measured, of_group = report.score("boundary_iou"), run.intervals("iou:furniture")
     return {
         "mean IoU": lambda text: has(text, report.mean_iou),
         "its interval": lambda text: has(text, intervals.overall.low),
@@ -84,6 +84,7 @@ def probes(run):
         "scores of classes": lambda text: has(text, report.score("iou:pole")),
         "intervals of classes": lambda text: has(text, pole.low),
         "scores of groups": lambda text: has(text, furniture),
+        "intervals of groups": lambda text: has(text, of_group.overall.low),
         "scores of measures": lambda text: has(text, measured),
         "images and pixels": lambda text: has(text, int(report.pixels)),
         "confusion matrix": lambda text: has(text, int(report.matrix[1, 6])),
