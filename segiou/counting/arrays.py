@@ -393,8 +393,11 @@ def _are_complements(data: Any, name: str, shape: tuple[int, ...], axis: int) ->
     array = _on_host(data, name)
     if array.shape != shape:
         return False
+    before, after = (0,) * axis, (0,) * (array.ndim - axis - 1)
+    if array[(*before, 0, *after)] == array[(*before, 1, *after)]:  # as in most label maps
+        return False
     planes = np.moveaxis(array, axis, 0)
-    row: Any = (slice(None), *[0] * (array.ndim - 2))  # enough for most label maps
+    row: Any = (slice(None), *[0] * (array.ndim - 2))
     first, second = planes[row]
     if not (first != second).all() or not is_one_hot(array, axis):
         return False

@@ -242,14 +242,14 @@ def each_image(
             msg = f"got {lengths[0][1]} {lengths[0][0]} but {length} {what}"
             raise ValueError(msg)
     for number, items in enumerate(zip_longest(*streams.values(), fillvalue=_END)):
-        row = dict(zip(streams, items, strict=True))
-        ended = [what for what, item in row.items() if item is _END]
-        if ended:
+        if any(item is _END for item in items):
+            row = dict(zip(streams, items, strict=True))
+            ended = [what for what, item in row.items() if item is _END]
             longer = next(what for what in row if what not in ended)
             msg = f"got {number} {ended[0]}, but more {longer}; pass equal numbers"
             raise ValueError(msg)
-        name = _id_text(row.get("ids", number))
-        yield name, row["truth images"], row["predictions"], row.get("masks")
+        name = str(number) if ids is None else _id_text(items[-1])
+        yield name, items[0], items[1], None if mask is None else items[2]
 
 
 def _id_text(id: Any) -> str:
