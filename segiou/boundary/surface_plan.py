@@ -26,6 +26,10 @@ from segiou.measures.score import Score, with_mean
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats
 
+_ABOUT = (
+    "Cases in which each structure was found, missed or a false positive, and the distance from "
+    "predicted to true surface."
+)
 _WORDS = {"hausdorff": "HD", "average_surface_distance": "ASSD"}
 
 
@@ -37,15 +41,17 @@ class SurfacePlan(Plan):
 
     def __post_init__(self) -> None:
         usual = CONVENTIONS[self.options.convention].tolerances_of
-        own = self.options.tolerances_of
-        if unknown := own.keys() - self.structures.keys() - usual.keys():
+        individual = self.options.tolerances_of
+        if unknown := individual.keys() - self.structures.keys() - usual.keys():
             name = str(min(unknown, key=str))
             msg = (
                 f"unknown structure {name!r} in tolerances; choose from "
                 f"{', '.join(self.structures)}{did_you_mean(name, self.structures)}"
             )
             raise ValueError(msg)
-        known: dict[Any, Any] = {name: v for name, v in own.items() if name in self.structures}
+        known: dict[Any, Any] = {
+            name: limits for name, limits in individual.items() if name in self.structures
+        }
         object.__setattr__(self, "measure", replace(self.options, tolerances_of=known))
 
     @property
@@ -71,15 +77,14 @@ class SurfacePlan(Plan):
     @property
     def spacing(self) -> tuple[float, ...] | None:
         """Size of a pixel or voxel that overrides the files."""
-        given = self.options.spacing or self.masks.spacing
         usual = CONVENTIONS[self.options.convention].spacing if self.masks.volumes else None
-        return given or usual
+        return self.options.spacing or self.masks.spacing or usual
 
     @property
     def unit(self) -> str:
         """Unit of the distances: ``"mm"``, ``"px"``, or empty if it is that of the spacing."""
-        given = self.options.spacing or self.masks.spacing
-        return self.options.unit or self.masks.unit or ("px" if given is None else "")
+        spacing = self.options.spacing or self.masks.spacing
+        return self.options.unit or self.masks.unit or ("px" if spacing is None else "")
 
     def way(self) -> Mapping[str, Json]:
         """Options that must be equal when models are compared."""
@@ -106,13 +111,7 @@ class SurfacePlan(Plan):
 
     def count(self, pair: MaskPair) -> Parts:
         """Measure a case."""
-        classes, truth, pred = self.classes, pair.truth, pair.pred
-        values, ignore = classes.labels.class_values, classes.ignore
-        if classes.pred_labels != classes.labels or pair.mask is not None:
-            codes = LabelCodes(Encoding.of_classes(classes))
-            truth, pred = codes.encode(truth, pred, pair.mask, batch=True)
-            values = tuple((c,) for c in range(classes.num_classes))
-            ignore = (ignored_code(truth.dtype),)
+        truth, pred, values, ignore = self._labels(pair)
         structures: dict[int | str, list[int]] = {
             name: [value for c in members for value in values[c]]
             for name, members in self.structures.items()
@@ -131,6 +130,16 @@ class SurfacePlan(Plan):
         rows.numbers["pixels"] = pixels.reshape(-1, 3)
         shape = 1, *self.layout["cases"].shape
         return Parts.of(self.layout, cases=rows.numbers.view(np.float64).reshape(shape))
+
+    def _labels(self, pair: MaskPair) -> tuple[Any, Any, Sequence[tuple[int, ...]], Any]:
+        """Truth, prediction, the values of each class in them, and ignored values."""
+        classes = self.classes
+        if classes.pred_labels == classes.labels and pair.mask is None:
+            return pair.truth, pair.pred, classes.labels.class_values, classes.ignore
+        codes = LabelCodes(Encoding.of_classes(classes))
+        truth, pred = codes.encode(pair.truth, pair.pred, pair.mask, batch=True)
+        values = [(c,) for c in range(classes.num_classes)]
+        return truth, pred, values, (ignored_code(truth.dtype),)
 
     def check(self, parts: Parts) -> None:
         """Reject impossible rows."""
@@ -218,25 +227,25 @@ class SurfacePlan(Plan):
     @cached_property
     def scores(self) -> Mapping[str, Score]:
         """Mean surface Dice at the first tolerance, and medians of distances over the cases."""
-        names, found = tuple(self.structures), {}
-        how: Any = {"seen": self._seen, "rule": "cases"}
+        names, scores = tuple(self.structures), {}
+        options: Any = {"seen": self._seen, "rule": "cases"}
         every = np.ones(len(names), dtype=bool)
         if self.options.tolerances:
-            found["surface_dice"] = Score.of_cases(
+            scores["surface_dice"] = Score.of_cases(
                 "surface_dice", "surface Dice", names, self._dice, seen=self._seen
             )
         for name in self._distances:
             title = f"median {_WORDS.get(name, name.replace('hausdorff_', 'HD'))}"
             numbers = partial(self._of_cases, name)
-            how |= {
+            options |= {
                 "unit": self.unit or "units",
                 "better": "lower",
                 "alone": partial(self._alone, name),
                 "median_of": partial(self._of_cases, name),
                 "each": partial(self._each, name),
             }
-            found[name] = Score.of_names(name, title, names, every, numbers, _whole, **how)
-        return found
+            scores[name] = Score.of_names(name, title, names, every, numbers, _whole, **options)
+        return scores
 
     @property
     def _distances(self) -> list[str]:
@@ -273,15 +282,11 @@ class SurfacePlan(Plan):
         summary: Any = rows.summary()
         _bound(summary, found.intervals.get("surface_dice"))
         columns = self._columns(summary, found)
-        about = (
-            "Cases in which each structure was found, missed or a false positive, and the distance "
-            "from predicted to true surface."
-        )
         plan = self.described()
         return ScoreTable(
             "surfaces",
             "Surface distances",
-            about,
+            _ABOUT,
             tuple(self.structures) if summary else (),
             tuple(columns),
             ("mean",),
@@ -309,29 +314,30 @@ class SurfacePlan(Plan):
         """States, then the mean, median and mean of found cases of every measure."""
         columns = []
         for state in ("found", "missed", "false_positive"):
-            head, own = state.replace("_", " "), [row[state] for row in summary]
-            columns.append(Column.of_counts(f"surfaces_{state}", head, own, [sum(own)]))
+            head, cases = state.replace("_", " "), [row[state] for row in summary]
+            columns.append(Column.of_counts(f"surfaces_{state}", head, cases, [sum(cases)]))
         measures = {n: None for row in summary for n, value in row.items() if type(value) is dict}
-        for name, kind in product(measures, ("mean", "median", "mean_of_found")):
-            is_distance = name.startswith(DISTANCES)
-            head = self._shown.get((name, kind), "")
-            values = [row.get(name, {}).get(kind, np.nan) for row in summary]
-            score = self._score_of(name, kind)
-            whole = np.nan if score is None else score.values(found.total)[0]
-            column = Column(
-                f"{name}:{kind}",
-                head,
-                tuple(values),
-                (float(whole),),
-                texts=self._at_own(name, summary) if head else (),
-            )
-            if score is not None and score.name in found.intervals:
-                column = column.with_limits(found.intervals[score.name], score.names)
-            if is_distance:
-                column = column._replace(kind="distance", unit=self.unit, better="lower")
-            columns.append(column)
+        kinds = product(measures, ("mean", "median", "mean_of_found"))
+        columns += [self._column(name, kind, summary, found) for name, kind in kinds]
         # A former name, without a header.
         return [*columns, columns[2]._replace(name="surfaces_invented", title="")]
+
+    def _column(self, name: str, kind: str, summary: Any, found: Counted) -> Column:
+        """The mean, median or mean of found cases of a measure."""
+        head, score = self._shown.get((name, kind), ""), self._score_of(name, kind)
+        whole = np.nan if score is None else score.values(found.total)[0]
+        column = Column(
+            f"{name}:{kind}",
+            head,
+            tuple(row.get(name, {}).get(kind, np.nan) for row in summary),
+            (float(whole),),
+            texts=self._at_own(name, summary) if head else (),
+        )
+        if score is not None and score.name in found.intervals:
+            column = column.with_limits(found.intervals[score.name], score.names)
+        if name.startswith(DISTANCES):
+            column = column._replace(kind="distance", unit=self.unit, better="lower")
+        return column
 
     def _score_of(self, name: str, kind: str) -> Score | None:
         """The score that a column has: surface Dice at the first tolerance, and medians."""
@@ -346,9 +352,9 @@ class SurfacePlan(Plan):
             return ()
         texts = []
         for row in summary:
-            own = self.options.tolerances_at(row["label"])[common.index(name)]
-            at = f" at {own:g} {self.unit}".rstrip()
-            score = row[f"surface_dice_{own:g}"]["mean"]
+            limit = self.options.tolerances_at(row["label"])[common.index(name)]
+            at = f" at {limit:g} {self.unit}".rstrip()
+            score = row[flat_name("surface_dice", limit)]["mean"]
             texts.append("" if name in row else f"{percent(score, '–')}{at}")
         return tuple(texts)
 

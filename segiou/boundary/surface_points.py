@@ -53,11 +53,11 @@ def check_spacing(
     if array.ndim not in (2, 3):
         msg = f"{what} require arrays of shape (H, W) or (D, H, W), got shape {array.shape}"
         raise ValueError(msg)
-    given = np.asarray(1.0 if spacing is None else spacing, float)
-    if given.shape not in ((), (array.ndim,)) or not (np.isfinite(given) & (given > 0)).all():
+    steps = np.asarray(1.0 if spacing is None else spacing, float)
+    if steps.shape not in ((), (array.ndim,)) or not (np.isfinite(steps) & (steps > 0)).all():
         msg = f"spacing must be one positive number or one per axis, got {spacing}"
         raise ValueError(msg)
-    return tuple(np.broadcast_to(given, array.ndim).tolist())
+    return tuple(np.broadcast_to(steps, array.ndim).tolist())
 
 
 def reached_by(limit: float) -> float:
@@ -255,21 +255,21 @@ class Both(NamedTuple):
     there: Distances = Distances()
     back: Distances = Distances()
 
-    def average(self, how: str) -> float:
+    def average(self, rule: str) -> float:
         """The mean over both surfaces pooled, or the mean of the two means."""
         sums = [float((side.values * side.weights).sum()) for side in self]
-        if how == "pooled":
+        if rule == "pooled":
             return sum(sums) / (self.there.size + self.back.size)
         return (sums[0] / self.there.size + sums[1] / self.back.size) / 2
 
-    def percentile(self, how: str, share: float) -> float:
+    def percentile(self, rule: str, share: float) -> float:
         """A percentile of the distances, by the rule of a convention."""
-        if how == "pooled":
+        if rule == "pooled":
             values = np.concatenate([side.values for side in self])
             weights = np.concatenate([side.weights for side in self])
             order = np.argsort(values)
             return _linear(Distances(values[order], weights[order]), share)
-        find = {"linear": _linear, "weighted": _weighted, "summed": _summed}[how]
+        find = {"linear": _linear, "weighted": _weighted, "summed": _summed}[rule]
         return max(find(side, share) for side in self)
 
     def has_tie(self, percentiles: tuple[float, ...]) -> bool:
@@ -375,8 +375,8 @@ class SurfacePair:
         self, structures: Mapping[Label, tuple[int, ...]] | None
     ) -> Iterator[tuple[dict[int, Label], list[NDArray[np.uint8]], int]]:
         """Groups of disjoint structures by code, both sides in these codes, the ignored code."""
-        given = [as_bytes(x.T if self._grid.is_reversed else x) for x in (self.truth, self.pred)]
-        truth, pred = sides = [np.ascontiguousarray(side) for side in given]
+        turned = (x.T if self._grid.is_reversed else x for x in (self.truth, self.pred))
+        truth, pred = sides = [np.ascontiguousarray(as_bytes(side)) for side in turned]
         are_bytes = not self.ignore and truth.dtype == pred.dtype == np.uint8
         if structures is None and are_bytes:
             yield {value: value for value in range(1, 256)}, sides, -1
@@ -403,8 +403,9 @@ class SurfacePair:
     ) -> Iterator[tuple[int, Both]]:
         """Distances of each code; one code at a time if there are too many points."""
         limit = max(_FEWEST_POINTS, sides[0].size // 12) if len(codes) > 1 else sys.maxsize
-        found = self._map(lambda side: find_points(side, codes, self.kind, ignored, limit), sides)
-        truth, pred = found
+        truth, pred = self._map(
+            lambda side: find_points(side, codes, self.kind, ignored, limit), sides
+        )
         if truth is None or pred is None:
             seen = _occurring(sides)
             for code in codes:
@@ -422,17 +423,17 @@ class SurfacePair:
         """Distances from each point to the nearest point of the other surface."""
         if not (len(query) and len(target)):
             return Distances(size=float(self._weights(query).sum()))
-        found = find_nearest(query, target, self._grid, self._areas)
+        nearest = find_nearest(query, target, self._grid, self._areas)
         if self.of_each:
-            values, weights = found.each, self._weights(query)
+            values, weights = nearest.each, self._weights(query)
             order = np.lexsort((weights, values))
             values, weights = values[order], weights[order]
         else:
-            near = np.flatnonzero(found.areas)
-            values, weights = found.values[near], found.areas[near]
-            order = np.argsort(found.far)  # all of these are larger than the common distances
-            codes = point_codes(query)[found.ranks == len(found.values)].take(order)
-            values = np.append(values, found.far.take(order))
+            near = np.flatnonzero(nearest.areas)
+            values, weights = nearest.values[near], nearest.areas[near]
+            order = np.argsort(nearest.far)  # all of these are larger than the common distances
+            codes = point_codes(query)[nearest.ranks == len(nearest.values)].take(order)
+            values = np.append(values, nearest.far.take(order))
             weights = np.append(weights, self._areas.take(codes))
         return Distances(values, weights, float(weights.sum()))
 
@@ -457,8 +458,8 @@ def _occurring(sides: list[NDArray[np.uint8]]) -> Bools:
 def _box(mask: Bools) -> tuple[slice, ...]:
     """Bounding box of a nonempty mask."""
     others = [tuple({*range(mask.ndim)} - {axis}) for axis in range(mask.ndim)]
-    found = [np.flatnonzero(mask.any(axes)) for axes in others]
-    return tuple(slice(at[0], at[-1] + 1) for at in found)
+    places = (np.flatnonzero(mask.any(axes)) for axes in others)
+    return tuple(slice(at[0], at[-1] + 1) for at in places)
 
 
 def _inner(mask: Bools, width: float, steps: tuple[float, ...]) -> Bools:

@@ -88,10 +88,20 @@ def measure_surfaces(
     for row, label in zip(numbers, named, strict=True):
         _fill(row, label, distances.get(label, Both()), options)
     if options.widths:
-        places = {label: place for place, label in enumerate(named)}
-        for label, bands in pair.bands(named, options.widths):
-            numbers["bands"][places[label]] = bands
+        _fill_bands(numbers["bands"], pair, named, options.widths)
     return SurfaceRows(options, (case,) * len(named), tuple(named), numbers)
+
+
+def _fill_bands(
+    bands: Any,
+    pair: SurfacePair,
+    named: Mapping[Label, tuple[int, ...]],
+    widths: tuple[float, ...],
+) -> None:
+    """Write the voxels in the bands of the structures that are present."""
+    places = {label: place for place, label in enumerate(named)}
+    for label, counts in pair.bands(named, widths):
+        bands[places[label]] = counts
 
 
 def _distances(
@@ -210,8 +220,8 @@ def surface_scores(
     >>> truth = np.zeros((8, 8, 8), dtype=np.uint8)
     >>> truth[2:6, 2:6, 2:6] = 1
     >>> pred = np.roll(truth, 1, axis=0)
-    >>> found = surface_scores(truth, pred, spacing=(3, 1, 1), tolerances=(1, 3))
-    >>> found[1]["hausdorff"], found[1]["surface_dice"][3]
+    >>> scores = surface_scores(truth, pred, spacing=(3, 1, 1), tolerances=(1, 3))
+    >>> scores[1]["hausdorff"], scores[1]["surface_dice"][3]
     (3.0, 1.0)
     """
     lengths: Any = {"tolerances": tolerances, "widths": widths, "percentiles": percentiles}
@@ -224,9 +234,9 @@ def _scores(row: Scores) -> Scores:
     return {name: value for name, value in row.items() if name not in ("case", "state")}
 
 
-def as_values(given: int | Iterable[int]) -> tuple[int, ...]:
+def as_values(labels: int | Iterable[int]) -> tuple[int, ...]:
     """One or several labels."""
-    return tuple(map(int, given)) if isinstance(given, Iterable) else (int(given),)
+    return tuple(map(int, labels)) if isinstance(labels, Iterable) else (int(labels),)
 
 
 def named_values(
@@ -240,4 +250,4 @@ def named_values(
             int(label): int(label)
             for label in read_several("labels", structures, "a sequence of labels")
         }
-    return {name: as_values(given) for name, given in structures.items()}
+    return {name: as_values(labels) for name, labels in structures.items()}
