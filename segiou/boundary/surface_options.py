@@ -146,8 +146,9 @@ class SurfaceOptions(Measure):
         Tolerances of individual labels, which replace the common ones.
     empty : mapping of str to (both empty, truth empty, prediction empty)
         Values of "hausdorff", "hausdorff_percentile", "average_surface_distance",
-        "surface_dice", "dice" and "iou" if a mask is empty: numbers, or "diagonal"
-        for the diagonal of the volume. By default those of the convention.
+        "surface_dice", "dice" and "iou" if a mask is empty: numbers, or, for
+        distances, "diagonal" for the diagonal of the volume. By default those of
+        the convention.
     widths : tuple of float
         Widths of the bands of Boundary IoU, in the unit of the spacing; none by
         default.
@@ -321,7 +322,9 @@ class SurfaceOptions(Measure):
         return [*((name, None) for name in names), *lengths]
 
     def filling_rule(self, measure: str, state: State) -> Filling:
-        """Value of a measure if a mask is empty: a number, or "diagonal".
+        """Value of a measure if a mask is empty: a number, or "diagonal" for distances.
+
+        A share cannot be a length, so "diagonal" leaves it undefined.
 
         Parameters
         ----------
@@ -331,7 +334,8 @@ class SurfaceOptions(Measure):
             Which of the masks are empty.
         """
         rules = {**_EMPTY, **CONVENTIONS[self.convention].empty, **self.empty}
-        return rules[measure][LONE.index(state)]
+        value = rules[measure][LONE.index(state)]
+        return _NAN if value == "diagonal" and measure not in DISTANCES else value
 
 
 def _checked_lengths(name: str, given: Iterable[float]) -> tuple[float, ...]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from segiou._support.files import printable
 from segiou._support.text import Json, did_you_mean, listed, percent
 from segiou.boundary.label_codes import LabelCodes, ignored_code
-from segiou.boundary.surface_options import CONVENTIONS, DISTANCES, Filling, SurfaceOptions
+from segiou.boundary.surface_options import CONVENTIONS, DISTANCES, SurfaceOptions
 from segiou.boundary.surface_rows import STATES, SurfaceRows, flat_name, row_type
 from segiou.boundary.surfaces import measure_surfaces
 from segiou.counting.encoding import Encoding
@@ -427,11 +427,11 @@ def _counted_empty(options: SurfaceOptions) -> str:
     """Sentence part on the Dice and surface Dice of empty masks."""
 
     def words(measure: str) -> str:
+        rules = {state: float(options.filling_rule(measure, state)) for state in _EMPTY}
         texts = [
-            f"{subject} {counted}"
-            for state, subject in _EMPTY.items()
-            if (counted := _counted(options.filling_rule(measure, state))) != "is skipped"
-            or state != "absent"
+            f"{_EMPTY[state]} {'is skipped' if math.isnan(value) else f'counts as {value:g}'}"
+            for state, value in rules.items()
+            if state != "absent" or not math.isnan(value)
         ]
         return ", ".join(texts)
 
@@ -441,10 +441,3 @@ def _counted_empty(options: SurfaceOptions) -> str:
     if dice == "a missed structure counts as 0, a false positive counts as 0":
         return "a missed or false-positive structure counts as 0"
     return dice
-
-
-def _counted(value: Filling) -> str:
-    """Sentence part on the value of an empty mask."""
-    if value == "diagonal":
-        return "counts as the diagonal"
-    return "is skipped" if math.isnan(value) else f"counts as {value:g}"

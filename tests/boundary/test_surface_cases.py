@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+import segiou
 from segiou.boundary.surface_options import CONVENTIONS, SurfaceOptions
 from segiou.boundary.surface_rows import SurfaceRows
 from segiou.boundary.surfaces import measure_surfaces, surface_scores
@@ -106,6 +107,16 @@ def test_what_an_empty_mask_counts_can_be_said(given, expected):
     scores = measured("missed", "false_positive", "absent", options=options)
     np.testing.assert_equal([row["average_surface_distance"] for row in scores], expected)
     assert scores[0]["hausdorff"] == math.inf
+
+
+def test_a_share_cannot_be_the_diagonal():
+    rules = dict.fromkeys(("surface_dice", "dice", "iou"), ("diagonal",) * 3)
+    (row,) = measured("missed", options=SurfaceOptions(empty=rules))
+    assert math.isnan(row["surface_dice"][1])
+    run = segiou.score([CUBE], [EMPTY], labels=2, surfaces=SurfaceOptions(empty=rules))
+    (row,) = run.counts_of("surfaces")
+    assert math.isnan(row["dice"])
+    assert math.isnan(row["iou"])
 
 
 def test_rows_of_the_same_options_are_joined():
