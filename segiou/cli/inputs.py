@@ -53,7 +53,7 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
 
         parsed.labels = [*OBJECT_CLASSES]
     if parsed.labels is None:
-        from segiou.scoring.inspection import label_set_question
+        from segiou.scoring.label_set_advice import label_set_question
 
         places = shlex.join([truth, pred]) if is_score else "…"
         msg = label_set_question(truth, f"segiou {parsed.name_of_command} {places}")

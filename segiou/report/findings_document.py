@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from segiou.analysis.steps import NextStep
     from segiou.labels.label_set import LabelSet
     from segiou.measures.listing import ListedMeasure
-    from segiou.scoring.inspection import Inspection, LabelSetMatch
+    from segiou.scoring.inspection import Inspection
+    from segiou.scoring.label_set_match import LabelSetMatch
 
 #: Most classes of a change against a baseline.
 _CHANGES = 10
@@ -355,7 +356,7 @@ def _subject(fit: LabelSetMatch) -> str:
 
 
 def _fits(inspection: Inspection) -> Iterator[Line]:
-    from segiou.scoring.inspection import LISTED
+    from segiou.scoring.label_set_match import LISTED
 
     if inspection.proposal:
         yield from (Line("The values match:"), Line(inspection.proposal, lead="  "))

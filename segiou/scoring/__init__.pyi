@@ -6,7 +6,6 @@ from segiou.scoring.folder import (
 )
 from segiou.scoring.inspection import (
     Inspection as Inspection,
-    LabelSetMatch as LabelSetMatch,
     inspect_folder as inspect_folder,
 )
 from segiou.scoring.job import (
@@ -14,5 +13,6 @@ from segiou.scoring.job import (
     Job as Job,
     ScoringInterrupted as ScoringInterrupted,
 )
+from segiou.scoring.label_set_match import LabelSetMatch as LabelSetMatch
 from segiou.scoring.pair import PairScorer as PairScorer
 from segiou.scoring.score_arrays import score as score

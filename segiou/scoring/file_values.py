@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from segiou.masks.read import MaskError, RawMask, from_bytes, open_mask
 from segiou.masks.sources import LocalFolder, Source
 from segiou.masks.windows import chunks_of, open_windowed, window_slices
 from segiou.scoring.problems import or_problem
-
-if TYPE_CHECKING:
-    pass
 
 #: Masks with at least this many pixels are read and counted window by window.
 _BIG_PIXELS = 1 << 22

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from segiou.boundary.surface_options import SurfaceOptions
     from segiou.instances.object_files import ObjectOptions
     from segiou.measures.measure import Measure
+    from segiou.runs.header import Header
     from segiou.runs.run_writing import RunWriter
 
 Progress = Callable[[int, int], None]
@@ -267,27 +268,16 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     if not problems:
         calls.on_paired(pairs)
     header = job.header(pairing, len(pairs))
-    sources, lossy, size = job.sources, job.allow_lossy, job.resize_pred
-    scorer = PairScorer(header, *sources, lossy, size, job.geometry, nodata, job.array_axes)
-    how = scorer, calls, executor
+    lossy, size, axes = job.allow_lossy, job.resize_pred, job.array_axes
+    scorer = PairScorer(header, *job.sources, lossy, size, job.geometry, nodata, axes)
+    score_into = partial(_score_into, job, pairs, scorer, calls, executor)
     if job.run is None:
         images = _InMemory()
-        skipped = _score_into(images, job, pairs, pairs, *how)
+        skipped = score_into(images, pairs)
         run = Run(header, images.columns(), (*skipped, *left_out))
     else:
-        from segiou.runs.run_writing import RunWriter
-
-        with RunWriter(job.run, header) as writer:
-            by_id = {pair.id: pair for pair in pairs}
-            known = writer.reconcile(partial(_files_now, by_id, job))
-            for problem in left_out:
-                writer.skip(problem)
-            todo = [pair for pair in pairs if pair.id not in known]
-            skipped = _score_into(writer, job, pairs, todo, *how)
-            if not problems and (job.on_error == "skip" or not skipped):
-                writer.finish()
-        file = writer.opened()
-        run = Run(file.header, file, file.skipped)
+        all_paired = not problems
+        run, skipped = _run_in_file(job, header, pairs, left_out, score_into, all_paired)
     wrong = [*problems, *(skipped if job.on_error == "stop" else ())]
     # A shard may be empty, which is not an error.
     if wrong or (skipped and not len(run)):
@@ -297,14 +287,37 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     return run
 
 
+def _run_in_file(
+    job: Job,
+    header: Header,
+    pairs: Sequence[Pair],
+    left_out: Sequence[Problem],
+    score_into: Callable[[RunWriter, Sequence[Pair]], list[Problem]],
+    all_paired: bool,
+) -> tuple[Run, list[Problem]]:
+    """Score the pairs that the run file lacks into it; the run, and the problems of pairs."""
+    from segiou.runs.run_writing import RunWriter
+
+    with RunWriter(str(job.run), header) as writer:
+        by_id = {pair.id: pair for pair in pairs}
+        known = writer.reconcile(partial(_files_now, by_id, job))
+        for problem in left_out:
+            writer.skip(problem)
+        skipped = score_into(writer, [pair for pair in pairs if pair.id not in known])
+        if all_paired and (job.on_error == "skip" or not skipped):
+            writer.finish()
+    file = writer.opened()
+    return Run(file.header, file, file.skipped), skipped
+
+
 def _score_into(
-    images: _InMemory | RunWriter,
     job: Job,
     pairs: Sequence[Pair],
-    todo: Sequence[Pair],
     scorer: PairScorer,
     calls: Callbacks,
     executor: ExecutorLike | None,
+    images: _InMemory | RunWriter,
+    todo: Sequence[Pair],
 ) -> list[Problem]:
     """Score the pairs in ``todo``; returns their problems."""
     skipped: list[Problem] = []
@@ -403,7 +416,7 @@ def _better_labels(
         int((run._tally.counts.truth > 0).sum()) > 0.75 * labels.num_classes
     ):
         return ""
-    from segiou.scoring.inspection import better_label_set
+    from segiou.scoring.label_set_advice import better_label_set
 
     paths = [pair.truth for pair in pairs]
     better = better_label_set(labels, job.sources[0], paths, certain=not problems)

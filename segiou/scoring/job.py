@@ -58,6 +58,7 @@ PAIR_ARGUMENTS: Final = (
 )
 #: Those that can change the counts of a pair.
 _READING = ("allow_lossy", "resize_pred", "geometry", "array_axes", "class_files", *ADJUSTMENTS)
+_PATH = (str, os.PathLike), "a path or a URL"
 #: A line with two words, the second of which is a flag or a file.
 _TWO_WORDS = re.compile(r"(\S+)\s+(?:[+-]?\d+|\S+\.\w+)")
 
@@ -198,49 +199,53 @@ class Job:
         return cls(**own | {"options": options})
 
     def __post_init__(self) -> None:
-        path = (str, os.PathLike), "a path or a URL"
-        kinds: dict[str, Any] = {
-            **dict.fromkeys(("truth", "pred", "run", "roi"), path),
-            **dict.fromkeys(
-                ("truth_suffix", "pred_suffix", "key", "name", "array_key"), (str, "text")
-            ),
-            "storage_options": (Mapping, "a mapping"),
-            "dask": (str, "the address of a Dask scheduler"),
-        }
-        for name, kind in kinds.items():
-            if (value := getattr(self, name)) is not None or name in ("truth", "pred"):
-                check_kind(name, value, *kind)
-        check_choice("missing", self.missing, get_args(Unpaired))
-        check_choice("extra", self.extra, get_args(Unpaired))
-        check_choice("on_error", self.on_error, ("stop", "skip"))
-        check_choice("geometry", self.geometry, get_args(Geometry))
-        if self.resize_pred is not None:
-            check_choice("resize_pred", self.resize_pred, ("nearest",))
-        check_flag("allow_lossy", self.allow_lossy)
+        self._check_kinds()
+        self._check_choices()
         if self.run is not None:
             check_local(self.run)
         if self.shard is not None:
             _check_shard(self.shard)
         for name in ("truth_threshold", "pred_threshold"):
-            if (threshold := getattr(self, name)) is None:
-                continue
-            check_integer(name, threshold, 1)
-            if self.options.num_classes != 2:
+            if getattr(self, name) is not None and self.options.num_classes != 2:
                 msg = f"{name} requires two classes, got {self.options.num_classes}"
                 raise ValueError(msg)
         if self.class_files is not None:
-            check_kind("class_files", self.class_files, str, "a pattern such as '{id}/{class}'")
             check_pattern("class_files", self.class_files)
-        if self.array_axes is not None:
-            check_choice("array_axes", self.array_axes, ARRAY_AXES)
         if self.array_key and self.array_key.count(",") > 1:
             msg = f"array_key {self.array_key!r}: expected one name, or one each for truth and pred"
             raise ValueError(msg)
-        for name in ("workers", "processes"):
-            if (count := getattr(self, name)) is not None:
-                check_integer(name, count, 1)
         # Values too far apart to be counted are rejected here once, not for every pair.
         Encoding.of_classes(self.options)
+
+    def _check_kinds(self) -> None:
+        texts = ("truth_suffix", "pred_suffix", "key", "name", "array_key")
+        kinds: dict[str, Any] = {
+            **dict.fromkeys(("truth", "pred", "run", "roi"), _PATH),
+            **dict.fromkeys(texts, (str, "text")),
+            "storage_options": (Mapping, "a mapping"),
+            "dask": (str, "the address of a Dask scheduler"),
+            "class_files": (str, "a pattern such as '{id}/{class}'"),
+        }
+        for name, kind in kinds.items():
+            if (value := getattr(self, name)) is not None or name in ("truth", "pred"):
+                check_kind(name, value, *kind)
+        check_flag("allow_lossy", self.allow_lossy)
+        for name in ("truth_threshold", "pred_threshold", "workers", "processes"):
+            if (count := getattr(self, name)) is not None:
+                check_integer(name, count, 1)
+
+    def _check_choices(self) -> None:
+        choices: dict[str, tuple[str, ...]] = {
+            **dict.fromkeys(("missing", "extra"), get_args(Unpaired)),
+            "on_error": ("stop", "skip"),
+            "geometry": get_args(Geometry),
+        }
+        if self.resize_pred is not None:
+            choices["resize_pred"] = ("nearest",)
+        if self.array_axes is not None:
+            choices["array_axes"] = ARRAY_AXES
+        for name, allowed in choices.items():
+            check_choice(name, getattr(self, name), allowed)
 
     @property
     def title(self) -> str:
@@ -441,23 +446,7 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
     if is_one_file(truth) and is_one_file(pred):
         pair = Pair(split_ending(Path(truth.root).name)[0], truth.root, pred.root)
         return Pairing((pair,), (), (), (), "two files")
-    files: list[Mapping[str, str]] = []
-    problems = []
-    for source in (truth, pred):
-        try:
-            files.append(source.find())
-        except ValueError as error:
-            text = str(error).removeprefix(f"{source.root}: ")
-            problems.append(Problem(source.root, text))
-    if problems:
-        # A file is a problem only if the other path is a valid folder.
-        advice = f"{IS_A_FILE}; pass two folders or two files"
-        if any(str(place_of(source).root).lower().endswith(".npz") for source in (truth, pred)):
-            advice += (
-                "; if a .npz file has several arrays, append the name of the mask: FILE.npz/NAME"
-            )
-        others = [problem for problem in problems if problem.text != IS_A_FILE]
-        raise DataError(others or [Problem(p.where, advice) for p in problems])
+    files = _files_of_both(truth, pred)
     is_chosen = job and (job.class_files or job.truth_suffix or job.pred_suffix or job.key)
     if job is not None and not is_chosen:
         sides = job.options.labels, job.options.pred_labels
@@ -467,20 +456,52 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
     if not all(isinstance(source, LocalFolder) for source in places):
         from segiou.masks.segment_files import named_as_other
 
-        files = [
+        files = (
             named_as_other(files[0], *places, files[1]),
             named_as_other(files[1], *places[::-1], files[0]),
-        ]
-    if job is None:
-        return pair_folders(files[0], files[1])
+        )
+    return pair_folders(*files) if job is None else _paired(*files, job)
+
+
+def _files_of_both(truth: Source, pred: Source) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """The masks of two places by name; DataError with the problems of both."""
+    files, problems = [], []
+    for source in (truth, pred):
+        try:
+            files.append(files_of(source))
+        except DataError as error:
+            problems += error.problems
+    if problems:
+        # A file is a problem only if the other path is a valid folder.
+        advice = f"{IS_A_FILE}; pass two folders or two files"
+        if any(str(place_of(source).root).lower().endswith(".npz") for source in (truth, pred)):
+            advice += (
+                "; if a .npz file has several arrays, append the name of the mask: FILE.npz/NAME"
+            )
+        others = [problem for problem in problems if problem.text != IS_A_FILE]
+        raise DataError(others or [Problem(p.where, advice) for p in problems])
+    return files[0], files[1]
+
+
+def files_of(source: Source) -> dict[str, str]:
+    """The masks of a place by name; DataError if it is missing, unreadable or empty."""
+    try:
+        return source.find()
+    except ValueError as error:
+        text = str(error).removeprefix(f"{source.root}: ")
+        raise DataError([Problem(source.root, text)]) from error
+
+
+def _paired(truths: Mapping[str, str], preds: Mapping[str, str], job: Job) -> Pairing:
+    """Pairs by the names of files, of the ids of the job only if it has any."""
     how: Any = {"truth_suffix": job.truth_suffix, "pred_suffix": job.pred_suffix, "key": job.key}
     if job.ids is None:
-        return pair_folders(files[0], files[1], **how)
-    truths, unknown = listed_files(files[0], job.ids, job.truth_suffix, job.key)
+        return pair_folders(truths, preds, **how)
+    chosen, unknown = listed_files(truths, job.ids, job.truth_suffix, job.key)
     rule = f"{plural(len(job.ids), 'listed id')}; "
-    if not truths:
+    if not chosen:
         return Pairing((), (), (), (), f"{rule}none has a truth file", unknown=unknown)
-    found = pair_folders(truths, files[1], **how)
+    found = pair_folders(chosen, preds, **how)
     return replace(found, extra=(), rule=rule + found.rule, unknown=unknown)
 
 
@@ -494,21 +515,16 @@ def pairing_problems(
         for key, paths in pairing.duplicates
     ]
     left_out: list[Problem] = []
-    for names, option, choice, text, what_to_do in (
-        (
-            pairing.unknown,
-            "missing",
-            missing,
-            "is listed in --ids but has no truth file",
-            "fix the list, or skip",
-        ),
-        (pairing.missing, "missing", missing, "has no prediction", "add one, or skip"),
-        (pairing.extra, "extra", extra, "has no truth", "add one, or skip"),
+    choices = {"missing": missing, "extra": extra}
+    for names, option, text, what_to_do in (
+        (pairing.unknown, "missing", "is listed in --ids but has no truth file", "fix the list"),
+        (pairing.missing, "missing", "has no prediction", "add one"),
+        (pairing.extra, "extra", "has no truth", "add one"),
     ):
-        if choice == "skip":
+        if choices[option] == "skip":
             left_out += [Problem(name, text) for name in names]
         else:
-            advice = f"{text}; {what_to_do}: {option}='skip' (--{option} skip)"
+            advice = f"{text}; {what_to_do}, or skip: {option}='skip' (--{option} skip)"
             problems += [Problem(name, advice) for name in names]
     if suffix := pairing.masks_suffix:
         fix = f"pass truth_suffix={suffix!r} (--truth-suffix {shlex.quote(suffix)})"

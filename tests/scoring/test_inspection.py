@@ -12,8 +12,9 @@ from PIL import Image
 
 import segiou
 from segiou.cli.main import main
-from segiou.scoring.inspection import inspect_folder, label_set_question
+from segiou.scoring.inspection import inspect_folder
 from segiou.scoring.job import DataError
+from segiou.scoring.label_set_advice import label_set_question
 
 
 def save(path, values, kind="u1"):

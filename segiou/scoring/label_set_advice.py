@@ -1,0 +1,119 @@
+"""Advice to choose a label set: the question without one, and the doubt about a wrong one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from segiou._support.text import listed
+from segiou.labels.label_set import LabelSet, labelset_names
+from segiou.masks.class_files import IN_FOLDERS, class_layout, folder_names
+from segiou.masks.sources import Source, open_source
+from segiou.scoring.file_values import read_values
+from segiou.scoring.inspection import SAMPLE, Inspection, inspect_folder, summary_of
+from segiou.scoring.label_set_match import GOOD, LISTED, LabelSetMatch, match_of
+from segiou.scoring.suspicions import MAY_BE_IDS, OF_IDS
+
+#: Number of classes from which it is not a coincidence that all occur.
+_CERTAIN = 5
+
+
+def _layout_of(truth: str | Path) -> tuple[str, tuple[str, ...]] | None:
+    """Pattern and classes of a folder with one file per class; None for others."""
+    try:
+        return class_layout(open_source(truth).find())
+    except ValueError:  # no masks
+        return None
+
+
+def label_set_question(truth: str | Path, command: str) -> str:
+    """Suggest label sets for the masks of a folder, the best match as a full command."""
+    needed = "--labels is required to score masks"
+    if layout := _layout_of(truth):
+        pattern, names = layout
+        return (
+            f"{truth} has one file per class ({listed(list(names), 8)}). Score them with:\n"
+            f"  {command} --class-files '{pattern}'"
+        )
+    try:
+        found = inspect_folder(truth, most=SAMPLE)
+    except ValueError:  # no masks
+        found = None
+    if found is None or not (found.proposal or found.fitting):
+        return (
+            f"{needed}: a preset, a TOML file or a number of classes; segiou inspect {truth} "
+            "lists the values in the masks"
+        )
+    option, why, others = _best_option(found)
+    return "\n".join(
+        (
+            f"{needed}. Best match for the masks in {truth}:",
+            f"  {command} {option}  # {why}",
+            *_alternatives(found, truth, command, others),
+        )
+    )
+
+
+def _best_option(found: Inspection) -> tuple[str, str, Sequence[LabelSetMatch]]:
+    """The option of the best match, the reason for it, and the other label sets that fit."""
+    if not found.proposal:
+        return found.fitting[0].option, found.fitting[0].occurring, found.fitting[1:]
+    why = "no preset fits well"
+    if found.has_ids:
+        why = f"or --labels {max(found.values) + 1}: {found.suspicions[0]}"
+    return found.proposal, why, found.fitting
+
+
+def _alternatives(
+    found: Inspection, truth: str | Path, command: str, others: Sequence[LabelSetMatch]
+) -> Iterator[str]:
+    """Lines about other meanings of the masks than the best match."""
+    if len(found.values) < 3 and (names := folder_names(open_source(truth).find())):
+        yield f"If the folders are classes ({listed(list(names), 8)}):"
+        yield f"  {command} --class-files '{IN_FOLDERS}'"
+    if MAY_BE_IDS in found.suspicions:
+        yield "If the values are ids of objects:"
+        yield f"  {command} {OF_IDS}"
+    if others:
+        names_of_others = ", ".join(fit.name for fit in others[: LISTED - 1])
+        yield f"Other label sets with these values: {names_of_others}"
+    if number := _consecutive(found.values):
+        ignored = " --ignore 255" if 255 in found.values and number < 255 else ""
+        yield f"Classes without names: --labels {number}{ignored}"
+
+
+def _consecutive(values: Iterable[int]) -> int:
+    """Number of classes if the values are 0, 1, 2, … and perhaps 255; else 0."""
+    known = sorted(value for value in values if value != 255)
+    return len(known) if known == list(range(len(known))) else 0
+
+
+def better_label_set(
+    labels: LabelSet, truth: Source, paths: Sequence[str], *, certain: bool
+) -> str:
+    """Suggest a label set that fits the masks better; empty if this one may be right.
+
+    If ``certain``, every class of the other set must occur.
+    """
+    some = paths[:: max(1, -(-len(paths) // SAMPLE))]
+    found = summary_of("", [read_values(truth, path) for path in some], None)
+    mine = match_of(labels, found.values, found.colors)
+    best = next(iter(found.fitting), None)
+    if best is None:
+        better = found.proposal if mine.quality < GOOD and not certain else ""
+    else:
+        full = not certain or best.classes_seen == best.num_classes >= _CERTAIN
+        fits = best.quality >= GOOD and mine.quality < 0.75 * best.quality
+        better = str(best) if full and fits else ""
+    if not better:
+        return ""
+    return f"{_described(labels, mine)}; better match: {better}"
+
+
+def _described(labels: LabelSet, match: LabelSetMatch) -> str:
+    values = sorted(labels.declared_values)
+    is_known = labels.name in labelset_names() or bool(labels.source)
+    if not is_known and values == [*range(len(values))]:
+        return f"the labels are 0 to {len(values) - 1}"
+    name = f" {labels.name!r}" if is_known else ""
+    return f"label set{name} looks wrong ({match.occurring})"
