@@ -80,7 +80,7 @@ def structure_images(run: Any, one: ScoreName, protocol: Protocol) -> ScoredImag
         raise ValueError(msg)
     if one.score in CASE_SCORES and not of_volumes(run.provenance):
         raise not_measured(one)
-    own = {"grouped_truth_only": protocol.groups == "grouped" and one.score in PIXEL_SCORES}
+    own = {"grouped_truth_only": in_groups_only(one, protocol)}
     counts, names = run.structure_counts([*members.values()], **own), tuple(members)
     if one.score in CASE_SCORES:
         score_by = partial(over_images, case_score(one.score, names))
@@ -89,6 +89,11 @@ def structure_images(run: Any, one: ScoreName, protocol: Protocol) -> ScoredImag
     images = ImageParts(len(run.ids), len(names), lambda: iter([counts]))
     found = ScoredImages(images, score_by, tuple(run.ids) or None)
     return found.of_row(one.row) if one.row else found
+
+
+def in_groups_only(one: ScoreName, protocol: Protocol) -> bool:
+    """Whether a score of groups skips the pixels whose truth is in none of them."""
+    return protocol.groups == "grouped" and one.score in PIXEL_SCORES
 
 
 def case_score(name: str, structures: Sequence[str]) -> Score:

@@ -52,6 +52,7 @@ def report_of(
     few = len(run) * run.options.num_classes <= _MANY_COUNTS
     kept = few or protocol.needs_images
     steps, gains_of_thresholds = _next_steps(run, protocol, include, given, few=few, kept=kept)
+    worst_images = tuple(run._table(protocol).worst(worst, worst_by)) if worst else ()
     return Report(
         class_names=run.class_names,
         tally=run._tally,
@@ -66,7 +67,7 @@ def report_of(
         provenance=run.provenance,
         intervals=next(iter(of_pixels), None),
         more_intervals=tuple(of_pixels[1:]),
-        worst_images=WorstImages(worst_by, tuple(run.worst(worst, by=worst_by))) if worst else None,
+        worst_images=WorstImages(worst_by, worst_images) if worst else None,
         left_out=len(run.skipped),
         steps=steps,
         threshold_gains=gains_of_thresholds,

@@ -169,7 +169,7 @@ class Run(RunCounts):
         from segiou.runs.tables import RunTable
 
         chosen = load_protocol(protocol or self.protocol)
-        return RunTable(self.under(chosen), chosen.include_of(self))
+        return RunTable(self.under(chosen), chosen)
 
     def intervals(
         self,

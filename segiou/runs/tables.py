@@ -18,6 +18,7 @@ from segiou._support.arguments import check_kind
 from segiou._support.files import replacing
 from segiou._support.optional import import_extra
 from segiou._support.text import csv_text, encodable
+from segiou.analysis.scored_runs import in_groups_only, of_volumes
 from segiou.counting.counts import Counts
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.measure import ImageColumn, Plan
@@ -31,6 +32,7 @@ from segiou.measures.score_names import (
 )
 from segiou.metrics.per_image import false_positive_classes, image_influence, image_means
 from segiou.metrics.pixel_scores import CASE_SCORES, PIXEL_SCORES
+from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 from segiou.runs.image_counts import Columns, unpack_parts
 
@@ -73,10 +75,15 @@ def _ranking(plans: Sequence[Plan]) -> list[ImageColumn]:
 
 @dataclass(frozen=True, eq=False)
 class RunTable:
-    """A run as a table with one row per image, and the classes that means cover."""
+    """A run as a table with one row per image, under a protocol."""
 
     run: Run
-    include: NDArray[np.bool_]
+    protocol: Protocol
+
+    @property
+    def include(self) -> NDArray[np.bool_]:
+        """The classes that means cover, (C,)."""
+        return self.protocol.include_of(self.run)
 
     def names(self) -> list[str]:
         """Names of the columns."""
@@ -144,39 +151,52 @@ class RunTable:
     def _score(self, by: str) -> tuple[Callable[[Columns], Floats], int]:
         """A function from N images to scores (N,), and -1 if lower is better."""
         check_score_name(by, self.run.options, self.run.plans)
-        options = self.run.options
         if by in _OTHER:
             sign = -1 if by == "false_positive_classes" else 1
-            one = self._scores().get(by, false_positive_classes)
-            return lambda block: one(block.counts(options.num_classes)).astype(float), sign
-        plans = self.run.score_plans
+            return self._of_counts(self._scores().get(by, false_positive_classes)), sign
         for plan in self.run.plans:
             columns = {column.name: column.better for column in plan.image_columns}
             if columns.get(by) is not None:
                 return partial(self._measured, plan, by), 1 if columns[by] == "higher" else -1
+        plans = self.run.score_plans
         named = read_name(by, plans)
         if named.score in plans:
             plan = plans[named.score]
-            own = plan.scores[named.score]
-            sign = 1 if own.better == "higher" else -1
+            sign = 1 if plan.scores[named.score].better == "higher" else -1
             return partial(self._measured, plan, named), sign
+        return self._of_pixels(named), 1
+
+    def _of_counts(self, function: Callable[[Counts], Floats]) -> Callable[[Columns], Floats]:
+        """A function of counts (N, C) as one of images."""
+        number = self.run.options.num_classes
+        return lambda block: function(block.counts(number)).astype(float)
+
+    def _of_pixels(self, named: ScoreName) -> Callable[[Columns], Floats]:
+        """A score of pixels: of structures, of a class, or of all of them."""
+        options = self.run.options
+        if named.score in CASE_SCORES and not of_volumes(self.run.provenance):
+            raise not_measured(named)
         members = members_of(named, options.labels.class_names, options.groups, options)
         if members is not None:
-            return partial(self._of_structures, named, members), 1
-        function = PIXEL_SCORES[named.score].function
+            return partial(self._of_structures, named, members)
+        score = PIXEL_SCORES[named.score]
         if named.row:
             at = options.labels.class_names.index(named.row)
-            return lambda block: function(block.counts(options.num_classes))[:, at], 1
-        if PIXEL_SCORES[named.score].per_class:
-            mean = partial(image_means, metric=function, include=self.include)
-            return lambda block: mean(block.counts(options.num_classes)), 1
-        return lambda block: function(block.counts(options.num_classes)), 1
+            return self._of_counts(lambda counts: score.function(counts)[:, at])
+        if score.per_class:
+            mean = partial(image_means, metric=score.function, include=self.include)
+            return self._of_counts(mean)
+        return self._of_counts(score.function)
 
     def _of_structures(
         self, named: ScoreName, members: Mapping[str, Sequence[int]], block: Columns
     ) -> Floats:
         """A score of a group of classes, or of the structures, in each image."""
-        counts = block.structure_counts([*members.values()], self.run.options.num_classes)
+        counts = block.structure_counts(
+            [*members.values()],
+            self.run.options.num_classes,
+            grouped_truth_only=in_groups_only(named, self.protocol),
+        )
         values = (PIXEL_SCORES | CASE_SCORES)[named.score].function(counts)
         return values[:, [*members].index(named.row)] if named.row else metrics.mean(values)
 

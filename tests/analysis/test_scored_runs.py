@@ -75,6 +75,11 @@ def test_pixels_outside_the_groups_are_dropped_where_the_protocol_says_so(labels
     run = segiou.score(truth, pred, labels=labels)
     assert run.structure_counts([(2, 3)]).fp.tolist() == [[1], [1]]
     assert run.structure_counts([(2, 3)], grouped_truth_only=True).fp.tolist() == [[0], [0]]
+    found = run.intervals("iou:vehicles", protocol="cityscapes").overall.value
+    assert found == 1 / 2  # 1 correct, 1 missed, the false positive is dropped
+    report = run.report("cityscapes", worst=1, worst_by="iou:vehicles")
+    assert report.worst_images.rows[0]["iou:vehicles"] == found
+    assert run.worst(1, by="iou:vehicles")[0]["iou:vehicles"] == 1 / 3  # the run's own protocol
 
 
 def test_undeclared_predictions_are_in_no_group():
@@ -143,7 +148,7 @@ def test_pooled_dice_of_volumes_is_dice_over_structures(tmp_path):
 
 def test_images_have_no_means_over_cases():
     run = segiou.score([[[0, 1]]], [[[0, 1]]], labels=2)
-    for look_up in (run.intervals, run.report().score):
+    for look_up in (run.intervals, run.report().score, lambda name: run.worst(by=name)):
         with pytest.raises(
             ValueError, match="dice_cases was not measured; it is a score of volumes"
         ):
