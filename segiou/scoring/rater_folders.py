@@ -18,13 +18,14 @@ from segiou.analysis.raters import RaterAgreement, rater_agreement
 from segiou.analysis.units import Groups, groups_of
 from segiou.counting.arrays import as_label_array
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
+from segiou.counting.id_pairs import count_ids
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.pairing import pair_folders
-from segiou.masks.read import MaskError, RawMask, from_bytes, to_labels
+from segiou.masks.read import RawMask, from_bytes, to_labels
 from segiou.masks.sources import Source, open_source
 from segiou.masks.volumes import geometry_difference
-from segiou.scoring.job import DataError
-from segiou.scoring.problems import undeclared_problem
+from segiou.scoring.job import DataError, files_of
+from segiou.scoring.problems import UndeclaredError, or_problem, undeclared_problem
 
 #: One rater's masks: a folder, or arrays by case.
 Masks = str | Path | Mapping[str, Any]
@@ -160,19 +161,10 @@ class _Side(NamedTuple):
     @classmethod
     def of(cls, masks: Masks, options: ClassOptions) -> _Side:
         if isinstance(masks, Mapping):
-            given = {str(name): array for name, array in masks.items()}
-            return cls(
-                {name: name for name in given},
-                lambda name: (as_label_array(given[name], name), None),
-                options,
-            )
+            arrays = {str(name): as_label_array(one, str(name)) for name, one in masks.items()}
+            return cls({name: name for name in arrays}, lambda name: (arrays[name], None), options)
         source = open_source(masks)
-        try:
-            files = source.find()
-        except ValueError as error:
-            text = str(error).removeprefix(f"{source.root}: ")
-            raise DataError([Problem(str(source.root), text)]) from error
-        return cls(files, lambda path: _decoded(source, path, options), options)
+        return cls(files_of(source), lambda path: _decoded(source, path, options), options)
 
 
 def _decoded(source: Source, path: str, options: ClassOptions) -> tuple[NDArray[Any], Any]:
@@ -213,21 +205,22 @@ def _read(side: _Side, place: str | None, problems: list[Problem]) -> Any:
     """Class indices of a mask with its geometry; None for a missing or unreadable one."""
     if place is None:
         return None
-    try:
-        values, volume = side.open(place)
-        codes = Encoding.of_classes(side.options).truth.codes_of(values)
-    except (MaskError, OSError) as error:
-        text = str(error).removeprefix(f"{place}: ")
-        problems.append(Problem(place, text))
+    found = or_problem(place, _class_indices, side, place)
+    if isinstance(found, Problem):
+        problems.append(found)
         return None
+    return found
+
+
+def _class_indices(side: _Side, place: str) -> tuple[NDArray[np.int64], Any]:
+    """Class indices of a mask, and its geometry."""
+    values, volume = side.open(place)
+    indices = Encoding.of_classes(side.options).truth.codes_of(values).astype(np.int64)
     number = side.options.num_classes
-    if (codes > number).any():
-        wrong, counts = np.unique(values[codes > number], return_counts=True)
-        known = dict(zip(wrong.tolist(), counts.tolist(), strict=True))
-        undeclared = UndeclaredValuesError("truth", known)
-        problems.append(undeclared_problem(place, undeclared, side.options, "pixels"))
-        return None
-    indices = codes.astype(np.int64)
+    if (indices > number).any():
+        undeclared = UndeclaredValuesError("truth", count_ids(values[indices > number]))
+        unit = "pixels" if volume is None else "voxels"
+        raise UndeclaredError(undeclared_problem(place, undeclared, side.options, unit))
     return np.where(indices == number, UNMARKED, indices), volume
 
 

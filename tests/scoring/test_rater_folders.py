@@ -59,6 +59,21 @@ def test_every_problem_is_listed(folders):
     assert set(texts) == {"case1.png", "case2.png", "case3.png"}
 
 
+def test_undeclared_values_of_volumes_have_the_advice_of_scores(tmp_path):
+    nib = pytest.importorskip("nibabel")
+    voxels = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
+    for name in ("anna", "ben"):
+        (tmp_path / name).mkdir()
+        nib.save(nib.Nifti1Image(voxels, np.eye(4)), tmp_path / name / "case1.nii.gz")
+    folders = [tmp_path / "anna", tmp_path / "ben"]
+    with pytest.raises(segiou.DataError) as of_scores:
+        segiou.score_folder(*folders, labels=2)
+    with pytest.raises(segiou.DataError) as of_raters:
+        segiou.raters({"anna": folders[0], "ben": folders[1]}, labels=2)
+    assert of_raters.value.problems[0].text == of_scores.value.problems[0].text
+    assert "resampled with interpolation" in of_raters.value.problems[0].text
+
+
 def test_unmarked_pixels_are_left_out_of_pairs():
     unmarked = {**BEN, "case1": [[0, 255, 1]]}
     found = segiou.raters({"anna": ANNA, "ben": unmarked}, labels=2, ignore=255)
