@@ -46,16 +46,6 @@ class ListedMeasure:
 
 def listed_measure(key: str) -> ListedMeasure:
     """One measure with its defaults; ValueError if it is unknown."""
-    return _listed(key)
-
-
-def listed_measures() -> tuple[list[ListedMeasure], list[str]]:
-    """Every usable measure, segiou's own first, and the problems of the others."""
-    found, problems = loaded_measures()
-    return [_listed(key) for key in found], [*problems.values()]
-
-
-def _listed(key: str) -> ListedMeasure:
     kind = measure_of(key)
     usual: Any = kind.of(True)
     plans = plans_of([usual], ClassOptions.of(2), Masks())
@@ -69,6 +59,12 @@ def _listed(key: str) -> ListedMeasure:
         f"{kind.__module__}.{kind.__qualname__}",
         cleandoc(kind.__doc__ or "").partition("\n\nExamples\n")[0],
     )
+
+
+def listed_measures() -> tuple[list[ListedMeasure], list[str]]:
+    """Every usable measure, segiou's own first, and the problems of the others."""
+    found, problems = loaded_measures()
+    return [listed_measure(key) for key in found], [*problems.values()]
 
 
 def _text(value: Any) -> str:

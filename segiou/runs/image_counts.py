@@ -503,15 +503,21 @@ def check_packed(packed: Sequence[bytes], header: Header) -> None:
         plan.check(unpack_parts(packed, header, plan.key))
 
 
-def repacked(packed: bytes | None, header: Header, wanted: Header) -> bytes | None:
-    """Packed counts of a header in the order of the measures of another one with the same."""
-    if packed is None or [*header.layout] == [*wanted.layout]:
-        return packed
-    parts = Parts.unpack(header.layout, [packed])
-    rows = [name for name, field in header.layout.items() if field.rows]
-    sizes = {name: parts.sizes(name) for name in rows}
-    arrays = {name: parts[name] for name in header.layout}
-    return Parts(wanted.layout, 1, arrays, sizes).pack()[0]
+def in_order_of(
+    wanted: Header, images: Iterable[ImageCount], header: Header
+) -> Iterator[ImageCount]:
+    """Images of a header with the measures in the order of another header with the same ones."""
+    if [*header.layout] == [*wanted.layout]:
+        return iter(images)
+    return (replace(image, measured=_repacked(image.measured, header, wanted)) for image in images)
+
+
+def _repacked(packed: bytes | None, header: Header, wanted: Header) -> bytes | None:
+    if packed is None:
+        return None
+    keys = dict.fromkeys(name.partition("/")[0] for name in header.layout)
+    counted = {key: unpack_parts([packed], header, key) for key in keys}
+    return pack_measured(wanted, counted)[0]
 
 
 def unpack_parts(packed: Sequence[bytes], header: Header, key: str) -> Parts:

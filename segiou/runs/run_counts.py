@@ -177,10 +177,8 @@ class RunCounts(Drawable):
 
         Parameters
         ----------
-        members : sequence of sequence of int
-            Class indices of each of the G groups.
-        grouped_truth_only : bool
-            Whether to drop the pixels whose truth is in none of the groups.
+        members, grouped_truth_only
+            As in :meth:`segiou.runs.Columns.structure_counts`.
         """
         width, how = self.options.num_classes, {"grouped_truth_only": grouped_truth_only}
         blocks = self._images.blocks(files=False)

@@ -43,7 +43,7 @@ from segiou.runs.image_counts import (
     encode_cells,
     from_text,
     id_order,
-    repacked,
+    in_order_of,
     to_text,
 )
 
@@ -478,7 +478,7 @@ def _each_image(runs: Sequence[Run], names: Sequence[str]) -> Iterator[ImageCoun
     last: ImageCount | None = None
     origin = ""
     named = (
-        zip(_in_order(run, runs[0]), repeat(name), strict=False)
+        zip(in_order_of(runs[0]._header, run, run._header), repeat(name), strict=False)
         for run, name in zip(runs, names, strict=True)
     )
     for image, name in heapq.merge(*named, key=lambda item: id_order(item[0].id)):
@@ -490,13 +490,6 @@ def _each_image(runs: Sequence[Run], names: Sequence[str]) -> Iterator[ImageCoun
             continue
         last, origin = image, name
         yield image
-
-
-def _in_order(run: Run, first: Run) -> Iterator[ImageCount]:
-    """The images, with the counts of measures in the order of another run."""
-    for image in run:
-        packed = repacked(image.measured, run._header, first._header)
-        yield image if packed is image.measured else replace(image, measured=packed)
 
 
 def _each_once(entries: Iterable[Mapping[str, str]]) -> tuple[Mapping[str, str], ...]:

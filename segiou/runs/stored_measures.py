@@ -81,19 +81,14 @@ def read_entry(
         msg = f"measures has the key {key!r:.60}"
         raise ValueError(msg)
     kinds = {one.key: type(one) for one in given}
-    if key in own_keys() and (key not in kinds or is_own(kinds[key])):
-        plan = measure_of(key).plan_from(data, classes)
-        layout = _stored_layout(data) if "layout" in data else plan.layout
-        changed = _changed(data, plan, layout)
-        return UnreadMeasure(key, place, data, layout, changed) if changed else plan
+    is_known = key in kinds or key in measure_keys()
     if "layout" not in data:  # written before layouts were stored
-        if key not in kinds and key not in measure_keys():
+        if not is_known:
             msg = f"the measure {key!r} is not installed, and the file does not describe its counts"
             raise PluginTypeError(msg)
         return (kinds.get(key) or measure_of(key)).plan_from(data, classes)
-    layout = _stored_layout(data)
-    package = str(data["package"])
-    if key not in kinds and key not in measure_keys():
+    layout, package = _stored_layout(data), str(data["package"])
+    if not is_known:
         problem = f"they need {package}, which is not installed (or Run.open(…, measures=[…]))"
         return UnreadMeasure(key, place, data, layout, problem)
     try:
@@ -101,6 +96,8 @@ def read_entry(
         check_scores([plan])
         problem = _changed(data, plan, layout)
     except (ImportError, KeyError, TypeError, ValueError) as error:
+        if key in own_keys() and (key not in kinds or is_own(kinds[key])):
+            raise  # the entry is corrupt
         problem = f"{package} counted them, but here {error}"
     return UnreadMeasure(key, place, data, layout, problem) if problem else plan
 

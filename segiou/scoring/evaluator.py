@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from segiou._support.arguments import check_choice, check_kind
@@ -15,7 +16,7 @@ from segiou.labels.class_options import ClassOptions, Labels
 from segiou.measures.registry import fitted, measure_of, read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
-from segiou.runs.image_counts import ImageCount, check_packed, repacked, run_from_counts
+from segiou.runs.image_counts import ImageCount, check_packed, in_order_of, run_from_counts
 from segiou.runs.run import Run
 from segiou.scoring.score_arrays import ArrayScorer, each_image
 
@@ -257,15 +258,12 @@ class Evaluator(Accumulator):
         if not counted:
             return
         wanted = counted[0]._counted_for
-        numbered = [one for other in others for one in other._packed(other._numbered, wanted)]
-        self._keep(one for other in others for one in other._packed(other._named.values(), wanted))
-        self._numbered += numbered
+        moved = [(other._named.values(), other._numbered, other._counted_for) for other in others]
+        named = [in_order_of(wanted, images, header) for images, _, header in moved]
+        numbered = [in_order_of(wanted, images, header) for _, images, header in moved]
+        self._keep(chain.from_iterable(named))
+        self._numbered += chain.from_iterable(numbered)
         self._scorer.go_on(wanted)
-
-    def _packed(self, images: Iterable[ImageCount], wanted: Header) -> Iterator[ImageCount]:
-        """Images with the measures in the order of another header."""
-        own = self._counted_for
-        return (replace(one, measured=repacked(one.measured, own, wanted)) for one in images)
 
     def _content(self) -> dict[str, Any]:
         named = [{**one.to_dict(), "named": True} for one in self._named.values()]

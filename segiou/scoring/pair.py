@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, pairwise
@@ -146,9 +146,8 @@ class PairScorer:
     ) -> _OpenMask:
         """Open a mask file; its labels are valid until ``scratch``, their memory, is reused."""
         path, source, labels = side
-        small = None
-        if isinstance(source, LocalFolder) and not _is_packed(path):
-            small = source.read_small(path, scratch)
+        is_small = isinstance(source, LocalFolder) and not _is_packed(path)
+        small = source.read_small(path, scratch) if is_small else None
         if source is self.pred_source and self._score_reader is not None:
             data, stamp = small or source.read(path)
             return _OpenMask(np.empty(0), stamp, content=data)
@@ -158,12 +157,23 @@ class PairScorer:
                 return big
         data, stamp = small or source.read(path)
         raw = from_bytes(data, path, scratch, fits)
-        if self._reader is not None and (self.allow_lossy or not raw.lossy):
-            ids = self._reader.read(raw, path, labels, beside)
-            if ids is not None:
-                stamp = stamp.joined(ids.stamp) if ids.stamp else stamp
-                found = _OpenMask(ids.ids, stamp, objects=ids, valid=raw.valid)
-                return replace(found, volume=raw.volume, array_spacing=raw.spacing)
+        found = self._with_ids(raw, stamp, path, labels, beside)
+        return self._with_labels(raw, stamp, path, labels) if found is None else found
+
+    def _with_ids(
+        self, raw: RawMask, stamp: Stamp, path: str, labels: LabelSet, beside: dict[str, Any]
+    ) -> _OpenMask | None:
+        """The mask with ids of objects; None if no measure reads them from such a file."""
+        if self._reader is None or (raw.lossy and not self.allow_lossy):
+            return None
+        ids = self._reader.read(raw, path, labels, beside)
+        if ids is None:
+            return None
+        stamp = stamp.joined(ids.stamp) if ids.stamp else stamp
+        about: dict[str, Any] = {"volume": raw.volume, "array_spacing": raw.spacing}
+        return _OpenMask(ids.ids, stamp, objects=ids, valid=raw.valid, **about)
+
+    def _with_labels(self, raw: RawMask, stamp: Stamp, path: str, labels: LabelSet) -> _OpenMask:
         # Only pixels are counted: classes may overlap.
         sets = () if self.header.plans else raw.sets
         values = raw.values if sets else to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
@@ -197,35 +207,31 @@ class PairScorer:
             ):
                 return shared
             truth, pred = truth.labelled(), pred.labelled()
-        try:
-            counted = self._counted(truth, pred)
-        except UndeclaredValuesError as error:
-            raise self._undeclared(pair, error, truth, pred) from error
-        except OneHotError as error:
-            raise MaskError(pair.truth, one_hot_text(error)) from error
-        beside: bytes | None = None
-        if self.header.counts_more:
-            images = MaskPair(
-                truth.whole(),
-                pred.whole(),
-                self.header.options,
-                (truth.objects, pred.objects),
-                mask=truth.valid,
-                spacing=self._spacing(pair, truth),
-                tally=counted,
-                scores=pred.scores,
-                raster=truth.raster or pred.raster,
-            )
-            try:
-                beside = self.measured(images)
-            except MaskError:
-                raise
-            except ValueError as error:
-                path = pair.truth if pred.scores is None else pair.pred
-                raise MaskError(path, str(error)) from error
+        counted = self._counted(pair, truth, pred)
+        beside = self._counted_more(pair, truth, pred, counted)
         truth.check()
         pred.check()
         return ImageCount.of(pair.id, counted, files, beside)
+
+    def _counted_more(
+        self, pair: Pair, truth: _OpenMask, pred: _OpenMask, counted: ConfusionCounts
+    ) -> bytes | None:
+        """Packed counts of the measures."""
+        if not self.header.counts_more:
+            return None
+        images = MaskPair(
+            truth.whole(),
+            pred.whole(),
+            self.header.options,
+            (truth.objects, pred.objects),
+            mask=truth.valid,
+            spacing=self._spacing(pair, truth),
+            tally=counted,
+            scores=pred.scores,
+            raster=truth.raster or pred.raster,
+        )
+        with _problem_of(pair.truth if pred.scores is None else pair.pred):
+            return self.measured(images)
 
     def _spacing(self, pair: Pair, truth: _OpenMask) -> Sequence[float] | None:
         """Spacing of the truth; MaskError if measures need it and its order is unknown."""
@@ -326,12 +332,8 @@ class PairScorer:
             MaskPair(first.classes, second.classes, plan.classes, (first, second))
             for first, second in (one.sides for one in pairs)
         ]
-        try:
+        with _problem_of(pairs[0].pair.truth):
             packed = pack_measured(self.header, {plan.key: plan.count_several(images)})
-        except MaskError:
-            raise
-        except ValueError as error:
-            raise MaskError(pairs[0].pair.truth, str(error)) from error
         given = zip(pairs, cells, packed, strict=True)
         return [ImageCount.of(one.pair.id, own, one.files, beside) for one, own, beside in given]
 
@@ -348,10 +350,19 @@ class PairScorer:
         nodata = mask.raster.nodata if mask and mask.raster else None
         return UndeclaredError(undeclared_problem(path, error, self.header.options, unit, nodata))
 
-    def _counted(self, truth: _OpenMask, pred: _OpenMask) -> ConfusionCounts:
-        """The confusion matrix; nodata of the prediction is outside all classes."""
-        if truth.sets or pred.sets:
-            return self._count_sets(truth, pred)
+    def _counted(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> ConfusionCounts:
+        """The confusion matrix; errors name the file."""
+        try:
+            if truth.sets or pred.sets:
+                return self._count_sets(truth, pred)
+            return self._count_labels(truth, pred)
+        except UndeclaredValuesError as error:
+            raise self._undeclared(pair, error, truth, pred) from error
+        except OneHotError as error:
+            raise MaskError(pair.truth, one_hot_text(error)) from error
+
+    def _count_labels(self, truth: _OpenMask, pred: _OpenMask) -> ConfusionCounts:
+        """The counts of labels; nodata of the prediction is outside all classes."""
         try:
             return _count_masks(self._encoding, truth, pred)
         except UndeclaredValuesError as error:
@@ -438,6 +449,17 @@ class PairScorer:
     def _reader(self) -> Any:
         """The measure that also reads object ids from the files, if any."""
         return next((p.measure for p in self.header.plans if hasattr(p.measure, "read")), None)
+
+
+@contextmanager
+def _problem_of(path: str) -> Iterator[None]:
+    """Turn a ValueError of a measure into a problem of a file."""
+    try:
+        yield
+    except MaskError:
+        raise
+    except ValueError as error:
+        raise MaskError(path, str(error)) from error
 
 
 def _count_masks(encoding: Encoding, truth: _OpenMask, pred: _OpenMask) -> ConfusionCounts:
