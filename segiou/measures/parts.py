@@ -460,32 +460,36 @@ def _decoded(
             [_decoded(name, field, *part) for part in parts], field.size
         )
         return joined
-    room = lengths * field.size
-    total = int(lengths.sum())
+    room, total = lengths * field.size, int(lengths.sum())
+    if not field.size and total > len(lengths):
+        raise _cut_off(name)  # bytes do not bound rows without numbers
     if field.floats:
         if [len(blob) for blob in blobs] != (8 * room).tolist():
             raise _cut_off(name)
-        if not field.size and total > len(lengths):
-            raise _cut_off(name)
-        flat = np.frombuffer(b"".join(blobs), "<f8").astype(np.float64)
-    else:
-        filled, cells, values = decode_cells(blobs, _MOST_NUMBERS)
-        if field.rows and ((filled != room).any() or (not field.size and total > len(lengths))):
-            raise _cut_off(name)
-        if (cells >= np.repeat(room, filled)).any():
-            msg = f"a number of {name} is outside its rows"
-            raise ValueError(msg)
-        if field.sparse:
-            from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
-
-            stops = np.append(0, np.cumsum(filled))
-            found: NDArray[Any] = sparse.csr_array(
-                (values, cells, stops), (len(lengths), field.size)
-            )
-            return found
-        flat = np.zeros(int(room.sum()), np.int64)
-        flat[np.repeat(np.cumsum(room) - room, filled) + cells] = values - field.rows
+        flat: NDArray[Any] = np.frombuffer(b"".join(blobs), "<f8").astype(np.float64)
+        return flat.reshape(total, *field.shape)
+    filled, cells, values = decode_cells(blobs, _MOST_NUMBERS)
+    if field.rows and (filled != room).any():
+        raise _cut_off(name)
+    if (cells >= np.repeat(room, filled)).any():
+        msg = f"a number of {name} is outside its rows"
+        raise ValueError(msg)
+    if field.sparse:
+        return _csr(values, cells, filled, field.size)
+    flat = np.zeros(int(room.sum()), np.int64)
+    flat[np.repeat(np.cumsum(room) - room, filled) + cells] = values - field.rows
     return flat.reshape(total, *field.shape)
+
+
+def _csr(
+    values: NDArray[np.int64], cells: NDArray[np.int64], filled: NDArray[np.int64], width: int
+) -> NDArray[Any]:
+    """A sparse table from the filled cells of its rows."""
+    from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
+
+    stops = np.append(0, np.cumsum(filled))
+    found: NDArray[Any] = sparse.csr_array((values, cells, stops), (len(filled), width))
+    return found
 
 
 def _cut_off(name: str) -> ValueError:

@@ -27,6 +27,17 @@ def with_mean(values: Floats, include: NDArray[np.bool_], absent_is_zero: bool =
     return np.concatenate([mean[..., None], values], axis=-1)
 
 
+def _weighted_median(line: Floats, often: NDArray[Any]) -> Floats:
+    """Median of ascending values (N,), each as ``often`` as said, (..., N); NaN without any."""
+    total = often.sum(-1)[..., None]
+    if not len(line):
+        return np.full(total.shape[:-1], np.nan)
+    place = np.cumsum(often, axis=-1) * 2
+    low, high = (line[beyond.argmax(-1)] for beyond in (place >= total, place > total))
+    middle = np.where(low == high, low, low / 2 + high / 2)
+    return np.where(total[..., 0] > 0, middle, np.nan)
+
+
 @dataclass(frozen=True)
 class Score:
     """A score of each class or structure, and an overall value, by default their mean.
@@ -281,16 +292,8 @@ class Score:
             found = []
             for k in range(values.shape[1]):
                 own = known[:, k]
-                line = ordered[own, k]
                 often = np.asarray(times)[..., units[order[own, k]]]
-                place = np.cumsum(often, axis=-1) * 2
-                total = often.sum(-1)[..., None]
-                if not len(line):
-                    found.append(np.full(total.shape[:-1], np.nan))
-                    continue
-                ends = (line[(place >= total).argmax(-1)], line[(place > total).argmax(-1)])
-                middle = np.where(ends[0] == ends[1], ends[0], ends[0] / 2 + ends[1] / 2)
-                found.append(np.where(total[..., 0] > 0, middle, np.nan))
+                found.append(_weighted_median(ordered[own, k], often))
             rows = np.stack(found, axis=-1)
             return rows if not self.names else with_mean(rows, taken)
 

@@ -420,7 +420,6 @@ class RunFile:
         """
         wanted = self.header.counts_more and (files if measured is None else measured)
         columns = [_COUNTS, *[_MEASURED] * wanted, *[FILE_COLUMNS] * files]
-        stop = _NUM_COUNTS + _NUM_MEASURED * wanted
         query = f"SELECT {', '.join(columns)} FROM image ORDER BY id"
         with open_reading(self.path) as connection:
             if read_head(connection, self.path)[1].revision != self.totals.revision:
@@ -431,13 +430,7 @@ class RunFile:
             cursor = connection.execute(query)
             size = max(1, min(_BLOCK, _MOST_COUNTS // self.header.options.num_classes))
             while rows := cursor.fetchmany(size):
-                block = self._decoded([row[:_NUM_COUNTS] for row in rows])
-                if files:
-                    about = (row[stop:] for row in rows)
-                    read = tuple(files_of_row(row, self.header, self.path) for row in about)
-                    block = replace(block, files=read)
-                if wanted:
-                    block = self._with_measured(block, [row[_NUM_COUNTS:stop] for row in rows])
+                block = self._block(rows, files=files, measured=wanted)
                 order = [*last, *map(id_order, block.ids)]
                 if any(a >= b for a, b in pairwise(order)):
                     raise damaged(self.path, "ids are not sorted")
@@ -445,6 +438,18 @@ class RunFile:
                 seen += len(rows)
                 yield block
             _check_number(self.path, "images", seen, self.totals.images)
+
+    def _block(self, rows: list[Row], *, files: bool, measured: bool) -> Columns:
+        """Images from the columns ``_COUNTS``, and those of measures and files if wanted."""
+        stop = _NUM_COUNTS + _NUM_MEASURED * measured
+        block = self._decoded([row[:_NUM_COUNTS] for row in rows])
+        if files:
+            about = (row[stop:] for row in rows)
+            read = tuple(files_of_row(row, self.header, self.path) for row in about)
+            block = replace(block, files=read)
+        if measured:
+            block = self._with_measured(block, [row[_NUM_COUNTS:stop] for row in rows])
+        return block
 
     def _decoded(self, rows: list[Row]) -> Columns:
         """Ids and counts from the columns ``_COUNTS``."""

@@ -109,16 +109,7 @@ class RunWriter:
         if not self._is_new:
             check_is_run(connection, self.path)
             found, self._totals = read_head(connection, self.path)
-            # A run without images, whose first try failed, takes other options.
-            counted = self._totals.images + self._totals.missing
-            if counted and (difference := header.difference(found)):
-                earlier = found.provenance.get("command")
-                written = f" [written by: {earlier}]" if earlier else ""
-                msg = (
-                    f"{self.path}: was scored with different options (here: this command; there: "
-                    f"the file): {difference}; use the same options or a new file{written}"
-                )
-                raise ValueError(msg)
+            self._check_options(header, found)
             header = replace(header, versions=found.versions)
         connection.execute("PRAGMA journal_mode = WAL")
         # The initial entries can be lost without harm; batches are synced to disk.
@@ -130,6 +121,19 @@ class RunWriter:
                 connection.execute(statement)
             self._write_entries(self.header.to_dict())
         connection.execute("PRAGMA synchronous = FULL")
+
+    def _check_options(self, header: Header, found: Header) -> None:
+        """Raise ValueError if the file was written with options that count differently."""
+        # A run without images, whose first try failed, takes other options.
+        counted = self._totals.images + self._totals.missing
+        if counted and (difference := header.difference(found)):
+            earlier = found.provenance.get("command")
+            written = f" [written by: {earlier}]" if earlier else ""
+            msg = (
+                f"{self.path}: was scored with different options (here: this command; there: "
+                f"the file): {difference}; use the same options or a new file{written}"
+            )
+            raise ValueError(msg)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -440,24 +444,11 @@ def merged(
 def _merged_header(headers: Sequence[Header], names: Sequence[str], *, partial: bool) -> Header:
     """The header of a merged run; ValueError if the runs cannot be merged."""
     first = headers[0]
-    for header, name in zip(headers, names, strict=True):
-        if difference := first.counting_difference(header):
+    for other, name in zip(headers, names, strict=True):
+        if difference := first.counting_difference(other):
             msg = f"cannot merge runs: {difference} (here: {names[0]}, there: {name})"
             raise ValueError(msg)
-    truths, preds = {h.truth for h in headers}, {h.pred for h in headers}
-    same_reading = all(h.reading == first.reading for h in headers)
-    header = replace(
-        first,
-        name=first.name if len({h.name for h in headers}) == 1 else " + ".join(names),
-        truth=first.truth if len(truths) == 1 else "",
-        pred=first.pred if len(preds) == 1 else "",
-        reading=first.reading if same_reading else {},
-        provenance={"merged": [dict(h.provenance) for h in headers]},
-        expected=None,
-        finished=all(h.finished for h in headers),
-        versions=_each_once(v for h in headers for v in h.versions),
-        shards=tuple(sorted({shard for h in headers for shard in h.shards})),
-    )
+    header = _joined_header(headers, names)
     if not partial and (missing := header.missing_shards()):
         msg = (
             f"the merged run would be incomplete: {missing}; add the missing parts, or pass "
@@ -465,6 +456,27 @@ def _merged_header(headers: Sequence[Header], names: Sequence[str], *, partial: 
         )
         raise ValueError(msg)
     return header
+
+
+def _joined_header(headers: Sequence[Header], names: Sequence[str]) -> Header:
+    first = headers[0]
+
+    def shared(key: str, otherwise: Any) -> Any:
+        value = getattr(first, key)
+        return value if all(getattr(h, key) == value for h in headers) else otherwise
+
+    return replace(
+        first,
+        name=shared("name", " + ".join(names)),
+        truth=shared("truth", ""),
+        pred=shared("pred", ""),
+        reading=shared("reading", {}),
+        provenance={"merged": [dict(h.provenance) for h in headers]},
+        expected=None,
+        finished=all(h.finished for h in headers),
+        versions=_each_once(v for h in headers for v in h.versions),
+        shards=tuple(sorted({shard for h in headers for shard in h.shards})),
+    )
 
 
 def _without_duplicates(runs: Sequence[Run], names: Sequence[str]) -> Iterator[Columns]:

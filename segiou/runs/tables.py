@@ -153,7 +153,8 @@ class RunTable:
         check_score_name(by, self.run.options, self.run.plans)
         if by in _OTHER:
             sign = -1 if by == "false_positive_classes" else 1
-            return self._of_counts(self._scores().get(by, false_positive_classes)), sign
+            function: Any = self._scores().get(by) or false_positive_classes
+            return self._of_counts(function), sign
         for plan in self.run.plans:
             columns = {column.name: column.better for column in plan.image_columns}
             if columns.get(by) is not None:

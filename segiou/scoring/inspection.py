@@ -126,13 +126,7 @@ class Inspection(Shown):
             If there are none, or too many for classes.
         """
         if self.pred is not None:
-            both: dict[str, Any] = {
-                name: {**getattr(self, name), **getattr(self.pred, name)}
-                for name in ("values", "colors", "names")
-            }
-            both["palette"] = {**self.pred.palette, **self.palette}
-            both["values"] = dict(sorted(both["values"].items()))
-            return replace(self, pred=None, **both).proposed_labels()
+            return self._joined(self.pred).proposed_labels()
         values, ignore = self._parted_values()
         free = (v for v in count() if v not in self.values)
         hues = Counter(self.palette[v] for v in self.values if v in self.palette)
@@ -153,6 +147,16 @@ class Inspection(Shown):
             "ignore_colors": tuple(rgb for v in ignore for rgb in own.get(v, ())),
         }
         return LabelSet("proposed", tuple(classes), **ignored, source=self.folder)
+
+    def _joined(self, pred: Inspection) -> Inspection:
+        """Values, colours and names of masks and predictions together."""
+        both: dict[str, Any] = {
+            name: {**getattr(self, name), **getattr(pred, name)}
+            for name in ("values", "colors", "names")
+        }
+        both["palette"] = {**pred.palette, **self.palette}
+        both["values"] = dict(sorted(both["values"].items()))
+        return replace(self, pred=None, **both)
 
     def _parted_values(self) -> tuple[list[int], list[int]]:
         """Values that may be classes, and values that mark unlabelled pixels."""
@@ -232,15 +236,14 @@ def inspect_folder(
     if pairing is not None:
         tasks += [(pred_source, pair.pred) for pair in pairing.pairs]
     read = _read(tasks, workers, progress or (lambda done, total: None))
-    found = summary_of(str(folder), read[: len(paths)], labels)
-    found = _with_palette(found, source, read[: len(paths)])
+    masks, preds = read[: len(paths)], read[len(paths) :]
+    found = _with_palette(summary_of(str(folder), masks, labels), source, masks)
     if not single and (layout := class_layout(source.find())):
         text = f"one file per class ({listed(list(layout[1]), 8)}): --class-files '{layout[0]}'"
         found = replace(found, suspicions=(text, *found.suspicions))
     if pairing is None:
         return found
-    of_pred = summary_of(str(pred), read[len(paths) :], labels)
-    of_pred = _with_palette(of_pred, pred_source, read[len(paths) :])
+    of_pred = _with_palette(summary_of(str(pred), preds, labels), pred_source, preds)
     return replace(
         found,
         problems=found.problems + of_pred.problems,
@@ -327,7 +330,7 @@ def summary_of(
     )
 
 
-def _formats(files: Sequence[FileContent]) -> dict[str, dict[str, int]]:
+def _formats(files: Sequence[FileContent]) -> dict[str, Any]:
     """Numbers of files by mode, kind, data type, size and geometry."""
     masks = [file.mask for file in files]
     volumes = [mask.volume for mask in masks if mask.volume]

@@ -273,11 +273,13 @@ class Job:
     @property
     def recorded(self) -> dict[str, object]:
         """The arguments of the pairs that differ from the defaults, for the run."""
+        return self._chosen(PAIR_ARGUMENTS)
+
+    def _chosen(self, names: Iterable[str]) -> dict[str, Any]:
+        """Arguments that differ from the defaults, as runs record them."""
         usual = {one.name: one.default for one in fields(self)}
-        every = {name: getattr(self, name) for name in PAIR_ARGUMENTS}
-        every["ids"] = encodable(self.listed_in) or None
-        every["roi"] = self._roi
-        return {name: value for name, value in every.items() if value != usual[name]}
+        own = vars(self) | {"ids": encodable(self.listed_in) or None, "roi": self._roi}
+        return {name: own[name] for name in names if own[name] != usual[name]}
 
     def header(self, pairing: Pairing, expected: int) -> Header:
         """The header of the run.
@@ -309,12 +311,8 @@ class Job:
         )
         if self.run is None:
             return header
-        reading = {name: getattr(self, name) for name in _READING} | {"roi": self._roi}
-        if self.geometry == "check":
-            del reading["geometry"]
-        for name in (*ADJUSTMENTS, "array_axes", "class_files"):
-            if reading[name] is None:
-                del reading[name]
+        always = {"allow_lossy": self.allow_lossy, "resize_pred": self.resize_pred}
+        reading = always | self._chosen(_READING)
         return replace(header, truth=roots[0], pred=roots[1], reading=reading, expected=expected)
 
     def _has_volumes(self, pairing: Pairing) -> bool:
@@ -465,7 +463,8 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
 
 def _files_of_both(truth: Source, pred: Source) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """The masks of two places by name; DataError with the problems of both."""
-    files, problems = [], []
+    files: list[Mapping[str, str]] = []
+    problems: list[Problem] = []
     for source in (truth, pred):
         try:
             files.append(files_of(source))

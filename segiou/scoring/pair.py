@@ -146,8 +146,9 @@ class PairScorer:
     ) -> _OpenMask:
         """Open a mask file; its labels are valid until ``scratch``, their memory, is reused."""
         path, source, labels = side
-        is_small = isinstance(source, LocalFolder) and not _is_packed(path)
-        small = source.read_small(path, scratch) if is_small else None
+        small = None
+        if isinstance(source, LocalFolder) and not _is_packed(path):
+            small = source.read_small(path, scratch)
         if source is self.pred_source and self._score_reader is not None:
             data, stamp = small or source.read(path)
             return _OpenMask(np.empty(0), stamp, content=data)

@@ -20,6 +20,17 @@ T = TypeVar("T")
 _SHOWN = 6
 #: Share of a preset's classes that must occur for undeclared values to match it.
 _MOST_OCCUR = 0.5
+#: Likely causes of many undeclared values, with the fix.
+_INTERPOLATED = {
+    "pixels": (
+        "it was probably resized with interpolation or saved with lossy compression. Recreate it "
+        "with nearest-neighbour resizing as PNG"
+    ),
+    "voxels": (
+        "it is probably an image, not a segmentation, or was resampled with interpolation. "
+        "Resample labels with nearest neighbour"
+    ),
+}
 #: Beginnings of texts about undeclared values.
 UNDECLARED = ("has too many undeclared values", "has undeclared values")
 
@@ -147,29 +158,25 @@ def _undeclared_pattern(
     if two and min(values) >= 0 and 127 < max(values) < 256:
         return f"{pattern}; {SOFT_EDGES}"
     if len(values) > max(8, options.num_classes):
-        likely = (
-            "it was probably resized with interpolation or saved with lossy compression. Recreate "
-            "it with nearest-neighbour resizing as PNG"
-        )
-        if unit == "voxels":
-            likely = (
-                "it is probably an image, not a segmentation, or was resampled with interpolation. "
-                "Resample labels with nearest neighbour"
-            )
         if preset := _preset_with(values):
             matched = f"they match label set {preset!r}: --labels {preset}"
-            return f"{pattern}; {matched}. Otherwise, {likely}"
-        return f"has too many undeclared values for a label mask; {likely}"
+            return f"{pattern}; {matched}. Otherwise, {_INTERPOLATED[unit]}"
+        return f"has too many undeclared values for a label mask; {_INTERPOLATED[unit]}"
+    return f"{pattern}{_few_undeclared(values, side, options, unit)}"
+
+
+def _few_undeclared(values: Collection[int], side: str, options: ClassOptions, unit: str) -> str:
+    """The options that help with a few undeclared values."""
     binary = ""
     if set(values) == {255} and options.num_classes <= 2:
         binary = "for a 0/255 mask, use labels='binary' (--labels binary); otherwise "
     if side == "truth":
         fix = f"add them to the label set, or ignore their {unit}: --ignore {{option}}"
-        return f"{pattern}; {binary}{fix}"
+        return f"; {binary}{fix}"
     swapped = ""
     if set(values) <= set(options.ignore):
         swapped = "they are ignored in the truth (are truth and prediction swapped?); otherwise "
     return (
-        f"{pattern} on non-ignored {unit}; {binary}{swapped}add them to the label set, or count "
+        f" on non-ignored {unit}; {binary}{swapped}add them to the label set, or count "
         "them as missed: unassigned='count' (--unassigned count)"
     )

@@ -193,23 +193,23 @@ class ArrayScorer:
                 local = [to_host(a) if is_on_device(a) else a for a in (truth, pred, mask)]
                 counted, pred = self._matrix._count_decided(*local, **how)
                 if not is_labels:
+                    pred = self._values.take(pred)
                     scores = as_array(local[1], "pred")
                     scores = scores if argmax is None else np.moveaxis(scores, argmax, 0)
             else:
                 counted = self._matrix.count(truth, pred, mask=mask, **how)
-            beside: bytes | None = None
-            if self._measures:
-                pixels = to_host(truth), to_host(pred)
-                if not is_labels:
-                    pixels = pixels[0], self._values.take(pixels[1])
-                scorer = self._scorer = self._planned(volumes=pixels[0].ndim == 3)
-                given: dict[str, Any] = {"mask": mask, "spacing": spacing, "scores": scores}
-                pair = MaskPair(*pixels, scorer.header.options, tally=counted, **given)
-                beside = scorer.measured(pair)
+            given: dict[str, Any] = {"mask": mask, "spacing": spacing, "scores": scores}
+            beside = self._measured(truth, pred, tally=counted, **given) if self._measures else None
         except (ValueError, TypeError) as error:
             error.add_note(f"in image {image!r}")
             raise
         return ImageCount.of(image, counted, NO_FILES, beside)
+
+    def _measured(self, truth: Any, pred: Any, **given: Any) -> bytes | None:
+        """Packed counts of the measures of two arrays of labels."""
+        pixels = to_host(truth), to_host(pred)
+        scorer = self._scorer = self._planned(volumes=pixels[0].ndim == 3)
+        return scorer.measured(MaskPair(*pixels, scorer.header.options, **given))
 
 
 def each_image(
