@@ -36,6 +36,7 @@ from segiou.analysis.paired_runs import (
 )
 from segiou.analysis.ranking import Contest, Ranking, adjusted_claims, contest_of, placed
 from segiou.analysis.recipes import across_runs, crossed
+from segiou.analysis.scored_runs import unit_of_pixels
 from segiou.analysis.significance import Permuted, holm_adjust, permutation_test, power
 from segiou.analysis.statistics import Aggregate, Statistic, exchangeable
 from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
@@ -286,6 +287,7 @@ class _Compared(NamedTuple):
                 if several
             ),
             stability=ranking if len(self.models) > 2 else None,
+            _pixel_unit=unit_of_pixels(getattr(self.same.runs[0], "provenance", {})),
             **units,
         )
 

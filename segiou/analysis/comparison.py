@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from segiou._support import text
@@ -225,6 +225,7 @@ class Comparison(OverUnits, Tabular, Drawable):
     stability: Ranking | None = None
     uncommon_classes: tuple[str, ...] = ()
     protocol_scores: tuple[float, ...] = ()
+    _pixel_unit: str = field(default="pixels", repr=False, compare=False)
 
     @property
     def best_pair(self) -> PairComparison:

@@ -122,6 +122,11 @@ def of_volumes(provenance: Mapping[str, Any]) -> bool:
     return any(part.get("masks") == "volumes" for part in parts)
 
 
+def unit_of_pixels(provenance: Mapping[str, Any]) -> str:
+    """Unit of the counts, in words."""
+    return "voxels" if of_volumes(provenance) else "pixels"
+
+
 def under(run: Any, protocol: Protocol) -> Any:
     """A run without the pixels that a protocol ignores; reports and others have none of them."""
     return run.under(protocol) if hasattr(run, "under") else run

@@ -33,6 +33,7 @@ from segiou.report.wording import (
     significant_text,
     tone_of,
     top_steps,
+    worded,
 )
 
 if TYPE_CHECKING:
@@ -116,7 +117,11 @@ def _points(value: float) -> str:
 
 
 def comparison_parts(comparison: Comparison) -> Iterator[Part]:
-    """Verdicts, evidence, classes, images and the method of a comparison."""
+    """Verdicts, evidence, classes, images (of volumes, cases) and the method of a comparison."""
+    return worded(_comparison_parts(comparison), comparison._pixel_unit)
+
+
+def _comparison_parts(comparison: Comparison) -> Iterator[Part]:
     if comparison.stability is not None:
         yield from ranking_parts(comparison.stability)
     method: dict[str, None] = {}
@@ -133,6 +138,10 @@ def comparison_parts(comparison: Comparison) -> Iterator[Part]:
 
 def side_by_side_parts(comparisons: Sequence[Comparison]) -> Iterator[Part]:
     """The verdicts by several scores, and a table of the classes for each pair of models."""
+    return worded(_side_by_side_parts(comparisons), comparisons[0]._pixel_unit)
+
+
+def _side_by_side_parts(comparisons: Sequence[Comparison]) -> Iterator[Part]:
     for first in comparisons[0].ordered_pairs:
         each = [(one, _same_pair(one, first)) for one in comparisons]
         for one, pair in each:

@@ -311,7 +311,8 @@ class Report(ReportNumbers):
         columns: str | Sequence[str] | None = None,
         **more: Any,
     ) -> list[Part]:
-        from segiou.report.report_document import report_parts, worded
+        from segiou.report.report_document import report_parts
+        from segiou.report.wording import worded
 
         chosen = class_columns(columns, self.scores_by_name)
         for name in chosen:

@@ -33,7 +33,6 @@ from segiou.report.measured import range_of, score_part, shown as shown_cell
 from segiou.report.wording import (
     cell,
     counts_text,
-    in_unit,
     interval_text,
     other_methods,
     range_text,
@@ -108,25 +107,6 @@ def report_parts(
         lines = [*report.intervals.interval_method(), *other_methods(report)]
         lines += report.intervals.class_cautions()
         yield from (GAP, Section("Interval method", [Line(text) for text in lines]))
-
-
-def worded(parts: Iterable[Part], unit: str) -> Iterator[Part]:
-    """Parts that call images of voxels cases, as those who score volumes do."""
-    for part in parts:
-        if isinstance(part, Line):
-            yield part._replace(text=in_unit(part.text, unit))
-        elif isinstance(part, Facts):
-            yield Facts(
-                [(in_unit(n, unit), value, in_unit(why, unit)) for n, value, why in part.rows]
-            )
-        elif isinstance(part, Table):
-            columns = [c._replace(head=in_unit(c.head, unit)) for c in part.columns]
-            yield part._replace(columns=columns, notes=[in_unit(n, unit) for n in part.notes])
-        elif isinstance(part, Section):
-            parts_of = [*worded(part.parts, unit)]
-            yield part._replace(title=in_unit(part.title, unit), parts=parts_of)
-        else:
-            yield part
 
 
 def _headline(report: Report, *, detail: bool, of_map: bool) -> Iterator[tuple[str, str, str]]:

@@ -16,7 +16,7 @@ from segiou._support.text import Json, did_you_mean
 from segiou.analysis.baselines import majority_class, majority_counts
 from segiou.analysis.intervals import Intervals, confidence_intervals
 from segiou.analysis.order_statistics import worst_mean_limits
-from segiou.analysis.scored_runs import of_volumes
+from segiou.analysis.scored_runs import unit_of_pixels
 from segiou.analysis.steps import NextStep, next_steps
 from segiou.analysis.threshold_gains import ThresholdGain
 from segiou.counting.counts import ConfusionCounts, Counts
@@ -103,7 +103,7 @@ class ReportNumbers(Drawable):
     @property
     def unit(self) -> str:
         """Unit of the counts, in words."""
-        return "voxels" if of_volumes(self.provenance) else "pixels"
+        return unit_of_pixels(self.provenance)
 
     @property
     def pixels(self) -> int:

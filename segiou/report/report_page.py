@@ -30,7 +30,6 @@ from segiou.report.picture_masks import Reader
 from segiou.report.pictures import grey_png
 from segiou.report.provenance import making
 from segiou.report.report import Report
-from segiou.report.report_document import worded
 from segiou.report.slices_part import slice_images, sliced_part
 from segiou.report.wording import (
     ignored_text,
@@ -41,6 +40,7 @@ from segiou.report.wording import (
     short_name,
     skipped_text,
     top_steps,
+    worded,
 )
 
 if TYPE_CHECKING:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from segiou._support.document import Facts, Line, Part, Section, Table
 from segiou._support.files import printable
 from segiou._support.text import (
     called,
@@ -78,6 +79,25 @@ def in_unit(text: str, unit: str) -> str:
     'Voxels of 10 cases, e.g. image-3'
     """
     return _OF_IMAGES.sub(lambda m: _OF_VOLUMES[m[0]], text) if unit == "voxels" else text
+
+
+def worded(parts: Iterable[Part], unit: str) -> Iterator[Part]:
+    """Parts that call images of voxels cases, as those who score volumes do."""
+    for part in parts:
+        if isinstance(part, Line):
+            yield part._replace(text=in_unit(part.text, unit))
+        elif isinstance(part, Facts):
+            yield Facts(
+                [(in_unit(n, unit), value, in_unit(why, unit)) for n, value, why in part.rows]
+            )
+        elif isinstance(part, Table):
+            columns = [c._replace(head=in_unit(c.head, unit)) for c in part.columns]
+            yield part._replace(columns=columns, notes=[in_unit(n, unit) for n in part.notes])
+        elif isinstance(part, Section):
+            parts_of = [*worded(part.parts, unit)]
+            yield part._replace(title=in_unit(part.title, unit), parts=parts_of)
+        else:
+            yield part
 
 
 def ignored_text(report: Report) -> str:

@@ -100,7 +100,7 @@ class Run(RunCounts):
             A score column of :meth:`rows`: ``"mean_iou"``, ``"pixel_accuracy"``,
             ``"iou:CLASS"`` or ``"influence"``, lowest first; ``"objects_missed"``
             or ``"objects_false_positive"``, highest first. Images with an undefined
-            score are skipped.
+            score, and those whose truth lacks the class, are skipped.
 
         Raises
         ------

@@ -183,7 +183,7 @@ class RunTable:
         score = PIXEL_SCORES[named.score]
         if named.row:
             at = options.labels.class_names.index(named.row)
-            return self._of_counts(lambda counts: score.function(counts)[:, at])
+            return self._of_counts(lambda counts: _in_truth(score.function, counts)[:, at])
         if score.per_class:
             mean = partial(image_means, metric=score.function, include=self.include)
             return self._of_counts(mean)
@@ -198,7 +198,9 @@ class RunTable:
             self.run.options.num_classes,
             grouped_truth_only=in_groups_only(named, self.protocol),
         )
-        values = (PIXEL_SCORES | CASE_SCORES)[named.score].function(counts)
+        if named.score in PIXEL_SCORES:
+            return _in_truth(PIXEL_SCORES[named.score].function, counts)[:, 0]
+        values = CASE_SCORES[named.score].function(counts)
         return values[:, [*members].index(named.row)] if named.row else metrics.mean(values)
 
     def _measured(self, plan: Plan, by: str | ScoreName, block: Columns) -> Floats:
@@ -270,6 +272,11 @@ def _noted(value: float, unit: str) -> tuple[float | str, str, str]:
     if value != value:
         return "", unit, "undefined"
     return ("", unit, "infinite") if math.isinf(value) else (value, unit, "")
+
+
+def _in_truth(function: Callable[[Counts], Floats], counts: Counts) -> Floats:
+    """Scores of the classes in each image's truth, as rankings and means over images use them."""
+    return np.where(counts.truth > 0, function(counts), np.nan)
 
 
 def _class_iou(c: int, counts: Counts) -> Floats:

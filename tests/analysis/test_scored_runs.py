@@ -82,6 +82,16 @@ def test_pixels_outside_the_groups_are_dropped_where_the_protocol_says_so(labels
     assert run.worst(1, by="iou:vehicles")[0]["iou:vehicles"] == 1 / 3  # the run's own protocol
 
 
+def test_images_without_a_class_are_not_ranked_by_it(labels):
+    truth = np.array([[[2, 0]], [[2, 2]], [[0, 1]]])  # the car of the last image is predicted only
+    pred = np.array([[[2, 2]], [[2, 2]], [[2, 1]]])
+    run = segiou.score(truth, pred, labels=labels)
+    for name in ("iou:car", "iou:vehicles"):
+        rows = run.worst(3, by=name)
+        assert [(row["id"], row[name]) for row in rows] == [("0", 0.5), ("1", 1.0)]
+        assert run.intervals(name, aggregate="I").overall.value == 0.75
+
+
 def test_undeclared_predictions_are_in_no_group():
     run = segiou.score([[[0, 1, 1]]], [[[0, 7, 1]]], labels=2, unassigned="count")
     counts = run.structure_counts([(0, 1)])
@@ -109,6 +119,9 @@ def test_means_over_cases_are_a_score_of_volumes(tmp_path):
             nib.save(nib.Nifti1Image(masks[i], np.eye(4)), tmp_path / folder / f"{i}.nii.gz")
     run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=["rest", "liver"])
     assert run.quick_scores == ["dice_cases", "iou_cases", "dice_pooled"]  # of --intervals
+    text = str(segiou.compare(run, run, names=("a", "b"), groups="none"))
+    assert "3 cases" in text
+    assert "image" not in text
     for name, values in (("dice_cases", [1, 2 / 3]), ("iou_cases", [1, 1 / 2])):
         found = run.intervals(name, groups="none")
         assert found.overall.value == pytest.approx(np.mean(values))
