@@ -12,7 +12,6 @@ from segiou.counting.encoding import (
     BACKEND as BACKEND,
     Encoding as Encoding,
     UndeclaredValuesError as UndeclaredValuesError,
-    ValueCodes as ValueCodes,
     count_pairs as count_pairs,
 )
 from segiou.counting.id_pairs import count_id_pairs as count_id_pairs
@@ -20,4 +19,5 @@ from segiou.counting.scores import (
     SCORES_BACKEND as SCORES_BACKEND,
     scores_to_labels as scores_to_labels,
 )
+from segiou.counting.value_codes import ValueCodes as ValueCodes
 from segiou.counting.window_counts import count_windows as count_windows

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.counting.counts import ConfusionCounts
-from segiou.counting.encoding import UndeclaredValuesError, ValueCodes
+from segiou.counting.encoding import UndeclaredValuesError
 from segiou.counting.id_pairs import count_id_pairs
+from segiou.counting.value_codes import ValueCodes
 
 #: The set of each pixel as its number, and the class indices of each set.
 Side = tuple[NDArray[Any], Sequence[Sequence[int]]]

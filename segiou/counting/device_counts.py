@@ -30,8 +30,9 @@ from segiou.counting.arrays import (
     with_dimensions_of,
 )
 from segiou.counting.counts import ConfusionCounts
-from segiou.counting.encoding import Encoding, UndeclaredValuesError, ValueCodes, can_hold
+from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.counting.scores import NanScoresError
+from segiou.counting.value_codes import ValueCodes, can_hold
 
 
 class Operations:

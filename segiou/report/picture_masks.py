@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counting.encoding import Encoding, ValueCodes
+from segiou.counting.encoding import Encoding
+from segiou.counting.value_codes import ValueCodes
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.adjusted import ADJUSTMENTS, AdjustedSource, adjusted

@@ -15,12 +15,13 @@ from segiou.analysis.steps import confusion_gains
 from segiou.counting.counts import ConfusionCounts
 from segiou.histograms import ScoreOptions
 from segiou.labels.class_options import ClassOptions
+from segiou.report.confusion_part import confusion_rows, heatmap
 from segiou.report.image_table import ImageScores, ImageTable, choose
 from segiou.report.page import class_colors
 from segiou.report.photos import match_images
 from segiou.report.picture_masks import Masks, PictureError, ScoreReader, read_indices
 from segiou.report.pictures import fitted, mask_png, read_image, score_maps
-from segiou.report.report_page import confusion_rows, distribution, heatmap
+from segiou.report.report_page import distribution
 from segiou.runs.image_counts import Columns, ImageCount
 
 
