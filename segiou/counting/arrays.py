@@ -345,7 +345,7 @@ class OneHotError(ValueError):
 def check_label_maps(truth: Any, pred: Any, num_classes: int) -> None:
     """Raise a OneHotError for arrays of 0 and 1 with an axis that is probably the class axis."""
     shape: Any = getattr(truth, "shape", None)
-    shape = tuple(np.shape(truth) if shape is None else shape)
+    shape = tuple(as_array(truth, "truth").shape if shape is None else shape)
     axes = _class_axes(shape, num_classes)
     if not axes:
         return
@@ -365,7 +365,15 @@ def check_label_maps(truth: Any, pred: Any, num_classes: int) -> None:
             f"two of {num_classes} classes. For channels, use segiou.ChannelCounts({num_classes})"
             ".update(truth, pred, axis=0); for label maps, pass integers"
         )
-        warnings.warn(text, stacklevel=3)
+        warnings.warn(text, stacklevel=_level_of_caller())
+
+
+def _level_of_caller() -> int:
+    """Where the stack leaves segiou, for a warning of the function that calls this one."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("segiou."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _on_host(data: Any, name: str) -> NDArray[Any]:

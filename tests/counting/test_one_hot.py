@@ -271,7 +271,8 @@ def test_overlapping_channels_of_bool_are_reported():
     truth, pred = (rng.random((3, 9, 10)) < 0.5 for _ in range(2))
     with pytest.warns(UserWarning, match=r"ChannelCounts\(3\)\.update\(truth, pred, axis=0\)"):
         segiou.ConfusionMatrix(3).update(truth, pred)
-    with pytest.warns(UserWarning, match="counted as 3 label maps"):
+    with pytest.warns(UserWarning, match="counted as 3 label maps") as warned:
         segiou.ConfusionMatrix(3).update(truth.astype(int), pred)
+    assert warned[0].filename == __file__
     assert segiou.ConfusionMatrix(3).update(truth.astype(int), pred.astype(int)).pixels == 270
     assert segiou.ConfusionMatrix(2).update(truth, pred).pixels == 270
