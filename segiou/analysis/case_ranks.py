@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_choice, check_number
+from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats, ratio
 
 Scheme = Literal["aggregate-then-rank", "rank-then-aggregate", "test-then-rank"]
@@ -100,7 +101,7 @@ def rank_cases(
     if scheme == "test-then-rank":
         values = beaten(signed_rank_tests(table, better), check_number("alpha", alpha, 0, 1))[0]
         return CaseRanks(values, ranks_of(values, "higher", ties))
-    values = medians(table) if statistic == "median" else means(table)
+    values = medians(table) if statistic == "median" else mean(table)
     order = "lower" if scheme == "rank-then-aggregate" else better
     return CaseRanks(values, ranks_of(values, order, ties))
 
@@ -153,11 +154,6 @@ def ranks_of(values: Floats, better: str = "higher", ties: str = "min") -> Float
         found, more = ahead + 1.0, np.ones_like(number)
     last = np.where(absent, 0, found).max(-1, keepdims=True)
     return np.asarray(np.where(absent, last + more, found))
-
-
-def means(table: Floats) -> Floats:
-    """Mean of the defined values of each row."""
-    return ratio(np.nansum(table, -1), (~np.isnan(table)).sum(-1))
 
 
 def medians(table: Floats) -> Floats:

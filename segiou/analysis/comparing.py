@@ -28,9 +28,9 @@ from segiou.analysis.influential import Influence
 from segiou.analysis.intervals import Method, check_method, limits_by, of_design
 from segiou.analysis.leave_one_out import Limits
 from segiou.analysis.paired_runs import (
+    Common,
     SameImages,
     check_runs,
-    common_classes,
     names_of,
     same_images,
 )
@@ -148,10 +148,10 @@ def compare(
     cases = [one.of_images(finite=True) for one in images]
     design = design_of(images[0].ids, len(cases[0]), lambda: cases, groups, blocks)
 
-    under = [one.over(design.images, aggregate) for one in images]
-    if (keep := common_classes(under)) is not None:
-        images = [one.over_classes(keep) for one in images]
-        same = same._replace(include=same.include & keep)
+    common = Common.of(images, design.images, aggregate)
+    if common.keep is not None:
+        images = common.images
+        same = same._replace(include=same.include & common.keep)
 
     def scores(units: Units) -> list[list[Statistic]]:
         return [[one.over(units, aggregate) for one in images[at]] for at in recipes.values()]
@@ -179,11 +179,10 @@ def compare(
     )
     compared = _Compared([*models], same, level, method, detect, permutations, seed, influential)
     found = compared.comparison(of_design(design, blocks), resamples if draws else None)
-    if keep is None:
+    if common.keep is None:
         return found
-    values = [float(np.mean([one.values[0] for one in under[at]])) for at in recipes.values()]
-    outside = [name for name, kept in zip(under[0].score.names, keep, strict=True) if not kept]
-    more: dict[str, Any] = {"uncommon_classes": tuple(outside), "protocol_scores": tuple(values)}
+    values = [float(np.mean(common.protocol_scores[at])) for at in recipes.values()]
+    more: dict[str, Any] = {"uncommon_classes": common.uncommon, "protocol_scores": tuple(values)}
     if found.stability is not None:
         more["stability"] = replace(found.stability, **more)
     return replace(found, **more)

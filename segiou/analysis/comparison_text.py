@@ -210,11 +210,6 @@ def _family(found: Comparison, pair: PairComparison) -> int:
     return 1 if together and best in (pair.a, pair.b) else len(found.pairs)
 
 
-def _least_p(found: Comparison, pair: PairComparison) -> float:
-    """The smallest p that the test can give over so few units, adjusted over the pairs."""
-    return 0.0 if found.run_scores else _family(found, pair) * 2.0 ** (1 - found.units)
-
-
 def _units_to_test(found: Comparison, pair: PairComparison) -> int:
     """Units from which on the test can be significant."""
     units = found.units
@@ -243,18 +238,17 @@ def evidence(found: Comparison, pair: PairComparison) -> str:
         about.append(f"{' and '.join(str(len(own)) for own in found.run_scores)} training runs")
     if score.p_holm > score.p:
         about.append("adjusted for all pairs")
-    if (least := _least_p(found, pair)) >= 1 - found.level:
+    if not score.testable:
         needed = f"{_units_to_test(found, pair)} {plural_of(found.unit)}"
-        about.append(f"p cannot be below {min(least, 1):.2f} with fewer than {needed}")
+        least = min(_family(found, pair) * 2.0 ** (1 - found.units), 1)
+        about.append(f"p cannot be below {least:.2f} with fewer than {needed}")
     delta = text.change(score.delta, found.score_unit)
     line = (
         f"{pair.b} − {pair.a.removeprefix('the ')}: {delta}, {interval}, "
         f"{text.p_equals(score.p_holm)} ({'; '.join(about)})."
     )
     outside, unlikely = _outcomes(found, pair)
-    if outside == unlikely or found.too_few:
-        return line
-    if least >= 1 - found.level:
+    if outside == unlikely or found.too_few or not score.testable:
         return line
     return f"{line} {DISAGREE}"
 

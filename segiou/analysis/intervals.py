@@ -19,7 +19,15 @@ from segiou.analysis.leave_one_out import Limits, jackknife
 from segiou.analysis.order_statistics import median_limits
 from segiou.analysis.scored_runs import scored_images
 from segiou.analysis.statistics import Aggregate, Statistic
-from segiou.analysis.units import FEW_UNITS, Groups, HasCounts, Metric, Units, plural_of
+from segiou.analysis.units import (
+    FEW_UNITS,
+    Groups,
+    HasCounts,
+    Metric,
+    Units,
+    are_too_few,
+    plural_of,
+)
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
@@ -112,7 +120,7 @@ class OverUnits:
     @property
     def too_few(self) -> bool:
         """Whether there are too few groups or sequences for an interval."""
-        return self.unit in ("group", "sequence") and self.units < 3
+        return are_too_few(self.unit, self.units)
 
     def method_text(self, kind: str = "intervals") -> str:
         """How the intervals were computed.

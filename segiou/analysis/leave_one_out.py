@@ -405,16 +405,9 @@ class Side:
         ends = self.left_out.at_bound(np.array([self.value]), self.hits, tail)
         return float(ends[0][0]), float(ends[1][0])
 
-    def tail(self, at: float = 0.0) -> float:
-        """One-sided p that the true value is on the other side of a value; twice for two sides.
-
-        Parameters
-        ----------
-        at : float
-            The tail is that of the limit which lies there.
-        """
-        away = self.value - at
-        return tail_of(lambda level: self.reach(level)[0 if away > 0 else 1], abs(away))
+    def tail(self) -> float:
+        """One-sided p that the true value is on the other side of 0; twice for two sides."""
+        return two_ended_tail(self.reach, self.value)
 
     def correlation(self, other: Side, mine: NDArray[Any], theirs: NDArray[Any]) -> float:
         """Correlation of the two sides, whose units overlap.
@@ -484,6 +477,12 @@ def tail_of(reach: Callable[[float], float], size: float) -> float:
             share += (c - a) / (b - a) * at_a / (at_c - at_a) * at_b / (at_c - at_b)
             share = min(max(share, least), 1 - least)
     return float(10**a)
+
+
+def two_ended_tail(reach: Callable[[float], tuple[float, float]], value: float) -> float:
+    """The tail at which the limit of a value on the side of 0, below or above it, is 0."""
+    side = 0 if value > 0 else 1
+    return tail_of(lambda level: reach(level)[side], abs(value))
 
 
 def _gram(block: Floats) -> Floats:

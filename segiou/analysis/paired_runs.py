@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import read_several
 from segiou.analysis.scored_runs import scored_parts, structure_images, under
-from segiou.analysis.statistics import ScoredImages, Statistic, scored_counts
-from segiou.analysis.units import HasRunCounts, Metric, some_of
+from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic, scored_counts
+from segiou.analysis.units import HasRunCounts, Metric, Units, some_of
 from segiou.counting.counts import Counts
 from segiou.measures.registry import measure_of_score
 from segiou.measures.score_names import ScoreName, read_name
@@ -135,6 +135,35 @@ def common_classes(scores: Sequence[Statistic]) -> NDArray[np.bool_] | None:
     if (common | ~score.include).all() or not (common & score.include & defined[0]).any():
         return None
     return np.asarray(common)
+
+
+class Common(NamedTuple):
+    """Scores of several models over the classes that all of them score."""
+
+    images: list[ScoredImages]
+    scores: list[Statistic]
+    keep: NDArray[np.bool_] | None
+    """The classes in common; None if these are all."""
+    uncommon: tuple[str, ...] = ()
+    """Names of the others."""
+    protocol_scores: tuple[float, ...] = ()
+    """Scores over every class of the protocol, if others are left out."""
+
+    @classmethod
+    def of(cls, images: list[ScoredImages], units: Units, aggregate: Aggregate | None) -> Common:
+        """The scores over some units."""
+        every = [one.over(units, aggregate) for one in images]
+        if (keep := common_classes(every)) is None:
+            return cls(images, every, None)
+        images = [one.over_classes(keep) for one in images]
+        names = zip(every[0].score.names, keep, strict=True)
+        return cls(
+            images,
+            [one.over(units, aggregate) for one in images],
+            keep,
+            tuple(name for name, is_kept in names if not is_kept),
+            tuple(float(one.values[0]) for one in every),
+        )
 
 
 def _check_plans(runs: Sequence[Any], names: Sequence[str], key: str) -> None:

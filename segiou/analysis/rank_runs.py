@@ -25,7 +25,7 @@ from segiou.analysis.case_ranks import (
 from segiou.analysis.dependence import BlockLength, design_of
 from segiou.analysis.intervals import check_method, limits_by, of_design
 from segiou.analysis.leave_one_out import jackknife
-from segiou.analysis.paired_runs import check_runs, common_classes, names_of, same_images
+from segiou.analysis.paired_runs import Common, check_runs, names_of, same_images
 from segiou.analysis.ranking import MEDIANS, Contest, Ranking, contest_of, placed
 from segiou.analysis.statistics import Statistic, addends, means_of
 from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
@@ -264,14 +264,9 @@ class _Setup(NamedTuple):
         """Values of the models by one score."""
         if not in_cases:
             aggregate: Any = self.aggregate
-            whole = [one.over(self.units, aggregate) for one in scored.images]
-            if (keep := common_classes(whole)) is not None:
-                common = [one.over_classes(keep) for one in scored.images]
-                outside = [n for n, own in zip(whole[0].score.names, keep, strict=True) if not own]
-                found = self.of_statistics([one.over(self.units, aggregate) for one in common])
-                own = tuple(float(one.values[0]) for one in whole)
-                return found._replace(uncommon=tuple(outside), protocol_scores=own)
-            return self.of_statistics(whole)
+            common = Common.of(scored.images, self.units, aggregate)
+            found = self.of_statistics(common.scores)
+            return found._replace(uncommon=common.uncommon, protocol_scores=common.protocol_scores)
         # Images without a score of any model, such as those without the class, are not cases.
         kept = ~np.isnan(scored.cases).all(0)
         cases = np.full(scored.cases.shape, np.nan)

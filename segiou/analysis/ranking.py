@@ -233,19 +233,18 @@ def contest_of(
     own: Sequence[Limits],
     pairs: Mapping[tuple[int, int], Limits],
     drawn: Sequence[Floats | None],
-    column: int = 0,
 ) -> Contest:
     """Models by a score: its limits, those of differences of pairs, and values of resamples."""
     first = scores[0]
-    limits = np.array([(one.low[column], one.high[column]) for one in own])
-    values = np.array([one.values[column] for one in own])
+    limits = np.array([(one.low[0], one.high[0]) for one in own])
+    values = np.array([one.values[0] for one in own])
     if first.units.too_few or not first.is_smooth:
         return Contest(
             values, first.score.better, limits, np.full((len(own), len(own)), np.nan), None
         )
-    p = _one_sided(len(own), pairs, first, column)
+    p = _one_sided(len(own), pairs, first)
     contest = Contest(values, first.score.better, limits, p, None)
-    several = [one[:, column] for one in drawn if one is not None]
+    several = [one[:, 0] for one in drawn if one is not None]
     if not several:
         return contest
     best = int(np.argmin(ranks_of(values, first.score.better)))
@@ -255,7 +254,7 @@ def contest_of(
     error, freedom = math.nan, math.nan
     if known:
         near = known[i, j]
-        error, freedom = float(near.standard_error[column]), float(near.freedom[column])
+        error, freedom = float(near.standard_error[0]), float(near.freedom[0])
     stacked = np.stack(several, axis=1)
     factor = float(ratio(error, np.std(stacked[:, j] - stacked[:, i])))
     return contest._replace(drawn=_spread(stacked, values, factor, freedom, len(first.units)))
@@ -273,9 +272,7 @@ def _spread(drawn: Floats, values: Floats, factor: float, freedom: float, units:
     return np.where(np.isfinite(away), values + away, drawn)
 
 
-def _one_sided(
-    number: int, pairs: Mapping[tuple[int, int], Limits], score: Statistic, column: int
-) -> Floats:
+def _one_sided(number: int, pairs: Mapping[tuple[int, int], Limits], score: Statistic) -> Floats:
     """One-sided p of each model against each other, from differences of pairs (second − first)."""
     found = np.full((number, number), np.nan)
     if not pairs:  # SciPy takes a while to load
@@ -283,15 +280,14 @@ def _one_sided(
     from scipy.special import stdtr  # type: ignore[import-untyped, unused-ignore]
 
     for (i, j), limits in pairs.items():
-        error, freedom = limits.standard_error[column], limits.freedom[column]
-        ahead = limits.values[column] * (1 if score.score.better == "higher" else -1)
+        error, freedom = limits.standard_error[0], limits.freedom[0]
+        ahead = limits.values[0] * (1 if score.score.better == "higher" else -1)
         if error == 0:  # equal on every image, or by the same amount
             found[j, i], found[i, j] = float(ahead <= 0), float(-ahead <= 0)
         elif error > 0 and not math.isnan(ahead):
             if limits.left_out is not None:
                 # Inverted from the interval, so the claim and the interval never disagree.
-                part = limits.left_out
-                tail = (part.of_class(column - 1) if column else part.score).tail()
+                tail = limits.left_out.score.tail()
             else:  # of a bootstrap
                 freedom = len(score.units) - 1.0 if math.isnan(freedom) else freedom
                 tail = stdtr(freedom, -abs(ahead) / error)

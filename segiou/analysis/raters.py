@@ -25,6 +25,7 @@ from segiou.analysis.statistics import Statistic
 from segiou.analysis.student import student
 from segiou.analysis.units import Units, units_of
 from segiou.measures.score import Score
+from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats, ratio
 
 #: Scores of a pair of raters.
@@ -442,15 +443,9 @@ def _against(
 def _excess(apart: Floats, who: int, panel: Sequence[int]) -> Floats:
     """Mean distance of one rater to a panel minus the mean distance within it, per case."""
     pairs = [*combinations(panel, 2)]
-    to_panel = _mean(np.stack([apart[:, who, k] for k in panel]))
-    within = _mean(np.stack([apart[:, a, b] for a, b in pairs]))
+    to_panel = mean(np.stack([apart[:, who, k] for k in panel], axis=-1))
+    within = mean(np.stack([apart[:, a, b] for a, b in pairs], axis=-1))
     return to_panel - within
-
-
-def _mean(values: Floats) -> Floats:
-    """Mean over the first axis of the values that are defined."""
-    known = ~np.isnan(values)
-    return ratio(np.where(known, values, 0.0).sum(0), known.sum(0))
 
 
 def _expert_test(apart: Floats, experts: int) -> ExpertTest:
@@ -475,10 +470,6 @@ def _expert_test(apart: Floats, experts: int) -> ExpertTest:
     if not error > 0:
         return ExpertTest(np.nan, np.nan, experts - 1, "the experts do not differ")
     t = float(_excess(complete, experts, range(experts)).mean() / error)
-    return ExpertTest(_two_sided(t, experts - 1), t, experts - 1)
-
-
-def _two_sided(t: float, freedom: int) -> float:
     from scipy.special import stdtr  # type: ignore[import-untyped, unused-ignore]
 
-    return float(2 * stdtr(freedom, -abs(t)))
+    return ExpertTest(float(2 * stdtr(experts - 1, -abs(t))), t, experts - 1)

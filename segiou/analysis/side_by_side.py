@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from segiou._support.document import Part, Tabular
 from segiou._support.text import Json
 from segiou.analysis.comparing import compare
 from segiou.analysis.comparison import Comparison
 from segiou.analysis.units import HasRunCounts, Metric
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)

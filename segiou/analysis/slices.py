@@ -15,10 +15,10 @@ from segiou._support import text
 from segiou._support.arguments import check_level
 from segiou._support.table_files import check_columns
 from segiou.analysis.dependence import design_of
-from segiou.analysis.leave_one_out import Jackknife, Side, tail_of
+from segiou.analysis.leave_one_out import Jackknife, Side, tail_of, two_ended_tail
 from segiou.analysis.metadata import Metadata, MetadataColumn, date_text, metadata_of
 from segiou.analysis.order_statistics import median_limits
-from segiou.analysis.paired_runs import check_runs, common_classes, names_of, same_images
+from segiou.analysis.paired_runs import Common, check_runs, names_of, same_images
 from segiou.analysis.significance import holm_adjust
 from segiou.analysis.slice_results import (
     FEWEST,
@@ -129,9 +129,7 @@ def slices(
     cases = [one.of_images(finite=True) for one in images]
     design = design_of(images[0].ids, len(cases[0]), lambda: cases, groups)
     table = metadata_of(by, images[0].ids or (), columns, key=key, bins=bins)
-    alone = [one.over(design.images, None) for one in images]
-    if len(runs) > 1 and (keep := common_classes(alone)) is not None:
-        alone = [one.over_classes(keep).over(design.images, None) for one in images]
+    alone = Common.of(images, design.images, None).scores
     scored = _Scored(alone, images[0].present(), design.units, level, against, by_class)
     first = alone[0]
     _check_against(against, table)
@@ -416,7 +414,7 @@ class _Scored:
         down, up = reach(self.level)
         p = math.nan
         if is_tested and fewer >= FEWEST_TESTED:
-            p = 2 * tail_of(lambda level: reach(level)[0 if delta > 0 else 1], abs(delta))
+            p = 2 * two_ended_tail(reach, delta)
         classes = 0 if common is None else int(common.sum())
         return Gap(delta, delta - down, delta + up, p, math.nan, classes, shared)
 

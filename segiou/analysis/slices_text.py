@@ -18,6 +18,7 @@ from segiou._support.text import (
     shown_change,
     shown_range,
 )
+from segiou.analysis.slice_results import FEWEST, FEWEST_TESTED
 from segiou.analysis.units import plural_of
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _why_not(found: Slices) -> str:
     """Why nothing is tested."""
     units = plural_of(found.unit)
     if not any(math.isnan(one.gap.low) and not math.isnan(one.gap.value) for one in found):
-        return f"fewer than 5 {units} on a side"
+        return f"fewer than {FEWEST_TESTED} {units} on a side"
     if len(found.names) < 2 and all(math.isnan(one.low) for one in found):
         return f"medians need one structure ({found.metric}:NAME) and independent images"
     return f"all {units} of a side agree"
@@ -103,10 +104,10 @@ def notes(found: Slices) -> Iterator[str]:
         yield f"The rest are the other images that have a value in the column{over}."
     if found.key:
         yield f"Rows were matched with images by the column {found.key}."
-    if few := [one.name for one in found if one.units < 3]:
-        yield f"Fewer than 3 {units}, so no interval: {listed(few, _LISTED)}."
-    if few := [one.name for one in found if 3 <= one.units < 5]:
-        yield f"Fewer than 5 {units}, so not tested: {listed(few, _LISTED)}."
+    if few := [one.name for one in found if one.units < FEWEST]:
+        yield f"Fewer than {FEWEST} {units}, so no interval: {listed(few, _LISTED)}."
+    if few := [one.name for one in found if FEWEST <= one.units < FEWEST_TESTED]:
+        yield f"Fewer than {FEWEST_TESTED} {units}, so not tested: {listed(few, _LISTED)}."
     fewer = [
         f"{one.name} ({one.gap.classes} of {one.classes})"
         for one in found

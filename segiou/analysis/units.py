@@ -34,6 +34,11 @@ def plural_of(kind: str) -> str:
     return "batches" if kind == "batch" else f"{kind}s"
 
 
+def are_too_few(kind: str, number: int) -> bool:
+    """Whether these are groups or sequences, but too few to generalise to others."""
+    return kind in ("group", "sequence") and number < 3
+
+
 @dataclass(frozen=True, eq=False)
 class Units:
     """Assignment of images to units, which are left out, resampled and permuted.
@@ -62,7 +67,7 @@ class Units:
     @property
     def too_few(self) -> bool:
         """Whether these are groups or sequences, but too few to generalise to others."""
-        return self.kind in ("group", "sequence") and len(self) < 3
+        return are_too_few(self.kind, len(self))
 
     def sums(self, per_image: T) -> T:
         """Sum the rows (N, F) of the images in each unit, (U, F).

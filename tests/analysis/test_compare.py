@@ -191,6 +191,25 @@ def test_two_groups_have_no_interval():
     assert np.isnan([found.pairs[0].overall.low, found.ranking[0].low]).all()
 
 
+def test_pairs_of_single_runs_beside_a_recipe_are_tested_over_their_images():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, (4, 6, 6))
+
+    def model(share):
+        wrong = rng.random(truth.shape) < share
+        return score(truth, np.where(wrong, 1 - truth, truth), labels=2)
+
+    recipes = {"a": [model(0.3)], "b": [model(0.05)], "c": [model(0.2), model(0.2)]}
+    found = compare(recipes, groups="none")
+    single, *crossed = found.pairs
+    # The permutation test of 4 images has p ≥ 2/2⁴; recipes are compared by a t test.
+    assert not single.overall.testable
+    assert "p cannot be below 0.12 with fewer than 6 images" in found.pair_sentences(single)[1]
+    for pair in crossed:
+        assert pair.overall.testable
+        assert "cannot be below" not in found.pair_sentences(pair)[1]
+
+
 def test_text_gives_verdict_evidence_and_titled_sections():
     a, b = models(images=120)
     found = compare(a, b, **FEW)
