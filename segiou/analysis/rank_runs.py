@@ -125,35 +125,20 @@ def rank(
     check_number("alpha", alpha, 0, 1)
     check_ranking(scheme, ties, missing)
     aggregate = _checked_aggregate(scheme, aggregate, draws)
-    if isinstance(runs, Mapping):
-        names, runs = [*runs] if names is None else names, [*runs.values()]
-    runs = check_runs("rank", read_several("runs", runs, "a sequence of runs"))
-    if len(runs) < 2:
-        msg = f"rank expects at least two runs, got {len(runs)}"
-        raise ValueError(msg)
-    each = names_of(runs, names)
-    scores = [by] if isinstance(by, str) or callable(by) else read_several("by", by, "scores")
-    if not scores:
-        msg = "by must name at least one score"
-        raise ValueError(msg)
+    each, several = _named_runs(runs, names)
+    scores = _metrics(by)
     in_cases = scheme != "aggregate-then-rank" or aggregate in ("I", "median")
     if missing is not None and not in_cases:
         msg = "missing= applies to scores of images; pass aggregate='I', or omit missing="
         raise ValueError(msg)
     partial = in_cases and (scheme == "rank-then-aggregate" or missing not in (None, "error"))
-    scored = [_Scored.of(runs, each, score, protocol, partial=partial) for score in scores]
+    scored = [_Scored.of(several, each, score, protocol, partial=partial) for score in scores]
     ids, cases = scored[0].ids, scored[0].cases
     design = design_of(ids, len(ids), lambda: [*cases], groups, blocks)
     setup = _Setup(scheme, aggregate, missing, ties, alpha, design.units, draws, seed, level)
     contests = [setup.contest(one, in_cases=in_cases) for one in scored]
-    contest, name = contests[0], scored[0].label
-    if len(scored) > 1:
-        contest = _combined(contests, ties)
-    if scheme == "test-then-rank":
-        name = "models beaten"
-    if scheme == "rank-then-aggregate" or len(scored) > 1:
-        name = "median rank" if aggregate == "median" else "mean rank"
-    is_rank = name.endswith("rank")
+    contest = contests[0] if len(scored) == 1 else _combined(contests, ties)
+    name, unit = _value_name(scheme, aggregate, scored)
     return Ranking(
         by=tuple(one.name for one in scored),
         scheme=scheme,
@@ -165,7 +150,7 @@ def rank(
         method="jackknife",
         seed=seed if draws else None,
         better=contest.better,
-        score_unit="ranks" if is_rank else scored[0].unit if name == scored[0].label else "",
+        score_unit=unit,
         score_ranks=tuple(
             tuple(ranks_of(one.values, one.better, ties).tolist()) for one in contests
         )
@@ -178,6 +163,37 @@ def rank(
         protocol_scores=contest.protocol_scores,
         **placed(each, contest, ties, level),
         **of_design(design, blocks),
+    )
+
+
+def _named_runs(
+    runs: Sequence[HasRunCounts] | Mapping[str, HasRunCounts], names: Sequence[str] | None
+) -> tuple[tuple[str, ...], tuple[HasRunCounts, ...]]:
+    """Names of at least two runs, and the runs."""
+    if isinstance(runs, Mapping):
+        names, runs = [*runs] if names is None else names, [*runs.values()]
+    several = check_runs("rank", read_several("runs", runs, "a sequence of runs"))
+    if len(several) < 2:
+        msg = f"rank expects at least two runs, got {len(several)}"
+        raise ValueError(msg)
+    return names_of(several, names), several
+
+
+def _metrics(by: Metric | Sequence[Metric]) -> list[Metric]:
+    """The scores to rank by, at least one."""
+    scores = [by] if isinstance(by, str) or callable(by) else read_several("by", by, "scores")
+    if not scores:
+        msg = "by must name at least one score"
+        raise ValueError(msg)
+    return scores
+
+
+def _value_name(scheme: str, aggregate: str | None, scored: Sequence[_Scored]) -> tuple[str, str]:
+    """Name and unit of the values that rank the models."""
+    if scheme == "rank-then-aggregate" or len(scored) > 1:
+        return ("median rank" if aggregate == "median" else "mean rank"), "ranks"
+    return (
+        ("models beaten", "") if scheme == "test-then-rank" else (scored[0].label, scored[0].unit)
     )
 
 

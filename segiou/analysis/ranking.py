@@ -299,39 +299,13 @@ def placed(
     names: Sequence[str], contest: Contest, ties: str = "min", level: float = 0.95
 ) -> dict[str, Any]:
     """Models in order, the stability of their ranks, and the probability of a false claim."""
-    ranks = ranks_of(contest.values, contest.better, ties)
-    number, drawn = len(names), np.empty((0, len(names)))
+    ranks, drawn = ranks_of(contest.values, contest.better, ties), np.empty((0, len(names)))
     if contest.drawn is not None:
         drawn = contest.drawn[~np.isnan(contest.drawn).all(1)]
     drawn_ranks = ranks_of(drawn, contest.better, ties)
-    first = ranks_of(drawn, contest.better) == 1
-    best = ratio((first / np.maximum(first.sum(1, keepdims=True), 1)).sum(0), len(first))
-    claims = contest.p if contest.claims is None else contest.claims
-    lowest, highest = _rank_sets(contest.p, level, ranks if contest.claims is None else None)
-    places = np.arange(1, number + 1)[:, None, None]
-    # A rank between two places counts half for each.
-    at = ((np.floor(drawn_ranks) == places) | (np.ceil(drawn_ranks) == places)).astype(float)
-    whole = np.floor(drawn_ranks) == np.ceil(drawn_ranks)
-    shares = (at * np.where(whole, 1.0, 0.5)).sum(1).T / max(len(drawn), 1)
-    columns = (contest.values, *contest.limits.T, best)
-    # One object for NaN, so that equal rankings compare equal.
-    rows = [[float(x) if x == x else math.nan for x in row] for row in zip(*columns, strict=True)]
-    models = [
-        ModelRank(
-            name,
-            value,
-            low,
-            high,
-            share,
-            float(ranks[i]),
-            lowest[i],
-            highest[i],
-            tuple(shares[i].tolist()) if len(drawn) else (),
-        )
-        for i, (name, (value, low, high, share)) in enumerate(zip(names, rows, strict=True))
-    ]
-    order = sorted(range(number), key=lambda i: (math.isnan(models[i].value), ranks[i]))
-    lead = order[0]
+    models = _ranked(names, contest, level, ranks, ranks_of(drawn, contest.better), drawn_ranks)
+    order = sorted(range(len(names)), key=lambda i: (math.isnan(models[i].value), ranks[i]))
+    lead, claims = order[0], contest.p if contest.claims is None else contest.claims
     known = not np.isnan(claims[lead]).all()
     false_claim = float(np.nanmax(claims[lead])) if known else math.nan
     rival = int(np.nanargmax(claims[lead])) if known else lead
@@ -340,17 +314,58 @@ def placed(
         # It is best no more often than it beats its closest rival.
         models[lead] = replace(models[lead], best=1 - false_claim)
         models[rival] = replace(models[rival], best=models[rival].best + excess)
-    taus = kendall_tau(ranks, drawn_ranks)
-    taus = taus[~np.isnan(taus)]
-    quartiles = np.quantile(taus, (0.25, 0.75)).tolist() if len(taus) else (math.nan, math.nan)
     return {
         "models": tuple(models[i] for i in order),
         "resamples": len(contest.drawn) if contest.drawn is not None else None,
-        "tau": float(taus.mean()) if len(taus) else math.nan,
-        "tau_quartiles": tuple(quartiles),
+        **_stability(ranks, drawn_ranks),
         "false_claim": false_claim,
         "rival": names[rival] if known else "",
     }
+
+
+def _ranked(
+    names: Sequence[str],
+    contest: Contest,
+    level: float,
+    ranks: Floats,
+    least_ranks: Floats,
+    drawn_ranks: Floats,
+) -> list[ModelRank]:
+    """Each model with its interval, confidence set and shares of ranks."""
+    first = least_ranks == 1
+    best = ratio((first / np.maximum(first.sum(1, keepdims=True), 1)).sum(0), len(first))
+    lowest, highest = _rank_sets(contest.p, level, ranks if contest.claims is None else None)
+    shares = _rank_shares(drawn_ranks)
+    columns = (contest.values, *contest.limits.T, best)
+    # One object for NaN, so that equal rankings compare equal.
+    rows = [[float(x) if x == x else math.nan for x in row] for row in zip(*columns, strict=True)]
+    return [
+        ModelRank(name, value, low, high, share, float(ranks[i]), lowest[i], highest[i], shares[i])
+        for i, (name, (value, low, high, share)) in enumerate(zip(names, rows, strict=True))
+    ]
+
+
+def _rank_shares(drawn_ranks: Floats) -> list[tuple[float, ...]]:
+    """Share of the resamples in which each model has rank 1, 2, …; empty without resamples."""
+    draws, number = drawn_ranks.shape
+    if not draws:
+        return [()] * number
+    places = np.arange(1, number + 1)[:, None, None]
+    below, above = np.floor(drawn_ranks), np.ceil(drawn_ranks)
+    # A rank between two places counts half for each.
+    at = ((below == places) | (above == places)).astype(float)
+    shares = (at * np.where(below == above, 1.0, 0.5)).sum(1).T / draws
+    return [*map(tuple, shares.tolist())]
+
+
+def _stability(ranks: Floats, drawn_ranks: Floats) -> dict[str, Any]:
+    """Kendall's τ between the ranking and those of the resamples: mean and quartiles."""
+    taus = kendall_tau(ranks, drawn_ranks)
+    taus = taus[~np.isnan(taus)]
+    if not len(taus):
+        return {"tau": math.nan, "tau_quartiles": (math.nan, math.nan)}
+    quartiles = np.quantile(taus, (0.25, 0.75)).tolist()
+    return {"tau": float(taus.mean()), "tau_quartiles": tuple(quartiles)}
 
 
 def adjusted_claims(p: Floats, ranks: Floats | None) -> Floats:
