@@ -38,7 +38,7 @@ from segiou.analysis.ranking import Contest, Ranking, adjusted_claims, contest_o
 from segiou.analysis.recipes import across_runs, crossed
 from segiou.analysis.scored_runs import unit_of_pixels
 from segiou.analysis.significance import Permuted, holm_adjust, permutation_test, power
-from segiou.analysis.statistics import Aggregate, Statistic, exchangeable
+from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic, exchangeable
 from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
@@ -153,18 +153,13 @@ def compare(
         images = common.images
         same = same._replace(include=same.include & common.keep)
 
-    def scores(units: Units) -> list[list[Statistic]]:
-        return [[one.over(units, aggregate) for one in images[at]] for at in recipes.values()]
-
-    trained = scores(design.units)
-    alone = trained if design.units is design.images else scores(design.images)
+    by_recipe = [images[at] for at in recipes.values()]
+    trained = _over(by_recipe, design.units, aggregate)
+    alone = trained
+    if design.units is not design.images:
+        alone = _over(by_recipe, design.images, aggregate)
     if not trained[0][0].is_smooth:
         method = "percentile"
-        if all(len(statistics) == 1 for statistics in trained):
-            trained, alone = (
-                [[one] for one in exchangeable([only for (only,) in over])]
-                for over in (trained, alone)
-            )
     means = [across_runs(statistics) for statistics in trained]
     draws = method != "jackknife" or len(recipes) > 2
     models = map(
@@ -179,9 +174,22 @@ def compare(
     )
     compared = _Compared([*models], same, level, method, detect, permutations, seed, influential)
     found = compared.comparison(of_design(design, blocks), resamples if draws else None)
-    if common.keep is None:
-        return found
-    values = [float(np.mean(common.protocol_scores[at])) for at in recipes.values()]
+    return found if common.keep is None else _with_uncommon(found, common, [*recipes.values()])
+
+
+def _over(
+    recipes: Sequence[Sequence[ScoredImages]], units: Units, aggregate: Aggregate | None
+) -> list[list[Statistic]]:
+    """Scores of the runs of each recipe over units; models exchange the cases of medians."""
+    scores = [[one.over(units, aggregate) for one in runs] for runs in recipes]
+    if scores[0][0].is_smooth or any(len(runs) > 1 for runs in scores):
+        return scores
+    return [[one] for one in exchangeable([one for (one,) in scores])]
+
+
+def _with_uncommon(found: Comparison, common: Common, recipes: Sequence[slice]) -> Comparison:
+    """The comparison with the classes that it leaves out, and the scores with them."""
+    values = [float(np.mean(common.protocol_scores[at])) for at in recipes]
     more: dict[str, Any] = {"uncommon_classes": common.uncommon, "protocol_scores": tuple(values)}
     if found.stability is not None:
         more["stability"] = replace(found.stability, **more)
