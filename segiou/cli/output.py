@@ -32,7 +32,7 @@ _IN_REPORT = {"score": "iou", "low": "iou_low", "high": "iou_high", **_OF_GAPS}
 
 
 class _Scored(NamedTuple):
-    """A run with what a command asks about it."""
+    """A run and the results that a command reports."""
 
     run: Run
     report: Report
@@ -147,7 +147,7 @@ def _rendered(scored: _Scored, parsed: argparse.Namespace) -> str:
 
 
 def _beside_report(scored: _Scored, parsed: argparse.Namespace) -> dict[str, Any]:
-    """What the JSON of a command has beside the report."""
+    """The keys of the JSON output that are not in the report."""
     data: dict[str, Any] = {
         "problems": [{"file": encodable(p.where), "problem": p.text} for p in scored.run.skipped]
     }

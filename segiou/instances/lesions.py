@@ -392,7 +392,7 @@ def _check_known(name: str, regions: Mapping[str, tuple[int, ...]], present: set
 
 
 def _cropped(truth: Ids, pred: Ids, margin: int) -> tuple[Ids, Ids]:
-    """Both sides without what is farther than the margin from every label."""
+    """Both sides, cropped to the labels and a margin around them."""
     found = ((truth != 0) | (pred != 0)).nonzero()
     if not found[0].size:
         return truth, pred
