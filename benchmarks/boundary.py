@@ -11,12 +11,18 @@ from pathlib import Path
 
 import numpy as np
 
-from segiou.boundary.boundary_image import BACKEND, measure_boundaries
-from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.boundary_scores import boundary_iou
+from segiou.boundary import (
+    BACKEND,
+    BoundaryOptions,
+    SurfaceOptions,
+    boundary_counts,
+    boundary_iou,
+    measure_surfaces,
+)
 
 CAMVID = Path(__file__).resolve().parents[2] / "shared" / "data" / "camvid"
 CLASSES, VOID, WIDTH, TOLERANCE = 11, 11, 12, 2.0
+BANDS = BoundaryOptions("2%", trimaps=False)
 
 
 def camvid_pairs(count=12):
@@ -69,29 +75,33 @@ def boundary_iou_by(erode):
     return measure
 
 
-def here(*options, **more):
-    chosen = BoundaryOptions(*options, **more)
+def bands_here(truth, pred):
+    """Boundary counts of the classes."""
+    return boundary_counts(truth, pred, CLASSES, ignore=VOID, options=BANDS)
+
+
+def surfaces_here(convention):
+    """Surface scores of the classes by a convention; void is a label like others."""
+    options = SurfaceOptions((TOLERANCE,), convention=convention)
 
     def measure(truth, pred):
-        image = measure_boundaries(truth, pred, CLASSES, ignore=VOID, options=chosen)
-        return image.counts, [d.hausdorff(95) for d in image.distances.values()]
+        rows = measure_surfaces(truth, pred, range(CLASSES), options=options)
+        return rows.shares("surface_dice")[:, 0], rows.values()["hausdorff_95"]
 
     return measure
-
-
-def outlines_here(contour):
-    return here((), trimaps=False, tolerances=TOLERANCE, contours=contour)
 
 
 def surface_distance(truth, pred):
     import surface_distance as peer
 
+    dice, farthest = np.full((2, CLASSES), np.nan)
     for c in range(CLASSES):
         t, p = truth == c, pred == c
         if t.any() and p.any():
             found = peer.compute_surface_distances(t, p, (1.0, 1.0))
-            peer.compute_surface_dice_at_tolerance(found, TOLERANCE)
-            peer.compute_robust_hausdorff(found, 95)
+            dice[c] = peer.compute_surface_dice_at_tolerance(found, TOLERANCE)
+            farthest[c] = peer.compute_robust_hausdorff(found, 95)
+    return dice, farthest
 
 
 def one_hot(mask):
@@ -107,7 +117,8 @@ def monai(name, **options):
         from monai import metrics
 
         function = getattr(metrics, name)
-        return function(one_hot(pred), one_hot(truth), include_background=True, **options)
+        found = function(one_hot(pred), one_hot(truth), include_background=True, **options)
+        return found.numpy()[0]
 
     return measure
 
@@ -116,36 +127,51 @@ THRESHOLDS = {"class_thresholds": [TOLERANCE] * CLASSES}
 #: Group -> tool -> function of truth and prediction; segiou first.
 CONTESTS = {
     "Boundary IoU": {
-        "segiou": lambda: here("2%", trimaps=False, contours=(), tolerances=()),
-        "3 x 3, OpenCV, iterations merged": lambda: boundary_iou_by(erode_opencv),
-        "3 x 3, OpenCV, iterated": lambda: boundary_iou_by(erode_opencv_iterated),
-        "3 x 3, SciPy, iterated": lambda: boundary_iou_by(erode_scipy),
+        "segiou": bands_here,
+        "3 x 3, OpenCV, iterations merged": boundary_iou_by(erode_opencv),
+        "3 x 3, OpenCV, iterated": boundary_iou_by(erode_opencv_iterated),
+        "3 x 3, SciPy, iterated": boundary_iou_by(erode_scipy),
     },
     "surface Dice and 95 % Hausdorff, elements": {
-        "segiou": lambda: outlines_here("elements"),
-        "surface-distance": lambda: surface_distance,
-        "MONAI surface Dice alone": lambda: monai(
-            "compute_surface_dice", use_subvoxels=True, **THRESHOLDS
-        ),
+        "segiou": surfaces_here("segiou"),
+        "surface-distance": surface_distance,
+        "MONAI surface Dice alone": monai("compute_surface_dice", use_subvoxels=True, **THRESHOLDS),
     },
     "surface Dice and 95 % Hausdorff, pixels": {
-        "segiou": lambda: outlines_here("pixels"),
-        "MONAI surface Dice alone": lambda: monai("compute_surface_dice", **THRESHOLDS),
-        "MONAI Hausdorff alone": lambda: monai("compute_hausdorff_distance", percentile=95),
+        "segiou": surfaces_here("monai"),
+        "MONAI surface Dice alone": monai("compute_surface_dice", **THRESHOLDS),
+        "MONAI Hausdorff alone": monai("compute_hausdorff_distance", percentile=95),
     },
-    "everything by default": {"segiou": lambda: here()},
 }
 
 
 def check(pairs):
-    """Reject implementations of Boundary IoU that differ."""
+    """Reject implementations that differ."""
     for truth, pred in pairs:
         filled = [np.where(labels == VOID, 3, labels) for labels in (truth, pred)]
-        ours = boundary_iou(here("2%", trimaps=False, contours=())(*filled)[0])[0]
+        ours = boundary_iou(bands_here(*filled))[0]
         for erode in (erode_opencv, erode_opencv_iterated, erode_scipy):
             both, either = boundary_iou_by(erode)(*filled)
             seen = either > 0
             np.testing.assert_allclose(ours[seen], both[seen] / either[seen], rtol=1e-15)
+        check_surfaces(truth, pred)
+
+
+def check_surfaces(truth, pred):
+    for tools in [*CONTESTS.values()][1:]:
+        dice, farthest = tools["segiou"](truth, pred)
+        both = np.isfinite(farthest)  # classes in both masks
+        for name, measure in tools.items():
+            found = measure(truth, pred)
+            # Each of MONAI's functions computes one score, in float32.
+            if "Dice" in name:
+                pairs = [(dice, found)]
+            elif "Hausdorff" in name:
+                pairs = [(farthest, found)]
+            else:
+                pairs = zip((dice, farthest), found, strict=True)
+            for ours, theirs in pairs:
+                np.testing.assert_allclose(theirs[both], ours[both], rtol=3e-6, err_msg=name)
 
 
 def seconds(measure, truth, pred):
@@ -181,8 +207,7 @@ def main():
     pairs = camvid_pairs()
     check(pairs[:4])
     print(f"{len(pairs)} CamVid pairs of 480 x 360, {CLASSES} classes, one thread, {BACKEND}")
-    for group, names in CONTESTS.items():
-        contestants = {name: make() for name, make in names.items()}
+    for group, contestants in CONTESTS.items():
         print(group)
         for name, (median, factor) in compare(contestants, pairs).items():
             print(f"  {name:36} {median * 1000:8.2f} ms per pair {factor:7.1f} x")

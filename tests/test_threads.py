@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segiou.boundary import measure_boundaries
+from segiou.boundary import boundary_counts, surface_scores
 from segiou.counting import count_channels, count_id_pairs, count_pairs, scores_to_labels
 from segiou.masks import LocalFolder, read_mask
 from segiou.masks.image_files import Scratch
@@ -34,8 +34,7 @@ def path(tmp_path_factory):
 
 
 def boundaries(path):
-    found = measure_boundaries(TRUTH, PRED, 5)
-    return repr(found.counts), found.distances["pixels"].hausdorff().tolist()
+    return boundary_counts(TRUTH, PRED, 5).table.tolist(), str(surface_scores(TRUTH, PRED))
 
 
 WORK = {

@@ -12,7 +12,9 @@ import pytest
 
 import segiou
 from segiou import analysis as imbalance, geometry, metrics, metrics as per_image
-from segiou.boundary.boundary_options import BoundaryOptions, Tolerance
+from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.boundary.surface_options import SurfaceOptions
+from segiou.boundary.tolerance import Tolerance
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import count_pairs
 from segiou.labels.label_set import LabelClass
@@ -120,13 +122,13 @@ WRONG_KINDS = [
     (lambda: RUN.worst(2.0), r"n must be an integer, not float \(2.0\)"),
     (lambda: RUN.worst(by=3), r"by must be the name of a score, not int \(3\)"),
     (lambda: BoundaryOptions(None), "widths must be a number, a string such as '2%', or several"),
-    (lambda: BoundaryOptions(3, tolerances=object()), "tolerances must be a number.*not object"),
+    (lambda: SurfaceOptions(tolerances=3), "tolerances must be a sequence of distances, not int"),
+    (lambda: SurfaceOptions([object()]), "tolerances must be a number, not object"),
+    (lambda: SurfaceOptions(border="no"), "border must be True or False, not str"),
+    (lambda: SurfaceOptions(spacing="12"), "spacing must be .*positive numbers.*not str"),
+    (lambda: SurfaceOptions(spacing=("1", 2)), "spacing must be a number, not str"),
     (lambda: BoundaryOptions(trimaps="no"), "trimaps must be True or False, not str"),
-    (lambda: BoundaryOptions(contours=3), "contours must be 'pixels', 'elements' or both, not int"),
-    (lambda: BoundaryOptions(spacing="12"), "spacing must be two positive numbers.*not str"),
-    (lambda: BoundaryOptions(spacing=("1", 2)), "spacing must be a number, not str"),
     (lambda: BoundaryOptions(border=None), "border must be 'reference', 'boundary' or 'none', not"),
-    (lambda: BoundaryOptions(resolution=True), r"resolution must be a number, not bool \(True\)"),
     (lambda: Tolerance("3"), r"tolerance must be a number, not str \('3'\)"),
     (lambda: count_pairs([0], [0], "2"), r"num_classes must be an integer, not str \('2'\)"),
     (lambda: count_pairs([0], [0], 2.0), r"num_classes must be an integer, not float \(2.0\)"),
@@ -224,9 +226,8 @@ WRONG_VALUES = [
     (lambda: imbalance.explain_difference(COUNTS, COUNTS, NAMES, names=["x"]), "names must be two"),
     (lambda: RUN.worst(-1), "n must be at least 0, got -1"),
     (lambda: RUN.worst(by="iuo"), "unknown score 'iuo'; choose from iou, dice, precision"),
-    (lambda: BoundaryOptions(contours=[3]), "contours must be 'pixels', 'elements' or both, got 3"),
-    (lambda: BoundaryOptions(spacing=(1.0,)), "spacing must be two positive numbers"),
-    (lambda: BoundaryOptions(resolution=np.nan), "resolution must be a number, got NaN"),
+    (lambda: SurfaceOptions(spacing=(0, 1.0)), "spacing must be .*positive numbers"),
+    (lambda: SurfaceOptions([np.nan]), "tolerances must be a number, got NaN"),
     (lambda: count_pairs([0], [0], 0), "num_classes must be at least 1, got 0"),
     (lambda: geometry.box_to_mask(BOX, 3), r"shape must be two sizes, \(height, width\), got 3"),
     (

@@ -1,9 +1,8 @@
-"""Boundary counts and exact distances of one pair of label maps."""
+"""Boundary counts of one pair of label maps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -11,28 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.optional import load_part, warn_missing
-from segiou.boundary.boundary_options import BoundaryOptions, Contour
+from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.boundary_sums import BoundaryCounts, empty_parts
-from segiou.boundary.contours import ContourDistances, find_contour
 from segiou.boundary.label_codes import (
     BYTE_CLASSES,
     Codes,
     LabelCodes,
-    code_dtype,
     ignored_code,
     unassigned_code,
 )
-from segiou.counting.arrays import check_same_shape
 from segiou.counting.encoding import Encoding
 
-__all__ = [
-    "BACKEND",
-    "ImageBoundaries",
-    "boundary_counts",
-    "count_labels",
-    "measure_boundaries",
-    "measure_codes",
-]
+__all__ = ["BACKEND", "boundary_counts", "count_labels"]
 
 _kernel = load_part("segiou.boundary._kernel")
 BACKEND = "numpy" if _kernel is None else "c"
@@ -40,94 +29,7 @@ BACKEND = "numpy" if _kernel is None else "c"
 Bands = tuple[NDArray[np.int64], ...]
 
 
-@dataclass(frozen=True, eq=False)
-class ImageBoundaries:
-    """Boundary measurements of one pair of label maps.
-
-    Attributes
-    ----------
-    counts : BoundaryCounts
-        Counts, which add up over images.
-    distances : mapping of str to ContourDistances
-        Exact distances by contour, as in ``distances["pixels"].hausdorff(95)``.
-    """
-
-    counts: BoundaryCounts
-    distances: dict[Contour, ContourDistances]
-
-
-def measure_codes(
-    truth: Codes, pred: Codes, num_classes: int, options: BoundaryOptions | None = None
-) -> ImageBoundaries:
-    """Measure the boundaries of two maps of class codes.
-
-    Parameters
-    ----------
-    truth, pred : ndarray of uint8 or uint16, shape (H, W)
-        0 … C − 1 are classes. The largest value of the dtype marks ignored
-        pixels, which must be the same in both; any other value is valid but
-        unassigned. uint8 for up to 253 classes, uint16 for more.
-    num_classes : int
-        C.
-    options : BoundaryOptions, optional
-        Widths, tolerances and contours to measure.
-
-    Raises
-    ------
-    ValueError
-        If shapes, dtypes or ignored pixels differ or are invalid.
-    """
-    _check_codes(truth, pred, num_classes)
-    return measure_checked(truth, pred, num_classes, options)
-
-
-def measure_checked(
-    truth: Codes, pred: Codes, num_classes: int, options: BoundaryOptions | None = None
-) -> ImageBoundaries:
-    """As :func:`measure_codes`, without checks, for codes from :class:`LabelCodes`."""
-    options = BoundaryOptions() if options is None else options
-    if 0 in truth.shape:
-        msg = f"expected an image with at least one pixel, got shape {truth.shape}"
-        raise ValueError(msg)
-    sides: list[Any] = [np.ascontiguousarray(side) for side in (truth, pred)]
-    truth, pred = sides
-    shape = truth.shape[0], truth.shape[1]
-    table, parts = empty_parts(num_classes, options)
-    parts["images"][...] = 1
-    parts["pixels"][...] = np.count_nonzero(truth != ignored_code(truth.dtype))
-    borders = options.band_border, options.trimap_border if options.trimaps else None
-    for k, width in enumerate(options.widths):
-        bands = count_bands(truth, pred, num_classes, width.width(shape), *borders)
-        # Only bands are kept if trimaps are off.
-        for name, band in zip(("band", "trimap", "outer"), bands, strict=True):
-            if name in parts:
-                parts[name][k] = band
-    distances: dict[Contour, ContourDistances] = {}
-    for contour in options.contours:
-        there, back = (
-            find_contour(side, num_classes, contour, options.contour_border) for side in sides
-        )
-        distances[contour] = ContourDistances.of(there, back, contour, options.spacing)
-        tolerances = [t.distance(shape, options.spacing) for t in options.tolerances]
-        for name, values in distances[contour].counts(options, tolerances).items():
-            parts[name][...] = values
-    return ImageBoundaries(BoundaryCounts.trusted(table, num_classes, options), distances)
-
-
-def _check_codes(truth: Any, pred: Any, num_classes: int) -> None:
-    expected = code_dtype(num_classes)
-    for name, codes in (("truth", truth), ("pred", pred)):
-        if not isinstance(codes, np.ndarray) or codes.dtype != expected or codes.ndim != 2:
-            msg = f"{name} must be a 2-D array of dtype {expected} for {num_classes} classes"
-            raise ValueError(msg)
-    check_same_shape(truth, pred)
-    ignored = ignored_code(expected)
-    if not np.array_equal(truth == ignored, pred == ignored):
-        msg = f"ignored pixels (code {ignored}) must be the same in truth and pred"
-        raise ValueError(msg)
-
-
-def measure_boundaries(
+def boundary_counts(
     truth: Any,
     pred: Any,
     num_classes: int,
@@ -136,8 +38,8 @@ def measure_boundaries(
     unassigned: Literal["error", "count"] = "error",
     mask: Any = None,
     options: BoundaryOptions | None = None,
-) -> ImageBoundaries:
-    """Measure the boundaries of two label maps.
+) -> BoundaryCounts:
+    """Count the pixels along the boundaries of two label maps.
 
     Parameters
     ----------
@@ -154,7 +56,7 @@ def measure_boundaries(
     mask : array_like of bool, optional
         True where a pixel is valid.
     options : BoundaryOptions, optional
-        Widths, tolerances and contours to measure.
+        Widths of the bands.
 
     Raises
     ------
@@ -170,14 +72,14 @@ def measure_boundaries(
     >>> truth = np.zeros((8, 8), dtype=np.uint8)
     >>> truth[2:6, 2:6] = 1
     >>> pred = np.roll(truth, 1, axis=1)
-    >>> options = BoundaryOptions(widths=1, tolerances=[0, 1])
-    >>> result = measure_boundaries(truth, pred, 2, options=options)
-    >>> result.distances["pixels"].hausdorff()
-    array([1., 1.])
+    >>> options = BoundaryOptions(widths=1)
+    >>> counts = boundary_counts(truth, pred, 2, options=options).band_counts()[0, 1]
+    >>> int(counts.tp), int(counts.fp), int(counts.fn)
+    (6, 6, 6)
     """
     ignored = tuple(ignore) if isinstance(ignore, Iterable) else (ignore,)
-    codes = _label_codes(num_classes, ignored, unassigned).encode(truth, pred, mask)
-    return measure_checked(*codes, num_classes, options)
+    codes = _label_codes(num_classes, ignored, unassigned)
+    return count_labels(codes, truth, pred, BoundaryOptions() if options is None else options, mask)
 
 
 @lru_cache(maxsize=2, typed=True)
@@ -186,17 +88,6 @@ def _label_codes(
 ) -> LabelCodes:
     # Cached, because building it takes a fifth of the time of a small image.
     return LabelCodes(Encoding.of_indices(num_classes, ignore, unassigned))
-
-
-def boundary_counts(truth: Any, pred: Any, num_classes: int, **settings: Any) -> BoundaryCounts:
-    """Boundary counts of two label maps: ``measure_boundaries(…).counts``.
-
-    Parameters
-    ----------
-    truth, pred, num_classes, **settings
-        As for :func:`segiou.boundary.measure_boundaries`.
-    """
-    return measure_boundaries(truth, pred, num_classes, **settings).counts
 
 
 def count_labels(
@@ -211,12 +102,33 @@ def count_labels(
     truth, pred : array_like of int or bool, equal shapes (H, W)
         True and predicted label map.
     options : BoundaryOptions
-        Widths, tolerances and contours to measure.
+        Widths of the bands.
     mask : array_like of bool, optional
         True where a pixel is valid; all pixels by default.
     """
-    encoded = codes.encode(truth, pred, mask)
-    return measure_checked(*encoded, codes.encoding.num_classes, options).counts
+    return count_codes(*codes.encode(truth, pred, mask), codes.encoding.num_classes, options)
+
+
+def count_codes(
+    truth: Codes, pred: Codes, num_classes: int, options: BoundaryOptions
+) -> BoundaryCounts:
+    """Boundary counts of two maps of codes from :class:`LabelCodes`."""
+    if 0 in truth.shape:
+        msg = f"expected an image with at least one pixel, got shape {truth.shape}"
+        raise ValueError(msg)
+    sides: list[Any] = [np.ascontiguousarray(side) for side in (truth, pred)]
+    truth, pred = sides
+    table, parts = empty_parts(num_classes, options)
+    parts["images"][...] = 1
+    parts["pixels"][...] = np.count_nonzero(truth != ignored_code(truth.dtype))
+    borders = options.band_border, options.trimap_border if options.trimaps else None
+    for k, width in enumerate(options.widths):
+        bands = count_bands(truth, pred, num_classes, width.width(truth.shape), *borders)
+        # Only bands are kept if trimaps are off.
+        for name, band in zip(("band", "trimap", "outer"), bands, strict=True):
+            if name in parts:
+                parts[name][k] = band
+    return BoundaryCounts.trusted(table, num_classes, options)
 
 
 def count_bands(

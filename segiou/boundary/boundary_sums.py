@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.boundary.boundary_options import BINS, BoundaryOptions, Contour
+from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.counting.counts import LARGEST, Counts, add_exactly, counts_array, sum_exactly
 
 __all__ = ["BoundaryCounts", "layout"]
@@ -22,20 +22,10 @@ def layout(
     num_classes: int, options: BoundaryOptions
 ) -> tuple[int, dict[str, tuple[slice, tuple[int, ...]]]]:
     """Length of a row of counts, and the slice and shape of each part in it."""
-    # K widths, S tolerances, C classes, W kinds of boundary element, and two sides (truth,
-    # prediction) or directions (truth → prediction and back).
-    c, k, s = num_classes, len(options.widths), len(options.tolerances)
+    c, k = num_classes, len(options.widths)
     parts: dict[str, tuple[int, ...]] = {"images": (), "pixels": (), "band": (k, c, 3)}
     if options.trimaps:
         parts |= {"trimap": (k, c, 3), "outer": (k, c, 2)}
-    for contour in options.contours:
-        w = 1 if contour == "pixels" else 3
-        parts |= {
-            f"{contour}.total": (2, c, w),
-            f"{contour}.matched": (s, 2, c, w),
-            f"{contour}.distance": (2, c, w),
-            f"{contour}.histogram": (2, c, w, BINS),
-        }
     placed, start = {}, 0
     for name, shape in parts.items():
         stop = start + math.prod(shape)
@@ -270,20 +260,6 @@ class BoundaryCounts:
         band, outer = self.part("trimap"), self.part("outer")
         tp = band[..., 2]
         return Counts(tp, outer[..., 0], band[..., 0] - tp, outer[..., 1] - outer[..., 0])
-
-    def contour_parts(
-        self, contour: Contour | None
-    ) -> tuple[Contour, dict[str, NDArray[np.int64]]]:
-        """A kind of contour, by default the first measured, and its parts.
-
-        Parameters
-        ----------
-        contour : Contour or None
-            Kind of contour; by default the first measured.
-        """
-        chosen: Contour = contour or (*self.options.contours, "pixels")[0]
-        names = ("total", "matched", "distance", "histogram")
-        return chosen, {name: self.part(f"{chosen}.{name}") for name in names}
 
 
 def _overlap_counts(band: NDArray[np.int64], total: NDArray[np.int64]) -> Counts:

@@ -9,19 +9,15 @@ from typing import Any, ClassVar, Final, Literal
 
 from segiou._support.arguments import (
     check_choice,
+    check_flag,
     check_kind,
     check_number,
     read_several,
     read_spacing,
 )
 from segiou._support.text import Json
-from segiou.boundary.boundary_options import (
-    NO_SPACING,
-    BoundaryOptions,
-    asked_lengths,
-    asks_for_surfaces,
-)
 from segiou.boundary.surface_points import Kind, Label
+from segiou.boundary.tolerance import Length, Tolerance, read_length
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import Masks
 from segiou.measures.measure import Measure, Plan
@@ -34,6 +30,10 @@ State = Literal["found", "missed", "false_positive", "absent"]
 #: States in which a structure is absent from a mask, in the order of `Fillings`.
 LONE: Final[tuple[State, ...]] = ("absent", "false_positive", "missed")
 Scores = dict[str, Any]
+
+NO_SPACING = "tolerances in mm require the pixel size in mm; pass spacing=(H, W) (--spacing H,W)"
+#: Tolerances where neither a caller nor a challenge sets them.
+_TOLERANCES: Final = (1.0, 2.0, 4.0)
 
 _NAN, _INF = float("nan"), float("inf")
 _FARTHEST: Fillings = (_NAN, _INF, _INF)
@@ -72,7 +72,7 @@ class Convention:
     percentile: Literal["linear", "pooled", "weighted", "summed"]
     average: Literal["pooled", "directions"]
     empty: Mapping[str, Fillings] = field(default_factory=dict)
-    tolerances: tuple[float, ...] = (1.0,)
+    tolerances: tuple[float, ...] = _TOLERANCES
     tolerances_of: Mapping[Label, tuple[float, ...]] = field(default_factory=dict)
     spacing: tuple[float, ...] | None = None
     is_challenge: bool = False
@@ -80,6 +80,8 @@ class Convention:
 
 #: Distances of a pair of surfaces (the 95th percentile is "hausdorff_95"), and shares.
 DISTANCES: Final = ("hausdorff", "hausdorff_percentile", "average_surface_distance")
+#: Shares of surfaces within a tolerance.
+SHARES: Final = ("surface_dice", "boundary_precision", "boundary_recall", "boundary_f1")
 MEASURES: Final = (*DISTANCES, "surface_dice", "dice", "iou")
 _EMPTY: Final = dict.fromkeys(DISTANCES, _FARTHEST) | dict.fromkeys(MEASURES[3:], _NOTHING)
 
@@ -136,8 +138,9 @@ class SurfaceOptions(Measure):
 
     Attributes
     ----------
-    tolerances : tuple of float
-        Tolerances of surface Dice, in the unit of the spacing.
+    tolerances : tuple of float or str
+        Tolerances of surface Dice and boundary F1, in the unit of the spacing, or
+        relative to the diagonal of the image or volume, as in ``"0.75%"``.
     percentiles : tuple of float
         Percentiles of the distances, from 0 to 100.
     convention : str
@@ -146,9 +149,9 @@ class SurfaceOptions(Measure):
         Tolerances of individual labels, which replace the common ones.
     empty : mapping of str to (both empty, truth empty, prediction empty)
         Values of "hausdorff", "hausdorff_percentile", "average_surface_distance",
-        "surface_dice", "dice" and "iou" if a mask is empty: numbers, or, for
-        distances, "diagonal" for the diagonal of the volume. By default those of
-        the convention.
+        "surface_dice" (also for boundary precision, recall and F1), "dice" and
+        "iou" if a mask is empty: numbers, or, for distances, "diagonal" for the
+        diagonal of the volume. By default those of the convention.
     widths : tuple of float
         Widths of the bands of Boundary IoU, in the unit of the spacing; none by
         default.
@@ -156,80 +159,94 @@ class SurfaceOptions(Measure):
         Unit of the distances, if it is not that of the files.
     spacing : sequence of float, optional
         Size of a pixel along each axis, in place of that of the files.
+    border : bool
+        Whether a structure that touches the border of the image or volume has a
+        surface there.
 
     Examples
     --------
-    >>> options = SurfaceOptions((1, 2), empty={"surface_dice": (1, 0, 0)})
+    >>> options = SurfaceOptions((1, "0.75%"), empty={"surface_dice": (1, 0, 0)})
     >>> SurfaceOptions.from_dict(options.to_dict()) == options
     True
     """
 
     key: ClassVar[str] = "surfaces"
     score_names: ClassVar[tuple[str, ...]] = (
-        *("surface_dice", "hausdorff_95", "hausdorff", "average_surface_distance"),
+        *("surface_dice", "boundary_f1"),
+        *("hausdorff_95", "hausdorff", "average_surface_distance"),
     )
 
-    tolerances: tuple[float, ...] = (1.0,)
+    tolerances: tuple[Length, ...] = _TOLERANCES
     percentiles: tuple[float, ...] = (95.0,)
     convention: str = "segiou"
-    tolerances_of: Mapping[Label, tuple[float, ...]] = field(default_factory=dict)
+    tolerances_of: Mapping[Label, tuple[Length, ...]] = field(default_factory=dict)
     empty: Mapping[str, Fillings] = field(default_factory=dict)
     widths: tuple[float, ...] = ()
     unit: str = ""
     spacing: tuple[float, ...] | None = None
+    border: bool = True
 
     def __post_init__(self) -> None:
         check_choice("convention", self.convention, tuple(CONVENTIONS))
-        common = _checked_lengths("tolerances", self.tolerances)
-        own = {
-            label: _checked_lengths("tolerances", given)
-            for label, given in self.tolerances_of.items()
-        }
-        for label, given in own.items():
-            if len(given) != len(common):
-                msg = f"label {label} has tolerances {given}; expected {len(common)}, as in common"
+        check_flag("border", self.border)
+        common = _lengths("tolerances", self.tolerances)
+        own = {label: _lengths("tolerances", some) for label, some in self.tolerances_of.items()}
+        for label, some in own.items():
+            if len(some) != len(common):
+                msg = f"label {label} has tolerances {some}; expected {len(common)}, as in common"
                 raise ValueError(msg)
         several = read_several("percentiles", self.percentiles, "a sequence of percentiles")
         percentiles = tuple(check_number("a percentile", float(p), 0, 100) for p in several)
-        for measure, fillings in self.empty.items():
-            check_choice("a measure of empty masks", measure, MEASURES)
-            known = [value == "diagonal" or isinstance(value, int | float) for value in fillings]
-            if known != [True] * 3:
-                msg = (
-                    f"empty[{measure!r}] must be three numbers or 'diagonal', for both masks, the "
-                    f"truth or the prediction being empty; got {fillings!r}"
-                )
-                raise ValueError(msg)
-        widths = _checked_lengths("widths", self.widths)
-        if 0 in widths:
-            msg = "widths must be positive, got 0; a band of width 0 has no voxels"
-            raise ValueError(msg)
+        widths = _lengths("widths", self.widths)
+        _check_widths(widths, self.border)
         self.__dict__.update(
             tolerances=common,
             percentiles=percentiles,
             tolerances_of=own,
             widths=widths,
             spacing=None if self.spacing is None else read_spacing(self.spacing),
-            empty={measure: tuple(values) for measure, values in self.empty.items()},
+            empty={measure: _fillings(measure, some) for measure, some in self.empty.items()},
         )
 
     @classmethod
     def of(cls, choice: Measure | str | bool) -> Measure:
-        """Build from options, True for the defaults, or the name of a convention.
-
-        A convention has the tolerances of the boundaries that are measured beside it.
-        """
+        """Build from options, True for the defaults, or the name of a convention."""
         if isinstance(choice, Measure):
             return choice
         check_kind("surfaces", choice, (str, bool), "True, a convention or SurfaceOptions")
-        if choice is True:  # as boundaries have, but not those of another measure
-            return cls(tuple(one.value for one in BoundaryOptions().tolerances))
-        return SurfaceConvention(str(choice))
+        return cls() if choice is True else cls.of_convention(str(choice))
 
     @classmethod
-    def for_score(cls, name: str) -> Measure:
-        """The convention of segiou."""
-        return SurfaceConvention("segiou")
+    def of_convention(
+        cls, name: str, tolerances: Iterable[Length] = (), **more: Any
+    ) -> SurfaceOptions:
+        """Options of a convention, by default with its tolerances.
+
+        Parameters
+        ----------
+        name : str
+            Name of the convention.
+        tolerances : iterable of float or str
+            Tolerances that replace those of the convention.
+        **more
+            Other options.
+        """
+        check_choice("convention", name, tuple(CONVENTIONS))
+        usual, lengths = CONVENTIONS[name], tuple(tolerances)
+        if not lengths:
+            more["tolerances_of"] = {**usual.tolerances_of, **more.get("tolerances_of", {})}
+        return cls(lengths or usual.tolerances, convention=name, **more)
+
+    @classmethod
+    def of_protocol(cls, protocol: str) -> SurfaceOptions:
+        """Options of the convention that has the name of a protocol, or of segiou's.
+
+        Parameters
+        ----------
+        protocol : str
+            Name of the protocol.
+        """
+        return cls.of_convention(protocol if protocol in CONVENTIONS else "segiou")
 
     @classmethod
     def flag_for(cls, score: str = "") -> str:
@@ -244,14 +261,14 @@ class SurfaceOptions(Measure):
             measure: [v if v == "diagonal" or math.isfinite(v) else str(float(v)) for v in values]
             for measure, values in self.empty.items()
         }
+        if self.border:
+            del plain["border"]
         optional = ("widths", "unit", "spacing")
         return {name: value for name, value in plain.items() if value or name not in optional}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> SurfaceOptions:
         """Options from the values of :meth:`to_dict`."""
-        if state.keys() == {"convention"}:  # before it is resolved
-            return SurfaceConvention(state["convention"])  # type: ignore[return-value]
         empty: dict[str, Any] = {
             measure: tuple(v if v == "diagonal" else float(v) for v in values)
             for measure, values in state["empty"].items()
@@ -259,30 +276,26 @@ class SurfaceOptions(Measure):
         return cls(**{**state, "tolerances_of": dict(state["tolerances_of"]), "empty": empty})
 
     @classmethod
-    def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> Measure | None:
-        """A convention from the command line, or options that go beyond one."""
-        _, in_mm, of = asked_lengths(given)
-        if not asks_for_surfaces(given, in_mm, of):
+    def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> SurfaceOptions | None:
+        """Options from the command line, with the convention of the protocol by default."""
+        texts = (given.get("boundary") or "").split(",")
+        widths = [Tolerance.of(text).value for text in texts if text.endswith("mm")]
+        tolerances, unit = _asked_tolerances(given.get("boundary_tolerance") or "")
+        empty, name = given.get("empty") or (), given.get("surface") or ""
+        if not (widths or empty or name or any(tolerances.values())):
             return None
-        if not (given.get("empty") or in_mm or of.keys() > {""}):
-            return SurfaceConvention(given["surface"])
-        if len({tolerance.unit for several in of.values() for tolerance in several}) > 1:
-            text = given["boundary_tolerance"]
-            msg = f"--boundary-tolerance {text}: use the same unit for all tolerances"
-            raise ValueError(msg)
-        values = {name: [one.value for one in several] for name, several in of.items()}
-        common = values.pop("")
-        return _of_convention(
-            given.get("surface") or "",
-            given.get("protocol"),
+        if not name:
+            name = given["protocol"] if given.get("protocol") in CONVENTIONS else "segiou"
+        common = tolerances.pop("")
+        if tolerances and not CONVENTIONS[name].is_challenge:
+            common = common or [1.0]
+        return cls.of_convention(
+            name,
             common,
-            usual=given.get("boundary") is not None and not values,
-            tolerances_of=values,
-            empty=dict(rule for text in given.get("empty") or () for rule in _rules(text)),
-            widths=in_mm,
-            unit="mm"
-            if any(one.unit == "mm" for several in of.values() for one in several)
-            else "",
+            tolerances_of=tolerances,
+            empty=dict(rule for text in empty for rule in _rules(text)),
+            widths=widths,
+            unit="mm" if widths else unit,
         )
 
     def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> SurfaceOptions:
@@ -297,8 +310,8 @@ class SurfaceOptions(Measure):
 
         return SurfacePlan(self, classes, masks)
 
-    def tolerances_at(self, label: Label) -> tuple[float, ...]:
-        """Tolerances of surface Dice of a structure.
+    def tolerances_at(self, label: Label) -> tuple[Length, ...]:
+        """Tolerances of a structure.
 
         Parameters
         ----------
@@ -307,7 +320,7 @@ class SurfaceOptions(Measure):
         """
         return self.tolerances_of.get(label, self.tolerances)
 
-    def scores_of(self, label: Label) -> list[tuple[str, float | None]]:
+    def scores_of(self, label: Label) -> list[tuple[str, Length | None]]:
         """Scores of a structure: name, and tolerance or width (None if it has none).
 
         Parameters
@@ -317,7 +330,8 @@ class SurfaceOptions(Measure):
         """
         distances = ["hausdorff", *(f"hausdorff_{p:g}" for p in self.percentiles)]
         names = ["iou", "dice", *distances, "average_surface_distance"]
-        by_length = {"surface_dice": self.tolerances_at(label), "boundary_iou": self.widths}
+        limits = self.tolerances_at(label)
+        by_length = {**dict.fromkeys(SHARES, limits), "boundary_iou": self.widths}
         lengths = [(name, length) for name, several in by_length.items() for length in several]
         return [*((name, None) for name in names), *lengths]
 
@@ -334,82 +348,54 @@ class SurfaceOptions(Measure):
             Which of the masks are empty.
         """
         rules = {**_EMPTY, **CONVENTIONS[self.convention].empty, **self.empty}
-        value = rules[measure][LONE.index(state)]
+        value = rules["surface_dice" if measure in SHARES else measure][LONE.index(state)]
         return _NAN if value == "diagonal" and measure not in DISTANCES else value
 
 
-def _checked_lengths(name: str, given: Iterable[float]) -> tuple[float, ...]:
-    limits = tuple(
-        check_number(name, limit) for limit in read_several(name, given, "a sequence of distances")
-    )
-    if not all(limit >= 0 for limit in limits):
-        msg = f"{name} must not be negative, got {list(limits)}"
+def _lengths(name: str, given: Iterable[Any]) -> tuple[Any, ...]:
+    several = read_several(name, given, "a sequence of distances")
+    return tuple(read_length(name, length) for length in several)
+
+
+def _check_widths(widths: tuple[Length, ...], border: bool) -> None:
+    if relative := [width for width in widths if isinstance(width, str)]:
+        msg = f"widths must be distances, got {relative[0]}; use BoundaryOptions for images"
         raise ValueError(msg)
-    return limits
+    if 0 in widths:
+        msg = "widths must be positive, got 0; a band of width 0 has no voxels"
+        raise ValueError(msg)
+    if widths and not border:
+        msg = "Boundary IoU counts the border as a boundary; leave out widths or border=False"
+        raise ValueError(msg)
 
 
-@dataclass(frozen=True)
-class SurfaceConvention(Measure):
-    """Surface distances by a convention, with the tolerances of the boundaries.
-
-    Attributes
-    ----------
-    convention : str
-        A key of ``CONVENTIONS``; empty for that of the protocol, or segiou's.
-    """
-
-    key: ClassVar[str] = "surfaces"
-
-    convention: str = ""
-
-    def __post_init__(self) -> None:
-        if self.convention:
-            check_choice("convention", self.convention, tuple(CONVENTIONS))
-
-    def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> SurfaceOptions:
-        """Options of the convention, with the tolerances of the boundaries."""
-        boundary = _boundary_of(measures)
-        tolerances = boundary.tolerances
-        if shares := [str(t) for t in tolerances if t.unit == "diagonal"]:
-            msg = (
-                f"tolerance {shares[0]}: surface tolerances cannot be relative to the diagonal; "
-                "use pixels, or mm such as '2mm'"
-            )
-            raise ValueError(msg)
-        is_usual = tolerances == BoundaryOptions().tolerances
-        given = () if is_usual else tuple(one.value for one in tolerances)
-        options = _of_convention(self.convention, protocol, given, usual=is_usual)
-        shared: dict[str, Any] = {}
-        if any(tolerance.unit == "mm" for tolerance in tolerances):
-            shared["unit"] = "mm"
-        if masks.spacing is None and boundary.spacing != BoundaryOptions().spacing:
-            shared["spacing"] = boundary.spacing
-        return replace(options, **shared).resolved(measures, masks, protocol)
-
-    def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
-        """The plan of the options."""
-        return self.resolved((), masks, "segiou").plan(classes, masks)
+def _fillings(measure: str, fillings: Any) -> tuple[Any, ...]:
+    """The values of a measure for empty masks."""
+    check_choice("a measure of empty masks", measure, MEASURES)
+    known = [value == "diagonal" or isinstance(value, int | float) for value in fillings]
+    if known != [True] * 3:
+        msg = (
+            f"empty[{measure!r}] must be three numbers or 'diagonal', for both masks, the "
+            f"truth or the prediction being empty; got {fillings!r}"
+        )
+        raise ValueError(msg)
+    return tuple(fillings)
 
 
-def _of_convention(
-    convention: str, protocol: str | None, tolerances: Sequence[float], *, usual: bool, **own: Any
-) -> SurfaceOptions:
-    """Options of a convention, by default that of the protocol.
-
-    Without tolerances, ``usual`` takes those of boundaries, unless a challenge defines its own.
-    """
-    name = convention or (protocol if protocol in CONVENTIONS else "segiou")
-    if usual and not tolerances and not CONVENTIONS[name].is_challenge:
-        tolerances = [one.value for one in BoundaryOptions().tolerances]
-    if not tolerances:
-        tolerances = CONVENTIONS[name].tolerances
-        own["tolerances_of"] = {**CONVENTIONS[name].tolerances_of, **own.get("tolerances_of", {})}
-    return SurfaceOptions(tuple(tolerances), convention=name, **own)
-
-
-def _boundary_of(measures: Sequence[Measure]) -> BoundaryOptions:
-    found = (one for one in measures if isinstance(one, BoundaryOptions))
-    return next(found, BoundaryOptions((), tolerances=(), contours=()))
+def _asked_tolerances(text: str) -> tuple[dict[Any, list[Length]], str]:
+    """Tolerances of the command line by structure ("": common), and their unit."""
+    found: dict[Any, list[Length]] = {"": []}
+    units = set()
+    for part in filter(None, text.split(",")):
+        name, _, value = part.rpartition("=")
+        one = Tolerance.of(value)
+        is_share = one.unit == "diagonal"
+        found.setdefault(name.strip(), []).append(str(one) if is_share else one.value)
+        units |= {one.unit} - {"diagonal"}
+    if len(units) > 1:
+        msg = f"--boundary-tolerance {text}: use the same unit for all tolerances"
+        raise ValueError(msg)
+    return found, "mm" * (units == {"mm"})
 
 
 def _rules(text: str) -> list[tuple[str, tuple[float | str, ...]]]:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,10 @@ from numpy.typing import NDArray
 from segiou._support.files import printable
 from segiou._support.text import Json, did_you_mean, listed, percent
 from segiou.boundary.label_codes import LabelCodes, ignored_code
-from segiou.boundary.surface_options import CONVENTIONS, DISTANCES, SurfaceOptions
+from segiou.boundary.surface_options import CONVENTIONS, DISTANCES, SHARES, SurfaceOptions
 from segiou.boundary.surface_rows import STATES, SurfaceRows, flat_name, row_type
 from segiou.boundary.surfaces import measure_surfaces
+from segiou.boundary.tolerance import Length, length_text
 from segiou.counting.encoding import Encoding
 from segiou.measures.mask_pair import MaskPair
 from segiou.measures.measure import Counted, ImageColumn, Plan
@@ -31,6 +31,18 @@ _ABOUT = (
     "predicted to true surface."
 )
 _WORDS = {"hausdorff": "HD", "average_surface_distance": "ASSD"}
+#: Titles of the scores that have a tolerance or width.
+_TITLES = {
+    "surface_dice": "surface Dice",
+    "boundary_precision": "boundary precision",
+    "boundary_recall": "boundary recall",
+    "boundary_f1": "boundary F1",
+    "boundary_iou": "Boundary IoU",
+}
+#: Those that only the summary has.
+_PARTS_OF_F1 = ("boundary_precision", "boundary_recall")
+#: Those that are scores at the first tolerance.
+_SCORES = ("surface_dice", "boundary_f1")
 
 
 @dataclass(frozen=True)
@@ -213,27 +225,29 @@ class SurfacePlan(Plan):
     def image_columns(self) -> tuple[ImageColumn, ...]:
         """Columns with titles: distances, and shares at each tolerance or width."""
         titles = {"dice": "Dice", "iou": "IoU"}
-        named = {"surface_dice": "surface Dice", "boundary_iou": "Boundary IoU"}
         found = []
         for column in super().image_columns:
             name = column.name.partition(":")[0]
             start, _, length = name.rpartition("_")
             title = titles.get(name) or column.title.removeprefix("median ")
-            if start in named:
-                title = f"{named[start]} {length} {self.unit}".rstrip()
+            if start in _TITLES:
+                title = f"{_TITLES[start]} {self._with_unit(length)}"
             found.append(column._replace(title=title))
         return tuple(found)
 
+    def _with_unit(self, length: Length) -> str:
+        text = length_text(length)
+        return text if text.endswith("%") else f"{text} {self.unit}".rstrip()
+
     @cached_property
     def scores(self) -> Mapping[str, Score]:
-        """Mean surface Dice at the first tolerance, and medians of distances over the cases."""
+        """Mean shares at the first tolerance, and medians of distances over the cases."""
         names, scores = tuple(self.structures), {}
         options: Any = {"seen": self._seen, "rule": "cases"}
         every = np.ones(len(names), dtype=bool)
-        if self.options.tolerances:
-            scores["surface_dice"] = Score.of_cases(
-                "surface_dice", "surface Dice", names, self._dice, seen=self._seen
-            )
+        for name in _SCORES if self.options.tolerances else ():
+            shares = partial(self._shares, name)
+            scores[name] = Score.of_cases(name, _TITLES[name], names, shares, seen=self._seen)
         for name in self._distances:
             title = f"median {_WORDS.get(name, name.replace('hausdorff_', 'HD'))}"
             numbers = partial(self._of_cases, name)
@@ -255,9 +269,10 @@ class SurfacePlan(Plan):
     def _seen(self, parts: Parts) -> NDArray[np.bool_]:
         return np.isin(parts["cases"][..., 0], [1, 2])  # found or missed
 
-    def _dice(self, parts: Parts) -> Floats:
-        dice = self.rows(parts).surface_dice()[:, 0]
-        return np.asarray(dice.reshape(-1, len(self.structures)))
+    def _shares(self, name: str, parts: Parts) -> Floats:
+        """A share at the first tolerance of each case and structure, (N, R)."""
+        shares = self.rows(parts).shares(name)[:, 0]
+        return np.asarray(shares.reshape(-1, len(self.structures)))
 
     def _alone(self, name: str, parts: Parts) -> Floats:
         """Mean distance of each case; the diagonal where it is infinite."""
@@ -280,7 +295,8 @@ class SurfacePlan(Plan):
         """States of each structure and its scores over the cases."""
         rows = self.rows(found.total, found.ids())
         summary: Any = rows.summary()
-        _bound(summary, found.intervals.get("surface_dice"))
+        for score in _SCORES:
+            _bound(summary, score, found.intervals.get(score))
         columns = self._columns(summary, found)
         plan = self.described()
         return ScoreTable(
@@ -317,8 +333,12 @@ class SurfacePlan(Plan):
             head, cases = state.replace("_", " "), [row[state] for row in summary]
             columns.append(Column.of_counts(f"surfaces_{state}", head, cases, [sum(cases)]))
         measures = {n: None for row in summary for n, value in row.items() if type(value) is dict}
-        kinds = product(measures, ("mean", "median", "mean_of_found"))
-        columns += [self._column(name, kind, summary, found) for name, kind in kinds]
+        kinds = ("mean", "median", "mean_of_found")
+        columns += [
+            self._column(name, kind, summary, found)
+            for name in measures
+            for kind in (kinds[:1] if name.startswith(_PARTS_OF_F1) else kinds)
+        ]
         # A former name, without a header.
         return [*columns, columns[2]._replace(name="surfaces_invented", title="")]
 
@@ -340,50 +360,63 @@ class SurfacePlan(Plan):
         return column
 
     def _score_of(self, name: str, kind: str) -> Score | None:
-        """The score that a column has: surface Dice at the first tolerance, and medians."""
-        first = [f"surface_dice_{limit:g}" for limit in self.options.tolerances[:1]]
-        score = "surface_dice" if name in first else name
-        return self.scores.get(score) if kind == ("mean" if name in first else "median") else None
+        """The score that a column has: shares at the first tolerance, and medians."""
+        limits = self.options.tolerances[:1]
+        first = {flat_name(score, limit): score for score in _SCORES for limit in limits}
+        score = self.scores.get(first.get(name, name))
+        return score if kind == ("mean" if name in first else "median") else None
 
     def _at_own(self, name: str, summary: Any) -> tuple[str, ...]:
-        """Surface Dice of structures with their own tolerance, not that of the column, as text."""
-        common = [f"surface_dice_{t:g}" for t in self.options.tolerances]
-        if name not in common or not self.options.tolerances_of:
+        """Shares of structures with their own tolerance, not that of the column, as text."""
+        places = {
+            flat_name(score, limit): (score, place)
+            for score in SHARES
+            for place, limit in enumerate(self.options.tolerances)
+        }
+        if name not in places or not self.options.tolerances_of:
             return ()
+        share, place = places[name]
         texts = []
         for row in summary:
-            limit = self.options.tolerances_at(row["label"])[common.index(name)]
-            at = f" at {limit:g} {self.unit}".rstrip()
-            score = row[flat_name("surface_dice", limit)]["mean"]
+            limit = self.options.tolerances_at(row["label"])[place]
+            at = f" at {self._with_unit(limit)}"
+            score = row[flat_name(share, limit)]["mean"]
             texts.append("" if name in row else f"{percent(score, '–')}{at}")
         return tuple(texts)
 
     @cached_property
     def _shown(self) -> dict[Any, str]:
         """Headers of the columns shown in text."""
-        unit, o = f" {self.unit}".rstrip(), self.options
+        options = self.options
         found: dict[Any, str] = {("dice", "mean"): "Dice mean"}
-        for p in o.percentiles[:1]:
+        for p in options.percentiles[:1]:
             found |= {(f"hausdorff_{p:g}", "median"): f"HD{p:g} median"}
             found |= {(f"hausdorff_{p:g}", "mean_of_found"): f"HD{p:g} mean"}
         found |= {("average_surface_distance", "mean_of_found"): "ASSD mean"}
-        for measure, title, lengths in (
-            ("surface_dice", "surface Dice", o.tolerances),
-            ("boundary_iou", "Boundary IoU", o.widths),
-        ):
-            found |= {(f"{measure}_{n:g}", "mean"): f"{title} {n:g}{unit}" for n in lengths}
+        shown: dict[str, tuple[Length, ...]] = {
+            "boundary_f1": () if self.masks.volumes else options.tolerances[:1],
+            "surface_dice": options.tolerances,
+            "boundary_iou": options.widths,
+        }
+        for name, lengths in shown.items():
+            titles = {n: f"{_TITLES[name]} {self._with_unit(n)}" for n in lengths}
+            found |= {(flat_name(name, n), "mean"): title for n, title in titles.items()}
         return found
 
     def _measures(self, label: int | str) -> list[str]:
-        """Names of the scores of a structure."""
-        return [flat_name(*score) for score in self.options.scores_of(label)]
+        """Names of the scores of a structure in tables of cases."""
+        return [
+            flat_name(name, length)
+            for name, length in self.options.scores_of(label)
+            if name not in _PARTS_OF_F1
+        ]
 
 
-def _bound(summary: Any, bounds: Any) -> None:
-    """Add the interval of the surface Dice of each structure to its summary."""
+def _bound(summary: Any, score: str, bounds: Any) -> None:
+    """Add the interval of a share of each structure to its summary."""
     by_name = {} if bounds is None else {one.name: one for one in bounds.classes}
     for row in summary if by_name else ():
-        first = next(part for name, part in row.items() if name.startswith("surface_dice"))
+        first = next(part for name, part in row.items() if name.startswith(score))
         one = by_name[row["label"]]
         first |= {"low": one.low, "high": one.high, "level": bounds.level}
 
@@ -409,16 +442,18 @@ def surface_note(plan: Mapping[str, Any]) -> str:
     unit = {"px": "pixels", "": "units of the spacing"}.get(plan["unit"], plan["unit"])
     if plan["spacing"]:
         unit += f", spacing {spacing_text(plan['spacing'])} (overrides the files)"
+    if not options.get("border", True):
+        unit += ", no surface at the border"
     own = [
-        f"{label} {', '.join(f'{limit:g}' for limit in limits)}"
+        f"{label} {', '.join(map(length_text, limits))}"
         for label, limits in options["tolerances_of"]
     ]
     counted = _counted_empty(SurfaceOptions.from_dict(options))
     return (
         f"surfaces: convention {options['convention']}, distances in {unit}. Medians cover all "
         "cases; a missed or false-positive structure counts as infinitely far. Distance means "
-        "cover found structures only, so missing more structures can improve them. Dice and "
-        f"surface Dice are means over the cases, in which {counted}"
+        "cover found structures only, so missing more structures can improve them. Dice, surface "
+        f"Dice and boundary F1 are means over the cases, in which {counted}"
         f"{f'; individual tolerances: {printable(listed(own))}' if own else ''}"
     )
 

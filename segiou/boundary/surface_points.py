@@ -23,8 +23,13 @@ _kernel = load_part(_MODULE)
 
 #: Limits of the kernel: length of an axis, and range of the spacing.
 _LONGEST, _STEPS = 65535, (1e-9, 1e6)
-#: The code of ignored voxels; lower codes are labels, and 0 is background.
+#: The code of ignored voxels; lower codes are labels, and 0 is background and the outside.
 _IGNORED = 255
+#: Number of labels that are measured at once.
+_MOST = 253
+#: Codes where the outside is ignored: 0 is ignored, and background is the code above all labels.
+_WITHOUT_BORDER = np.arange(256, dtype=np.uint8)
+_WITHOUT_BORDER[[0, _IGNORED]] = _MOST + 1, 0
 #: Points of a side held at once, unless a twelfth of the voxels is more or there is one label.
 _FEWEST_POINTS = 1 << 18
 #: Relative imprecision of a spacing: twice that of float32.
@@ -319,6 +324,7 @@ class SurfacePair:
     ignore: frozenset[int] = frozenset()
     threads: int = 1
     of_each: bool = False
+    border: bool = True
 
     def distances(
         self, structures: Mapping[Label, tuple[int, ...]] | None
@@ -377,7 +383,7 @@ class SurfacePair:
         """Groups of disjoint structures by code, both sides in these codes, the ignored code."""
         turned = (x.T if self._grid.is_reversed else x for x in (self.truth, self.pred))
         truth, pred = sides = [np.ascontiguousarray(as_bytes(side)) for side in turned]
-        are_bytes = not self.ignore and truth.dtype == pred.dtype == np.uint8
+        are_bytes = self.border and not self.ignore and truth.dtype == pred.dtype == np.uint8
         if structures is None and are_bytes:
             yield {value: value for value in range(1, 256)}, sides, -1
             return
@@ -385,7 +391,7 @@ class SurfacePair:
             values = [np.unique(side).tolist() for side in sides]
             labels = {0}.union(*values) - {0} - self.ignore
             structures = {value: (value,) for value in sorted(labels)}
-        for names in _disjoint(structures, _IGNORED - bool(self.ignore)):
+        for names in _disjoint(structures, _MOST):
             members = [structures[name] for name in names]
             if are_bytes and all(len(m) == 1 and 0 < m[0] < 256 for m in members):
                 yield {v: name for name, (v,) in zip(names, members, strict=True)}, sides, -1
@@ -396,6 +402,10 @@ class SurfacePair:
             if self.ignore:
                 pred_codes[codes == _IGNORED] = _IGNORED
             ignored = _IGNORED if self.ignore else -1
+            if not self.border:
+                ignored = 0
+                for side in (codes, pred_codes):
+                    side[:] = _WITHOUT_BORDER[side]
             yield dict(enumerate(names, 1)), [codes, pred_codes], ignored
 
     def _measured(

@@ -11,8 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import Json
-from segiou.boundary.surface_options import DISTANCES, LONE, Scores, State, SurfaceOptions
+from segiou.boundary.surface_options import (
+    DISTANCES,
+    LONE,
+    SHARES,
+    Scores,
+    State,
+    SurfaceOptions,
+)
 from segiou.boundary.surface_points import Label
+from segiou.boundary.tolerance import Length, length_text
 from segiou.counting.counts import Counts
 from segiou.metrics.per_class import dice, iou
 from segiou.metrics.ratio import Floats, ratio
@@ -23,7 +31,7 @@ STATES: Final[tuple[State, ...]] = ("absent", "found", "missed", "false_positive
 _COUNTED: Final[tuple[State, ...]] = ("found", "missed", "false_positive", "absent")
 
 #: Values of every row, by name of the score and its tolerance or width.
-ScoreValues = dict[tuple[str, float | None], Floats]
+ScoreValues = dict[tuple[str, Length | None], Floats]
 
 
 def row_type(options: SurfaceOptions) -> np.dtype[np.void]:
@@ -51,8 +59,9 @@ class SurfaceRows:
     Iteration yields a dict per row: ``case``, ``label``, ``state`` ("found" in both
     masks, "missed", "false_positive" or "absent"; a structure without a surface,
     because it touches only ignored voxels, is absent) and the scores, with the
-    values of the options if a mask is empty. ``surface_dice`` and ``boundary_iou``
-    are dicts by tolerance and width. An index selects the dict of a row, a slice
+    values of the options if a mask is empty. ``surface_dice``, ``boundary_precision``,
+    ``boundary_recall`` and ``boundary_f1`` are dicts by tolerance, ``boundary_iou`` is
+    one by width. An index selects the dict of a row, a slice
     several rows.
 
     Attributes
@@ -174,16 +183,26 @@ class SurfaceRows:
             columns[flat] = np.where(np.isnan(values), known, values)
         return columns
 
-    def surface_dice(self) -> Floats:
-        """Surface Dice of each row at its own tolerances, shape (R, K).
+    def shares(self, name: str) -> Floats:
+        """A share of the surfaces of each row at its own tolerances, shape (R, K).
+
+        Parameters
+        ----------
+        name : {"surface_dice", "boundary_precision", "boundary_recall", "boundary_f1"}
+            Both surfaces, the predicted one, the true one, or the harmonic mean of
+            the last two.
 
         Returns
         -------
         ndarray of float64
+
+        References
+        ----------
+        S. Nikolov et al., arXiv 1809.04430 (2018), section "Surface DSC"; G. Csurka et
+        al., BMVC 2013, eq. 3.
         """
         numbers = self.numbers
-        shares = ratio(numbers["within"].sum(-1), numbers["sizes"].sum(-1)[:, None])
-        return self._filled("surface_dice", shares, self._lone())
+        return self._filled(name, _share(name, numbers["within"], numbers["sizes"]), self._lone())
 
     def summary(self) -> list[dict[str, Json]]:
         """Summarise the scores of each label over the cases.
@@ -203,7 +222,7 @@ class SurfaceRows:
             - ``median``, ``quartiles``: over the cases, where missed and
               false-positive ones count as infinitely far (surface Dice: 0), regardless
               of the options;
-            - ``data_set``, for surface Dice and Boundary IoU: pooled over all cases.
+            - ``data_set``, for shares of surfaces and Boundary IoU: pooled over all cases.
 
             ``invented`` repeats ``false_positive`` and will be removed.
         """
@@ -226,9 +245,10 @@ class SurfaceRows:
         for key in self._measured(label):
             name = flat_name(*key)
             summary[name] = _over_cases(name, values[name][places], numbers["state"])
-        shares = ratio(numbers["within"].sum((0, 2)), numbers["sizes"].sum())
-        for limit, share in zip(self.options.tolerances_at(label), shares, strict=True):
-            summary[flat_name("surface_dice", limit)]["data_set"] = float(share)
+        for name in SHARES:
+            shares = _share(name, numbers["within"].sum(0), numbers["sizes"].sum(0))
+            for limit, share in zip(self.options.tolerances_at(label), shares, strict=True):
+                summary[flat_name(name, limit)]["data_set"] = float(share)
         pooled = _band_iou(numbers["bands"].sum(0))
         for width, share in zip(self.options.widths, pooled, strict=True):
             summary[flat_name("boundary_iou", width)]["data_set"] = float(share)
@@ -238,7 +258,7 @@ class SurfaceRows:
     def _has_pixels(self) -> bool:
         return not np.isnan(self.numbers["pixels"]).any()
 
-    def _measured(self, label: Label) -> list[tuple[str, float | None]]:
+    def _measured(self, label: Label) -> list[tuple[str, Length | None]]:
         scores = self.options.scores_of(label)
         return scores if self._has_pixels else scores[2:]  # without IoU and Dice
 
@@ -267,7 +287,8 @@ class SurfaceRows:
             columns[f"hausdorff_{percentile:g}", None] = column
         average = self._filled("average_surface_distance", numbers["average"], lone)
         columns["average_surface_distance", None] = average
-        columns |= self._dice_by_tolerance()
+        for name in SHARES:
+            columns |= self._by_tolerance(name)
         for width, share in zip(options.widths, _band_iou(numbers["bands"]).T, strict=True):
             columns["boundary_iou", width] = share
         return columns
@@ -280,25 +301,40 @@ class SurfaceRows:
         scores = {"iou": iou(counts), "dice": dice(counts)}
         return {(name, None): self._filled(name, v, lone) for name, v in scores.items()}
 
-    def _dice_by_tolerance(self) -> ScoreValues:
+    def _by_tolerance(self, name: str) -> ScoreValues:
+        shares, tolerances = self.shares(name), self.options.tolerances
         if not self.options.tolerances_of:
-            shares = zip(self.options.tolerances, self.surface_dice().T, strict=True)
-            return {("surface_dice", limit): share for limit, share in shares}
-        dice_of_rows = self.surface_dice()
-        limits = [self.options.tolerances_at(label) for label in self.labels]
-        limits_of_rows = np.reshape(limits, dice_of_rows.shape)
+            return {(name, limit): share for limit, share in zip(tolerances, shares.T, strict=True)}
+        limits = np.empty(shares.shape, dtype=object)  # numbers and texts
+        for row, label in zip(limits, self.labels, strict=True):
+            row[:] = self.options.tolerances_at(label)
         columns: ScoreValues = {}
-        for share, limit in zip(dice_of_rows.T, limits_of_rows.T, strict=True):
+        for share, limit in zip(shares.T, limits.T, strict=True):
             for length in dict.fromkeys(limit.tolist()):
                 empty = np.full(len(self), np.nan)
-                column = columns.setdefault(("surface_dice", length), empty)
+                column = columns.setdefault((name, length), empty)
                 column[limit == length] = share[limit == length]
         return columns
 
 
-def flat_name(name: str, length: float | None) -> str:
+def flat_name(name: str, length: Length | None) -> str:
     """Name of a score with its tolerance or width, as in "surface_dice_1"."""
-    return name if length is None else f"{name}_{length:g}"
+    return name if length is None else f"{name}_{length_text(length)}"
+
+
+def _share(name: str, within: Floats, sizes: Floats) -> Floats:
+    """A share of surfaces from their parts within tolerances, (..., S, 2), and sizes, (..., 2)."""
+    if name == "surface_dice":
+        return ratio(within.sum(-1), sizes.sum(-1)[..., None])
+    shares = ratio(within, sizes[..., None, :])
+    is_lone = np.isnan(shares) & (sizes.sum(-1) > 0)[..., None, None]
+    recall, precision = np.moveaxis(np.where(is_lone, 0.0, shares), -1, 0)
+    if name == "boundary_recall":
+        return np.asarray(recall)
+    if name == "boundary_precision":
+        return np.asarray(precision)
+    total = precision + recall
+    return np.where(total == 0, 0.0, 2 * ratio(precision * recall, total))
 
 
 def _over_cases(name: str, values: Floats, states: Floats) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from segiou.boundary.surface_points import (
     reached_by,
 )
 from segiou.boundary.surface_rows import STATES, SurfaceRows, row_type
+from segiou.boundary.tolerance import Length, length_in
 from segiou.counting.arrays import label_arrays
 
 
@@ -40,7 +41,7 @@ def measure_surfaces(
         Label images or volumes.
     structures : iterable of int, or mapping of label to int or iterable of int, optional
         Labels, or names with their labels; several labels form a region, and
-        regions may overlap. By default every label present except 0.
+        regions may overlap. By default every label except 0 that has a surface.
     ignore : int or iterable of int
         Truth values whose voxels are skipped regardless of the prediction; they
         form no surface with a structure.
@@ -77,7 +78,9 @@ def measure_surfaces(
     sides = label_arrays(truth, pred)
     steps = check_spacing(sides[0], spacing, "surfaces")
     kind = CONVENTIONS[options.convention].surface
-    pair = SurfacePair(*sides, steps, kind, frozenset(as_values(ignore)), threads)
+    pair = SurfacePair(
+        *sides, steps, kind, frozenset(as_values(ignore)), threads, border=options.border
+    )
     named = named_values(structures)
     distances = _distances(pair, named, options)
     if named is None:
@@ -126,7 +129,8 @@ def _fill(row: Any, label: Label, both: Both, options: SurfaceOptions) -> None:
     # The tools of the other conventions compare rounded numbers.
     is_exact = options.convention == "segiou"
     for place, limit in enumerate(options.tolerances_at(label)):
-        reached = reached_by(limit) if is_exact else limit
+        distance = length_in(limit, float(row["diagonal"]))
+        reached = reached_by(distance) if is_exact else distance
         row["within"][place] = [side.within(reached) for side in both]
     if all(sizes):
         row["hausdorff"] = max(side.values[-1] for side in both)
@@ -141,7 +145,7 @@ def surface_scores(
     *,
     labels: Iterable[int] | Mapping[str, int | Iterable[int]] | None = None,
     spacing: float | Sequence[float] | None = None,
-    tolerances: Iterable[float] = (1.0,),
+    tolerances: Iterable[Length] = (1.0,),
     convention: str = "segiou",
     widths: Iterable[float] = (),
     threads: int = 1,
@@ -163,8 +167,9 @@ def surface_scores(
     spacing : float or sequence of float, optional
         Size of a voxel along each axis, in the unit of the results (mm); 1 by
         default.
-    tolerances : iterable of float
-        Tolerances of surface Dice.
+    tolerances : iterable of float or str
+        Tolerances of surface Dice and boundary F1, such as 1 or ``"0.75%"`` of the
+        diagonal.
     convention : {"segiou", "medpy", "monai", "surface-distance", "metricsreloaded"}
         Tool whose results are reproduced; see the notes.
     widths : iterable of float
@@ -178,9 +183,10 @@ def surface_scores(
     -------
     dict
         Label → ``{"hausdorff": …, "hausdorff_95": …, "average_surface_distance": …,
-        "surface_dice": {tolerance: …}}``. In segiou's convention, a missed or
-        false-positive label has infinite distances and surface Dice 0; a label
-        absent from both masks has NaN. With widths also
+        "surface_dice": {tolerance: …}, …}``, with ``"boundary_precision"``,
+        ``"boundary_recall"`` and ``"boundary_f1"`` like ``"surface_dice"``. In
+        segiou's convention, a missed or false-positive label has infinite distances
+        and surface Dice 0; a label absent from both masks has NaN. With widths also
         ``"boundary_iou": {width: …}``.
 
     Raises

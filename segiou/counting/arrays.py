@@ -371,7 +371,9 @@ def check_label_maps(truth: Any, pred: Any, num_classes: int) -> None:
 def _level_of_caller() -> int:
     """Where the stack leaves segiou, for a warning of the function that calls this one."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("segiou."):
+    # torch.compile may wrap functions of segiou.
+    passed = ("segiou.", "torch._dynamo")
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith(passed):
         level, frame = level + 1, frame.f_back
     return level
 

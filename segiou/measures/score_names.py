@@ -39,6 +39,7 @@ ALIASES: dict[str, tuple[str, str]] = {
     "hd": ("hausdorff", "HD"),
     "assd": ("average_surface_distance", "ASSD"),
     "nsd": ("surface_dice", "NSD"),
+    "bf": ("boundary_f1", "BF"),
 }
 #: Names that mean the whole only: a class of them is a mistake.
 _WHOLE = ("mean_", "miou", "mdice", "macc")
@@ -85,7 +86,7 @@ def read_name(text: str, others: Iterable[str] = ()) -> ScoreName:
     if not name:
         hint = did_you_mean(text, sorted({*known, *ALIASES}))
         msg = (
-            f"unknown score {text!r}; choose from {', '.join([*PIXEL_SCORES, *others])}, "
+            f"unknown score {text!r}; choose from {', '.join(dict.fromkeys([*PIXEL_SCORES, *others]))}, "
             f"or NAME:CLASS{hint}"
         )
         raise ValueError(msg)

@@ -82,24 +82,49 @@ def read_entry(
         raise ValueError(msg)
     kinds = {one.key: type(one) for one in given}
     is_known = key in kinds or key in measure_keys()
-    if "layout" not in data:  # written before layouts were stored
+    if "layout" not in data:
         if not is_known:
             msg = f"the measure {key!r} is not installed, and the file does not describe its counts"
             raise PluginTypeError(msg)
-        return (kinds.get(key) or measure_of(key)).plan_from(data, classes)
+        return _read_former(data, classes, kinds.get(key) or measure_of(key))
     layout, package = _stored_layout(data), str(data["package"])
     if not is_known:
         problem = f"they need {package}, which is not installed (or Run.open(…, measures=[…]))"
         return UnreadMeasure(key, place, data, layout, problem)
     try:
-        plan = (kinds.get(key) or measure_of(key)).plan_from(data, classes)
-        check_scores([plan])
-        problem = _changed(data, plan, layout)
+        plan, problem = _read_plan(kinds.get(key) or measure_of(key), data, classes, layout)
     except (ImportError, KeyError, TypeError, ValueError) as error:
         if key in own_keys() and (key not in kinds or is_own(kinds[key])):
             raise  # the entry is corrupt
         problem = f"{package} counted them, but here {error}"
     return UnreadMeasure(key, place, data, layout, problem) if problem else plan
+
+
+def _read_former(data: Mapping[str, Any], classes: ClassOptions, kind: type[Measure]) -> Plan:
+    """The plan of an entry that was written before layouts were stored."""
+    if kind.version > 1:
+        msg = (
+            f"the counts of {kind.key!r} have changed since this file was written, and it does not "
+            "describe them; score again"
+        )
+        raise PluginTypeError(msg)
+    return kind.plan_from(data, classes)
+
+
+def _read_plan(
+    kind: type[Measure], data: Mapping[str, Any], classes: ClassOptions, layout: Layout
+) -> tuple[Plan | None, str]:
+    """The plan of an entry, or why the installed package cannot read its counts."""
+    plan = None
+    difference = f"version {data['version']} of the counts in the file, {kind.version} here"
+    if data["version"] == kind.version:
+        plan = kind.plan_from(data, classes)
+        check_scores([plan])
+        difference = _layouts_differ(layout, plan.layout, "in the file", "here")
+    if not difference:
+        return plan, ""
+    installed = f"{package_of(kind)} is installed ({difference})"
+    return plan, f"{data['package']} counted them, but {installed}"
 
 
 def _stored_layout(data: Mapping[str, Any]) -> dict[str, Field]:
@@ -115,20 +140,6 @@ def _stored_layout(data: Mapping[str, Any]) -> dict[str, Field]:
     check_integer("version", data["version"])
     check_kind("package", data["package"], str, "text")
     return found
-
-
-def _changed(data: Mapping[str, Any], plan: Plan, layout: Layout) -> str:
-    """Difference between stored counts and those of the installed package; empty if equal."""
-    kind = type(plan.measure)
-    version = data.get("version", kind.version)
-    difference = _layouts_differ(layout, plan.layout, "in the file", "here")
-    if version != kind.version:
-        difference = (
-            difference or f"version {version} of the counts in the file, {kind.version} here"
-        )
-    if not difference:
-        return ""
-    return f"{data['package']} counted them, but {package_of(kind)} is installed ({difference})"
 
 
 def _layouts_differ(mine: Layout, theirs: Layout, here: str, there: str) -> str:

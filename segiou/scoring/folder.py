@@ -20,6 +20,7 @@ from segiou.masks.finding import RASTER_SUFFIXES
 from segiou.masks.pairing import Pair, Pairing
 from segiou.masks.read import MaskError
 from segiou.masks.sources import LocalFolder
+from segiou.measures.registry import read_measures
 from segiou.metrics.protocols import Protocol
 from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
 from segiou.runs.run import Run
@@ -30,7 +31,6 @@ from segiou.scoring.job import (
     ScoringInterrupted,
     pair_sources,
     pairing_problems,
-    read_choices,
 )
 from segiou.scoring.pair import Geometry, PairScorer
 from segiou.scoring.problems import UNDECLARED
@@ -181,7 +181,7 @@ def score_folder(
     boundary : BoundaryOptions or bool, optional
         Boundary metrics to compute; True computes all, with the defaults of
         :class:`segiou.boundary.BoundaryOptions`. For volumes, surfaces are
-        measured with its tolerances.
+        measured.
     objects : ObjectOptions, str or bool, optional
         Also compute panoptic quality. A string is the source of object ids, see
         :class:`segiou.instances.ObjectOptions`; True uses the connected
@@ -190,8 +190,7 @@ def score_folder(
         Other measures, or their keys.
     surfaces : SurfaceOptions, str or bool, optional
         Surface distances to compute, in 2-D and 3-D. A convention such as
-        ``"medpy"`` uses the tolerances of ``boundary``; True uses segiou's own
-        convention.
+        ``"medpy"`` is that of a tool; True uses segiou's own.
     spacing : sequence of float, optional
         Pixel size along each axis for surfaces and the minimum size of
         objects, overriding the files.
@@ -241,7 +240,7 @@ def score_folder(
     calls = Callbacks.of(progress=progress, stop=stop, on_paired=on_paired)
     options = ClassOptions.of(**{name: given[name] for name in CLASS_ARGUMENTS})
     options.warn_of_ignored_classes(stacklevel=3)
-    chosen = read_choices(measures, boundary, objects, surfaces)
+    chosen = read_measures(measures, boundary=boundary, objects=objects, surfaces=surfaces)
     return score_job(Job.of(options, chosen, given), calls, executor)
 
 

@@ -39,7 +39,7 @@ from segiou.masks.pairing import Pair, Pairing, duplicate_advice, listed_files, 
 from segiou.masks.read import VOLUME_SUFFIXES, MaskError, from_bytes
 from segiou.masks.sources import LocalFolder, RemoteFolder, Source, open_source
 from segiou.measures.mask_pair import Masks
-from segiou.measures.registry import fitted, plans_of, read_measures
+from segiou.measures.registry import fitted, plans_of
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.database import check_local
 from segiou.runs.header import Header, Shard
@@ -583,12 +583,3 @@ def _read_ids(text: str) -> list[str]:
     words = [_TWO_WORDS.fullmatch(line) for line in lines]
     ids = [match[1] if match else line for match, line in zip(words, lines, strict=True)]
     return [id for id in ids if id]
-
-
-def read_choices(measures: Any, boundary: Any, objects: Any, surfaces: Any) -> tuple[Measure, ...]:
-    """The measures that a caller chooses by keywords; surfaces share the tolerances of boundaries.
-
-    Options and keys are read as by :func:`read_measures`.
-    """
-    surfaces = "segiou" if surfaces is True else surfaces
-    return read_measures(measures, boundary=boundary, objects=objects, surfaces=surfaces)

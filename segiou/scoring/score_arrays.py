@@ -25,12 +25,11 @@ from segiou.counting.window_counts import count_windows
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.windows import is_chunked
 from segiou.measures.mask_pair import MaskPair, Masks
-from segiou.measures.registry import fitted, plans_of
+from segiou.measures.registry import fitted, plans_of, read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
 from segiou.runs.image_counts import NO_FILES, Columns, ImageCount
 from segiou.runs.run import Run
-from segiou.scoring.job import read_choices
 from segiou.scoring.pair import PairScorer
 
 if TYPE_CHECKING:
@@ -116,7 +115,8 @@ def score(
         ids = [ids]
     if ids is not None:
         check_several("ids", ids, "one id per image")
-    chosen = fitted(read_choices(measures, boundary, objects, surfaces), labels, spacing)
+    asked = read_measures(measures, boundary=boundary, objects=objects, surfaces=surfaces)
+    chosen = fitted(asked, labels, spacing)
     scorer = ArrayScorer(Header(classes, load_protocol(protocol), name), chosen, spacing)
     decided: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
     images = [scorer.count(*each, **decided) for each in each_image(truth, pred, mask, ids)]

@@ -19,7 +19,7 @@ THREADS, UPDATES = 8, 40
 RNG = np.random.default_rng(0)
 TRUTH = [RNG.integers(0, 3, (200, 300), dtype=np.uint8) for _ in range(THREADS)]
 PRED = [RNG.integers(0, 3, (200, 300), dtype=np.uint8) for _ in range(THREADS)]
-NARROW = BoundaryOptions(widths=1, contours=(), trimaps=False)
+NARROW = BoundaryOptions(widths=1, trimaps=False)
 
 KINDS = {
     "pairs": (lambda: ConfusionMatrix(3), lambda counted, t, p: counted.update(t, p)),

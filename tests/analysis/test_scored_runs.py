@@ -168,31 +168,25 @@ def test_images_have_no_means_over_cases():
             look_up("dice_cases")
 
 
-@pytest.mark.parametrize("contour", ["pixels", "elements"])
-def test_scores_of_contours_are_those_of_the_table(contour):
+@pytest.mark.parametrize("convention", ["segiou", "monai"])
+def test_scores_of_surfaces_are_those_of_the_table(convention):
     truth, pred = masks()
     pred[0][pred[0] == 3] = 0  # an infinite distance
-    options = segiou.boundary.BoundaryOptions(
-        contours=(contour,), tolerances=(1, 3), spacing=(1, 2)
-    )
-    run = segiou.score(truth, pred, labels=4, boundary=options)
+    surfaces = segiou.boundary.SurfaceOptions((1, 3), convention=convention)
+    run = segiou.score(truth, pred, labels=4, surfaces=surfaces, spacing=(1, 2))
     report = run.report()
-    rows = {}
-    for row in report.measures["boundary"]:
-        rows.setdefault(row["measure"], row)
-    for measure, name in (
-        ("boundary_f1", "boundary_f1"),
-        ("surface_dice", "boundary_surface_dice"),
-        ("hausdorff_95", "boundary_hd95"),
+    rows = {row["label"]: row for row in report.measures["surfaces"]}
+    for score, column, kind in (
+        ("boundary_f1", "boundary_f1_1", "mean"),
+        ("surface_dice", "surface_dice_1", "mean"),
+        ("hausdorff_95", "hausdorff_95", "median"),
     ):
-        assert report.scores_by_name[name].rows == rows[measure]["classes"]
-        assert report.score(name) == rows[measure]["mean"]
-        found = run.intervals(name, resamples=200)
-        assert found.overall.value == report.score(name)
-        shown = run.report(intervals=found).to_csv()
-        assert f"{name}_low" in shown
-    assert np.isinf(report.score("boundary_hd95:3"))
-    assert found.method == "percentile"
-    assert found.overall.low < found.overall.high
-    with pytest.raises(ValueError, match="percentiles"):
-        segiou.rank([run, run], by="boundary_hd95", names=["a", "b"], draws=50)
+        values = {label: row[column][kind] for label, row in rows.items()}
+        assert report.scores_by_name[score].rows == pytest.approx(values, rel=1e-12)
+        found = run.intervals(score)
+        assert found.overall.value == report.score(score)
+        assert f"{score}_low" in run.report(intervals=found).to_csv()
+    f1 = run.intervals("boundary_f1").overall
+    assert f1.low < f1.value < f1.high
+    for alias, score in (("bf", "boundary_f1"), ("nsd", "surface_dice"), ("hd95", "hausdorff_95")):
+        assert report.score(alias) == report.score(score)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("backend")
 
 
 def bands(**kwargs):
-    return BoundaryOptions(contours=(), tolerances=(), **kwargs)
+    return BoundaryOptions(**kwargs)
 
 
 def test_square_counted_by_hand(masks):

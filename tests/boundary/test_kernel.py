@@ -1,10 +1,13 @@
 """The compiled kernel equals NumPy and SciPy, and refuses what does not fit."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from segiou.boundary import boundary_image, surface_points
 from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.boundary.surface_points import SurfacePair
 
 kernel = pytest.importorskip("segiou.boundary._kernel", reason="the kernel is not built here")
 
@@ -122,40 +125,60 @@ def test_long_runs_are_counted_whole():
             np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.skipif(surface_points._kernel is None, reason="the kernel is not built here")
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("border", ["none", "boundary"])
-def test_contours_and_distances_equal_scipy(masks, monkeypatch, shape, border):
+@pytest.mark.parametrize("border", [True, False])
+@pytest.mark.parametrize("kind", ["voxels", "elements"])
+def test_surfaces_of_images_equal_scipy(masks, monkeypatch, shape, border, kind):
     truth, pred = noisy(masks, 3, shape, 4)
-    for spacing in ((1.0, 1.0), (0.3, 2.0)):
-        contours = ("pixels", "elements")
-        options = BoundaryOptions((), contours=contours, spacing=spacing, border=border)
-        found = boundary_image.measure_codes(truth, pred, 4, options)
+    structures = {"0": (0,), "1": (1,), "others": (2, 3), "without a class": (254,)}
+    for spacing, ignore in itertools.product([(1.0, 1.0), (0.3, 2.0)], [(), (255,), (0, 255)]):
+        pair = SurfacePair(
+            *(truth, pred, spacing, kind, frozenset(ignore)), of_each=True, border=border
+        )
         with monkeypatch.context() as patch:
             patch.setattr(surface_points, "_kernel", None)
-            expected = boundary_image.measure_codes(truth, pred, 4, options)
-        assert found.counts == expected.counts
-        for contour in contours:
-            ours, theirs = found.distances[contour], expected.distances[contour]
-            for name in ("points", "starts", "kinds", "multiples"):
-                for side in ("truth", "pred"):
-                    values = (getattr(getattr(d, side), name) for d in (ours, theirs))
-                    np.testing.assert_array_equal(*values)
-            for name in ("truth_to_pred", "pred_to_truth"):
-                np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-12)
+            patch.setattr(surface_points, "warn_missing", lambda module: None)
+            expected = dict(pair.distances(structures))
+        found = dict(pair.distances(structures))
+        assert found.keys() == expected.keys()
+        for name, both in found.items():
+            for ours, theirs in zip(both, expected[name], strict=True):
+                np.testing.assert_allclose(ours.values, theirs.values, rtol=1e-12)
+                np.testing.assert_array_equal(ours.weights, theirs.weights)
+                assert ours.size == theirs.size
 
 
-def test_codes_of_two_bytes_and_of_any_order_are_measured(masks):
+@pytest.mark.skipif(surface_points._kernel is None, reason="the kernel is not built here")
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", ["voxels", "elements"])
+def test_points_of_images_equal_numpy(masks, monkeypatch, shape, kind):
+    truth, _ = noisy(masks, 3, shape, 4)
+    # Code 0 is also the outside, so the border is ignored if 0 is.
+    for ignored in (-1, 255, 0):
+        found = surface_points.find_points(truth, [1, 2, 3], kind, ignored)
+        with monkeypatch.context() as patch:
+            patch.setattr(surface_points, "_kernel", None)
+            patch.setattr(surface_points, "warn_missing", lambda module: None)
+            expected = surface_points.find_points(truth, [1, 2, 3], kind, ignored)
+        assert found.keys() == expected.keys()
+        for label, points in found.items():
+            np.testing.assert_array_equal(points, expected[label])
+
+
+def test_codes_of_two_bytes_and_of_any_order_are_counted(masks):
     truth, pred = noisy(masks, 3, (33, 64), 4)
-    options = BoundaryOptions(2, contours=("pixels", "elements"))
-    expected = boundary_image.measure_codes(truth, pred, 4, options).counts
+    options = BoundaryOptions([2, 5])
+    expected = boundary_image.count_codes(truth, pred, 4, options)
     turned = (np.asfortranarray(side) for side in (truth, pred))
-    assert boundary_image.measure_codes(*turned, 4, options).counts == expected
+    assert boundary_image.count_codes(*turned, 4, options) == expected
     wide = (np.where(x >= 254, x + np.uint16(65280), x).astype(np.uint16) for x in (truth, pred))
-    found = boundary_image.measure_codes(*wide, 300, options).counts
-    for name in ("band", "trimap", "outer", "pixels.total", "elements.matched"):
-        axis = 1 if name in ("band", "trimap", "outer") else found.part(name).ndim - 2
-        few = found.part(name).take(range(4), axis)
-        np.testing.assert_array_equal(few, expected.part(name))
+    found = boundary_image.count_codes(*wide, 300, options)
+    assert found.pixels == expected.pixels == np.count_nonzero(truth != 255)
+    for name in ("band", "trimap", "outer"):
+        part = found.part(name)
+        np.testing.assert_array_equal(part[:, :4], expected.part(name))
+        assert not part[:, 4:].any()
 
 
 def test_sizes_that_do_not_fit_are_refused():

@@ -1,50 +1,71 @@
-"""Equal to surface-distance and MONAI, where their definitions are."""
+"""Surfaces of images equal those of surface-distance and MONAI, where their definitions are."""
 
 import warnings
 
 import numpy as np
 import pytest
 
-from segiou.boundary.boundary_image import measure_boundaries
-from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.boundary_scores import surface_dice
+from segiou.boundary.surface_options import SurfaceOptions
+from segiou.boundary.surfaces import measure_surfaces
 
 TOLERANCES = (0.0, 1.0, 2.5)
+PERCENTILES = (100, 95, 50)
 
 
-def outlines(spacing):
-    return BoundaryOptions(
-        (), trimaps=False, contours=("pixels", "elements"), tolerances=TOLERANCES, spacing=spacing
-    )
+def measured(truth, pred, num_classes, spacing, convention):
+    """Rows of the classes, class 0 among them."""
+    options = SurfaceOptions(TOLERANCES, PERCENTILES, convention)
+    return measure_surfaces(truth, pred, range(num_classes), spacing=spacing, options=options)
 
 
-def surface_distance_says(truth, pred, spacing, tolerances):
+def percentiles_of(row):
+    return [row[f"hausdorff_{percentile}"] for percentile in PERCENTILES]
+
+
+def surface_distance_scores(truth, pred, spacing):
     peer = pytest.importorskip("surface_distance")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         found = peer.compute_surface_distances(truth, pred, spacing)
-    return (
-        [peer.compute_surface_dice_at_tolerance(found, t) for t in tolerances],
-        peer.compute_average_surface_distance(found),
-        [peer.compute_robust_hausdorff(found, p) for p in (100, 95, 50)],
-    )
+    return {
+        "dice": [peer.compute_surface_dice_at_tolerance(found, t) for t in TOLERANCES],
+        "overlap": [peer.compute_surface_overlap_at_tolerance(found, t) for t in TOLERANCES],
+        "averages": peer.compute_average_surface_distance(found),
+        "sizes": [found[f"surfel_areas_{side}"].sum() for side in ("gt", "pred")],
+        "hausdorff": [peer.compute_robust_hausdorff(found, p) for p in PERCENTILES],
+    }
 
 
 def check_surface_distance(truth, pred, num_classes, spacing):
-    result = measure_boundaries(truth, pred, num_classes, options=outlines(spacing))
-    exact = result.distances["elements"]
+    ours, exact = (
+        measured(truth, pred, num_classes, spacing, convention)
+        for convention in ("surface-distance", "segiou")
+    )
     checked = 0
     for c in range(num_classes):
-        # Where a side is empty the peer uses names that NumPy 2 no longer has.
-        if (truth == c).any() and (pred == c).any():
-            dice, average, hausdorff = surface_distance_says(
-                truth == c, pred == c, spacing, TOLERANCES
-            )
-            assert surface_dice(result.counts, "elements")[:, c] == pytest.approx(dice, rel=1e-12)
-            assert exact.average()[:, c] == pytest.approx(average, rel=1e-12)
-            ours = [exact.hausdorff(p)[c] for p in (100, 95, 50)]
-            assert ours == pytest.approx(hausdorff, rel=1e-12)
-            checked += 1
+        # If a side is empty, the peer uses names that NumPy 2 no longer has.
+        if not ((truth == c).any() and (pred == c).any()):
+            continue
+        theirs = surface_distance_scores(truth == c, pred == c, spacing)
+        averages, sizes = theirs["averages"], theirs["sizes"]
+        for rows in (ours, exact):
+            assert rows.numbers["sizes"][c] == pytest.approx(sizes, rel=1e-12)
+            row = rows[c]
+            assert [*row["surface_dice"].values()] == pytest.approx(theirs["dice"], rel=1e-12)
+            # The shares of the two surfaces are its overlaps, truth first.
+            overlaps = zip(*theirs["overlap"], strict=True)
+            for name, overlap in zip(
+                ("boundary_recall", "boundary_precision"), overlaps, strict=True
+            ):
+                assert [*row[name].values()] == pytest.approx(overlap, rel=1e-12)
+            assert row["hausdorff"] == theirs["hausdorff"][0]
+            assert percentiles_of(row) == pytest.approx(theirs["hausdorff"], rel=1e-12)
+        # The peer has one average per direction; ours are their mean, and that of all elements.
+        average = ours[c]["average_surface_distance"]
+        assert average == pytest.approx(sum(averages) / 2, rel=1e-12)
+        average = exact[c]["average_surface_distance"]
+        assert average == pytest.approx(np.dot(averages, sizes) / sum(sizes), rel=1e-12)
+        checked += 1
     assert checked
 
 
@@ -68,33 +89,42 @@ def check_monai(truth, pred, num_classes, spacing):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         peer = pytest.importorskip("monai.metrics")
-        y, y_pred = one_hot(truth, num_classes), one_hot(pred, num_classes)
+        pair = one_hot(pred, num_classes), one_hot(truth, num_classes)
         common = {"include_background": True, "spacing": spacing}
-        dice = [
-            [
+
+        def shares(use_subvoxels):
+            found = [
                 peer.compute_surface_dice(
-                    y_pred, y, [t] * num_classes, use_subvoxels=subvoxels, **common
-                ).numpy()[0]
-                for t in TOLERANCES
+                    *pair, [tolerance] * num_classes, use_subvoxels=use_subvoxels, **common
+                )
+                for tolerance in TOLERANCES
             ]
-            for subvoxels in (False, True)
-        ]
-        hausdorff = peer.compute_hausdorff_distance(y_pred, y, **common).numpy()[0]
-        robust = peer.compute_hausdorff_distance(y_pred, y, percentile=95, **common).numpy()[0]
-        average = [
-            peer.compute_average_surface_distance(a, b, **common).numpy()[0]
-            for a, b in ((y, y_pred), (y_pred, y))
-        ]
-    result = measure_boundaries(truth, pred, num_classes, options=outlines(spacing))
-    exact = result.distances["pixels"]
-    # MONAI answers in float32, and NaN rather than infinity for some classes with an empty side.
-    has = np.array([(truth == c).any() and (pred == c).any() for c in range(num_classes)])
-    np.testing.assert_allclose(surface_dice(result.counts, "pixels"), dice[0], rtol=3e-7)
-    np.testing.assert_allclose(surface_dice(result.counts, "elements"), dice[1], rtol=3e-7)
-    np.testing.assert_allclose(exact.hausdorff()[has], hausdorff[has], rtol=3e-7)
-    # Its percentiles interpolate between points at ranks that are float32 themselves.
-    np.testing.assert_allclose(exact.hausdorff(95, "linear")[has], robust[has], rtol=1e-5)
-    np.testing.assert_allclose(exact.average()[:, has], np.array(average)[:, has], rtol=1e-6)
+            return np.array([values.numpy()[0] for values in found]).T
+
+        of_pixels, of_elements = shares(use_subvoxels=False), shares(use_subvoxels=True)
+        hausdorff = peer.compute_hausdorff_distance(*pair, **common).numpy()[0]
+        robust = {
+            p: peer.compute_hausdorff_distance(*pair, percentile=p, **common).numpy()[0]
+            for p in PERCENTILES
+        }
+        average = peer.compute_average_surface_distance(*pair, symmetric=True, **common)
+    rows = measured(truth, pred, num_classes, spacing, "monai")
+    # MONAI returns float32, and NaN rather than infinity for some classes with an empty side.
+    np.testing.assert_allclose(rows.shares("surface_dice"), of_pixels, rtol=3e-7)
+    has = np.array([state == "found" for state in rows.states])
+    assert has.any()
+    values = {name: column[has] for name, column in rows.values().items()}
+    np.testing.assert_allclose(values["hausdorff"], hausdorff[has], rtol=3e-7)
+    for percentile in PERCENTILES:
+        # Its percentiles interpolate between points at ranks that are float32 themselves.
+        found = values[f"hausdorff_{percentile}"]
+        np.testing.assert_allclose(found, robust[percentile][has], rtol=1e-5)
+    # Both pool the distances of the two directions.
+    ours, theirs = values["average_surface_distance"], average.numpy()[0][has]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    for convention in ("segiou", "surface-distance"):
+        elements = measured(truth, pred, num_classes, spacing, convention)
+        np.testing.assert_allclose(elements.shares("surface_dice"), of_elements, rtol=3e-7)
 
 
 @pytest.mark.parametrize("spacing", [(1.0, 1.0), (1.5, 0.7)])

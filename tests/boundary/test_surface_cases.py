@@ -73,8 +73,13 @@ def test_a_summary_by_hand():
     assert cube["surface_dice_1"]["median"] < 0.5
     # The areas of one cube twice over, once within no distance, are 2 of 4 surfaces and more.
     whole, moved = (measured(name).numbers[0] for name in ("same", "shifted"))
-    share = (whole["sizes"].sum() + moved["within"].sum()) / (3 * whole["sizes"].sum())
+    share = (whole["sizes"].sum() + moved["within"][0].sum()) / (3 * whole["sizes"].sum())
     assert cube["surface_dice_1"]["data_set"] == pytest.approx(share)
+    recall = (whole["sizes"][0] + moved["within"][0, 0]) / (3 * whole["sizes"][0])
+    assert cube["boundary_recall_1"]["data_set"] == pytest.approx(recall)
+    precision = (whole["sizes"][0] + moved["within"][0, 1]) / (3 * whole["sizes"][0])
+    f1 = 2 * precision * recall / (precision + recall)
+    assert cube["boundary_f1_1"]["data_set"] == pytest.approx(f1)
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segiou.boundary.surface_options import CONVENTIONS
+from segiou.boundary.surface_options import CONVENTIONS, SHARES
 from segiou.boundary.surfaces import surface_scores
 from segiou.masks.volumes import Volume
 
@@ -33,8 +33,7 @@ def test_equal_labels_are_no_distance_apart(convention):
         "hausdorff": 0.0,
         "hausdorff_95": 0.0,
         "average_surface_distance": 0.0,
-        "surface_dice": {1.0: 1.0},
-    }
+    } | {key: {1.0: 1.0} for key in SHARES}
 
 
 def test_two_voxels_by_hand():
@@ -47,8 +46,7 @@ def test_two_voxels_by_hand():
             "hausdorff": 2.0,
             "hausdorff_95": 2.0,
             "average_surface_distance": 2.0,
-            "surface_dice": {1.9: 0.0, 2.0: 1.0},
-        }
+        } | {key: {1.9: 0.0, 2.0: 1.0} for key in SHARES}
     # Eight corners each: four are as far from the other voxel as its far side, four less by one.
     for convention in ("segiou", "surface-distance"):
         found = scores_of(
@@ -58,8 +56,7 @@ def test_two_voxels_by_hand():
             "hausdorff": 2.0,
             "hausdorff_95": 2.0,
             "average_surface_distance": 1.75,
-            "surface_dice": {1.5: 0.5, 2.0: 1.0},
-        }
+        } | {key: {1.5: 0.5, 2.0: 1.0} for key in SHARES}
 
 
 def test_a_shift_of_two_slices_is_a_distance_of_two():
@@ -236,7 +233,7 @@ def test_a_scale_of_all_lengths_changes_no_score(scale, spacing):
     def scores(factor):
         limits = {name: [factor * x for x in (1, 2, 3)] for name in ("tolerances", "widths")}
         found = scores_of(truth, pred, spacing=[factor * s for s in spacing], **limits)
-        shares = [list(found.pop(name).values()) for name in ("surface_dice", "boundary_iou")]
+        shares = [list(found.pop(name).values()) for name in (*SHARES, "boundary_iou")]
         return np.concatenate(shares), np.array(list(found.values())) / factor
 
     for found, wanted in zip(scores(scale), scores(1), strict=True):

@@ -12,13 +12,14 @@ import segiou
 from segiou._support.text import percent
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.boundary_scores import boundary_iou
+from segiou.boundary.surface_options import SurfaceOptions
 from segiou.cli.main import main
 from segiou.measures import Evaluator
 from segiou.runs.database import RunFileError
 from segiou.runs.image_counts import run_from_counts
 
 LABELS = ["sky", "road", "car"]
-OPTIONS = BoundaryOptions([1, "10%"], tolerances=[1, 3])
+OPTIONS = BoundaryOptions([1, "10%"])
 
 
 @pytest.fixture
@@ -126,7 +127,7 @@ def test_runs_of_other_boundaries_do_not_merge(pairs):
         run.merge(scored(None))
     with pytest.raises(ValueError, match="boundaries are measured there but not here"):
         scored(None).merge(run)
-    other = BoundaryOptions([1], tolerances=[1, 3], border="none")
+    other = BoundaryOptions([1], border="none")
     with pytest.raises(
         ValueError,
         match="widths is 1, 10% here and 1 there; boundary border is reference here and none",
@@ -196,7 +197,7 @@ def test_models_are_compared(pairs):
     better = np.where(truths == 255, 0, truths)
     runs = [
         segiou.score(truths, p, labels=LABELS, ignore=255, boundary=b)
-        for p, b in ((preds, OPTIONS), (better, BoundaryOptions(1, contours=())))
+        for p, b in ((preds, OPTIONS), (better, BoundaryOptions(1)))
     ]
     found = segiou.compare(*runs, metric="boundary_iou", resamples=100, permutations=100)
     (pair,) = found.pairs
@@ -223,20 +224,14 @@ def test_reports_show_them(pairs):
     rows = {(row["measure"], row["tolerance"]): row for row in data["boundary"]}
     assert rows["boundary_iou", "10%"]["classes"]["car"] == values[1, 2]
     assert rows["boundary_iou", "1"]["mean_classes"] == 2
-    # The car of the first image has no counterpart: infinitely far, which JSON cannot say.
-    assert rows["hausdorff_95", None]["classes"]["car"] is None
     assert BoundaryOptions.from_dict(data["boundary_options"]) == OPTIONS
     text = " ".join(report.to_text(width=120).split())
-    for part in ("Boundary IoU 1 px", "Boundary IoU 10%", "surface Dice 1 px", "HD95", "∞",
-                 "boundaries: widths 1, 10 %; contours of pixels; tolerances 1, 3"):  # fmt: skip
+    for part in ("Boundary IoU 1 px", "Boundary IoU 10%", "boundaries: widths 1, 10 %"):
         assert part in text
     assert percent(report.score("boundary_iou")) in text
     assert "| class | Boundary IoU 1 px |" in report.to_markdown()
     assert "Boundaries</summary>" in report._repr_html_()
-    head, *lines = report.to_csv().splitlines()
-    assert "boundary_iou:10%" in head
-    assert "surface_dice:3:pixels" in head
-    assert ",inf" in lines[2]
+    assert "boundary_iou:10%" in report.to_csv().splitlines()[0]
 
 
 def test_reports_without_them_say_nothing(pairs):
@@ -246,19 +241,19 @@ def test_reports_without_them_say_nothing(pairs):
         assert "oundar" not in shown
 
 
-def test_no_contours_and_spacing_are_shown():
-    options = BoundaryOptions((), tolerances=2, spacing=(0.5, 2), border="none")
+def test_the_image_border_and_tolerances_are_shown(pairs):
+    options = BoundaryOptions(2, border="none")
     report = segiou.score([[0, 1]], [[0, 1]], labels=2, boundary=options).report()
-    text = " ".join(report.to_text().split())
-    assert (
-        "widths none; contours of pixels; tolerances 2; pixels of 0.5 × 2; image border: none"
-        in text
-    )
-    assert "Boundary IoU" not in text
-    assert "surface Dice 2 HD95" in text
-    bands = BoundaryOptions(1, contours=())
-    text = segiou.score([[0, 1]], [[0, 1]], labels=2, boundary=bands).report().to_text()
-    assert "HD95" not in text
+    assert "boundaries: widths 2; image border: none" in " ".join(report.to_text().split())
+    surfaces = SurfaceOptions(("10%", 2), border=False)
+    run = segiou.score(*pairs, labels=LABELS, ignore=255, surfaces=surfaces)
+    text = " ".join(run.report().to_text(width=160).split())
+    for part in ("boundary F1 10%", "surface Dice 10%", "surface Dice 2 px",
+                 "distances in pixels, no surface at the border"):  # fmt: skip
+        assert part in text
+    titles = {column.name: column.title for column in run.plan("surfaces").image_columns}
+    assert titles["surface_dice_10%:car"] == "surface Dice 10%"
+    assert titles["boundary_f1_2:car"] == "boundary F1 2 px"
 
 
 def command(folders, *more):
@@ -267,18 +262,25 @@ def command(folders, *more):
 
 
 def test_the_command_measures(folders, capsys):
-    assert command(folders, "--boundary=1,10%", "--boundary-tolerance", "1,3",
+    assert command(folders, "--boundary=1,10%", "--boundary-tolerance", "3,0.75%",
                    "--run", str(folders / "r.sqlite"), "--format", "json") == 0  # fmt: skip
     data = json.loads(capsys.readouterr().out)
     assert BoundaryOptions.from_dict(data["boundary_options"]) == OPTIONS
+    assert data["surface_plan"]["options"]["tolerances"] == [3, "0.75%"]
+    f1 = data["scores"]["boundary_f1"]["rows"]
+    for row in data["surfaces"]:
+        assert row["boundary_f1_3"]["mean"] == pytest.approx(f1[row["label"]]["value"], rel=1e-12)
+        assert 0 < row["boundary_f1_0.75%"]["mean"] < row["boundary_f1_3"]["mean"]
     assert main(["report", str(folders / "r.sqlite"), "--format", "json", "--quiet"]) == 0
     assert json.loads(capsys.readouterr().out)["boundary"] == data["boundary"]
     assert command(folders, "--boundary", "--format", "json") == 0
     data = json.loads(capsys.readouterr().out)
     assert BoundaryOptions.from_dict(data["boundary_options"]) == BoundaryOptions()
+    assert data["surfaces"] is None
     assert command(folders, "--boundary-tolerance", "3", "--format", "json") == 0
     data = json.loads(capsys.readouterr().out)
-    assert BoundaryOptions.from_dict(data["boundary_options"]) == BoundaryOptions(tolerances=3)
+    assert data["boundary"] is None
+    assert data["surface_plan"]["options"]["tolerances"] == [3]
 
 
 def test_the_command_refuses_what_is_no_tolerance(folders, capsys):

@@ -226,7 +226,7 @@ def test_help_keeps_the_capitals_of_names(inside):
 
 
 def test_an_ascii_terminal_still_gets_its_table():
-    command = ["score", STREETS / "truth", STREETS / "model_a", *LABELS, "--boundary"]
+    command = ["score", STREETS / "truth", STREETS / "model_a", *LABELS, "--surface", "segiou"]
     done = segiou(*command, env={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0
     assert re.search("^sky +9", done.stdout, re.MULTILINE)
@@ -234,8 +234,8 @@ def test_an_ascii_terminal_still_gets_its_table():
     assert "########" in done.stdout
     assert "?" not in done.stdout
     rows = [line for line in done.stdout.splitlines() if line.startswith(("sky ", "pole "))]
-    sky, pole = rows[2:]
-    assert pole.split()[-1] == "inf"
+    sky, pole = rows[2:4]
+    assert "inf" in pole.split()
     assert len(sky) == len(pole)
 
 

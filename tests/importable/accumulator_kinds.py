@@ -15,7 +15,7 @@ from segiou.instances import InstanceCounts, PanopticCounts
 from segiou.measures import Evaluator
 
 NUMBER = 6
-BOUNDARIES = BoundaryOptions(("2%", 2), contours=("pixels", "elements"), tolerances=(1, "1%"))
+BOUNDARIES = BoundaryOptions(("2%", 2))
 
 
 @dataclass(frozen=True)

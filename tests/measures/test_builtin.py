@@ -128,9 +128,7 @@ def test_boundaries_of_volumes_are_surfaces():
     run = segiou.score(truth, pred, labels=4, measures=["boundary"])
     assert [plan.key for plan in run.plans] == ["surfaces"]
     assert run.plans[0].measure.tolerances == (1, 2, 4)
-    both = segiou.score(
-        truth, pred, labels=4, boundary=BoundaryOptions(tolerances=3), surfaces=True
-    )
+    both = segiou.score(truth, pred, labels=4, boundary=True, surfaces=SurfaceOptions((3,)))
     assert [plan.measure.tolerances for plan in both.plans] == [(3.0,)]
     own = segiou.score(truth, pred, labels=4, measures=[SurfaceOptions((2,))])
     assert own.plans[0].measure == SurfaceOptions((2,))
@@ -227,14 +225,14 @@ class TestEvaluator:
         assert len(loop) == 1
 
 
-def test_a_key_has_its_own_options():
+def test_every_way_to_ask_for_surfaces_has_the_same_tolerances():
     truth, pred = volumes()
-    for measures in (["surfaces", BoundaryOptions(tolerances=(3,))], ["surfaces", "boundary"]):
-        run = segiou.score(truth[0], pred[0], labels=4, measures=measures)
+    asked = [{"measures": ["surfaces", "boundary"]}, {"surfaces": True}, {"surfaces": "medpy"}]
+    for options in [*asked, {"boundary": True, "surfaces": "medpy"}]:
+        run = segiou.score(truth[0], pred[0], labels=4, **options)
         assert run.plan("surfaces").measure.tolerances == (1, 2, 4)
-    of_diagonal = ["surfaces", BoundaryOptions(tolerances=("1%",))]
-    run = segiou.score(truth[0], pred[0], labels=4, measures=of_diagonal)
-    assert run.plan("surfaces").measure.tolerances == (1, 2, 4)
+    run = segiou.score(truth[0], pred[0], labels=4, surfaces="totalsegmentator")
+    assert run.plan("surfaces").measure.tolerances == (3,)
 
 
 def test_one_measure_is_described(command):
@@ -250,20 +248,3 @@ def test_one_measure_is_described(command):
     code, _, noted = command("measures", "surface")
     assert code == 2
     assert "did you mean surfaces" in noted
-
-
-def test_options_of_boundaries_are_not_those_of_surfaces():
-    from segiou.boundary import BoundaryOptions, SurfaceOptions
-    from segiou.labels.class_options import ClassOptions
-    from segiou.measures.measure import Masks
-    from segiou.measures.registry import plans_of
-
-    surfaces = SurfaceOptions(tolerances=(1,))
-    boundary = BoundaryOptions(tolerances=("3mm",), spacing=(0.5, 0.5))
-    classes = ClassOptions.of(2)
-    first, second = plans_of([surfaces, boundary], classes, Masks())
-    assert (first.measure, second.measure) == (surfaces, boundary)
-    # A convention of the keyword takes the lengths of the boundaries.
-    shared = SurfaceOptions.of("segiou")
-    found = plans_of([shared, boundary], classes, Masks())[0].measure
-    assert (found.tolerances, found.unit, found.spacing) == ((3.0,), "mm", (0.5, 0.5))

@@ -53,6 +53,8 @@ def test_metrics_reloaded_agrees(ndim):
         if truth.any() != pred.any():
             # Its surface Dice of a lone mask measures to where SciPy takes nothing to lie.
             found, expected = {name: found[name] for name in NAMES}, expected[:3]
+        shares = ("boundary_precision", "boundary_recall", "boundary_f1")
+        found = {name: value for name, value in found.items() if name not in shares}
         assert list(found.values()) == pytest.approx(expected, rel=1e-12, abs=1e-12, nan_ok=True)
         compared += 1
     assert compared == 64

@@ -11,8 +11,8 @@ import segiou
 from segiou.boundary import (
     SurfaceOptions,
     SurfaceRows,
+    boundary_counts,
     boundary_iou,
-    measure_boundaries,
     measure_surfaces,
     surface_scores,
 )
@@ -44,7 +44,7 @@ def surfaces() -> float:
 
 
 def boundaries(truth: NDArray[np.uint8], pred: NDArray[np.uint8]) -> NDArray[np.float64] | float:
-    return boundary_iou(measure_boundaries(truth, pred, 2).counts)
+    return boundary_iou(boundary_counts(truth, pred, 2))
 
 
 def objects(truth: NDArray[np.uint8], pred: NDArray[np.uint8]) -> dict[str, float]:
