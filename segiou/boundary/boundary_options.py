@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from segiou._support.arguments import check_choice, check_flag
 from segiou._support.text import Json
-from segiou.boundary.tolerance import Tolerance, read_tolerances
+from segiou.boundary.tolerance import Tolerance, read_tolerances, split_lengths
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import Masks
 from segiou.measures.measure import Measure, Plan
@@ -80,8 +80,8 @@ class BoundaryOptions(Measure):
     @classmethod
     def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> BoundaryOptions | None:
         """Options from the command line; widths in mm are those of surfaces."""
-        texts = (given.get("boundary") or "").split(",")
-        widths = [text for text in texts if text and not text.endswith("mm")]
+        texts = split_lengths("--boundary", given.get("boundary") or "")
+        widths = [text for text in texts if not text.endswith("mm")]
         return cls(widths) if widths else None
 
     def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> Measure | None:

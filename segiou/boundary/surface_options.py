@@ -17,7 +17,14 @@ from segiou._support.arguments import (
 )
 from segiou._support.text import Json
 from segiou.boundary.surface_points import Kind, Label
-from segiou.boundary.tolerance import Length, Tolerance, read_length
+from segiou.boundary.tolerance import (
+    Length,
+    Tolerance,
+    check_different,
+    length_text,
+    read_length,
+    split_lengths,
+)
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import Masks
 from segiou.measures.measure import Measure, Plan
@@ -197,6 +204,7 @@ class SurfaceOptions(Measure):
                 raise ValueError(msg)
         several = read_several("percentiles", self.percentiles, "a sequence of percentiles")
         percentiles = tuple(check_number("a percentile", float(p), 0, 100) for p in several)
+        check_different("percentiles", [f"{p:g}" for p in percentiles])
         widths = _lengths("widths", self.widths)
         _check_widths(widths, self.border)
         self.__dict__.update(
@@ -278,7 +286,7 @@ class SurfaceOptions(Measure):
     @classmethod
     def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> SurfaceOptions | None:
         """Options from the command line, with the convention of the protocol by default."""
-        texts = (given.get("boundary") or "").split(",")
+        texts = split_lengths("--boundary", given.get("boundary") or "")
         widths = [Tolerance.of(text).value for text in texts if text.endswith("mm")]
         tolerances, unit = _asked_tolerances(given.get("boundary_tolerance") or "")
         empty, name = given.get("empty") or (), given.get("surface") or ""
@@ -354,7 +362,9 @@ class SurfaceOptions(Measure):
 
 def _lengths(name: str, given: Iterable[Any]) -> tuple[Any, ...]:
     several = read_several(name, given, "a sequence of distances")
-    return tuple(read_length(name, length) for length in several)
+    lengths = tuple(read_length(name, length) for length in several)
+    check_different(name, [length_text(length) for length in lengths])
+    return lengths
 
 
 def _check_widths(widths: tuple[Length, ...], border: bool) -> None:
@@ -386,7 +396,7 @@ def _asked_tolerances(text: str) -> tuple[dict[Any, list[Length]], str]:
     """Tolerances of the command line by structure ("": common), and their unit."""
     found: dict[Any, list[Length]] = {"": []}
     units = set()
-    for part in filter(None, text.split(",")):
+    for part in split_lengths("--boundary-tolerance", text):
         name, _, value = part.rpartition("=")
         one = Tolerance.of(value)
         is_share = one.unit == "diagonal"

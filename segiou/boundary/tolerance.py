@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -42,7 +43,7 @@ class Tolerance:
     def __post_init__(self) -> None:
         check_choice("unit", self.unit, get_args(Unit))
         if not (math.isfinite(check_number("tolerance", self.value)) and self.value >= 0):
-            msg = f"a tolerance must be finite and at least 0, got {self.value}"
+            msg = f"a tolerance must be finite and at least 0, got {self}"
             raise ValueError(msg)
 
     @classmethod
@@ -112,10 +113,24 @@ def read_tolerances(values: Any, name: str) -> tuple[Tolerance, ...]:
         values = (values,)
     several = read_several(name, values, "a number, a string such as '2%', or several of them")
     read = tuple(Tolerance.of(v) for v in several)
-    if len(set(read)) != len(read):
-        msg = f"{name} contains duplicates: {', '.join(map(str, read))}"
-        raise ValueError(msg)
+    check_different(name, [str(one) for one in read])
     return read
+
+
+def check_different(name: str, texts: Sequence[str]) -> None:
+    """Raise if two lengths have the same text, which is in the names of their scores."""
+    if len(set(texts)) != len(texts):
+        msg = f"{name} contains duplicates: {', '.join(texts)}"
+        raise ValueError(msg)
+
+
+def split_lengths(option: str, text: str) -> list[str]:
+    """The parts of a list on the command line, which has at least one if it is given."""
+    parts = [part for part in text.split(",") if part]
+    if text and not parts:
+        msg = f"{option} {text}: expected lengths separated by commas, such as 2,4"
+        raise ValueError(msg)
+    return parts
 
 
 #: A distance in units of the spacing, or a share of the diagonal such as "0.75%".

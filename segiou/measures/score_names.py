@@ -85,10 +85,8 @@ def read_name(text: str, others: Iterable[str] = ()) -> ScoreName:
         raise ValueError(msg)
     if not name:
         hint = did_you_mean(text, sorted({*known, *ALIASES}))
-        msg = (
-            f"unknown score {text!r}; choose from {', '.join(dict.fromkeys([*PIXEL_SCORES, *others]))}, "
-            f"or NAME:CLASS{hint}"
-        )
+        choices = ", ".join(dict.fromkeys([*PIXEL_SCORES, *others]))
+        msg = f"unknown score {text!r}; choose from {choices}, or NAME:CLASS{hint}"
         raise ValueError(msg)
     if row and is_whole(given):
         msg = f"{text!r}: {given} is the mean over all classes; for one class, use {name}:{row}"

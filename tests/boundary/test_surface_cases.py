@@ -139,11 +139,12 @@ def test_rows_of_the_same_options_are_joined():
         _ = together[3]
 
 
-def test_tolerances_that_look_alike_are_kept_apart():
+def test_tolerances_that_look_alike_cannot_share_a_name():
     near = 2 - 1e-9
-    options = SurfaceOptions((near, 2), convention="monai")
-    (row,) = measured("shifted", options=options)
-    assert row["surface_dice"][2] == 1.0 > row["surface_dice"][near]
+    (row,) = measured("shifted", options=SurfaceOptions((near,), convention="monai"))
+    assert row["surface_dice"][near] < 1
+    with pytest.raises(ValueError, match="tolerances contains duplicates: 2, 2"):
+        SurfaceOptions((near, 2))
 
 
 def test_boundary_iou_by_hand():
