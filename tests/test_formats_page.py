@@ -281,6 +281,7 @@ def test_every_section_has_its_commands():
 
 @pytest.mark.filterwarnings("ignore:.*is its value for no data")
 @pytest.mark.parametrize(("section", "command"), COMMANDS)
+@pytest.mark.gate
 def test_commands_of_the_page(tmp_path, monkeypatch, capsys, section, command):
     monkeypatch.chdir(tmp_path)
     FILES[section]()

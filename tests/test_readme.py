@@ -108,6 +108,7 @@ def filled(command: str) -> list[str]:
 
 @pytest.mark.usefixtures("one_scene")
 @pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.gate
 def test_commands_of_the_table_run(command, workplace, monkeypatch, capsys):
     monkeypatch.chdir(workplace)
     code = main(filled(command))

@@ -63,6 +63,7 @@ def test_merging_is_associative_and_leaves_the_others_alone(name, whole):
     assert total == a + b != a
 
 
+@pytest.mark.gate
 def test_threads_lose_nothing(name):
     often, images = 8, [*IMAGES] * 8
     found, before = KINDS[name].make(), sys.getswitchinterval()
@@ -86,6 +87,7 @@ def parts_of_processes():
         return counted_each(IMAGES[1::2]), other.result()
 
 
+@pytest.mark.gate
 def test_processes_add_up(name, whole, parts_of_processes):
     assert KINDS[name].make().merge(*(part[name] for part in parts_of_processes)) == whole
 

@@ -223,6 +223,7 @@ def sampled(seed):
 
 
 @pytest.mark.parametrize("seed", range(500 if os.environ.get("SEGIOU_SLOW") else 8))
+@pytest.mark.gate
 def test_slices_equal_the_formulas(seed):
     runs, columns, groups, include, options = sampled(seed)
     metric, tail = options["metric"], (1 - options["level"]) / 2

@@ -48,6 +48,7 @@ def gains_hold(truths, preds, protocol="segiou", **options):
 
 @pytest.mark.parametrize("protocol", ["segiou", "detectron2", "ade20k", "paddleseg"])
 @pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.gate
 def test_gains_are_those_of_recounting(protocol, seed):
     rng = np.random.default_rng(seed)
     truths = list(rng.choice([0, 1, 2, 4], (3, 6, 10), p=[0.6, 0.3, 0.08, 0.02]))

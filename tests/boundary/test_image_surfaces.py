@@ -347,6 +347,7 @@ def many_labels():
 
 @pytest.mark.parametrize("border", [False, True])
 @pytest.mark.parametrize("convention", ["medpy", "segiou"])
+@pytest.mark.gate
 def test_each_of_300_structures_is_measured_as_if_it_were_alone(convention, border):
     truth, pred = many_labels()
     settings = {"ignore": (301, 65535), "border": border}

@@ -93,6 +93,7 @@ def assert_same(found, expected, what):
 
 @pytest.mark.parametrize("rounds", ROUNDS, ids=["few", "many"])
 @pytest.mark.parametrize("make", KINDS)
+@pytest.mark.gate
 def test_random_volumes_equal_scipy(monkeypatch, make, rounds):
     for i in rounds:
         rng = np.random.default_rng(i)

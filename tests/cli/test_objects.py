@@ -39,6 +39,7 @@ def score(coco, *more, model="model_a", code=0):
     assert main(["score", *folders, *labels, *OBJECTS, "--quiet", *map(str, more)]) == code
 
 
+@pytest.mark.gate
 def test_coco_end_to_end_into_a_page(coco, tmp_path, capsys):
     files = {name: tmp_path / f"a.{name}" for name in ("html", "sqlite", "csv")}
     outputs = ["--html", files["html"], "--run", files["sqlite"], "--per-image", files["csv"]]

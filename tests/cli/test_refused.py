@@ -377,6 +377,7 @@ def test_swapped_folders_are_asked_about(capsys, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no limit of open files")
+@pytest.mark.gate
 def test_processes_without_enough_open_files(tmp_path):
     """The fork server only prints a traceback then."""
     write_pairs(tmp_path, [[[0, 1]]], [[[0, 1]]])

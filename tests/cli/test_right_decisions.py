@@ -106,6 +106,7 @@ def test_the_gate_fails_the_worse_model_and_passes_the_better_one(saved, inside,
         assert done.returncode == code, done.stderr
 
 
+@pytest.mark.gate
 def test_the_smallest_margin_is_one_that_the_gate_confirms(saved, inside):
     (worse, better), _ = saved
     change = compare(Run.open(better), Run.open(worse), groups="none")

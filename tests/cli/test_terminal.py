@@ -123,6 +123,7 @@ def on_terminal(*arguments, columns: int) -> str:
     return output.decode().replace("\r\n", "\n")
 
 
+@pytest.mark.gate
 def test_a_terminal_shows_pages_of_help_at_its_width():
     shown = re.sub(r"\x1b\[[\d;]*m", "", on_terminal("help", "imbalance", columns=60))
     assert max(map(len, shown.splitlines())) <= 60
@@ -247,6 +248,7 @@ def test_no_line_breaks_before_a_per_cent_sign(inside, monkeypatch):
         assert "\N{NO-BREAK SPACE}" not in done.stdout
 
 
+@pytest.mark.gate
 def test_a_reader_that_goes_away_does_not_pass_the_threshold(tmp_path):
     command = [sys.executable, "-m", "segiou", *SCORE, "--fail-under", "miou=1"]
     files = ["--per-image", tmp_path / "i.csv"]
@@ -264,6 +266,7 @@ HELP, VERSION = (pytest.param(option, marks=pytest.mark.gate) for option in ("--
 
 
 @pytest.mark.parametrize("command", ["labelsets ade20k", HELP])
+@pytest.mark.gate
 def test_a_reader_that_goes_away_is_no_error(command):
     done = in_shell(f"{command} | head -1; exit ${{PIPESTATUS[0]}}")
     assert (done.returncode, done.stderr) == (0, "")
@@ -284,6 +287,7 @@ def test_a_full_disk_is_said_once(command):
 
 
 @pytest.mark.parametrize("command", ["labelsets", HELP, SCORED])
+@pytest.mark.gate
 def test_a_closed_stdout_is_said(command):
     done = in_shell(f"{command} >&-")
     assert (done.returncode, done.stderr) == (3, "segiou: stdout: is closed\n")
@@ -295,6 +299,7 @@ def test_stdout_may_be_closed_where_nothing_is_written_to_it(tmp_path):
     assert json.loads((tmp_path / "r.json").read_text())["pairs"] == 6
 
 
+@pytest.mark.gate
 def test_notes_never_go_where_data_go():
     done = in_shell(f"{shlex.join(SCORE)} --format json --fail-under miou=1 2>&-")
     assert done.returncode == 1

@@ -105,6 +105,7 @@ def test_every_pair_of_dtypes():
         st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 70)), min_size=1, max_size=30
     )
 )
+@pytest.mark.gate
 def test_runs_of_every_length(runs):
     truth = np.repeat([t for t, _, _ in runs], [n for _, _, n in runs]).astype(np.uint16)
     pred = np.repeat([p for _, p, _ in runs], [n for _, _, n in runs]).astype(np.uint32)
@@ -143,6 +144,7 @@ print(few - start, peak() - few)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read as Linux gives it")
 @pytest.mark.parametrize("backend", LOOPS[:1], indirect=True)
+@pytest.mark.gate
 def test_memory_grows_with_the_pairs_that_occur():  # NumPy needs some for every pixel
     out = subprocess.run([sys.executable, "-c", PEAKS], capture_output=True, text=True, check=True)
     of_few, of_many = map(float, out.stdout.split())
@@ -172,6 +174,7 @@ def test_wrong_arguments_are_named():
         count_id_pairs([1, 2], [1.0, 2.0])
 
 
+@pytest.mark.gate
 def test_threads_count_at_the_same_time():
     rng = np.random.default_rng(3)
     pairs = [rng.integers(0, 50, (2, 20_000)) for _ in range(16)]
@@ -201,11 +204,13 @@ def noise(dtype, span, pixels, low=None):
 
 @pytest.mark.parametrize("dtype", ["uint16", "int16", "int32", "uint32", "int64", "uint64"])
 @pytest.mark.parametrize("span", [300, 30_000])  # a dense table, and sorting
+@pytest.mark.gate
 def test_noise_is_counted_as_sorting_counts_it(dtype, span):
     truth = noise(dtype, span, 90_000)
     assert_sorted_alike(truth, truth[::-1].copy())
 
 
+@pytest.mark.gate
 def test_noise_of_every_pair_of_dtypes():
     for one, other in product(DTYPES, repeat=2):
         few = {"bool": 2}
@@ -214,6 +219,7 @@ def test_noise_of_every_pair_of_dtypes():
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.gate
 def test_noise_next_to_the_limits_of_a_dtype(dtype):
     limits = np.iinfo(dtype)
     for span in (20, 100) if limits.bits == 8 else (60, 20_000):
@@ -226,6 +232,7 @@ def test_noise_next_to_the_limits_of_a_dtype(dtype):
 @pytest.mark.parametrize(
     "span", [1 << 32, (1 << 32) + 1, pytest.param(1 << 60, marks=pytest.mark.gate)]
 )
+@pytest.mark.gate
 def test_very_many_pairs_of_ids_that_just_fit_into_64_bits_or_do_not(span):
     truth = noise("int64", span, 300_000)
     truth[[0, -1]] = -(span // 2), -(span // 2) + span - 1
@@ -240,6 +247,7 @@ def test_sizes_around_those_of_blocks(size):
         assert_sorted_alike(pred, np.sort(truth))
 
 
+@pytest.mark.gate
 def test_noise_in_a_part_of_a_map():
     parts = [np.repeat(np.arange(40), 1000), *(noise("int64", n, 40_000) for n in (50, 9000))]
     for two in product(parts, repeat=2):
@@ -249,6 +257,7 @@ def test_noise_in_a_part_of_a_map():
 
 @pytest.mark.parametrize("factor", [1 << 20, 1 << 40])
 @pytest.mark.parametrize("backend", LOOPS, indirect=True)
+@pytest.mark.gate
 def test_ids_that_change_meanwhile_are_counted_somehow(factor):
     ids, done = noise("int64", 60, 200_000), Event()
 
@@ -325,6 +334,7 @@ def test_runs_out_of_order_harm_nothing():
 @pytest.mark.parametrize("dtype", ["?", "u1", "i1", "u2", "i2", "i4", "u8", "i8", ">i4"])
 @pytest.mark.parametrize("shape", [(0,), (7,), (3000,), (40, 50), (9, 12, 30), (2, 3, 20, 20)])
 @pytest.mark.parametrize("to", [np.uint8, np.int64])
+@pytest.mark.gate
 def test_ids_are_mapped_to_their_values_and_others_to_0(dtype, shape, to):
     rng = np.random.default_rng(0)
     kind = np.dtype(dtype)

@@ -52,6 +52,7 @@ def test_the_plain_arrays_by_hand():
 @pytest.mark.parametrize("dtype", [bool, np.uint16, np.int32, np.int64])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", CONSUMERS)
+@pytest.mark.gate
 def test_no_layout_changes_a_result(name, layout, dtype):
     sides = TRUTH.astype(dtype), PRED.astype(dtype)
     assert CONSUMERS[name](*map(layout, sides)) == CONSUMERS[name](*sides)

@@ -163,6 +163,7 @@ def test_thresholds_of_any_layout_are_numpys(layout, threshold):
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "int8", "int16", *FLOATS])
+@pytest.mark.gate
 def test_whole_blocks_and_what_is_left_of_them(decided, dtype):
     for classes in (1, 2, 3, 6, 7, 16, 19, 47, 48, 96, 150, 255, 256, 257):
         rng = np.random.default_rng(classes)

@@ -127,6 +127,7 @@ def with_strip(data, strip):
     return bytes(found) + strip
 
 
+@pytest.mark.gate
 def test_a_strip_that_would_unpack_to_256_megabytes():
     data = with_strip(tiff(SCORES[0], compression="zlib"), bomb())
 
@@ -164,6 +165,7 @@ KINDS = [zipfile.ZIP_DEFLATED, *(pytest.param(k, marks=pytest.mark.gate) for k i
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=["deflate", "bzip2", "lzma"])
+@pytest.mark.gate
 def test_zeros_in_an_npz_are_not_unpacked(kind):
     data = zeros_npz(kind)
 
@@ -175,6 +177,7 @@ def test_zeros_in_an_npz_are_not_unpacked(kind):
 
 
 @pytest.mark.parametrize("kind", [0, zipfile.ZIP_DEFLATED, 12, 14])
+@pytest.mark.gate
 def test_every_compression_of_npz_is_read(kind):
     coarse = np.random.default_rng(0).integers(0, 9, (70, 200)).astype(np.uint8)
     values = np.kron(coarse, np.ones((10, 10), np.uint8))

@@ -106,6 +106,7 @@ def test_the_score_of_the_second_class():
     assert run.report().score("average_precision", "1") == whole.average_precision()[1]
 
 
+@pytest.mark.gate
 def test_processes_add_up():
     pytest.importorskip("torch")
     from segiou.hooks.distributed import _described, add_up

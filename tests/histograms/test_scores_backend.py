@@ -54,6 +54,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("bins", [2, 100, 4096, 1 << 16, "float16"])
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, "bfloat16", ">f4"])
 @pytest.mark.parametrize("activation", [None, "softmax", "sigmoid"])
+@pytest.mark.gate
 def test_same_integers(monkeypatch, bins, kind, activation):
     scores = LOGITS if activation else RNG.random(LOGITS.shape)
     if activation is None:

@@ -71,6 +71,7 @@ def said(run_python):
 
 
 @pytest.mark.parametrize("module", EXTRAS)
+@pytest.mark.gate
 def test_the_extra_is_named(module, said):
     _, extra = EXTRAS[module]
     assert said[module].startswith(f"segiou.hooks.{module} needs ")

@@ -322,6 +322,7 @@ def test_sums_of_a_table_read_back():
     assert back.ignored == 1
 
 
+@pytest.mark.gate
 def test_two_thousand_updates_leave_memory_as_it_was(tensor):
     truth, pred, scores = labels_and_scores(6)
     labels, logits = (tensor(truth), tensor(pred)), (tensor(truth), tensor(scores))

@@ -19,6 +19,7 @@ from segiou.scoring.job import DataError
 SLOW = os.environ.get("SEGIOU_SLOW") == "1"
 
 
+@pytest.mark.gate
 def test_mutated_files_are_refused_or_scored_as_what_they_hold():
     script = Path(__file__).parent / "campaign.py"
     command = [sys.executable, str(script), "--cases", "12000" if SLOW else "600", "--seed", "1"]
@@ -110,6 +111,7 @@ def test_odd_names_score_and_are_kept(tmp_path, odd_names):
     run.report().to_json().encode()
 
 
+@pytest.mark.gate
 def test_odd_names_on_the_command_line(tmp_path, odd_names):
     for name in odd_names:
         save(tmp_path / "\udcfd t" / name)

@@ -70,6 +70,7 @@ def test_a_paeth_row_worked_out_by_hand(png):
 @pytest.mark.parametrize("filters", [(0,), (1,), (2,), (3,), (4,), (4, 3, 2, 1, 0), (2, 4)])
 @pytest.mark.parametrize("color", [0, pytest.param(3, marks=pytest.mark.gate)])
 @pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.gate
 def test_every_filter_depth_and_width(png, blobs, depth, color, filters):
     rng = np.random.default_rng(depth)
     for width in (1, 2, 3, 7, 8, 9, 15, 16, 17, 18, 31, 33, 64, 131):
@@ -110,6 +111,7 @@ def test_a_larger_mask_of_each_filter(png, blobs):
 
 
 @pytest.mark.parametrize("folder", ["camvid", "davis", "ade20k_sample"])
+@pytest.mark.gate
 def test_every_real_mask(png, folder):
     if not SHARED.is_dir():
         pytest.skip("the shared data are not here")

@@ -203,6 +203,7 @@ def mutate(data, png, rng):
     return kind.__name__, png.join(chunks)
 
 
+@pytest.mark.gate
 def test_what_is_read_is_what_pillow_reads(png, seeds):
     rng = random.Random(SEED)
     read = Counter()

@@ -343,6 +343,7 @@ def test_sizes_that_are_not_known(tmp_path):
         read(write(tmp_path / "a.json", [item]))
 
 
+@pytest.mark.gate
 def test_too_many_annotations_of_an_image_are_refused(tmp_path):
     annotation = {"image_id": 1, "category_id": 1, "segmentation": [[0, 0, 3, 0, 3, 3]]}
     content = {

@@ -97,6 +97,7 @@ def probes(run):
 
 
 @pytest.mark.parametrize("content", MARKS)
+@pytest.mark.gate
 def test_a_format_has_what_its_mark_says(content, outputs):
     run, texts = outputs
     found = {name: bool(probes(run)[content](text)) for name, text in texts.items()}

@@ -301,6 +301,7 @@ def test_names_with_control_characters_are_escaped_in_every_text():
         assert "a\\x1b" in text.replace("\\\\", "\\")
 
 
+@pytest.mark.gate
 def test_a_matrix_of_very_many_classes_is_given_as_its_cells():
     matrix = ConfusionMatrix(2001).update([0, 5, 5], [0, 7, 7])
     data = json.loads(matrix.report().to_json())

@@ -61,6 +61,7 @@ def fits(value, shape):
 
 
 @pytest.mark.parametrize("made", [street, volumes, channels, empty, many])
+@pytest.mark.gate
 def test_reports_have_the_declared_keys_and_types(made):
     found = made().to_dict()
     assert ReportDict.__required_keys__ <= found.keys() <= SHAPES.keys()

@@ -207,6 +207,7 @@ def test_examples_must_not_be_negative(folders):
     assert pictures_of(run.to_html(examples=0)) == {}
 
 
+@pytest.mark.gate
 def test_many_classes_keep_their_names_and_colors():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 300, (1, 40, 40))

@@ -143,6 +143,7 @@ def test_files_that_were_changed(made, score, column):
 
 @pytest.mark.parametrize("column", ["id", "truth", "pred", "truth_size", "pred_version"])
 @pytest.mark.parametrize("value", [1.5, b"\xff", 7])
+@pytest.mark.gate
 def test_files_of_wrong_kinds_with_a_right_checksum(made, score, column, value):
     connection = sqlite3.connect(made[0])
     names = [row[1] for row in connection.execute("PRAGMA table_info(image)")]
@@ -241,6 +242,7 @@ def test_the_error_survives_pickling():
     assert (error.path, error.problem, str(error)) == ("a.sqlite", "is odd", "a.sqlite: is odd")
 
 
+@pytest.mark.gate
 def test_a_second_process_on_the_same_file_gets_a_clear_error(score, tmp_path):
     path = tmp_path / "r.sqlite"
     code = (

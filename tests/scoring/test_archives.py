@@ -39,6 +39,7 @@ def test_archives_score_without_unpacking(packed, expected, truth, pred):
     assert run.images[0].truth.startswith(f"{packed}/{truth}/"[:-1])
 
 
+@pytest.mark.gate
 def test_an_archive_goes_with_a_folder_in_other_processes(packed, masks, expected, tmp_path):
     run = scored(packed / "truth.zip", masks / "pred", processes=2, run=tmp_path / "r.sqlite")
     assert run.total() == expected

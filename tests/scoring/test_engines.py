@@ -27,6 +27,7 @@ scored = partial(score_pairs, labels=4)
 
 
 @pytest.mark.parametrize("options", [{"workers": 1}, {"workers": 7}, {"processes": 2}])
+@pytest.mark.gate
 def test_threads_and_processes_agree(masks, expected, options):
     assert scored(masks, **options).total() == expected
 
@@ -109,6 +110,7 @@ def dispatched(task, engine, count=30):
     ]
 
 
+@pytest.mark.gate
 def test_what_a_dying_worker_held_is_done_again(tmp_path):
     with two_processes() as engine:
         found = dispatched(Deadly({"3": tmp_path / "once"}), engine)

@@ -67,6 +67,7 @@ def interrupted(*arguments: str) -> subprocess.CompletedProcess:
     )
 
 
+@pytest.mark.gate
 def test_a_killed_run_goes_on_to_the_same_total(many):
     run = many / "r.sqlite"
     folders = many / "truth", many / "pred"
@@ -81,6 +82,7 @@ def test_a_killed_run_goes_on_to_the_same_total(many):
     assert again.total() == whole.total()
 
 
+@pytest.mark.gate
 def test_an_ignored_interrupt_stays_ignored(many):
     """As in the background of a shell, which starts commands so."""
     run = many / "r.sqlite"
@@ -95,6 +97,7 @@ ENGINES = [[], pytest.param(["--processes", "1"], marks=pytest.mark.gate)]
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=["threads", "processes"])
+@pytest.mark.gate
 def test_ctrl_c_finishes_what_is_under_way_and_tells_how_to_resume(many, engine):
     run = many / "r.sqlite"
     arguments = arguments_of(many, "--run", str(run), *engine)

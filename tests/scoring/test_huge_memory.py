@@ -42,6 +42,7 @@ def tiles(side: int):
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read in /proc")
+@pytest.mark.gate
 def test_a_pair_of_huge_masks_takes_little_memory(tmp_path):
     tifffile.imwrite(
         tmp_path / "t.tif",

@@ -164,6 +164,7 @@ def test_without_fsspec_the_extra_is_named(masks, monkeypatch):
         scored("s3://bucket/x", masks / "pred")
 
 
+@pytest.mark.gate
 def test_unknown_stamps_are_never_taken_for_unchanged():
     assert not Stamp(5, None).known
     assert not Stamp(None, "x").known

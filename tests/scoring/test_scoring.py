@@ -255,6 +255,7 @@ def test_two_files_are_a_pair(two_pairs):
     assert run.ids == ("a",)
 
 
+@pytest.mark.gate
 def test_threads_and_processes_count_the_same(two_pairs):
     truth, pred = two_pairs
     options = {"labels": 2, "ignore": 255}

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 STREETS = Path(__file__).parents[2] / "fixtures" / "streets"
 PROGRAM = """
 import sys, segiou
@@ -14,6 +16,7 @@ assert len(run) == 6
 """
 
 
+@pytest.mark.gate
 def test_all_threads_wait_until_scikit_image_is_imported():
     """In a new process, because it is imported once."""
     paths = (STREETS / "truth", STREETS / "model_b", STREETS / "labels.toml")
