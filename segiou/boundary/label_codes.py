@@ -90,20 +90,7 @@ class LabelCodes:
         """
         mask, pred = with_dimensions_of(truth, mask), with_dimensions_of(truth, pred)
         truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
-        if truth.shape != pred.shape or truth.ndim < 2:
-            msg = (
-                f"truth has shape {truth.shape} and pred has shape {pred.shape}; "
-                "boundaries require two label maps of equal shape (H, W)"
-            )
-            raise ValueError(msg)
-        if truth.ndim > 2 and not batch:
-            msg = (
-                f"truth and pred have shape {truth.shape}, but boundaries are measured in two "
-                "dimensions (H, W); slicing a volume would give wrong distances. For a batch of "
-                "images, use Evaluator(labels, measures=['boundary']); "
-                "for a volume, use surfaces=True (--surface segiou)"
-            )
-            raise ValueError(msg)
+        _check_shapes(truth.shape, pred.shape, batch)
         truth, pred = as_bytes(truth), as_bytes(pred)
         if mask is None and (fast := self._encode_bytes(truth, pred)):
             return fast
@@ -174,6 +161,23 @@ class LabelCodes:
                 return None
         ignored = [-1, *np.flatnonzero(self._of_bytes[0] == 255).tolist()]
         return ignored[-1] if len(ignored) <= 2 else None
+
+
+def _check_shapes(truth: tuple[int, ...], pred: tuple[int, ...], batch: bool) -> None:
+    if truth != pred or len(truth) < 2:
+        msg = (
+            f"truth has shape {truth} and pred has shape {pred}; "
+            "boundaries require two label maps of equal shape (H, W)"
+        )
+        raise ValueError(msg)
+    if len(truth) > 2 and not batch:
+        msg = (
+            f"truth and pred have shape {truth}, but boundaries are measured in two "
+            "dimensions (H, W); slicing a volume would give wrong distances. For a batch of "
+            "images, use Evaluator(labels, measures=['boundary']); "
+            "for a volume, use surfaces=True (--surface segiou)"
+        )
+        raise ValueError(msg)
 
 
 def as_bytes(labels: NDArray[Any]) -> NDArray[Any]:

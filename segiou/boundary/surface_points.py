@@ -396,17 +396,21 @@ class SurfacePair:
             if are_bytes and all(len(m) == 1 and 0 < m[0] < 256 for m in members):
                 yield {v: name for name, (v,) in zip(names, members, strict=True)}, sides, -1
                 continue
-            table = {v: code for code, of_name in enumerate(members, 1) for v in of_name}
-            codes = mapped(truth, table | dict.fromkeys(self.ignore, _IGNORED), np.uint8)
-            pred_codes = mapped(pred, table, np.uint8)
-            if self.ignore:
-                pred_codes[codes == _IGNORED] = _IGNORED
-            ignored = _IGNORED if self.ignore else -1
-            if not self.border:
-                ignored = 0
-                for side in (codes, pred_codes):
-                    side[:] = _WITHOUT_BORDER[side]
-            yield dict(enumerate(names, 1)), [codes, pred_codes], ignored
+            codes, ignored = self._codes(truth, pred, members)
+            yield dict(enumerate(names, 1)), codes, ignored
+
+    def _codes(
+        self, truth: NDArray[Any], pred: NDArray[Any], members: list[tuple[int, ...]]
+    ) -> tuple[list[NDArray[np.uint8]], int]:
+        """Both sides in codes of structures, which count from 1, and the ignored code."""
+        table = {v: code for code, of_name in enumerate(members, 1) for v in of_name}
+        codes = mapped(truth, table | dict.fromkeys(self.ignore, _IGNORED), np.uint8)
+        pred_codes = mapped(pred, table, np.uint8)
+        if self.ignore:
+            pred_codes[codes == _IGNORED] = _IGNORED
+        if not self.border:
+            return [_WITHOUT_BORDER[codes], _WITHOUT_BORDER[pred_codes]], 0
+        return [codes, pred_codes], _IGNORED if self.ignore else -1
 
     def _measured(
         self, codes: list[int], sides: list[NDArray[np.uint8]], ignored: int
