@@ -118,8 +118,8 @@ def class_trimap_accuracy(counts: BoundaryCounts) -> Floats:
     counts : BoundaryCounts
         Boundary counts.
     """
-    own = counts.class_trimap_counts()
-    return ratio(own.tp + own.tn, own.total)
+    near = counts.class_trimap_counts()
+    return ratio(near.tp + near.tn, near.total)
 
 
 #: Measures of shape (..., K, C), by the names used in reports.

@@ -126,12 +126,12 @@ class LabelCodes:
     def _coded(self, labels: NDArray[Any], side: int) -> Codes:
         """Labels of the truth (0) or the prediction (1) as codes."""
         values = (self.encoding.truth, self.encoding.pred)[side]
-        found: Codes = (
+        codes: Codes = (
             self._of_bytes[side][labels]
             if labels.dtype == np.uint8
             else self._codes[side][values.codes_of(labels)]
         )
-        return found
+        return codes
 
     @cached_property
     def _codes(self) -> tuple[Codes, Codes]:
@@ -156,8 +156,8 @@ class LabelCodes:
         if num_classes > BYTE_CLASSES:
             return None
         for codes in self._of_bytes:
-            own = np.flatnonzero(codes < num_classes)
-            if not own.tolist() == codes[own].tolist() == [*range(num_classes)]:
+            values = np.flatnonzero(codes < num_classes)
+            if not values.tolist() == codes[values].tolist() == [*range(num_classes)]:
                 return None
         ignored = [-1, *np.flatnonzero(self._of_bytes[0] == 255).tolist()]
         return ignored[-1] if len(ignored) <= 2 else None

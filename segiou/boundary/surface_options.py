@@ -197,8 +197,10 @@ class SurfaceOptions(Measure):
         check_choice("convention", self.convention, tuple(CONVENTIONS))
         check_flag("border", self.border)
         common = _lengths("tolerances", self.tolerances)
-        own = {label: _lengths("tolerances", some) for label, some in self.tolerances_of.items()}
-        for label, some in own.items():
+        by_label = {
+            label: _lengths("tolerances", some) for label, some in self.tolerances_of.items()
+        }
+        for label, some in by_label.items():
             if len(some) != len(common):
                 msg = f"label {label} has tolerances {some}; expected {len(common)}, as in common"
                 raise ValueError(msg)
@@ -210,7 +212,7 @@ class SurfaceOptions(Measure):
         self.__dict__.update(
             tolerances=common,
             percentiles=percentiles,
-            tolerances_of=own,
+            tolerances_of=by_label,
             widths=widths,
             spacing=None if self.spacing is None else read_spacing(self.spacing),
             empty={measure: _fillings(measure, some) for measure, some in self.empty.items()},
@@ -360,8 +362,8 @@ class SurfaceOptions(Measure):
         return _NAN if value == "diagonal" and measure not in DISTANCES else value
 
 
-def _lengths(name: str, given: Iterable[Any]) -> tuple[Any, ...]:
-    several = read_several(name, given, "a sequence of distances")
+def _lengths(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
+    several = read_several(name, values, "a sequence of distances")
     lengths = tuple(read_length(name, length) for length in several)
     check_different(name, [length_text(length) for length in lengths])
     return lengths
@@ -394,18 +396,18 @@ def _fillings(measure: str, fillings: Any) -> tuple[Any, ...]:
 
 def _asked_tolerances(text: str) -> tuple[dict[Any, list[Length]], str]:
     """Tolerances of the command line by structure ("": common), and their unit."""
-    found: dict[Any, list[Length]] = {"": []}
+    tolerances: dict[Any, list[Length]] = {"": []}
     units = set()
     for part in split_lengths("--boundary-tolerance", text):
         name, _, value = part.rpartition("=")
         one = Tolerance.of(value)
         is_share = one.unit == "diagonal"
-        found.setdefault(name.strip(), []).append(str(one) if is_share else one.value)
+        tolerances.setdefault(name.strip(), []).append(str(one) if is_share else one.value)
         units |= {one.unit} - {"diagonal"}
     if len(units) > 1:
         msg = f"--boundary-tolerance {text}: use the same unit for all tolerances"
         raise ValueError(msg)
-    return found, "mm" * (units == {"mm"})
+    return tolerances, "mm" * (units == {"mm"})
 
 
 def _rules(text: str) -> list[tuple[str, tuple[float | str, ...]]]:

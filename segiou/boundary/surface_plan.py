@@ -225,15 +225,15 @@ class SurfacePlan(Plan):
     def image_columns(self) -> tuple[ImageColumn, ...]:
         """Columns with titles: distances, and shares at each tolerance or width."""
         titles = {"dice": "Dice", "iou": "IoU"}
-        found = []
+        columns = []
         for column in super().image_columns:
             name = column.name.partition(":")[0]
             start, _, length = name.rpartition("_")
             title = titles.get(name) or column.title.removeprefix("median ")
             if start in _TITLES:
                 title = f"{_TITLES[start]} {self._with_unit(length)}"
-            found.append(column._replace(title=title))
-        return tuple(found)
+            columns.append(column._replace(title=title))
+        return tuple(columns)
 
     def _with_unit(self, length: Length) -> str:
         text = length_text(length)
@@ -388,11 +388,11 @@ class SurfacePlan(Plan):
     def _shown(self) -> dict[Any, str]:
         """Headers of the columns shown in text."""
         options = self.options
-        found: dict[Any, str] = {("dice", "mean"): "Dice mean"}
+        headers: dict[Any, str] = {("dice", "mean"): "Dice mean"}
         for p in options.percentiles[:1]:
-            found |= {(f"hausdorff_{p:g}", "median"): f"HD{p:g} median"}
-            found |= {(f"hausdorff_{p:g}", "mean_of_found"): f"HD{p:g} mean"}
-        found |= {("average_surface_distance", "mean_of_found"): "ASSD mean"}
+            headers |= {(f"hausdorff_{p:g}", "median"): f"HD{p:g} median"}
+            headers |= {(f"hausdorff_{p:g}", "mean_of_found"): f"HD{p:g} mean"}
+        headers |= {("average_surface_distance", "mean_of_found"): "ASSD mean"}
         shown: dict[str, tuple[Length, ...]] = {
             "boundary_f1": () if self.masks.volumes else options.tolerances[:1],
             "surface_dice": options.tolerances,
@@ -400,8 +400,8 @@ class SurfacePlan(Plan):
         }
         for name, lengths in shown.items():
             titles = {n: f"{_TITLES[name]} {self._with_unit(n)}" for n in lengths}
-            found |= {(flat_name(name, n), "mean"): title for n, title in titles.items()}
-        return found
+            headers |= {(flat_name(name, n), "mean"): title for n, title in titles.items()}
+        return headers
 
     def _measures(self, label: int | str) -> list[str]:
         """Names of the scores of a structure in tables of cases."""
@@ -444,7 +444,7 @@ def surface_note(plan: Mapping[str, Any]) -> str:
         unit += f", spacing {spacing_text(plan['spacing'])} (overrides the files)"
     if not options.get("border", True):
         unit += ", no surface at the border"
-    own = [
+    individual = [
         f"{label} {', '.join(map(length_text, limits))}"
         for label, limits in options["tolerances_of"]
     ]
@@ -454,7 +454,7 @@ def surface_note(plan: Mapping[str, Any]) -> str:
         "cases; a missed or false-positive structure counts as infinitely far. Distance means "
         "cover found structures only, so missing more structures can improve them. Dice, surface "
         f"Dice and boundary F1 are means over the cases, in which {counted}"
-        f"{f'; individual tolerances: {printable(listed(own))}' if own else ''}"
+        f"{f'; individual tolerances: {printable(listed(individual))}' if individual else ''}"
     )
 
 

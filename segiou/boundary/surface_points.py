@@ -111,8 +111,8 @@ def find_points(
     is_flat, is_corners = labels.ndim == 2, kind == "elements"
     shape = (1,) * is_flat + labels.shape
     labels = np.ascontiguousarray(labels)
-    found = _kernel.find(labels, *shape, is_flat, is_wanted, ignored, is_corners, limit)
-    return found and {label: np.frombuffer(part, np.uint64) for label, part in found.items()}
+    points = _kernel.find(labels, *shape, is_flat, is_wanted, ignored, is_corners, limit)
+    return points and {label: np.frombuffer(part, np.uint64) for label, part in points.items()}
 
 
 def _find_by_numpy(
@@ -121,7 +121,7 @@ def _find_by_numpy(
     """NumPy reference of :func:`find_points`, label by label."""
     from scipy import ndimage  # type: ignore[import-untyped, unused-ignore]
 
-    found: dict[int, Points] = {}
+    points: dict[int, Points] = {}
     _, height, width = point_shape(labels.shape)
     strides = (height * width, width, 1)[-labels.ndim :]
     padded, chosen = np.pad(labels, 1), {*wanted}
@@ -143,8 +143,8 @@ def _find_by_numpy(
         if on_surface.any():
             at = np.argwhere(on_surface) + [side.start for side in box]
             places = np.asarray(at @ strides).astype(np.uint64)
-            found[label] = places | codes[on_surface].astype(np.uint64) << _CODE_BITS
-    return found
+            points[label] = places | codes[on_surface].astype(np.uint64) << _CODE_BITS
+    return points
 
 
 class Nearest(NamedTuple):
@@ -162,9 +162,9 @@ class Nearest(NamedTuple):
     @property
     def each(self) -> Floats:
         """The distance of each point."""
-        found: Floats = np.append(self.values, 0.0)[self.ranks]
-        found[self.ranks == len(self.values)] = self.far
-        return found
+        distances: Floats = np.append(self.values, 0.0)[self.ranks]
+        distances[self.ranks == len(self.values)] = self.far
+        return distances
 
 
 class Grid(NamedTuple):
@@ -188,11 +188,11 @@ def find_nearest(query: Points, target: Points, grid: Grid, areas: Floats = _ONE
         far = _nearest_by_scipy(query, target, Grid(point_shape(shape), steps, is_reversed))
         return Nearest(np.empty(0), np.empty(0), np.zeros(len(far), np.uint16), far)
     rows, ranks, certain, values = _table(steps, is_reversed)
-    found, sums, squares = _kernel.nearest(
+    ranks_of_query, sums, squares = _kernel.nearest(
         query, target, rows, ranks, certain, *steps, is_reversed, areas
     )
     far = np.sqrt(np.frombuffer(squares))
-    return Nearest(values, np.frombuffer(sums), np.frombuffer(found, np.uint16), far)
+    return Nearest(values, np.frombuffer(sums), np.frombuffer(ranks_of_query, np.uint16), far)
 
 
 def _nearest_by_scipy(query: Points, target: Points, grid: Grid) -> Floats:
@@ -203,9 +203,9 @@ def _nearest_by_scipy(query: Points, target: Points, grid: Grid) -> Floats:
         np.stack(np.unravel_index(point_places(points), grid.shape), -1)
         for points in (query, target)
     )
-    found = cKDTree(known * grid.spacing).query(asked * grid.spacing)[1]
+    nearest = cKDTree(known * grid.spacing).query(asked * grid.spacing)[1]
     # Integer offsets, unlike the tree's scaled points, are rounded only once per axis.
-    squares = np.square((asked - known[found]) * grid.spacing)
+    squares = np.square((asked - known[nearest]) * grid.spacing)
     distances: Floats = np.sqrt((squares[:, ::-1] if grid.is_reversed else squares).sum(-1))
     return distances
 
@@ -499,8 +499,8 @@ def _inner(mask: Bools, width: float, steps: tuple[float, ...]) -> Bools:
             rows &= before & behind
         for at, beside in np.argwhere(reach == steps_along).tolist():
             inner &= rows[at : at + shape[0], beside : beside + shape[1]]
-    found = np.unpackbits(inner, axis=-1, count=shape[2], bitorder="little")
-    return found.view(np.bool_).reshape(mask.shape)
+    bits = np.unpackbits(inner, axis=-1, count=shape[2], bitorder="little")
+    return bits.view(np.bool_).reshape(mask.shape)
 
 
 def _disjoint(structures: Mapping[Label, tuple[int, ...]], most: int) -> list[list[Label]]:
