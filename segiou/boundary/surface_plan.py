@@ -276,16 +276,18 @@ class SurfacePlan(Plan):
 
     def _alone(self, name: str, parts: Parts) -> Floats:
         """Mean distance of each case; the diagonal where it is infinite."""
-        values = self.values(parts)[name]
+        values = self._distances_of(name, parts)
         finite = np.where(np.isfinite(values), values, self._numbers(parts)["diagonal"])
         return np.asarray(finite.mean(-1))
 
     def _of_cases(self, name: str, parts: Parts) -> Floats:
         """Distance of each case: infinite for a missed or false positive structure."""
         state = parts["cases"][..., 0]
-        none = np.full(state.shape, np.nan)
-        values = np.where(state == 1, self.values(parts).get(name, none), np.inf)
+        values = np.where(state == 1, self._distances_of(name, parts), np.inf)
         return np.where(state > 0, values, np.nan)
+
+    def _distances_of(self, name: str, parts: Parts) -> Floats:
+        return self.rows(parts).distances()[name].reshape(-1, len(self.structures))
 
     def _each(self, name: str, parts: Parts) -> Floats:
         """Mean distance of each case, then its structures."""
@@ -320,9 +322,10 @@ class SurfacePlan(Plan):
         """Case, label, state and scores of each row."""
         values = {name: column.tolist() for name, column in rows.values().items()}
         about = zip(rows.cases, rows.labels, rows.states, strict=True)
+        measures = {name: self._measures(name) for name in self.structures}
         return tuple(
             {"case": case, "label": label, "state": state}
-            | {name: values[name][place] for name in self._measures(label)}
+            | {name: values[name][place] for name in measures[str(label)]}
             for place, (case, label, state) in enumerate(about)
         )
 

@@ -183,6 +183,23 @@ class SurfaceRows:
             columns[flat] = np.where(np.isnan(values), known, values)
         return columns
 
+    def distances(self) -> dict[str, Floats]:
+        """Distances of all rows by name.
+
+        Returns
+        -------
+        dict of str to ndarray, shape (R,)
+            ``"hausdorff"``, its percentiles, as in ``"hausdorff_95"``, and
+            ``"average_surface_distance"``.
+        """
+        numbers, lone = self.numbers, self._lone()
+        columns = {"hausdorff": self._filled("hausdorff", numbers["hausdorff"], lone)}
+        percentiles = self._filled("hausdorff_percentile", numbers["percentiles"], lone)
+        for percentile, column in zip(self.options.percentiles, percentiles.T, strict=True):
+            columns[f"hausdorff_{percentile:g}"] = column
+        average = self._filled("average_surface_distance", numbers["average"], lone)
+        return {**columns, "average_surface_distance": average}
+
     def shares(self, name: str) -> Floats:
         """A share of the surfaces of each row at its own tolerances, shape (R, K).
 
@@ -279,17 +296,12 @@ class SurfaceRows:
 
     def _values(self) -> ScoreValues:
         """Scores of the rows; NaN for structures that have different tolerances."""
-        numbers, options, lone = self.numbers, self.options, self._lone()
         columns: ScoreValues = self._overlaps() if self._has_pixels else {}
-        columns["hausdorff", None] = self._filled("hausdorff", numbers["hausdorff"], lone)
-        percentiles = self._filled("hausdorff_percentile", numbers["percentiles"], lone)
-        for percentile, column in zip(options.percentiles, percentiles.T, strict=True):
-            columns[f"hausdorff_{percentile:g}", None] = column
-        average = self._filled("average_surface_distance", numbers["average"], lone)
-        columns["average_surface_distance", None] = average
+        columns |= {(name, None): values for name, values in self.distances().items()}
         for name in SHARES:
             columns |= self._by_tolerance(name)
-        for width, share in zip(options.widths, _band_iou(numbers["bands"]).T, strict=True):
+        pooled = _band_iou(self.numbers["bands"]).T
+        for width, share in zip(self.options.widths, pooled, strict=True):
             columns["boundary_iou", width] = share
         return columns
 

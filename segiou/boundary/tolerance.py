@@ -159,4 +159,4 @@ def length_text(length: Length) -> str:
 
 def length_in(length: Length, diagonal: float) -> float:
     """A length in the unit of the diagonal."""
-    return Tolerance.of(length).distance(diagonal)
+    return Tolerance.of(length).distance(diagonal) if isinstance(length, str) else length
