@@ -123,8 +123,10 @@ def _read_plan(
         difference = _layouts_differ(layout, plan.layout, "in the file", "here")
     if not difference:
         return plan, ""
-    installed = f"{package_of(kind)} is installed ({difference})"
-    return plan, f"{data['package']} counted them, but {installed}"
+    package, installed = data["package"], package_of(kind)
+    if package == installed:
+        return plan, f"{installed} counts them in a different way now ({difference}); score again"
+    return plan, f"{package} counted them, but {installed} is installed ({difference})"
 
 
 def _stored_layout(data: Mapping[str, Any]) -> dict[str, Field]:

@@ -67,7 +67,8 @@ def test_boundaries_counted_with_contours_are_not_taken_for_those_of_today(tmp_p
     path = edited(run.save(tmp_path / "r.sqlite"), version=1, options=options)
     opened = segiou.Run.open(path)
     assert opened.report().score("pq") == run.report().score("pq")
-    assert "version 1 of the counts in the file, 2 here" in opened.provenance["unread"]
+    problem = "segiou counts them in a different way now (version 1 of the counts in the file, 2"
+    assert problem in opened.provenance["unread"]
     with pytest.raises(ValueError, match="no boundary counts; rescore with"):
         opened.intervals("boundary_iou")
     with pytest.raises(RunFileError, match=r"counts of 'boundary' have changed .*; score again"):

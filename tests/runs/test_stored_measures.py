@@ -102,7 +102,7 @@ def test_counts_with_another_layout_are_named(saved, change, words):
     opened = segiou.Run.open(path, measures=[Mine()])
     assert opened.plan("extent") is None
     assert re.search(words, opened.provenance["unread"])
-    assert "test_stored_measures counted them" in opened.provenance["unread"]
+    assert "test_stored_measures counts them in a different way" in opened.provenance["unread"]
 
 
 def edit(path, change):
