@@ -25,6 +25,7 @@ from segiou.masks.sources import Source
 _FINDING = Lock()
 #: Name of the pixels outside all classes.
 BACKGROUND = "background"
+_MARKED = re.compile(r"(?P<id>.+)_class_(?P<name>[^/]+)")
 #: Pattern of a folder with the files of a single image.
 _OF_ONE = "{class}"
 #: Pattern of one folder per class.
@@ -208,28 +209,33 @@ def class_layout(
     Words are names of classes if they repeat in several folders, or if they are all known.
     """
     stems = [split_ending(path)[0] for path in relative]
-    marked = [re.fullmatch(r"(?P<id>.+)_class_(?P<name>[^/]+)", stem) for stem in stems]
+    marked = [_MARKED.fullmatch(stem) for stem in stems]
     if stems and all(marked):
         names = tuple(sorted({match["name"] for match in marked if match}))
         return ("{id}_class_{class}", names) if len(names) > 1 else None
-    paths = [PurePosixPath(stem) for stem in stems]
-    names = tuple(sorted({path.name for path in paths}))
-    folders = Counter(path.parent for path in paths)
-    below = {folder.name for folder in folders}
-    if (of_folders := folder_names(stems)) and {*of_folders} <= {*known}:
+    names = tuple(sorted({stem.rpartition("/")[2] for stem in stems}))
+    sizes = Counter(stem.rpartition("/")[0] for stem in stems)
+    if len(sizes) > 1 and (of_folders := folder_names(stems)) and {*of_folders} <= {*known}:
         return IN_FOLDERS, of_folders
-    # Frames of several videos have equal names as well, but numbers.
-    are_words = all(re.search(r"[^\W\d]{2}", name) for name in names)
-    differ = len({re.sub(r"\d+", "", name) for name in names}) > 1
-    is_grid = 2 * len(paths) > len(names) * len(folders) and min(folders.values(), default=0) > 1
+    # A Path for each of a million files takes seconds.
+    folders = [PurePosixPath(folder) for folder in sizes]
+    below = {folder.name for folder in folders}
+    is_grid = 2 * len(stems) > len(names) * len(folders) and min(sizes.values(), default=0) > 1
     is_several = len(folders) > 1 or below == {"segmentations"}
-    is_known = {*names} <= {*known}
-    if not are_words or not (is_known or (differ and is_grid and is_several)):
+    if not {*names} <= {*known} and not (is_grid and is_several and _differ(names)):
+        return None
+    # Frames of several videos have equal names as well, but numbers.
+    if not all(re.search(r"[^\W\d]{2}", name) for name in names):
         return None
     if below <= {""}:
         return (_OF_ONE, names) if names else None
     middle = f"{below.pop()}/" if len(below) == 1 and all(f.parent.name for f in folders) else ""
     return f"{{id}}/{middle}{{class}}", names
+
+
+def _differ(names: Iterable[str]) -> bool:
+    """Whether names differ in more than their numbers."""
+    return len({re.sub(r"\d+", "", name) for name in names}) > 1
 
 
 def folder_names(relative: Iterable[str]) -> tuple[str, ...]:

@@ -136,12 +136,14 @@ def pair_folders(
 
 def _suffix_of_masks(files: Mapping[str, str]) -> str:
     """The suffix of half of the files if the other half has their names without it."""
-    stems = {split_ending(name)[0] for name in files}
-    suffixes: Counter[str] = Counter()
-    for name in files:
-        stem, ending = split_ending(name)
-        cuts = [m.start() for m in _SEPARATED.finditer(stem)]
-        suffixes.update(f"{stem[cut:]}{ending}" for cut in cuts if stem[:cut] in stems)
+    parts = [split_ending(name) for name in files]
+    stems = {stem for stem, _ in parts}
+    suffixes = Counter(
+        f"{stem[cut.start() :]}{ending}"
+        for stem, ending in parts
+        for cut in _SEPARATED.finditer(stem)
+        if stem[: cut.start()] in stems
+    )
     suffix, number = suffixes.most_common(1)[0] if suffixes else ("", 0)
     return suffix if _OF_MASKS.search(suffix) and 5 * number >= 2 * len(files) else ""
 
