@@ -128,9 +128,8 @@ def read_small(
 
 def _plain_png(memory: NDArray[np.uint8], height: int, width: int, mode: str) -> RawMask:
     """The mask that compiled code decoded into memory."""
-    dtype = np.dtype(_DTYPES.get(mode, np.uint8))
-    values = memory[: height * width * dtype.itemsize].view(dtype)
-    return RawMask(values.reshape(height, width), mode, "PNG")
+    values = np.ndarray((height, width), _DTYPES.get(mode, np.uint8), memory)
+    return RawMask(values, mode, "PNG")
 
 
 def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
