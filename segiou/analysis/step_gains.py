@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.analysis.steps import NextStep
+from segiou.analysis.steps import NextStep, corrected
 from segiou.analysis.student import student
 from segiou.analysis.units import Units
 from segiou.counting.counts import Counts
@@ -72,19 +72,16 @@ class ImageGains:
     def _left_out(self, steps: int) -> Floats:
         """Gains without each unit, (S, U)."""
         own = (self._counts.tp, self._counts.fp, self._counts.fn, self._counts.tn)
-        sums = [self._units.sums(part) for part in own]
-        rest = [part.sum(0) - part for part in sums]
-        before = self._mean(*rest)
+        rest = Counts.trusted(*(part.sum(0) - part for part in map(self._units.sums, own)))
+        before = self._mean(rest)
         gains = []
         for found, lost in zip(self._found[:steps], self._lost[:steps], strict=True):
             hit, wrong = (part[:, :-1].sum(0) - part[:, :-1] for part in (found, lost))
-            tp, fp, fn, tn = rest
-            gains.append(self._mean(tp + hit, fp - wrong, fn - hit, tn + wrong) - before)
+            gains.append(self._mean(corrected(rest, hit, wrong)) - before)
         return np.nan_to_num(np.stack(gains))
 
-    def _mean(self, *counts: Ints) -> Floats:
-        new = Counts.trusted(*counts)
-        return self._protocol.pooled_mean(iou, new, self._include)
+    def _mean(self, counts: Counts) -> Floats:
+        return self._protocol.pooled_mean(iou, counts, self._include)
 
 
 def _bounded(step: NextStep, reach: float, units: int) -> NextStep:

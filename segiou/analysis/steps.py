@@ -266,9 +266,13 @@ class _Moves:
 
     def _means(self, found: Ints, lost: Ints) -> Floats:
         """Means after finding missed pixels and removing false positives of each class."""
-        old = self._counts
-        new = Counts.trusted(old.tp + found, old.fp - lost, old.fn - found, old.tn + lost)
+        new = corrected(self._counts, found, lost)
         return self._protocol.pooled_mean(iou, new, self._include)
+
+
+def corrected(counts: Counts, found: Ints, lost: Ints) -> Counts:
+    """Counts after finding missed pixels and removing false positives of each class."""
+    return Counts.trusted(counts.tp + found, counts.fp - lost, counts.fn - found, counts.tn + lost)
 
 
 def steps_with_images(
@@ -301,14 +305,15 @@ def _cells_of(
     step: NextStep, cells: NDArray[np.int64], index: Mapping[str | None, int]
 ) -> NDArray[np.bool_]:
     """Whether each flat cell index belongs to a step."""
-    truth, pred, columns = index[step.truth], index[step.pred], len(index)
+    first, second, columns = index[step.truth], index[step.pred], len(index)
     if step.kind == "confusion":
-        return np.equal(cells, truth * columns + pred)
+        return np.equal(cells, first * columns + second)
     if step.kind == "swapped_classes":
-        return np.isin(cells, (truth * columns + pred, pred * columns + truth))
+        return np.isin(cells, (first * columns + second, second * columns + first))
+    truth, pred = np.divmod(cells, columns)
     if step.truth is not None:
-        return np.equal(cells // columns, truth)
-    return np.equal(cells % columns, pred)
+        return np.asarray((truth == first) & (pred != first))
+    return np.equal(pred, second)
 
 
 def _most(images: list[tuple[int, str]]) -> tuple[str, ...]:

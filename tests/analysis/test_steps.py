@@ -103,6 +103,19 @@ def test_a_class_in_two_images_of_many(images, named):
         assert "few" not in report.verdict
 
 
+def test_found_pixels_are_not_among_the_missed_ones_of_a_class_in_two_images():
+    truths, preds = np.zeros((2, 11, 1, 1000), int)
+    for image, pixels, missed in ((3, 903, 200), (5, 897, 201)):
+        truths[image, :, :pixels] = 1
+        preds[image, :, : pixels - missed] = 1
+    report = segiou.score([*truths], [*preds], labels=["road", "pole"]).report()
+    few, confusion = sorted(report.next_steps, key=lambda step: step.kind != "few_images")
+    assert (few.kind, confusion.kind) == ("few_images", "confusion")
+    assert few.images == confusion.images == ("5",)
+    assert few.high < 1
+    assert (few.gain, few.low, few.high) == (confusion.gain, confusion.low, confusion.high)
+
+
 def test_a_class_that_is_nowhere_in_the_truth():
     matrix = segiou.ConfusionMatrix(["road", "car", "bus"]).update([0, 0, 1, 1], [0, 2, 1, 2])
     step = matrix.report().next_steps[0]
