@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import read_several
-from segiou.analysis.scored_runs import scored_parts, structure_images, under
+from segiou.analysis.scored_runs import images_of_name, read_metric, under
 from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic, scored_counts
 from segiou.analysis.units import HasRunCounts, Metric, Units, some_of
 from segiou.counting.counts import Counts
-from segiou.measures.registry import measure_of_score
-from segiou.measures.score_names import ScoreName, read_name
 from segiou.metrics.protocols import Protocol, load_protocol
 
 
@@ -62,20 +60,17 @@ class SameImages(NamedTuple):
 
     def scored(self, metric: Metric) -> list[ScoredImages]:
         """Images of each run with the counts of the metric: pixels, or parts of a measure."""
-        plans = getattr(self.runs[0], "score_plans", {})
-        named = read_name(metric, plans) if isinstance(metric, str) else ScoreName("")
-        found, key = [], measure_of_score(named.score, plans.values())
+        (named, key), found = read_metric(self.runs[0], metric), []
         for run, name, counts, ids in zip(
             self.runs, self.names, self.counts, self.ids, strict=True
         ):
-            one = structure_images(run, named, self.protocol)
-            if one is None and key is None:
-                how = metric, self.protocol, self.class_names, self.include
-                found.append(scored_counts(counts, *how, ids))
+            images = images_of_name(run, named, self.protocol, name, key)
+            if images is None:
+                options = metric, self.protocol, self.class_names, self.include
+                found.append(scored_counts(counts, *options, ids))
                 continue
-            one = one or scored_parts(run, named, name, str(key))
             place = {id: i for i, id in enumerate(run.ids)}
-            found.append(one.take(ids, [place[id] for id in ids]))
+            found.append(images.take(ids, [place[id] for id in ids]))
         if key is not None:
             _check_plans(self.runs, self.names, key)
         return found

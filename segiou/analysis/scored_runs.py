@@ -47,14 +47,11 @@ def scored_images(
     is_report = hasattr(run, "per_image")
     protocol = load_protocol(protocol or run.protocol)
     run = under(run, protocol)
+    named, key = read_metric(run, metric)
+    source_name = "the report" if is_report else "the run"
+    if (images := images_of_name(run, named, protocol, source_name, key)) is not None:
+        return images
     number, classes = len(run.ids), len(run.class_names)
-    plans = getattr(run, "score_plans", {})
-    one = read_name(metric, plans) if isinstance(metric, str) else ScoreName("")
-    key = plans[one.score].key if one.score in plans else measure_of_score(one.score)
-    if (found := structure_images(run, one, protocol)) is not None:
-        return found
-    if key is not None:
-        return scored_parts(run, one, "the report" if is_report else "the run", key)
     if hasattr(run, "count_parts") and is_large(number, 4 * classes):
         # In parts, because all of them would not fit into memory.
         counts = ImageParts(number, classes, run.count_parts)
@@ -68,13 +65,22 @@ def scored_images(
     return scored_counts(counts, metric, protocol, names, include, tuple(run.ids) or None)
 
 
-def structure_images(run: Any, one: ScoreName, protocol: Protocol) -> ScoredImages | None:
-    """Images with a score of a group of classes or of cases; None for other names."""
+def read_metric(run: Any, metric: Metric) -> tuple[ScoreName, str | None]:
+    """The name of a score, and the key of the measure of a run that has it, if any."""
+    plans = getattr(run, "score_plans", {})
+    named = read_name(metric, plans) if isinstance(metric, str) else ScoreName("")
+    return named, measure_of_score(named.score, plans.values())
+
+
+def images_of_name(
+    run: Any, one: ScoreName, protocol: Protocol, source: str, key: str | None
+) -> ScoredImages | None:
+    """Images with a score of a measure, a group of classes or cases; None for single classes."""
     is_report = hasattr(run, "per_image")
     groups = run.groups if is_report else run.options.groups if hasattr(run, "options") else ()
     members = members_of(one, run.class_names, groups, getattr(run, "options", None))
     if members is None:
-        return None
+        return None if key is None else _scored_parts(run, one, source, key)
     if not hasattr(run, "structure_counts"):
         msg = f"{one}: the report has no counts of groups per image; pass the run"
         raise ValueError(msg)
@@ -142,7 +148,7 @@ def _no_images(source: Any) -> TypeError:
     )
 
 
-def scored_parts(run: Any, one: ScoreName, name: str, key: str) -> ScoredImages:
+def _scored_parts(run: Any, one: ScoreName, name: str, key: str) -> ScoredImages:
     """Per-image parts of the measure that has a score."""
     metric = one.score
     plan = getattr(run, "score_plans", {}).get(metric)
