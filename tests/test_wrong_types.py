@@ -105,6 +105,10 @@ WRONG_KINDS = [
         lambda: geometry.greedy_match([[0.5]], threshold="0.5"),
         "threshold must be a number, not str",
     ),
+    (
+        lambda: geometry.greedy_match([[0.5]], threshold=True),
+        "threshold must be a number, not bool",
+    ),
     (lambda: geometry.consensus([[[0]], [[0]]], "2"), "num_classes must be an integer, not str"),
     (lambda: geometry.consensus(3, 2), "masks must be label images, one per annotator, not int"),
     (lambda: geometry.count_label_sets(None, []), "truth must be a sequence of samples"),

@@ -59,6 +59,18 @@ def test_every_problem_is_listed(folders):
     assert set(texts) == {"case1.png", "case2.png", "case3.png"}
 
 
+def test_an_unexpected_error_is_a_problem_of_the_file(folders, monkeypatch):
+    def fails(*_):
+        raise ZeroDivisionError("odd file")
+
+    monkeypatch.setattr("segiou.scoring.rater_folders.from_bytes", fails)
+    with pytest.raises(segiou.DataError) as raised:
+        segiou.raters({name: folders / name for name in ("anna", "ben")}, labels=2)
+    assert len(raised.value.problems) == 6
+    texts = {problem.text for problem in raised.value.problems}
+    assert texts == {"cannot be read: ZeroDivisionError: odd file"}
+
+
 def test_undeclared_values_of_volumes_have_the_advice_of_scores(tmp_path):
     nib = pytest.importorskip("nibabel")
     voxels = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
