@@ -55,11 +55,12 @@ def weighted_mean(
     values, part = protocol.taken(metric, counts, include)
     if protocol.unit not in ("image", "class"):
         return WeightedMean(values, protocol.divide(part, part.sum()))
-    if protocol.unit == "class" and protocol.absent != "skip" and protocol.over == "occurring":
-        # An absent class counts with its fixed value in every image.
-        never = ~part.any(0) & included(include, values.shape[-1])
-        values = np.where(never, protocol.mean_of_classes(np.array([np.nan])), values)
-        part = part | never
+    if protocol.unit == "class":
+        # An absent class may count with its fixed value in every image.
+        means = ratio(values.sum(0), part.sum(0))
+        filled, classes = protocol.taken_classes(means, include)
+        never = classes & ~part.any(0)
+        values, part = np.where(never, filled, values), part | never
     axis = 0 if protocol.unit == "class" else -1
     shares = np.nan_to_num(ratio(part, part.sum(axis, keepdims=True)))
     return WeightedMean(values, protocol.divide(shares, part.any(axis).sum()))

@@ -426,8 +426,7 @@ def class_score(
 
     def weights(sums: NDArray[Any]) -> Floats:
         found = _unpacked(sums)
-        part = protocol.taken(function, found, taken)[1]
-        return ratio(part & ~np.isnan(function(found)), part.sum())
+        return _moving_weights(function(found), protocol.taken(function, found, taken)[1])
 
     def each(counts: Counts) -> Floats:
         values = np.where(counts.truth > 0, function(counts), np.nan)
@@ -439,7 +438,7 @@ def class_score(
         top = np.where(taken, filled, 0.0).sum(-1)
         bottom = (part & taken).sum(-1)
         if protocol.unit == "image":
-            top, bottom = np.nan_to_num(ratio(top, bottom)), bottom > 0
+            top, bottom = np.where(bottom > 0, ratio(top, bottom), 0.0), bottom > 0
         return np.concatenate([top[:, None], filled, bottom[:, None], part], axis=-1)
 
     score = Score(
@@ -459,7 +458,7 @@ def class_score(
         return score
     score = replace(score, sums=of_images, evaluate=_ratios, weights=None, over=protocol.unit)
     if aggregate == "C" or protocol.unit == "class":
-        return _over_classes(score, partial(protocol.mean_of_classes, include=taken))
+        return _over_classes(score, protocol)
     return score
 
 
@@ -480,7 +479,7 @@ def over_images(
     )
     if aggregate == "I":
         return replace(found, over="I")
-    return _over_classes(found, partial(mean, include=score.include))
+    return _over_classes(found, load_protocol("segiou"))
 
 
 def addends(values: Floats) -> Floats:
@@ -497,19 +496,25 @@ def means_of(sums: NDArray[Any]) -> Floats:
     return np.where(infinite > 0, np.inf, ratio(finite, defined))
 
 
-def _over_classes(score: Score, mean_of: Callable[[Floats], Floats]) -> Score:
-    """The mean over classes of means over images."""
+def _over_classes(score: Score, protocol: Protocol) -> Score:
+    """The mean over classes, under a protocol, of means over images."""
     means = score.evaluate
 
     def evaluate(sums: NDArray[Any]) -> Floats:
         classes = means(sums)[..., 1:]
-        return np.concatenate([mean_of(classes)[..., None], classes], axis=-1)
+        mean_of = protocol.mean_of_classes(classes, score.include)
+        return np.concatenate([mean_of[..., None], classes], axis=-1)
 
     def weights(sums: NDArray[Any]) -> Floats:
-        there = included(score.include, len(score.names)) & ~np.isnan(means(sums)[1:])
-        return ratio(there, there.sum())
+        classes = means(sums)[1:]
+        return _moving_weights(classes, protocol.taken_classes(classes, score.include)[1])
 
     return replace(score, evaluate=evaluate, weights=weights, over="class")
+
+
+def _moving_weights(values: Floats, part: NDArray[np.bool_]) -> Floats:
+    """Weights of classes in their mean; 0 for an absent one, whose fixed value nothing moves."""
+    return ratio(part & ~np.isnan(values), part.sum())
 
 
 def _packed(counts: Counts) -> NDArray[np.int64]:

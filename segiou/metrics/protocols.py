@@ -343,6 +343,24 @@ class Protocol:
         in_truth = counts.truth > 0 if self.over == "truth" else None
         return _filled(metric(counts), absent, in_truth, include, xp)
 
+    def taken_classes(
+        self, values: Floats, include: Any = None
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """Means of classes with NaN replaced, and which to average, for the unit ``"class"``.
+
+        Parameters
+        ----------
+        values, include
+            As of :meth:`mean_of_classes`.
+
+        Returns
+        -------
+        values, part : ndarray of shape (..., C)
+            As of :meth:`taken`.
+        """
+        has_images = ~np.isnan(values) if self.over == "truth" else None
+        return _filled(values, self.absent, has_images, include)
+
     def mean_of_classes(self, values: Floats, include: Any = None) -> Floats:
         """Average the means of classes over the last axis, for the unit ``"class"``.
 
@@ -357,8 +375,7 @@ class Protocol:
         -------
         ndarray of float, shape (...)
         """
-        has_images = ~np.isnan(values) if self.over == "truth" else None
-        filled, part = _filled(values, self.absent, has_images, include)
+        filled, part = self.taken_classes(values, include)
         return self.divide(filled.sum(-1), part.sum(-1))
 
     def pooled_mean(

@@ -14,6 +14,7 @@ from segiou.analysis.statistics import statistic
 from segiou.analysis.student import student
 from segiou.analysis.units import units_of
 from segiou.counting.counts import Counts
+from segiou.metrics.protocols import Protocol
 
 
 def recalls(hits, pixels):
@@ -204,10 +205,11 @@ def test_parts_of_units_do_not_change_the_numbers(monkeypatch):
         assert one == pytest.approx(other, abs=1e-12, nan_ok=True)
 
 
-def test_absent_classes_that_count_zero_are_in_the_weights():
+@pytest.mark.parametrize("unit", ["dataset", "class"])
+def test_absent_classes_that_count_zero_are_in_the_weights(unit):
     counts = some_counts(12)
     counts = Counts(*(np.concatenate([x, 0 * x[:, :1]], 1) for x in vars(counts).values()))
-    prepared = stat(counts, protocol="ade20k")
+    prepared = stat(counts, protocol=Protocol("custom", "", unit=unit, absent="zero"))
     assert prepared.weights.tolist() == [0.25, 0.25, 0.25, 0.0]
     found = jackknife(prepared)
     assert found.low[0] < found.values[0] < found.high[0]

@@ -8,7 +8,7 @@ from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean_iou, pixel_accuracy
 from segiou.metrics.per_class import iou
 from segiou.metrics.pixel_scores import METRICS
-from segiou.metrics.protocols import PROTOCOLS
+from segiou.metrics.protocols import PROTOCOLS, Protocol
 
 # Three images, three classes; class 2 is in the truth of the last only, and predicted in the first.
 TABLES = np.array(
@@ -30,6 +30,11 @@ def test_data_set_by_hand():
     # TP 17, 6, 5; unions 6+2+1+1 + 8+1 + 3+2+1, 2+4+1 + 0 + 4, 1 + 0 + 6
     expected = [17 / 25, 6 / 11, 5 / 7]
     assert values_of() == pytest.approx([np.mean(expected), *expected])
+
+
+def test_an_undefined_mean_of_an_image_is_not_zero():
+    protocol = Protocol("custom", "", unit="image", absent="nan")
+    assert np.isnan(values_of(protocol=protocol)[0])
 
 
 def test_image_by_hand():
