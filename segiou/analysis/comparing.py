@@ -141,10 +141,10 @@ def compare(
     check_integer("seed", seed, 0)
     check_integer("influential", influential, 0)
     check_method(method, level)
-    each = names_of(runs, names if recipes is None else None)
-    same = same_images(runs, each, protocol)
+    run_names = names_of(runs, names if recipes is None else None)
+    same = same_images(runs, run_names, protocol)
     images = same.scored(metric)
-    recipes = recipes or {name: slice(i, i + 1) for i, name in enumerate(each)}
+    recipes = recipes or {name: slice(i, i + 1) for i, name in enumerate(run_names)}
     cases = [one.of_images(finite=True) for one in images]
     design = design_of(images[0].ids, len(cases[0]), lambda: cases, groups, blocks)
 
@@ -173,8 +173,10 @@ def compare(
         resampled(means, resamples, seed) if draws else repeat(None),
     )
     compared = _Compared([*models], same, level, method, detect, permutations, seed, influential)
-    found = compared.comparison(of_design(design, blocks), resamples if draws else None)
-    return found if common.keep is None else _with_uncommon(found, common, [*recipes.values()])
+    comparison = compared.comparison(of_design(design, blocks), resamples if draws else None)
+    if common.keep is None:
+        return comparison
+    return _with_uncommon(comparison, common, [*recipes.values()])
 
 
 def _over(
@@ -377,37 +379,11 @@ class _Compared(NamedTuple):
         return float(found.low[0]), float(found.high[0])
 
     def pair(
-        self,
-        a: _Model,
-        b: _Model,
-        limits: Limits,
-        permuted: Permuted,
-        over_pairs: _Adjusted,
+        self, a: _Model, b: _Model, limits: Limits, permuted: Permuted, over_pairs: _Adjusted
     ) -> PairComparison:
         """Compare two models, given the adjustments over the pairs."""
         score, names = a.score, (a.name, b.name)
-        adjusted = np.concatenate([[over_pairs.p], holm_adjust(permuted.p[1:])])
-        rows = text.records(
-            name=score.names,
-            a=score.values,
-            b=b.score.values,
-            delta=b.score.values - score.values,
-            low=limits.low,
-            high=limits.high,
-            standard_error=limits.standard_error,
-            p=permuted.p,
-            p_holm=adjusted,
-            units=score.seen,
-            undefined_share=limits.undefined_share,
-            freedom=limits.freedom,
-        )
-        overall, *classes = (Difference(**row) for row in rows)
-        if over_pairs.times > 1:
-            low, high = self.ends(a, b, limits, 1 - (1 - self.level) / over_pairs.times)
-            overall = replace(overall, low=low, high=high)
-        least = over_pairs.family * 2.0 ** (1 - len(score.units))
-        is_testable = not permuted.permutations or least < 1 - self.level
-        overall = replace(overall, testable=is_testable)
+        overall, *classes = self.differences(a, b, limits, permuted, over_pairs)
         sides = [*self.influential_images(a.alone, b.alone)]  # those that raise it first
         favours_b, favours_a = sides if score.score.better == "higher" else sides[::-1]
         undefined = np.isnan([score.values[1:], b.score.values[1:]])
@@ -433,6 +409,34 @@ class _Compared(NamedTuple):
             images_differing=_images_differing(a.alone, b.alone),
             bounds=self.ends(a, b, limits, _BOUNDS),
         )
+
+    def differences(
+        self, a: _Model, b: _Model, limits: Limits, permuted: Permuted, over_pairs: _Adjusted
+    ) -> list[Difference]:
+        """The difference of the score, then those of the classes."""
+        score = a.score
+        adjusted = np.concatenate([[over_pairs.p], holm_adjust(permuted.p[1:])])
+        rows = text.records(
+            name=score.names,
+            a=score.values,
+            b=b.score.values,
+            delta=b.score.values - score.values,
+            low=limits.low,
+            high=limits.high,
+            standard_error=limits.standard_error,
+            p=permuted.p,
+            p_holm=adjusted,
+            units=score.seen,
+            undefined_share=limits.undefined_share,
+            freedom=limits.freedom,
+        )
+        overall, *classes = (Difference(**row) for row in rows)
+        if over_pairs.times > 1:
+            low, high = self.ends(a, b, limits, 1 - (1 - self.level) / over_pairs.times)
+            overall = replace(overall, low=low, high=high)
+        least = over_pairs.family * 2.0 ** (1 - len(score.units))
+        is_testable = not permuted.permutations or least < 1 - self.level
+        return [replace(overall, testable=is_testable), *classes]
 
     def influential_images(
         self, a: Statistic, b: Statistic

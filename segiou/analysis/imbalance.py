@@ -207,17 +207,7 @@ def explain(
         raise refuse_kind("class_names", None, "passed with counts, one per class")
     names = tuple(read_several("class_names", class_names, "a sequence of names, one per class"))
     protocol = load_protocol("segiou" if protocol is None else protocol)
-    shape = counts.tp.shape
-    if shape[-1:] != (len(names),) or len(shape) > 2:
-        msg = f"counts have shape {shape}, got {len(names)} class names"
-        raise ValueError(msg)
-    if len(shape) == 1 and protocol.needs_images:
-        msg = (
-            f"protocol {protocol.name!r} averages over images and needs per-image counts of "
-            "shape (N, C), got counts of the whole data set"
-        )
-        raise ValueError(msg)
-    images = counts[None] if len(shape) == 1 else counts
+    images = _per_image(counts, names, protocol)
     total = images.summed()
     ious, recalls = (weighted_mean(images, metric, protocol, include) for metric in (iou, recall))
     accuracy = float(pixel_accuracy(total))
@@ -244,6 +234,21 @@ def explain(
         majority=baseline_of("majority", names[chosen], right[0], mean_always, model),
         random=baseline_of("random", None, right[1], mean_random, model),
     )
+
+
+def _per_image(counts: Counts, names: tuple[str, ...], protocol: Protocol) -> Counts:
+    """Counts of images (N, C); those of a data set are one image, if the protocol pools images."""
+    shape = counts.tp.shape
+    if shape[-1:] != (len(names),) or len(shape) > 2:
+        msg = f"counts have shape {shape}, got {len(names)} class names"
+        raise ValueError(msg)
+    if len(shape) == 1 and protocol.needs_images:
+        msg = (
+            f"protocol {protocol.name!r} averages over images and needs per-image counts of "
+            "shape (N, C), got counts of the whole data set"
+        )
+        raise ValueError(msg)
+    return counts[None] if len(shape) == 1 else counts
 
 
 def _explain_scored(
@@ -484,11 +489,38 @@ def explain_difference(
         msg = f"names must be two names, one per model, got {both}"
         raise ValueError(msg)
     names = both[0], both[1]
-    found = [
+    first, second = (
         explain(counts, class_names, include=include, protocol=protocol)
         for counts in (counts_a, counts_b)
-    ]
+    )
     a, b = counts_a.summed(), counts_b.summed()
+    _check_truth(a, b, class_names, names)
+    accuracy_difference = second.pixel_accuracy - first.pixel_accuracy
+    mean_iou_difference = second.mean_iou - first.mean_iou
+    higher, lower = (b, a) if accuracy_difference > 0 else (a, b)
+    omitted = (higher.truth > 0) & (higher.pred == 0) & (lower.pred > 0)
+    omitted &= accuracy_difference != 0
+    omitted_fp, omitted_tp = int(lower.fp[omitted].sum()), int(lower.tp[omitted].sum())
+    disagree = mean_iou_difference * accuracy_difference < 0
+    pixels = max(1, int(a.truth.sum()))
+    pairs = [*zip(first.classes, second.classes, strict=True)]
+    return ImbalanceDifference(
+        names=names,
+        models=(first, second),
+        accuracy_difference=accuracy_difference,
+        mean_iou_difference=mean_iou_difference,
+        accuracy_parts={x.name: y.accuracy_cost - x.accuracy_cost for x, y in pairs},
+        mean_iou_parts={x.name: y.mean_iou_cost - x.mean_iou_cost for x, y in pairs},
+        omitted=tuple(class_names[c] for c in np.flatnonzero(omitted).tolist()),
+        omitted_fp=omitted_fp / pixels,
+        omitted_tp=omitted_tp / pixels,
+        # In pixels, because both sides are equal for two classes, except for rounding.
+        wins_by_omission=disagree and int((higher.tp - lower.tp).sum()) <= omitted_fp - omitted_tp,
+    )
+
+
+def _check_truth(a: Counts, b: Counts, class_names: Sequence[str], names: tuple[str, str]) -> None:
+    """ValueError if the truth of the two models differs."""
     differing = np.flatnonzero(a.truth != b.truth)
     if len(differing):
         c = int(differing[0])
@@ -498,26 +530,6 @@ def explain_difference(
             "score both on the same images"
         )
         raise ValueError(msg)
-    difference = found[1].pixel_accuracy - found[0].pixel_accuracy
-    higher, lower = (b, a) if difference > 0 else (a, b)
-    omitted = (higher.truth > 0) & (higher.pred == 0) & (lower.pred > 0) & (difference != 0)
-    omitted_fp, omitted_tp = int(lower.fp[omitted].sum()), int(lower.tp[omitted].sum())
-    disagree = (found[1].mean_iou - found[0].mean_iou) * difference < 0
-    pixels = max(1, int(a.truth.sum()))
-    pairs = list(zip(*(model.classes for model in found), strict=True))
-    return ImbalanceDifference(
-        names=names,
-        models=(found[0], found[1]),
-        accuracy_difference=difference,
-        mean_iou_difference=found[1].mean_iou - found[0].mean_iou,
-        accuracy_parts={x.name: y.accuracy_cost - x.accuracy_cost for x, y in pairs},
-        mean_iou_parts={x.name: y.mean_iou_cost - x.mean_iou_cost for x, y in pairs},
-        omitted=tuple(class_names[c] for c in np.flatnonzero(omitted).tolist()),
-        omitted_fp=omitted_fp / pixels,
-        omitted_tp=omitted_tp / pixels,
-        # In pixels, because both sides are equal for two classes, except for rounding.
-        wins_by_omission=disagree and int((higher.tp - lower.tp).sum()) <= omitted_fp - omitted_tp,
-    )
 
 
 def _order_sentence(found: ImbalanceDifference) -> str:

@@ -391,9 +391,7 @@ def confidence_intervals(
     number = scored.images.number
     design = design_of(scored.ids, number, lambda: [scored.of_images(finite=True)], groups, blocks)
     prepared = scored.over(design.units, aggregate)
-    if not prepared.is_smooth and method == "jackknife":
-        is_ordered = prepared.median_of is not None and prepared.units.kind == "image"
-        method = _MEDIANS if is_ordered else "percentile"
+    method = _applicable(method, prepared)
     drawn = method in ("percentile", "bca") or (method == _MEDIANS and len(prepared.names) > 2)
     values = resampled([prepared], resamples, seed)[0] if drawn else None
     limits = limits_by(method, prepared, level=level, drawn=values)
@@ -423,6 +421,14 @@ def confidence_intervals(
         **of_design(design, blocks),
         **_unseen(prepared, len(design.images)),
     )
+
+
+def _applicable(method: Method, prepared: Statistic) -> Method:
+    """The method, or that of scores to which the jackknife does not apply."""
+    if prepared.is_smooth or method != "jackknife":
+        return method
+    is_ordered = prepared.median_of is not None and prepared.units.kind == "image"
+    return _MEDIANS if is_ordered else "percentile"
 
 
 def bootstrap(

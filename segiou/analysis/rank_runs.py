@@ -125,14 +125,14 @@ def rank(
     check_number("alpha", alpha, 0, 1)
     check_ranking(scheme, ties, missing)
     aggregate = _checked_aggregate(scheme, aggregate, draws)
-    each, several = _named_runs(runs, names)
+    run_names, several = _named_runs(runs, names)
     scores = _metrics(by)
     in_cases = scheme != "aggregate-then-rank" or aggregate in ("I", "median")
     if missing is not None and not in_cases:
         msg = "missing= applies to scores of images; pass aggregate='I', or omit missing="
         raise ValueError(msg)
     partial = in_cases and (scheme == "rank-then-aggregate" or missing not in (None, "error"))
-    scored = [_Scored.of(several, each, score, protocol, partial=partial) for score in scores]
+    scored = [_Scored.of(several, run_names, one, protocol, partial=partial) for one in scores]
     ids, cases = scored[0].ids, scored[0].cases
     design = design_of(ids, len(ids), lambda: [*cases], groups, blocks)
     setup = _Setup(scheme, aggregate, missing, ties, alpha, design.units, draws, seed, level)
@@ -144,24 +144,20 @@ def rank(
         scheme=scheme,
         aggregate=aggregate or "",
         value_name=name,
-        names=each,
+        names=run_names,
         images=len(design.images),
         level=level,
         method="jackknife",
         seed=seed if draws else None,
         better=contest.better,
         score_unit=unit,
-        score_ranks=tuple(
-            tuple(ranks_of(one.values, one.better, ties).tolist()) for one in contests
-        )
-        if len(scored) > 1
-        else (),
+        score_ranks=_score_ranks(contests, ties),
         cases=tuple(map(tuple, scored[0].cases.tolist())),
         case_name=scored[0].label,
         case_unit=scored[0].unit,
         uncommon_classes=contest.uncommon,
         protocol_scores=contest.protocol_scores,
-        **placed(each, contest, ties, level),
+        **placed(run_names, contest, ties, level),
         **of_design(design, blocks),
     )
 
@@ -351,6 +347,13 @@ def _case_mean(row: Floats, units: Units, scored: _Scored, better: Any) -> Stati
         scale="logit" if is_share else "identity",
     )
     return Statistic(score, units, table, np.array([(table[:, -1] > 0).sum()]), "I")
+
+
+def _score_ranks(contests: Sequence[Contest], ties: str) -> tuple[tuple[float, ...], ...]:
+    """Ranks of the models by each of several scores; empty for one score."""
+    if len(contests) == 1:
+        return ()
+    return tuple(tuple(ranks_of(one.values, one.better, ties).tolist()) for one in contests)
 
 
 def _combined(contests: Sequence[Contest], ties: str) -> Contest:

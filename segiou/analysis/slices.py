@@ -134,8 +134,8 @@ def slices(
     first = alone[0]
     _check_against(against, table)
     check_mix(mix or {}, table)
-    columns_ = [*table.columns, *(_pairs(table.columns) if search else ())]
-    found, trends, tests = _tested(scored, columns_)
+    pairs = _pairs(table.columns) if search else ()
+    tested_slices, trends, tests = _tested(scored, [*table.columns, *pairs])
     return Slices(
         metric=first.score.name,
         title=first.names[0],
@@ -148,7 +148,7 @@ def slices(
         better=first.score.better,
         score_unit=first.score.unit,
         tests=tests,
-        slices=found,
+        slices=tested_slices,
         trends=trends,
         mixes=tuple(
             scored.mix(one, mix[one.name]) for one in table.columns if mix and one.name in mix
