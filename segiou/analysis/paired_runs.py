@@ -60,20 +60,20 @@ class SameImages(NamedTuple):
 
     def scored(self, metric: Metric) -> list[ScoredImages]:
         """Images of each run with the counts of the metric: pixels, or parts of a measure."""
-        (named, key), found = read_metric(self.runs[0], metric), []
+        (named, key), scored = read_metric(self.runs[0], metric), []
         for run, name, counts, ids in zip(
             self.runs, self.names, self.counts, self.ids, strict=True
         ):
             images = images_of_name(run, named, self.protocol, name, key)
             if images is None:
                 options = metric, self.protocol, self.class_names, self.include
-                found.append(scored_counts(counts, *options, ids))
+                scored.append(scored_counts(counts, *options, ids))
                 continue
             place = {id: i for i, id in enumerate(run.ids)}
-            found.append(images.take(ids, [place[id] for id in ids]))
+            scored.append(images.take(ids, [place[id] for id in ids]))
         if key is not None:
             _check_plans(self.runs, self.names, key)
-        return found
+        return scored
 
 
 def same_images(

@@ -420,13 +420,13 @@ def class_score(
     protocol = replace(protocol, **_AGGREGATES[aggregate]).of_metric(function)
 
     def evaluate(sums: NDArray[Any]) -> Floats:
-        found = _unpacked(sums)
-        score = protocol.pooled_mean(function, found, taken)
-        return np.concatenate([score[..., None], function(found)], axis=-1)
+        counts = _unpacked(sums)
+        score = protocol.pooled_mean(function, counts, taken)
+        return np.concatenate([score[..., None], function(counts)], axis=-1)
 
     def weights(sums: NDArray[Any]) -> Floats:
-        found = _unpacked(sums)
-        return _moving_weights(function(found), protocol.taken(function, found, taken)[1])
+        counts = _unpacked(sums)
+        return _moving_weights(function(counts), protocol.taken(function, counts, taken)[1])
 
     def each(counts: Counts) -> Floats:
         values = np.where(counts.truth > 0, function(counts), np.nan)

@@ -71,8 +71,8 @@ class ImageGains:
 
     def _left_out(self, steps: int) -> Floats:
         """Gains without each unit, (S, U)."""
-        own = (self._counts.tp, self._counts.fp, self._counts.fn, self._counts.tn)
-        rest = Counts.trusted(*(part.sum(0) - part for part in map(self._units.sums, own)))
+        arrays = (self._counts.tp, self._counts.fp, self._counts.fn, self._counts.tn)
+        rest = Counts.trusted(*(part.sum(0) - part for part in map(self._units.sums, arrays)))
         before = self._mean(rest)
         gains = []
         for found, lost in zip(self._found[:steps], self._lost[:steps], strict=True):
