@@ -451,9 +451,8 @@ def distance_boxes(
         raise NothingToDraw(msg)
     every.sort(key=lambda item: -float(np.median(item[1])))
     shown = every[:limit]
-    measure = measure or first_distance(measures["surfaces"][0])
-    is_distance = measure.startswith(("hausdorff", "average_surface_distance"))
-    unit = measures["surface_plan"]["unit"] if is_distance else ""
+    measure = measure or first_distance(report)
+    unit = measures["surface_plan"]["unit"] if report.score_unit(measure) else ""
     with drawing(height_of(len(shown)), **look) as axes:
         draw_boxes(axes, [values for _, values, _ in shown], color)
         names = [
@@ -492,13 +491,11 @@ def boundary_vs_iou(
         If boundaries were not measured, or no class has both scores.
     """
     report = report_of(source)
-    rows: Any = report.measures.get("boundary", ())
-    measured = [row for row in rows if row["measure"] == "boundary_iou"]
-    if not measured:
+    tables = {table.key: table for table in report.tables}
+    if "boundaries" not in tables:
         msg = "boundaries were not measured; score with boundary=True (--boundary)"
         raise NothingToDraw(msg)
-    scores = measured[0]["classes"]
-    every = [(row, row.iou, float(scores[row.name])) for row in report.classes]
-    every = [item for item in every if not np.isnan(item[1:]).any()]
-    labels = "IoU", f"Boundary IoU {measured[0]['tolerance']}"
-    return _dumbbells(every, labels, limit, color, look)
+    measured = tables["boundaries"].columns[0]
+    pairs = zip(report.classes, measured.values, strict=True)
+    every = [(row, row.iou, value) for row, value in pairs if not np.isnan([row.iou, value]).any()]
+    return _dumbbells(every, ("IoU", measured.title), limit, color, look)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +16,10 @@ if TYPE_CHECKING:
     from segiou.report.report import Report
 
 
-def first_distance(names: Iterable[str]) -> str:
+def first_distance(report: Report) -> str:
     """The distance to show: the first percentile, if there is one."""
-    return next((name for name in names if name.startswith("hausdorff_")), "hausdorff")
+    names = (name for name in report.scores_by_name if name.startswith("hausdorff_"))
+    return next(names, "hausdorff")
 
 
 def values_of_cases(report: Report, measure: str = "") -> dict[str, tuple[Floats, int]]:
@@ -27,7 +27,7 @@ def values_of_cases(report: Report, measure: str = "") -> dict[str, tuple[Floats
     cases: Any = report.measures["surface_cases"]
     names = dict.fromkeys(name for row in cases for name in row)
     known = [name for name in names if name not in ("case", "label", "state")]
-    measure = measure or first_distance(known)
+    measure = measure or first_distance(report)
     if measure not in known:
         msg = f"{measure!r} was not measured{did_you_mean(measure, known)}"
         raise ValueError(msg)
@@ -48,7 +48,7 @@ def texts_of_cases(report: Report) -> dict[str, str]:
     cases = measures.get("surface_cases")
     if not cases:
         return {}
-    measure = first_distance(measures["surfaces"][0])
+    measure = first_distance(report)
     texts: dict[str, list[str]] = {}
     for row in cases:
         score = row["state"]
@@ -64,11 +64,10 @@ def texts_of_cases(report: Report) -> dict[str, str]:
 def distance_boxes(report: Report) -> dict[str, Any]:
     """Box plots of each structure's distances over its cases, as fractions of the longest."""
     measures: Any = report.measures
-    rows = measures.get("surfaces", ())
-    found = values_of_cases(report) if any(row["found"] for row in rows) else {}
-    of_cases = {name: of_label for name, of_label in found.items() if of_label[0].size}
-    if not of_cases:
+    states = report.scores_by_name.get("surfaces_found")
+    if states is None or not states.value:
         return {"boxes": []}
+    of_cases = {name: found for name, found in values_of_cases(report).items() if found[0].size}
     longest = max(float(values[-1]) for values, _ in of_cases.values()) or 1.0
     boxes = []
     for name, (values, lost) in of_cases.items():
@@ -80,7 +79,7 @@ def distance_boxes(report: Report) -> dict[str, Any]:
                 "cases": f"{values.size} of {plural(values.size + lost, 'case')}",
             }
         )
-    measure, unit = first_distance(rows[0]), measures["surface_plan"]["unit"]
+    measure, unit = first_distance(report), measures["surface_plan"]["unit"]
     return {
         "boxes": boxes,
         "boxes_of": ", ".join(filter(None, (f"HD{measure[10:]}", unit))),

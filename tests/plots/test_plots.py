@@ -13,7 +13,7 @@ from segiou.accumulators.confusion import ChannelCounts
 from segiou.analysis.baselines import prevalence_curve as curve_of
 from segiou.analysis.comparing import compare
 from segiou.analysis.intervals import bootstrap
-from segiou.boundary import SurfaceOptions
+from segiou.boundary import BoundaryOptions, SurfaceOptions
 
 pytest.importorskip("matplotlib")
 
@@ -360,6 +360,8 @@ def test_boundaries_beside_whole_masks():
     assert row_names(axes) == ["road", "car", "pole"]
     drawn = [c.get_offsets()[:, 0] for c in axes.collections if c.get_label() == "IoU"]
     assert drawn[0].tolist() == [row.iou for row in measured.report().classes]
+    ax = plots.boundary_vs_iou(scored(0.3, boundary=BoundaryOptions(widths=3)))
+    assert ax.get_legend_handles_labels()[1] == ["IoU", "Boundary IoU 3 px"]
     with pytest.raises(ValueError, match="boundaries were not measured"):
         plots.boundary_vs_iou(scored(0.3))
 
