@@ -245,6 +245,20 @@ def without_credentials(text: str) -> str:
     return _SECRET.sub(r"\1=***", _USER.sub("", text))
 
 
+#: Words of 2-D masks; an image within a path or an id stays.
+_OF_IMAGES = re.compile(r"\b([Pp]ixel|(?<![./\\:])[Ii]mage(?=s?\b(?!-(?!wise|level)|[/\\:]|\.\w)))")
+_OF_VOLUMES = {"pixel": "voxel", "Pixel": "Voxel", "image": "case", "Image": "Case"}
+
+
+def in_unit(text: str, unit: str) -> str:
+    """Replace pixels by voxels and images by cases if voxels are the unit.
+
+    >>> in_unit("Pixels of 10 images, e.g. image-3", "voxels")
+    'Voxels of 10 cases, e.g. image-3'
+    """
+    return _OF_IMAGES.sub(lambda m: _OF_VOLUMES[m[0]], text) if unit == "voxels" else text
+
+
 def plural(number: int, one: str, many: str | None = None) -> str:
     """Put a number before a noun in its singular or plural form.
 

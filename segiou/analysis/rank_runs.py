@@ -27,6 +27,7 @@ from segiou.analysis.intervals import check_method, limits_by, of_design
 from segiou.analysis.leave_one_out import jackknife
 from segiou.analysis.paired_runs import Common, check_runs, names_of, same_images
 from segiou.analysis.ranking import MEDIANS, Contest, Ranking, contest_of, placed
+from segiou.analysis.scored_runs import unit_of_pixels
 from segiou.analysis.statistics import Statistic, addends, means_of
 from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
 from segiou.measures.score import Score
@@ -157,6 +158,7 @@ def rank(
         case_unit=scored[0].unit,
         uncommon_classes=contest.uncommon,
         protocol_scores=contest.protocol_scores,
+        _pixel_unit=unit_of_pixels(getattr(several[0], "provenance", {})),
         **placed(run_names, contest, ties, level),
         **of_design(design, blocks),
     )

@@ -141,6 +141,7 @@ class Ranking(OverUnits, Shown, Drawable):
     case_unit: str = ""
     uncommon_classes: tuple[str, ...] = ()
     protocol_scores: tuple[float, ...] = ()
+    _pixel_unit: str = field(default="pixels", repr=False, compare=False)
 
     @property
     def is_resampled(self) -> bool:
@@ -163,7 +164,8 @@ class Ranking(OverUnits, Shown, Drawable):
 
     def __repr__(self) -> str:
         names = text.listed(self.names, 6)
-        return f"<Ranking of {names} by {', '.join(self.by)}: {text.plural(self.images, 'image')}>"
+        images = text.in_unit(text.plural(self.images, "image"), self._pixel_unit)
+        return f"<Ranking of {names} by {', '.join(self.by)}: {images}>"
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined. Without the cases."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from segiou._support import text
 from segiou._support.arguments import check_integer
-from segiou._support.document import Part, Tabular
+from segiou._support.document import Part, Tabular, worded
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
 
@@ -214,6 +214,7 @@ class Slices(Tabular, Drawable):
     against: str = ""
     mixes: tuple[Mix, ...] = ()
     _table: Metadata | None = field(default=None, repr=False, compare=False)
+    _pixel_unit: str = field(default="pixels", repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Slice]:
         return iter(self.slices)
@@ -309,4 +310,4 @@ class Slices(Tabular, Drawable):
     def _parts(self) -> Iterable[Part]:
         from segiou.analysis.slices_text import slices_parts
 
-        return slices_parts(self)
+        return worded(slices_parts(self), self._pixel_unit)

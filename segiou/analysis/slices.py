@@ -19,6 +19,7 @@ from segiou.analysis.leave_one_out import Jackknife, Side, tail_of, two_ended_ta
 from segiou.analysis.metadata import Metadata, MetadataColumn, date_text, metadata_of
 from segiou.analysis.order_statistics import median_limits
 from segiou.analysis.paired_runs import Common, check_runs, names_of, same_images
+from segiou.analysis.scored_runs import unit_of_pixels
 from segiou.analysis.significance import holm_adjust
 from segiou.analysis.slice_results import (
     FEWEST,
@@ -159,6 +160,7 @@ def slices(
         key=table.key,
         against=against or "",
         _table=table,
+        _pixel_unit=unit_of_pixels(getattr(runs[0], "provenance", {})),
     )
 
 

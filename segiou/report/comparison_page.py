@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from segiou._support.text import in_unit
 from segiou.analysis import comparison_text
 from segiou.analysis.scored_runs import scored_images
 from segiou.measures.registry import measure_of_score
@@ -21,7 +22,6 @@ from segiou.report.picture_masks import Reader
 from segiou.report.report_page import histogram, render_page, write_page
 from segiou.report.wording import (
     difference_head,
-    in_unit,
     influences,
     significant_text,
     with_short_names,

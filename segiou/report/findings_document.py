@@ -7,7 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from segiou._support.document import GAP, TIE, Cell, Column, Facts, Line, Part, Section, Table
+from segiou._support.document import (
+    GAP,
+    TIE,
+    Cell,
+    Column,
+    Facts,
+    Line,
+    Part,
+    Section,
+    Table,
+    worded,
+)
 from segiou._support.files import problem_lines
 from segiou._support.text import (
     count,
@@ -33,7 +44,6 @@ from segiou.report.wording import (
     significant_text,
     tone_of,
     top_steps,
-    worded,
 )
 
 if TYPE_CHECKING:
@@ -264,7 +274,8 @@ def ranking_parts(ranking: Ranking) -> Iterator[Part]:
         Column("P(best)", [cell(row.best) if ranking.is_resampled else "–" for row in rows], 6),
         Column(ranking.sets_name, [row.possible_ranks for row in rows], 5),
     )
-    yield Section("Ranking", [Table(columns, ranking.sentences())], shown=True)
+    found = Section("Ranking", [Table(columns, ranking.sentences())], shown=True)
+    yield from worded([found], ranking._pixel_unit)
 
 
 _SHOWN = 40

@@ -21,6 +21,7 @@ from segiou._support.text import (
     called,
     capital,
     count,
+    in_unit,
     p_text,
     points,
     shown,
@@ -32,7 +33,7 @@ from segiou._support.text import (
 )
 from segiou.analysis.units import plural_of
 from segiou.labels.label_set import BACKGROUNDS, LabelSet
-from segiou.report.wording import cell, in_unit, range_text
+from segiou.report.wording import cell, range_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou._support.arguments import check_integer, check_kind, check_path
+from segiou._support.document import worded
 from segiou._support.files import write_whole
 from segiou._support.renderers import rendered
 from segiou._support.text import percent, plural
@@ -312,7 +313,6 @@ class Report(ReportNumbers):
         **more: Any,
     ) -> list[Part]:
         from segiou.report.report_document import report_parts
-        from segiou.report.wording import worded
 
         chosen = class_columns(columns, self.scores_by_name)
         for name in chosen:

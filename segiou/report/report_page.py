@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from segiou._support.document import worded
 from segiou._support.files import write_whole
+from segiou._support.text import in_unit
 from segiou.labels.label_set import LabelSet, hex_color
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats
@@ -29,13 +31,11 @@ from segiou.report.report import Report
 from segiou.report.slices_part import slice_images, sliced_part
 from segiou.report.wording import (
     ignored_text,
-    in_unit,
     other_methods,
     page_cautions,
     short_name,
     skipped_text,
     top_steps,
-    worded,
 )
 
 if TYPE_CHECKING:

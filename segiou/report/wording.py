@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from segiou._support.document import Facts, Line, Part, Section, Table
 from segiou._support.files import printable
 from segiou._support.text import (
     called,
     capital,
     count,
+    in_unit,
     listed,
     percent,
     plural,
@@ -65,39 +65,6 @@ def worst_score(report: Report, row: dict[str, Any], by: str) -> str:
 def share_text(share: float) -> str:
     """A share in a confusion matrix, in whole per cent."""
     return "<1" if 0 < share < 0.005 else f"{100 * share:.0f}"
-
-
-#: Words of 2-D masks; an image within a path or an id stays.
-_OF_IMAGES = re.compile(r"\b([Pp]ixel|(?<![./\\:])[Ii]mage(?=s?\b(?!-(?!wise|level)|[/\\:]|\.\w)))")
-_OF_VOLUMES = {"pixel": "voxel", "Pixel": "Voxel", "image": "case", "Image": "Case"}
-
-
-def in_unit(text: str, unit: str) -> str:
-    """Replace pixels by voxels and images by cases if voxels are the unit.
-
-    >>> in_unit("Pixels of 10 images, e.g. image-3", "voxels")
-    'Voxels of 10 cases, e.g. image-3'
-    """
-    return _OF_IMAGES.sub(lambda m: _OF_VOLUMES[m[0]], text) if unit == "voxels" else text
-
-
-def worded(parts: Iterable[Part], unit: str) -> Iterator[Part]:
-    """Parts that call images of voxels cases, as those who score volumes do."""
-    for part in parts:
-        if isinstance(part, Line):
-            yield part._replace(text=in_unit(part.text, unit))
-        elif isinstance(part, Facts):
-            yield Facts(
-                [(in_unit(n, unit), value, in_unit(why, unit)) for n, value, why in part.rows]
-            )
-        elif isinstance(part, Table):
-            columns = [c._replace(head=in_unit(c.head, unit)) for c in part.columns]
-            yield part._replace(columns=columns, notes=[in_unit(n, unit) for n in part.notes])
-        elif isinstance(part, Section):
-            parts_of = [*worded(part.parts, unit)]
-            yield part._replace(title=in_unit(part.title, unit), parts=parts_of)
-        else:
-            yield part
 
 
 def ignored_text(report: Report) -> str:

@@ -60,6 +60,15 @@ def test_volumes_are_cases_in_pages_and_text(volumes):
         assert not re.search(r"\bimages?\b|\bpixels?\b", text, re.IGNORECASE)
 
 
+def test_rankings_and_slices_of_volumes_are_over_cases(volumes):
+    halves = {id: "ab"[i % 2] for i, id in enumerate(volumes[0].ids)}
+    ranking = segiou.analysis.rank(volumes, groups="none")
+    for found in (ranking, volumes[0].slices(halves, groups="none")):
+        assert "cases" in str(found)
+        assert not re.search(r"image|pixel", str(found))
+    assert repr(ranking).endswith(": 10 cases>")
+
+
 def test_background_has_a_muted_color():
     colors = class_colors(LabelSet.from_names(["Background", "cell"]))
     assert colors[0] == BACKGROUND_COLOR
