@@ -19,10 +19,11 @@ def with_shape(data: Any, name: str) -> Any:
     return data if hasattr(data, "shape") else as_array(data, name)
 
 
-def without_channel(array: Any, axis: int) -> Any:
-    """The array without its class axis if that axis has size 1, else unchanged."""
+def without_channel(array: Any, axis: int, other: Any) -> Any:
+    """The array without a class axis of size 1 that the other array lacks or has in full."""
     axes = len(array.shape)
-    if not -axes <= axis < axes or array.shape[axis] != 1:
+    is_plain = axes < len(other.shape) or tuple(array.shape) == tuple(other.shape)
+    if is_plain or not -axes <= axis < axes or array.shape[axis] != 1:
         return array
     return array[(slice(None),) * (axis % axes) + (0,)]
 

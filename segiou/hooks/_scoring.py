@@ -127,10 +127,8 @@ class Scoring(ABC):
     def _arranged(self, truth: Any, pred: Any, name: str) -> tuple[Any, Any]:
         """Truth as integers without a class axis of size 1, and scores in its size."""
         truth, pred = reading.with_shape(truth, "truth"), reading.with_shape(pred, name)
-        shapes = tuple(truth.shape), tuple(pred.shape)
         if self.axis is not None:
-            if len(shapes[0]) >= len(shapes[1]) and shapes[0] != shapes[1]:
-                truth = reading.without_channel(truth, self.axis)
+            truth = reading.without_channel(truth, self.axis, pred)
             if self.upsample and not reading.fitting_axes(tuple(pred.shape), tuple(truth.shape)):
                 pred = reading.upsampled(pred, tuple(truth.shape), self.axis)
             if len(pred.shape) == len(truth.shape) + 1:
@@ -203,7 +201,7 @@ class MatrixScoring(Scoring):
         truth, pred = self._arranged(truth, pred, "pred")
         if self.threshold is not None:
             if len(pred.shape) == len(truth.shape) + 1:
-                pred = reading.without_channel(pred, self.axis)
+                pred = reading.without_channel(pred, self.axis, truth)
             self.options.check_scores(tuple(pred.shape), None)
             return reading.whole_numbers(truth), pred, {"threshold": self.threshold}
         truth = reading.whole_numbers(truth)

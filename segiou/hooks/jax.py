@@ -108,10 +108,9 @@ class PixelCounter:
         CountState
             The new state.
         """
-        if np.ndim(truth) >= np.ndim(pred) and np.shape(truth) != np.shape(pred):
-            axis = how.get("argmax", how.get("axis", -1))
-            truth = without_channel(truth, -1 if axis is None else axis)
-        truth = whole_numbers(with_shape(truth, "truth"))
+        truth, pred = with_shape(truth, "truth"), with_shape(pred, "pred")
+        axis = how.get("argmax", how.get("axis", -1))
+        truth = whole_numbers(without_channel(truth, -1 if axis is None else axis, pred))
         if mask is not None and np.ndim(mask) == 1 < np.ndim(truth):
             images = jnp.reshape(mask, (-1,) + (1,) * (np.ndim(truth) - 1))
             mask = jnp.broadcast_to(images, np.shape(truth))
