@@ -90,6 +90,7 @@ def test_the_gap_is_split_where_pixel_accuracy_stands(inside, monkeypatch):
     assert float(gap) == pytest.approx(float(imbalance) + float(false_positives), abs=0.011)
 
 
+@pytest.mark.gate
 def test_colours_where_a_person_looks_and_nowhere_else(inside, monkeypatch):
     compared = ["compare", *MODELS, "--truth", SCORE[1], *LABELS, "--resamples", "20"]
     for command in (SCORE, compared, ["explain", *SCORE[1:]], ["inspect", SCORE[1]], ["--help"]):
@@ -226,6 +227,7 @@ def test_help_keeps_the_capitals_of_names(inside):
     assert "interactive page about IoU" in inside("explore", "--help").stdout
 
 
+@pytest.mark.gate
 def test_an_ascii_terminal_still_gets_its_table():
     command = ["score", STREETS / "truth", STREETS / "model_a", *LABELS, "--surface", "segiou"]
     done = segiou(*command, env={"PYTHONIOENCODING": "ascii"})
