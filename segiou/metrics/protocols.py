@@ -355,8 +355,8 @@ class Protocol:
 
         Returns
         -------
-        values, part : ndarray of shape (..., C)
-            As of :meth:`taken`.
+        tuple of ndarray of shape (..., C)
+            Values and part, as of :meth:`taken`.
         """
         has_images = ~np.isnan(values) if self.over == "truth" else None
         return _filled(values, self.absent, has_images, include)
