@@ -38,6 +38,8 @@ def test_limits_are_between_the_published_order_statistics(n, last):
 def test_few_and_infinite_values():
     assert np.isnan(median_limits([1, 2, 3, 4, 5])).all()
     assert np.isnan(median_limits([])).all()
+    # P(Bin(3, .5) < 1) = 1/8: the smallest and the largest have the level of 75 % exactly.
+    assert median_limits([3, 1, 2], level=0.75) == (1, 3)
     assert median_limits([1, 2, 3, 4, 5, INF])[1] == INF
     assert median_limits([1.0] * 9) == (1, 1)
     assert median_limits([1, INF, INF, INF, INF, INF, INF, INF, INF, INF, INF]) == (INF, INF)

@@ -139,6 +139,20 @@ def test_rows_of_the_same_options_are_joined():
         _ = together[3]
 
 
+def test_a_structure_that_is_always_absent_has_no_scores():
+    (cube,) = measured("absent", "absent").summary()
+    shares = ("surface_dice_1", "boundary_precision_1", "boundary_recall_1", "boundary_f1_1")
+    assert all(math.isnan(cube[name]["data_set"]) for name in shares)
+
+
+def test_a_structure_is_seen_where_the_truth_has_it():
+    truth, pred = zip(*CASES.values(), strict=True)
+    labels = ["background", "cube"]
+    run = segiou.score([*truth], [*pred], labels=labels, surfaces=True)
+    seen = run.plan("surfaces").scores["surface_dice"].seen_in(run.parts("surfaces"))
+    assert seen.tolist() == [[True], [True], [True], [False], [False]]
+
+
 def test_tolerances_that_look_alike_cannot_share_a_name():
     near = 2 - 1e-9
     (row,) = measured("shifted", options=SurfaceOptions((near,), convention="monai"))

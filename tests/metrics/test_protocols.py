@@ -170,6 +170,16 @@ def test_the_protocols_are_ordered(table):
         assert skip <= one + 1e-15
 
 
+@pytest.mark.parametrize(("over", "value"), [("occurring", 0.5), ("truth", 1.0)])
+def test_a_class_in_no_truth_has_a_fixed_value_only_over_occurring_classes(over, value):
+    # Two images; the IoU of class 0 is 1, and class 1 occurs in neither truth nor prediction.
+    tp = np.array([[4, 0], [4, 0]])
+    per_image = Counts(tp, tp * 0, tp * 0, np.array([[0, 4], [0, 4]]))
+    protocol = Protocol("custom", "", unit="class", absent="zero", over=over)
+    found = protocol.mean(metrics.iou, per_image.summed(), per_image=per_image)
+    assert found.value == value
+
+
 def test_protocols_over_images_need_their_counts():
     protocol = load_protocol("monai")
     assert protocol.needs_images
