@@ -348,7 +348,7 @@ class SurfacePlan(Plan):
     def _column(self, name: str, kind: str, summary: Any, found: Counted) -> Column:
         """The mean, median or mean of found cases of a measure."""
         head, score = self._shown.get((name, kind), ""), self._score_of(name, kind)
-        whole = np.nan if score is None else score.values(found.total)[0]
+        whole = np.nan if score is None else found.values_of(score)[0]
         column = Column(
             f"{name}:{kind}",
             head,

@@ -23,6 +23,7 @@ from segiou.boundary.surface_points import Label
 from segiou.boundary.tolerance import Length, length_text
 from segiou.counting.counts import Counts
 from segiou.metrics.per_class import dice, iou
+from segiou.metrics.quantile import quantile
 from segiou.metrics.ratio import Floats, ratio
 
 #: States by their number in a row.
@@ -353,28 +354,19 @@ def _over_cases(name: str, values: Floats, states: Floats) -> dict[str, Any]:
     """Means, median and quartiles of a score over the cases of a structure."""
     worst = math.inf if name.startswith(DISTANCES) else 0.0
     is_found, is_there = states == STATES.index("found"), states != STATES.index("absent")
-    ranked = np.sort(np.where(is_found, values, worst)[is_there]).tolist()
+    ranked = np.sort(np.where(is_found, values, worst)[is_there])
     defined = values[~np.isnan(values)].tolist()
     return {
         "mean": _mean(defined),
         "mean_cases": len(defined),
         "mean_of_found": _mean(values[is_found].tolist()),
-        "median": _quantile(ranked, 0.5),
-        "quartiles": [_quantile(ranked, 0.25), _quantile(ranked, 0.75)],
+        "median": float(quantile(ranked, 0.5)),
+        "quartiles": [float(quantile(ranked, share)) for share in (0.25, 0.75)],
     }
 
 
 def _mean(values: list[float]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
-
-
-def _quantile(ranked: list[float], share: float) -> float:
-    """A quantile with linear interpolation; infinite if either neighbour is."""
-    if not ranked:
-        return math.nan
-    place = (len(ranked) - 1) * share
-    low, high = ranked[math.floor(place)], ranked[math.ceil(place)]
-    return low if low == high else low + (high - low) * (place - math.floor(place))
 
 
 def _band_iou(bands: Floats) -> Floats:

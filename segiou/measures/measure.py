@@ -49,6 +49,23 @@ class Counted:
     images: int
     intervals: Mapping[str, Any] = field(default_factory=dict)
     ids: Callable[[], Sequence[str]] = tuple
+    _values: dict[str, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def values_of(self, score: Score) -> Floats:
+        """Values of a score of all images, as of :meth:`Score.values`; evaluated once.
+
+        Parameters
+        ----------
+        score : Score
+            One of the scores of the plan.
+
+        Returns
+        -------
+        ndarray of float64, shape (1 + K,)
+        """
+        if score.name not in self._values:
+            self._values[score.name] = score.values(self.total)
+        return self._values[score.name]
 
 
 class Alternative(NamedTuple):
@@ -432,7 +449,7 @@ class Plan(ABC):
             The counts of all images.
         """
         several = [
-            (score, score.values(found.total), found.intervals.get(name))
+            (score, found.values_of(score), found.intervals.get(name))
             for name, score in self.scores.items()
         ]
         columns = tuple(Column.of_score(*one) for one in several)

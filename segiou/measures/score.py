@@ -14,6 +14,7 @@ from segiou._support.arguments import check_choice, check_kind
 from segiou._support.text import shown
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.parts import Parts, row_parts
+from segiou.metrics.quantile import quantile
 from segiou.metrics.ratio import Floats, exact_parts, of_parts, ratio as divided
 
 Better = Literal["higher", "lower"]
@@ -25,17 +26,6 @@ def with_mean(values: Floats, include: NDArray[np.bool_], absent_is_zero: bool =
     total = np.where(known, values, 0.0).sum(-1)
     mean = divided(total, include.sum() if absent_is_zero else known.sum(-1))
     return np.concatenate([mean[..., None], values], axis=-1)
-
-
-def _weighted_median(line: Floats, often: NDArray[Any]) -> Floats:
-    """Median of ascending values (N,), each as ``often`` as said, (..., N); NaN without any."""
-    total = often.sum(-1)[..., None]
-    if not len(line):
-        return np.full(total.shape[:-1], np.nan)
-    place = np.cumsum(often, axis=-1) * 2
-    low, high = (line[beyond.argmax(-1)] for beyond in (place >= total, place > total))
-    middle = np.where(low == high, low, low / 2 + high / 2)
-    return np.where(total[..., 0] > 0, middle, np.nan)
 
 
 @dataclass(frozen=True)
@@ -293,7 +283,7 @@ class Score:
             for k in range(values.shape[1]):
                 own = known[:, k]
                 often = np.asarray(times)[..., units[order[own, k]]]
-                found.append(_weighted_median(ordered[own, k], often))
+                found.append(quantile(ordered[own, k], 0.5, often))
             rows = np.stack(found, axis=-1)
             return rows if not self.names else with_mean(rows, taken)
 

@@ -35,7 +35,9 @@ def case_scores(
     members = [*structures.values()]
     cases = run.structure_counts(members)
     scores = [case_score(name, [*structures]) for name in CASE_SCORES]
-    values = tuple(ScoreValues.of(one, cases, intervals.get(one.name)) for one in scores)
+    values = tuple(
+        ScoreValues.of(one, cases, one.values(cases), intervals.get(one.name)) for one in scores
+    )
     return _table(cases, values), values
 
 

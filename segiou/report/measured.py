@@ -14,7 +14,7 @@ from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.report.case_means import case_scores
 from segiou.report.class_table import rows_of
-from segiou.report.score_values import ScoreValues, of_plans
+from segiou.report.score_values import ScoreValues
 from segiou.report.wording import cell, range_text
 
 if TYPE_CHECKING:
@@ -25,17 +25,21 @@ if TYPE_CHECKING:
 
 def measured_parts(run: Run, intervals: Mapping[str, Intervals]) -> dict[str, Any]:
     """Tables of a run's measures and the scales of their scores; intervals by score."""
-    tables = tuple(
-        plan.table(
-            Counted(run.measured[plan.key], run._tally, len(run), intervals, lambda: run.ids)
-        )
-        for plan in run.plans
-    )
-    scored = of_plans(run.plans, run.measured, intervals)
-    tables = tuple(_with_coverage(table, scored) for table in tables)
+    tables, scored = [], []
+    for plan in run.plans:
+        counted = Counted(run.measured[plan.key], run._tally, len(run), intervals, lambda: run.ids)
+        table = plan.table(counted)
+        values = [
+            ScoreValues.of(score, counted.total, counted.values_of(score), intervals.get(name))
+            for name, score in plan.scores.items()
+        ]
+        scored += [one._replace(about=table.about) for one in values]
+        tables.append(_with_coverage(table, values))
     cases, of_cases = case_scores(run, intervals)
-    tables = (*filter(None, [cases]), *tables)
-    return {"tables": tables, "measured_scores": (*scored, *of_cases)}
+    return {
+        "tables": (*filter(None, [cases]), *tables),
+        "measured_scores": (*scored, *of_cases),
+    }
 
 
 def _with_coverage(table: ScoreTable, scored: Sequence[ScoreValues]) -> ScoreTable:

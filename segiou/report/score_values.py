@@ -16,7 +16,6 @@ from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.metrics.ratio import Floats
 
 if TYPE_CHECKING:
-    from segiou.measures.measure import Plan
     from segiou.report.report_numbers import ReportNumbers
 
 
@@ -33,12 +32,14 @@ class ScoreValues(NamedTuple):
     classes: int | None = None
     """How many of the rows the value covers, if it is their mean."""
     kind: Kind = "ratio"
+    about: str = ""
+    """A sentence on what its measure counts."""
 
     @classmethod
-    def of(cls, score: Score, total: Any, intervals: Any) -> ScoreValues:
-        """Those of a score of a measure."""
-        whole, *values = score.values(total).tolist()
-        rows = dict(zip(score.names, values, strict=True))
+    def of(cls, score: Score, total: Any, values: Floats, intervals: Any) -> ScoreValues:
+        """Those of a score with its values, the whole first."""
+        whole, *of_rows = values.tolist()
+        rows = dict(zip(score.names, of_rows, strict=True))
         return cls(
             name=score.name,
             title=score.title,
@@ -47,7 +48,7 @@ class ScoreValues(NamedTuple):
             value=whole,
             rows=rows,
             intervals=intervals,
-            classes=_covered(score, total, np.array(values)),
+            classes=_covered(score, total, values[1:]),
             kind="distance" if score.unit else "ratio",
         )
 
@@ -80,15 +81,6 @@ def _covered(score: Score, total: Any, values: Floats) -> int | None:
         counts_all = score.weights(sums.sum(0)).sum() < 1 - 1e-9
         return int(score.include.sum() if counts_all else known.sum())
     return int(known.sum())
-
-
-def of_plans(plans: tuple[Plan, ...], measured: Any, intervals: Any) -> tuple[ScoreValues, ...]:
-    """The scores of measures."""
-    return tuple(
-        ScoreValues.of(score, measured[plan.key], intervals.get(name))
-        for plan in plans
-        for name, score in plan.scores.items()
-    )
 
 
 def of_pixels(report: ReportNumbers) -> Iterator[ScoreValues]:
