@@ -130,12 +130,13 @@ def count(value: int) -> str:
 
 
 def capital(sentence: str) -> str:
-    """Begin a sentence with a capital; the rest stays.
+    """Begin a sentence with a capital; the rest stays, and so do names of scores.
 
-    >>> capital("mean IoU is 1")
-    'Mean IoU is 1'
+    >>> capital("mean IoU is 1"), capital("hausdorff_95:liver")
+    ('Mean IoU is 1', 'hausdorff_95:liver')
     """
-    return sentence[:1].upper() + sentence[1:]
+    first = sentence.partition(" ")[0]
+    return sentence if "_" in first else sentence[:1].upper() + sentence[1:]
 
 
 def see(page: str) -> str:

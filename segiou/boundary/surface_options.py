@@ -256,7 +256,7 @@ class SurfaceOptions(Measure):
         protocol : str
             Name of the protocol.
         """
-        return cls.of_convention(protocol if protocol in CONVENTIONS else "segiou")
+        return cls.of_convention(_convention_of(protocol))
 
     @classmethod
     def flag_for(cls, score: str = "") -> str:
@@ -294,8 +294,7 @@ class SurfaceOptions(Measure):
         empty, name = given.get("empty") or (), given.get("surface") or ""
         if not (widths or empty or name or any(tolerances.values())):
             return None
-        if not name:
-            name = given["protocol"] if given.get("protocol") in CONVENTIONS else "segiou"
+        name = name or _convention_of(given.get("protocol") or "")
         common = tolerances.pop("")
         if tolerances and not CONVENTIONS[name].is_challenge:
             common = common or [1.0]
@@ -360,6 +359,10 @@ class SurfaceOptions(Measure):
         rules = {**_EMPTY, **CONVENTIONS[self.convention].empty, **self.empty}
         value = rules["surface_dice" if measure in SHARES else measure][LONE.index(state)]
         return _NAN if value == "diagonal" and measure not in DISTANCES else value
+
+
+def _convention_of(protocol: str) -> str:
+    return protocol if protocol in CONVENTIONS else "segiou"
 
 
 def _lengths(name: str, values: Iterable[Any]) -> tuple[Any, ...]:

@@ -73,8 +73,9 @@ class Mean:
     skipped : mapping of int to str
         Reason for each class that was not averaged, by index: ``"excluded"``,
         ``"absent"`` (in neither truth nor prediction), ``"not in truth"`` (only
-        predicted), ``"never predicted"`` (has no precision) or ``"undefined"``
-        (such as the specificity of a class that covers everything).
+        predicted), ``"never predicted"`` (has no precision), ``"undefined"``
+        (such as the specificity of a class that covers everything) or ``"left out
+        by the protocol"`` (has a value, but a custom protocol skips it).
     """
 
     value: float
@@ -275,7 +276,7 @@ class Protocol:
         """
         value, part = self._mean(metric, counts, include, per_image)
         covered = np.atleast_2d(part).any(0)
-        reasons = _reasons(counts, included(include, counts.tp.shape[-1]))
+        reasons = _reasons(counts, metric(counts), included(include, counts.tp.shape[-1]))
         skipped = {c: str(reasons[c]) for c in np.flatnonzero(~covered).tolist()}
         return Mean(value, int(covered.sum()), skipped)
 
@@ -440,12 +441,17 @@ def _filled(
     return xp.where(part, values, xp.zeros_like(values)), part
 
 
-def _reasons(counts: Counts, taken: NDArray[np.bool_]) -> NDArray[np.str_]:
+def _reasons(counts: Counts, values: Floats, include: NDArray[np.bool_]) -> NDArray[np.str_]:
     """Reason why each class would not be averaged, (C,)."""
     in_truth, predicted = counts.truth > 0, counts.pred > 0
-    conditions = [~taken, in_truth & predicted, in_truth, predicted]
-    reasons = ["excluded", "undefined", "never predicted", "not in truth"]
-    return np.select(conditions, reasons, "absent")
+    reasons = {
+        "excluded": ~include,
+        "left out by the protocol": in_truth & ~np.isnan(values),
+        "undefined": in_truth & predicted,
+        "never predicted": in_truth,
+        "not in truth": predicted,
+    }
+    return np.select([*reasons.values()], [*reasons], "absent")
 
 
 _PRESETS = (

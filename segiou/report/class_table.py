@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from segiou._support.arguments import check_kind, read_several
-from segiou._support.text import Json, did_you_mean, unit_text
+from segiou._support.text import Json, did_you_mean, in_unit, unit_text
 from segiou.counting.counts import Counts
 from segiou.measures.registry import measure_of_score
 from segiou.measures.score_names import ALIASES, ScoreName, not_measured, read_name
@@ -275,12 +275,16 @@ def rank_of(name: str) -> int:
     return PIXEL_SCORES[name].rank if name in PIXEL_SCORES else 7
 
 
-def terms_of(columns: ClassColumns, unit: str) -> Iterator[tuple[str, str, str]]:
+def terms_of(
+    columns: ClassColumns, scores: Mapping[str, ScoreValues], unit: str
+) -> Iterator[tuple[str, str, str]]:
     """Columns that a page explains, each with its formula and definition."""
     for name in columns:
         if name in OF_PIXELS:
             one = _NUMBERS[name] if name in _NUMBERS else PIXEL_SCORES[name]
             yield name, one.formula.replace("{unit}", unit), one.definition.replace("{unit}", unit)
+        elif name in scores and scores[name].about:
+            yield name, "", in_unit(scores[name].about, unit)
 
 
 def is_map(columns: ClassColumns) -> bool:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from segiou.measures.score_table import ScoreTable
     from segiou.report.class_table import ClassRow
     from segiou.report.report import Report
+    from segiou.report.report_numbers import WorstImages
 
 _BAR_CELLS = 16
 _ABSENT_SHOWN = 8
@@ -97,10 +98,7 @@ def report_parts(
     for table in report.tables:
         yield Section(table.title, [score_part(table)], shown, headed=False)
     if (worst := report.worst_images) is not None:
-        names = [row["id"] for row in worst.rows] or ["none"]
-        scores = [worst_score(report, row, worst.by) for row in worst.rows] or ["–"]
-        both = Column("worst images", names, 1, is_text=True), Column(worst.by, scores, 0)
-        yield Section(f"Worst images by {worst.by}", [Table(both)], shown, headed=False)
+        yield Section(worst_title(worst), [worst_part(report, worst)], shown, headed=False)
     yield Section("Confusion matrix (row percentages)", [*_matrix(report)], only_notebook=True)
     yield from (Line(text, "dim") for text in _footer(report, detail=detail))
     if report.intervals is not None:
@@ -157,6 +155,18 @@ def _gap_text(report: Report) -> str:
     false_positives = report.mean_accuracy - report.mean_iou
     parts = f"{points(imbalance)} from class imbalance, {points(false_positives)} from"
     return f"{text} ({parts} false positives)"
+
+
+def worst_title(worst: WorstImages) -> str:
+    """Heading of the worst images."""
+    return f"Worst images by {worst.by}"
+
+
+def worst_part(report: Report, worst: WorstImages) -> Table:
+    """The worst images and their scores."""
+    names = [row["id"] for row in worst.rows] or ["none"]
+    scores = [worst_score(report, row, worst.by) for row in worst.rows] or ["–"]
+    return Table((Column("worst images", names, 1, is_text=True), Column(worst.by, scores, 0)))
 
 
 def _means_over_images(report: Report) -> Iterator[tuple[str, str, str]]:

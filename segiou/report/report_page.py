@@ -18,7 +18,7 @@ from segiou.labels.label_set import LabelSet, hex_color
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats
 from segiou.report.case_tables import CaseTable, case_tables
-from segiou.report.class_table import COUNTS, OF_PIXELS, class_columns, column_of, terms_of, titled
+from segiou.report.class_table import COUNTS, class_columns, column_of, terms_of, titled
 from segiou.report.confusion_part import confusions
 from segiou.report.distance_pictures import distance_boxes, texts_of_cases
 from segiou.report.image_table import EXAMPLES, ImageScores, ImageTable, choose, image_table
@@ -28,6 +28,7 @@ from segiou.report.photos import match_images
 from segiou.report.picture_masks import Reader
 from segiou.report.provenance import making
 from segiou.report.report import Report
+from segiou.report.report_document import worst_part, worst_title
 from segiou.report.slices_part import slice_images, sliced_part
 from segiou.report.wording import (
     ignored_text,
@@ -147,6 +148,7 @@ def render_report(
         "outcomes": outcomes,
         "sliced": [*slices],
         "spread": distribution(report),
+        **_worst_context(report),
     }
     return render_page(
         "report.html",
@@ -154,7 +156,7 @@ def render_report(
         (report,),
         () if run is None else (run,),
         ("prediction",),
-        first=[id for step in steps for id in step.images],
+        first=[*context["worst_ids"], *(id for step in steps for id in step.images)],
         seed=seed,
         command=command,
         images=images,
@@ -201,14 +203,26 @@ def _class_context(report: Report, columns: str | Sequence[str] | None) -> dict[
     table = report.class_table
     for name in chosen:
         column_of(table, name)
+    terms = [*terms_of(every, report.scores_by_name, report.unit)]
     return {
         "columns": titled(table, every),
         "class_cell": partial(shown, table),
-        "terms": terms_of(every, report.unit),
-        "explained": OF_PIXELS,
+        "terms": terms,
+        "explained": [name for name, *_ in terms],
         "groups": report.group_table,
         "group_columns": titled(report.group_table, usual) if report.group_table else (),
         "members": [[report.class_names[i] for i in members] for _, members in report.groups],
+    }
+
+
+def _worst_context(report: Report) -> dict[str, Any]:
+    """The worst images, if they were asked for, and their ids."""
+    worst = report.worst_images
+    parts = () if worst is None else worded([worst_part(report, worst)], report.unit)
+    return {
+        "worst": next(iter(parts), None),
+        "worst_title": "" if worst is None else worst_title(worst),
+        "worst_ids": [] if worst is None else [row["id"] for row in worst.rows],
     }
 
 

@@ -81,3 +81,11 @@ def test_a_rule_of_ones_own_is_followed_everywhere(unit):
     assert found["report"] != pytest.approx(dict(routes("segiou"))["report"])
     mean = segiou.score([*TRUTHS], [*PREDS], labels=5).report(rule).iou_mean
     assert sorted(mean.skipped) == [3, 4]
+
+
+def test_a_class_that_a_rule_of_ones_own_leaves_out_has_this_reason():
+    rule = Frequent("frequent", "a test")
+    report = segiou.score([*TRUTHS], [*PREDS], labels=5).report(rule)
+    assert report.counts.truth[3] == 2
+    assert report.iou_mean.skipped == {3: "left out by the protocol", 4: "not in truth"}
+    assert "mean: 3 (left out by the protocol); 4 (not in truth)" in str(report)

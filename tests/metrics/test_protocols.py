@@ -194,12 +194,9 @@ def test_protocols_over_images_need_their_counts():
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (
-            {"unit": "pixel"},
-            "unit must be 'dataset', 'image', 'image-class' or 'class', got 'pixel'",
-        ),
-        ({"absent": "0"}, "absent must be 'skip', 'zero', 'one' or 'nan', got '0'"),
-        ({"over": "pred"}, "over must be 'occurring' or 'truth', got 'pred'"),
+        ({"unit": "pixel"}, "unit must be 'dataset', 'image', .*, got 'pixel'"),
+        ({"absent": "0"}, "absent must be 'skip', 'zero', .*, got '0'"),
+        ({"over": "pred"}, "over must be 'occurring'.*'truth'.*, got 'pred'"),
     ],
 )
 def test_unknown_words_are_refused(words, text):
