@@ -26,8 +26,13 @@ os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(segiou.__file__).parents[1]
 sys.path.append(IMPORTABLE)
 
 # No test asserts a time; Hypothesis would, and a busy machine stalls for seconds.
-settings.register_profile("segiou", deadline=None)
-settings.load_profile("segiou")
+settings.register_profile("plain", deadline=None, max_examples=30)
+settings.register_profile("gate", deadline=None)
+
+
+def pytest_configure(config):
+    """Draw fewer random examples in plain pytest than in the gate."""
+    settings.load_profile("plain" if config.getoption("markexpr") == "not gate" else "gate")
 
 
 def pytest_collection_modifyitems(items):

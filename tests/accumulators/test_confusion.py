@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import segiou
 from segiou import ChannelCounts, ConfusionMatrix
@@ -31,7 +31,6 @@ def counted(pairs) -> ConfusionMatrix:
 seeds = st.integers(0, 2**32 - 1)
 
 
-@settings(max_examples=40, deadline=None)
 @given(seeds)
 def test_pixels_counted_one_by_one_are_the_image(seed):
     pairs = random_pairs(seed)
@@ -44,7 +43,6 @@ def test_pixels_counted_one_by_one_are_the_image(seed):
     assert (flat.ignored, flat.pixels) == (whole.ignored, whole.pixels)
 
 
-@settings(max_examples=40, deadline=None)
 @given(seeds)
 def test_every_pixel_is_somewhere(seed):
     pairs = random_pairs(seed)

@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segiou import ChannelCounts
@@ -54,7 +54,6 @@ def test_random_baseline_is_what_random_predictions_score():
     assert found.mean_iou_skill == pytest.approx(0, abs=0.004)
 
 
-@settings(max_examples=25, deadline=None)
 @given(tallies())
 def test_parts_sum_to_the_gap(tally):
     found = explain(tally.counts, list("abc"))
@@ -77,7 +76,6 @@ def test_parts_sum_to_the_gap(tally):
         )
 
 
-@settings(max_examples=15, deadline=None)
 @given(tallies(), st.sampled_from(sorted(PROTOCOLS)), st.sampled_from([None, [True, False, True]]))
 def test_weighted_mean_gives_every_protocols_mean(tally, name, include):
     images, total, protocol = tally.counts, tally.counts.summed(), PROTOCOLS[name]

@@ -4,7 +4,7 @@ import importlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segiou.counting import channels as channels_module
@@ -53,7 +53,6 @@ def test_two_overlapping_channels_by_hand(backend):
 shapes = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=6)
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_any_shape_and_axis(data):
     shape = data.draw(shapes)

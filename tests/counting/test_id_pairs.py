@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from segiou.counting import count_id_pairs, id_pairs
 from segiou.counting.id_pairs import mapped
@@ -99,7 +99,6 @@ def test_every_pair_of_dtypes():
         assert [part.dtype for part in found] == [truth.dtype, pred.dtype, np.int64]
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     runs=st.lists(
         st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 70)), min_size=1, max_size=30

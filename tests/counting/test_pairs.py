@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from PIL import Image
 from skimage.metrics import contingency_table
@@ -37,7 +37,6 @@ def label_pairs(draw):
     return arrays[0], arrays[1], classes, ignored
 
 
-@settings(max_examples=60, deadline=None)
 @given(label_pairs())
 def test_agrees_with_scikit_learn_on_any_layout(case):
     truth, pred, classes, ignored = case
@@ -54,7 +53,6 @@ def test_agrees_with_scikit_learn_on_any_layout(case):
     assert table.dtype == np.int64
 
 
-@settings(max_examples=50, deadline=None)
 @given(hnp.arrays(np.uint8, (7, 9), elements=st.integers(0, 5)), st.integers(0, 2**32 - 1))
 def test_agrees_with_scikit_image(truth, seed):
     pred = np.random.default_rng(seed).integers(0, 6, truth.shape).astype(np.uint8)

@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from pycocotools import mask as coco_mask
 
 from segiou import geometry
@@ -305,7 +305,6 @@ boxes_strategy = st.tuples(coordinates, coordinates, coordinates, coordinates).m
 lists = st.lists(boxes_strategy, min_size=1, max_size=6)
 
 
-@settings(max_examples=60, deadline=None)
 @given(lists, lists)
 def test_symmetry_range_and_order(truth, pred):
     iou = box_iou(truth, pred)
@@ -323,7 +322,6 @@ def test_symmetry_range_and_order(truth, pred):
     np.testing.assert_array_equal((giou == 1)[defined], equal[defined])
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.tuples(*[st.floats(-1e6, 1e6)] * 2, *[st.floats(1e-3, 1e6)] * 2), min_size=1, max_size=5
@@ -336,7 +334,6 @@ def test_floats_stay_in_range(sized):
     np.testing.assert_array_equal(np.diagonal(iou), 1)
 
 
-@settings(max_examples=60, deadline=None)
 @given(boxes_strategy, st.integers(0, 8), st.integers(0, 8))
 def test_shrinking_inside_falls_monotonically(box, left, top):
     x1, y1, x2, y2 = box

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from segiou.geometry.positions import interval_iou, interval_set_iou, merge_intervals
 
@@ -67,7 +67,6 @@ intervals = st.tuples(st.integers(-10, 10), st.integers(-10, 10)).map(sorted)
 sets = st.lists(intervals, max_size=6)
 
 
-@settings(max_examples=100, deadline=None)
 @given(sets, sets)
 def test_sets_equal_counting_unit_steps(truth, pred):
     ours, theirs = (
@@ -81,7 +80,6 @@ def test_sets_equal_counting_unit_steps(truth, pred):
     np.testing.assert_equal(quarters, expected)
 
 
-@settings(max_examples=60, deadline=None)
 @given(intervals, intervals)
 def test_an_interval_is_a_set_of_one(first, second):
     one = interval_iou(first, second, elementwise=True)

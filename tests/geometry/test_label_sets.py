@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import jaccard_score
 
@@ -108,7 +108,6 @@ tables = st.tuples(st.integers(1, 8), st.integers(2, 4)).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(tables)
 @pytest.mark.gate
 def test_against_scikit_learn(pair):

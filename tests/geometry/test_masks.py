@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from pycocotools import mask as coco_mask
 
 from segiou.geometry.binary_masks import box_to_mask, mask_iou, mask_to_box
@@ -12,7 +12,6 @@ boxes = st.tuples(st.integers(0, 9), st.integers(0, 7), st.integers(0, 9), st.in
 )
 
 
-@settings(max_examples=80, deadline=None)
 @given(boxes, boxes)
 def test_masks_of_integer_boxes_have_the_iou_of_the_boxes(first, second):
     masks = box_to_mask([first, second], SHAPE)

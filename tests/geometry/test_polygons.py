@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 import shapely
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, given, strategies as st
 
 from segiou.geometry.binary_masks import mask_iou, mask_to_box
 from segiou.geometry.boxes import box_iou
@@ -174,7 +174,6 @@ sides = st.tuples(*[st.integers(0, 8)] * 4).map(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(sides, sides)
 def test_boxes_polygons_and_masks_agree(first, second):
     assume(all(box[0] < box[2] and box[1] < box[3] for box in (first, second)))

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
 from segiou.masks.finding import find_masks, is_mask
 from segiou.masks.pairing import pair_folders
@@ -198,7 +198,6 @@ def test_a_key_that_is_not_needed_is_said():
     assert found.hint == "12 pairs match with truth_suffix='gt' (--truth-suffix gt)"
 
 
-@settings(max_examples=50)
 @example(["(1"], ["(_1"])
 @example(["(_1"], ["(__1"])
 @example(["((1"], ["(1"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from PIL import Image
 
@@ -83,7 +83,6 @@ def test_every_filter_depth_and_width(png, blobs, depth, color, filters):
                 np.testing.assert_array_equal(read_png(data).values, samples * scale)
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_round_trip_through_the_forced_filters(png, data):
     depth, color = data.draw(st.sampled_from(KINDS))
@@ -93,7 +92,6 @@ def test_round_trip_through_the_forced_filters(png, data):
     assert png.agrees(png.write(samples, depth, color, filters))
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     values=hnp.arrays(np.uint8, hnp.array_shapes(min_dims=2, max_dims=2, max_side=40)),
     mode=st.sampled_from(["L", "P", "1"]),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segiou.counting.counts import Cells, ConfusionCounts, Counts, SparseConfusionCounts
@@ -23,7 +23,6 @@ def test_counts_of_a_matrix_by_hand():
     assert ConfusionCounts.of_matrix(MATRIX, UNASSIGNED, 4).pixels == 29
 
 
-@settings(max_examples=40)
 @given(tables())
 def test_counts_are_what_a_double_loop_counts(table):
     num_classes = len(table)
@@ -41,7 +40,6 @@ def test_counts_are_what_a_double_loop_counts(table):
         assert counts.tn[c] == sum(t != c and p != c for t, p in pairs)
 
 
-@settings(max_examples=20)
 @given(tables(leading=(3,)))
 def test_leading_axes_and_sums(table):
     tally = ConfusionCounts(table, ignored=np.zeros(3, np.int64))
@@ -51,7 +49,6 @@ def test_leading_axes_and_sums(table):
     assert tally.counts[0] + tally.counts[1] + tally.counts[2] == tally.counts.summed()
 
 
-@settings(max_examples=20)
 @given(tables())
 def test_swapping_truth_and_prediction_transposes(table):
     matrix = table[:, :-1]
@@ -82,7 +79,6 @@ def test_a_group_is_counted_as_one_mask_against_the_rest(grouped_truth_only):
         assert [int(x[g]) for x in (counts.tp, counts.fp, counts.fn, counts.tn)] == cells
 
 
-@settings(max_examples=40)
 @given(tables(), st.integers(0, 5), st.booleans())
 def test_cells_count_what_their_table_counts(table, ignored, grouped_truth_only):
     dense = ConfusionCounts(table, ignored)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn import metrics as sklearn_metrics
 
@@ -40,7 +40,6 @@ def test_values_by_hand():
     assert metrics.cohen_kappa(COUNTS) == pytest.approx(0.816273635, abs=5e-10)
 
 
-@settings(max_examples=40)
 @given(tables)
 def test_kappa_and_matthews_are_those_of_scikit_learn(table):
     truth, pred = labels(table)
@@ -59,7 +58,6 @@ def test_kappa_and_matthews_are_those_of_scikit_learn(table):
         assert np.isnan(matthews)
 
 
-@settings(max_examples=30)
 @given(tables)
 def test_averages_are_those_of_scikit_learn(table):
     truth, pred = labels(table)
@@ -84,7 +82,6 @@ def test_averages_are_those_of_scikit_learn(table):
     assert metrics.frequency_weighted_iou(counts) == pytest.approx(weighted, abs=1e-12)
 
 
-@settings(max_examples=30)
 @given(tables)
 def test_micro_iou_says_nothing_that_pixel_accuracy_does_not(table):
     assigned = ConfusionCounts.of_matrix(table[:, :-1]).counts

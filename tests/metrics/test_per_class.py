@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segiou import metrics
@@ -46,7 +46,6 @@ def test_leading_axes_are_independent(name):
         np.testing.assert_array_equal(whole[i, j], getattr(metrics, name)(counts[i, j]))
 
 
-@settings(max_examples=30)
 @given(counts_strategy)
 def test_identities(counts):
     iou = metrics.iou(counts)
@@ -65,7 +64,6 @@ def test_identities(counts):
         assert ((values >= 0) & (values <= 1) | np.isnan(values)).all()
 
 
-@settings(max_examples=20)
 @given(counts_strategy, st.sampled_from([0.5, 2.0, 3.0]))
 def test_f_beta_is_the_weighted_harmonic_mean(counts, beta):
     precision, recall = metrics.precision(counts), metrics.recall(counts)
@@ -98,7 +96,6 @@ def test_weights_must_be_finite_and_not_negative(beta):
 BIG = 2**53
 
 
-@settings(max_examples=60)
 @given(*[st.integers(0, 2**61 - 1)] * 3)
 def test_a_ratio_is_the_float_nearest_to_the_true_quotient(tp, fp, fn):
     counts = Counts(tp=[tp], fp=[fp], fn=[fn], tn=[0])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segiou import metrics, metrics as fg
@@ -89,7 +89,6 @@ def test_values_of_images_and_classes():
     assert fg.image_level_means(PER_IMAGE, include=only).dataset == 19 / 30
 
 
-@settings(max_examples=40)
 @given(tables)
 def test_the_authors_formulas(table):
     per_image = per_image_counts(table)
@@ -103,7 +102,6 @@ def test_the_authors_formulas(table):
     np.testing.assert_allclose(scores.worst_class_mean, np.mean([w[1] for w in worst]))
 
 
-@settings(max_examples=20)
 @given(tables)
 def test_worse_cases_are_worse_and_all_of_them_are_the_mean(table):
     per_image = per_image_counts(table)
@@ -120,7 +118,6 @@ def test_worse_cases_are_worse_and_all_of_them_are_the_mean(table):
         assert values[-1] == whole
 
 
-@settings(max_examples=20)
 @given(tables, st.booleans())
 def test_one_order_serves_all_percentages(table, weighted):
     per_image = per_image_counts(table)
@@ -202,7 +199,6 @@ def test_bad_percentages_are_refused(q):
 # -- images ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=20)
 @given(tables)
 def test_influence_is_what_recounting_without_the_image_takes_away(table):
     per_image = per_image_counts(table)

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segiou import metrics
@@ -112,7 +112,6 @@ def test_a_mean_over_nothing_is_what_the_protocol_says():
     assert np.isnan(protocol.mean(metrics.iou, nothing).value)
 
 
-@settings(max_examples=50)
 @given(hnp.arrays(np.int64, (4, 3, 4), elements=st.integers(0, 2)))
 def test_nnunet_is_its_formula(table):
     per_image = ConfusionCounts(table, np.zeros(4, int)).counts
@@ -140,7 +139,6 @@ def test_many_absent_classes_are_each_told():
 tables = hnp.arrays(np.int64, (3, 4, 5), elements=st.integers(0, 3))
 
 
-@settings(max_examples=25)
 @given(tables)
 def test_where_everything_occurs_the_protocols_of_one_unit_agree(table):
     table = table + np.eye(4, 5, dtype=np.int64)
@@ -157,7 +155,6 @@ def test_where_everything_occurs_the_protocols_of_one_unit_agree(table):
         assert max(values) - min(values) < 1e-15
 
 
-@settings(max_examples=25)
 @given(tables)
 def test_the_protocols_are_ordered(table):
     counts = ConfusionCounts(table[0]).counts

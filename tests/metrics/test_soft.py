@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segiou import metrics
@@ -17,7 +17,6 @@ def test_values_by_hand():
     assert metrics.soft_dice(truth, pred) == pytest.approx(1.4 / 2.3)
 
 
-@settings(max_examples=30)
 @given(maps, maps)
 def test_identities(truth, pred):
     soft = metrics.soft_iou(truth, pred, axis=(1, 2))

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from PIL import Image
 
 import segiou
@@ -200,7 +200,6 @@ def table_of(*scores):
     return ImageTable(scores, ("",) * len(scores), ImageScores("mean IoU", "", arrays), columns)
 
 
-@settings(max_examples=40)
 @given(
     scores=st.lists(st.one_of(st.floats(0, 1), st.just(float("nan"))), max_size=40),
     number=st.integers(0, 30),

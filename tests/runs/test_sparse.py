@@ -4,7 +4,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from segiou.runs.image_counts import decode_cells, encode_cells
 
@@ -30,7 +30,6 @@ def images(draw):
     return num_cells, cells, values
 
 
-@settings(max_examples=60, deadline=None)
 @given(images())
 def test_decoding_undoes_encoding(case):
     num_cells, cells, values = case

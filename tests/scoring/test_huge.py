@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from PIL import Image
 
 import segiou
@@ -21,7 +21,6 @@ from segiou.scoring import pair
 from segiou.scoring.job import DataError
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(0, 9), min_size=1, max_size=3).map(tuple),
     st.integers(1, 50),
