@@ -362,6 +362,10 @@ def plain(value: Any) -> Any:
     >>> plain({"iou": np.array([0.5, np.nan]), "n": np.int64(3)})
     {'iou': [0.5, None], 'n': 3}
     """
+    if type(value) is float:
+        return value if math.isfinite(value) else None
+    if type(value) in (str, int, bool):
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         names = (f.name for f in fields(value) if not f.name.startswith("_"))
         return {name: plain(getattr(value, name)) for name in names}
@@ -372,8 +376,6 @@ def plain(value: Any) -> Any:
         return value.tolist() if value.dtype.kind in "iub" else plain(value.tolist())
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
     return value
 
 
