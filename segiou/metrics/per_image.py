@@ -277,12 +277,12 @@ def _lowest_means(values: Any, wanted: Iterable[int], weights: Any) -> list[Floa
         ascending = np.take_along_axis(array, order, 0)
         weight = _checked_weights(weights, len(array))[order]
     position = np.arange(len(array)).reshape(-1, *[1] * (array.ndim - 1))
-    found = []
+    means = []
     for q in wanted:
         lowest = position < np.minimum(np.maximum(1, q * defined // 100), defined)
-        own = np.where(lowest, weight, 0.0)
-        found.append(ratio((np.where(lowest, ascending, 0.0) * own).sum(0), own.sum(0)))
-    return found
+        parts = np.where(lowest, weight, 0.0)
+        means.append(ratio((np.where(lowest, ascending, 0.0) * parts).sum(0), parts.sum(0)))
+    return means
 
 
 def check_per_image(per_image: Counts) -> None:

@@ -147,8 +147,8 @@ def group_table(report: Report) -> ScoreTable | None:
 def _table(of: str, names: Sequence[str], counts: Counts, columns: list[Column]) -> ScoreTable:
     numbers = [Column.of_counts(n, title, getattr(counts, n)) for n, title in COUNTS.items()]
     share = Column("share", "share", tuple(ratio(counts.truth, counts.total).tolist()))
-    found = {one.name: one for one in (*columns, *numbers, share)}
-    ordered = [found[name] for name in dict.fromkeys((*OF_PIXELS, *found))]
+    by_name = {one.name: one for one in (*columns, *numbers, share)}
+    ordered = [by_name[name] for name in dict.fromkeys((*OF_PIXELS, *by_name))]
     return ScoreTable(of, "", "", tuple(names), tuple(ordered), of=of)
 
 
@@ -180,9 +180,9 @@ def column_named(table: ScoreTable, name: str) -> Column:
 
 def column_of(table: ScoreTable, name: str) -> Column:
     """The column of a score; ValueError if the table has none."""
-    found = next((column for column in table.columns if column.name == name), None)
-    if found is not None:
-        return found
+    for column in table.columns:
+        if column.name == name:
+            return column
     raise _missing(name)
 
 
@@ -216,13 +216,14 @@ def _read_column(name: str, others: Collection[str]) -> tuple[str, str]:
     """The column by any name of its score, and its heading; empty for the score's own heading."""
     if name in _NUMBERS:
         return name, _NUMBERS[name].title
-    named, own = _named(name, others), ALIASES.get(name.lower())
+    named, alias = _named(name, others), ALIASES.get(name.lower())
     pixels = PIXEL_SCORES.get(named.score)
     if named.row or (pixels is not None and not pixels.per_class):
         msg = f"{name!r} has no column in the table of classes; choose from {', '.join(OF_CLASSES)}"
         raise ValueError(msg)
-    mean = name.lower() == name.lower().removeprefix("m") if own else True
-    return named.score, own[1] if own and mean else "" if pixels is None else pixels.title
+    if alias and not name.lower().startswith("m"):
+        return named.score, alias[1]
+    return named.score, "" if pixels is None else pixels.title
 
 
 def _named(name: str, others: Collection[str]) -> ScoreName:
@@ -248,20 +249,22 @@ def class_columns(
         choice = _USUAL
     if isinstance(choice, str):
         choice = _SETS.get(choice) or choice.split(",")
-    found: ClassColumns = {}
+    titles: ClassColumns = {}
     for name in read_several("columns", choice, "names of scores, or 'map' or 'medical'"):
         key, title = _read_column(str(name), others)
-        if key in found:
-            msg = f"columns {found[key] or key!r} and {title or key!r} are the same score; keep one"
+        if key in titles:
+            msg = (
+                f"columns {titles[key] or key!r} and {title or key!r} are the same score; keep one"
+            )
             raise ValueError(msg)
-        found[key] = title
-    return found
+        titles[key] = title
+    return titles
 
 
 def titled(table: ScoreTable, columns: ClassColumns) -> list[tuple[str, Column]]:
     """Those of the columns that a table has, with their headings."""
-    found = {one.name: one for one in table.columns if one.name in columns}
-    return [(_heading(columns[n], found[n]), found[n]) for n in columns if n in found]
+    by_name = {one.name: one for one in table.columns if one.name in columns}
+    return [(_heading(columns[n], by_name[n]), by_name[n]) for n in columns if n in by_name]
 
 
 def _heading(title: str, column: Column) -> str:

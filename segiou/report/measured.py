@@ -47,12 +47,12 @@ def _with_coverage(table: ScoreTable, scored: Sequence[ScoreValues]) -> ScoreTab
     if not table.means or "classes" in table.means:  # which says it in a row
         return table
     number, columns = len(table.rows), {one.name for one in table.columns if one.title}
-    of = {one.title: one.classes for one in scored if one.name in columns and one.classes}
-    fewer = {title: classes for title, classes in of.items() if classes < number}
+    covered = {one.title: one.classes for one in scored if one.name in columns and one.classes}
+    fewer = {title: classes for title, classes in covered.items() if classes < number}
     rows = {"class": "classes", "name": "classes"}.get(table.of, f"{table.of}s")
     if not fewer:
         return table
-    if len(fewer) == len(of) and len(set(fewer.values())) == 1:
+    if len(fewer) == len(covered) and len(set(fewer.values())) == 1:
         text = f"means cover {next(iter(fewer.values()))} of {number} {rows}"
     else:
         each = ", ".join(f"{title} {classes}" for title, classes in fewer.items())
@@ -82,13 +82,13 @@ def _means(report: Report, rows: Mapping[str, dict[str, Any]]) -> list[dict[str,
     scores, usual = report.scores_by_name.values(), report.intervals is None
     means: dict[str, Any] = {one.name: infinite_as_text(one.value) for one in scores}
     names = [one.name for one in scores if not (usual and one.name in PIXEL_SCORES)]
-    shown = {name: own for name in names if (own := report.intervals_of(name)) is not None}
-    for name, own in shown.items():
-        lines = [(rows[one.name], one) for one in own.classes if one.name in rows]
-        for line, ends in ((means, own.overall), *lines):
+    intervals = {name: of_score for name in names if (of_score := report.intervals_of(name))}
+    for name, of_score in intervals.items():
+        lines = [(rows[one.name], one) for one in of_score.classes if one.name in rows]
+        for line, ends in ((means, of_score.overall), *lines):
             line[f"{name}_low"] = infinite_as_text(ends.low)
             line[f"{name}_high"] = infinite_as_text(ends.high)
-    return [{"name": "mean", **means}] if shown else []
+    return [{"name": "mean", **means}] if intervals else []
 
 
 def score_part(table: ScoreTable) -> Table:

@@ -92,15 +92,15 @@ class ScoreReader:
 
 def adjusted_reader(run: Any, read: Reader | None) -> Reader | None:
     """The reader of a run's files with the options that changed them as they were counted."""
-    how = {name: run.provenance.get(name) for name in ADJUSTMENTS}
+    adjustments = {name: run.provenance.get(name) for name in ADJUSTMENTS}
     pattern = run.provenance.get("class_files")
-    if pattern is None and not any(how.values()):
+    if pattern is None and not any(adjustments.values()):
         return read
     places: list[Any] = [LocalFolder(run.provenance.get(side, "")) for side in ("truth", "pred")]
     if pattern is not None:
         labels = run.options.labels, run.options.pred_labels
         places = [ClassMasks.of(p, pattern, own) for p, own in zip(places, labels, strict=True)]
-    truth, pred = adjusted(places[0], places[1], how)
+    truth, pred = adjusted(places[0], places[1], adjustments)
     suffix = run.provenance.get("pred_suffix")
 
     def is_pred(path: str) -> bool:
