@@ -557,9 +557,14 @@ def check_mask(mask: Any, shape: tuple[int, ...]) -> None:
 
 def dtype_name(array: Any) -> str:
     """The name of a dtype, such as ``int32``, in any framework."""
-    if isinstance(array.dtype, np.dtype) and is_bfloat16(array.dtype):
+    return _name_of(array.dtype)
+
+
+@cache
+def _name_of(dtype: Any) -> str:
+    if isinstance(dtype, np.dtype) and is_bfloat16(dtype):
         return "bfloat16"
-    return str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
+    return str(getattr(dtype, "name", dtype)).removeprefix("torch.")
 
 
 def is_bfloat16(dtype: np.dtype[Any]) -> bool:

@@ -358,11 +358,11 @@ class Encoding:
         truth, pred, mask, are_labels
             As for :meth:`count`.
         """
-        if not are_labels and self.num_classes > 1:
+        is_plain = mask is None and type(truth) is type(pred) is np.ndarray
+        if not (are_labels or (is_plain and self.num_classes not in truth.shape)):
             check_label_maps(truth, pred, self.num_classes)
         # The kernel itself checks dtypes and shapes. The checks below have better messages but
         # take as long as counting a small mask, so they only run if the kernel raises.
-        is_plain = mask is None and type(truth) is type(pred) is np.ndarray
         valid = None
         try:
             found = is_plain and self._add(truth, pred, None, table)

@@ -139,7 +139,7 @@ class Evaluator(Accumulator):
         new: dict[str, ImageCount] = {}
         for image in images:
             known = self._named.get(image.id) or new.setdefault(image.id, image)
-            if self.conflict == "error" and known != image:
+            if self.conflict == "error" and known is not image and known != image:
                 msg = (
                     f"image {image.id!r} was counted twice with different results; check that ids "
                     "are unique and the model did not change, or keep the first result with "
