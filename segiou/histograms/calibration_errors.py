@@ -45,8 +45,8 @@ class Calibration:
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values; None where undefined."""
-        found: dict[str, Json] = plain(vars(self))
-        return found
+        data: dict[str, Json] = plain(vars(self))
+        return data
 
 
 def top_calibration(cells: NDArray[Any], bins: ScoreBins, rows: int) -> Calibration:
@@ -89,9 +89,9 @@ def diagram(
     def summed(table: Any) -> Any:
         if xp is not np:
             return xp.segment_sum(table, row, num_segments=rows)
-        found = np.zeros((*table.shape[:-1], rows), table.dtype)
-        found[..., used] = np.add.reduceat(table, starts[used], -1)
-        return found
+        row_sums = np.zeros((*table.shape[:-1], rows), table.dtype)
+        row_sums[..., used] = np.add.reduceat(table, starts[used], -1)
+        return row_sums
 
     pixels = summed(xp.sum(counts, axis=-1))
     return pixels, ratio(summed(sums), pixels), ratio(summed(counts[..., 1]), pixels)

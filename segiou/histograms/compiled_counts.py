@@ -90,10 +90,10 @@ class CompiledScores:
             nan = outside = valid & ~valid
             binned = self._of_integers(raw, kind, axis)
         else:
-            found = self._activated(raw, activation)
-            nan = ops.xp.any(ops.xp.isnan(found), axis=0) & valid
-            outside = ((found < 0) | (found > 1)) & valid
-            binned = self._index(found), ops.wide(ops.xp.round(found * 2.0**24), 32)
+            probabilities = self._activated(raw, activation)
+            nan = ops.xp.any(ops.xp.isnan(probabilities), axis=0) & valid
+            outside = ((probabilities < 0) | (probabilities > 1)) & valid
+            binned = self._index(probabilities), ops.wide(ops.xp.round(probabilities * 2.0**24), 32)
         ends = [ops.total(one) for one in (t == classes, bad, nan, outside)]
         largest = ops.largest(ops.xp.where(bad, values, NONE_MET))
         sums = ops.join([*self._counted(t, valid, raw, *binned), *ends])
@@ -214,10 +214,10 @@ class CompiledScores:
             raise NanScoresError(nan)
         if outside:
             raise ScoreRangeError(outside)
-        found, cells = self.histogram.empty(), self.cells_of(sums, np)
+        histogram, cells = self.histogram.empty(), self.cells_of(sums, np)
         cells[-1, 0, 1] = ignored
-        found._add(cells, pairs)
-        return found
+        histogram._add(cells, pairs)
+        return histogram
 
 
 def _single(bins: ScoreBins) -> NDArray[np.float32]:

@@ -54,14 +54,14 @@ class GroupChannels:
         The class that is in exactly the predicted groups; if there is none, that of the smallest
         predicted group, as nnU-Net exports regions.
         """
-        found = np.zeros(hits.shape[1:], np.intp)
+        indices = np.zeros(hits.shape[1:], np.intp)
         sizes = self.members.sum(1)
         for group in np.argsort(-sizes, kind="stable"):
             others = self.members[sizes < sizes[group]].any(0)
-            own = self.members[group] & ~others
-            found[hits[group]] = (own if own.any() else self.members[group]).argmax()
+            exclusive = self.members[group] & ~others
+            indices[hits[group]] = (exclusive if exclusive.any() else self.members[group]).argmax()
         sets, wanted = np.packbits(hits, axis=0), np.packbits(self.members, axis=0)
         for c in reversed(range(self.classes.num_classes)):
             same = [one == other for one, other in zip(sets, wanted[:, c], strict=True)]
-            found[np.logical_and.reduce(same)] = c
-        return found
+            indices[np.logical_and.reduce(same)] = c
+        return indices

@@ -92,8 +92,8 @@ class ScoreBins:
         """Bin of each score in [0, 1]."""
         if isinstance(self.kind, str):
             return (scores + 0.0).astype(np.float16).view(np.uint16).astype(np.intp)
-        found = (scores * np.float64(self.number)).astype(np.intp)
-        return np.minimum(found, self.number - 1)
+        index = (scores * np.float64(self.number)).astype(np.intp)
+        return np.minimum(index, self.number - 1)
 
 
 def as_scores(data: Any) -> NDArray[Any]:
@@ -218,9 +218,9 @@ def count_scores(
         nan, outside = _count_plainly(cells, codes, planes, bins, activation, limit)
     else:
         unsigned = planes.view(f"u{planes.itemsize}")
-        how = {None: 0, "softmax": 1, "sigmoid": 2}[activation]
+        mode = {None: 0, "softmax": 1, "sigmoid": 2}[activation]
         is_half = bins.kind == FLOAT16
-        nan, outside = _compiled.count_scores(unsigned, kind, codes, cells, limit, is_half, how)
+        nan, outside = _compiled.count_scores(unsigned, kind, codes, cells, limit, is_half, mode)
     if nan:
         raise NanScoresError(nan)
     if outside:

@@ -43,15 +43,15 @@ Ints = NDArray[np.int64]
 
 def places_of(classes: int, *, regions: bool) -> dict[str, Any]:
     """Places of the named counts in cells (rows, B, 2)."""
-    found: dict[str, Any] = {
+    places: dict[str, Any] = {
         "counts": np.s_[:classes],
         "top_counts": np.s_[classes],
         "top_sums": np.s_[classes + 1, :, 0],
         "ignored": np.s_[classes + 1, 0, 1],
     }
     if regions:
-        found |= {"overlaps": np.s_[classes + 2 :, :, 0], "numbers": np.s_[classes + 2 :, 0, 1]}
-    return found
+        places |= {"overlaps": np.s_[classes + 2 :, :, 0], "numbers": np.s_[classes + 2 :, 0, 1]}
+    return places
 
 
 class ScoreHistogram(TableAccumulator, Drawable):
@@ -136,11 +136,11 @@ class ScoreHistogram(TableAccumulator, Drawable):
     def _read(self, named: Mapping[str, Any]) -> Ints:
         cells = self._empty()
         for name, place in self._places.items():
-            given, shape = counts_array(named[name], name), cells[place].shape
-            if given.shape != shape:
-                msg = f"{name} must have shape {shape}, got {given.shape}"
+            array, shape = counts_array(named[name], name), cells[place].shape
+            if array.shape != shape:
+                msg = f"{name} must have shape {shape}, got {array.shape}"
                 raise ValueError(msg)
-            cells[place] = given
+            cells[place] = array
         return cells
 
     def _difference(self, other: Self) -> str:
@@ -172,9 +172,9 @@ class ScoreHistogram(TableAccumulator, Drawable):
         Parameters
         ----------
         truth : array_like of int or bool, any shape
-            Labels in the label set's file values. With the shape of the scores, it holds
-            one channel per class instead, of 0 and 1: whether the pixel is of the class.
-            Channels may overlap, and have no highest score.
+            Labels in the label set's file values. If it has the shape of the scores,
+            it holds one channel per class instead, of 0 and 1: whether the pixel is of the
+            class. Channels may overlap, and have no highest score.
         scores : array_like of float, uint8 or uint16
             One score per class along ``axis``; of integers, 255 or 65535 is 1.
         axis : int, optional
@@ -238,9 +238,9 @@ class ScoreHistogram(TableAccumulator, Drawable):
         check_same_shape(truth, scores, ("truth", "scores"), argmax=axis)
         return self._counted(self._codes(truth, mask), planes, activation)
 
-    def _count_into(self, cells: Ints, truth: Any, scores: Any, **how: Any) -> None:
+    def _count_into(self, cells: Ints, truth: Any, scores: Any, **options: Any) -> None:
         """Add the counts of scores to cells of a histogram."""
-        cells += self.count(truth, scores, **how)
+        cells += self.count(truth, scores, **options)
 
     def _counted(
         self, codes: NDArray[np.uint16], planes: NDArray[Any], activation: Activation | None
@@ -259,8 +259,8 @@ class ScoreHistogram(TableAccumulator, Drawable):
             codes[~as_valid_mask(mask, truth.shape)] = self.num_classes
         if codes.max(initial=0) > self.num_classes:
             values, pixels = np.unique(truth[codes > self.num_classes], return_counts=True)
-            found = zip(values.tolist(), pixels.tolist(), strict=True)
-            raise UndeclaredValuesError("truth", dict(found))
+            undeclared = zip(values.tolist(), pixels.tolist(), strict=True)
+            raise UndeclaredValuesError("truth", dict(undeclared))
         return codes
 
     def _count_channels(
@@ -277,9 +277,9 @@ class ScoreHistogram(TableAccumulator, Drawable):
             codes = np.where(labels != 0, np.uint16(0), np.uint16(1))
             if valid is not None:
                 codes[~valid] = 2
-            own = labels[codes == 0]
-            if (own != 1).any():
-                refuse_channel_values("truth", Counter(own.tolist()))
+            nonzero = labels[codes == 0]
+            if (nonzero != 1).any():
+                refuse_channel_values("truth", Counter(nonzero.tolist()))
             cells[c] = count_scores(codes, plane[None], self.bins, activation, valid_codes=2)[0]
             if self.regions:
                 own_regions = count_overlaps(codes, plane[None], self.bins, activation)
@@ -301,11 +301,11 @@ class ScoreHistogram(TableAccumulator, Drawable):
         ValueError
             If the run has no histograms.
         """
-        found: Self | None = run.counts_of("scores")
-        if found is None:
+        histogram: Self | None = run.counts_of("scores")
+        if histogram is None:
             msg = "the run has no score histograms; rescore with measures=['scores'] (--scores)"
             raise ValueError(msg)
-        return found
+        return histogram
 
     @property
     def counts(self) -> Ints:
@@ -330,13 +330,14 @@ class ScoreHistogram(TableAccumulator, Drawable):
     @property
     def undefined(self) -> dict[str, str]:
         """Why curves of a class are undefined, by class."""
-        found = {}
-        for name, (other, own) in zip(self.class_names, self.counts.sum(1).tolist(), strict=True):
-            if not own:
-                found[name] = "no pixel of the class"
-            elif not other:
-                found[name] = "no pixel of another class"
-        return found
+        reasons = {}
+        pixels = self.counts.sum(1).tolist()
+        for name, (negative, positive) in zip(self.class_names, pixels, strict=True):
+            if not positive:
+                reasons[name] = "no pixel of the class"
+            elif not negative:
+                reasons[name] = "no pixel of another class"
+        return reasons
 
     def average_precision(self) -> Floats:
         """Average precision per class by the step rule, as scikit-learn's, (C,)."""

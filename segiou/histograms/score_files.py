@@ -50,24 +50,24 @@ class ScoreShape:
 
     def axis_of(self, shape: tuple[int, ...], path: str) -> int | None:
         """The class axis of an array; None without one. MaskError if it is ambiguous."""
-        truth, classes, given = self.truth, self.classes, self.axis
-        if shape == truth and not given:
+        truth, classes, axis = self.truth, self.classes, self.axis
+        if shape == truth and not axis:
             return None
         flat = (classes, 1, *truth)  # nnU-Net's of 2-D images
         fits = {"first": shape in ((classes, *truth), flat), "last": shape == (*truth, classes)}
-        if given:
-            fits = {given: fits[given]}
-        found = [name for name, is_right in fits.items() if is_right]
-        if len(found) == 1:
-            return _AXES[found[0]]
-        if found:
+        if axis:
+            fits = {axis: fits[axis]}
+        fitting = [name for name, is_right in fits.items() if is_right]
+        if len(fitting) == 1:
+            return _AXES[fitting[0]]
+        if fitting:
             problem = (
                 f"has shape {shape}, in which the first and the last axis fit {classes} classes; "
                 "pass axis='first' or axis='last' (--scores-axis first or last)"
             )
             raise MaskError(path, problem)
         sides = [f"{(classes, *truth)} (first)", f"{(*truth, classes)} (last)"]
-        wanted = " or ".join(side for side in sides if not given or given in side)
+        wanted = " or ".join(side for side in sides if not axis or axis in side)
         problem = (
             f"has shape {shape}, but {plural(classes, 'class', 'classes')} and truth {truth} "
             f"need {wanted}"
@@ -167,9 +167,9 @@ class ClassFiles:
 
     def find(self) -> dict[str, str]:
         """One entry per image: the path of its first class. ValueError if a file is missing."""
-        found = self.files.find()
+        paths = self.files.find()
         names = {self.names[0], "0"} - {*self.names[1:]}
-        matches = ((self._match(path), path) for path in found.values())
+        matches = ((self._match(path), path) for path in paths.values())
         first = [
             (match["id"] or "image", path)
             for match, path in matches
@@ -178,7 +178,7 @@ class ClassFiles:
         if not first:
             msg = f"{self.root}: no file matches {self.pattern!r} with the first class"
             raise ValueError(msg)
-        there = {*found.values()}
+        there = {*paths.values()}
         for image, path in first:
             several = zip(self.names, self._paths(path), strict=True)
             if missing := [name for name, one in several if one not in there]:
@@ -194,8 +194,8 @@ class ClassFiles:
         """The paths of all classes of the image whose first class is at this path."""
         match = self._match(path)
         assert match is not None
-        own = self.names if match["name"] in self.names else map(str, range(len(self.names)))
-        return [f"{path[: match.start('name')]}{one}{path[match.end('name') :]}" for one in own]
+        names = self.names if match["name"] in self.names else map(str, range(len(self.names)))
+        return [f"{path[: match.start('name')]}{one}{path[match.end('name') :]}" for one in names]
 
     def stamp(self, path: str) -> Stamp:
         """Stamp of all files of an image, by the file of its first class."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
@@ -82,7 +82,7 @@ class ScoreOptions(Measure):
         :class:`segiou.ScoreHistogram`.
     channels : {"", "classes", "groups"}
         Whether the channels of files are the classes, or the groups of the label set, which
-        may overlap. By default groups if the labels are nnU-Net's ``dataset.json`` with regions.
+        may overlap; groups by default if the labels are nnU-Net's ``dataset.json`` with regions.
 
     Raises
     ------
@@ -138,23 +138,23 @@ class ScoreOptions(Measure):
     @classmethod
     def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> ScoreOptions | None:
         """Options from the command line."""
-        own = {name: given.get(name) for name in _OPTIONS}
+        options = {name: given.get(name) for name in _OPTIONS}
         if not (kind := given.get("scores")):
-            if others := [name for name, value in own.items() if value not in (None, False)]:
+            if others := [name for name, value in options.items() if value not in (None, False)]:
                 msg = f"--{others[0].replace('_', '-')} needs --scores"
                 raise ValueError(msg)
             return None
-        bins, threshold = own["scores_bins"], own["threshold"]
+        bins, threshold = options["scores_bins"], options["threshold"]
         if bins not in (None, FLOAT16):
             bins = read_number("--scores-bins", bins, int)
         return cls(
             "" if kind == "probabilities" else kind,
             cls.bins if bins is None else bins,
             threshold=None if threshold is None else read_number("--threshold", threshold, float),
-            axis=own["scores_axis"] or "",
-            files=own["scores_files"] or "",
-            regions=bool(own["scores_regions"]),
-            channels=own["scores_channels"] or "",
+            axis=options["scores_axis"] or "",
+            files=options["scores_files"] or "",
+            regions=bool(options["scores_regions"]),
+            channels=options["scores_channels"] or "",
         )
 
     def predictions(self, source: Source, classes: ClassOptions) -> Source:
@@ -182,9 +182,10 @@ def page_curves(histogram: ScoreHistogram, bins: int) -> Iterator[RowCurves]:
         values = {"IoU": table.iou, "precision": table.precision, "recall": table.recall}
         series = {"threshold": tuple(float(f"{x:.5g}") for x in table.thresholds[shown])}
         series |= {title: _plain(one[c][shown]) for title, one in values.items()}
-        found = histogram.calibration(bins, c)
-        filled = found.pixels > 0
-        points = zip(_plain(found.confidence[filled]), _plain(found.accuracy[filled]), strict=True)
+        calibration = histogram.calibration(bins, c)
+        filled = calibration.pixels > 0
+        confidence, accuracy = calibration.confidence[filled], calibration.accuracy[filled]
+        points = zip(_plain(confidence), _plain(accuracy), strict=True)
         charts = (
             Chart("Precision and recall", "recall", "precision"),
             Chart("IoU at each threshold", "threshold", "IoU"),
@@ -218,8 +219,8 @@ class HistogramTable(ScoreTable):
 
     def curves(self) -> tuple[RowCurves, ...]:
         """Precision, recall and IoU by threshold, and the reliability diagram of each class."""
-        found = page_curves(self.histogram, self.diagram_rows)
-        return tuple(one for one in found if one.row in self.rows)
+        every = page_curves(self.histogram, self.diagram_rows)
+        return tuple(one for one in every if one.row in self.rows)
 
 
 class _Formula(NamedTuple):
@@ -276,44 +277,60 @@ class ScorePlan(Plan):
         self, data: bytes | RawMask, path: str, truth: tuple[int, ...]
     ) -> ScoredPrediction:
         """Read a file of scores and decide its pixels."""
-        own, hint = self.channels.num_classes, self._other_reading
-        other = len(self.classes.groups) if self.groups is None else self.classes.num_classes
-        if not other:
-            hint = _FOR_REGIONS if is_of_nnunet(data) else ""
-        wanted = ScoreShape(truth, own, self.measure.axis, other, hint)
+        wanted = self._valid_shapes(data, truth)
         array, volume = read_scores(data, path, wanted)
         axis = wanted.axis_of(array.shape, path)
+        self._check_decision(axis, path)
         if array.ndim > len(truth) + 1:
             array = array[:, 0]
-        threshold = self.measure.threshold
-        is_two = self.groups is None and (axis is None or threshold is not None)
-        if (is_two or axis is None) and own != 2 - (self.groups is not None):
-            names = "classes" if self.groups is None else "groups"
-            raise MaskError(path, f"has one score per pixel, but there are {own} {names}")
-        if is_two and threshold is None:
-            problem = "has one score per pixel; pass threshold=T (--threshold T), such as 0.5"
-            raise MaskError(path, problem)
-        found: NDArray[Any]
         try:
             scores = as_scores(array)
-            planes = scores if axis is None else np.moveaxis(scores, axis, 0)
-            self._check_reading(planes, path, is_of_nnunet(data))
-            if self.groups is not None:
-                planes = planes if axis is not None else planes[None]
-                found = self.groups.labels(as_floats(planes) > self._threshold)
-            elif is_two:
-                second = as_floats(planes if axis is None else planes[1])
-                found = scores_to_labels(second, threshold=threshold, allow_nan=True)
+            if axis is not None:
+                planes = np.moveaxis(scores, axis, 0)
+                self._check_reading(planes, path, is_of_nnunet(data))
             else:
-                found = scores_to_labels(planes, argmax=0, allow_nan=True)
+                planes = scores if self.groups is None else scores[None]
+            decided = self._decided(planes, axis)
         except TypeError as error:
             raise MaskError(path, str(error)) from None
         by_name = {one.name: one.values[0] for one in self.classes.pred_labels.classes}
         values = np.array([by_name[name] for name in self.classes.labels.class_names])
-        labels = values[found.astype(np.intp)]
+        labels = values[decided.astype(np.intp)]
         if volume is not None:
             volume = replace(volume, values=labels, spacing=volume.spacing[: labels.ndim])
         return ScoredPrediction(labels, planes, volume)
+
+    def _valid_shapes(self, data: bytes | RawMask, truth: tuple[int, ...]) -> ScoreShape:
+        """The shapes that a file may have, and the advice for those of the other reading."""
+        other = len(self.classes.groups) if self.groups is None else self.classes.num_classes
+        hint = self._other_reading
+        if not other:
+            hint = _FOR_REGIONS if is_of_nnunet(data) else ""
+        return ScoreShape(truth, self.channels.num_classes, self.measure.axis, other, hint)
+
+    def _check_decision(self, axis: int | None, path: str) -> None:
+        """Raise a MaskError unless the channels of a file decide between the classes."""
+        number, threshold = self.channels.num_classes, self.measure.threshold
+        problem = ""
+        if axis is None and number != 2 - (self.groups is not None):
+            names = "classes" if self.groups is None else "groups"
+            problem = f"has one score per pixel, but there are {number} {names}"
+        elif axis is None and self.groups is None and threshold is None:
+            problem = "has one score per pixel; pass threshold=T (--threshold T), such as 0.5"
+        elif self.groups is None and threshold is not None and number != 2:
+            problem = f"has scores of {number} classes, but a threshold decides between 2"
+        if problem:
+            raise MaskError(path, problem)
+
+    def _decided(self, planes: NDArray[Any], axis: int | None) -> NDArray[Any]:
+        """Class indices of scores (C, ...), or of one score per pixel if there is no axis."""
+        threshold = self.measure.threshold
+        if self.groups is not None:
+            return self.groups.labels(as_floats(planes) > self._threshold)
+        if threshold is None:
+            return scores_to_labels(planes, argmax=0, allow_nan=True)
+        second = as_floats(planes if axis is None else planes[1])
+        return scores_to_labels(second, threshold=threshold, allow_nan=True)
 
     @property
     def _threshold(self) -> float:
@@ -339,16 +356,16 @@ class ScorePlan(Plan):
         is_sum_of_1 = bool((abs(as_floats(planes).sum(0, dtype=np.float32) - 1) < _NEAR).all())
         if is_sum_of_1 != (self.groups is not None):
             return
-        found = "sum to 1, so they are probably classes, not groups that may overlap"
+        observed = "sum to 1, so they are probably classes, not groups that may overlap"
         if self.groups is None:
-            found = (
+            observed = (
                 "do not sum to 1, so they are probably regions that overlap, not classes; "
                 f"{_FOR_REGIONS}"
             )
-        own = "classes" if self.groups is None else "groups"
+        reading = "classes" if self.groups is None else "groups"
         problem = (
-            f"has channels that {found}; {self._other_reading}; otherwise channels={own!r} "
-            f"(--scores-channels {own})"
+            f"has channels that {observed}; {self._other_reading}; otherwise channels={reading!r} "
+            f"(--scores-channels {reading})"
         )
         raise MaskError(path, problem)
 
@@ -402,26 +419,26 @@ class ScorePlan(Plan):
     def _formulas(self) -> dict[str, _Formula]:
         values, classes = self.bins.values, self.channels.num_classes
 
-        def of(function: Callable[..., Any]) -> Callable[..., Any]:
+        def by_class(function: Callable[..., Any]) -> Callable[..., Any]:
             return lambda cells, xp: function(cells[..., :classes, :, :], xp=xp)
 
-        found = {
-            "average_precision": _Formula("AP", of(curves.average_precision)),
-            "roc_auc": _Formula("AUROC", of(curves.roc_auc)),
-            "best_iou": _Formula("best IoU", of(curves.best_iou)),
-            "fpr95": _Formula("FPR at 95 % TPR", of(curves.fpr_at_tpr), better="lower"),
+        formulas = {
+            "average_precision": _Formula("AP", by_class(curves.average_precision)),
+            "roc_auc": _Formula("AUROC", by_class(curves.roc_auc)),
+            "best_iou": _Formula("best IoU", by_class(curves.best_iou)),
+            "fpr95": _Formula("FPR at 95 % TPR", by_class(curves.fpr_at_tpr), better="lower"),
         }
         if self.measure.regions:
-            found["aupro"] = _Formula("AUPRO", lambda cells, _: aupro(cells, LIMIT))
+            formulas["aupro"] = _Formula("AUPRO", lambda cells, _: aupro(cells, LIMIT))
         for at, name in enumerate(("ece", "mce", "ace")):
             both = self._class_error(at), self._top_error(at)
-            found[name] = _Formula(name.upper(), *both, "lower")
-        brier = of(partial(curves.brier, values=values))
+            formulas[name] = _Formula(name.upper(), *both, "lower")
+        brier = by_class(partial(curves.brier, values=values))
 
         def summed(cells: Any, xp: Any) -> Any:
             return xp.sum(brier(cells, xp), axis=-1)
 
-        return {**found, "brier": _Formula("Brier score", brier, summed, "lower")}
+        return {**formulas, "brier": _Formula("Brier score", brier, summed, "lower")}
 
     @cached_property
     def scores(self) -> Mapping[str, Score]:
@@ -455,28 +472,28 @@ class ScorePlan(Plan):
         return mean(one.of_classes(cells, xp), self.channels.include, xp)
 
     def _class_error(self, at: int) -> Callable[..., Floats]:
-        def of(cells: Any, _: Any) -> Floats:
-            own = cells[..., : self.channels.num_classes, :, :]
-            sums = own.sum(-1) * self.bins.values
-            return errors(*diagram(own, sums, self.bins, self.measure.rows))[at]
+        def error(cells: Any, _: Any) -> Floats:
+            counts = cells[..., : self.channels.num_classes, :, :]
+            sums = counts.sum(-1) * self.bins.values
+            return errors(*diagram(counts, sums, self.bins, self.measure.rows))[at]
 
-        return of
+        return error
 
     def _top_error(self, at: int) -> Callable[..., Floats]:
-        def of(cells: Any, xp: Any) -> Floats:
+        def error(cells: Any, xp: Any) -> Floats:
             top = self.channels.num_classes
             sums = cells[..., top + 1, :, 0] * SCORE_UNIT
             rows = diagram(cells[..., top, :, :], sums, self.bins, self.measure.rows, xp)
             return errors(*rows, xp)[at]
 
-        return of
+        return error
 
     def _seen(self, parts: Parts) -> NDArray[np.bool_]:
         image, cell, _ = _filled(parts)
-        own = (cell % 2 == 1) & (cell < self.channels.num_classes * 2 * self.bins.number)
-        found = np.zeros((len(parts), self.channels.num_classes), bool)
-        found[image[own], cell[own] // (2 * self.bins.number)] = True
-        return found
+        is_positive = (cell % 2 == 1) & (cell < self.channels.num_classes * 2 * self.bins.number)
+        seen = np.zeros((len(parts), self.channels.num_classes), bool)
+        seen[image[is_positive], cell[is_positive] // (2 * self.bins.number)] = True
+        return seen
 
     def counts_of(self, run: Any) -> ScoreHistogram:
         """The histograms of all images."""
@@ -484,13 +501,12 @@ class ScorePlan(Plan):
 
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
         """Every score of each image, and the average precision and IoU of its classes."""
-        found: dict[str, NDArray[Any]] = {}
+        columns: dict[str, NDArray[Any]] = {}
         for name, score in self.scores.items():
-            several = zip(score.column_names, score.of_images(parts).T, strict=True)
-            by_name = dict(several)
+            by_name = dict(zip(score.column_names, score.of_images(parts).T, strict=True))
             detailed = name in ("average_precision", "best_iou")
-            found |= by_name if detailed else {name: by_name[name]}
-        return found
+            columns |= by_name if detailed else {name: by_name[name]}
+        return columns
 
     def table(self, found: Counted) -> ScoreTable:
         """Scores of each class with its best threshold; JSON adds the diagram."""
@@ -499,29 +515,13 @@ class ScorePlan(Plan):
             cells[:-2], self.bins.edges, self.channels.include, "iou", beta=1.0
         )
         usual = super().table(found)
-        columns = []
-        for column in usual.columns:
-            hidden = column.name in ("fpr95", "mce", "ace")
-            columns.append(column._replace(title="" if hidden else column.title))
-            if column.name == "best_iou":
-                columns.append(
-                    Column(
-                        "best_threshold",
-                        "threshold",
-                        tuple(best.thresholds.tolist()),
-                        (np.nan,),  # the mean is that of the best thresholds, not of one
-                        kind="distance",
-                        better=None,
-                        digits=3,
-                    )
-                )
         table = HistogramTable(
             self.key,
             "Scores",
             "Average precision (AP) and area under the ROC curve of each class against the rest, "
             "its IoU at the best threshold, and calibration errors (ECE, Brier; lower is better).",
             usual.rows,
-            tuple(columns),
+            tuple(_with_thresholds(usual.columns, best)),
             note=self._note(best),
             empty=usual.empty,
             histogram=self.histogram(found.total, found.images),
@@ -556,8 +556,25 @@ class ScorePlan(Plan):
         """Options that must be equal for scores to be comparable."""
         options = self.measure.to_dict()
         compared = ("activation", "bins", "rows", "threshold", "regions")
-        found = {name: options[name] for name in compared}
-        return found | {"channels": "classes" if self.groups is None else "groups"}
+        compared_options = {name: options[name] for name in compared}
+        return compared_options | {"channels": "classes" if self.groups is None else "groups"}
+
+
+def _with_thresholds(columns: Iterable[Column], best: curves.BestThreshold) -> Iterator[Column]:
+    """The columns of a table and, after the best IoU, its threshold; some have no heading."""
+    for column in columns:
+        hidden = column.name in ("fpr95", "mce", "ace")
+        yield column._replace(title="" if hidden else column.title)
+        if column.name == "best_iou":
+            yield Column(
+                "best_threshold",
+                "threshold",
+                tuple(best.thresholds.tolist()),
+                (np.nan,),  # the mean is that of the best thresholds, not of one
+                kind="distance",
+                better=None,
+                digits=3,
+            )
 
 
 def _filled(parts: Parts) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:

@@ -127,8 +127,8 @@ def best_iou(counts: Any, xp: Any = np) -> Floats:
     """IoU at the threshold where it is highest, (...,)."""
     fp, tp, positive, _ = passing(counts, xp)
     best = xp.max(xp.nan_to_num(ratio(tp, positive + fp)), axis=-1)
-    found: Floats = xp.where(positive[..., 0] > 0, best, np.nan)
-    return found
+    ious: Floats = xp.where(positive[..., 0] > 0, best, np.nan)
+    return ious
 
 
 def fpr_at_tpr(counts: Any, tpr: float = 0.95, xp: Any = np) -> Floats:
@@ -138,8 +138,8 @@ def fpr_at_tpr(counts: Any, tpr: float = 0.95, xp: Any = np) -> Floats:
     reached = ratio(tp, positive) >= tpr
     # False positives only decrease with the threshold.
     least = xp.min(xp.where(reached, fp, fp[..., :1]), axis=-1)
-    found: Floats = xp.where(positive[..., 0] > 0, ratio(least, negative[..., 0]), np.nan)
-    return found
+    rates: Floats = xp.where(positive[..., 0] > 0, ratio(least, negative[..., 0]), np.nan)
+    return rates
 
 
 def brier(counts: Any, values: Floats, xp: Any = np) -> Floats:
@@ -201,12 +201,12 @@ def scores_at(counts: NDArray[Any], by: str, beta: float = 1.0) -> Floats:
     """A score at each threshold (..., B); NaN for classes without a pixel."""
     fp, tp, positive, _ = passing(counts)
     if by == "iou":
-        found = ratio(tp, positive + fp)
+        values = ratio(tp, positive + fp)
     else:
         weight = beta**2 if by == "fbeta" else 1.0
-        found = ratio((1 + weight) * tp, weight * positive + tp + fp)
+        values = ratio((1 + weight) * tp, weight * positive + tp + fp)
     # Without positive pixels predicted, precision (beta 0) is 0/0; every other F-beta is 0.
-    return np.where(positive > 0, np.nan_to_num(found), np.nan)
+    return np.where(positive > 0, np.nan_to_num(values), np.nan)
 
 
 def other_thresholds(
@@ -215,7 +215,7 @@ def other_thresholds(
     """The counts of each image at the thresholds with the best IoU of all other units.
 
     ``cells`` is the sparse table (N, F) of histograms, and ``counts`` (N, C) those of the
-    predictions. With two classes, a threshold decides both.
+    predictions. A threshold decides both of two classes.
     """
     starts = np.unique(np.searchsorted(edges, np.array(_CHOICES).clip(max=edges[-1])))
     is_binary = counts.tp.shape[1] == 2
@@ -229,24 +229,24 @@ def other_thresholds(
         whole = total.sum(0)
         chosen = _mean_iou(whole - total, weights).argmax(-1)
         thresholds[c] = edges[starts[_mean_iou(whole, weights).argmax(-1)]]
-        found = each[np.arange(len(each)), chosen[units]]
-        for one, column in zip(new, found.T, strict=True):
+        outcomes = each[np.arange(len(each)), chosen[units]]
+        for one, column in zip(new, outcomes.T, strict=True):
             one[:, c] = column
         if is_binary:
-            for one, column in zip(new, found[:, ::-1].T, strict=True):
+            for one, column in zip(new, outcomes[:, ::-1].T, strict=True):
                 one[:, 0] = column
     return Alternative(thresholds, Counts.trusted(*new), is_binary)
 
 
 def _passing_per_image(cells: Any, c: int, starts: NDArray[np.intp], bins: int) -> Ints:
     """TP, FP, FN and TN of each image for a class at the thresholds, (N, K, 4)."""
-    own = cells[:, 2 * bins * c : 2 * bins * (c + 1)].tocsr()
-    image = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
-    at, hit = np.divmod(own.indices.astype(np.int64), 2)
+    counts = cells[:, 2 * bins * c : 2 * bins * (c + 1)].tocsr()
+    image = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    at, hit = np.divmod(counts.indices.astype(np.int64), 2)
     width = len(starts) + 1
     place = (image * width + np.searchsorted(starts, at, side="right")) * 2 + hit
-    table = np.zeros((own.shape[0], width, 2), np.int64)
-    np.add.at(table.reshape(-1), place, own.data)
+    table = np.zeros((counts.shape[0], width, 2), np.int64)
+    np.add.at(table.reshape(-1), place, counts.data)
     fp, tp, positive, negative = (part[:, -len(starts) :] for part in passing(table))
     return np.stack([tp, fp, positive - tp, negative - fp], axis=-1)
 

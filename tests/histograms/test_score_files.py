@@ -216,6 +216,21 @@ def test_refused(folder):
         ScoreOptions(axis="second")
 
 
+def test_a_threshold_of_three_classes(folder):
+    with pytest.raises(segiou.DataError, match="have scores of 3 classes, but a threshold"):
+        scored(written(folder, npy), threshold=0.5)
+
+
+def test_one_score_per_pixel_in_an_array_named_probabilities(tmp_path):
+    # Its rows are not channels: their sums, 1.2 and 0.5, say nothing about its classes.
+    for side in ("truth", "scores"):
+        (tmp_path / side).mkdir()
+    Image.fromarray(np.array([[1, 0], [0, 0]], np.uint8)).save(tmp_path / "truth" / "a.png")
+    np.savez(tmp_path / "scores" / "a.npz", probabilities=np.array([[0.9, 0.4], [0.3, 0.1]]))
+    run = scored(tmp_path, labels=2, threshold=0.35)
+    assert run.total().matrix.tolist() == [[2, 1], [0, 1]]
+
+
 def test_pages_show_what_was_counted(folder):
     run = scored(written(folder, npy))
     page = run.to_html()
