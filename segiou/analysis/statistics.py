@@ -22,7 +22,7 @@ from segiou.analysis.units import (
 )
 from segiou.counting.counts import Counts
 from segiou.measures.parts import Parts
-from segiou.measures.score import Score
+from segiou.measures.score import Score, mean_weights
 from segiou.measures.score_names import read_name, row_of
 from segiou.metrics.overall import mean
 from segiou.metrics.pixel_scores import PIXEL_SCORES, metric_label, scale_of
@@ -426,7 +426,8 @@ def class_score(
 
     def weights(sums: NDArray[Any]) -> Floats:
         counts = _unpacked(sums)
-        return _moving_weights(function(counts), protocol.taken(function, counts, taken)[1])
+        covered = protocol.taken(function, counts, taken)[1]
+        return mean_weights(function(counts), covered, absent_is_zero=True)
 
     def each(counts: Counts) -> Floats:
         values = np.where(counts.truth > 0, function(counts), np.nan)
@@ -507,14 +508,10 @@ def _over_classes(score: Score, protocol: Protocol) -> Score:
 
     def weights(sums: NDArray[Any]) -> Floats:
         classes = means(sums)[1:]
-        return _moving_weights(classes, protocol.taken_classes(classes, score.include)[1])
+        covered = protocol.taken_classes(classes, score.include)[1]
+        return mean_weights(classes, covered, absent_is_zero=True)
 
     return replace(score, evaluate=evaluate, weights=weights, over="class")
-
-
-def _moving_weights(values: Floats, part: NDArray[np.bool_]) -> Floats:
-    """Weights of classes in their mean; 0 for an absent one, whose fixed value nothing moves."""
-    return ratio(part & ~np.isnan(values), part.sum())
 
 
 def _packed(counts: Counts) -> NDArray[np.int64]:

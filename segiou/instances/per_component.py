@@ -16,9 +16,9 @@ from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.measure import Plan
 from segiou.measures.parts import Field, Layout, Parts
-from segiou.measures.score import Score
+from segiou.measures.score import Score, mean_of_parts
 from segiou.measures.structures import StructureOptions, StructurePlan
-from segiou.metrics.ratio import Floats, exact_parts, of_parts, ratio
+from segiou.metrics.ratio import Floats, exact_parts, ratio
 
 #: Weight of true positives in each ratio.
 _WEIGHTS = {"Dice": 2, "IoU": 1}
@@ -126,7 +126,7 @@ class ComponentPlan(StructurePlan):
             found = component_counts(*(side == index for side in pair.indices))
             rows.append(np.insert(found, 0, index, axis=1))
         parts = Parts.of(self.layout, components=np.concatenate(rows))
-        cases = [_mean(self._sums(weight, parts)) for weight in _WEIGHTS.values()]
+        cases = [mean_of_parts(self._sums(weight, parts)) for weight in _WEIGHTS.values()]
         return Parts.of(self.layout, components=parts["components"], cases=np.stack(cases, -1))
 
     def check(self, parts: Parts) -> None:
@@ -148,7 +148,7 @@ class ComponentPlan(StructurePlan):
             sums, cases = partial(self._sums, weight), partial(_cases, include, at)
             own = f"component_{title.lower()}", f"component {title}"
             each = f"{own[0]}_cases", f"{own[1]}, cases"
-            found[own[0]] = Score.of_names(*own, names, include, sums, _mean)
+            found[own[0]] = Score.of_names(*own, names, include, sums, mean_of_parts)
             found[each[0]] = Score.of_cases(*each, names, cases)
         return found
 
@@ -164,7 +164,3 @@ class ComponentPlan(StructurePlan):
 
 def _cases(include: NDArray[np.bool_], at: int, parts: Parts) -> Floats:
     return np.where(include, parts["cases"][..., at], np.nan)
-
-
-def _mean(sums: NDArray[Any]) -> Floats:
-    return ratio(of_parts(sums), sums[..., 2])

@@ -67,9 +67,9 @@ def is_taken(score: str) -> bool:
     from segiou.metrics import overall
     from segiou.metrics.pixel_scores import CASE_SCORES, PIXEL_SCORES
 
-    own = {*PIXEL_SCORES, *CASE_SCORES, *ALIASES, *_COLUMNS, *own_scores()}
+    taken = {*PIXEL_SCORES, *CASE_SCORES, *ALIASES, *_COLUMNS, *own_scores()}
     several = set(spellings(score))
-    return bool(several & own or several & RESERVED or several & overall.__dict__.keys())
+    return bool(several & taken or several & RESERVED or several & overall.__dict__.keys())
 
 
 def check_scores(plans: Iterable[Plan]) -> None:

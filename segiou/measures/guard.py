@@ -70,23 +70,23 @@ def guard(kind: type) -> None:
     if is_own(kind):
         return
     for name in (*_CHOICES, *_OTHERS):
-        found = inspect.getattr_static(kind, name, None)
-        if found is not None and not getattr(found, "__isabstractmethod__", False):
-            wrapped = _wrapped(name, found)
+        member = inspect.getattr_static(kind, name, None)
+        if member is not None and not getattr(member, "__isabstractmethod__", False):
+            wrapped = _wrapped(name, member)
             setattr(kind, name, wrapped)
             if isinstance(wrapped, cached_property):
                 wrapped.__set_name__(kind, name)
 
 
-def _wrapped(name: str, found: Any) -> Any:
+def _wrapped(name: str, member: Any) -> Any:
     """A method, property or class method that runs guarded."""
-    if isinstance(found, (classmethod, staticmethod)):
-        return type(found)(_guarded(name, found.__func__))
-    if isinstance(found, cached_property):
-        return cached_property(_guarded(name, found.func))
-    if isinstance(found, property):
-        return property(_guarded(name, found.fget) if found.fget else None)
-    return _guarded(name, found)
+    if isinstance(member, (classmethod, staticmethod)):
+        return type(member)(_guarded(name, member.__func__))
+    if isinstance(member, cached_property):
+        return cached_property(_guarded(name, member.func))
+    if isinstance(member, property):
+        return property(_guarded(name, member.fget) if member.fget else None)
+    return _guarded(name, member)
 
 
 def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -96,8 +96,8 @@ def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
         with naming(owner, name, choices=name in _CHOICES):
-            found = function(owner, *args, **kwargs)
-            return _RESULTS[name](owner, found, *args) if name in _RESULTS else found
+            result = function(owner, *args, **kwargs)
+            return _RESULTS[name](owner, result, *args) if name in _RESULTS else result
 
     call._is_guarded = True  # type: ignore[attr-defined]
     return call
@@ -143,78 +143,78 @@ def _described(got: object) -> str:
     return kind if shape is None else f"{kind} of {getattr(got, 'dtype', '?')}, shape {shape}"
 
 
-def _planned(owner: Any, found: Any, *_: Any) -> Any:
+def _planned(owner: Any, plan: Any, *_: Any) -> Any:
     # Imported here, because the classes of the contract are guarded with this module.
     from segiou.measures.measure import Plan
 
-    if not isinstance(found, Plan):
-        raise _refuse("a Plan", found)
-    _ = found.layout, found.scores  # faults are found before anything is counted
-    return found
+    if not isinstance(plan, Plan):
+        raise _refuse("a Plan", plan)
+    _ = plan.layout, plan.scores  # faults are found before anything is counted
+    return plan
 
 
-def _measure(owner: Any, found: Any, *_: Any) -> Any:
+def _measure(owner: Any, result: Any, *_: Any) -> Any:
     from segiou.measures.measure import Measure
 
-    if found is not None and not isinstance(found, Measure):
-        raise _refuse("a Measure", found)
-    return found
+    if result is not None and not isinstance(result, Measure):
+        raise _refuse("a Measure", result)
+    return result
 
 
-def _laid_out(owner: Any, found: Any, *_: Any) -> Layout:
-    if not isinstance(found, Mapping):
-        raise _refuse("a mapping of names to Field", found)
-    check_layout(found)
-    return found
+def _laid_out(owner: Any, layout: Any, *_: Any) -> Layout:
+    if not isinstance(layout, Mapping):
+        raise _refuse("a mapping of names to Field", layout)
+    check_layout(layout)
+    return layout
 
 
-def _counted(owner: Any, found: Any, given: Any) -> Parts:
-    number = len(given) if isinstance(given, Sequence) else 1
-    if not isinstance(found, Parts):
-        raise _refuse("Parts", found)
-    if len(found) != number or found.layout != dict(owner.layout):
+def _counted(owner: Any, parts: Any, pairs: Any) -> Parts:
+    number = len(pairs) if isinstance(pairs, Sequence) else 1
+    if not isinstance(parts, Parts):
+        raise _refuse("Parts", parts)
+    if len(parts) != number or parts.layout != dict(owner.layout):
         wanted = f"Parts of {number} and the layout of the plan"
-        raise _refuse(wanted, found)
-    return found
+        raise _refuse(wanted, parts)
+    return parts
 
 
-def _columns(owner: Any, found: Any, parts: Parts) -> Any:
-    if not isinstance(found, Mapping):
-        raise _refuse("a mapping of names to arrays", found)
-    for name, values in found.items():
+def _columns(owner: Any, columns: Any, parts: Parts) -> Any:
+    if not isinstance(columns, Mapping):
+        raise _refuse("a mapping of names to arrays", columns)
+    for name, values in columns.items():
         if np.shape(values) != (len(parts),) or not isinstance(values, np.ndarray):
             wanted = f"an array with a value per image as {name!r}"
             raise _refuse(wanted, values)
-    return found
+    return columns
 
 
-def _tabulated(owner: Any, found: Any, *_: Any) -> Any:
+def _tabulated(owner: Any, table: Any, *_: Any) -> Any:
     from segiou.measures.score_table import ScoreTable
 
-    if found is not None and not isinstance(found, ScoreTable):
-        raise _refuse("a ScoreTable", found)
-    return found
+    if table is not None and not isinstance(table, ScoreTable):
+        raise _refuse("a ScoreTable", table)
+    return table
 
 
-def _scored(owner: Any, found: Any, *_: Any) -> dict[str, Score]:
+def _scored(owner: Any, scores: Any, *_: Any) -> dict[str, Score]:
     """The scores with functions that run guarded."""
-    if not isinstance(found, Mapping) or not found:
-        raise _refuse("a mapping of names to Score, at least one", found)
-    for name, score in found.items():
+    if not isinstance(scores, Mapping) or not scores:
+        raise _refuse("a mapping of names to Score, at least one", scores)
+    for name, score in scores.items():
         if not isinstance(score, Score):
             wanted = f"a Score as {name!r}"
             raise _refuse(wanted, score)
         if score.name != name:
             msg = f"the score {name!r} has the name {score.name!r}; use one name"
             raise _WrongError(msg)
-    return {name: _guarded_score(owner, score) for name, score in found.items()}
+    return {name: _guarded_score(owner, score) for name, score in scores.items()}
 
 
 def _guarded_score(owner: Any, score: Score) -> Score:
     if getattr(score.sums, "_is_guarded", False):
         return score
-    own: dict[str, Any] = {name: getattr(score, name) for name in _FUNCTIONS}
-    guarded: Any = {name: _of_score(owner, score, name, f) for name, f in own.items() if f}
+    functions: dict[str, Any] = {name: getattr(score, name) for name in _FUNCTIONS}
+    guarded: Any = {name: _of_score(owner, score, name, f) for name, f in functions.items() if f}
     return replace(score, **guarded)
 
 
@@ -222,28 +222,28 @@ def _of_score(owner: Any, score: Score, name: str, function: Any) -> Callable[[A
     """A function of a score, whose result has the shape that the contract names."""
     where, width = f"{name} of the score {score.name!r}", len(score.names)
 
-    def call(given: Any) -> Any:
+    def call(argument: Any) -> Any:
         with naming(owner, where):
-            found = _checked_values(name, function(given), given, width)
-            if name in _VALUES and not score.unit and np.isinf(found).any():
+            values = _checked_values(name, function(argument), argument, width)
+            if name in _VALUES and not score.unit and np.isinf(values).any():
                 msg = (
                     "it must return finite numbers, or NaN if the score is undefined, not infinity"
                 )
                 raise _WrongError(msg)
-            return found
+            return values
 
     call._is_guarded = True  # type: ignore[attr-defined]
     return call
 
 
-def _checked_values(name: str, found: Any, given: Any, width: int) -> Any:
+def _checked_values(name: str, values: Any, argument: Any, width: int) -> Any:
     """The numbers that a function of a score returned, if their shape and kind are right."""
-    is_sparse = name == "sums" and hasattr(found, "tocsr")
-    array = found if is_sparse else np.asarray(found)
+    is_sparse = name == "sums" and hasattr(values, "tocsr")
+    array = values if is_sparse else np.asarray(values)
     if array.dtype.kind not in ("b" if name == "seen" else "biuf"):
-        raise _refuse("booleans" if name == "seen" else "numbers", found)
-    leading = (len(given),) if isinstance(given, Parts) else np.shape(given)[:-1]
-    if isinstance(given, Parts) and len(given) == 1:  # of all images: a row per image or case
+        raise _refuse("booleans" if name == "seen" else "numbers", values)
+    leading = (len(argument),) if isinstance(argument, Parts) else np.shape(argument)[:-1]
+    if isinstance(argument, Parts) and len(argument) == 1:  # of all images: a row per image or case
         leading = tuple(array.shape[:1])
     ends: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(("evaluate", "each"), (1 + width,)),
@@ -253,7 +253,7 @@ def _checked_values(name: str, found: Any, given: Any, width: int) -> Any:
     wanted = (*leading, *ends[name])
     if tuple(array.shape) != wanted:
         text = f"numbers of shape {wanted}"
-        raise _refuse(text, found)
+        raise _refuse(text, values)
     return array if name == "sums" or array.dtype.kind == "b" else array.astype(np.float64)
 
 

@@ -63,8 +63,8 @@ def listed_measure(key: str) -> ListedMeasure:
 
 def listed_measures() -> tuple[list[ListedMeasure], list[str]]:
     """Every usable measure, segiou's own first, and the problems of the others."""
-    found, problems = loaded_measures()
-    return [listed_measure(key) for key in found], [*problems.values()]
+    measures, problems = loaded_measures()
+    return [listed_measure(key) for key in measures], [*problems.values()]
 
 
 def _text(value: Any) -> str:

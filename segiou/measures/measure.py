@@ -171,8 +171,8 @@ class Measure(ABC):
         ValueError
             If a field is given without ``--KEY``.
         """
-        own = {one.name: given.get(f"{cls.key}_{one.name}") for one in fields(cls)}
-        chosen = {name: value for name, value in own.items() if value is not None}
+        values = {one.name: given.get(f"{cls.key}_{one.name}") for one in fields(cls)}
+        chosen = {name: value for name, value in values.items() if value is not None}
         if not given.get(cls.key):
             usual: dict[str, Any] = {one.name: (False, [], str(one.default)) for one in fields(cls)}
             if name := next((n for n, value in chosen.items() if value not in usual[n]), ""):
@@ -456,8 +456,8 @@ class Plan(ABC):
         names = several[0][0].names if several else ()
         values = np.array([column.values for column in columns]).reshape(-1, len(names))
         usual = type(self.measure)().to_dict()
-        own = self.measure.to_dict().items()
-        options = ", ".join(f"{k}={v}" for k, v in own if v != usual.get(k)) or "default options"
+        chosen = self.measure.to_dict().items()
+        options = ", ".join(f"{k}={v}" for k, v in chosen if v != usual.get(k)) or "default options"
         return ScoreTable(
             self.key,
             self.measure.title,
@@ -481,10 +481,10 @@ class Plan(ABC):
         -------
         dict of str to ndarray, shape (N,)
         """
-        found: dict[str, NDArray[Any]] = {}
+        columns: dict[str, NDArray[Any]] = {}
         for score in self.scores.values():
-            found |= zip(score.column_names, score.of_images(parts).T, strict=True)
-        return found
+            columns |= zip(score.column_names, score.of_images(parts).T, strict=True)
+        return columns
 
     @cached_property
     def image_columns(self) -> tuple[ImageColumn, ...]:

@@ -133,17 +133,17 @@ class Parts:
         if unknown := arrays.keys() - layout.keys():
             msg = f"the layout has no array {min(unknown)!r}; it has {', '.join(layout)}"
             raise TypeError(msg)
-        found, sizes = {}, {}
+        checked, sizes = {}, {}
         for name, field in layout.items():
-            given = arrays.get(name)
-            if given is None:
-                given = np.zeros((0 if field.rows else 1, *field.shape), field.dtype)
-            found[name] = _checked(name, field, np.asarray(given))
+            array = arrays.get(name)
+            if array is None:
+                array = np.zeros((0 if field.rows else 1, *field.shape), field.dtype)
+            checked[name] = _checked(name, field, np.asarray(array))
             if field.sparse:
-                found[name] = _sparse(found[name].reshape(1, field.size))
+                checked[name] = _sparse(checked[name].reshape(1, field.size))
             if field.rows:
-                sizes[name] = np.array([len(found[name])])
-        return cls(layout, 1, found, sizes)
+                sizes[name] = np.array([len(checked[name])])
+        return cls(layout, 1, checked, sizes)
 
     @classmethod
     def joined(cls, layout: Layout, several: Iterable[Parts]) -> Parts:
@@ -275,9 +275,9 @@ class Parts:
         -------
         ndarray, shape (N, ...)
         """
-        found = np.zeros((self.number, *values.shape[1:]), values.dtype)
-        np.add.at(found, self.owner(name), values)
-        return found
+        sums = np.zeros((self.number, *values.shape[1:]), values.dtype)
+        np.add.at(sums, self.owner(name), values)
+        return sums
 
     def pack(self) -> list[bytes]:
         """Encode each image as bytes, which :meth:`unpack` reads.
@@ -488,8 +488,8 @@ def _csr(
     from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
 
     stops = np.append(0, np.cumsum(filled))
-    found: NDArray[Any] = sparse.csr_array((values, cells, stops), (len(filled), width))
-    return found
+    table: NDArray[Any] = sparse.csr_array((values, cells, stops), (len(filled), width))
+    return table
 
 
 def _cut_off(name: str) -> ValueError:
@@ -497,11 +497,11 @@ def _cut_off(name: str) -> ValueError:
 
 
 def _varint(number: int) -> bytes:
-    found = bytearray()
+    encoded = bytearray()
     while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
+        encoded.append(number & 0x7F | 0x80)
         number >>= 7
-    return bytes([*found, number])
+    return bytes([*encoded, number])
 
 
 def _read_varint(data: bytes, place: int) -> tuple[int, int]:

@@ -60,29 +60,29 @@ def measure_of(key: str) -> type[Measure]:
     """
     from segiou.measures.measure import Measure
 
-    found: type[Measure] | None = find_plugin("measures", key, type)
-    if found is None:
+    kind: type[Measure] | None = find_plugin("measures", key, type)
+    if kind is None:
         hint = did_you_mean(key, measure_keys())
         msg = f"unknown measure {key!r}{hint}; install its package, or choose another"
         raise ValueError(msg)
-    if not issubclass(found, Measure) or getattr(found, "key", None) != key:
+    if not issubclass(kind, Measure) or getattr(kind, "key", None) != key:
         msg = f"the entry point {key!r} of segiou.measures must name a Measure with the key {key!r}"
         raise PluginTypeError(msg)
-    check_key(found)
-    return found
+    check_key(kind)
+    return kind
 
 
 def loaded_measures() -> tuple[dict[str, type[Measure]], dict[str, str]]:
     """Every usable measure, and the problem of each of the others."""
-    found: dict[str, type[Measure]] = {}
+    measures: dict[str, type[Measure]] = {}
     problems: dict[str, str] = {}
     for key in measure_keys():
-        one = measure_of(key) if key in own_keys() else _loaded(key)
-        if isinstance(one, str):
-            problems[key] = one
+        kind = measure_of(key) if key in own_keys() else _loaded(key)
+        if isinstance(kind, str):
+            problems[key] = kind
         else:
-            found[key] = one
-    return found, problems
+            measures[key] = kind
+    return measures, problems
 
 
 @cache
@@ -112,7 +112,7 @@ def _loaded(key: str) -> type[Measure] | str:
     return next(iter(results), f"the measure {key!r} of {owner} is still being imported")
 
 
-def read_measures(given: Any, **short: Any) -> tuple[Measure, ...]:
+def read_measures(measures: Any, **short: Any) -> tuple[Measure, ...]:
     """Read the measures that a caller chooses: measures, or keys for their defaults.
 
     ``short`` are the choices of keywords, such as ``objects=True``.
@@ -120,17 +120,17 @@ def read_measures(given: Any, **short: Any) -> tuple[Measure, ...]:
     from segiou.measures.measure import Measure
 
     wanted = "measures or their keys, such as 'boundary'"
-    found: dict[str, Measure] = {}
+    by_key: dict[str, Measure] = {}
     asked = {key: choice for key, choice in short.items() if choice not in (None, False)}
     several = [measure_of(key).of(choice) for key, choice in asked.items()]
-    for one in (*several, *read_several("measures", given, wanted)):
+    for one in (*several, *read_several("measures", measures, wanted)):
         chosen = measure_of(one).of(True) if isinstance(one, str) else one
         check_kind("each of measures", chosen, Measure, wanted)
         check_key(type(chosen))
-        if found.setdefault(chosen.key, chosen) != chosen:
+        if by_key.setdefault(chosen.key, chosen) != chosen:
             msg = f"measures has {chosen.key!r} twice with different options; keep one"
             raise ValueError(msg)
-    return tuple(found.values())
+    return tuple(by_key.values())
 
 
 def fitted(
@@ -155,8 +155,8 @@ def asked_measures(
     # Nobody can ask for a measure of another package whose key is an option of segiou.
     named = {key: [key] for key in measure_keys() if key not in RESERVED} | {**options}
     keys = [key for key in measure_keys() if any(map(given.get, named.get(key, ())))]
-    found = (measure_of(key).asked(given, classes) for key in keys)
-    return tuple(one for one in found if one is not None)
+    measures = (measure_of(key).asked(given, classes) for key in keys)
+    return tuple(one for one in measures if one is not None)
 
 
 def plans_of(

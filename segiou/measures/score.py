@@ -28,6 +28,19 @@ def with_mean(values: Floats, include: NDArray[np.bool_], absent_is_zero: bool =
     return np.concatenate([mean[..., None], values], axis=-1)
 
 
+def mean_weights(
+    values: Floats, include: NDArray[np.bool_], absent_is_zero: bool = False
+) -> Floats:
+    """Weights of values (K,) in this mean; 0 for an absent one, whose fixed value nothing moves."""
+    known = ~np.isnan(values) & include
+    return divided(known, include.sum() if absent_is_zero else known.sum())
+
+
+def mean_of_parts(sums: NDArray[Any]) -> Floats:
+    """The mean of numbers, from the sums of their parts and how many they are, (..., 3)."""
+    return divided(of_parts(sums), sums[..., 2])
+
+
 @dataclass(frozen=True)
 class Score:
     """A score of each class or structure, and an overall value, by default their mean.
@@ -178,8 +191,8 @@ class Score:
         taken = np.asarray(include, dtype=bool)
 
         def sums(parts: Parts) -> NDArray[Any]:
-            found = np.asarray(numbers(parts))
-            return found.reshape(len(found), math.prod(found.shape[1:]))
+            counts = np.asarray(numbers(parts))
+            return counts.reshape(len(counts), math.prod(counts.shape[1:]))
 
         def evaluate(flat: NDArray[Any]) -> Floats:
             each = flat.shape[-1] // max(1, len(taken))
@@ -187,8 +200,7 @@ class Score:
             return with_mean(values, taken, absent_is_zero)
 
         def weights(flat: NDArray[Any]) -> Floats:
-            known = taken & ~np.isnan(evaluate(flat)[1:])
-            return divided(known, taken.sum() if absent_is_zero else known.sum())
+            return mean_weights(evaluate(flat)[1:], taken, absent_is_zero)
 
         more = {"include": taken, "weights": weights, **more}
         return cls(name, title, tuple(names), sums, evaluate, **more)
@@ -220,12 +232,9 @@ class Score:
             units = exact_parts(np.where(known, each, 0.0))
             return np.concatenate([units, known[..., None]], axis=-1)
 
-        def mean(sums: NDArray[Any]) -> Floats:
-            return divided(of_parts(sums), sums[..., 2])
-
         every = np.ones(len(names), bool)
         more |= {"rule": "cases", "over": "class"}
-        return cls.of_names(name, title, names, every, numbers, mean, **more)
+        return cls.of_names(name, title, names, every, numbers, mean_of_parts, **more)
 
     def of_row(self, name: str) -> Score:
         """The score of one class or structure, which is then the whole.
@@ -279,17 +288,16 @@ class Score:
         taken = np.ones(len(self.names), bool) if self.include is None else self.include
 
         def evaluate(times: NDArray[Any]) -> Floats:
-            found = []
+            medians = []
             for k in range(values.shape[1]):
-                own = known[:, k]
-                often = np.asarray(times)[..., units[order[own, k]]]
-                found.append(quantile(ordered[own, k], 0.5, often))
-            rows = np.stack(found, axis=-1)
+                is_known = known[:, k]
+                often = np.asarray(times)[..., units[order[is_known, k]]]
+                medians.append(quantile(ordered[is_known, k], 0.5, often))
+            rows = np.stack(medians, axis=-1)
             return rows if not self.names else with_mean(rows, taken)
 
         def weights(times: NDArray[Any]) -> Floats:
-            there = taken & ~np.isnan(evaluate(times)[1:])
-            return divided(there, there.sum())
+            return mean_weights(evaluate(times)[1:], taken)
 
         return replace(self, evaluate=evaluate, weights=weights)
 
@@ -307,8 +315,7 @@ class Score:
             return with_mean(self.evaluate(sums)[..., 1:], taken)
 
         def weights(sums: NDArray[Any]) -> Floats:
-            known = taken & ~np.isnan(self.evaluate(sums)[1:])
-            return divided(known, known.sum())
+            return mean_weights(self.evaluate(sums)[1:], taken)
 
         def each(parts: Any) -> Floats:
             return with_mean(self.of_images(parts)[:, 1:], taken)

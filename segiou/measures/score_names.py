@@ -74,22 +74,22 @@ def read_name(text: str, others: Iterable[str] = ()) -> ScoreName:
     ValueError
         If the score is unknown, or has no classes.
     """
-    given, colon, row = text.partition(":")
+    score, colon, row = text.partition(":")
     known, name = {*PIXEL_SCORES, *CASE_SCORES, *others}, ""
     for more in ((), own_scores, known_scores):  # measures are loaded only where they are needed
         known.update(more() if more else ())
-        if name := next((n for n in spellings(given) if n in known), ""):
+        if name := next((n for n in spellings(score) if n in known), ""):
             break
     if name and colon and not row:
-        msg = f"{text!r}: unknown class ''; expected {given}:CLASS"
+        msg = f"{text!r}: unknown class ''; expected {score}:CLASS"
         raise ValueError(msg)
     if not name:
         hint = did_you_mean(text, sorted({*known, *ALIASES}))
         choices = ", ".join(dict.fromkeys([*PIXEL_SCORES, *others]))
         msg = f"unknown score {text!r}; choose from {choices}, or NAME:CLASS{hint}"
         raise ValueError(msg)
-    if row and is_whole(given):
-        msg = f"{text!r}: {given} is the mean over all classes; for one class, use {name}:{row}"
+    if row and is_whole(score):
+        msg = f"{text!r}: {score} is the mean over all classes; for one class, use {name}:{row}"
         raise ValueError(msg)
     if row and name in PIXEL_SCORES and not PIXEL_SCORES[name].per_class:
         msg = f"{text!r}: {name} has no values of classes"
@@ -113,20 +113,20 @@ def members_of(
 def rows_of_score(name: str, options: ClassOptions, plans: Iterable[Plan] = ()) -> tuple[str, ...]:
     """The classes, groups or structures that have a score."""
     rows = {row: None for plan in plans if name in plan.scores for row in plan.scores[name].names}
-    if rows or name not in (own := CASE_SCORES | PIXEL_SCORES):
+    if rows or name not in (known := CASE_SCORES | PIXEL_SCORES):
         return tuple(rows)
     if name in CASE_SCORES:
         return tuple(options.structures)
     groups = [group for group, _ in options.groups]
-    return (*options.labels.class_names, *groups) if own[name].per_class else ()
+    return (*options.labels.class_names, *groups) if known[name].per_class else ()
 
 
 def not_measured(one: ScoreName) -> ValueError:
     """The error for a score that was not measured, with the option that measures it."""
     if one.score in CASE_SCORES:
         return ValueError(f"{one} was not measured; it is a score of volumes")
-    how = flag_of(measure_of_score(one.score) or "", one.score)
-    return ValueError(f"{one} was not measured; score with {how}")
+    flags = flag_of(measure_of_score(one.score) or "", one.score)
+    return ValueError(f"{one} was not measured; score with {flags}")
 
 
 def is_whole(text: str) -> bool:
@@ -148,6 +148,6 @@ def row_of(name: str, rows: Sequence[str], score: str) -> int:
     """The position of a class or structure that has a score."""
     if name in rows:
         return [*rows].index(name)
-    of = f"choose from {', '.join(rows)}" if rows else "it has no per-class values"
-    msg = f"{score} of {name!r}: unknown class; {of}{did_you_mean(name, rows)}"
+    choices = f"choose from {', '.join(rows)}" if rows else "it has no per-class values"
+    msg = f"{score} of {name!r}: unknown class; {choices}{did_you_mean(name, rows)}"
     raise ValueError(msg)
