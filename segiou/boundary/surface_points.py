@@ -354,7 +354,7 @@ class SurfacePair:
                 # Ignored voxels do not end a structure.
                 left_out = sides[0] == ignored if ignored >= 0 else np.False_
                 solid = [(side == code) | left_out for side in sides]
-                box = _box(solid[0] | solid[1])
+                box = bounding_box(solid[0] | solid[1])
                 counted = []
                 for width in widths:
                     truth, pred = (
@@ -469,11 +469,11 @@ def _occurring(sides: list[NDArray[np.uint8]]) -> Bools:
     return seen
 
 
-def _box(mask: Bools) -> tuple[slice, ...]:
-    """Bounding box of a nonempty mask."""
+def bounding_box(mask: Bools) -> tuple[slice, ...]:
+    """Bounding box of a mask; that of an empty mask is empty."""
     others = [tuple({*range(mask.ndim)} - {axis}) for axis in range(mask.ndim)]
     places = (np.flatnonzero(mask.any(axes)) for axes in others)
-    return tuple(slice(at[0], at[-1] + 1) for at in places)
+    return tuple(slice(at[0], at[-1] + 1) if len(at) else slice(0) for at in places)
 
 
 def _inner(mask: Bools, width: float, steps: tuple[float, ...]) -> Bools:

@@ -22,7 +22,7 @@ from segiou._support.arguments import (
 )
 from segiou._support.text import listed
 from segiou.boundary.surface_options import CONVENTIONS, SurfaceOptions
-from segiou.boundary.surface_points import check_spacing
+from segiou.boundary.surface_points import bounding_box, check_spacing
 from segiou.boundary.surfaces import measure_surfaces
 from segiou.counting.arrays import label_arrays
 from segiou.counting.id_pairs import count_id_pairs, mapped
@@ -102,24 +102,24 @@ class LesionProtocol:
     published: bool = False
 
     def __post_init__(self) -> None:
-        own: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
+        options: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
         for name in ("name", "description"):
-            check_kind(name, own[name], str, "text")
+            check_kind(name, options[name], str, "text")
         check_choice("matching", self.matching, ("any", "greatest", "iou", "dice", "id"))
         check_choice("convention", self.convention, tuple(CONVENTIONS))
         for name in ("merge", "reach"):
-            check_integer(name, own[name], 0)
+            check_integer(name, options[name], 0)
         for name in ("threshold", "least_dice"):
-            check_number(name, own[name], 0, 1)
+            check_number(name, options[name], 0, 1)
         for name in ("min_volume", "penalty", "large"):
-            if own[name] is not None or name == "min_volume":
-                check_number(name, own[name], 0)
+            if options[name] is not None or name == "min_volume":
+                check_number(name, options[name], 0)
         for name in ("surface_dice", "published"):
-            check_flag(name, own[name])
+            check_flag(name, options[name])
         for name in ("nothing", "none_found"):
-            several = read_several(name, own[name], "two numbers, Dice and a distance")
+            several = read_several(name, options[name], "two numbers, Dice and a distance")
             if [isinstance(one, Real) and not one < 0 for one in several] != [True, True]:
-                msg = f"{name} must be two numbers that are not negative, got {own[name]}"
+                msg = f"{name} must be two numbers that are not negative, got {options[name]}"
                 raise ValueError(msg)
         if self.connectivity not in (None, 4, 8, 6, 18, 26):
             msg = f"connectivity must be 4, 8, 6, 18 or 26, got {self.connectivity!r}"
@@ -247,7 +247,7 @@ def lesion_scores(
         Limits (mm³) of size bands; each band is counted separately.
     labels : iterable of int, optional
         For protocols without regions: labels to score, each under its number as
-        text. By default every label present except 0; a label given here that
+        text; every label present except 0 by default. A label given here that
         neither mask contains has NaN scores.
 
     Returns
@@ -393,10 +393,10 @@ def _check_known(name: str, regions: Mapping[str, tuple[int, ...]], present: set
 
 def _cropped(truth: Ids, pred: Ids, margin: int) -> tuple[Ids, Ids]:
     """Both sides, cropped to the labels and a margin around them."""
-    found = ((truth != 0) | (pred != 0)).nonzero()
-    if not found[0].size:
+    is_labelled = (truth != 0) | (pred != 0)
+    if not is_labelled.any():
         return truth, pred
-    box = _wider([slice(at.min(), at.max() + 1) for at in found], margin)
+    box = _wider(bounding_box(is_labelled), margin)
     return truth[box], pred[box]
 
 
@@ -474,26 +474,26 @@ def _one_to_one(objects: _Objects, threshold: float, by_dice: bool) -> Iterable[
 
 
 def _lesion(
-    objects: _Objects, i: int, found: list[int], steps: tuple[float, ...], protocol: LesionProtocol
+    objects: _Objects, i: int, paired: list[int], steps: tuple[float, ...], protocol: LesionProtocol
 ) -> dict[str, Any]:
     """Scores of one true lesion and its matched predicted objects."""
-    own = objects.pixels[0][i]
-    both = sum(objects.both.get((i, j), 0) for j in found)
-    total = own + sum(objects.pixels[1][j] for j in found)
+    pixels = objects.pixels[0][i]
+    both = sum(objects.both.get((i, j), 0) for j in paired)
+    total = pixels + sum(objects.pixels[1][j] for j in paired)
     distance, near = math.inf, 0.0
-    if found:
-        boxes = objects.boxes[0][i], *(objects.boxes[1][j] for j in found)
+    if paired:
+        boxes = objects.boxes[0][i], *(objects.boxes[1][j] for j in paired)
         box = tuple(
             slice(min(s.start for s in axis), max(s.stop for s in axis))
             for axis in zip(*boxes, strict=True)
         )
-        masks = objects.ids[0][box] == i, np.isin(objects.ids[1][box], found)
+        masks = objects.ids[0][box] == i, np.isin(objects.ids[1][box], paired)
         steps = steps[::-1] if protocol.published else steps
         distance, near = _surfaces(*masks, steps, protocol, min(steps))
     return {
         "id": i,
-        "pred": found,
-        "volume": own * math.prod(steps),
+        "pred": paired,
+        "volume": pixels * math.prod(steps),
         "dice": 2 * both / total,
         "iou": both / (total - both),
         "surface_dice": near if protocol.surface_dice else math.nan,
@@ -567,13 +567,13 @@ def _band(
     protocol: LesionProtocol,
 ) -> dict[str, float]:
     """Detection in a band; bands of large and small lesions are undefined without lesions."""
-    own = [row for row in lesions if low <= row["volume"] < high]
+    inside = [row for row in lesions if low <= row["volume"] < high]
     every = protocol.large is not None
     alone = [volume for volume in false_positives if every or low <= volume < high]
-    found = _detection(own, alone, protocol.least_dice)
+    detection = _detection(inside, alone, protocol.least_dice)
     if not every:
-        return found
-    return {name: np.nan_to_num(n).item() if own else math.nan for name, n in found.items()}
+        return detection
+    return {name: np.nan_to_num(n).item() if inside else math.nan for name, n in detection.items()}
 
 
 def _means(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice
 from segiou._support.optional import import_whole
+from segiou.boundary.surface_points import bounding_box
 from segiou.instances.components import components
 
 Connectivity = Literal["full", "cross"]
@@ -56,7 +57,7 @@ def skeleton_counts(truth: Any, pred: Any) -> NDArray[np.int64]:
     if both[0].shape != both[1].shape:
         msg = f"truth has shape {both[0].shape}, pred {both[1].shape}; pass masks of one shape"
         raise ValueError(msg)
-    window = _window(both[0] | both[1])
+    window = bounding_box(both[0] | both[1])  # contains the skeletons
     true, predicted = (mask[window] for mask in both)
     true_line, predicted_line = _skeleton(true), _skeleton(predicted)
     wide = _dilated(_dilated(true_line)) & true
@@ -98,13 +99,13 @@ def betti_numbers(mask: Any, *, connectivity: Connectivity = "full") -> tuple[in
     >>> betti_numbers(ring)
     (1, 1)
     """
-    found = _checked("mask", mask)
+    checked = _checked("mask", mask)
     check_choice("connectivity", connectivity, CONNECTIVITIES)
-    window = np.pad(found[_window(found)], 1)
+    window = np.pad(checked[bounding_box(checked)], 1)  # contains the holes
     full, cross = window.ndim, 1
     near, far = (full, cross) if connectivity == "full" else (cross, full)
-    pieces = _components(window, near, of=True)
-    enclosed = _components(window, far, of=False) - 1
+    pieces = _components(window, near, foreground=True)
+    enclosed = _components(window, far, foreground=False) - 1
     if window.ndim == 2:
         return pieces, enclosed
     tunnels = pieces + enclosed - _euler_number(window, connectivity)
@@ -112,24 +113,14 @@ def betti_numbers(mask: Any, *, connectivity: Connectivity = "full") -> tuple[in
 
 
 def _checked(name: str, mask: Any) -> NDArray[np.bool_]:
-    found: NDArray[Any] = np.asarray(mask)
-    if found.dtype != bool:
-        msg = f"{name} must be boolean, got {found.dtype}; pass labels == value"
+    array: NDArray[Any] = np.asarray(mask)
+    if array.dtype != bool:
+        msg = f"{name} must be boolean, got {array.dtype}; pass labels == value"
         raise TypeError(msg)
-    if found.ndim not in (2, 3):
-        msg = f"{name} must have two or three axes, got shape {found.shape}"
+    if array.ndim not in (2, 3):
+        msg = f"{name} must have two or three axes, got shape {array.shape}"
         raise ValueError(msg)
-    return found
-
-
-def _window(mask: NDArray[np.bool_]) -> tuple[slice, ...]:
-    """The bounding box of a mask, which contains its skeleton and its holes."""
-    found = []
-    for axis in range(mask.ndim):
-        others = tuple(other for other in range(mask.ndim) if other != axis)
-        used = np.flatnonzero(mask.any(axis=others))
-        found.append(slice(used[0], used[-1] + 1) if len(used) else slice(0))
-    return tuple(found)
+    return array
 
 
 def _skeleton(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -140,18 +131,18 @@ def _skeleton(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 def _dilated(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """A mask with the neighbours that share a face."""
-    found = mask.copy()
+    dilated = mask.copy()
     for axis in range(mask.ndim):
-        wide, own = np.moveaxis(found, axis, 0), np.moveaxis(mask, axis, 0)
-        wide[1:] |= own[:-1]
-        wide[:-1] |= own[1:]
-    return found
+        wide, narrow = np.moveaxis(dilated, axis, 0), np.moveaxis(mask, axis, 0)
+        wide[1:] |= narrow[:-1]
+        wide[:-1] |= narrow[1:]
+    return dilated
 
 
-def _components(mask: NDArray[np.bool_], rank: int, *, of: bool) -> int:
+def _components(mask: NDArray[np.bool_], rank: int, *, foreground: bool) -> int:
     """The number of components of the foreground, or background; see ``components``."""
     neighbours = {2: {1: 4, 2: 8}, 3: {1: 6, 3: 26}}[mask.ndim][rank]
-    return int(np.count_nonzero(components(mask, (), neighbours, 0).values == of))
+    return int(np.count_nonzero(components(mask, (), neighbours, 0).values == foreground))
 
 
 def _euler_number(mask: NDArray[np.bool_], connectivity: Connectivity) -> int:
@@ -162,12 +153,12 @@ def _euler_number(mask: NDArray[np.bool_], connectivity: Connectivity) -> int:
     """
     is_full = connectivity == "full"
     joined = np.logical_or if is_full else np.logical_and
-    found = 0
+    characteristic = 0
     for axes in chain.from_iterable(combinations(range(3), size) for size in range(4)):
         cells = mask
         for axis in axes:
             along = np.moveaxis(cells, axis, 0)
             cells = np.moveaxis(joined(along[:-1], along[1:]), 0, axis)
         dimension = 3 - len(axes) if is_full else len(axes)
-        found += (-1) ** dimension * int(np.count_nonzero(cells))
-    return found
+        characteristic += (-1) ** dimension * int(np.count_nonzero(cells))
+    return characteristic

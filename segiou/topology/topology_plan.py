@@ -28,8 +28,8 @@ class TopologyOptions(StructureOptions):
     Attributes
     ----------
     classes : tuple of str or int
-        Names or indices of the scored classes. By default all but the background, which
-        is the class of value 0 if the masks are volumes or there are two classes.
+        Names or indices of the scored classes; by default all but the background, which is
+        the class of value 0 if the masks are volumes or there are two classes.
     connectivity : {"full", "cross"}
         Whether pixels that touch only at a corner are connected.
 
@@ -117,7 +117,7 @@ class TopologyPlan(StructurePlan):
                 better="lower",
             )
 
-        found = (
+        every = (
             skeleton("cldice", "clDice", _cldice),
             skeleton("skeleton_precision", "skeleton precision", _share_of(0)),
             skeleton("skeleton_sensitivity", "skeleton sensitivity", _share_of(2)),
@@ -126,7 +126,7 @@ class TopologyPlan(StructurePlan):
             error("betti_0_error", "Betti-0 error", 0),
             error("betti_1_error", "Betti-1 error", 1),
         )
-        return {score.name: score for score in found}
+        return {score.name: score for score in every}
 
 
 def _share_of(at: int) -> Any:
