@@ -146,10 +146,10 @@ def label_components(
     array = as_label_array(labels, "labels")
     voxel, least = least_size(array, min_size, spacing)
     groups = [{v} for v in count_ids(array) if v] if values is None else read_groups(values)
-    found = components(array, groups, connectivity, merge)
-    kept = np.isin(found.values, _held([*chain(*groups)], array.dtype))
-    kept &= found.sizes * voxel >= least
-    return found.drawn(np.where(kept, kept.cumsum(), 0))
+    connected = components(array, groups, connectivity, merge)
+    kept = np.isin(connected.values, _held([*chain(*groups)], array.dtype))
+    kept &= connected.sizes * voxel >= least
+    return connected.drawn(np.where(kept, kept.cumsum(), 0))
 
 
 def _held(values: Iterable[int], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -188,10 +188,10 @@ def components(
     rank = choices.index(connectivity) + 1 if connectivity else array.ndim
     firsts = []
     for group in groups if merge else [group for group in groups if len(group) > 1]:
-        own = _held(group, array.dtype)
-        firsts += own[:1].tolist()
-        if len(own) > 1:
-            array = np.where(np.isin(array, own), own[0], array)
+        members = _held(group, array.dtype)
+        firsts += members[:1].tolist()
+        if len(members) > 1:
+            array = np.where(np.isin(array, members), members[0], array)
     return _merged(array, firsts, merge, rank) if merge else _connected(array, rank)
 
 
@@ -242,8 +242,8 @@ def _connected(array: NDArray[Any], rank: int) -> Components:
         return _by_scikit_image(array, rank)
     values = np.require(array, array.dtype.newbyteorder("="), ("C", "A"))
     shape = (1,) * (3 - array.ndim) + array.shape
-    found = _components.find_components(values, values.itemsize, shape, rank)
-    starts, ids, firsts = (np.frombuffer(each, np.uint32) for each in found)
+    runs = _components.find_components(values, values.itemsize, shape, rank)
+    starts, ids, firsts = (np.frombuffer(each, np.uint32) for each in runs)
     return Components(array.shape, starts, ids, values.reshape(-1)[firsts])
 
 
@@ -256,9 +256,9 @@ def _by_scikit_image(array: NDArray[Any], rank: int) -> Components:
 
 def _merged(array: NDArray[Any], values: Iterable[Any], merge: int, rank: int) -> Components:
     """Components of each value after dilation, restricted to its own pixels."""
-    found = np.zeros(array.shape, np.int64)
+    ids = np.zeros(array.shape, np.int64)
     for value in values:
         mask = array == value
         near = _connected(dilate(mask, merge), rank)
-        found[mask] = near.id_map[mask] + found.max(initial=0)
-    return Components.of_map(found, array)
+        ids[mask] = near.id_map[mask] + ids.max(initial=0)
+    return Components.of_map(ids, array)

@@ -140,23 +140,23 @@ class LesionPlan(Plan):
     @property
     def _values_of(self) -> Mapping[str, tuple[str, Callable[[Any], float]]]:
         """Title of each score of cases, and its value in the result of a region."""
-        found = {name: _CASES[name] for name in ("lesion_dice", "lesion_hd95")}
+        cases = {name: _CASES[name] for name in ("lesion_dice", "lesion_hd95")}
         if self.protocol.surface_dice:
-            found = dict(_CASES)
+            cases = dict(_CASES)
         if self.protocol.large is None:
-            found = {name: one for name, one in found.items() if name not in _BANDS}
-        return found
+            cases = {name: one for name, one in cases.items() if name not in _BANDS}
+        return cases
 
     def count(self, pair: MaskPair) -> Parts:
         """Score the lesions of a case."""
-        own: Any = self.measure.protocol
+        protocol: Any = self.measure.protocol
         if self.protocol.regions is None:
-            own = replace(self.protocol, regions=self.regions)
+            protocol = replace(self.protocol, regions=self.regions)
         spacing = self.masks.spacing or pair.spacing
-        found = lesion_scores(*self._values(pair), spacing=spacing, protocol=own)
-        rows: list[Any] = [found[name] for name in self.regions]
+        result = lesion_scores(*self._values(pair), spacing=spacing, protocol=protocol)
+        rows: list[Any] = [result[name] for name in self.regions]
         numbers = [[row[name] for name in ("tp", "fn", "fp")] for row in rows]
-        cases = [[[of(row) for _, of in self._values_of.values()] for row in rows]]
+        cases = [[[value_of(row) for _, value_of in self._values_of.values()] for row in rows]]
         shape = len(rows), 3
         return Parts.of(self.layout, lesions=np.reshape(numbers, shape).astype(int), cases=cases)
 
@@ -183,13 +183,13 @@ class LesionPlan(Plan):
         """F1 over all lesions, and means of Dice, HD95 and others over the cases."""
         names, every = tuple(self.regions), np.ones(len(self.regions), bool)
         f1 = Score.of_names("lesion_f1", "lesion F1", names, every, _lesions, _f1, seen=self._seen)
-        found = {f1.name: f1}
+        scores = {f1.name: f1}
         for at, (name, (title, _)) in enumerate(self._values_of.items()):
             far: Any = {"unit": self.unit, "better": "lower", "alone": partial(_alone, at)}
             more = far if name.endswith("hd95") else {}
             values = partial(_case_values, at)
-            found[name] = Score.of_cases(name, title, names, values, seen=self._seen, **more)
-        return found
+            scores[name] = Score.of_cases(name, title, names, values, seen=self._seen, **more)
+        return scores
 
     @staticmethod
     def _seen(parts: Parts) -> NDArray[np.bool_]:
@@ -197,18 +197,18 @@ class LesionPlan(Plan):
 
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
         """The scores of each case, and its lesions."""
-        found = super().columns(parts)
+        columns = super().columns(parts)
         for at, name in enumerate(_NUMBERS):
-            found[f"lesions_{name}"] = parts["lesions"][..., at].sum(-1)
-        return found
+            columns[f"lesions_{name}"] = parts["lesions"][..., at].sum(-1)
+        return columns
 
     def table(self, found: Counted) -> ScoreTable:
         """Lesions of each region and the scores."""
         plain = super().table(found)
         numbers = found.total["lesions"].sum(0)
         columns = [
-            Column.of_counts(f"lesions_{name}", name.replace("_", " "), own, [own.sum()])
-            for name, own in zip(_NUMBERS, numbers.T, strict=True)
+            Column.of_counts(f"lesions_{name}", name.replace("_", " "), column, [column.sum()])
+            for name, column in zip(_NUMBERS, numbers.T, strict=True)
         ]
         return ScoreTable(
             self.key,

@@ -137,8 +137,8 @@ class ObjectOptions(Measure):
         file = str(labels)
         if self.source != "coco" or self.things is not None or not file.endswith(".json"):
             return self
-        found = read_json(file)
-        categories = found.get("categories") if isinstance(found, dict) else found
+        content = read_json(file)
+        categories = content.get("categories") if isinstance(content, dict) else content
         if categories is None:
             return self
         things = tuple(entry["name"] for entry in categories if entry.get("isthing", 1))
@@ -146,8 +146,8 @@ class ObjectOptions(Measure):
 
     def __str__(self) -> str:
         usual = ObjectOptions(self.source).to_dict()
-        own = {name: value for name, value in self.to_dict().items() if value != usual[name]}
-        return ", ".join([self.source, *(f"{name}={value}" for name, value in own.items())])
+        options = {name: value for name, value in self.to_dict().items() if value != usual[name]}
+        return ", ".join([self.source, *(f"{name}={value}" for name, value in options.items())])
 
     @classmethod
     def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> ObjectOptions | None:
@@ -160,9 +160,9 @@ class ObjectOptions(Measure):
 
     def fitted(self, labels: Any, spacing: Any) -> ObjectOptions:
         """Options completed with the given label set and spacing."""
-        found = self.with_things_of(labels)
-        in_mm = isinstance(found.min_size, str)
-        return replace(found, spacing=spacing) if in_mm and spacing is not None else found
+        options = self.with_things_of(labels)
+        in_mm = isinstance(options.min_size, str)
+        return replace(options, spacing=spacing) if in_mm and spacing is not None else options
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""
@@ -352,7 +352,7 @@ class ObjectOptions(Measure):
         """
         shared = (self.shared(*pair) or _shared_pixels(*pair) for pair in pairs)
         truth, pred = zip(*((t.checked(), p.checked()) for t, p in shared), strict=True)
-        found = SharedPixels(
+        several = SharedPixels(
             self._codes("truth", truth, counts, counts.labels),
             self._codes("pred", pred, counts, counts.pred_labels),
             np.concatenate([side.pixels for side in truth]),
@@ -360,7 +360,7 @@ class ObjectOptions(Measure):
             [side.crowd for side in truth],
         )
         # As in panopticapi, each segment that COCO's annotations list is matched, stuff included.
-        return counts.shared_matches(found, split_stuff=self.source == "coco")
+        return counts.shared_matches(several, split_stuff=self.source == "coco")
 
     def _codes(
         self, name: str, sides: Sequence[ObjectMask], counts: PanopticCounts, labels: LabelSet
@@ -388,12 +388,12 @@ class ObjectOptions(Measure):
         groups = things
         if self.merge:
             groups = things + [(value,) for value in count_ids(array) if value not in of_things]
-        found = components(array, groups, self.connectivity, self.merge)
-        classes = np.full(len(found.values) + 1, NO_OBJECT)
-        classes[1:] = found.values
-        small = found.sizes * voxel < least
+        connected = components(array, groups, self.connectivity, self.merge)
+        classes = np.full(len(connected.values) + 1, NO_OBJECT)
+        classes[1:] = connected.values
+        small = connected.sizes * voxel < least
         classes[1:][small & np.isin(classes[1:], of_things)] = NO_OBJECT
-        return ObjectMask(classes.__getitem__, found)
+        return ObjectMask(classes.__getitem__, connected)
 
 
 def _things(counts: PanopticCounts, labels: LabelSet) -> dict[str, Sequence[int]]:
@@ -438,10 +438,11 @@ def _check_numbered(counts: PanopticCounts, pred: ObjectMask) -> None:
         return
     present = {*np.unique(ids).tolist()}
     for name, values in _things(counts, counts.pred_labels).items():
-        if found := present.intersection(values):
+        if ids_only := present.intersection(values):
+            value = min(ids_only)
             problem = (
-                f"contains class ids only: {name} is {min(found)}, but instances would be "
-                f"{1000 * min(found)} + number; for connected components, use --objects components"
+                f"contains class ids only: {name} is {value}, but instances would be "
+                f"{1000 * value} + number; for connected components, use --objects components"
             )
             raise MaskError(pred.path, problem)
 

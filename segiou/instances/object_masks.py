@@ -49,9 +49,9 @@ class ObjectMask(NamedTuple):
 
     def resized(self, shape: tuple[int, ...]) -> ObjectMask:
         """The same at a different size, by nearest-neighbour sampling."""
-        found = self.checked()
-        classes = found.classes if callable(found.classes) else resized(found.classes, shape)
-        return found._replace(classes=classes, ids=resized(found.id_map, shape))
+        mask = self.checked()
+        classes = mask.classes if callable(mask.classes) else resized(mask.classes, shape)
+        return mask._replace(classes=classes, ids=resized(mask.id_map, shape))
 
     def whole(self) -> ObjectMask:
         """The same with the class value of each pixel."""
@@ -76,8 +76,8 @@ def no_ids(path: str, source: str, raw: RawMask) -> MaskError:
         "kitti": "a .label file",
         "labels": "a single-channel image of integer ids",
     }
-    found = f"a {raw.kind} with {'colours' if raw.is_color else 'one channel'}"
-    return MaskError(path, f"is {found}; --objects {source} expects {wanted[source]}")
+    kind = f"a {raw.kind} with {'colours' if raw.is_color else 'one channel'}"
+    return MaskError(path, f"is {kind}; --objects {source} expects {wanted[source]}")
 
 
 def annotations_of(path: str) -> tuple[str, str]:
@@ -138,13 +138,7 @@ def of_coco(raw: RawMask, path: str, labels: LabelSet, beside: dict[str, Any]) -
         except ValueError as error:
             raise MaskError(path, f"requires COCO annotations; {error}") from error
     file, stamp, contents = beside[place]
-    png = os.path.basename(path)  # noqa: PTH119 - called for each image
-    image = contents.images.get(name) if name else contents.pngs.get(png)
-    if not isinstance(image, ImageSegments) or not image.png:
-        every = contents.images.values()
-        has_outlines = any(isinstance(i, ImageSegments) and i.segments and not i.png for i in every)
-        kind = "panoptic annotation (segments_info)" if has_outlines else "annotation"
-        raise MaskError(path, f"has no {kind} in {file}")
+    image = _annotated_image(contents, path, name, file)
     if name:
         # So far only classes were read; the PNG in the folder stores the ids.
         raw = open_mask(png_path(image, Path(file)))
@@ -164,6 +158,18 @@ def of_coco(raw: RawMask, path: str, labels: LabelSet, beside: dict[str, Any]) -
     return ObjectMask(
         classes, packed(raw.values), crowd, path, segments=segments, stamp=None if name else stamp
     )
+
+
+def _annotated_image(contents: Any, path: str, name: str, file: str) -> ImageSegments:
+    """The segments of a mask, by its name in the annotation file or by that of its PNG."""
+    png = os.path.basename(path)  # noqa: PTH119 - called for each image
+    image = contents.images.get(name) if name else contents.pngs.get(png)
+    if isinstance(image, ImageSegments) and image.png:
+        return image
+    every = contents.images.values()
+    has_outlines = any(isinstance(i, ImageSegments) and i.segments and not i.png for i in every)
+    kind = "panoptic annotation (segments_info)" if has_outlines else "annotation"
+    raise MaskError(path, f"has no {kind} in {file}")
 
 
 def _check_segments(

@@ -48,7 +48,7 @@ class ObjectPlan(Plan):
         """The classes; the background of volumes and of images of ids has no objects."""
         values = self.classes.labels.class_values
         is_volume = self.masks.volumes and self.measure.source == "components"
-        lone = [c for c, own in enumerate(values) if own == (0,) and is_volume]
+        lone = [c for c, several in enumerate(values) if several == (0,) and is_volume]
         if self.measure.source == "labels":
             lone = np.flatnonzero(~self.measure.empty(self.classes).things).tolist()
         if len(lone) == len(values):
@@ -74,12 +74,12 @@ class ObjectPlan(Plan):
             )
             for pair in pairs
         ]
-        found = self.measure.matched(counts, sides)
-        image = found.images[2]
-        order = np.lexsort((*found.overlaps.T[::-1], image))
-        arrays = {"detections": counts.outcomes(found), "overlaps": found.overlaps[order]}
-        sizes = {"overlaps": np.bincount(image, minlength=found.number)}
-        return Parts(self.layout, found.number, arrays, sizes)
+        matches = self.measure.matched(counts, sides)
+        image = matches.images[2]
+        order = np.lexsort((*matches.overlaps.T[::-1], image))
+        arrays = {"detections": counts.outcomes(matches), "overlaps": matches.overlaps[order]}
+        sizes = {"overlaps": np.bincount(image, minlength=matches.number)}
+        return Parts(self.layout, matches.number, arrays, sizes)
 
     @cached_property
     def _nothing(self) -> PanopticCounts:
@@ -104,14 +104,14 @@ class ObjectPlan(Plan):
     @cached_property
     def scores(self) -> Mapping[str, Score]:
         """PQ, SQ and RQ; their means do not depend on the protocol of the pixels."""
-        how: Any = {
+        options: Any = {
             "rule": self.measure.protocol,
             "absent_is_zero": PROTOCOLS[self.measure.protocol].absent_is_zero,
             "seen": lambda parts: parts["detections"][..., [0, 2]].any(-1),
         }
         return {
             name: Score.of_classes(
-                name, name.upper(), self._scored, self._numbers, partial(_quality, name), **how
+                name, name.upper(), self._scored, self._numbers, partial(_quality, name), **options
             )
             for name in self.measure.score_names
         }
@@ -123,8 +123,8 @@ class ObjectPlan(Plan):
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
         """Scores and objects of each image; ``objects_invented`` is a former name."""
         tp, fp, fn = parts["detections"].sum(1).T
-        found = {"objects_found": tp, "objects_false_positive": fp, "objects_missed": fn}
-        return {**found, "objects_invented": fp, **super().columns(parts)}
+        numbers = {"objects_found": tp, "objects_false_positive": fp, "objects_missed": fn}
+        return {**numbers, "objects_invented": fp, **super().columns(parts)}
 
     def table(self, found: Counted) -> ScoreTable:
         """Qualities and numbers per class, and the means of things and stuff."""
@@ -162,9 +162,9 @@ class ObjectPlan(Plan):
         included = [classes & self._scored.include for classes in parts]
         return [
             Column.of_counts(
-                f"objects_{name}", name.replace("_", " "), own, [own[c].sum() for c in included]
+                f"objects_{name}", name.replace("_", " "), each, [each[c].sum() for c in included]
             )
-            for name, own in zip(_NUMBERS, (counts.tp, counts.fn, counts.fp), strict=True)
+            for name, each in zip(_NUMBERS, (counts.tp, counts.fn, counts.fp), strict=True)
         ]
 
     def _data(self, summary: dict[str, Any], bounds: Any) -> dict[str, Any]:

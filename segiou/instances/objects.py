@@ -94,12 +94,12 @@ class ObjectCounts(TableAccumulator):
         things: Iterable[int | str] | None = None,
         exclude: int | str | Iterable[int | str] = (),
         unassigned: Unassigned = "error",
-        **own: Any,
+        **options: Any,
     ) -> None:
         classes = ClassOptions.of(
             labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
         )
-        self._start(classes, things, **own)
+        self._start(classes, things, **options)
 
     def _start(self, classes: ClassOptions, things: Iterable[int | str] | None = None) -> None:
         vars(self).pop("_encoding", None)
@@ -110,13 +110,13 @@ class ObjectCounts(TableAccumulator):
 
     @classmethod
     def _of_state(cls, state: Mapping[str, Any]) -> Self:
-        own = {name: state.get(name, "") for name in cls._options}
+        options = {name: state.get(name, "") for name in cls._options}
         things = [int(c) for c in state.get("things", ())]
-        return cls.from_options(ClassOptions.from_dict(state["options"]), things=things, **own)
+        return cls.from_options(ClassOptions.from_dict(state["options"]), things=things, **options)
 
     def _forget(self) -> None:
         super()._forget()
-        self._found: list[Ints] = []
+        self._added_rows: list[Ints] = []
 
     def _empty(self) -> Ints:
         return np.zeros((self.num_classes, len(self._counted)), dtype=np.int64)
@@ -124,9 +124,9 @@ class ObjectCounts(TableAccumulator):
     @property
     def _rows(self) -> Ints:
         """The distinct rows, sorted, each with its number of occurrences."""
-        rows = np.concatenate([np.empty((0, len(self._row)), np.int64), *self._found])
-        found, often = np.unique(rows, axis=0, return_counts=True)
-        return np.concatenate([found, often[:, None]], axis=1)
+        rows = np.concatenate([np.empty((0, len(self._row)), np.int64), *self._added_rows])
+        distinct, often = np.unique(rows, axis=0, return_counts=True)
+        return np.concatenate([distinct, often[:, None]], axis=1)
 
     def _named(self, cells: Ints) -> dict[str, Ints]:
         return {"counts": cells, self._rows_are: self._rows}
@@ -143,7 +143,7 @@ class ObjectCounts(TableAccumulator):
             rows = f"{self._rows_are} must be rows of {', '.join(self._row)} and a number"
             msg = f"counts must have shape {shape}, {rows}"
             raise ValueError(msg)
-        self._found = [np.repeat(wide[:, :-1], wide[:, -1], axis=0)]
+        self._added_rows = [np.repeat(wide[:, :-1], wide[:, -1], axis=0)]
         return cells
 
     @abstractmethod
@@ -159,7 +159,7 @@ class ObjectCounts(TableAccumulator):
     def _join(self, others: Sequence[Self]) -> None:
         with LOCK:
             super()._join(others)
-            self._found += [part for other in others for part in other._found]
+            self._added_rows += [part for other in others for part in other._added_rows]
 
     def add_counts(self, counts: Ints, rows: Ints, pairs: int = 1) -> Self:
         """Add the counts and rows of one or more images; returns itself.
@@ -175,7 +175,7 @@ class ObjectCounts(TableAccumulator):
         """
         with LOCK:
             self._add(counts, pairs)
-            self._found.append(rows)
+            self._added_rows.append(rows)
         return self
 
     def _settings(self) -> dict[str, Any]:

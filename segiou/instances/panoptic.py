@@ -161,7 +161,7 @@ class PanopticCounts(ObjectCounts):
         other class (stuff) in an image are one segment. All classes by default.
     unassigned : {"error", "count"}
         Whether an undeclared predicted value is an error or void.
-    **own
+    **options
         ``protocol``, a name in ``segiou.instances.PROTOCOLS``: ``"coco"``, the
         default, ``"torchmetrics"``, ``"torchmetrics-modified"`` or
         ``"semantickitti"``.
@@ -278,8 +278,8 @@ class PanopticCounts(ObjectCounts):
         """
         pred = with_dimensions_of(truth[0], pred[0]), pred[1]
         in_truth, in_pred, pixels = shared_ids(truth, pred)
-        found = SharedPixels(in_truth, in_pred, pixels, [len(pixels)], [tuple(crowd)])
-        return self.shared_matches(found)
+        shared = SharedPixels(in_truth, in_pred, pixels, [len(pixels)], [tuple(crowd)])
+        return self.shared_matches(shared)
 
     def shared_matches(self, found: SharedPixels, *, split_stuff: bool = False) -> Matches:
         """Match the segments of several images, given the pixels that they share.
@@ -336,8 +336,8 @@ class PanopticCounts(ObjectCounts):
         overlaps = np.stack([truth[t], shared, unions], axis=1)[matched]
 
         # If a class counts every overlap, all its true segments are found.
-        found = by_overlap[truth] & ~void, np.zeros(len(pred), dtype=bool)
-        found[0][t[matched & ~loose]] = found[1][p[matched & ~loose]] = True
+        is_found = by_overlap[truth] & ~void, np.zeros(len(pred), dtype=bool)
+        is_found[0][t[matched & ~loose]] = is_found[1][p[matched & ~loose]] = True
         on_crowd = sums(p, shared * (same & is_crowd[t]), len(pred))
         forgiven = (
             void | is_crowd | (2 * under_void > areas[0]),
@@ -346,7 +346,7 @@ class PanopticCounts(ObjectCounts):
 
         def rows(side: int, classes: Ints) -> Ints:
             dropped = forgiven[side] | (areas[side] < protocol.least_pixels)
-            outcomes = np.where(found[side], 1, np.where(dropped, 0, 2))
+            outcomes = np.where(is_found[side], 1, np.where(dropped, 0, 2))
             return np.stack([outcomes, classes, areas[side]], axis=1)
 
         images = truth_keys[0], pred_keys[0], truth_keys[0][t[matched]]
@@ -375,12 +375,12 @@ class PanopticCounts(ObjectCounts):
         -------
         ndarray of int64, shape (N, C, 3)
         """
-        found = np.zeros((matches.number, self.num_classes, 3), np.int64)
+        outcomes = np.zeros((matches.number, self.num_classes, 3), np.int64)
         for column, side, outcome in ((0, 0, 1), (1, 1, 2), (2, 0, 2)):
             rows = matches.rows[side]
             chosen = rows[:, 0] == outcome
-            np.add.at(found, (matches.images[side][chosen], rows[chosen, 1], column), 1)
-        return found
+            np.add.at(outcomes, (matches.images[side][chosen], rows[chosen, 1], column), 1)
+        return outcomes
 
     @property
     def pred_labels(self) -> LabelSet:
@@ -450,12 +450,12 @@ class PanopticCounts(ObjectCounts):
         check_choice("part", part, get_args(Part))
         chosen = {"all": self.include, "things": self._things, "stuff": ~self._things}[part]
         taken, absent_is_zero = self.include & chosen, self._protocol.absent_is_zero
-        found = self._qualities()
+        per_class = self._qualities()
         means = {
             name: float(with_mean(values, taken, absent_is_zero)[0])
-            for name, values in found.items()
+            for name, values in per_class.items()
         }
-        averaged = taken if absent_is_zero else taken & ~np.isnan(found["rq"])
+        averaged = taken if absent_is_zero else taken & ~np.isnan(per_class["rq"])
         return {**means, "classes": int(averaged.sum())}
 
     def summary(self) -> dict[str, Json]:
@@ -476,11 +476,11 @@ class PanopticCounts(ObjectCounts):
 
 def _are_crowds(image: Ints, codes: Ints, crowds: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
     """Whether each segment is a crowd of its image."""
-    found, ids = np.zeros(len(codes), bool), unpack_ids(codes)[1]
+    are_crowds, ids = np.zeros(len(codes), bool), unpack_ids(codes)[1]
     for crowd in {crowd for crowd in crowds if crowd}:
-        own = np.array([other == crowd for other in crowds])
-        found |= own[image] & np.isin(ids, [*crowd])
-    return found
+        has_crowd = np.array([other == crowd for other in crowds])
+        are_crowds |= has_crowd[image] & np.isin(ids, [*crowd])
+    return are_crowds
 
 
 def with_ious(outcomes: Ints, rows: Ints, images: Ints, often: Any = 1) -> Ints:

@@ -83,16 +83,16 @@ def partition_scores(
     total = both.sum()
     # Σ s² over segments of size s is Σ n · s over the pairs.
     kept = (in_pred != 0) | (rule == "scikit-image")
-    pairs, true, found = both[kept] @ both[kept], both @ rows, both[kept] @ columns[kept]
+    pairs, true, predicted = both[kept] @ both[kept], both @ rows, both[kept] @ columns[kept]
     alike = -total if rule == "scikit-image" else both[~kept].sum() / max(of_all, 1)
-    pairs, found = pairs + alike, found + alike
+    pairs, predicted = pairs + alike, predicted + alike
     true -= total if rule == "scikit-image" else 0
     share = both / total if total else both
     split, merge = (-np.sum(share * np.log2(both / side)) for side in (rows, columns))
     undefined = total == 0 and rule == "scikit-image"
     return {
-        "rand_error": float(1 - ratio(2 * pairs, true + found)),
-        "rand_precision": float(ratio(pairs, found)),
+        "rand_error": float(1 - ratio(2 * pairs, true + predicted)),
+        "rand_precision": float(ratio(pairs, predicted)),
         "rand_recall": float(ratio(pairs, true)),
         "voi_split": math.nan if undefined else float(split) + 0.0,
         "voi_merge": math.nan if undefined else float(merge) + 0.0,
@@ -171,8 +171,8 @@ class PartitionPlan(Plan):
         truth, pred = (side.id_map for side in pair.ids)
         if pair.mask is not None:
             truth = np.where(pair.mask, truth, 0)
-        found: Mapping[str, Any] = partition_scores(truth, pred, rule=self.measure.rule)
-        return Parts.of(self.layout, cases=[[[found[name] for name in _SCORES]]])
+        scores_of_pair: Mapping[str, Any] = partition_scores(truth, pred, rule=self.measure.rule)
+        return Parts.of(self.layout, cases=[[[scores_of_pair[name] for name in _SCORES]]])
 
     def check(self, parts: Parts) -> None:
         """Reject images with none or several results."""
@@ -183,11 +183,11 @@ class PartitionPlan(Plan):
     @cached_property
     def scores(self) -> Mapping[str, Score]:
         """Means over the images."""
-        found = {}
+        scores = {}
         for at, (name, (title, unit, better)) in enumerate(_SCORES.items()):
-            how: Any = {"unit": unit, "better": better}
-            found[name] = Score.of_cases(name, title, ("objects",), partial(_cases, at), **how)
-        return found
+            options: Any = {"unit": unit, "better": better}
+            scores[name] = Score.of_cases(name, title, ("objects",), partial(_cases, at), **options)
+        return scores
 
 
 def _cases(at: int, parts: Parts) -> Floats:

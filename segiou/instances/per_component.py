@@ -61,14 +61,14 @@ def component_counts(truth: Any, pred: Any) -> NDArray[np.int64]:
         distance_transform_edt,
     )
 
-    true, found = (side != 0 for side in label_arrays(truth, pred, ("truth", "pred")))
+    true, predicted = (side != 0 for side in label_arrays(truth, pred, ("truth", "pred")))
     ids = label_components(true)
     number = int(ids.max(initial=0))
     if not number:
         return np.zeros((0, 3), np.int64)
     nearest = distance_transform_edt(ids == 0, return_distances=False, return_indices=True)
     owner = ids[tuple(nearest)]
-    parts = (true & found, ~true & found, true & ~found)
+    parts = (true & predicted, ~true & predicted, true & ~predicted)
     return np.stack([np.bincount(owner[part], minlength=number + 1)[1:] for part in parts], -1)
 
 
@@ -123,8 +123,8 @@ class ComponentPlan(StructurePlan):
         """Count the pixels around the components of one image."""
         rows = [np.zeros((0, 4), np.int64)]
         for index in self.scored:
-            found = component_counts(*(side == index for side in pair.indices))
-            rows.append(np.insert(found, 0, index, axis=1))
+            counts = component_counts(*(side == index for side in pair.indices))
+            rows.append(np.insert(counts, 0, index, axis=1))
         parts = Parts.of(self.layout, components=np.concatenate(rows))
         cases = [mean_of_parts(self._sums(weight, parts)) for weight in _WEIGHTS.values()]
         return Parts.of(self.layout, components=parts["components"], cases=np.stack(cases, -1))
@@ -143,23 +143,23 @@ class ComponentPlan(StructurePlan):
         """Means over all components, and over the means of the images."""
         names = self.classes.labels.class_names
         include = self.is_scored & self.classes.include
-        found = {}
+        scores = {}
         for at, (title, weight) in enumerate(_WEIGHTS.items()):
             sums, cases = partial(self._sums, weight), partial(_cases, include, at)
             own = f"component_{title.lower()}", f"component {title}"
             each = f"{own[0]}_cases", f"{own[1]}, cases"
-            found[own[0]] = Score.of_names(*own, names, include, sums, mean_of_parts)
-            found[each[0]] = Score.of_cases(*each, names, cases)
-        return found
+            scores[own[0]] = Score.of_names(*own, names, include, sums, mean_of_parts)
+            scores[each[0]] = Score.of_cases(*each, names, cases)
+        return scores
 
     def _sums(self, weight: int, parts: Parts) -> NDArray[np.int64]:
         """Sum of the ratios w·TP / (w·TP + FP + FN) and number of components, (N, C, 3)."""
         index, tp, fp, fn = parts["components"].T
         units = exact_parts(ratio(weight * tp, weight * tp + fp + fn))
-        found = np.zeros((len(parts), self.classes.num_classes, 3), np.int64)
+        numbers = np.zeros((len(parts), self.classes.num_classes, 3), np.int64)
         values = np.append(units, np.ones_like(units[:, :1]), axis=1)
-        np.add.at(found, (parts.owner("components"), index), values)
-        return found
+        np.add.at(numbers, (parts.owner("components"), index), values)
+        return numbers
 
 
 def _cases(include: NDArray[np.bool_], at: int, parts: Parts) -> Floats:

@@ -117,7 +117,7 @@ class ReferringPlan(Plan):
         }
         for threshold in _THRESHOLDS:
             title = f"Pr@0.{threshold // 10}"
-            rules[f"precision_{threshold}"] = (title, partial(_found, threshold))
+            rules[f"precision_{threshold}"] = (title, partial(_reached, threshold))
         name = self.classes.labels.class_names[self.measure.target_of(self.classes)]
         return {key: _score(key, title, name, rule) for key, (title, rule) in rules.items()}
 
@@ -145,6 +145,6 @@ def _giou(rows: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     return *exact_parts(values).T, np.ones(len(rows))
 
 
-def _found(threshold: int, rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _reached(threshold: int, rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Whether the IoU of each expression with a target reaches a threshold, in per cent."""
     return (100 * rows[:, 2] >= threshold * _union(rows)) & (rows[:, 0] > 0), rows[:, 0] > 0

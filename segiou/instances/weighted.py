@@ -60,7 +60,7 @@ class InstanceCounts(ObjectCounts):
     things : iterable of int or str, optional
         Classes that have objects, by name or index; other classes get no score.
         All classes by default.
-    **own
+    **options
         Not used.
 
     Examples
@@ -105,15 +105,15 @@ class InstanceCounts(ObjectCounts):
         in_truth, in_pred, pixels = count_id_pairs(*sides)
         values, numbers = unpack_ids(in_truth)
         true = self._class_indices(values, "truth")
-        given = self._class_indices(in_pred, "pred")
-        wrong = (true != given) & (true != VOID)
-        fp = sums(given[wrong], pixels[wrong], self.num_classes + 1)
+        predicted = self._class_indices(in_pred, "pred")
+        wrong = (true != predicted) & (true != VOID)
+        fp = sums(predicted[wrong], pixels[wrong], self.num_classes + 1)
 
         chosen = np.append(self._things, False)[true] & (numbers != no_instance)
-        found, at = np.unique(in_truth[chosen], return_inverse=True)
-        size = sums(at, pixels[chosen], len(found))
-        tp = sums(at, np.where(wrong, 0, pixels)[chosen], len(found))
-        return self.add_counts(fp[:-1, None], np.stack([unpack_ids(found)[0], size, tp], axis=1))
+        objects, at = np.unique(in_truth[chosen], return_inverse=True)
+        size = sums(at, pixels[chosen], len(objects))
+        tp = sums(at, np.where(wrong, 0, pixels)[chosen], len(objects))
+        return self.add_counts(fp[:-1, None], np.stack([unpack_ids(objects)[0], size, tp], axis=1))
 
     def _column(self, number: int) -> Ints:
         """One column of the rows, repeated for each object, (K,)."""
