@@ -15,10 +15,10 @@ BY_SHAPE = "by shape"
 Shape = tuple[int, ...]
 
 
-def is_reversed(shape: Shape, volume: Shape, given: str | None, path: str) -> bool:
+def is_reversed(shape: Shape, volume: Shape, order: str | None, path: str) -> bool:
     """Whether an array has the axes of a volume in reverse; MaskError if both orders fit."""
-    if given is not None:
-        return given == "zyx"
+    if order is not None:
+        return order == "zyx"
     if shape == volume == volume[::-1] and max(shape, default=1) > 1:
         raise _unclear(shape, path)
     return shape == volume[::-1]
@@ -38,30 +38,30 @@ def scored_in_order(
     path: str,
     content: bytes | RawMask,
     shape: Shape,
-    given: str | None,
+    order: str | None,
 ) -> ScoredPrediction:
     """The scores of an array beside a volume of this shape, with the axes of the volume."""
-    given = given or ("zyx" if is_of_nnunet(content) else None)
+    order = order or ("zyx" if is_of_nnunet(content) else None)
     orders = {"xyz": shape, "zyx": shape[::-1]}
-    if given is None and shape == shape[::-1]:
+    if order is None and shape == shape[::-1]:
         raise _unclear(shape, path)
-    found, problems = {}, []
-    for name in orders if given is None else (given,):
+    readable, problems = {}, []
+    for name in orders if order is None else (order,):
         try:
-            found[name] = read(orders[name])
+            readable[name] = read(orders[name])
         except MaskError as error:
             problems.append(error)
-    if not found:
+    if not readable:
         raise problems[0]
-    if len(found) > 1:
+    if len(readable) > 1:
         raise _unclear(shape, path)
-    ((name, scored),) = found.items()
+    ((name, scored),) = readable.items()
     return scored if name == "xyz" else _turned(scored)
 
 
-def _turned(found: ScoredPrediction) -> ScoredPrediction:
+def _turned(scored: ScoredPrediction) -> ScoredPrediction:
     """A prediction of scores with its axes of pixels reversed."""
-    axes = [*range(found.scores.ndim)]
-    has_classes = found.scores.ndim > found.labels.ndim
+    axes = [*range(scored.scores.ndim)]
+    has_classes = scored.scores.ndim > scored.labels.ndim
     order = [0, *axes[:0:-1]] if has_classes else axes[::-1]
-    return ScoredPrediction(found.labels.transpose(), found.scores.transpose(order))
+    return ScoredPrediction(scored.labels.transpose(), scored.scores.transpose(order))

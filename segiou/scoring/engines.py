@@ -232,11 +232,11 @@ def open_engine(job: Job, executor: ExecutorLike | None = None) -> Iterator[Engi
         with _dask_engine(job.dask) as engine:
             yield engine
     else:
-        own = _threads(job.workers) if job.processes is None else _processes(job.processes)
+        created = _threads(job.workers) if job.processes is None else _processes(job.processes)
         try:
-            yield own
+            yield created
         finally:
-            own.executor.shutdown(wait=True, cancel_futures=True)
+            created.executor.shutdown(wait=True, cancel_futures=True)
 
 
 class _AtOnce(Executor):
@@ -354,12 +354,12 @@ def _dask_engine(address: str) -> Iterator[Engine]:
 
 def _given(executor: ExecutorLike, workers: int | None) -> Engine:
     renew = None if isinstance(executor, Executor) else executor
-    made = executor if isinstance(executor, Executor) else executor()
-    check_kind("the result of executor()", made, Executor, "a concurrent.futures.Executor")
-    known = (getattr(made, name, None) for name in ("_max_workers", "num_workers"))
+    created = executor if isinstance(executor, Executor) else executor()
+    check_kind("the result of executor()", created, Executor, "a concurrent.futures.Executor")
+    known = (getattr(created, name, None) for name in ("_max_workers", "num_workers"))
     slots = workers or next((n for n in known if n), None) or 2 * (os.cpu_count() or 1)
-    in_process = isinstance(made, ThreadPoolExecutor)
-    return Engine(made, int(slots), 0.02 if in_process else 0.2, not in_process, renew)
+    in_process = isinstance(created, ThreadPoolExecutor)
+    return Engine(created, int(slots), 0.02 if in_process else 0.2, not in_process, renew)
 
 
 def task_of(scorer: PairScorer, *, remote: bool) -> Task:
@@ -367,9 +367,9 @@ def task_of(scorer: PairScorer, *, remote: bool) -> Task:
     return partial(_score, pickle.dumps(scorer) if remote else scorer)
 
 
-def _score(given: PairScorer | bytes, pairs: Sequence[Pair]) -> Timed:
+def _score(sent: PairScorer | bytes, pairs: Sequence[Pair]) -> Timed:
     """Results in the order of the pairs, and seconds."""
-    scorer: PairScorer = _unpacked(given) if isinstance(given, bytes) else given
+    scorer: PairScorer = _unpacked(sent) if isinstance(sent, bytes) else sent
     start = time.perf_counter()
     return scorer(pairs), time.perf_counter() - start
 

@@ -126,9 +126,9 @@ class Evaluator(Accumulator):
             If an image cannot be counted, or was counted before with a different
             result and `conflict` is ``"error"``. Nothing of the batch is added then.
         """
-        how: dict[str, Any] = {"argmax": argmax, "threshold": threshold, "spacing": spacing}
+        options: dict[str, Any] = {"argmax": argmax, "threshold": threshold, "spacing": spacing}
         batch = each_image(truth, pred, mask, ids)
-        counted = [self._scorer.count(*each, **how) for each in batch]
+        counted = [self._scorer.count(*each, **options) for each in batch]
         if ids is not None:
             return self._keep(counted)
         self._numbered += counted
@@ -218,9 +218,9 @@ class Evaluator(Accumulator):
         """
         report = self.report()
         names = ["mean_iou", "mean_dice", "pixel_accuracy", *report.scales]
-        found = report.scores(prefix, names=[*names, *(["iou", "dice"] if per_class else [])])
+        scores = report.scores(prefix, names=[*names, *(["iou", "dice"] if per_class else [])])
         means = {f"{prefix}{name}" for name in names}
-        return found if per_class else {key: v for key, v in found.items() if key in means}
+        return scores if per_class else {key: v for key, v in scores.items() if key in means}
 
     @property
     def _options_of_measures(self) -> dict[str, dict[str, Json]]:
@@ -273,8 +273,8 @@ class Evaluator(Accumulator):
     @classmethod
     def _of_state(cls, state: Mapping[str, Any]) -> Self:
         header = replace(Header.from_dict(state["header"]), plans=())
-        given = state["measures"].items()
-        measures = tuple(measure_of(key).from_dict(options) for key, options in given)
+        measured = state["measures"].items()
+        measures = tuple(measure_of(key).from_dict(options) for key, options in measured)
         new = cls.__new__(cls)
         new._start(header, measures, state["conflict"])
         return new

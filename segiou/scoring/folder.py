@@ -63,12 +63,12 @@ class Callbacks(NamedTuple):
     on_problem: Callable[[Problem], object] = lambda problem: None
 
     @classmethod
-    def of(cls, **given: Any) -> Callbacks:
+    def of(cls, **functions: Any) -> Callbacks:
         """Callbacks of a caller.
 
         Parameters
         ----------
-        **given : callable or None
+        **functions : callable or None
             Functions by name; those that are None do nothing.
         """
         wanted = {
@@ -76,7 +76,7 @@ class Callbacks(NamedTuple):
             "stop": "a function that returns whether to stop",
             "on_paired": "a function of the pairs",
         }
-        chosen = {name: call for name, call in given.items() if call is not None}
+        chosen = {name: call for name, call in functions.items() if call is not None}
         for name, call in chosen.items():
             check_callable(name, call, wanted[name])
         return cls(**chosen)
@@ -169,7 +169,7 @@ def score_folder(
         truth and prediction are separated by a comma: ``"gts,segs"``.
     array_axes : {"xyz", "zyx"}, optional
         Whether arrays (``.npy``, ``.npz``, TIFF) beside volumes have the axes of the
-        file of the volume, or reversed ones. By default, nnU-Net's files of
+        file of the volume, or reversed ones. If it is omitted, nnU-Net's files of
         probabilities are reversed, and other arrays may have the only order that fits.
     class_files : str, optional
         Relative path of masks with one file per class, without extension, such as
@@ -201,8 +201,8 @@ def score_folder(
         ``(i, n)`` scores part i of n of the pairs, counted from 1. A pair's
         part depends only on its id. ``segiou merge`` merges the run files.
     workers : int, optional
-        Number of threads; one per core by default. With an executor, the
-        number of concurrent tasks.
+        Number of threads; one per core by default. If an executor is passed,
+        the number of concurrent tasks.
     processes : int, optional
         Number of processes, instead of threads.
     executor : concurrent.futures.Executor or callable, optional
@@ -236,12 +236,12 @@ def score_folder(
     ValueError
         If options contradict each other or the options of the run file.
     """
-    given: dict[str, Any] = dict(locals())
+    arguments: dict[str, Any] = dict(locals())
     calls = Callbacks.of(progress=progress, stop=stop, on_paired=on_paired)
-    options = ClassOptions.of(**{name: given[name] for name in CLASS_ARGUMENTS})
+    options = ClassOptions.of(**{name: arguments[name] for name in CLASS_ARGUMENTS})
     options.warn_of_ignored_classes(stacklevel=3)
     chosen = read_measures(measures, boundary=boundary, objects=objects, surfaces=surfaces)
-    return score_job(Job.of(options, chosen, given), calls, executor)
+    return score_job(Job.of(options, chosen, arguments), calls, executor)
 
 
 _SILENT = Callbacks()

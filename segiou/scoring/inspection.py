@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from segiou._support.document import Part, Shown
 from segiou._support.files import Problem, problem_lines
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Values that conventionally mark unlabelled pixels.
 _NO_DATA = {255, 65535, 2**31 - 1, 2**32 - 1}
+T = TypeVar("T")
+
 #: Maximum number of classes in a proposed label set.
 _MOST_PROPOSED = 1024
 #: Number of files sampled to suggest a label set, and to compare palettes.
@@ -130,21 +132,21 @@ class Inspection(Shown):
         values, ignore = self._parted_values()
         free = (v for v in count() if v not in self.values)
         hues = Counter(self.palette[v] for v in self.values if v in self.palette)
-        own = {v: (rgb,) for v, rgb in self.palette.items() if hues[rgb] == 1}
+        unique_colors = {v: (rgb,) for v, rgb in self.palette.items() if hues[rgb] == 1}
         colors = [color for color in self.colors if _rgb(color) not in hues]
         others = len(colors) + len(self.names)
         if not 0 < len(values) + others <= _MOST_PROPOSED:
-            found = f"{len(values)} values and {others} colours or names"
-            msg = f"{self.folder}: has {found}; --propose supports 1 to {_MOST_PROPOSED}"
+            contents = f"{len(values)} values and {others} colours or names"
+            msg = f"{self.folder}: has {contents}; --propose supports 1 to {_MOST_PROPOSED}"
             raise ValueError(msg)
-        classes = [LabelClass(f"value {v}", (v,), own.get(v, ())) for v in values]
+        classes = [LabelClass(f"value {v}", (v,), unique_colors.get(v, ())) for v in values]
         for color in colors:
             classes.append(LabelClass(f"color {color}", (next(free),), (_rgb(color),)))
         named = sorted(self.names, key=lambda name: name != IN_NO_SHAPE)
         classes += [LabelClass(name, (next(free),)) for name in named]
         ignored: dict[str, Any] = {
             "ignore": tuple(ignore),
-            "ignore_colors": tuple(rgb for v in ignore for rgb in own.get(v, ())),
+            "ignore_colors": tuple(rgb for v in ignore for rgb in unique_colors.get(v, ())),
         }
         return LabelSet("proposed", tuple(classes), **ignored, source=self.folder)
 
@@ -171,7 +173,7 @@ class Inspection(Shown):
     def to_dict(self) -> dict[str, Json]:
         """Everything as plain data."""
         pixels = sum(self.values.values()) or 1
-        found = {
+        data = {
             **vars(self),
             "values": [
                 {"value": v, "pixels": n, "share": n / pixels, "files": self.value_files[v]}
@@ -185,8 +187,8 @@ class Inspection(Shown):
             "disagreements": [{"file": p.where, "problem": p.text} for p in self.disagreements],
             "pred": None if self.pred is None else self.pred.to_dict(),
         }
-        del found["value_files"], found["palette"]
-        return found
+        del data["value_files"], data["palette"]
+        return data
 
     def _parts(self) -> Iterable[Part]:
         from segiou.report.findings_document import inspection_parts
@@ -230,27 +232,32 @@ def inspect_folder(
     single = isinstance(source, LocalFolder) and Path(source.root).is_file()
     paths = [source.root] if single else list(files_of(source).values())
     if most is not None:
-        paths = paths[:: max(1, -(-len(paths) // most))]
+        paths = [*sampled(paths, most)]
     pairing = None if pred is None else pair_sources(source, pred_source := open_source(pred))
     tasks = [(source, path) for path in paths]
     if pairing is not None:
         tasks += [(pred_source, pair.pred) for pair in pairing.pairs]
     read = _read(tasks, workers, progress or (lambda done, total: None))
     masks, preds = read[: len(paths)], read[len(paths) :]
-    found = _with_palette(summary_of(str(folder), masks, labels), source, masks)
+    inspection = _with_palette(summary_of(str(folder), masks, labels), source, masks)
     if not single and (layout := class_layout(source.find())):
         text = f"one file per class ({listed(list(layout[1]), 8)}): --class-files '{layout[0]}'"
-        found = replace(found, suspicions=(text, *found.suspicions))
+        inspection = replace(inspection, suspicions=(text, *inspection.suspicions))
     if pairing is None:
-        return found
+        return inspection
     of_pred = _with_palette(summary_of(str(pred), preds, labels), pred_source, preds)
     return replace(
-        found,
-        problems=found.problems + of_pred.problems,
+        inspection,
+        problems=inspection.problems + of_pred.problems,
         disagreements=_disagreements(pairing, read),
         pairs=len(pairing.pairs),
         pred=replace(of_pred, problems=()),
     )
+
+
+def sampled(items: Sequence[T], most: int) -> Sequence[T]:
+    """At most so many items, evenly spread."""
+    return items[:: max(1, -(-len(items) // most))]
 
 
 def _read(
@@ -269,7 +276,7 @@ def _read(
 def _disagreements(pairing: Pairing, read: Sequence[FileContent | Problem]) -> tuple[Problem, ...]:
     """Pairs that cannot be compared pixel by pixel, and unpaired files."""
     files = {file.path: file for file in read if isinstance(file, FileContent)}
-    found = pairing_problems(pairing)[0]
+    problems = pairing_problems(pairing)[0]
     for pair in pairing.pairs:
         if pair.truth in files and pair.pred in files:
             truth, pred = files[pair.truth], files[pair.pred]
@@ -277,10 +284,11 @@ def _disagreements(pairing: Pairing, read: Sequence[FileContent | Problem]) -> t
                 from segiou.masks.volumes import geometry_difference
 
                 if difference := geometry_difference(truth.mask.volume, pred.mask.volume):
-                    found.append(Problem(pair.pred, geometry_text(pair.truth, difference)))
+                    problems.append(Problem(pair.pred, geometry_text(pair.truth, difference)))
             elif truth.shape != pred.shape:
-                found.append(Problem(pair.pred, size_text(pair.truth, (truth.shape, pred.shape))))
-    return tuple(found)
+                shapes = truth.shape, pred.shape
+                problems.append(Problem(pair.pred, size_text(pair.truth, shapes)))
+    return tuple(problems)
 
 
 def _rgb(color: str) -> Color:
@@ -289,14 +297,14 @@ def _rgb(color: str) -> Color:
 
 
 def _with_palette(
-    found: Inspection, source: Source, read: Sequence[FileContent | Problem]
+    summary: Inspection, source: Source, read: Sequence[FileContent | Problem]
 ) -> Inspection:
     """The inspection with the colours on which the palettes of a sample agree."""
     files = [file for file in read if isinstance(file, FileContent) and file.mask.mode == "P"]
-    contents = [source.read(f.path)[0] for f in files[:: max(1, -(-len(files) // SAMPLE))]]
+    contents = [source.read(f.path)[0] for f in sampled(files, SAMPLE)]
     palettes = [palette_colors(data) for data in contents if not isinstance(data, RawMask)]
     agreed = set.intersection(*(set(p.items()) for p in palettes)) if palettes else set()
-    return replace(found, palette={v: rgb for v, rgb in sorted(agreed) if v in found.values})
+    return replace(summary, palette={v: rgb for v, rgb in sorted(agreed) if v in summary.values})
 
 
 def summary_of(
@@ -309,11 +317,11 @@ def summary_of(
         pixels[file.what].update(file.pixels)
     candidates = [labels] if labels else possible_label_sets(files)
     fits = matches(candidates, pixels["values"], pixels["colors"])
-    found = suspicions(files, pixels["values"], fits)
+    mistakes = suspicions(files, pixels["values"], fits)
     if has_ids := labels is None and are_ids(files):
         fits = []
         last = max(pixels["values"])
-        found.insert(0, f"the values are 0 to {last} without gaps, probably ids of objects")
+        mistakes.insert(0, f"the values are 0 to {last} without gaps, probably ids of objects")
     in_files = chain.from_iterable(file.pixels for file in files if file.what == "values")
     return Inspection(
         folder=folder,
@@ -323,7 +331,7 @@ def summary_of(
         colors=dict(pixels["colors"].most_common()),
         names=dict(pixels["names"].most_common()),
         fits=tuple(fits),
-        suspicions=tuple(found),
+        suspicions=tuple(mistakes),
         has_ids=has_ids,
         problems=tuple(problem for problem in read if isinstance(problem, Problem)),
         **_formats(files),

@@ -186,17 +186,17 @@ class Job:
         given : mapping
             The arguments; others are ignored.
         """
-        own = {one.name: given[one.name] for one in fields(cls) if one.name in given}
-        own["protocol"] = load_protocol(given["protocol"] or "segiou")
+        arguments = {one.name: given[one.name] for one in fields(cls) if one.name in given}
+        arguments["protocol"] = load_protocol(given["protocol"] or "segiou")
         if (ids := given["ids"]) is not None:
-            own["listed_in"] = str(ids) if isinstance(ids, (str, Path)) else ""
-            own["ids"] = ids_of(ids)
-        own["measures"] = fitted(measures, given["labels"], given.get("spacing"))
-        if own.get("class_files"):  # what is left by all classes is not one of them
+            arguments["listed_in"] = str(ids) if isinstance(ids, (str, Path)) else ""
+            arguments["ids"] = ids_of(ids)
+        arguments["measures"] = fitted(measures, given["labels"], given.get("spacing"))
+        if arguments.get("class_files"):  # what is left by all classes is not one of them
             names = options.labels.class_names
             at = names.index(BACKGROUND) if BACKGROUND in names else 0
             options = replace(options, exclude=tuple({**dict.fromkeys(options.exclude), at: 0}))
-        return cls(**own | {"options": options})
+        return cls(**arguments | {"options": options})
 
     def __post_init__(self) -> None:
         self._check_kinds()
@@ -278,8 +278,8 @@ class Job:
     def _chosen(self, names: Iterable[str]) -> dict[str, Any]:
         """Arguments that differ from the defaults, as runs record them."""
         usual = {one.name: one.default for one in fields(self)}
-        own = vars(self) | {"ids": encodable(self.listed_in) or None, "roi": self._roi}
-        return {name: own[name] for name in names if own[name] != usual[name]}
+        values = vars(self) | {"ids": encodable(self.listed_in) or None, "roi": self._roi}
+        return {name: values[name] for name in names if values[name] != usual[name]}
 
     def header(self, pairing: Pairing, expected: int) -> Header:
         """The header of the run.
@@ -343,8 +343,8 @@ class Job:
             sources = [_absolute(source) for source in sources]
         if self.class_files is not None:
             sources = self._joined_classes(sources)
-        how = {name: getattr(self, name) for name in (*ADJUSTMENTS, "storage_options")}
-        sources = list(adjusted(sources[0], sources[1], how | {"roi": self._roi}))
+        options = {name: getattr(self, name) for name in (*ADJUSTMENTS, "storage_options")}
+        sources = list(adjusted(sources[0], sources[1], options | {"roi": self._roi}))
         for measure in self.measures:
             sources[1] = measure.predictions(sources[1], self.options)
         return sources[0], sources[1]
@@ -354,18 +354,17 @@ class Job:
         labels = self.options.labels, self.options.pred_labels
         pattern = str(self.class_files)
         try:
-            found = [
-                ClassMasks.of(side, pattern, own) for side, own in zip(files, labels, strict=True)
-            ]
+            sides = zip(files, labels, strict=True)
+            masks = [ClassMasks.of(side, pattern, label_set) for side, label_set in sides]
         except ValueError as error:
             raise DataError([Problem(str(self.truth), str(error))]) from error
-        if found == files:
+        if masks == files:
             text = (
                 f"no file matches class_files={pattern!r} (--class-files) with a class of the "
                 "labels; {id} and {class} stand for parts of the relative path without extension"
             )
             raise DataError([Problem(str(self.truth), text)])
-        return found
+        return masks
 
     def _opened(self, place: str | Path) -> Source:
         """The source at a place; an .npz file with a key is one mask."""
@@ -439,7 +438,7 @@ def _absolute(source: Source) -> Source:
 def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing:
     """Pair the masks of two places; DataError if one is missing, unreadable or empty.
 
-    Two local files are one pair. With ids, only the truth files that they name are paired.
+    Two local files are one pair. If there are ids, only the truth files that they name are paired.
     """
     if is_one_file(truth) and is_one_file(pred):
         pair = Pair(split_ending(Path(truth.root).name)[0], truth.root, pred.root)
@@ -448,8 +447,8 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
     is_chosen = job and (job.class_files or job.truth_suffix or job.pred_suffix or job.key)
     if job is not None and not is_chosen:
         sides = job.options.labels, job.options.pred_labels
-        for source, own, labels in zip((truth, pred), files, sides, strict=True):
-            _check_layout(own, labels, source.root)
+        for source, paths, labels in zip((truth, pred), files, sides, strict=True):
+            _check_layout(paths, labels, source.root)
     places = place_of(truth), place_of(pred)
     if not all(isinstance(source, LocalFolder) for source in places):
         from segiou.masks.segment_files import named_as_other
@@ -493,15 +492,15 @@ def files_of(source: Source) -> dict[str, str]:
 
 def _paired(truths: Mapping[str, str], preds: Mapping[str, str], job: Job) -> Pairing:
     """Pairs by the names of files, of the ids of the job only if it has any."""
-    how: Any = {"truth_suffix": job.truth_suffix, "pred_suffix": job.pred_suffix, "key": job.key}
+    by: Any = {"truth_suffix": job.truth_suffix, "pred_suffix": job.pred_suffix, "key": job.key}
     if job.ids is None:
-        return pair_folders(truths, preds, **how)
+        return pair_folders(truths, preds, **by)
     chosen, unknown = listed_files(truths, job.ids, job.truth_suffix, job.key)
     rule = f"{plural(len(job.ids), 'listed id')}; "
     if not chosen:
         return Pairing((), (), (), (), f"{rule}none has a truth file", unknown=unknown)
-    found = pair_folders(chosen, preds, **how)
-    return replace(found, extra=(), rule=rule + found.rule, unknown=unknown)
+    pairing = pair_folders(chosen, preds, **by)
+    return replace(pairing, extra=(), rule=rule + pairing.rule, unknown=unknown)
 
 
 def pairing_problems(
@@ -537,12 +536,12 @@ def pairing_problems(
 def _unpaired_text(pairing: Pairing) -> str:
     """Number of pairs found, and advice to find more."""
     count = len(pairing.pairs)
-    found = f"only {plural(count, 'pair')} found" if count else "no files could be paired"
+    result = f"only {plural(count, 'pair')} found" if count else "no files could be paired"
     what_to_do = pairing.hint or (
         "tell segiou how the names differ with truth_suffix, pred_suffix or key (--truth-suffix, "
         "--pred-suffix, --key)"
     )
-    return f"{found} (by {pairing.rule}); {what_to_do}"
+    return f"{result} (by {pairing.rule}); {what_to_do}"
 
 
 def ids_of(choice: str | Path | Iterable[str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from segiou.labels.label_set import LabelSet, labelset_names
 from segiou.masks.class_files import IN_FOLDERS, class_layout, folder_names
 from segiou.masks.sources import Source, open_source
 from segiou.scoring.file_values import read_values
-from segiou.scoring.inspection import SAMPLE, Inspection, inspect_folder, summary_of
+from segiou.scoring.inspection import SAMPLE, Inspection, inspect_folder, sampled, summary_of
 from segiou.scoring.label_set_match import GOOD, LISTED, LabelSetMatch, match_of
 from segiou.scoring.suspicions import MAY_BE_IDS, OF_IDS
 
@@ -36,49 +36,49 @@ def label_set_question(truth: str | Path, command: str) -> str:
             f"  {command} --class-files '{pattern}'"
         )
     try:
-        found = inspect_folder(truth, most=SAMPLE)
+        inspection = inspect_folder(truth, most=SAMPLE)
     except ValueError:  # no masks
-        found = None
-    if found is None or not (found.proposal or found.fitting):
+        inspection = None
+    if inspection is None or not (inspection.proposal or inspection.fitting):
         return (
             f"{needed}: a preset, a TOML file or a number of classes; segiou inspect {truth} "
             "lists the values in the masks"
         )
-    option, why, others = _best_option(found)
+    option, why, others = _best_option(inspection)
     return "\n".join(
         (
             f"{needed}. Best match for the masks in {truth}:",
             f"  {command} {option}  # {why}",
-            *_alternatives(found, truth, command, others),
+            *_alternatives(inspection, truth, command, others),
         )
     )
 
 
-def _best_option(found: Inspection) -> tuple[str, str, Sequence[LabelSetMatch]]:
+def _best_option(inspection: Inspection) -> tuple[str, str, Sequence[LabelSetMatch]]:
     """The option of the best match, the reason for it, and the other label sets that fit."""
-    if not found.proposal:
-        return found.fitting[0].option, found.fitting[0].occurring, found.fitting[1:]
+    if not inspection.proposal:
+        return inspection.fitting[0].option, inspection.fitting[0].occurring, inspection.fitting[1:]
     why = "no preset fits well"
-    if found.has_ids:
-        why = f"or --labels {max(found.values) + 1}: {found.suspicions[0]}"
-    return found.proposal, why, found.fitting
+    if inspection.has_ids:
+        why = f"or --labels {max(inspection.values) + 1}: {inspection.suspicions[0]}"
+    return inspection.proposal, why, inspection.fitting
 
 
 def _alternatives(
-    found: Inspection, truth: str | Path, command: str, others: Sequence[LabelSetMatch]
+    inspection: Inspection, truth: str | Path, command: str, others: Sequence[LabelSetMatch]
 ) -> Iterator[str]:
     """Lines about other meanings of the masks than the best match."""
-    if len(found.values) < 3 and (names := folder_names(open_source(truth).find())):
+    if len(inspection.values) < 3 and (names := folder_names(open_source(truth).find())):
         yield f"If the folders are classes ({listed(list(names), 8)}):"
         yield f"  {command} --class-files '{IN_FOLDERS}'"
-    if MAY_BE_IDS in found.suspicions:
+    if MAY_BE_IDS in inspection.suspicions:
         yield "If the values are ids of objects:"
         yield f"  {command} {OF_IDS}"
     if others:
         names_of_others = ", ".join(fit.name for fit in others[: LISTED - 1])
         yield f"Other label sets with these values: {names_of_others}"
-    if number := _consecutive(found.values):
-        ignored = " --ignore 255" if 255 in found.values and number < 255 else ""
+    if number := _consecutive(inspection.values):
+        ignored = " --ignore 255" if 255 in inspection.values and number < 255 else ""
         yield f"Classes without names: --labels {number}{ignored}"
 
 
@@ -95,12 +95,12 @@ def better_label_set(
 
     If ``certain``, every class of the other set must occur.
     """
-    some = paths[:: max(1, -(-len(paths) // SAMPLE))]
-    found = summary_of("", [read_values(truth, path) for path in some], None)
-    mine = match_of(labels, found.values, found.colors)
-    best = next(iter(found.fitting), None)
+    contents = [read_values(truth, path) for path in sampled(paths, SAMPLE)]
+    inspection = summary_of("", contents, None)
+    mine = match_of(labels, inspection.values, inspection.colors)
+    best = next(iter(inspection.fitting), None)
     if best is None:
-        better = found.proposal if mine.quality < GOOD and not certain else ""
+        better = inspection.proposal if mine.quality < GOOD and not certain else ""
     else:
         full = not certain or best.classes_seen == best.num_classes >= _CERTAIN
         fits = best.quality >= GOOD and mine.quality < 0.75 * best.quality

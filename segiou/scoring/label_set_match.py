@@ -83,9 +83,9 @@ def matches(
     candidates: Sequence[LabelSet], values: Mapping[int, int], colors: Mapping[str, int]
 ) -> list[LabelSetMatch]:
     """Matches of label sets with a class that occurs; those that declare everything first."""
-    found = [match_of(candidate, values, colors) for candidate in candidates]
+    every = [match_of(candidate, values, colors) for candidate in candidates]
     return sorted(
-        (one for one in found if one.classes_seen),
+        (one for one in every if one.classes_seen),
         key=lambda one: (one.undeclared, -one.quality, one.num_classes),
     )
 

@@ -128,8 +128,8 @@ class PairScorer:
         with ExitStack() as stack:
             opened: list[_OpenMask | Problem] = []
             for side, scratch in zip(sides, _kept.memory, strict=True):
-                given = side, scratch, beside, self._fits(pair, *opened)
-                opened.append(or_problem(side[0], self._open, stack, *given))
+                arguments = side, scratch, beside, self._fits(pair, *opened)
+                opened.append(or_problem(side[0], self._open, stack, *arguments))
             truth, pred = opened
             if isinstance(truth, Problem) or isinstance(pred, Problem):
                 return [found for found in opened if isinstance(found, Problem)]
@@ -158,8 +158,8 @@ class PairScorer:
                 return big
         data, stamp = small or source.read(path)
         raw = from_bytes(data, path, scratch, fits)
-        found = self._with_ids(raw, stamp, path, labels, beside)
-        return self._with_labels(raw, stamp, path, labels) if found is None else found
+        with_ids = self._with_ids(raw, stamp, path, labels, beside)
+        return self._with_labels(raw, stamp, path, labels) if with_ids is None else with_ids
 
     def _with_ids(
         self, raw: RawMask, stamp: Stamp, path: str, labels: LabelSet, beside: dict[str, Any]
@@ -236,10 +236,10 @@ class PairScorer:
 
     def _spacing(self, pair: Pair, truth: _OpenMask) -> Sequence[float] | None:
         """Spacing of the truth; MaskError if measures need it and its order is unknown."""
-        found = truth.array_spacing if truth.volume is None else truth.volume.spacing
-        given = [plan.masks.spacing for plan in self.header.plans]
-        if found is None or found[0] == found[0] or None not in given:
-            return found
+        spacing = truth.array_spacing if truth.volume is None else truth.volume.spacing
+        spacings = [plan.masks.spacing for plan in self.header.plans]
+        if spacing is None or spacing[0] == spacing[0] or None not in spacings:
+            return spacing
         problem = (
             "has a spacing that may be in the order of its axes or reversed; pass it in the order "
             "of the axes: spacing=(A, B, C) (--spacing A,B,C)"
@@ -273,15 +273,15 @@ class PairScorer:
         shape = tuple(truth.values.shape)
         read = partial(self._score_reader.read_prediction, content, path)
         if truth.volume is None or path.lower().endswith(VOLUME_SUFFIXES):
-            found: ScoredPrediction = read(shape)
-            return found
+            scored: ScoredPrediction = read(shape)
+            return scored
         return scored_in_order(read, path, content, shape, self.array_axes)
 
     def _fitted(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> _OpenMask:
         """The prediction with the grid, the size and the background label of its truth."""
         if pred.content is not None:
-            found = self._scored(pair.pred, pred.content, truth)
-            pred = _OpenMask(found.labels, pred.stamp, found.volume, scores=found.scores)
+            scored = self._scored(pair.pred, pred.content, truth)
+            pred = _OpenMask(scored.labels, pred.stamp, scored.volume, scores=scored.scores)
         pred = self._aligned(pair, truth, pred)
         if (background := pred.outside[0]) is not None:
             values = with_background(pred.values, background, truth.outside[1], pair.pred)
@@ -314,11 +314,11 @@ class PairScorer:
 
     def _count_shared(self, pairs: Sequence[_SharedPair]) -> list[Result]:
         """Count pairs at once; one by one if any of them has a problem."""
-        found = or_problem(pairs[0].pair.pred, self._count_at_once, pairs)
-        if not isinstance(found, Problem):
-            return [*found]
+        result = or_problem(pairs[0].pair.pred, self._count_at_once, pairs)
+        if not isinstance(result, Problem):
+            return [*result]
         if len(pairs) == 1:
-            return [[found]]
+            return [[result]]
         return [*chain.from_iterable(self._count_shared([one]) for one in pairs)]
 
     def _count_at_once(self, pairs: Sequence[_SharedPair]) -> list[ImageCount]:
@@ -335,8 +335,8 @@ class PairScorer:
         ]
         with _problem_of(pairs[0].pair.truth):
             packed = pack_measured(self.header, {plan.key: plan.count_several(images)})
-        given = zip(pairs, cells, packed, strict=True)
-        return [ImageCount.of(one.pair.id, own, one.files, beside) for one, own, beside in given]
+        counted = zip(pairs, cells, packed, strict=True)
+        return [ImageCount.of(one.pair.id, tally, one.files, more) for one, tally, more in counted]
 
     def _undeclared(
         self,
@@ -466,13 +466,13 @@ def _problem_of(path: str) -> Iterator[None]:
 def _count_masks(encoding: Encoding, truth: _OpenMask, pred: _OpenMask) -> ConfusionCounts:
     # Files of images and volumes have axes of pixels; arrays may have any.
     is_array = truth.volume is None and pred.volume is None and len(truth.values.shape) > 2
-    how: dict[str, Any] = {"are_labels": not is_array}
+    options: dict[str, Any] = {"are_labels": not is_array}
     if truth.valid is not None:
-        return encoding.count(truth.values, pred.whole(), mask=truth.valid, **how)
+        return encoding.count(truth.values, pred.whole(), mask=truth.valid, **options)
     if truth.is_big or pred.is_big:
         decoded = truth.decoded, pred.decoded
-        return count_windows(encoding, truth.values, pred.values, decoded=decoded, **how)
-    return encoding.count(truth.values, pred.values, **how)
+        return count_windows(encoding, truth.values, pred.values, decoded=decoded, **options)
+    return encoding.count(truth.values, pred.values, **options)
 
 
 class _SharedPair(NamedTuple):

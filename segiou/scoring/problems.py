@@ -39,10 +39,10 @@ class UndeclaredError(Exception):
     """A file has undeclared values; its argument is the problem."""
 
 
-def or_problem(path: str, do: Callable[..., T], *given: Any) -> T | Problem:
+def or_problem(path: str, do: Callable[..., T], *arguments: Any) -> T | Problem:
     """The result, or the problem with the file."""
     try:
-        return do(*given)
+        return do(*arguments)
     except UndeclaredError as error:
         problem: Problem = error.args[0]
         return problem

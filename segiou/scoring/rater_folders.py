@@ -143,8 +143,8 @@ def rater_cases(everyone: Mapping[str, Masks], options: ClassOptions) -> Iterato
             msg = f"{name} has no case of another rater; rename its files, as in {known}"
             raise ValueError(msg)
     for id, places in matched.items():
-        found = [_read(side, place, problems) for side, place in zip(sides, places, strict=True)]
-        case = None if problems else _case(id, found, [str(p) for p in places], problems)
+        read = [_read(side, place, problems) for side, place in zip(sides, places, strict=True)]
+        case = None if problems else _case(id, read, [str(p) for p in places], problems)
         if case is not None:
             yield case
     if problems:
@@ -176,7 +176,7 @@ def _decoded(source: Source, path: str, options: ClassOptions) -> tuple[NDArray[
 def _matched(sides: Sequence[_Side]) -> dict[str, list[str | None]]:
     """The place of each case for each rater, by id; names are matched as those of folders."""
     first, *others = sides
-    found: dict[str, list[str | None]] = {}
+    rows: dict[str, list[str | None]] = {}
     names = {place: name for name, place in first.files.items()}
     ids = {place: _id(name) for place, name in names.items()}
     extra: list[tuple[int, dict[str, str]]] = []
@@ -184,11 +184,11 @@ def _matched(sides: Sequence[_Side]) -> dict[str, list[str | None]]:
         pairing = pair_folders(first.files, side.files)
         ids |= {pair.truth: pair.id for pair in pairing.pairs}
         for pair in pairing.pairs:
-            found.setdefault(pair.truth, [None] * len(sides))[number] = pair.pred
+            rows.setdefault(pair.truth, [None] * len(sides))[number] = pair.pred
         extra.append((number, {_id(n): p for n, p in side.files.items() if p in pairing.extra}))
     for place in first.files.values():
-        found.setdefault(place, [None] * len(sides))[0] = place
-    by_id = {ids[place]: row for place, row in found.items()}
+        rows.setdefault(place, [None] * len(sides))[0] = place
+    by_id = {ids[place]: places for place, places in rows.items()}
     for number, lacking in extra:
         for id, place in lacking.items():
             by_id.setdefault(id, [None] * len(sides))[number] = place
@@ -205,11 +205,11 @@ def _read(side: _Side, place: str | None, problems: list[Problem]) -> Any:
     """Class indices of a mask with its geometry; None for a missing or unreadable one."""
     if place is None:
         return None
-    found = or_problem(place, _class_indices, side, place)
-    if isinstance(found, Problem):
-        problems.append(found)
+    result = or_problem(place, _class_indices, side, place)
+    if isinstance(result, Problem):
+        problems.append(result)
         return None
-    return found
+    return result
 
 
 def _class_indices(side: _Side, place: str) -> tuple[NDArray[np.int64], Any]:
@@ -225,12 +225,12 @@ def _class_indices(side: _Side, place: str) -> tuple[NDArray[np.int64], Any]:
 
 
 def _case(
-    id: str, found: Sequence[Any], places: Sequence[str], problems: list[Problem]
+    id: str, read: Sequence[Any], places: Sequence[str], problems: list[Problem]
 ) -> RaterCase | None:
     """The case, unless its masks differ in size or geometry."""
-    given = [(one, place) for one, place in zip(found, places, strict=True) if one is not None]
-    (first, volume), origin = given[0]
-    for (mask, other), place in given[1:]:
+    marked = [(one, place) for one, place in zip(read, places, strict=True) if one is not None]
+    (first, volume), origin = marked[0]
+    for (mask, other), place in marked[1:]:
         difference = None
         if volume is not None and other is not None:
             difference = geometry_difference(volume, other)
@@ -240,7 +240,7 @@ def _case(
             fix = "all raters must mark the same grid"
             problems.append(Problem(place, f"has {difference}; {fix} [compared with: {origin}]"))
             return None
-    masks = tuple(None if one is None else one[0] for one in found)
+    masks = tuple(None if one is None else one[0] for one in read)
     return RaterCase(id, masks, *Votes.of(masks), volume)
 
 

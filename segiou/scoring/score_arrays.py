@@ -181,7 +181,7 @@ class ArrayScorer:
         spacing: Sequence[float] | None = None,
     ) -> ImageCount:
         """Count an image; a spacing is that of its file."""
-        how: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
+        decision: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
         is_labels, scores = argmax is threshold is None, None
         truth = decided_truth(truth, pred, argmax, self._matrix._encoding.truth_values)
         pred, mask = with_dimensions_of(truth, pred, argmax), with_dimensions_of(truth, mask)
@@ -191,56 +191,40 @@ class ArrayScorer:
                 counted: ConfusionCounts = count_windows(encoding, truth, pred)
             elif self._measures:
                 local = [to_host(a) if is_on_device(a) else a for a in (truth, pred, mask)]
-                counted, pred = self._matrix._count_decided(*local, **how)
+                counted, pred = self._matrix._count_decided(*local, **decision)
                 if not is_labels:
                     pred = self._values.take(pred)
                     scores = as_array(local[1], "pred")
                     scores = scores if argmax is None else np.moveaxis(scores, argmax, 0)
             else:
-                counted = self._matrix.count(truth, pred, mask=mask, **how)
-            given: dict[str, Any] = {"mask": mask, "spacing": spacing, "scores": scores}
-            beside = self._measured(truth, pred, tally=counted, **given) if self._measures else None
+                counted = self._matrix.count(truth, pred, mask=mask, **decision)
+            extras = {"mask": mask, "spacing": spacing, "scores": scores, "tally": counted}
+            beside = self._measured(truth, pred, **extras) if self._measures else None
         except (ValueError, TypeError) as error:
             error.add_note(f"in image {image!r}")
             raise
         return ImageCount.of(image, counted, NO_FILES, beside)
 
-    def _measured(self, truth: Any, pred: Any, **given: Any) -> bytes | None:
+    def _measured(self, truth: Any, pred: Any, **extras: Any) -> bytes | None:
         """Packed counts of the measures of two arrays of labels."""
         pixels = to_host(truth), to_host(pred)
         scorer = self._scorer = self._planned(volumes=pixels[0].ndim == 3)
-        return scorer.measured(MaskPair(*pixels, scorer.header.options, **given))
+        return scorer.measured(MaskPair(*pixels, scorer.header.options, **extras))
 
 
 def each_image(
     truth: Any, pred: Any, mask: Any, ids: Iterable[Any] | None, *, is_batch: bool = False
 ) -> Iterator[tuple[str, Any, Any, Any]]:
     """Id, truth, prediction and mask of each image; a 2-D array may also be a batch of rows."""
-    is_one = not is_batch and _is_one_image(truth)
-    named = getattr(truth, "dims", None)
-
-    def images(name: str, batch: Any) -> Iterable[Any]:
-        if is_one:
-            return [batch]
-        dims = getattr(batch, "dims", None)
-        if isinstance(named, tuple) and isinstance(dims, tuple) and named[0] in dims[1:]:
-            batch = batch.transpose(named[0], *(name for name in dims if name != named[0]))
-        if is_chunked(batch):
-            return _StoredImages(batch)
-        if isinstance(batch, Iterator):
-            return batch
-        return read_several(name, batch, "an iterable of images")
-
-    streams = {"truth images": images("truth", truth), "predictions": images("pred", pred)}
-    if mask is not None:
-        streams["masks"] = images("mask", mask)
+    sides = {"truth": truth, "pred": pred} | ({} if mask is None else {"mask": mask})
+    if not is_batch and _is_one_image(truth):
+        images: list[Any] = [[side] for side in sides.values()]
+    else:
+        images = [_images_of(name, side, truth) for name, side in sides.items()]
+    streams = dict(zip(("truth images", "predictions", "masks"), images, strict=False))
     if ids is not None:
         streams["ids"] = to_host(ids).tolist() if framework_of(ids) else ids
-    lengths = [(what, len(items)) for what, items in streams.items() if isinstance(items, Sized)]
-    for what, length in lengths[1:]:
-        if length != lengths[0][1]:
-            msg = f"got {lengths[0][1]} {lengths[0][0]} but {length} {what}"
-            raise ValueError(msg)
+    _check_lengths(streams)
     for number, items in enumerate(zip_longest(*streams.values(), fillvalue=_END)):
         if any(item is _END for item in items):
             row = dict(zip(streams, items, strict=True))
@@ -250,6 +234,27 @@ def each_image(
             raise ValueError(msg)
         name = str(number) if ids is None else _id_text(items[-1])
         yield name, items[0], items[1], None if mask is None else items[2]
+
+
+def _images_of(name: str, batch: Any, truth: Any) -> Iterable[Any]:
+    """The images of a batch, whose first axis is that of the truth if both name their axes."""
+    named, dims = getattr(truth, "dims", None), getattr(batch, "dims", None)
+    if isinstance(named, tuple) and isinstance(dims, tuple) and named[0] in dims[1:]:
+        batch = batch.transpose(named[0], *(name for name in dims if name != named[0]))
+    if is_chunked(batch):
+        return _StoredImages(batch)
+    if isinstance(batch, Iterator):
+        return batch
+    return read_several(name, batch, "an iterable of images")
+
+
+def _check_lengths(streams: Mapping[str, Iterable[Any]]) -> None:
+    """Raise ValueError if the numbers of images differ, as far as they are known."""
+    lengths = [(what, len(items)) for what, items in streams.items() if isinstance(items, Sized)]
+    for what, length in lengths[1:]:
+        if length != lengths[0][1]:
+            msg = f"got {lengths[0][1]} {lengths[0][0]} but {length} {what}"
+            raise ValueError(msg)
 
 
 def _id_text(id: Any) -> str:
