@@ -64,9 +64,7 @@ class AdjustedSource:
         path : str
             The file.
         """
-        stamp = self.place.stamp(path)
-        region = self._region_of(path)
-        return stamp if self.roi is None else stamp.joined(self.roi.stamp(region))
+        return self._with_region(self.place.stamp(path), path)
 
     def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
         """The mask of a file.
@@ -82,8 +80,11 @@ class AdjustedSource:
             If the mask or its region cannot be read.
         """
         data, stamp = self.place.read(path)
-        joined = stamp if self.roi is None else stamp.joined(self.roi.stamp(self._region_of(path)))
-        return self.adjusted(data, path), joined
+        return self.adjusted(data, path), self._with_region(stamp, path)
+
+    def _with_region(self, stamp: Stamp, path: str) -> Stamp:
+        """The stamp of a file, joined with that of its region."""
+        return stamp if self.roi is None else stamp.joined(self.roi.stamp(self._region_of(path)))
 
     def adjusted(self, data: bytes | RawMask, path: str) -> RawMask:
         """The mask in the content of a file.
@@ -118,10 +119,10 @@ class AdjustedSource:
             return ""
         with _FINDING:
             if not self._regions:
-                self._regions.update({"": ""} | self._found())
+                self._regions.update({"": ""} | self._paired_regions())
         return self._regions.get(path, "")
 
-    def _found(self) -> dict[str, str]:
+    def _paired_regions(self) -> dict[str, str]:
         """Regions by the path of the file, paired by name as predictions are."""
         if self.roi is None:
             return {}

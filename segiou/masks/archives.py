@@ -379,15 +379,15 @@ class Shards:
 
     def find(self) -> dict[str, str]:
         """Masks of all shards."""
-        found: dict[str, str] = {}
+        masks: dict[str, str] = {}
         for shard in self._shards():
             for name, path in shard.find().items():
-                if name in found:
-                    msg = f"{self.root}: {name!r} is in two shards, {found[name]} and {path}"
+                if name in masks:
+                    msg = f"{self.root}: {name!r} is in two shards, {masks[name]} and {path}"
                     raise ValueError(msg)
-                found[name] = path
-        check_found(found, self.root)
-        return found
+                masks[name] = path
+        check_found(masks, self.root)
+        return masks
 
     def stamp(self, path: str) -> Stamp:
         """The stamp given by the shard."""

@@ -40,24 +40,24 @@ class ArrayStore:
 
     def find(self) -> dict[str, str]:
         """Masks by name; those of a stack by the name of its array and their index."""
-        found: dict[str, str] = {}
+        masks: dict[str, str] = {}
         with self._arrays() as arrays:
             shapes = {name: _shape_of(array) for name, array in arrays.items()}
         self._check_number(shapes)
         for name, shape in shapes.items():
             path = f"{self.root}/{name}"
             if len(shape) == 2:
-                found[name] = path
+                masks[name] = path
             elif len(shape) == 3:
                 width = len(str(shape[0] - 1))
-                found |= {f"{name}/{i:0{width}}": f"{path}[{i}]" for i in range(shape[0])}
+                masks |= {f"{name}/{i:0{width}}": f"{path}[{i}]" for i in range(shape[0])}
             else:
                 msg = f"{path}: has shape {shape}; expected (H, W) or (N, H, W)"
                 raise ValueError(msg)
-        if not found:
+        if not masks:
             msg = f"{self.root}: contains no arrays"
             raise ValueError(msg)
-        return found
+        return masks
 
     def _check_number(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Raise an error for masks without pixels, and for more than can be listed or counted."""
@@ -109,8 +109,8 @@ class ArrayStore:
                 from segiou.masks.zarr_files import CheckedStore
 
                 store = CheckedStore(self.root, read_only=True)
-                found = dict(_arrays_below(module.open(store, mode="r"), self.root))
-            yield found
+                arrays = dict(_arrays_below(module.open(store, mode="r"), self.root))
+            yield arrays
             return
         with (
             damage(self.root, "is a corrupt safetensors file"),
@@ -152,5 +152,5 @@ class _StoredMask(FileMask):
         if self._item is None:
             return np.asarray(self._array[index])
         item = slice(self._item, self._item + 1)
-        found: NDArray[Any] = np.asarray(self._array[(item, *index)])[0]
-        return found
+        window: NDArray[Any] = np.asarray(self._array[(item, *index)])[0]
+        return window

@@ -42,8 +42,8 @@ def class_areas(path: str | Path, labels: LabelSet | None = None) -> ClassAreas:
                 pixels[value] += int(count)
             if row_areas is not None:
                 weights = np.repeat(row_areas[rows], window.shape[1])
-                found = np.bincount(codes.ravel(), weights=weights)
-                areas.update(dict(zip(values.tolist(), found.tolist(), strict=True)))
+                sums = np.bincount(codes.ravel(), weights=weights)
+                areas.update(dict(zip(values.tolist(), sums.tolist(), strict=True)))
         if raw.raster is not None and raw.raster.nodata is not None:
             pixels.pop(raw.raster.nodata, None)
             areas.pop(raw.raster.nodata, None)
@@ -59,7 +59,7 @@ def values_at(
             raise MaskError(path, "is not georeferenced, so coordinates cannot be located in it")
         a, b, c, d, e, f = raw.raster.affine
         inverse = np.linalg.inv([[a, b], [d, e]])
-        found = []
+        values = []
         for number, point in enumerate(points, 1):
             column, row = np.floor(inverse @ (np.array(point) - (c, f))).tolist()
             if not (0 <= row < raw.values.shape[0] and 0 <= column < raw.values.shape[1]):
@@ -71,8 +71,8 @@ def values_at(
             if value == raw.raster.nodata:
                 msg = f"row {number}: ({point[0]:g}, {point[1]:g}) is on nodata of the map {path}"
                 raise ValueError(msg)
-            found.append(value)
-        return found
+            values.append(value)
+        return values
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def labels_of_colors(
             problem += f"; pass a label set with colors{_if_coco(labels)}"
         raise MaskError(path, problem)
     table, values = _color_table(labels)
-    found: NDArray[np.integer[Any]] = np.empty(colors.shape[:2], values.dtype)
+    mapped: NDArray[np.integer[Any]] = np.empty(colors.shape[:2], values.dtype)
     # In pieces, because codes need four times the memory of labels.
     rows = max(1, _PIECE_PIXELS // max(1, colors.shape[1]))
     for top in range(0, colors.shape[0], rows):
@@ -40,8 +40,8 @@ def labels_of_colors(
         if (codes == _UNKNOWN).any():
             unknown = colors[table[packed(colors)] == _UNKNOWN]
             raise MaskError(path, _unknown_text(unknown, labels))
-        values.take(codes, out=found[top : top + rows])
-    return found
+        values.take(codes, out=mapped[top : top + rows])
+    return mapped
 
 
 def packed(colors: NDArray[Any]) -> NDArray[np.uint32]:
@@ -70,8 +70,8 @@ def _color_table(labels: LabelSet) -> tuple[NDArray[np.uint16], NDArray[Any]]:
 
 def count_colors(colors: NDArray[Any]) -> dict[str, int]:
     """Pixels of each colour, most frequent first, as ``"#rrggbb"``."""
-    found, counts = np.unique(packed(colors).ravel(), return_counts=True)
-    names = [int(color).to_bytes(3, "little").hex() for color in found]
+    distinct, counts = np.unique(packed(colors).ravel(), return_counts=True)
+    names = [int(color).to_bytes(3, "little").hex() for color in distinct]
     order = sorted(range(len(names)), key=lambda i: (-counts[i], names[i]))
     return {f"#{names[i]}": int(counts[i]) for i in order}
 
@@ -90,16 +90,16 @@ def _if_coco(labels: LabelSet | None) -> str:
 
 
 def _unknown_text(unknown: NDArray[Any], labels: LabelSet) -> str:
-    found = count_colors(unknown)
-    shown = ", ".join(f"{color} ({plural(n, 'pixel')})" for color, n in list(found.items())[:8])
-    more = f" and {len(found) - 8} more" if len(found) > 8 else ""
+    pixels = count_colors(unknown)
+    shown = ", ".join(f"{color} ({plural(n, 'pixel')})" for color, n in list(pixels.items())[:8])
+    more = f" and {len(pixels) - 8} more" if len(pixels) > 8 else ""
     values = labels.declared_values.union(labels.ignore)
     greys = {f"#{value:02x}{value:02x}{value:02x}" for value in values if 0 <= value < 256}
-    if greys.issuperset(found):
+    if greys.issuperset(pixels):
         hint = "its channels are equal, so save it as single-channel PNG"
-    elif labels.num_classes == 2 and all(color[1:] == 3 * color[1:3] for color in found):
+    elif labels.num_classes == 2 and all(color[1:] == 3 * color[1:3] for color in pixels):
         hint = SOFT_EDGES
-    elif len(found) > 64:
+    elif len(pixels) > 64:
         hint = (
             "many similar colours: probably resized with interpolation or saved with lossy "
             "compression"

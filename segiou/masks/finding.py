@@ -129,8 +129,8 @@ def is_mask(relative: str) -> bool:
     return ending in MASK_SUFFIXES and not hidden and "__MACOSX" not in parts
 
 
-def check_found(found: Collection[str], where: str | os.PathLike[str]) -> None:
+def check_found(files: Collection[str], where: str | os.PathLike[str]) -> None:
     """Raise an error if no masks were found."""
-    if not found:
+    if not files:
         msg = f"{where}: no mask files found ({', '.join(sorted(MASK_SUFFIXES))})"
         raise ValueError(msg)

@@ -225,8 +225,8 @@ def _affine(page: Any, keys: dict[int, int]) -> tuple[float, ...] | None:
         return None
     if keys.get(_RASTER_TYPE) == 2:  # the points are the centres of pixels
         c, f = c - (a + b) / 2, f - (d + e) / 2
-    found = tuple(map(float, (a, b, c, d, e, f)))
-    return found if all(map(math.isfinite, found)) and (a or d) and (b or e) else None
+    affine = tuple(map(float, (a, b, c, d, e, f)))
+    return affine if all(map(math.isfinite, affine)) and (a or d) and (b or e) else None
 
 
 def _corners(affine: tuple[float, ...], shape: tuple[int, ...]) -> list[tuple[float, float]]:

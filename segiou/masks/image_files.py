@@ -102,8 +102,8 @@ def read_png(data: bytes, *, scratch: Scratch | None = None) -> RawMask | None:
         return None
     pixel_bytes = 4 if color == 2 else 2 if depth == 16 else 1
     memory = (scratch or Scratch()).take(height * width * pixel_bytes + _GAP)
-    found = _png.read_png(data, memory)
-    return found and _plain_png(memory, *found)
+    decoded = _png.read_png(data, memory)
+    return decoded and _plain_png(memory, *decoded)
 
 
 def read_small(
@@ -118,10 +118,10 @@ def read_small(
     if not hasattr(_png, "read_small"):
         return None
     memory = scratch.take(_SMALL_PIXELS)
-    found = _png.read_small(path, tick, memory)
-    if found is None:
+    small = _png.read_small(path, tick, memory)
+    if small is None:
         return None
-    content, size, modified = found
+    content, size, modified = small
     mask = content if isinstance(content, bytes) else _plain_png(memory, *content)
     return mask, (size, modified)
 
@@ -297,8 +297,8 @@ def _from_pillow(image: Image.Image, path: str | Path, is_lossless: bool) -> Raw
     mode, pixels = image.mode, np.asarray(image)
     if mode in ("LA", "PA", "RGBA"):
         if translucent := int((pixels[..., -1] != 255).sum()):
-            found = plural(translucent, "transparent pixel")
-            problem = f"has {found}; save the mask without an alpha channel"
+            pixels_text = plural(translucent, "transparent pixel")
+            problem = f"has {pixels_text}; save the mask without an alpha channel"
             raise MaskError(path, problem)
         pixels = pixels[..., :3] if mode == "RGBA" else pixels[..., 0]
     elif mode not in _LABEL_MODES and mode != "RGB":

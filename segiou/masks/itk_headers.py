@@ -52,8 +52,8 @@ def nrrd_parts(data: bytes, path: str | Path) -> ItkParts:
     # The header of a detached file may end without an empty line.
     is_detached = str(path).lower().endswith(".nhdr")
     data += b"\n\n" if is_detached else b""
-    found, start = _header_fields(data, data.find(b"\n") + 1, ":", "", path)
-    fields = {name.lower(): value for name, value in found.items()}
+    header, start = _header_fields(data, data.find(b"\n") + 1, ":", "", path)
+    fields = {name.lower(): value for name, value in header.items()}
     for line in data[:start].split(b"\n"):
         # SimpleITK crashes on longer lines, except comments and key-value pairs.
         if len(line) > _LONGEST_FIELD and not re.match(rb"#|[^:]*:=", line):
@@ -125,8 +125,8 @@ def _header_fields(
         if end < 0:
             raise MaskError(path, "is corrupt: its header has no end")
         line = data[at:end].decode("latin-1").strip(_SPACE)
-        name, found, value = line.partition(mark)
-        if line and not found and line[0] != "#":
+        name, separator, value = line.partition(mark)
+        if line and not separator and line[0] != "#":
             problem = f"is corrupt: its header has a line without {mark!r}: {line[:40]!r}"
             raise MaskError(path, problem)
         name = name.strip(_SPACE)

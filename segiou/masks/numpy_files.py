@@ -76,11 +76,11 @@ def npy_array(data: bytes, path: str | Path, fits: Fits | None = None) -> NDArra
 def mapped_npy(path: Path) -> NDArray[Any]:
     """The array of an ``.npy`` file, memory-mapped."""
     with damage(path, _NPY):
-        array: Any = np.load(path, mmap_mode="r", allow_pickle=False)
-        end, size = array.offset + array.nbytes, path.stat().st_size
+        mapped: Any = np.load(path, mmap_mode="r", allow_pickle=False)
+        end, size = mapped.offset + mapped.nbytes, path.stat().st_size
     _check_end(end, size, path)
-    found: NDArray[Any] = array
-    return found
+    array: NDArray[Any] = mapped
+    return array
 
 
 def check_whole_numbers(array: NDArray[Any] | NpyHeader, path: str | Path) -> None:
@@ -107,8 +107,8 @@ def npz_array(data: bytes, path: str | Path, fits: Fits, names: Sequence[str]) -
         arrays = _arrays(archive)
         chosen = [name for name in names if name in arrays] or [*arrays]
         if len(arrays) != 1 and chosen[:1] not in [[name] for name in names]:
-            found = f"contains {plural(len(arrays), 'array')} ({', '.join([*arrays][:8])})"
-            raise MaskError(path, f"{found}; expected one array, or one named {names[0]!r}")
+            contents = f"contains {plural(len(arrays), 'array')} ({', '.join([*arrays][:8])})"
+            raise MaskError(path, f"{contents}; expected one array, or one named {names[0]!r}")
         return _member(archive, arrays[chosen[0]], path, fits)
 
 
@@ -166,30 +166,30 @@ def _only_mask(
     headers = {name: _header(archive, info, path) for name, info in arrays.items()}
     if not key and headers:
         largest = max((one.shape for one in headers.values()), key=math.prod)
-        found = [
+        masks = [
             name
             for name, one in headers.items()
             if one.dtype.kind in "biu"
             and one.shape in (largest, largest[:-1])
             and len(one.shape) > 1
         ]
-        if len(found) == 1:
-            return found[0]
+        if len(masks) == 1:
+            return masks[0]
     several = [f"{name} {one.dtype} {one.shape}" for name, one in headers.items()][:8]
     lacks = f"has no array {key!r}" if key else f"contains {len(arrays)} arrays"
     fix = "name the one with the mask: array_key='TRUTH,PRED' (--array-key TRUTH,PRED)"
     raise MaskError(path, f"{lacks} ({', '.join(several)}); {fix}")
 
 
-def _spacing_of(found: Any, shape: tuple[int, ...]) -> tuple[float, ...] | None:
+def _spacing_of(sizes: Any, shape: tuple[int, ...]) -> tuple[float, ...] | None:
     """The spacing of a volume along its axes, which files often store in the order x, y, z.
 
     Axes of one length usually have one spacing. NaN if this does not decide the order.
     """
-    if found is None or len(shape) != 3 or found.shape != (3,) or found.dtype.kind not in "fiu":
+    if sizes is None or len(shape) != 3 or sizes.shape != (3,) or sizes.dtype.kind not in "fiu":
         return None
-    given = tuple(map(float, found))
-    orders = {given, given[::-1]}
+    spacing = tuple(map(float, sizes))
+    orders = {spacing, spacing[::-1]}
     alike = {
         one
         for one in orders

@@ -21,7 +21,7 @@ _MOST_NAMED = 8
 
 
 def open_by_gdal(
-    path: str | Path, place: Any, need: str, problem: str, settings: Mapping[str, Any], **how: Any
+    path: str | Path, place: Any, need: str, problem: str, settings: Mapping[str, Any], **more: Any
 ) -> Any:
     """A dataset of rasterio; ``need`` is the problem without it, ``problem`` that of bad files."""
     try:
@@ -31,7 +31,7 @@ def open_by_gdal(
     with damage(path, problem), warnings.catch_warnings(), rasterio.Env(**settings):
         # A geotransform is optional.
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-        return rasterio.open(place, **how)
+        return rasterio.open(place, **more)
 
 
 def open_raster(path: str | Path) -> RawMask:
@@ -57,9 +57,9 @@ def open_raster(path: str | Path) -> RawMask:
 
 def _check_bands(dataset: Any, path: str | Path) -> None:
     """Raise an error that names the bands or subdatasets unless there is one band."""
-    if dataset.count == 0 and (found := list(dataset.subdatasets)):
-        named = "\n".join(f"  {one}" for one in found[:_MOST_NAMED])
-        problem = f"contains {len(found)} subdatasets; extract one with gdal_translate:\n{named}"
+    if dataset.count == 0 and (several := list(dataset.subdatasets)):
+        named = "\n".join(f"  {one}" for one in several[:_MOST_NAMED])
+        problem = f"contains {len(several)} subdatasets; extract one with gdal_translate:\n{named}"
         raise MaskError(path, problem)
     if dataset.count != 1:
         names = [
@@ -145,6 +145,6 @@ def whole_numbers(
         )
         raise MaskError(path, problem)
     label = label_nodata(nodata, floats=True)
-    found = np.where(is_nodata, 0, values).astype(np.int64)
-    found[is_nodata] = NODATA if label is None else label
-    return found
+    labels = np.where(is_nodata, 0, values).astype(np.int64)
+    labels[is_nodata] = NODATA if label is None else label
+    return labels

@@ -314,9 +314,9 @@ def _from_plugin(data: bytes, path: str | Path, ending: str) -> RawMask | None:
         values = np.asarray(read(data, str(path)))
     is_color = values.ndim == 3 and values.shape[2] == 3 and values.dtype == np.uint8
     if not is_color and (values.ndim != 2 or values.dtype.kind not in "biu"):
-        found = f"{values.dtype.name} of shape {values.shape}"
+        content = f"{values.dtype.name} of shape {values.shape}"
         raise MaskError(
-            path, f"was read as {found}; expected integers (H, W) or uint8 colours (H, W, 3)"
+            path, f"was read as {content}; expected integers (H, W) or uint8 colours (H, W, 3)"
         )
     return RawMask(values, "RGB" if is_color else ending[1:], ending[1:].upper())
 
@@ -360,13 +360,13 @@ def _labels_of_sets(raw: RawMask, path: str | Path) -> NDArray[Any]:
         )
         raise MaskError(path, problem)
     only = np.array([values[0] for values in raw.sets])
-    found: NDArray[Any] = only.astype(np.min_scalar_type(int(only.max())))[raw.values]
-    return found
+    labels: NDArray[Any] = only.astype(np.min_scalar_type(int(only.max())))[raw.values]
+    return labels
 
 
-def with_background(values: Any, own: int | None, of_truth: int | None, path: str | Path) -> Any:
+def with_background(values: Any, void: int | None, of_truth: int | None, path: str | Path) -> Any:
     """Labels of a prediction whose pixels outside all objects have their value in the truth."""
-    if own is None or of_truth is None or own == of_truth:
+    if void is None or of_truth is None or void == of_truth:
         return values
     if (values == of_truth).any():
         problem = (
@@ -374,7 +374,7 @@ def with_background(values: Any, own: int | None, of_truth: int | None, path: st
             f"its truth; add category {of_truth} to 'categories' in the truth file"
         )
         raise MaskError(path, problem)
-    return _replaced(values, own, of_truth)
+    return _replaced(values, void, of_truth)
 
 
 def _replaced(values: NDArray[Any], old: int, new: int) -> NDArray[Any]:
@@ -426,5 +426,5 @@ def _labels_of_names(
             hint = ", and 'background' for other pixels, or pass data.yaml of its data set"
         raise MaskError(path, problem + (hint if "" in unknown else ""))
     table = np.array([known.get(name, 0) for name in raw.names], dtype=np.int64)
-    found: NDArray[np.integer[Any]] = table[raw.values]
-    return found
+    mapped: NDArray[np.integer[Any]] = table[raw.values]
+    return mapped

@@ -60,10 +60,10 @@ class SegmentFile:
 
     def stamp(self, path: str) -> Stamp:
         """The stamp of the file, joined with that of the image's PNG."""
-        image, own = self._image(path), stamp_of(self.root)
+        image, stamp = self._image(path), stamp_of(self.root)
         if not isinstance(image, ImageSegments) or not image.png:
-            return own
-        return own.joined(stamp_of(png_path(image, Path(self.root))))
+            return stamp
+        return stamp.joined(stamp_of(png_path(image, Path(self.root))))
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
         """The mask of an image."""
@@ -331,10 +331,10 @@ def _of_png(image: ImageSegments, contents: _Contents, file: Path) -> NDArray[An
     raw = open_mask(path)
     ids = packed(raw.values) if raw.is_color else raw.values
     categories = {part["id"]: category for category, part in image.segments} | {0: contents.free}
-    found, inverse = np.unique(ids, return_inverse=True)
-    if unknown := [id for id in found.tolist() if id not in categories]:
+    present, inverse = np.unique(ids, return_inverse=True)
+    if unknown := [id for id in present.tolist() if id not in categories]:
         msg = f"{path.name} has ids not listed in segments_info: {str(unknown[:6])[1:-1]}"
         raise ValueError(msg)
-    values = np.array([categories[id] for id in found.tolist()], dtype=contents.dtype)
+    values = np.array([categories[id] for id in present.tolist()], dtype=contents.dtype)
     mask: NDArray[Any] = values[inverse].reshape(ids.shape)
     return mask

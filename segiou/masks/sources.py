@@ -210,8 +210,8 @@ class LocalFolder:
         tuple of bytes or RawMask, and Stamp
             None if the file must be read with more care.
         """
-        found = read_small(path, _TICK_NS, scratch)
-        return found and (found[0], Stamp(*found[1]))
+        small = read_small(path, _TICK_NS, scratch)
+        return small and (small[0], Stamp(*small[1]))
 
     def read(self, path: str) -> tuple[bytes, Stamp]:
         """The content of a file and its stamp.
@@ -228,8 +228,8 @@ class LocalFolder:
         """
         try:
             for _ in range(_TRIES):
-                if (found := _read_once(path)) is not None:
-                    return found
+                if (content := _read_once(path)) is not None:
+                    return content
         except OSError as error:
             raise MaskError(path, os_problem(error)) from error
         raise MaskError(path, "changed while being read; wait until it is fully written")
@@ -249,13 +249,13 @@ class PatternFolder(LocalFolder):
         """
         parts = Path(self.root).parts
         is_open = [any(sign in part for sign in "*?[") for part in parts]
-        found: dict[str, str] = {}
+        files: dict[str, str] = {}
         places = sorted(glob(self.root, recursive=True))  # noqa: PTH207 - absolute patterns
         for place in places:
-            own = Path(place).parts
+            names = Path(place).parts
             # Fixed names below the first open one are omitted, because they are equal everywhere.
-            same = len(own) == len(parts) and "**" not in parts
-            kept = [p for p, o in zip(own, is_open, strict=False) if o] if same else own
+            same = len(names) == len(parts) and "**" not in parts
+            kept = [p for p, o in zip(names, is_open, strict=False) if o] if same else names
             if Path(place).is_dir():
                 inner = find_masks(place)
             elif is_mask(Path(place).name):
@@ -263,21 +263,21 @@ class PatternFolder(LocalFolder):
             else:
                 continue
             name = "/".join(kept)
-            found |= {f"{name}/{path}".rstrip("/"): full for path, full in inner.items()}
-        check_found(found, self.root)
-        return found
+            files |= {f"{name}/{path}".rstrip("/"): full for path, full in inner.items()}
+        check_found(files, self.root)
+        return files
 
 
 def stable_stamp(path: str | Path) -> tuple[tuple[int, ...], Stamp]:
     """A version that reveals changes of a file, and its stamp."""
     try:
-        found = Path(path).stat()
-        _check_regular(found, str(path))
-        _wait_for_tick(found)
-        found = Path(path).stat()
+        status = Path(path).stat()
+        _check_regular(status, str(path))
+        _wait_for_tick(status)
+        status = Path(path).stat()
     except OSError as error:
         raise MaskError(path, os_problem(error)) from error
-    return _version(found), _stamp(found)
+    return _version(status), _stamp(status)
 
 
 def _read_once(path: str) -> tuple[bytes, Stamp] | None:
@@ -307,8 +307,8 @@ def _read_once(path: str) -> tuple[bytes, Stamp] | None:
     return (data, _stamp(after)) if same else None
 
 
-def _check_regular(found: os.stat_result, path: str) -> None:
-    if not stat.S_ISREG(found.st_mode):
+def _check_regular(status: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(status.st_mode):
         raise MaskError(path, "is not a regular file")
 
 
@@ -317,17 +317,17 @@ def version_of(path: str | Path) -> tuple[int, ...]:
     return _version(os.stat(path))  # noqa: PTH116 - called for each image
 
 
-def _wait_for_tick(found: os.stat_result) -> bool:
+def _wait_for_tick(status: os.stat_result) -> bool:
     # A file written within the last tick could be written again without a new time.
-    age = time.time_ns() - found.st_mtime_ns
+    age = time.time_ns() - status.st_mtime_ns
     if not 0 <= age < _TICK_NS:
         return False
     time.sleep((_TICK_NS - age) / 1e9)
     return True
 
 
-def _stamp(found: os.stat_result) -> Stamp:
-    return Stamp(found.st_size, found.st_mtime_ns)
+def _stamp(status: os.stat_result) -> Stamp:
+    return Stamp(status.st_size, status.st_mtime_ns)
 
 
 _REMOTE_TRIES = 3
@@ -378,17 +378,17 @@ class RemoteFolder:
         except Exception as error:
             msg = f"{self.root}: cannot be listed: {_said(error)}"
             raise ValueError(msg) from error
-        found = {}
+        masks = {}
         if not listing:
             self._check_reachable(files, base)
         for name, info in sorted(listing.items()):
             relative = name[len(base) :].lstrip("/")
             path = f"{self.root}/{relative}"
             if is_mask(relative):
-                found[relative] = path
+                masks[relative] = path
                 self._infos[path] = info
-        check_found(found, self.root)
-        return found
+        check_found(masks, self.root)
+        return masks
 
     def _check_reachable(self, files: Any, base: str) -> None:
         """Raise the error of a folder without files; fsspec's ``find`` hides it."""

@@ -474,7 +474,7 @@ def _check_decompressed_size(page: Any, packed: bytes, segment: int, path: str |
 
 
 def _opened_by_gdal(
-    path: str | Path, page: Any, place: Any, dtype: np.dtype[Any] | None = None, **how: Any
+    path: str | Path, page: Any, place: Any, dtype: np.dtype[Any] | None = None, **options: Any
 ) -> GdalMask:
     """A page opened by GDAL, which supports all compressions and reads large strips in parts."""
     packed = getattr(page.compression, "name", page.compression)
@@ -483,8 +483,8 @@ def _opened_by_gdal(
         f"uses {bits}{packed} compression, which needs pip install 'segiou[geo]'; or save it with "
         "8 bits and deflate, in tiles of 256 × 256 or so"
     )
-    how |= {"driver": "GTiff"}
-    dataset = open_by_gdal(path, place, need, "is a corrupt TIFF", _GDAL, **how)
+    options |= {"driver": "GTiff"}
+    dataset = open_by_gdal(path, place, need, "is a corrupt TIFF", _GDAL, **options)
     if (size := math.prod(dataset.block_shapes[0]) * page.dtype.itemsize) > _MOST_BLOCK_BYTES:
         dataset.close()
         problem = f"has tiles or strips of {size} bytes; save it in tiles of 256 × 256 or so"

@@ -196,8 +196,8 @@ class _Header(NamedTuple):
         if not all(map(math.isfinite, scale)):
             problem = f"has scl_slope {scale[0]} and scl_inter {scale[1]}; expected finite numbers"
             raise MaskError(path, f"{problem}, e.g. 1 and 0 for unscaled labels")
-        own = () if not channels or len(shape) < 4 else shape[3:]
-        shape = (*_checked_shape(shape[:3] if own else shape, path), *(n for n in own if n > 1))
+        axes = 3 if channels and len(shape) > 3 else len(shape)
+        shape = (*_checked_shape(shape[:axes], path), *(n for n in shape[axes:] if n > 1))
         spacing = _nifti_spacing(pixdim[: len(shape)], affine, path)
         affine = affine.copy()
         affine[:3] *= _MILLIMETRES[unit]
@@ -220,10 +220,10 @@ class _Header(NamedTuple):
         """Bytes of the file when decompressed."""
         return self.offset + math.prod(self.shape) * self.dtype.itemsize
 
-    def check_size(self, found: int) -> None:
+    def check_size(self, size: int) -> None:
         """Raise an error if the file size differs."""
-        if found != self.size:
-            raise MaskError(self.path, _length_text(found, self.size))
+        if size != self.size:
+            raise MaskError(self.path, _length_text(size, self.size))
 
     def stored(self, data: bytes, wbits: int | None) -> NDArray[Any]:
         """The stored values in these bytes, decompressed by zlib unless ``wbits`` is None."""
@@ -291,18 +291,18 @@ def _nifti_spacing(
     pixdim: tuple[float, ...], affine: NDArray[np.float64], path: str | Path
 ) -> tuple[float, ...]:
     """``pixdim`` if it agrees with the affine, else the spacing of the affine."""
-    found = _lengths(affine)[: len(pixdim)]
+    lengths = _lengths(affine)[: len(pixdim)]
     # pixdim may be unset if there is an sform.
-    pairs = [(size, length) for size, length in zip(pixdim, found, strict=True) if size]
+    pairs = [(size, length) for size, length in zip(pixdim, lengths, strict=True) if size]
     differences = [abs(size - length) / length for size, length in pairs if length]
     if any(difference > _TOLERANCE for difference in differences):
         problem = (
-            f"has spacing {spacing_text(pixdim)} in pixdim but {spacing_text(found)} in its "
+            f"has spacing {spacing_text(pixdim)} in pixdim but {spacing_text(lengths)} in its "
             "affine (sform); correct the wrong one"
         )
         raise MaskError(path, problem)
     agrees = 0 not in pixdim and all(difference <= _ROUNDING for difference in differences)
-    return pixdim if agrees else found
+    return pixdim if agrees else lengths
 
 
 def _checked_shape(shape: tuple[int, ...], path: str | Path) -> tuple[int, ...]:
@@ -344,10 +344,10 @@ def _decompressed(data: bytes, size: int, path: str | Path, wbits: int) -> bytes
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _length_text(found: int, declared: int) -> str:
-    if found > declared:
+def _length_text(actual: int, declared: int) -> str:
+    if actual > declared:
         return f"is corrupt: contains more than the {declared} bytes that its header declares"
-    return f"is truncated: the header declares {declared} bytes, found {found}; copy it again"
+    return f"is truncated: the header declares {declared} bytes, found {actual}; copy it again"
 
 
 # Geometry ---------------------------------------------------------------------------------
@@ -374,10 +374,10 @@ def _volume(
 @lru_cache(maxsize=16)
 def _axes(affine: bytes) -> tuple[Any, ...]:
     """Direction of each axis of an affine, None if it has none."""
-    found = np.frombuffer(affine).reshape(4, 4)
-    if not np.isfinite(found).all():
+    matrix = np.frombuffer(affine).reshape(4, 4)
+    if not np.isfinite(matrix).all():
         return (None,)
-    codes: tuple[Any, ...] = needed_library("nibabel").orientations.aff2axcodes(found)
+    codes: tuple[Any, ...] = needed_library("nibabel").orientations.aff2axcodes(matrix)
     return codes
 
 
@@ -392,8 +392,8 @@ def _whole_numbers(values: NDArray[Any], path: str | Path) -> NDArray[Any]:
     if values.dtype.kind != "f":
         raise MaskError(path, f"contains {values.dtype.name} values; expected integer labels")
     for kind in (np.uint8, np.int32, np.int64):
-        if (found := _cast(values, kind)) is not None:
-            return found
+        if (integers := _cast(values, kind)) is not None:
+            return integers
     with np.errstate(invalid="ignore"):
         others = values[values.astype(np.int64) != values]
     problem = (
@@ -407,15 +407,15 @@ def _cast(values: NDArray[Any], kind: type) -> NDArray[Any] | None:
     """The values as integers, None if one does not fit; in pieces that stay in the cache."""
     order: Any = "F" if values.flags.f_contiguous else "C"
     flat = values.ravel(order)
-    found: NDArray[Any] = np.empty(values.size, kind)
+    integers: NDArray[Any] = np.empty(values.size, kind)
     with np.errstate(invalid="ignore"):
         for start in range(0, values.size, _PIECE):
-            piece, cast = (x[start : start + _PIECE] for x in (flat, found))
+            piece, cast = (x[start : start + _PIECE] for x in (flat, integers))
             np.copyto(cast, piece, casting="unsafe")
             # NumPy compares equal types much faster than mixed ones.
             if (cast.astype(values.dtype) != piece).any():
                 return None
-    return found.reshape(values.shape, order=order)
+    return integers.reshape(values.shape, order=order)
 
 
 def geometry_difference(truth: Volume, pred: Volume) -> str | None:
@@ -437,8 +437,8 @@ def geometry_difference(truth: Volume, pred: Volume) -> str | None:
         return f"shape {pred.values.shape}, but its truth has {truth.values.shape}"
     bound = _TOLERANCE * np.array(truth.spacing)
     if (np.abs(np.subtract(truth.spacing, pred.spacing)) > bound).any():
-        found, wanted = spacing_text(pred.spacing), spacing_text(truth.spacing)
-        return f"spacing {found} mm, but its truth has {wanted} mm"
+        predicted, wanted = spacing_text(pred.spacing), spacing_text(truth.spacing)
+        return f"spacing {predicted} mm, but its truth has {wanted} mm"
     # The far corner moves by the error of the affine times the number of voxels.
     bounds = np.append(_TOLERANCE * np.array(_lengths(truth.affine)), bound.max())
     if (np.abs(truth.affine - pred.affine)[:3] > bounds).any():

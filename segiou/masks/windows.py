@@ -197,8 +197,8 @@ class ResizedMask:
 
 def resized(mask: WindowedMask, shape: tuple[int, ...]) -> NDArray[Any]:
     """A whole mask, resized by nearest-neighbour interpolation."""
-    found: WindowedMask = mask if mask.shape == shape else ResizedMask(mask, shape)
-    return np.asarray(found[tuple(slice(0, length) for length in shape)])
+    source: WindowedMask = mask if mask.shape == shape else ResizedMask(mask, shape)
+    return np.asarray(source[tuple(slice(0, length) for length in shape)])
 
 
 def limits(index: tuple[slice, ...], shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:

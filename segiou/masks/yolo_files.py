@@ -55,9 +55,9 @@ class YoloFolder:
         root = Path(self.root)
         names = {path.relative_to(root).with_suffix("") for path in root.rglob("*.txt")}
         names |= {path.relative_to(folder).with_suffix("") for folder, path in self._images()}
-        found = {f"{name.as_posix()}.txt": f"{root / name}.txt" for name in sorted(names)}
-        check_found(found, self.root)
-        return found
+        files = {f"{name.as_posix()}.txt": f"{root / name}.txt" for name in sorted(names)}
+        check_found(files, self.root)
+        return files
 
     def _images(self) -> Iterator[tuple[Path, Path]]:
         """Folders of images, and the images in them."""
@@ -93,9 +93,9 @@ class YoloFolder:
         path : str
             The file.
         """
-        own = stamp_of(path) if Path(path).is_file() else _EMPTY
+        stamp = stamp_of(path) if Path(path).is_file() else _EMPTY
         image = self._image_of(path)
-        return own if image is None else own.joined(stamp_of(image))
+        return stamp if image is None else stamp.joined(stamp_of(image))
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
         """The mask of an image: indices of ``names``, 0 outside all polygons.

@@ -56,13 +56,13 @@ class CheckedStore(LocalStore):  # type: ignore[misc, unused-ignore]
         path = self.root / key
         most = _MOST_BYTES if path.name in ZARR_FILES else self.chunk_bytes + _OVERHEAD
         try:
-            found = path.stat()
+            status = path.stat()
         except (FileNotFoundError, NotADirectoryError):
             return None
-        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
             raise MaskError(path, "is not a regular file")
-        if found.st_size > most and stat.S_ISREG(found.st_mode):
-            problem = f"has {found.st_size} bytes, more than {most}; the store is corrupt"
+        if status.st_size > most and stat.S_ISREG(status.st_mode):
+            problem = f"has {status.st_size} bytes, more than {most}; the store is corrupt"
             raise MaskError(path, problem)
         content = await super().get(key, prototype, byte_range)
         if content is not None and path.name not in ZARR_FILES:
@@ -141,10 +141,10 @@ def _zstd_size(data: bytes) -> int:
     if width:
         declared = int.from_bytes(data[at : at + width], "little")
         return declared + 256 * (width == 2)
-    found, is_last = 0, False
+    total, is_last = 0, False
     while not is_last and at + 3 <= len(data):
         head = int.from_bytes(data[at : at + 3], "little")
         is_last, kind, size = bool(head & 1), head >> 1 & 3, head >> 3
-        found += size if kind < 2 else _ZSTD_BLOCK
+        total += size if kind < 2 else _ZSTD_BLOCK
         at += 3 + (1 if kind == 1 else size)
-    return found
+    return total
