@@ -98,20 +98,20 @@ class KerasCounts(CompiledCounts):
         super().__init__(_Operations(), scoring.empty())
         self.scoring: Any = scoring
 
-    def count(self, truth: Any, pred: Any, mask: Any, how: dict[str, Any]) -> DeviceCount:
+    def count(self, truth: Any, pred: Any, mask: Any, decision: dict[str, Any]) -> DeviceCount:
         """Count a batch; values that raise on the host are counted, to be reported later."""
         is_matrix = not isinstance(self.tables, CompiledScores)
         if is_matrix and _is_eager(truth) and _is_eager(pred):
             table = self.tables.encoding.empty_table()
             try:
-                self.like._count_into(table, truth, pred, mask=mask, **how)
+                self.like._count_into(table, truth, pred, mask=mask, **decision)
             except (UndeclaredValuesError, NanScoresError):
                 pass
             else:
                 sums = np.append(table.ravel(), 0).astype(np.int32)
                 maxima = np.full(2, NONE_MET, np.int32)
                 return DeviceCount(self.ops, *map(ops.convert_to_tensor, (sums, maxima)))
-        counted: DeviceCount = self.tables.count(truth, pred, mask=mask, **how)
+        counted: DeviceCount = self.tables.count(truth, pred, mask=mask, **decision)
         return counted
 
     def labels(self, truth: Any, pred: Any) -> tuple[Any, Any]:

@@ -18,8 +18,8 @@ def scores_of_sums(sums: Any, refused: Any, tables: Any, scoring: Scoring) -> di
     else:
         counts, bad = _of_matrix(sums, scoring)
     nan_if_bad = ops.where(refused + bad > 0, float("nan"), 0.0)
-    found = scoring.values_of(counts, xp=ops)
-    return {name: value + nan_if_bad for name, value in found.items()}
+    values = scoring.values_of(counts, xp=ops)
+    return {name: value + nan_if_bad for name, value in values.items()}
 
 
 def _of_matrix(sums: Any, scoring: Scoring) -> tuple[Counts, Any]:

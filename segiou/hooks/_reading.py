@@ -73,16 +73,16 @@ def check_labels_of_hook(truth: Any, pred: Any) -> None:
     shapes = tuple(truth.shape), tuple(pred.shape)
     if not is_float(pred):
         return
-    found = f"pred has dtype {dtype_name(pred)}"
+    problem = f"pred has dtype {dtype_name(pred)}"
     if shapes[0] == shapes[1]:
         fix = "pred.long()" if framework_of(pred) == "torch" else "pred.astype(int)"
         msg = (
-            f"{found} and the shape of truth, {shapes[0]}; for scores of two classes, pass "
+            f"{problem} and the shape of truth, {shapes[0]}; for scores of two classes, pass "
             f"threshold=T to the hook (0 for logits, 0.5 after a sigmoid), for labels {fix}"
         )
         raise TypeError(msg)
     msg = (
-        f"{found} and shape {shapes[1]}, but truth has shape {shapes[0]}; scores have one axis "
+        f"{problem} and shape {shapes[1]}, but truth has shape {shapes[0]}; scores have one axis "
         "more than truth, whose position is axis= of the hook"
     )
     raise ValueError(msg)

@@ -79,8 +79,8 @@ class Scoring(ABC):
 
     def update(self, counted: Any, truth: Any, pred: Any, **ids: Any) -> None:
         """Add a batch to an accumulator, with the ids of images if it is one of images."""
-        truth, pred, how = self.read(truth, pred)
-        counted.update(truth, pred, **how, **ids)
+        truth, pred, decision = self.read(truth, pred)
+        counted.update(truth, pred, **decision, **ids)
 
     @abstractmethod
     def cells(self, truth: Any, pred: Any) -> Cells:
@@ -101,8 +101,8 @@ class Scoring(ABC):
 
     def values(self, counted: Any, separator: str = "/") -> dict[str, float]:
         """Scores by name, with class scores as ``iou/road``; NaN if undefined."""
-        found = self.values_of(self._counts(counted), separator)
-        return {key: float(value) for key, value in found.items()}
+        values = self.values_of(self._counts(counted), separator)
+        return {key: float(value) for key, value in values.items()}
 
     @property
     @abstractmethod
@@ -119,9 +119,9 @@ class Scoring(ABC):
         values = self.values(counted)
         return values[self.only] if self.only else values
 
-    def check(self, **given: Any) -> None:
+    def check(self, **options: Any) -> None:
         """Raise a ValueError for options of a hook that this kind of counts lacks."""
-        if names := [name for name, value in given.items() if value and name in self.lacks]:
+        if names := [name for name, value in options.items() if value and name in self.lacks]:
             raise ValueError(self.lacks[names[0]])
 
     def _arranged(self, truth: Any, pred: Any, name: str) -> tuple[Any, Any]:
@@ -189,8 +189,8 @@ class MatrixScoring(Scoring):
 
     def cells(self, truth: Any, pred: Any) -> Cells:
         """The counts of a pair, most of which are 0."""
-        truth, pred, how = self.read(truth, pred)
-        return self._counting.count(truth, pred, **how).cells
+        truth, pred, decision = self.read(truth, pred)
+        return self._counting.count(truth, pred, **decision).cells
 
     def summed(self, cells: Sequence[Cells]) -> ConfusionCounts:
         """The sum of counts of pairs."""
@@ -221,8 +221,8 @@ class MatrixScoring(Scoring):
 
     @staticmethod
     def _counts(counted: Any) -> Counts:
-        found: Counts = counted.counts
-        return found
+        counts: Counts = counted.counts
+        return counts
 
     def values_of(self, counts: Counts, separator: str = "/", xp: Any = np) -> dict[str, Any]:
         """Scores of TP, FP, FN and TN."""
@@ -247,7 +247,7 @@ class MatrixScoring(Scoring):
         return self._known[separator]
 
     def _entries(self, separator: str) -> dict[str, Entry]:
-        found: dict[str, Entry] = {}
+        entries: dict[str, Entry] = {}
         for name in self.names:
             base = name.removesuffix(_FOREGROUND) if is_whole(name) else name
             score = read_name(base).score
@@ -255,16 +255,16 @@ class MatrixScoring(Scoring):
                 msg = f"score {name!r} does not follow from a confusion matrix; score it in a Run"
                 raise ValueError(msg)
             if not PIXEL_SCORES[score].per_class:
-                found[name] = Entry(score)
+                entries[name] = Entry(score)
             elif is_whole(base):
-                found[name] = Entry(score, include=self._include(without_first=base != name))
+                entries[name] = Entry(score, include=self._include(without_first=base != name))
             else:
                 rows = self.options.labels.class_names
                 keys = score_keys([base], lambda _: rows, separator)  # noqa: B023
-                found |= {
+                entries |= {
                     key: Entry(score, row_of(one.row, rows, score)) for key, one in keys.items()
                 }
-        return found
+        return entries
 
     def _include(self, *, without_first: bool) -> NDArray[np.bool_]:
         include = self.protocol.include_of(self.empty()).copy()
@@ -315,19 +315,19 @@ class HistogramScoring(Scoring):
 
     def cells(self, truth: Any, pred: Any) -> Cells:
         """The counts of a pair, most of which are 0."""
-        truth, pred, how = self.read(truth, pred)
-        flat = self.empty().count(truth, pred, **how).ravel()
+        truth, pred, decision = self.read(truth, pred)
+        flat = self.empty().count(truth, pred, **decision).ravel()
         filled = np.flatnonzero(flat)
         return Cells(filled, flat[filled], 0)
 
     def summed(self, cells: Sequence[Cells]) -> ScoreHistogram:
         """The sum of counts of pairs."""
-        found = self.empty()
-        total = found._empty()
+        histogram = self.empty()
+        total = histogram._empty()
         for one in cells:
             total.ravel()[one.indices] += one.values
-        found._add(total, len(cells))
-        return found
+        histogram._add(total, len(cells))
+        return histogram
 
     def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
         """Truth without a class axis of size 1, scores, and the keywords for `update`."""
@@ -338,8 +338,8 @@ class HistogramScoring(Scoring):
                 f"{self.axis}, so it looks one-hot; pass labels, such as truth.argmax({self.axis})"
             )
             raise ValueError(msg)
-        how = {"axis": self.axis, "activation": self.activation}
-        return reading.whole_numbers(truth), pred, how
+        decision = {"axis": self.axis, "activation": self.activation}
+        return reading.whole_numbers(truth), pred, decision
 
     @property
     def keys(self) -> list[str]:
@@ -364,11 +364,11 @@ def scoring_of(
     Options of the typed dict `kind` are accepted.
     """
     check_options(hook, options, kind)
-    given: TorchOptions = {"upsample": False} if kind is TorchOptions else {}
-    given.update(options)  # type: ignore[typeddict-item]
+    chosen: TorchOptions = {"upsample": False} if kind is TorchOptions else {}
+    chosen.update(options)  # type: ignore[typeddict-item]
     if isinstance(labels, ScoreHistogram):
-        return HistogramScoring(labels, default, given)
-    return MatrixScoring(labels, default, given)
+        return HistogramScoring(labels, default, chosen)
+    return MatrixScoring(labels, default, chosen)
 
 
 def fix_of_repeats(scoring: Scoring, fix: str) -> str:

@@ -46,8 +46,8 @@ class TorchCounter:
 
     def check(self, maxima: Any) -> None:
         """Raise a ValueError if counts were made with different options, or not at all."""
-        numbers, own = maxima.tolist(), self.scoring.digest
-        if numbers[_FAILED + 1 :] != own:
+        numbers, digest = maxima.tolist(), self.scoring.digest
+        if numbers[_FAILED + 1 :] != digest:
             msg = (
                 "the counts come from a metric with different classes or options (ignore, "
                 "unassigned, pred_labels, exclude, bins, axis, activation, threshold), such as a "
@@ -67,35 +67,35 @@ class TorchCounter:
         """Sums and maxima after another batch.
 
         Sums on the host are changed in place, since a copy for many classes takes longer than
-        counting an image. Of several processes, one that cannot count a batch raises in
-        :meth:`check` as all others do, so that none waits for another.
+        counting an image. A process that cannot count a batch raises in :meth:`check` as all
+        others do, so that none waits for another.
         """
         deferred = self._deferred
         if deferred.error is not None and not maxima[_FAILED]:
             deferred.error = None  # of an earlier epoch
         with deferred:
-            truth, pred, how = self.scoring.read(truth, pred)
+            truth, pred, decision = self.scoring.read(truth, pred)
             if self._are_pairs and (is_on_device(truth) or is_on_device(pred)):
-                return self._on_device(sums, maxima, truth, pred, how)
-            return self._on_host(sums, truth, pred, how), maxima
+                return self._on_device(sums, maxima, truth, pred, decision)
+            return self._on_host(sums, truth, pred, decision), maxima
         maxima = maxima.clone()
         maxima[_FAILED] = distributed.get_rank() + 1
         return sums, maxima
 
     def _on_device(
-        self, sums: torch.Tensor, maxima: torch.Tensor, truth: Any, pred: Any, how: Any
+        self, sums: torch.Tensor, maxima: torch.Tensor, truth: Any, pred: Any, decision: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
         encoding, tables = self._counting._encoding, self._tables
-        counted = count_on_device(encoding, truth, pred, tables=tables, **how)
+        counted = count_on_device(encoding, truth, pred, tables=tables, **decision)
         added = pad(counted.sums.to(sums.device), (0, 1), value=1)
         largest = pad(counted.maxima.to(maxima.device), (0, len(maxima) - 2), value=NONE_MET)
         return sums + added, torch.maximum(maxima, largest)
 
-    def _on_host(self, sums: torch.Tensor, truth: Any, pred: Any, how: Any) -> torch.Tensor:
+    def _on_host(self, sums: torch.Tensor, truth: Any, pred: Any, decision: Any) -> torch.Tensor:
         """Sums after a batch that is counted in the host's memory."""
         batch = sums if sums.is_cpu else self.empty()[0]
         numbers = batch.numpy()
-        self._counting._count_into(numbers[:-2].reshape(self._shape), truth, pred, **how)
+        self._counting._count_into(numbers[:-2].reshape(self._shape), truth, pred, **decision)
         numbers[-1] += 1
         return sums if sums.is_cpu else sums + batch.to(sums.device)
 
@@ -108,13 +108,13 @@ class TorchCounter:
         numbers = sums.numpy()
         if self._are_pairs:
             return read_counts(self._counting._encoding, numbers[:-1], maxima)
-        found = self.scoring.empty()
-        found._add(numbers[:-2].reshape(self._shape), int(numbers[-1]))
-        return found
+        counted = self.scoring.empty()
+        counted._add(numbers[:-2].reshape(self._shape), int(numbers[-1]))
+        return counted
 
     def accumulated(self, sums: torch.Tensor, maxima: torch.Tensor) -> Any:
         """The counts as an accumulator."""
-        found = self.read(sums, maxima)
-        if isinstance(found, ConfusionCounts):
-            return self.scoring.empty().add(found, pairs=int(sums[-1]))
-        return found
+        counted = self.read(sums, maxima)
+        if isinstance(counted, ConfusionCounts):
+            return self.scoring.empty().add(counted, pairs=int(sums[-1]))
+        return counted

@@ -34,7 +34,7 @@ def all_reduce(
     Parameters
     ----------
     counted : Accumulator
-        Counts of this process; not modified. With a ConfusionMatrix, either
+        Counts of this process; not modified. For a ConfusionMatrix, either
         count the output of ``accelerator.gather_for_metrics`` on one process
         only, or count batches of a sampler that does not repeat images. An
         ImageCounts counts a repeated image once.

@@ -107,15 +107,30 @@ def add_up(
     counted: Counted, gather: Callable[[Any], list[Any]], errors: DeferredErrors | None = None
 ) -> Counted:
     """The sum over processes, as a new object; `gather` returns the items of all processes."""
-    own, own_error = None, errors.error if errors else None
+    described, failure = None, errors.error if errors else None
     try:
-        own = None if own_error else _described(counted)
+        described = None if failure else _described(counted)
     except (TypeError, ValueError, OverflowError) as error:
-        own_error = error
-    everyone = gather(own)
-    if own_error is not None:
-        raise own_error
-    # If one process raises, all of them do, so that none waits for another.
+        failure = error
+    everyone = gather(described)
+    if failure is not None:
+        raise failure
+    parts = _parts_of_all(everyone)
+    if not isinstance(counted, ConfusionMatrix):
+        return counted.empty().merge(*parts)
+    cells, pixels, pairs = zip(*parts, strict=True)
+    if (total := sum(pixels)) >= 1 << 63:
+        msg = f"all processes together counted {total} pixels, more than int64 ({(1 << 63) - 1})"
+        raise OverflowError(msg)
+    tally = SparseConfusionCounts.summed(counted.num_classes, cells)
+    return counted.empty().add(tally, pairs=sum(pairs))
+
+
+def _parts_of_all(everyone: list[Any]) -> tuple[Any, ...]:
+    """The counts of all processes; ValueError on all of them if one failed or differs.
+
+    If one process raises, all of them do, so that none waits for another.
+    """
     if None in everyone:
         broken = everyone.index(None)
         msg = f"process {broken} could not read its counts; see the error on that process"
@@ -130,14 +145,7 @@ def add_up(
     if other := _other(options):
         msg = f"the classes or options of process {other} differ from those of process 0"
         raise ValueError(msg)
-    if not isinstance(counted, ConfusionMatrix):
-        return counted.empty().merge(*parts)
-    cells, pixels, pairs = zip(*parts, strict=True)
-    if (total := sum(pixels)) >= 1 << 63:
-        msg = f"all processes together counted {total} pixels, more than int64 ({(1 << 63) - 1})"
-        raise OverflowError(msg)
-    tally = SparseConfusionCounts.summed(counted.num_classes, cells)
-    return counted.empty().add(tally, pairs=sum(pairs))
+    return parts
 
 
 def _described(counted: Any) -> tuple[str, Any, Any]:

@@ -55,8 +55,8 @@ class SegmentationScores(Counting, nnx.Metric):
         mask : array of bool, optional
             Which pixels, or images if the shape is (N,), count.
         """
-        truth, pred, how = self.scoring.read(labels, logits)
-        state = self.counter.update(self.state.get_value(), truth, pred, mask=mask, **how)
+        truth, pred, decision = self.scoring.read(labels, logits)
+        state = self.counter.update(self.state.get_value(), truth, pred, mask=mask, **decision)
         self.state.set_value(state)
 
     def compute(self) -> float | dict[str, float]:

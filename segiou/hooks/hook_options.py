@@ -57,12 +57,12 @@ class TorchOptions(HookOptions, total=False):
     upsample: bool
 
 
-def check_options(hook: type, given: Mapping[str, Any], kind: Any) -> None:
+def check_options(hook: type, options: Mapping[str, Any], kind: Any) -> None:
     """Raise a TypeError for options in neither the typed dict nor the arguments of the hook."""
     parameters = inspect.signature(hook.__init__).parameters.values()  # type: ignore[misc]
-    own = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
-    known = [*own, *kind.__annotations__]
-    if unknown := [name for name in given if name not in known]:
+    names = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+    known = [*names, *kind.__annotations__]
+    if unknown := [name for name in options if name not in known]:
         hint = did_you_mean(unknown[0], known) or f"; choose from {', '.join(known)}"
         msg = f"{hook.__name__} has no option {unknown[0]!r}{hint}"
         raise TypeError(msg)

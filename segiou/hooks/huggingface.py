@@ -61,8 +61,8 @@ class ComputeMetrics:
     labels, **options
         The classes and :class:`segiou.hooks.hook_options.TorchOptions`; ``ignore`` always includes
         the Trainer's padding, -100, and smaller logits are upsampled unless
-        ``upsample=False``. Scores of classes are named ``iou_road``. With a
-        :class:`segiou.ScoreHistogram` in place of the classes, logits are counted in
+        ``upsample=False``. Scores of classes are named ``iou_road``. If a
+        :class:`segiou.ScoreHistogram` replaces the classes, logits are counted in
         histograms like it; the Trainer must then keep them, so do not pass
         ``preprocess_logits_for_metrics``.
 

@@ -44,7 +44,7 @@ class SegmentationScores(Counting, Metric):
     labels, **options
         The classes and :class:`segiou.hooks.hook_options.TorchOptions`; or a
         :class:`segiou.ScoreHistogram`, to count scores in histograms like it.
-        With one name in ``scores``, the result is a number; with several, a mapping. Each of
+        The result is a number for one name in ``scores``, or a mapping for several. Each of
         its entries is also in ``engine.state.metrics``, after the name under which this is
         attached: ``state.metrics["val/mean_iou"]``.
     output_transform : callable

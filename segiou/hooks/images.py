@@ -102,8 +102,8 @@ class ImageCounts(Evaluator):
         # Without the batch axis, axes counted from the front move by one.
         axis = argmax - 1 if argmax is not None and argmax > 0 else argmax
         batch = each_image(truth, pred, mask, ids, is_batch=True)
-        how: dict[str, Any] = {"argmax": axis, "threshold": threshold}
-        return self._keep([self._scorer.count(*each, **how) for each in batch])
+        decision: dict[str, Any] = {"argmax": axis, "threshold": threshold}
+        return self._keep([self._scorer.count(*each, **decision) for each in batch])
 
     def merge(self, *others: Self | Iterable[ImageCount]) -> Self:
         """Add images counted elsewhere with the same options.

@@ -88,7 +88,7 @@ class PixelCounter:
         pred: Any,
         *,
         mask: Any = None,
-        **how: Any,
+        **decision: Any,
     ) -> CountState:
         """Add a batch to a state.
 
@@ -99,7 +99,7 @@ class PixelCounter:
         truth, pred, mask
             As for :meth:`segiou.ConfusionMatrix.update`; `pred` may be scores. A class axis of
             size 1 of `truth` is dropped, and a mask of shape (N,) applies to whole images.
-        **how
+        **decision
             ``argmax`` or ``threshold``, as there; or of histograms ``axis`` and
             ``activation``, as for :meth:`segiou.ScoreHistogram.update`.
 
@@ -109,15 +109,15 @@ class PixelCounter:
             The new state.
         """
         truth, pred = with_shape(truth, "truth"), with_shape(pred, "pred")
-        axis = how.get("argmax", how.get("axis", -1))
+        axis = decision.get("argmax", decision.get("axis", -1))
         truth = whole_numbers(without_channel(truth, -1 if axis is None else axis, pred))
         if mask is not None and np.ndim(mask) == 1 < np.ndim(truth):
             images = jnp.reshape(mask, (-1,) + (1,) * (np.ndim(truth) - 1))
             mask = jnp.broadcast_to(images, np.shape(truth))
         self._counts.check_pixels(np.shape(truth))
-        if how and isinstance(self._counts.like, ConfusionMatrix):
-            self._counts.like.options.check_scores(np.shape(pred), how.get("argmax"))
-        count = self._counts.tables.count(truth, pred, mask=mask, **how)
+        if decision and isinstance(self._counts.like, ConfusionMatrix):
+            self._counts.like.options.check_scores(np.shape(pred), decision.get("argmax"))
+        count = self._counts.tables.count(truth, pred, mask=mask, **decision)
         low, high = self._counts.add(state.low, state.high, count)
         maxima = jnp.maximum(state.maxima, count.maxima.astype(jnp.int32))
         return CountState(low, high, maxima, state.batches + 1)

@@ -43,8 +43,8 @@ class SegmentationScores(Counting, keras.metrics.Metric):
         The classes and :class:`segiou.hooks.hook_options.HookOptions`; or a
         :class:`segiou.ScoreHistogram`, to count scores in histograms like it, without regions.
         ``scores`` is ``"mean_iou"`` or, of histograms, ``"average_precision"`` by default.
-        With one name, the result is a scalar; with several names, or a per-class score such as
-        ``"iou"``, it is a dict of scalars. ``axis`` is -1 by default.
+        The result for one name is a scalar; that for several names, or for a per-class score
+        such as ``"iou"``, is a dict of scalars. ``axis`` is -1 by default.
     name : str, optional
         Name of the metric, which also precedes the keys of several scores: ``val_fg/mean_iou``
         for ``name="fg"``. A model with two metrics of several scores needs it.

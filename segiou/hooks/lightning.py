@@ -26,10 +26,10 @@ def _of_outputs(outputs: Any, batch: Any) -> tuple[Any, Any]:
     try:
         return outputs["truth"], outputs["pred"]
     except (TypeError, LookupError) as error:
-        found = f"a dict of {[*outputs]}" if isinstance(outputs, dict) else type(outputs).__name__
-        found = "None" if outputs is None else found
+        kind = f"a dict of {[*outputs]}" if isinstance(outputs, dict) else type(outputs).__name__
+        kind = "None" if outputs is None else kind
         msg = (
-            f"the step returned {found}; return {{'truth': ..., 'pred': ...}} from it, or pass "
+            f"the step returned {kind}; return {{'truth': ..., 'pred': ...}} from it, or pass "
             "SegmentationScores(..., pairs=lambda outputs, batch: (truth, pred))"
         )
         raise TypeError(msg) from error
@@ -181,9 +181,9 @@ class SegmentationScores(Callback):
 
     def _check_module(self, trainer: Any, _module: Any, stage: str) -> None:
         """Raise a ValueError if a step of the module has logged one of the names."""
-        own = self._logged or {f"{stage}/{name}" for name in self._names()}
+        names = self._logged or {f"{stage}/{name}" for name in self._names()}
         others = names_of_steps(trainer, _PLACE)
-        _check_names(own & others, "the module and SegmentationScores log")
+        _check_names(names & others, "the module and SegmentationScores log")
 
     on_validation_epoch_start = partialmethod(_start, stage="val")
     on_test_epoch_start = partialmethod(_start, stage="test")

@@ -96,8 +96,8 @@ class SegmentationScores(BaseMetric):
         results, self.results = self.results, []
         all_reduce(self.scoring.empty(), errors=errors)
         self.results = results
-        found: dict[str, float] = super().evaluate(size)
-        return found
+        scores: dict[str, float] = super().evaluate(size)
+        return scores
 
     def compute_metrics(self, results: list[Any]) -> dict[str, float]:
         """Compute the scores of the samples that MMEngine has not dropped as repeated."""

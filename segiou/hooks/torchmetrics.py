@@ -99,12 +99,12 @@ class _Scores(Metric):
     def _is_scalar(self) -> bool:
         return isinstance(self.scores, str)
 
-    def _given(self, values: dict[str, float]) -> "torch.Tensor | dict[str, torch.Tensor]":
+    def _as_tensors(self, values: dict[str, float]) -> "torch.Tensor | dict[str, torch.Tensor]":
         """The result of `compute`: a number, a value per class, or a dict."""
         kind = self.device.type
-        found = values[self.scores] if self.scores in values else [*values.values()]
+        result = values[self.scores] if self.scores in values else [*values.values()]
         # MPS has no float64. Each operation on a small tensor takes as long as the mean.
-        numbers = torch.from_numpy(np.array(found, np.float32 if kind == "mps" else np.float64))
+        numbers = torch.from_numpy(np.array(result, np.float32 if kind == "mps" else np.float64))
         if kind != "cpu":
             numbers = numbers.to(self.device)
         if isinstance(self.scores, str):
@@ -156,9 +156,9 @@ class SegmentationScores(Counting, _Scores):
         The classes and :class:`segiou.hooks.hook_options.TorchOptions`; or a
         :class:`segiou.ScoreHistogram`, to count scores in histograms like it.
         ``scores`` is ``"mean_iou"`` or, of histograms, ``"average_precision"`` by default.
-        With one name, the result is a number, or a tensor of shape (C,) for a per-class
-        score such as ``"iou"``, as ``ClasswiseWrapper`` expects. With a sequence of names,
-        it is a dict of numbers; those of classes are named ``iou/road``.
+        The result for one name is a number, or a tensor of shape (C,) for a per-class
+        score such as ``"iou"``, as ``ClasswiseWrapper`` expects; that for a sequence of
+        names is a dict of numbers, those of classes named ``iou/road``.
     metric_options : dict, optional
         Options of :class:`torchmetrics.Metric`.
     """
@@ -201,7 +201,7 @@ class SegmentationScores(Counting, _Scores):
     @not_compiled
     def compute(self) -> "torch.Tensor | dict[str, torch.Tensor]":
         """Compute the scores: a scalar, C values of a per-class score, or a dict of scalars."""
-        return self._given(self.scoring.values(self.counter.read(self.sums, self.maxima)))
+        return self._as_tensors(self.scoring.values(self.counter.read(self.sums, self.maxima)))
 
     def _load_from_state_dict(
         self, state_dict: Any, prefix: str, *rest: Any, **keywords: Any
@@ -224,8 +224,8 @@ class PanopticScores(_Scores):
         The classes, ``things``, ``ignore``, ``protocol`` and the other options of
         :class:`segiou.instances.PanopticCounts`.
     scores : str or sequence of str
-        ``"pq"``, ``"sq"`` or ``"rq"``, averaged over the classes that occur. With
-        one name, the result is a number; with a sequence, a dict.
+        ``"pq"``, ``"sq"`` or ``"rq"``, averaged over the classes that occur. The
+        result is a number for one name and a dict for a sequence.
     metric_options : dict, optional
         Options of :class:`torchmetrics.Metric`.
     """
@@ -278,18 +278,18 @@ class PanopticScores(_Scores):
         """All counts so far, as :class:`segiou.instances.PanopticCounts`."""
         # After a sync over processes, the list is a single tensor.
         several = [self.overlaps] if isinstance(self.overlaps, torch.Tensor) else self.overlaps
-        found = {
+        state = {
             "counts": self.detections.cpu().numpy(),
             "overlaps": [row for part in several for row in part.cpu().tolist()],
             "pairs": int(self.pairs),
         }
-        return self.empty.empty().load_state_dict({**self.empty.state_dict(), **found})
+        return self.empty.empty().load_state_dict({**self.empty.state_dict(), **state})
 
     @not_compiled
     def compute(self) -> "torch.Tensor | dict[str, torch.Tensor]":
         """Compute the scores: a scalar or a dict of scalars."""
-        found = self.counts().panoptic_quality()
-        return self._given({name: found[name] for name in self.names})
+        quality = self.counts().panoptic_quality()
+        return self._as_tensors({name: quality[name] for name in self.names})
 
     def _sync_dist(self, *rest: Any, **keywords: Any) -> None:
         # A process without a batch contributes an empty tensor of the same shape and type.
