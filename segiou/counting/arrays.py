@@ -175,43 +175,49 @@ def with_true_as_one(array: NDArray[Any]) -> NDArray[Any]:
     """The array, copied if a True is not the byte 1: those of 1-bit images in Pillow are 255."""
     if array.dtype != np.bool_:
         return array
-    found: NDArray[np.uint8] = array.view(np.uint8)
-    return found != 0 if found.max(initial=0) > 1 else array
+    bits: NDArray[np.uint8] = array.view(np.uint8)
+    return bits != 0 if bits.max(initial=0) > 1 else array
 
 
 def check_labels(array: Any, name: str) -> None:
     """Raise a TypeError unless an array or tensor contains integers or bool."""
-    found = dtype_name(array)
-    if found.startswith(("int", "uint", "bool")):
+    dtype = dtype_name(array)
+    if dtype.startswith(("int", "uint", "bool")):
         return
-    msg = f"{name} has dtype {found}; labels must be integers or bool"
-    if found.startswith(("str", "bytes")):
+    msg = f"{name} has dtype {dtype}; labels must be integers or bool"
+    if dtype.startswith(("str", "bytes")):
         msg = (
             f"{name} contains strings; labels must be integers or bool (to read files, use "
             "read_mask)"
         )
-    if found == "object":
+    if dtype == "object":
         msg += "; pass an array of numbers (for a Volume, pass its values)"
-    if found.startswith(("float", "bfloat")):
-        scores = "For scores, pass argmax=AXIS (the class axis) or threshold=T"
-        if name == "truth":
-            scores = (
-                "If these are scores, truth and pred are swapped: pass the truth first, then the "
-                "scores with argmax=AXIS (the class axis) or threshold=T"
-            )
-        msg = (
-            f"{name} has dtype {found}, but labels must be integers. {scores}; for labels stored "
-            "as floats, use array.astype(int)"
-        )
-        if isinstance(array, np.ndarray) and array.ndim > 1:
-            axes = [axis for axis in {0, 1, array.ndim - 1} if is_one_hot(array, axis)]
-            if axes:
-                msg = (
-                    f"{name} is one-hot along axis {axes[0]} (dtype {found}), but labels must be "
-                    f"integers; pass argmax={axes[0]} for scores, and {name}.argmax({axes[0]}) for "
-                    "one-hot labels; for channels that may overlap, use segiou.ChannelCounts"
-                )
+    if dtype.startswith(("float", "bfloat")):
+        msg = _float_text(array, name, dtype)
     raise TypeError(msg)
+
+
+def _float_text(array: Any, name: str, dtype: str) -> str:
+    """The problem of floats in place of labels: they may be one-hot labels, or scores."""
+    if isinstance(array, np.ndarray) and array.ndim > 1:
+        axes = {0, 1, array.ndim - 1}
+        axis = next((axis for axis in axes if is_one_hot(array, axis)), None)
+        if axis is not None:
+            return (
+                f"{name} is one-hot along axis {axis} (dtype {dtype}), but labels must be "
+                f"integers; pass argmax={axis} for scores, and {name}.argmax({axis}) for "
+                "one-hot labels; for channels that may overlap, use segiou.ChannelCounts"
+            )
+    scores = "For scores, pass argmax=AXIS (the class axis) or threshold=T"
+    if name == "truth":
+        scores = (
+            "If these are scores, truth and pred are swapped: pass the truth first, then the "
+            "scores with argmax=AXIS (the class axis) or threshold=T"
+        )
+    return (
+        f"{name} has dtype {dtype}, but labels must be integers. {scores}; for labels stored "
+        "as floats, use array.astype(int)"
+    )
 
 
 def check_decision(shape: tuple[int, ...], argmax: int | None, threshold: float | None) -> None:
@@ -294,8 +300,8 @@ def check_same_shape(
         axis = argmax % len(shapes[1])
         shapes = shapes[0], shapes[1][:axis] + shapes[1][axis + 1 :]
     if shapes[0] != shapes[1]:
-        found = f"{names[0]} has shape {shapes[0]} but {names[1]} has {shapes[1]}"
-        msg = f"{found}; shapes must match{_channel_hint(*shapes, names)}"
+        difference = f"{names[0]} has shape {shapes[0]} but {names[1]} has {shapes[1]}"
+        msg = f"{difference}; shapes must match{_channel_hint(*shapes, names)}"
         raise ValueError(msg)
 
 
@@ -369,7 +375,7 @@ def check_label_maps(truth: Any, pred: Any, num_classes: int) -> None:
 
 
 def _level_of_caller() -> int:
-    """Where the stack leaves segiou, for a warning of the function that calls this one."""
+    """The level of the stack that leaves segiou, for a warning of the calling function."""
     level, frame = 1, sys._getframe(1)
     # torch.compile may wrap functions of segiou.
     passed = ("segiou.", "torch._dynamo")
@@ -527,14 +533,14 @@ def with_dimensions_of(truth: Any, other: Any, argmax: int | None = None) -> Any
 
     It may lack some of them; scores have one more, at `argmax`.
     """
-    wanted, found = getattr(truth, "dims", None), getattr(other, "dims", None)
-    if not (isinstance(wanted, tuple) and isinstance(found, tuple)):
+    wanted, dims = getattr(truth, "dims", None), getattr(other, "dims", None)
+    if not (isinstance(wanted, tuple) and isinstance(dims, tuple)):
         return other
-    if argmax is not None and -len(found) <= argmax < len(found):
-        at = argmax % len(found)
-        wanted = (*wanted[:at], found[at], *wanted[at:])
-    wanted = tuple(name for name in wanted if name in found)
-    is_turned = found != wanted and len(found) == len(wanted)
+    if argmax is not None and -len(dims) <= argmax < len(dims):
+        at = argmax % len(dims)
+        wanted = (*wanted[:at], dims[at], *wanted[at:])
+    wanted = tuple(name for name in wanted if name in dims)
+    is_turned = dims != wanted and len(dims) == len(wanted)
     return other.transpose(*wanted) if is_turned else other
 
 
@@ -547,8 +553,8 @@ def as_valid_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
 
 def check_mask(mask: Any, shape: tuple[int, ...]) -> None:
     """Raise unless a mask is bool and has this shape."""
-    if (found := dtype_name(mask)) != "bool":
-        msg = f"mask must be bool (True = counted), got {found}; did you mean mask != 0?"
+    if (dtype := dtype_name(mask)) != "bool":
+        msg = f"mask must be bool (True = counted), got {dtype}; did you mean mask != 0?"
         raise TypeError(msg)
     if tuple(mask.shape) != shape:
         msg = f"mask has shape {tuple(mask.shape)} but the labels have {shape}"
@@ -573,8 +579,8 @@ def is_bfloat16(dtype: np.dtype[Any]) -> bool:
     return dtype.itemsize == 2 and "bfloat16" in str(dtype)
 
 
-def values_text(found: Mapping[Any, int], unit: str) -> str:
+def values_text(pixels: Mapping[Any, int], unit: str) -> str:
     """The eight most frequent values, each with its count."""
-    ranked = Counter(found).most_common()
+    ranked = Counter(pixels).most_common()
     shown = ", ".join(f"{value} ({plural(number, unit)})" for value, number in ranked[:8])
     return f"{shown} and {len(ranked) - 8} more values" if len(ranked) > 8 else shown

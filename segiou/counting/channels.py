@@ -168,12 +168,12 @@ class _Pair:
         raise ValueError(msg)
 
     def _values(self, array: NDArray[Any]) -> Counter[Any]:
-        found: Counter[Any] = Counter()
+        pixels: Counter[Any] = Counter()
         for block in self._slices():
             values = array[block] if self.mask is None else array[block][self.mask[block]]
             distinct, counts = np.unique(values, return_counts=True)
-            found.update(dict(zip(distinct.tolist(), counts.tolist(), strict=True)))
-        return found
+            pixels.update(dict(zip(distinct.tolist(), counts.tolist(), strict=True)))
+        return pixels
 
 
 def _as_bytes(values: NDArray[Any], threshold: float | None = None) -> NDArray[np.uint8]:
@@ -184,13 +184,13 @@ def _as_bytes(values: NDArray[Any], threshold: float | None = None) -> NDArray[n
         return values.view(np.uint8)
     else:
         yes, wrong = values != 0, (values != 0) & (values != 1)
-    found: NDArray[np.uint8] = yes.view(np.uint8) | wrong * np.uint8(2)
-    return found
+    encoded: NDArray[np.uint8] = yes.view(np.uint8) | wrong * np.uint8(2)
+    return encoded
 
 
-def refuse_channel_values(name: str, found: Mapping[Any, int]) -> None:
+def refuse_channel_values(name: str, pixels: Mapping[Any, int]) -> None:
     """Raise a ValueError for values of channels other than 0 and 1."""
-    wrong = {value: n for value, n in found.items() if value not in (0, 1)}
+    wrong = {value: n for value, n in pixels.items() if value not in (0, 1)}
     if not wrong:
         return
     msg = (

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import UndeclaredValuesError
-from segiou.counting.id_pairs import count_id_pairs
+from segiou.counting.id_pairs import count_id_pairs, count_ids
 from segiou.counting.value_codes import ValueCodes
 
 #: The set of each pixel as its number, and the class indices of each set.
@@ -23,13 +23,10 @@ def read_sets(
     """A mask of sets of class values; a label map has one class per pixel, if ``sets`` is empty."""
     if sets:
         return values, [codes.codes_of(np.array(one)).tolist() for one in sets]
-    found = codes.codes_of(values)
-    if (wrong := found == codes.undeclared).any():
-        undeclared, pixels = np.unique(values[wrong], return_counts=True)
-        raise UndeclaredValuesError(
-            side, dict(zip(undeclared.tolist(), pixels.tolist(), strict=True))
-        )
-    return found, [(code,) for code in range(codes.undeclared)]
+    indices = codes.codes_of(values)
+    if (wrong := indices == codes.undeclared).any():
+        raise UndeclaredValuesError(side, count_ids(values[wrong]))
+    return indices, [(code,) for code in range(codes.undeclared)]
 
 
 def count_class_sets(
@@ -64,7 +61,7 @@ def count_class_sets(
 
 def _members(sets: Sequence[Sequence[int]], num_classes: int) -> NDArray[np.bool_]:
     """Whether each set contains each class."""
-    found = np.zeros((len(sets), num_classes), np.bool_)
+    contains = np.zeros((len(sets), num_classes), np.bool_)
     for number, classes in enumerate(sets):
-        found[number, [c for c in classes if c < num_classes]] = True
-    return found
+        contains[number, [c for c in classes if c < num_classes]] = True
+    return contains

@@ -440,9 +440,9 @@ class SparseConfusionCounts(ConfusionCounts):
     def unassigned(self) -> NDArray[np.int64]:
         """Valid pixels of each truth class with an undeclared prediction, (C,)."""
         truth, pred = np.divmod(self.cells.indices, self.num_classes + 1)
-        found = np.zeros(self.num_classes, dtype=np.int64)
-        found[truth[pred == self.num_classes]] = self.cells.values[pred == self.num_classes]
-        return found
+        missed = np.zeros(self.num_classes, dtype=np.int64)
+        missed[truth[pred == self.num_classes]] = self.cells.values[pred == self.num_classes]
+        return missed
 
     @cached_property
     def counts(self) -> Counts:
@@ -515,11 +515,12 @@ def group_counts_of_cells(
         kept = np.asarray(member.any(1))[truth]
         owner, truth, pred, values = owner[kept], truth[kept], pred[kept], values[kept]
     inside = np.vstack([member, np.zeros(len(groups), bool)])  # undeclared is in none
-    found = np.zeros((3, num, len(groups)), np.int64)
-    for g, own in enumerate(inside.T):
-        for array, kept in zip(found, (own[truth] & own[pred], own[truth], own[pred]), strict=True):
+    counts = np.zeros((3, num, len(groups)), np.int64)
+    for g, in_group in enumerate(inside.T):
+        in_truth, in_pred = in_group[truth], in_group[pred]
+        for array, kept in zip(counts, (in_truth & in_pred, in_truth, in_pred), strict=True):
             array[:, g] = _sums(owner[kept], values[kept], num)
-    (tp, of_truth, of_pred), total = found, _sums(owner, values, num)[:, None]
+    (tp, of_truth, of_pred), total = counts, _sums(owner, values, num)[:, None]
     return Counts.trusted(tp, of_pred - tp, of_truth - tp, total - of_truth - of_pred + tp)
 
 
@@ -540,11 +541,11 @@ def _merged(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The distinct cells in ascending order, and the sum of each."""
     if size > 8 * len(indices):  # a full table would mostly be empty
-        found, place = np.unique(indices, return_inverse=True)
-        return found, _sums(place, values, len(found))
+        filled, place = np.unique(indices, return_inverse=True)
+        return filled, _sums(place, values, len(filled))
     sums = _sums(indices, values, size)
-    found = np.flatnonzero(sums)
-    return found, sums[found]
+    filled = np.flatnonzero(sums)
+    return filled, sums[filled]
 
 
 def _sums(index: NDArray[np.int64], values: NDArray[np.int64], size: int) -> NDArray[np.int64]:

@@ -61,14 +61,14 @@ class Operations:
         """Labels, scores or a mask as a tensor on the device."""
         framework = framework_of(data)
         if framework == self.name:
-            return self.own(data)
+            return self.to_device(data)
         if framework and is_on_device(data) and hasattr(self.xp, "from_dlpack"):
-            return self.own(self.xp.from_dlpack(data))
+            return self.to_device(self.xp.from_dlpack(data))
         host = to_host(data)
         # Tensors support neither foreign byte orders nor negative strides.
         return self.from_host(np.ascontiguousarray(host, dtype=host.dtype.newbyteorder("=")))
 
-    def own(self, tensor: Any) -> Any:
+    def to_device(self, tensor: Any) -> Any:
         """A tensor of this framework, moved to the device."""
         return tensor
 
@@ -157,7 +157,7 @@ class Jax(Operations):
         super().__init__(name, xp, device)
         self.is_compiled: bool = device is None  # arrays that are being traced have no device
 
-    def own(self, tensor: Any) -> Any:
+    def to_device(self, tensor: Any) -> Any:
         """A tensor moved from another device, unless it is spread over several."""
         devices = getattr(self.device, "device_set", {self.device})
         if self.is_compiled or len(devices) > 1 or tensor.devices() == devices:
@@ -234,7 +234,7 @@ class TensorFlow(Operations):
 class Torch(Operations):
     """PyTorch, with operations that never make the host wait for a CUDA device."""
 
-    def own(self, tensor: Any) -> Any:
+    def to_device(self, tensor: Any) -> Any:
         """A tensor on the device, without a copy if it is already there."""
         return tensor.detach().as_subclass(self.xp.Tensor).to(self.device)
 
@@ -457,14 +457,14 @@ class DeviceValuesError(UndeclaredValuesError):
         self.pixels = pixels
         self.largest = largest
         clipped = largest in (LARGEST_FLOAT, LARGEST_INTEGER)
-        found = (
+        shown = (
             f"{plural(pixels, 'pixel')}, the largest value {largest}{' or more' if clipped else ''}"
         )
         meaning = "neither a class nor ignored" if side == "truth" else "undeclared on valid pixels"
         value = "the value" if clipped else largest
         fix = f"ignore={value}" if side == "truth" else "unassigned='count'"
         text = (
-            f"{side} contained values that are {meaning} since the last reset: {found}; declare "
+            f"{side} contained values that are {meaning} since the last reset: {shown}; declare "
             f"classes for them, or pass {fix}. To list all values and find the batch, update with "
             "CPU tensors"
         )
@@ -481,18 +481,18 @@ Tables = dict[tuple[str, str], CodeTables]
 
 
 def count_on_device(
-    encoding: Encoding, truth: Any, pred: Any, *, tables: Tables | None = None, **how: Any
+    encoding: Encoding, truth: Any, pred: Any, *, tables: Tables | None = None, **decision: Any
 ) -> DeviceCount:
     """Count on the device of the prediction, or else of the truth, as :meth:`CodeTables.count`."""
-    if how.get("argmax") is None and how.get("threshold") is None:
+    if decision.get("argmax") is None and decision.get("threshold") is None:
         check_label_maps(truth, pred, encoding.num_classes)
-    truth = decided_truth(truth, pred, how.get("argmax"), encoding.truth_values)
+    truth = decided_truth(truth, pred, decision.get("argmax"), encoding.truth_values)
     ops = operations_for(pred if is_on_device(pred) or not framework_of(truth) else truth)
     tables = {} if tables is None else tables
     with ops.here():
         if ops.place not in tables:
             tables[ops.place] = CodeTables(ops, encoding)
-        return tables[ops.place].count(truth, pred, **how)
+        return tables[ops.place].count(truth, pred, **decision)
 
 
 def read(encoding: Encoding, count: DeviceCount) -> ConfusionCounts:
@@ -547,10 +547,10 @@ class Pending:
         self._lock = RLock()
 
     def add(
-        self, encoding: Encoding, truth: Any, pred: Any, **how: Any
+        self, encoding: Encoding, truth: Any, pred: Any, **decision: Any
     ) -> Iterator[tuple[ConfusionCounts, int]]:
         """Count a batch; yields earlier counts that had to be collected to avoid an overflow."""
-        count = count_on_device(encoding, truth, pred, tables=self._tables, **how)
+        count = count_on_device(encoding, truth, pred, tables=self._tables, **decision)
         place, pixels = count.operations.place, math.prod(np.shape(truth))
         with self._lock:
             if count.operations.limit and self._pixels + pixels > count.operations.limit:

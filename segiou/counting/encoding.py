@@ -27,7 +27,7 @@ from segiou.counting.arrays import (
     with_dimensions_of,
 )
 from segiou.counting.counts import Cells, ConfusionCounts, SparseConfusionCounts
-from segiou.counting.id_pairs import distinct, sums
+from segiou.counting.id_pairs import count_ids, distinct, sums
 from segiou.counting.value_codes import ValueCodes
 from segiou.labels.class_options import ClassOptions, Unassigned
 
@@ -41,13 +41,13 @@ _count_coded: Callable[..., bool | None] = (
 
 def count_coded(truth: NDArray[Any], pred: NDArray[Any], *arguments: Any) -> bool:
     """Count arrays of any strides and byte orders; see `segiou/counting/_kernel.pyi`."""
-    found = _count_coded(truth, pred, *arguments)
-    if found is not None:
-        return found
+    has_undeclared = _count_coded(truth, pred, *arguments)
+    if has_undeclared is not None:
+        return has_undeclared
     if truth.dtype.isnative and pred.dtype.isnative:
         return bool(_count_coded(*in_memory_order(truth, pred), *arguments))
-    found_last = [_count_coded(t, p, *arguments) for t, p in native_blocks(truth, pred)]
-    return any(found_last)
+    by_block = [_count_coded(t, p, *arguments) for t, p in native_blocks(truth, pred)]
+    return any(by_block)
 
 
 #: For more classes, a table of all pairs costs more than the few classes of one image.
@@ -203,8 +203,8 @@ class Encoding:
     def truth_values(self) -> NDArray[np.int64]:
         """A label value of each class in the truth, (C,)."""
         values = np.zeros(self.num_classes, np.int64)
-        own = np.flatnonzero(self.truth.codes < self.num_classes)[::-1]  # the lowest comes last
-        values[self.truth.codes[own]] = self.truth.low + own
+        places = np.flatnonzero(self.truth.codes < self.num_classes)[::-1]  # the lowest comes last
+        values[self.truth.codes[places]] = self.truth.low + places
         return values
 
     def count(
@@ -301,10 +301,10 @@ class Encoding:
 
     def _occurring(self, labels: NDArray[Any], side: ValueCodes) -> NDArray[np.bool_]:
         """Which classes occur in an array of labels."""
-        found = np.zeros((side.undeclared + 1, 1), dtype=np.int64)
+        table = np.zeros((side.undeclared + 1, 1), dtype=np.int64)
         column = np.zeros_like(side.codes)
-        count_coded(labels, labels, side.low, side.codes, side.low, column, found)
-        return found[: self.num_classes, 0] > 0
+        count_coded(labels, labels, side.low, side.codes, side.low, column, table)
+        return table[: self.num_classes, 0] > 0
 
     def _renumbered(self, side: ValueCodes, classes: NDArray[np.intp]) -> ValueCodes:
         """Codes with the classes that occur renumbered to 0 … K − 1, then the other codes."""
@@ -365,15 +365,15 @@ class Encoding:
         # take as long as counting a small mask, so they only run if the kernel raises.
         valid = None
         try:
-            found = is_plain and self._add(truth, pred, None, table)
+            has_undeclared = is_plain and self._add(truth, pred, None, table)
         except (TypeError, ValueError):
             is_plain = False
         if not is_plain:
             mask = with_dimensions_of(truth, mask)
             truth, pred = label_arrays(truth, pred)
             valid = None if mask is None else as_valid_mask(mask, truth.shape)
-            found = self._add(truth, pred, valid, table)
-        if not found:
+            has_undeclared = self._add(truth, pred, valid, table)
+        if not has_undeclared:
             return
         side = "truth" if table[-1].any() else "pred"
         if side == "truth" or (self.unassigned == "error" and table[:-2, -1].any()):
@@ -391,9 +391,9 @@ class Encoding:
     ) -> bool:
         """Add the counts; returns whether any value is undeclared, even on an ignored pixel."""
         if valid is not None:
-            found = [self._add(t, p, None, table) for t, p in _valid_blocks(truth, pred, valid)]
+            by_block = [self._add(t, p, None, table) for t, p in _valid_blocks(truth, pred, valid)]
             table[-2, 0] += truth.size - np.count_nonzero(valid)
-            return any(found)
+            return any(by_block)
         t, p = self.truth, self.pred
         if not count_coded(truth, pred, t.low, t.codes, p.low, p.codes, table):
             return False
@@ -414,14 +414,12 @@ class Encoding:
         side: str,
     ) -> None:
         codes = self.truth if side == "truth" else self.pred
-        found: Counter[int] = Counter()
+        undeclared: Counter[int] = Counter()
         everywhere = np.broadcast_to(np.True_, truth.shape)
         for t, p in _valid_blocks(truth, pred, everywhere if valid is None else valid):
             labels = t if side == "truth" else p[self.truth.codes_of(t) < self.num_classes]
-            values, counts = np.unique(labels, return_counts=True)
-            wrong = codes.codes_of(values) == codes.undeclared
-            found.update(dict(zip(map(int, values[wrong]), counts[wrong].tolist(), strict=True)))
-        raise UndeclaredValuesError(side, found)
+            undeclared.update(count_ids(labels[codes.codes_of(labels) == codes.undeclared]))
+        raise UndeclaredValuesError(side, undeclared)
 
 
 def _refuse_undeclared(

@@ -78,8 +78,8 @@ def count_run_pairs(
     """As :func:`count_id_pairs`, from the first pixel and the id of each run of both sides."""
     runs = (*truth, *pred)
     if _id_pairs is not None and all(each.dtype == np.uint32 for each in runs):
-        found = _id_pairs.count_overlaps(*runs, length)
-        return _of_table(found, truth[1].dtype, pred[1].dtype)
+        table = _id_pairs.count_overlaps(*runs, length)
+        return _of_table(table, truth[1].dtype, pred[1].dtype)
     starts = np.union1d(truth[0], pred[0])
     in_truth, in_pred = (
         ids[np.searchsorted(firsts, starts, "right") - 1] for firsts, ids in (truth, pred)
@@ -89,8 +89,8 @@ def count_run_pairs(
 
 def count_ids(ids: Ids) -> dict[int, int]:
     """Number of pixels of each id, ascending."""
-    found, _, pixels = count_id_pairs(ids, np.zeros_like(ids, bool))
-    return dict(zip(map(int, found.tolist()), pixels.tolist(), strict=True))
+    present, _, pixels = count_id_pairs(ids, np.zeros_like(ids, bool))
+    return dict(zip(map(int, present.tolist()), pixels.tolist(), strict=True))
 
 
 def _lines(truth: Ids, pred: Ids) -> tuple[Ids, Ids]:
@@ -103,25 +103,25 @@ def _lines(truth: Ids, pred: Ids) -> tuple[Ids, Ids]:
 
 
 def _count_runs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
-    found = _id_pairs.count_pairs(
+    table = _id_pairs.count_pairs(
         *(truth, truth.itemsize, truth.dtype.kind == "i"),
         *(pred, pred.itemsize, pred.dtype.kind == "i"),
     )
-    if found is None:  # very many pairs of ids that span more than 32 bits
+    if table is None:  # very many pairs of ids that span more than 32 bits
         return _sorted_runs(truth, pred)
-    if isinstance(found[0], int):  # very many others, and these are the lowest ids
-        return _sorted_pairs(truth, pred, found)
-    return _of_table(found, truth.dtype, pred.dtype)
+    if isinstance(table[0], int):  # very many others, and these are the lowest ids
+        return _sorted_pairs(truth, pred, table)
+    return _of_table(table, truth.dtype, pred.dtype)
 
 
 def _of_table(
-    found: tuple[bytes, bool], truth: np.dtype[Any], pred: np.dtype[Any]
+    table: tuple[bytes, bool], truth: np.dtype[Any], pred: np.dtype[Any]
 ) -> tuple[Ids, Ids, Ints]:
     """The pairs of a compiled table, whose last row means nothing, as ids of these types."""
-    content, is_sorted = found
-    table = np.frombuffer(content, np.uint64).reshape(-1, 3)[:-1]
-    in_truth, in_pred = _from_bits(table[:, 0], truth), _from_bits(table[:, 1], pred)
-    pixels = table[:, 2].astype(np.int64)
+    content, is_sorted = table
+    rows = np.frombuffer(content, np.uint64).reshape(-1, 3)[:-1]
+    in_truth, in_pred = _from_bits(rows[:, 0], truth), _from_bits(rows[:, 1], pred)
+    pixels = rows[:, 2].astype(np.int64)
     if is_sorted:
         return in_truth, in_pred, pixels
     order = _order(in_truth, in_pred)
@@ -224,9 +224,9 @@ def distinct(*columns: NDArray[Any]) -> Side:
 
 def sums(at: Ids, pixels: Ints, length: int) -> Ints:
     """The pixels of each place."""
-    found = np.zeros(length, dtype=np.int64)
-    np.add.at(found, at, pixels)
-    return found
+    totals = np.zeros(length, dtype=np.int64)
+    np.add.at(totals, at, pixels)
+    return totals
 
 
 def mapped(ids: Ids, meaning: Mapping[int, int], dtype: Any = np.int64) -> NDArray[Any]:

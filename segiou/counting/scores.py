@@ -95,13 +95,13 @@ def nan_pixels(scores: Any, *, argmax: int | None = None, **_: Any) -> NDArray[n
     """Which pixels have a NaN score."""
     array = as_array(scores, "pred")
     planes = array[None] if argmax is None else np.moveaxis(array, argmax, 0)
-    found = np.zeros(planes.shape[1:], dtype=bool)
+    is_nan = np.zeros(planes.shape[1:], dtype=bool)
     for plane in planes:
         if is_bfloat16(array.dtype):
-            found |= (plane.view(np.uint16) & 0x7FFF) > 0x7F80
+            is_nan |= (plane.view(np.uint16) & 0x7FFF) > 0x7F80
         elif array.dtype.kind == "f":
-            found |= np.isnan(plane)
-    return found
+            is_nan |= np.isnan(plane)
+    return is_nan
 
 
 def _decided(planes: NDArray[Any], threshold: float | None) -> tuple[NDArray[Any], int]:
@@ -114,18 +114,18 @@ def _decided(planes: NDArray[Any], threshold: float | None) -> tuple[NDArray[Any
             limit = _below(limit, planes.dtype)
         bits = int(limit.view(f"u{limit.itemsize}")) >> (16 if kind == "bfloat16" else 0)
     dtype = np.bool_ if limit is not None else _label_type(planes)
-    walked, labels, found = _laid_out(planes, dtype)
+    walked, labels, in_order = _laid_out(planes, dtype)
     if isinstance(threshold, AtLeast) and threshold == -np.inf:  # below which there is no limit
         missing = nan_pixels(planes, argmax=0)
-        found[...] = ~missing
-        return found, int(missing.sum())
+        in_order[...] = ~missing
+        return in_order, int(missing.sum())
     is_known = kind is not None and (limit is None or kind not in ("int", "uint"))
     if _compiled is not None and is_known and labels.itemsize <= 2:
         unsigned = walked.view(f"u{walked.itemsize}")
         if _compiled.decide_into(unsigned, kind, bits, labels):
-            return found, 0
+            return in_order, 0
     # The compiled routine does not know the dtype, or there are NaNs to count.
-    return found, reference.decide_into(walked, limit, labels)
+    return in_order, reference.decide_into(walked, limit, labels)
 
 
 def _label_type(planes: NDArray[Any]) -> Any:
@@ -145,8 +145,8 @@ def _laid_out(planes: NDArray[Any], dtype: Any) -> tuple[NDArray[Any], NDArray[A
     forwards = [slice(None, None, -1 if strides[axis] < 0 else 1) for axis in order]
     walked = planes.transpose([0, *(1 + axis for axis in order)])[:, *forwards]
     labels = np.empty(walked.shape[1:], dtype=dtype)
-    found: NDArray[Any] = labels[tuple(forwards)]
-    return walked, labels, found.transpose(np.argsort(order))
+    view: NDArray[Any] = labels[tuple(forwards)]
+    return walked, labels, view.transpose(np.argsort(order))
 
 
 def _kind(dtype: np.dtype[Any]) -> str | None:

@@ -90,13 +90,13 @@ class ValueCodes:
         -------
         ndarray of uint16
         """
-        found = np.empty(labels.shape, np.uint16)
+        codes = np.empty(labels.shape, np.uint16)
         look_up = reference.finder(labels.dtype, self.low, self.codes, self.undeclared)
         for block in reference.iter_blocks(labels.shape):
-            found[block] = look_up(labels[block])
+            codes[block] = look_up(labels[block])
         if self.far:
-            found[self.is_far(labels)] = self.undeclared - 1  # only truth values can be far
-        return found
+            codes[self.is_far(labels)] = self.undeclared - 1  # only truth values can be far
+        return codes
 
     def is_far(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each label is an ignored value outside the table.

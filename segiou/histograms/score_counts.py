@@ -24,6 +24,7 @@ from segiou.counting.arrays import (
 from segiou.counting.channels import refuse_channel_values
 from segiou.counting.counts import counts_array
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
+from segiou.counting.id_pairs import count_ids
 from segiou.histograms import threshold_curves as curves
 from segiou.histograms.calibration_errors import Calibration, class_calibration, top_calibration
 from segiou.histograms.region_overlaps import LIMIT, aupro, count_overlaps
@@ -258,9 +259,7 @@ class ScoreHistogram(TableAccumulator, Drawable):
         if mask is not None:
             codes[~as_valid_mask(mask, truth.shape)] = self.num_classes
         if codes.max(initial=0) > self.num_classes:
-            values, pixels = np.unique(truth[codes > self.num_classes], return_counts=True)
-            undeclared = zip(values.tolist(), pixels.tolist(), strict=True)
-            raise UndeclaredValuesError("truth", dict(undeclared))
+            raise UndeclaredValuesError("truth", count_ids(truth[codes > self.num_classes]))
         return codes
 
     def _count_channels(
