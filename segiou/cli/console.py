@@ -33,42 +33,51 @@ def interruptible(*, kept: bool, foreign: str = "") -> Iterator[Callable[[], boo
     """
     import signal
     import threading
-    import time
 
-    # Not an Event: a signal during its set() would wait for its lock forever.
-    asked = ended = False
-
-    def watch() -> None:
-        pressed: float | None = None
-        while not ended:
-            time.sleep(0.1)
-            pressed = time.monotonic() if asked and pressed is None else pressed
-            if pressed is not None and time.monotonic() - pressed > _PATIENCE:
-                note(f"pairs in progress did not finish, probably because of {foreign}; stopped")
-                _end_now()
-
-    def on_signal(*_: object) -> None:
-        nonlocal asked
-        if asked:
-            _end_now()
-        asked = True
-        what = "; the run can be resumed" if kept else ""
-        with suppress(RuntimeError):  # the progress bar may be in the middle of a write
-            note(f"finishing pairs in progress{what}. Press Ctrl-C again to stop immediately")
-
+    interrupt = _Interrupt(kept)
     # A shell starts background commands with SIGINT ignored; that is left as it is.
     is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     if is_ignored or threading.current_thread() is not threading.main_thread():
-        yield lambda: asked
+        yield lambda: interrupt.asked
         return
-    before = signal.signal(signal.SIGINT, on_signal)
+    before = signal.signal(signal.SIGINT, interrupt.on_signal)
     if foreign:
-        threading.Thread(target=watch, daemon=True).start()
+        threading.Thread(target=interrupt.watch, args=(foreign,), daemon=True).start()
     try:
-        yield lambda: asked
+        yield lambda: interrupt.asked
     finally:
-        ended = True
+        interrupt.ended = True
         signal.signal(signal.SIGINT, before)
+
+
+class _Interrupt:
+    """The state of an interruption: requested by Ctrl-C, and enforced by another one."""
+
+    def __init__(self, kept: bool) -> None:
+        self._kept = kept
+        # Not an Event: a signal during its set() would wait for its lock forever.
+        self.asked = self.ended = False
+
+    def on_signal(self, *_: object) -> None:
+        """Ask for an end; the second time, end at once."""
+        if self.asked:
+            _end_now()
+        self.asked = True
+        what = "; the run can be resumed" if self._kept else ""
+        with suppress(RuntimeError):  # the progress bar may be in the middle of a write
+            note(f"finishing pairs in progress{what}. Press Ctrl-C again to stop immediately")
+
+    def watch(self, foreign: str) -> None:
+        """End the process if the pairs in progress do not finish, because of ``foreign``."""
+        import time
+
+        pressed: float | None = None
+        while not self.ended:
+            time.sleep(0.1)
+            pressed = time.monotonic() if self.asked and pressed is None else pressed
+            if pressed is not None and time.monotonic() - pressed > _PATIENCE:
+                note(f"pairs in progress did not finish, probably because of {foreign}; stopped")
+                _end_now()
 
 
 def _end_now() -> None:

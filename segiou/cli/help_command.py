@@ -47,14 +47,14 @@ def _pages() -> dict[str, Path]:
     """The installed pages by name; those of the checkout if the package is run from one."""
     try:
         listed = [one for one in files("segiou") or () if _INSTALLED in one.as_posix()]
-        found = [Path(str(one.locate())) for one in listed]
+        paths = [Path(str(one.locate())) for one in listed]
     except PackageNotFoundError:
-        found = []
-    if not any(path.is_file() for path in found):
+        paths = []
+    if not any(path.is_file() for path in paths):
         checkout = Path(__file__).parents[2]
         is_ours = (checkout / "pyproject.toml").is_file()
-        found = [*(checkout / "docs").glob("**/*.md")] if is_ours else []
-    pages = {path.stem: path for path in found if "_generated" not in path.parts}
+        paths = [*(checkout / "docs").glob("**/*.md")] if is_ours else []
+    pages = {path.stem: path for path in paths if "_generated" not in path.parts}
     return {name: pages[name] for name in sorted(pages) if name not in _LISTS}
 
 

@@ -41,11 +41,26 @@ if TYPE_CHECKING:
 
 _SHARE = re.compile(r"(.+?)=(\d*\.?\d+)(%?)(?:,|$)")
 _SQLITE = b"SQLite format 3\0"
+#: Options of thresholds.
+_THRESHOLDS = ("fail_under", "fail_over", "require")
 
 
 def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
     """The scoring job for the options."""
-    is_score = parsed.name_of_command == "score"
+    _set_labels(truth, pred, parsed)
+    options = ClassOptions.of(**{name: getattr(parsed, name) for name in CLASS_ARGUMENTS})
+    options.warn_of_ignored_classes(stacklevel=2)
+    arguments = vars(parsed) | {"truth": truth, "pred": pred, "command": command_of(parsed)}
+    arguments["spacing"] = _spacing_of(arguments.get("spacing"))
+    if parsed.name_of_command != "score":
+        return Job.of(options, _needed_for(arguments.get("metric")), arguments)
+    if arguments["columns"] == "map":
+        arguments["area"] = arguments["area"] or "where known"
+    return Job.of(options, asked_measures(arguments, options, names_by_heading("score")), arguments)
+
+
+def _set_labels(truth: str, pred: str, parsed: argparse.Namespace) -> None:
+    """Without --labels, set those of files or objects; ValueError if nothing determines them."""
     if parsed.labels is None and parsed.class_files:
         parsed.labels = _classes_of_files((truth, pred), parsed.class_files)
     if parsed.labels is None and vars(parsed).get("objects") == "labels":
@@ -55,22 +70,9 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
     if parsed.labels is None:
         from segiou.scoring.label_set_advice import label_set_question
 
-        places = shlex.join([truth, pred]) if is_score else "…"
+        places = shlex.join([truth, pred]) if parsed.name_of_command == "score" else "…"
         msg = label_set_question(truth, f"segiou {parsed.name_of_command} {places}")
         raise ValueError(msg)
-    options = ClassOptions.of(**{name: getattr(parsed, name) for name in CLASS_ARGUMENTS})
-    options.warn_of_ignored_classes(stacklevel=2)
-    given = vars(parsed) | {
-        "truth": truth,
-        "pred": pred,
-        "command": command_of(parsed),
-    }
-    given["spacing"] = _spacing_of(given.get("spacing"))
-    if not is_score:
-        return Job.of(options, _needed_for(given.get("metric")), given)
-    if given["columns"] == "map":
-        given["area"] = given["area"] or "where known"
-    return Job.of(options, asked_measures(given, options, names_by_heading("score")), given)
 
 
 def command_of(parsed: argparse.Namespace) -> str:
@@ -134,11 +136,11 @@ def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
     run = run_at(path, f"{path} is a folder, not a run file; for folders: {or_folders}")
     default = parsed.command.get_default
     without_effect = [n for n in (*CLASS_ARGUMENTS, *PAIR_ARGUMENTS) if n != "exclude"]
-    given = [name for name in without_effect if getattr(parsed, name) != default(name)]
-    if given:
+    chosen = [name for name in without_effect if getattr(parsed, name) != default(name)]
+    if chosen:
         # These options would silently have no effect.
-        options = ", ".join(map(option_of, given))
-        them = "it" if len(given) == 1 else "them"
+        options = ", ".join(map(option_of, chosen))
+        them = "it" if len(chosen) == 1 else "them"
         msg = (
             f"{path} is already scored, so {options} would have no effect; omit {them}, or score "
             "the folders"
@@ -228,10 +230,9 @@ def check_report(parsed: argparse.Namespace, classes: ClassOptions, plans: Seque
 
 def thresholds_of(parsed: argparse.Namespace, plans: Sequence[Plan]) -> list[Threshold]:
     """The thresholds of the command line."""
-    several = ("fail_under", "fail_over", "require")
     return [
         one
-        for name in several
+        for name in _THRESHOLDS
         for one in read_thresholds(
             getattr(parsed, name), plans, option_of(name), sliced=bool(parsed.slices)
         )
@@ -250,8 +251,8 @@ def check_findings(parsed: argparse.Namespace) -> None:
     _check_resampling(parsed)
     names = parsed.names.split(",") if parsed.names else []
     if names and len(names) != len(parsed.model):
-        given = plural(len(names), "name")
-        msg = f"--names {parsed.names}: got {given} for {len(parsed.model)} models"
+        number = plural(len(names), "name")
+        msg = f"--names {parsed.names}: got {number} for {len(parsed.model)} models"
         raise ValueError(msg)
     if len(set(names)) < len(names):
         msg = f"--names {parsed.names}: names must be unique"
@@ -286,7 +287,7 @@ def check_slices(ids: Sequence[str], parsed: argparse.Namespace) -> None:
         column.name: [v for i, v in enumerate(column.values) if column.inside(i).any()]
         for column in table.columns
     }
-    for name in ("fail_under", "fail_over", "require"):
+    for name in _THRESHOLDS:
         for text in getattr(parsed, name, ()):
             check_where(option_of(name), text, known)
 
@@ -349,8 +350,8 @@ def findings_format(parsed: argparse.Namespace) -> str:
     if parsed.name_of_command in ("compare", "slices"):
         known[".csv"] = "csv"
     if parsed.format is None and ending not in known:
-        given = listed([end for end in known if end], last=" or ")
-        msg = f"{parsed.output}: unknown extension; use {given}, or pass --format"
+        extensions = listed([end for end in known if end], last=" or ")
+        msg = f"{parsed.output}: unknown extension; use {extensions}, or pass --format"
         raise ValueError(msg)
     return _checked_format(parsed, str(parsed.format or known[ending]))
 
@@ -374,7 +375,7 @@ _NEEDS = {
     "min_size": ("objects",),
     **dict.fromkeys(
         ("junit", "confident"),
-        ("fail_under", "fail_over", "require", "fail_if_worse", "fail_if_worse_slice"),
+        (*_THRESHOLDS, "fail_if_worse", "fail_if_worse_slice"),
     ),
     **dict.fromkeys(("fail_if_worse", "fail_if_worse_slice"), ("baseline",)),
     **dict.fromkeys(("slices_key", "bins", "mix"), ("slices",)),
@@ -386,10 +387,10 @@ _NEEDS = {
 def _check_needs(parsed: argparse.Namespace) -> None:
     for name, needed in _NEEDS.items():
         default = parsed.command.get_default(name)
-        given = getattr(parsed, name, default) != default
+        is_given = getattr(parsed, name, default) != default
         # Commands without the required option always behave as if it were given.
         others = [getattr(parsed, other, True) for other in needed]
-        if given and all(other is None or other is False or other == [] for other in others):
+        if is_given and all(other is None or other is False or other == [] for other in others):
             msg = f"{option_of(name)} has no effect without {option_of(needed[0])}"
             raise ValueError(msg)
     if getattr(parsed, "slices", None) and parsed.blocks and not parsed.quiet:
@@ -451,20 +452,11 @@ def _check_resampling(parsed: argparse.Namespace) -> None:
     groups_of((), parsed.group_by)
 
 
-_OUTPUTS = (
-    "output",
-    "propose",
-    "html",
-    "per_image",
-    "per_case",
-    "junit",
-    "problems",
-    "run",
-    "plots",
-    "errors",
-    "consensus",
-)
 _FOLDERS = ("plots", "errors", "consensus")
+_OUTPUTS = (
+    *("output", "propose", "html", "per_image", "per_case", "junit", "problems", "run"),
+    *_FOLDERS,
+)
 _INPUTS = (
     *("truth", "pred", "roi", "images", "dir", "rater", "model", "path"),
     *("ids", "labels", "pred_labels", "group_by", "slices", "source"),
@@ -501,10 +493,10 @@ def check_paths(parsed: argparse.Namespace) -> None:
 
 def note_written(parsed: argparse.Namespace) -> None:
     """Report on stderr which files were written."""
-    given = (getattr(parsed, name, None) for name in _OUTPUTS)
+    paths = (getattr(parsed, name, None) for name in _OUTPUTS)
     written = [
         f"{path}index.html" if path.endswith("/") else str(path)
-        for path in given
+        for path in paths
         if path and not is_device(path)
     ]
     if written and not parsed.quiet:
@@ -525,8 +517,8 @@ def _overwritten(full: str, taken: Mapping[str, str]) -> str:
 def _input_paths(parsed: argparse.Namespace) -> Iterator[Path]:
     """Files and folders that the command reads, also as FILE:COLUMN and NAME=PATH,PATH."""
     for name in _INPUTS:
-        given = getattr(parsed, name, None)
-        for text in given if isinstance(given, list) else [given]:
+        argument = getattr(parsed, name, None)
+        for text in argument if isinstance(argument, list) else [argument]:
             if not isinstance(text, str):
                 continue
             table = table_place(text)

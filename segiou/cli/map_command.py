@@ -34,7 +34,7 @@ def command(parsed: argparse.Namespace) -> int:
         raise ValueError(msg)
     labels = None if parsed.labels is None else load_labels(parsed.labels)
     with _named(parsed.sample):
-        found = _estimated(parsed, labels)
+        accuracy = _estimated(parsed, labels)
     unit = {"km2": "km²"}.get(parsed.unit, parsed.unit)
     facts = {
         "Sample": str(parsed.sample),
@@ -43,8 +43,8 @@ def command(parsed: argparse.Namespace) -> int:
         "Standard errors": "Stehman (2014)" if parsed.strata else "Olofsson et al. (2014)",
     }
     if parsed.html:
-        write_whole(parsed.html, map_html(found, unit, facts))
-    write_text(parsed.output, _rendered(found, kind, parsed, unit, facts))
+        write_whole(parsed.html, map_html(accuracy, unit, facts))
+    write_text(parsed.output, _rendered(accuracy, kind, parsed, unit, facts))
     return 0
 
 
@@ -87,8 +87,8 @@ def _rendered(
 ) -> str:
     if kind == "json":
         files = {"sample_file": str(parsed.sample), "areas_file": str(parsed.areas)}
-        own = {**files, "unit": parsed.unit, "strata": parsed.strata}
-        return as_json({**own, **accuracy.to_dict()})
+        about = {**files, "unit": parsed.unit, "strata": parsed.strata}
+        return as_json({**about, **accuracy.to_dict()})
     if kind in RENDERERS:
         return in_format(map_parts(accuracy, unit), kind, parsed)
     return map_csv(accuracy) if kind == "csv" else map_html(accuracy, unit, facts)
@@ -117,7 +117,7 @@ def _points(rows: list[dict[str, str]], columns: str) -> list[tuple[float, float
     if len(names) != 2:
         msg = f"--coordinates {columns}: expected two columns, X,Y"
         raise ValueError(msg)
-    found = []
+    points = []
     for number, row in enumerate(rows, 1):
         try:
             x, y = (float(row[name]) for name in names)
@@ -127,8 +127,8 @@ def _points(rows: list[dict[str, str]], columns: str) -> list[tuple[float, float
             shown = ", ".join(row[name] for name in names)
             msg = f"row {number}: coordinates ({shown}) are not numbers"
             raise ValueError(msg)
-        found.append((x, y))
-    return found
+        points.append((x, y))
+    return points
 
 
 def _areas(
@@ -143,18 +143,18 @@ def _areas(
     if Path(parsed.areas).suffix.lower() == ".csv":
         return _listed_areas(parsed.areas, names)
     counted = class_areas(parsed.areas, labels)
-    found: dict[int, float] = dict(counted.pixels)
+    sizes: dict[int, float] = dict(counted.pixels)
     if parsed.unit != "pixels":
         if counted.areas is None:
             problem = f"{counted.reason}; or count pixels: --unit pixels"
             raise MaskError(parsed.areas, problem)
-        found = {value: area / _UNITS[parsed.unit] for value, area in counted.areas.items()}
+        sizes = {value: area / _UNITS[parsed.unit] for value, area in counted.areas.items()}
     ignored = () if labels is None else labels.ignore
     areas = {} if parsed.strata else {n: 0.0 for n in dict.fromkeys(names.values()) if n in sampled}
-    for value in sorted(found):
+    for value in sorted(sizes):
         if value not in ignored:
             name = names.get(str(value), str(value))
-            areas[name] = areas.get(name, 0.0) + found[value]
+            areas[name] = areas.get(name, 0.0) + sizes[value]
     order = [name for name in dict.fromkeys(names.values()) if name in areas]
     return {name: areas[name] for name in (*order, *(n for n in areas if n not in order))}
 
@@ -164,7 +164,7 @@ def _listed_areas(path: str, names: dict[str, str]) -> dict[str, float]:
         rows = read_rows(Path(path).expanduser(), ["area"])
     except ValueError as error:
         raise MaskError(path, _without(path, error)) from error
-    found: dict[str, float] = {}
+    areas: dict[str, float] = {}
     for number, row in enumerate(rows, 1):
         name = next((cell for key, cell in row.items() if key != "area"), "")
         name = names.get(name, name)
@@ -175,7 +175,7 @@ def _listed_areas(path: str, names: dict[str, str]) -> dict[str, float]:
         if not 0 <= area < float("inf"):
             problem = f"row {number}: area of {name!r} is {row['area']!r}; expected a number ≥ 0"
             raise MaskError(path, problem)
-        if name in found:
+        if name in areas:
             raise MaskError(path, f"row {number}: {name!r} occurs twice")
-        found[name] = area
-    return found
+        areas[name] = area
+    return areas

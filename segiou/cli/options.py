@@ -228,12 +228,12 @@ class _Parser(argparse.ArgumentParser):
         """Reject arguments that the command does not have."""
         from segiou._support.text import did_you_mean
 
-        given = unknown[0].partition("=")[0]
-        ours = _OF_OTHERS.get(given.strip("-").replace("_", "-"), given)
+        word = unknown[0].partition("=")[0]
+        ours = _OF_OTHERS.get(word.strip("-").replace("_", "-"), word)
         hint = did_you_mean(ours, self._option_string_actions)
-        if given.endswith((".json", ".parquet", ".tar")):  # from an unquoted pattern
-            hint = f"; to pass several files, quote the pattern: '*.{given.rpartition('.')[2]}'"
-        elif not given.startswith("-") and "/" in given:
+        if word.endswith((".json", ".parquet", ".tar")):  # from an unquoted pattern
+            hint = f"; to pass several files, quote the pattern: '*.{word.rpartition('.')[2]}'"
+        elif not word.startswith("-") and "/" in word:
             hint = "; to pass a pattern of folders, quote it: 'data/*/masks'"
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
 
@@ -298,11 +298,11 @@ def arguments_of(command: str) -> Iterator[tuple[str, list[str], dict[str, Any]]
 
 def names_by_heading(command: str) -> dict[str, list[str]]:
     """Names of the options of a command by their heading; those of a measure have its key."""
-    found: dict[str, list[str]] = {}
+    by_heading: dict[str, list[str]] = {}
     for heading, names, _ in arguments_of(command):
         for one in heading.split(", "):
-            found.setdefault(one, []).extend(_name_of(name) for name in names)
-    return found
+            by_heading.setdefault(one, []).extend(_name_of(name) for name in names)
+    return by_heading
 
 
 def _name_of(option: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from segiou._support.arguments import check_level
@@ -34,8 +34,20 @@ def command(parsed: argparse.Namespace) -> int:
         if consensus is not None:
             consensus.write(case)
 
+    agreement = _agreement(parsed, folders, on_case)
+    page = "" if maps is None else raters_html(agreement, maps)
+    if parsed.html:
+        write_whole(parsed.html, page)
+    write_text(parsed.output, page if kind == "html" else _rendered(agreement, kind, parsed))
+    return 0
+
+
+def _agreement(
+    parsed: argparse.Namespace, folders: Mapping[str, str], on_case: Callable[[RaterCase], None]
+) -> RaterAgreement:
+    """Score the raters, and the model if there is one."""
     model = _named([parsed.model]) if parsed.model else {}
-    found = raters(
+    return raters(
         folders,
         labels=parsed.labels,
         model=next(iter(model.values()), None),
@@ -45,25 +57,20 @@ def command(parsed: argparse.Namespace) -> int:
         level=parsed.level,
         on_case=on_case,
     )
-    page = "" if maps is None else raters_html(found, maps)
-    if parsed.html:
-        write_whole(parsed.html, page)
-    write_text(parsed.output, page if kind == "html" else _rendered(found, kind, parsed))
-    return 0
 
 
-def _named(given: list[str]) -> Mapping[str, str]:
+def _named(texts: list[str]) -> Mapping[str, str]:
     """Folders by name: NAME=FOLDER, or the folder's own name."""
-    found: dict[str, str] = {}
-    for text in given:
+    folders: dict[str, str] = {}
+    for text in texts:
         name, equals, folder = text.partition("=")
         if not equals or "/" in name:
             name, folder = Path(text).name or Path(text).resolve().name, text
-        if name in found:
+        if name in folders:
             msg = f"two raters are named {name!r}; name them: NAME={folder}"
             raise ValueError(msg)
-        found[name] = folder
-    return found
+        folders[name] = folder
+    return folders
 
 
 def _rendered(agreement: RaterAgreement, kind: str, parsed: argparse.Namespace) -> str:

@@ -26,8 +26,8 @@ def command(parsed: argparse.Namespace) -> int:
     for path, run in zip(paths, runs, strict=True):
         if not parsed.quiet:
             inputs.note_state(run, f"{path}: ")
-    how = inputs.slices_options(parsed, source)
-    how |= {"against": parsed.against, "search": parsed.search, "by_class": parsed.by_class}
-    found = slices(*runs, metric=parsed.metric, level=parsed.level, **how)
-    write_findings(found.to_dict, found._parts(), parsed, found.to_csv)
+    options = inputs.slices_options(parsed, source)
+    options |= {"against": parsed.against, "search": parsed.search, "by_class": parsed.by_class}
+    sliced = slices(*runs, metric=parsed.metric, level=parsed.level, **options)
+    write_findings(sliced.to_dict, sliced._parts(), parsed, sliced.to_csv)
     return 0
