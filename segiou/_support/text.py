@@ -71,6 +71,11 @@ def unit_text(unit: str) -> str:
     return "" if unit == NUMBER else unit
 
 
+def with_unit(title: str, unit: str) -> str:
+    """A title with the unit of its numbers, such as ``HD95, mm``; the title alone for ratios."""
+    return ", ".join(filter(None, (title, unit_text(unit))))
+
+
 def shown(value: float, unit: str = "", undefined: str = "–") -> str:
     """Write a score: a ratio in per cent, anything else in its unit.
 

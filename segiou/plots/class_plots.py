@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from segiou import metrics
-from segiou._support.text import unit_text
+from segiou._support.text import with_unit
 from segiou.measures.score_names import ScoreName, read_name
 from segiou.metrics.per_image import image_means
 from segiou.metrics.pixel_scores import OF_CLASSES, metric_label
@@ -23,6 +23,7 @@ from segiou.plots.style import (
     drawing,
     in_percent,
     legend_above,
+    mark_point,
     name_rows,
     report_of,
     require,
@@ -146,7 +147,7 @@ def score_column(report: Report, metric: str) -> Column:
 
 
 def _whiskers(axes: Axes, rows: list[ClassRow], values: Any, intervals: Iterable[Any]) -> None:
-    ends = {found.name: (found.low, found.high) for found in intervals}
+    ends = {interval.name: (interval.low, interval.high) for interval in intervals}
     limits = np.array([ends.get(row.name, (np.nan, np.nan)) for row in rows])
     known = np.flatnonzero(~np.isnan(limits[:, 0]))
     middle, (low, high) = values[known], limits[known].T
@@ -160,7 +161,7 @@ def _whiskers(axes: Axes, rows: list[ClassRow], values: Any, intervals: Iterable
 def scale(axes: Axes, label: str, shown: int, total: int, which: str, unit: str = "") -> None:
     """Set up the axis of scores and state how many classes are shown."""
     if unit:
-        label = ", ".join(filter(None, (label, unit_text(unit))))
+        label = with_unit(label, unit)
         axes.set_xlim(left=0)
     else:
         axes.set_xlim(0, 1)
@@ -259,13 +260,7 @@ def prevalence_curve(
     from segiou.analysis.baselines import prevalence_curve as curve_of
 
     report = report_of(source)
-    if class_name is None:
-        in_truth = [row for row in _defined(report, "recall") if row.share > 0]
-        class_name = min(in_truth, key=lambda row: row.share).name
-    index = class_index(report.class_names, class_name)
-    if not report.has_matrix:
-        msg = "a prevalence curve requires exclusive classes, not overlapping channels"
-        raise NothingToDraw(msg)
+    index = _class_of_matrix(report, class_name)
     row = report.classes[index]
     low = np.log10(min(1e-4, row.share / 2)) if row.share > 0 else -4.0
     shares = np.logspace(low, np.log10(0.5), 81)
@@ -274,18 +269,30 @@ def prevalence_curve(
         axes.plot(shares, curve.pixel_accuracy, color=OTHER, label="pixel accuracy")
         axes.plot(shares, curve.iou, color=color, linewidth=1.8, label="class IoU")
         axes.plot(shares, curve.mean_iou, color=MUTED, linestyle=(0, (4, 2)), label="mean IoU")
-        axes.plot([row.share], [row.iou], "o", color=color, markersize=4.5, markeredgecolor="white")
+        mark_point(axes, row.share, row.iou, color)
         axes.set_xscale("log")
         axes.set_ylim(0, 1.02)
         in_percent(axes.xaxis)
         in_percent(axes.yaxis)
         axes.set_xlabel(
-            f"share of {short_name(class_name, 20)} in the truth (dot: actual)", parse_math=False
+            f"share of {short_name(row.name, 20)} in the truth (dot: actual)", parse_math=False
         )
         axes.set_ylabel("score")
         axes.grid(visible=True, axis="y")
         legend_above(axes, 3, handlelength=1.5, columnspacing=1.0)
     return axes
+
+
+def _class_of_matrix(report: Report, class_name: str | None) -> int:
+    """The index of a class, or of the rarest one; NothingToDraw for overlapping channels."""
+    if class_name is None:
+        in_truth = [row for row in _defined(report, "recall") if row.share > 0]
+        class_name = min(in_truth, key=lambda row: row.share).name
+    index = class_index(report.class_names, class_name)
+    if not report.has_matrix:
+        msg = "a prevalence curve requires exclusive classes, not overlapping channels"
+        raise NothingToDraw(msg)
+    return index
 
 
 def image_distribution(
@@ -444,8 +451,8 @@ def distance_boxes(
     if "surface_plan" not in measures:
         msg = "surfaces were not measured; score with surfaces=True (--surface segiou)"
         raise NothingToDraw(msg)
-    found = values_of_cases(report, measure)
-    every = [(name, *of_cases) for name, of_cases in found.items() if of_cases[0].size]
+    by_structure = values_of_cases(report, measure)
+    every = [(name, *of_cases) for name, of_cases in by_structure.items() if of_cases[0].size]
     if not every:
         msg = "no structure has a value in any case, so nothing can be drawn"
         raise NothingToDraw(msg)
@@ -462,7 +469,7 @@ def distance_boxes(
         name_rows(axes, names)
         axes.set_xlim(left=0)
         short = measure.replace("hausdorff_", "HD").replace("_", " ")
-        axes.set_xlabel(", ".join(filter(None, (short, unit))))
+        axes.set_xlabel(with_unit(short, unit))
     return axes
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from segiou._support.arguments import read_several, refuse_kind
-from segiou._support.text import unit_text
+from segiou._support.text import with_unit
 from segiou.metrics.pixel_scores import metric_label
 from segiou.plots.class_plots import height_of, scale, score_column
 from segiou.plots.style import (
@@ -115,11 +115,11 @@ def _read(models: Any, names: Sequence[str] | None, metric: str) -> Scores:
     is_comparison = hasattr(models, "ranking")
     label, rows, by_model = _of_comparison(models) if is_comparison else _of_reports(models, metric)
     if names is not None:
-        given = read_several("names", names, "a sequence of names, one per model")
-        if not len(set(given)) == len(given) == len(by_model):
-            msg = f"names must be {len(by_model)} unique names, one per model, got {given}"
+        chosen = read_several("names", names, "a sequence of names, one per model")
+        if not len(set(chosen)) == len(chosen) == len(by_model):
+            msg = f"names must be {len(by_model)} unique names, one per model, got {chosen}"
             raise ValueError(msg)
-        by_model = dict(zip(given, by_model.values(), strict=True))
+        by_model = dict(zip(chosen, by_model.values(), strict=True))
     return label, rows, by_model
 
 
@@ -254,7 +254,7 @@ def slices(sliced: Slices, *, limit: int = 40, color: Any = IOU, **look: Unpack[
             _mark(axes, place, ends, color if one.differs(sliced.level) else "")
         name_rows(axes, [one.name for one in rows])
         what = f"change of {sliced.title}" if is_change else sliced.title
-        head = ", ".join(filter(None, (what, unit_text(unit))))
+        head = with_unit(what, unit)
         axes.set_xlabel(f"{head}, dashed: all images", parse_math=False)
         if not unit:
             in_percent(axes.xaxis, "" if is_change else " %")

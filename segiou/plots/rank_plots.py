@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
 from segiou._support.arguments import refuse_kind
-from segiou._support.text import unit_text
+from segiou._support.text import with_unit
 from segiou.plots.class_plots import draw_boxes, height_of
 from segiou.plots.style import IOU, MUTED, Look, NothingToDraw, drawing, in_percent, name_rows
 
@@ -48,16 +48,16 @@ def rank_stability(
     ValueError
         If nothing was resampled, or there are too few units for shares of resamples.
     """
-    found = _ranking_of(ranking)
-    if not found.resamples:
+    ranks = _ranking_of(ranking)
+    if not ranks.resamples:
         msg = "the ranking has no resamples to draw; rank with draws=1000"
         raise NothingToDraw(msg)
-    if not found.is_resampled:
-        msg = f"P(best) cannot be estimated from {found.units_text}; draw case_boxes instead"
+    if not ranks.is_resampled:
+        msg = f"P(best) cannot be estimated from {ranks.units_text}; draw case_boxes instead"
         raise NothingToDraw(msg)
-    number = len(found.models)
+    number = len(ranks.models)
     with drawing(height_of(number) + 0.2, **look) as axes:
-        for place, model in enumerate(found.models):
+        for place, model in enumerate(ranks.models):
             if model.rank_low is not None:
                 axes.hlines(place, model.rank_low, model.rank_high or 0, color=MUTED, linewidth=1.2)
             shares = np.array(model.shares)
@@ -65,10 +65,10 @@ def rank_stability(
             sizes = _WHOLE**2 * shares[at]
             axes.scatter(at + 1, np.full(len(at), place), sizes, color=color, zorder=3)
             axes.plot([model.rank], [place], "x", color="black", markersize=4, zorder=4)
-        name_rows(axes, [model.name for model in found.models])
+        name_rows(axes, [model.name for model in ranks.models])
         axes.set_xlim(0.5, number + 0.5)
         axes.set_xticks(range(1, number + 1))
-        axes.set_xlabel(f"rank in {found.resamples} resamples")
+        axes.set_xlabel(f"rank in {ranks.resamples} resamples")
     return axes
 
 
@@ -97,17 +97,14 @@ def case_boxes(
     TypeError
         If the argument is not a ranking.
     """
-    found = _ranking_of(ranking)
-    of = dict(zip(found.names, map(np.array, found.cases), strict=True))
-    rows = [of[model.name] for model in found.models]
+    ranks = _ranking_of(ranking)
+    cases = dict(zip(ranks.names, map(np.array, ranks.cases), strict=True))
+    rows = [cases[model.name] for model in ranks.models]
     with drawing(height_of(len(rows)), **look) as axes:
         draw_boxes(axes, [row[~np.isnan(row)] for row in rows], color)
-        name_rows(axes, [model.name for model in found.models])
-        unit = found.case_unit
-        axes.set_xlabel(
-            ", ".join(filter(None, (f"{found.case_name} per image", unit_text(unit)))),
-            parse_math=False,
-        )
+        name_rows(axes, [model.name for model in ranks.models])
+        unit = ranks.case_unit
+        axes.set_xlabel(with_unit(f"{ranks.case_name} per image", unit), parse_math=False)
         if not unit:
             in_percent(axes.xaxis)
     return axes
@@ -115,11 +112,10 @@ def case_boxes(
 
 def _ranking_of(source: Any) -> Ranking:
     """The ranking of a comparison; a ranking is returned unchanged."""
-    found = source.stability if hasattr(source, "stability") else source
-    if found is None:
+    ranking: Any = source.stability if hasattr(source, "stability") else source
+    if ranking is None:
         msg = "a comparison of two models has no ranking; compare three, or use segiou.rank"
         raise NothingToDraw(msg)
-    if not hasattr(found, "models"):
+    if not hasattr(ranking, "models"):
         raise refuse_kind("ranking", source, "a result of segiou.rank or segiou.compare")
-    ranking: Ranking = found
-    return ranking
+    return cast("Ranking", ranking)

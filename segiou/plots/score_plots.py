@@ -21,6 +21,7 @@ from segiou.plots.style import (
     drawing,
     in_percent,
     legend_above,
+    mark_point,
     report_of,
     require,
     short_name,
@@ -119,7 +120,7 @@ def roc_curve(
     values = histogram.roc_auc()
     chosen = _chosen(histogram, class_names, values, limit)
     with drawing(2.6, **look) as axes:
-        axes.plot([0, 1], [0, 1], color=MUTED, linestyle=(0, (4, 2)), linewidth=0.8)
+        _diagonal(axes)
         _curves(axes, histogram, chosen, (values, "AUROC"), histogram.roc_curve, cmap)
         axes.set_xlabel("false positive rate (dot: best IoU)")
         axes.set_ylabel("true positive rate")
@@ -137,9 +138,9 @@ def _chosen(
     if class_names is None:
         order = np.argsort(values, kind="stable")
         return [int(c) for c in order if not np.isnan(values[c])][:limit] or _none(histogram)
-    given = [class_names] if isinstance(class_names, str) else class_names
-    given = read_several("class_names", given, "a sequence of class names")
-    indices = [class_index(histogram.class_names, name) for name in given]
+    names = [class_names] if isinstance(class_names, str) else class_names
+    names = read_several("class_names", names, "a sequence of class names")
+    indices = [class_index(histogram.class_names, name) for name in names]
     return [c for c in indices if not np.isnan(values[c])][:limit] or _none(histogram)
 
 
@@ -172,8 +173,7 @@ def _curves(
             linestyle=_DASHES[k % len(_DASHES)],
             label=f"{name} ({label} {values[c]:.3f})",
         )
-        dot: Any = {"color": color, "markersize": 4.5, "markeredgecolor": "white"}
-        axes.plot([curve.x[best]], [curve.y[best]], "o", clip_on=False, zorder=3, **dot)
+        mark_point(axes, curve.x[best], curve.y[best], color, clip_on=False, zorder=3)
     _unit_square(axes)
     legend_above(axes, 2, handlelength=1.8, columnspacing=1.0)
     for text in axes.get_legend().get_texts():  # type: ignore[union-attr]
@@ -183,6 +183,10 @@ def _curves(
 def _thinned(number: int) -> Any:
     """Indices of at most _POINTS points, with the first and last."""
     return np.unique(np.linspace(0, number - 1, min(number, _POINTS)).round().astype(int))
+
+
+def _diagonal(axes: Axes) -> None:
+    axes.plot([0, 1], [0, 1], color=MUTED, linestyle=(0, (4, 2)), linewidth=0.8)
 
 
 def _unit_square(axes: Axes) -> None:
@@ -225,20 +229,20 @@ def reliability(
     """
     histogram = histogram_of(source)
     c = None if class_name is None else class_index(histogram.class_names, class_name)
-    found = histogram.calibration(bins, c)
-    filled = found.pixels > 0
+    diagram = histogram.calibration(bins, c)
+    filled = diagram.pixels > 0
     if not filled.any():
         msg = "no scores were counted, so nothing can be drawn; if classes overlap, pass class_name"
         raise NothingToDraw(msg)
-    share = found.pixels / found.pixels.sum()
+    share = diagram.pixels / diagram.pixels.sum()
     named = "" if class_name is None else f"{short_name(class_name, 20)}, "
     with drawing(2.6, **look) as axes:
         edges: Any = {"align": "edge", "color": "#d8d5cc", "edgecolor": "white", "linewidth": 0.6}
-        axes.bar(found.edges[:-1], share, 1 / bins, label="share of pixels", **edges)
-        axes.plot([0, 1], [0, 1], color=MUTED, linestyle=(0, (4, 2)), linewidth=0.8)
+        axes.bar(diagram.edges[:-1], share, 1 / bins, label="share of pixels", **edges)
+        _diagonal(axes)
         axes.plot(
-            found.confidence[filled],
-            found.accuracy[filled],
+            diagram.confidence[filled],
+            diagram.accuracy[filled],
             "o-",
             color=color,
             markersize=3.5,
@@ -246,7 +250,7 @@ def reliability(
             clip_on=False,
         )
         _unit_square(axes)
-        axes.set_xlabel(f"confidence ({named}ECE {found.ece:.3f})", parse_math=False)
+        axes.set_xlabel(f"confidence ({named}ECE {diagram.ece:.3f})", parse_math=False)
         axes.set_ylabel("accuracy" if c is None else "share of the class")
         legend_above(axes, 2, handlelength=1.8, columnspacing=1.0)
     return axes
@@ -282,13 +286,7 @@ def thresholds(
         If scores were not counted, or the class is unknown or not in the truth.
     """
     histogram = histogram_of(source)
-    own, names = histogram.counts[..., 1].sum(-1), histogram.class_names
-    if class_name is None and own.any():
-        class_name = names[int(np.where(own > 0, own, own.max() + 1).argmin())]
-    c = _none(histogram)[0] if class_name is None else class_index(names, class_name)
-    if not own[c]:
-        msg = f"class {class_name!r} is not in the truth, so nothing can be drawn"
-        raise NothingToDraw(msg)
+    c = _class_in_truth(histogram, class_name)
     table, best = histogram.at_thresholds(), histogram.best_threshold(by)
     lines: dict[str, tuple[Any, dict[str, Any]]] = {
         "IoU": (table.iou, {"color": color, "linewidth": 1.8}),
@@ -302,12 +300,25 @@ def thresholds(
         for label, (values, style) in lines.items():
             axes.plot(table.thresholds[shown], values[c, shown], label=label, **style)
         axes.axvline(threshold, color="black", linestyle=(0, (3, 2)), linewidth=0.8)
-        dot: Any = {"color": "black", "markersize": 4.5, "markeredgecolor": "white"}
-        axes.plot([threshold], [score], "o", zorder=3, **dot)
+        mark_point(axes, threshold, score, "black", zorder=3)
         _unit_square(axes)
-        named = short_name(str(class_name), 20)
+        named = short_name(histogram.class_names[c], 20)
         axes.set_xlabel(f"threshold of {named} (dashed: best, {threshold:.3f})", parse_math=False)
         axes.xaxis.set_major_formatter(require("matplotlib.ticker").ScalarFormatter())
         axes.set_ylabel("score")
         legend_above(axes, 4, handlelength=1.8, columnspacing=1.0)
     return axes
+
+
+def _class_in_truth(histogram: ScoreHistogram, class_name: str | None) -> int:
+    """The index of a class, or of the rarest one; NothingToDraw if it is not in the truth."""
+    pixels, names = histogram.counts[..., 1].sum(-1), histogram.class_names
+    if class_name is None:
+        if not pixels.any():
+            _none(histogram)
+        return int(np.where(pixels > 0, pixels, pixels.max() + 1).argmin())
+    c = class_index(names, class_name)
+    if not pixels[c]:
+        msg = f"class {class_name!r} is not in the truth, so nothing can be drawn"
+        raise NothingToDraw(msg)
+    return c

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from segiou._support.optional import import_extra
 
@@ -88,18 +88,16 @@ def drawing(
         if title is not None:
             ax.set_title(title, parse_math=False)
         return
-    figure_class, axes_class = _classes()
     with matplotlib.rc_context(_STYLE):
-        figure = figure_class(figsize=figsize or (COLUMN, height), layout="constrained")
-        yield figure.add_subplot(axes_class=axes_class)
+        figure = _figure_class()(figsize=figsize or (COLUMN, height), layout="constrained")
+        yield figure.add_subplot(axes_class=_axes_class())
         if title is not None:  # of the figure, so that it is above a legend
             figure.suptitle(title, parse_math=False)
 
 
 @cache
-def _classes() -> tuple[type[Any], type[Any]]:
-    """Classes of figures and axes, created only if matplotlib is installed."""
-    axes_base: Any = require("matplotlib.axes").Axes
+def _figure_class() -> type[Any]:
+    """The class of figures, created only if matplotlib is installed."""
     figure_base: Any = require("matplotlib.figure").Figure
     rc_context = require("matplotlib").rc_context
 
@@ -126,6 +124,16 @@ def _classes() -> tuple[type[Any], type[Any]]:
             self.savefig(out, format="png", dpi=2 * _SHOWN_DPI)
             return out.getvalue(), {"width": round(self.get_figwidth() * _SHOWN_DPI)}
 
+    # Trackers recognise a figure by the module of its class.
+    PaperFigure.__module__ = figure_base.__module__
+    return PaperFigure
+
+
+@cache
+def _axes_class() -> type[Any]:
+    """The class of axes, created only if matplotlib is installed."""
+    axes_base: Any = require("matplotlib.axes").Axes
+
     class PaperAxes(axes_base):  # type: ignore[misc]
         """Axes that a notebook shows as their figure."""
 
@@ -133,37 +141,34 @@ def _classes() -> tuple[type[Any], type[Any]]:
             shown: tuple[bytes, dict[str, float]] = self.figure._repr_png_()
             return shown
 
-    # Trackers recognise a figure by the module of its class.
-    PaperFigure.__module__ = figure_base.__module__
     PaperAxes.__qualname__ = PaperAxes.__name__
-    return PaperFigure, PaperAxes
+    return PaperAxes
 
 
 def _empty_figure() -> Any:
     """A figure without state, to be filled by pickle."""
-    figure_class: Any = _classes()[0]
+    figure_class: Any = _figure_class()
     return figure_class.__new__(figure_class)
 
 
 def __getattr__(name: str) -> Any:
     """The class of the axes by name, for pickled figures."""
     if name == "PaperAxes":
-        return _classes()[1]
+        return _axes_class()
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)
 
 
 def report_of(source: Any) -> Report:
     """The report of a run, confusion matrix or channels; a report is returned unchanged."""
-    made = source.report() if callable(getattr(source, "report", None)) else source
-    if not hasattr(made, "tally"):
+    report: Any = source.report() if callable(getattr(source, "report", None)) else source
+    if not hasattr(report, "tally"):
         msg = (
             f"expected a Report, Run or ConfusionMatrix, got {type(source).__name__}; score first "
             "with segiou.score or segiou.score_folder"
         )
         raise TypeError(msg)
-    found: Report = made
-    return found
+    return cast("Report", report)
 
 
 def class_index(names: Sequence[str], name: str) -> int:
@@ -179,6 +184,11 @@ def legend_above(ax: Axes, columns: int, **options: Any) -> None:
     ax.legend(
         loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, borderpad=0.1, **options
     )
+
+
+def mark_point(ax: Axes, x: float, y: float, color: Any, **options: Any) -> None:
+    """Mark a point of a curve with a dot."""
+    ax.plot([x], [y], "o", color=color, markersize=4.5, markeredgecolor="white", **options)
 
 
 def in_percent(axis: Axis, unit: str = " %") -> None:

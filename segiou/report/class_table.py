@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from segiou._support.arguments import check_kind, read_several
-from segiou._support.text import Json, did_you_mean, in_unit, unit_text
+from segiou._support.text import Json, did_you_mean, in_unit, with_unit
 from segiou.counting.counts import Counts
 from segiou.measures.registry import measure_of_score
 from segiou.measures.score_names import ALIASES, ScoreName, not_measured, read_name
@@ -268,7 +268,7 @@ def titled(table: ScoreTable, columns: ClassColumns) -> list[tuple[str, Column]]
 
 
 def _heading(title: str, column: Column) -> str:
-    return ", ".join(filter(None, (title or column.title, unit_text(column.unit))))
+    return with_unit(title or column.title, column.unit)
 
 
 def rank_of(name: str) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.document import Cell, Column as DocumentColumn, Table
-from segiou._support.text import count, infinite_as_text, unit_text
+from segiou._support.text import count, infinite_as_text, with_unit
 from segiou.measures.measure import Counted
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.pixel_scores import PIXEL_SCORES
@@ -96,7 +96,7 @@ def score_part(table: ScoreTable) -> Table:
     number, places = len(table.rows), range(len(table.rows) + len(table.means))
     columns = [(table.of if table.of != "name" else "class", [*table.rows, *table.means])]
     for column in (one for one in table.columns if one.title):
-        head = ", ".join(filter(None, (column.title, unit_text(column.unit))))
+        head = with_unit(column.title, column.unit)
         columns.append((head, [shown(table, column, i) for i in places]))
         if column.limits:
             ends = [range_of(column, limits) for limits in column.limits]

@@ -21,7 +21,7 @@ from segiou._support.text import (
     shown,
     shown_change,
     shown_range,
-    unit_text,
+    with_unit,
 )
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def difference_cells(row: Difference, unit: str = "") -> tuple[str, str, str, st
 
 def difference_head(pair: PairComparison, unit: str = "") -> str:
     """Header of a column of differences, second minus first."""
-    return ", ".join(filter(None, (f"{pair.b} − {pair.a}", unit_text(unit))))
+    return with_unit(f"{pair.b} − {pair.a}", unit)
 
 
 def significant_text(comparison: Comparison, pair: PairComparison) -> str:
