@@ -22,7 +22,7 @@ from segiou.analysis.units import (
 )
 from segiou.counting.counts import Counts
 from segiou.measures.parts import Parts
-from segiou.measures.score import Score, mean_weights
+from segiou.measures.score import Score, weights_of
 from segiou.measures.score_names import read_name, row_of
 from segiou.metrics.overall import mean
 from segiou.metrics.pixel_scores import PIXEL_SCORES, metric_label, scale_of
@@ -427,7 +427,7 @@ def class_score(
     def weights(sums: NDArray[Any]) -> Floats:
         counts = _unpacked(sums)
         covered = protocol.taken(function, counts, taken)[1]
-        return mean_weights(function(counts), covered, absent_is_zero=True)
+        return weights_of(function(counts), covered, absent_is_zero=True)
 
     def each(counts: Counts) -> Floats:
         values = np.where(counts.truth > 0, function(counts), np.nan)
@@ -509,7 +509,7 @@ def _over_classes(score: Score, protocol: Protocol) -> Score:
     def weights(sums: NDArray[Any]) -> Floats:
         classes = means(sums)[1:]
         covered = protocol.taken_classes(classes, score.include)[1]
-        return mean_weights(classes, covered, absent_is_zero=True)
+        return weights_of(classes, covered, absent_is_zero=True)
 
     return replace(score, evaluate=evaluate, weights=weights, over="class")
 

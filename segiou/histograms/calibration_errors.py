@@ -45,8 +45,7 @@ class Calibration:
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values; None where undefined."""
-        data: dict[str, Json] = plain(vars(self))
-        return data
+        return dict(plain(vars(self)))
 
 
 def top_calibration(cells: NDArray[Any], bins: ScoreBins, rows: int) -> Calibration:

@@ -566,15 +566,10 @@ def _with_thresholds(columns: Iterable[Column], best: curves.BestThreshold) -> I
         hidden = column.name in ("fpr95", "mce", "ace")
         yield column._replace(title="" if hidden else column.title)
         if column.name == "best_iou":
-            yield Column(
-                "best_threshold",
-                "threshold",
-                tuple(best.thresholds.tolist()),
-                (np.nan,),  # the mean is that of the best thresholds, not of one
-                kind="distance",
-                better=None,
-                digits=3,
-            )
+            values = tuple(best.thresholds.tolist())
+            # No mean, because the mean IoU is that of the best thresholds, not of one.
+            threshold = Column("best_threshold", "threshold", values, (np.nan,), "distance")
+            yield threshold._replace(better=None, digits=3)
 
 
 def _filled(parts: Parts) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:

@@ -19,7 +19,7 @@ from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.measure import Counted, Measure, Plan
 from segiou.measures.parts import Field, Layout, Parts
-from segiou.measures.score import Score
+from segiou.measures.score import Score, case_values
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats, ratio
 
@@ -140,12 +140,9 @@ class LesionPlan(Plan):
     @property
     def _values_of(self) -> Mapping[str, tuple[str, Callable[[Any], float]]]:
         """Title of each score of cases, and its value in the result of a region."""
-        cases = {name: _CASES[name] for name in ("lesion_dice", "lesion_hd95")}
-        if self.protocol.surface_dice:
-            cases = dict(_CASES)
-        if self.protocol.large is None:
-            cases = {name: one for name, one in cases.items() if name not in _BANDS}
-        return cases
+        names = _CASES if self.protocol.surface_dice else ("lesion_dice", "lesion_hd95")
+        has_bands = self.protocol.large is not None
+        return {name: _CASES[name] for name in names if has_bands or name not in _BANDS}
 
     def count(self, pair: MaskPair) -> Parts:
         """Score the lesions of a case."""
@@ -187,7 +184,7 @@ class LesionPlan(Plan):
         for at, (name, (title, _)) in enumerate(self._values_of.items()):
             far: Any = {"unit": self.unit, "better": "lower", "alone": partial(_alone, at)}
             more = far if name.endswith("hd95") else {}
-            values = partial(_case_values, at)
+            values = partial(case_values, at)
             scores[name] = Score.of_cases(name, title, names, values, seen=self._seen, **more)
         return scores
 
@@ -234,10 +231,6 @@ def _f1(n: NDArray[Any]) -> Floats:
     return ratio(2 * n[..., 0], 2 * n[..., 0] + n[..., 1] + n[..., 2])
 
 
-def _case_values(at: int, parts: Parts) -> Floats:
-    return parts["cases"][..., at]
-
-
 def _alone(at: int, parts: Parts) -> Floats:
-    values = _case_values(at, parts)
+    values = case_values(at, parts)
     return np.asarray(np.where(np.isfinite(values), values, 0.0).mean(-1))

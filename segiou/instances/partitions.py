@@ -17,7 +17,7 @@ from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.measure import Measure, Plan
 from segiou.measures.parts import Field, Layout, Parts
-from segiou.measures.score import Better, Score
+from segiou.measures.score import Better, Score, case_values
 from segiou.metrics.ratio import Floats, ratio
 
 Rule = Literal["scikit-image", "cremi"]
@@ -185,10 +185,6 @@ class PartitionPlan(Plan):
         """Means over the images."""
         scores = {}
         for at, (name, (title, unit, better)) in enumerate(_SCORES.items()):
-            options: Any = {"unit": unit, "better": better}
-            scores[name] = Score.of_cases(name, title, ("objects",), partial(_cases, at), **options)
+            values, rows = partial(case_values, at), ("objects",)
+            scores[name] = Score.of_cases(name, title, rows, values, unit=unit, better=better)
         return scores
-
-
-def _cases(at: int, parts: Parts) -> Floats:
-    return parts["cases"][..., at]

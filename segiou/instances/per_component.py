@@ -146,9 +146,9 @@ class ComponentPlan(StructurePlan):
         scores = {}
         for at, (title, weight) in enumerate(_WEIGHTS.items()):
             sums, cases = partial(self._sums, weight), partial(_cases, include, at)
-            own = f"component_{title.lower()}", f"component {title}"
-            each = f"{own[0]}_cases", f"{own[1]}, cases"
-            scores[own[0]] = Score.of_names(*own, names, include, sums, mean_of_parts)
+            pooled = f"component_{title.lower()}", f"component {title}"
+            each = f"{pooled[0]}_cases", f"{pooled[1]}, cases"
+            scores[pooled[0]] = Score.of_names(*pooled, names, include, sums, mean_of_parts)
             scores[each[0]] = Score.of_cases(*each, names, cases)
         return scores
 

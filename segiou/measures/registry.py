@@ -201,10 +201,8 @@ def better_of(key: str, name: str) -> Any:
 def score_names(key: str) -> tuple[str, ...]:
     """Names of the scores of a measure."""
     measure = measure_of(key)
-    return measure.score_names or _planned_names(measure)
-
-
-def _planned_names(measure: type[Measure]) -> tuple[str, ...]:
+    if measure.score_names:
+        return measure.score_names
     plan = _usual_plan(measure)
     return () if plan is None else tuple(plan.scores)
 

@@ -28,9 +28,7 @@ def with_mean(values: Floats, include: NDArray[np.bool_], absent_is_zero: bool =
     return np.concatenate([mean[..., None], values], axis=-1)
 
 
-def mean_weights(
-    values: Floats, include: NDArray[np.bool_], absent_is_zero: bool = False
-) -> Floats:
+def weights_of(values: Floats, include: NDArray[np.bool_], absent_is_zero: bool = False) -> Floats:
     """Weights of values (K,) in this mean; 0 for an absent one, whose fixed value nothing moves."""
     known = ~np.isnan(values) & include
     return divided(known, include.sum() if absent_is_zero else known.sum())
@@ -39,6 +37,11 @@ def mean_weights(
 def mean_of_parts(sums: NDArray[Any]) -> Floats:
     """The mean of numbers, from the sums of their parts and how many they are, (..., 3)."""
     return divided(of_parts(sums), sums[..., 2])
+
+
+def case_values(at: int, parts: Parts) -> Floats:
+    """The values of a score of cases (N, K), from the array ``cases`` (N, K, scores)."""
+    return parts["cases"][..., at]
 
 
 @dataclass(frozen=True)
@@ -200,7 +203,7 @@ class Score:
             return with_mean(values, taken, absent_is_zero)
 
         def weights(flat: NDArray[Any]) -> Floats:
-            return mean_weights(evaluate(flat)[1:], taken, absent_is_zero)
+            return weights_of(evaluate(flat)[1:], taken, absent_is_zero)
 
         more = {"include": taken, "weights": weights, **more}
         return cls(name, title, tuple(names), sums, evaluate, **more)
@@ -297,7 +300,7 @@ class Score:
             return rows if not self.names else with_mean(rows, taken)
 
         def weights(times: NDArray[Any]) -> Floats:
-            return mean_weights(evaluate(times)[1:], taken)
+            return weights_of(evaluate(times)[1:], taken)
 
         return replace(self, evaluate=evaluate, weights=weights)
 
@@ -315,7 +318,7 @@ class Score:
             return with_mean(self.evaluate(sums)[..., 1:], taken)
 
         def weights(sums: NDArray[Any]) -> Floats:
-            return mean_weights(self.evaluate(sums)[1:], taken)
+            return weights_of(self.evaluate(sums)[1:], taken)
 
         def each(parts: Any) -> Floats:
             return with_mean(self.of_images(parts)[:, 1:], taken)
