@@ -188,14 +188,11 @@ def known_scores() -> list[str]:
 
 def better_of(key: str, name: str) -> Any:
     """Which values of a score are better, known without masks."""
-    from segiou.labels.class_options import ClassOptions
-    from segiou.measures.mask_pair import Masks
-
     try:
-        scores = measure_of(key).for_score(name).plan(ClassOptions.of(2), Masks()).scores
+        plan = _usual_plan(measure_of(key), name)
     except (TypeError, ValueError):
         return "higher"
-    return scores[name].better if name in scores else "higher"
+    return plan.scores[name].better if plan is not None and name in plan.scores else "higher"
 
 
 def score_names(key: str) -> tuple[str, ...]:
@@ -207,14 +204,15 @@ def score_names(key: str) -> tuple[str, ...]:
     return () if plan is None else tuple(plan.scores)
 
 
-def _usual_plan(measure: type[Measure]) -> Plan | None:
-    """The plan with default options, for two classes."""
+def _usual_plan(measure: type[Measure], score: str = "") -> Plan | None:
+    """The plan for two classes, with default options or those that a score needs."""
     from segiou.labels.class_options import ClassOptions
     from segiou.measures.guard import MeasureError
     from segiou.measures.mask_pair import Masks
 
     try:
-        return measure.of(True).plan(ClassOptions.of(2), Masks())
+        chosen = measure.for_score(score) if score else measure.of(True)
+        return chosen.plan(ClassOptions.of(2), Masks())
     except MeasureError:
         raise
     except (TypeError, ValueError):  # it has no defaults, or does not take such masks
