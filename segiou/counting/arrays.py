@@ -46,7 +46,7 @@ def _framework_of_type(kind: Any) -> str | None:
 @cache
 def _is_masked(kind: Any) -> bool:
     """Whether a type is a masked array."""
-    # np.ma would be imported here, and a process forked meanwhile would wait for that for ever.
+    # np.ma would be imported here, and a process forked meanwhile would wait for it forever.
     return any(
         base.__name__ == "MaskedArray" and base.__module__.startswith("numpy.")
         for base in kind.__mro__

@@ -34,7 +34,7 @@ def count_class_sets(
 ) -> ConfusionCounts:
     """Count each class separately; pixels of a class and not of the other side are of the rest.
 
-    The class ``rest`` holds what is left by the others: every pixel is counted once per class, so
+    The class ``rest`` has the pixels of no other class: every pixel is counted once per class, so
     that TP, FP and FN of each class are those of its channel.
 
     >>> sides = (np.array([0, 1, 2]), [(0,), (1,), (1, 2)]), (np.array([0, 1, 1]), [(0,), (1,)])

@@ -27,7 +27,7 @@ class Counts:
     Attributes
     ----------
     tp, fp, fn, tn : ndarray of int64, shape (..., C)
-        Pixels. Leading axes may stand for images, resamples or anything else.
+        Pixels. Leading axes may represent images, resamples or anything else.
 
     Raises
     ------

@@ -41,7 +41,7 @@ from segiou.measures.score_table import Chart, Column, RowCurves, ScoreTable
 from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats
 
-#: Options of the command line beside --scores, and their names here.
+#: Options of the command line other than --scores, and their names here.
 _OPTIONS = {
     "threshold": "threshold",
     "scores_axis": "axis",

@@ -28,7 +28,7 @@ class ObjectMask(NamedTuple):
     """Class value and object id of each pixel, the ids of crowds, and the file.
 
     The classes may follow from the ids instead: a function of an array of ids. If
-    pixels are given, each entry of the arrays stands for that many. Ids of connected
+    pixels are given, each entry of the arrays represents that many. Ids of connected
     components are stored as runs. Segments are the entries of COCO's annotations by id,
     until they are checked against the pixels; the stamp is that of the annotations, if
     they are next to the folder of the file.
@@ -128,16 +128,16 @@ def _values_of_ids(ids: NDArray[Any], values: tuple[int, int]) -> NDArray[np.int
     return np.where(ids > 0, np.int64(values[1]), np.int64(values[0]))
 
 
-def of_coco(raw: RawMask, path: str, labels: LabelSet, beside: dict[str, Any]) -> ObjectMask:
+def of_coco(raw: RawMask, path: str, labels: LabelSet, annotations: dict[str, Any]) -> ObjectMask:
     """Objects of a PNG whose colours encode ids, from the annotations next to its folder."""
     place, name = annotations_of(path)
-    if place not in beside:
+    if place not in annotations:
         file, stamp = find_annotations(place)
         try:
-            beside[place] = file, stamp, load_segments(file, stamp)
+            annotations[place] = file, stamp, load_segments(file, stamp)
         except ValueError as error:
             raise MaskError(path, f"requires COCO annotations; {error}") from error
-    file, stamp, contents = beside[place]
+    file, stamp, contents = annotations[place]
     image = _annotated_image(contents, path, name, file)
     if name:
         # So far only classes were read; the PNG in the folder stores the ids.

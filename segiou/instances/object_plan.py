@@ -150,7 +150,7 @@ class ObjectPlan(Plan):
             tuple(not any(row) for row in zip(*rows_of, strict=True)),
             data={"objects": self._data(summary, found.intervals.get("pq"))},
         )
-        # Things come before stuff; the background of volumes is left out.
+        # Things come before stuff; the background of volumes is excluded.
         background = {*self._scored.exclude} - {*self.classes.exclude}
         shown = [c for c in range(len(table.rows)) if c not in background]
         return table.taken(sorted(shown, key=lambda c: not counts.things[c]))

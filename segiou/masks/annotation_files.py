@@ -35,7 +35,7 @@ _LINE, _POINT = 10, 5
 _CORNERS = {"circle": 2, "rectangle": 2, "line": 2, "point": 1, "oriented_rectangle": 4, "mask": 2}
 #: Prefix that Label Studio adds to uploaded files.
 _UPLOADED = re.compile(r"^[0-9a-f]{8}-")
-#: Most bytes of a PNG beside its pixels.
+#: Most bytes of a PNG in addition to its pixels.
 _MOST_HEADER = 1 << 16
 #: Errors of Pillow for invalid images.
 _NO_IMAGE = (OSError, SyntaxError, Image.DecompressionBombError)

@@ -289,7 +289,7 @@ _SEPARATED = re.compile(r"[_\-. ]")
 class _Rule:
     """Rule that derives a key from a file's relative path."""
 
-    #: Whether folders are left out of the key.
+    #: Whether folders are excluded from the key.
     flat: bool
     #: Removed from the end of the name.
     suffix: str

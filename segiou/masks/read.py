@@ -88,8 +88,8 @@ class RawMask(NamedTuple):
     raster : Raster, optional
         Georeference and nodata value of a GeoTIFF.
     names : tuple of str
-        Class names indexed by the values, for drawn shapes. The first is empty
-        and stands for pixels outside all shapes.
+        Class names indexed by the values, for drawn shapes. The first is empty,
+        for pixels outside all shapes.
     background : int, optional
         Value of pixels outside all objects, for JSON files of objects.
     void : int, optional

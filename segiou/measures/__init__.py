@@ -1,4 +1,4 @@
-"""The contract of scores that are counted beside the confusion matrix.
+"""The contract of scores that are counted in addition to the confusion matrix.
 
 A measure has options, plans the counting for known classes and masks, counts
 each image into parts that add up, and derives its scores from them.

@@ -113,7 +113,7 @@ class ImageColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class Measure(ABC):
-    """A kind of score that is counted beside the confusion matrix.
+    """A kind of score that is counted in addition to the confusion matrix.
 
     Subclasses are frozen dataclasses. Their fields are the options: plain data,
     validated in ``__post_init__``. A package adds a measure by an entry point of

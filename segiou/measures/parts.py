@@ -302,7 +302,7 @@ class Parts:
                 little = flat.astype("<f8")
                 blobs = [little[a:b].tobytes() for a, b in zip(starts, stops, strict=True)]
             else:
-                # Numbers of rows begin with 1: none is left out, so bytes bound the rows.
+                # Numbers of rows begin with 1: none is omitted, so bytes bound the rows.
                 blobs = _encoded(flat + field.rows, lengths)
             for parts, blob, length in zip(packed, blobs, lengths.tolist(), strict=True):
                 if field.rows:

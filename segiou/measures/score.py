@@ -157,7 +157,7 @@ class Score:
         ratio : callable
             (..., C, f) sums → (..., C) values; NaN if undefined.
         absent_is_zero : bool
-            Whether undefined classes count 0 in the mean; left out by default.
+            Whether undefined classes count 0 in the mean; excluded by default.
         **more
             Other attributes of the score.
         """
@@ -274,7 +274,7 @@ class Score:
         )
 
     def of_medians(self, values: Floats, units: NDArray[np.intp], number: int) -> Score:
-        """The score as exact medians, a function of how often each unit is drawn.
+        """The score as exact medians, a function of how often each unit is resampled.
 
         Parameters
         ----------
@@ -310,7 +310,7 @@ class Score:
         Parameters
         ----------
         keep : ndarray of bool, shape (K,)
-            Structures that the mean may cover; undefined ones are left out.
+            Structures that the mean may cover; undefined ones are excluded.
         """
         taken = keep if self.include is None else keep & self.include
 

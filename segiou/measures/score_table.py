@@ -22,7 +22,7 @@ class Column(NamedTuple):
     name : str
         Name of the column for other programs.
     title : str
-        Heading for people; tables of text leave out columns without one.
+        Heading for people; tables of text omit columns without one.
     values, means : tuple of float
         Numbers of the rows and of the mean rows.
     kind : {"ratio", "distance", "count"}
@@ -140,7 +140,7 @@ class Chart(NamedTuple):
     title : str
         Title of the chart.
     x, y : str
-        Labels of the axes. Without points, names of the series that are drawn.
+        Labels of the axes; names of the series that are drawn if there are no points.
     points : tuple of (float, float)
         The line.
     diagonal : bool

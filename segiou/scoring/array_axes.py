@@ -1,4 +1,4 @@
-"""Order of the axes of arrays beside volumes: of the file of the volume, or reversed."""
+"""Order of the axes of arrays paired with volumes: that of the file of the volume, or reversed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def scored_in_order(
     shape: Shape,
     order: str | None,
 ) -> ScoredPrediction:
-    """The scores of an array beside a volume of this shape, with the axes of the volume."""
+    """The scores of an array paired with a volume of this shape, with the axes of the volume."""
     order = order or ("zyx" if is_of_nnunet(content) else None)
     orders = {"xyz": shape, "zyx": shape[::-1]}
     if order is None and shape == shape[::-1]:

@@ -41,7 +41,7 @@ _MAX_BATCH = 1024
 _LEAST_SECONDS = 0.005
 #: A batch that was lost this often is split into single pairs.
 _ALONE = 2
-#: Files that are open beside the two pipes of each process.
+#: Files that are open in addition to the two pipes of each process.
 _OPEN_FILES, _PIPES = 32, 2
 #: Workers may die this often in a row without any result.
 _MOST_BREAKS = 8

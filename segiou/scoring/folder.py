@@ -168,7 +168,7 @@ def score_folder(
         Name of the array with the mask in ``.npz`` files with several; names for
         truth and prediction are separated by a comma: ``"gts,segs"``.
     array_axes : {"xyz", "zyx"}, optional
-        Whether arrays (``.npy``, ``.npz``, TIFF) beside volumes have the axes of the
+        Whether arrays (``.npy``, ``.npz``, TIFF) paired with volumes have the axes of the
         file of the volume, or reversed ones. If it is omitted, nnU-Net's files of
         probabilities are reversed, and other arrays may have the only order that fits.
     class_files : str, optional

@@ -192,7 +192,7 @@ class Job:
             arguments["listed_in"] = str(ids) if isinstance(ids, (str, Path)) else ""
             arguments["ids"] = ids_of(ids)
         arguments["measures"] = fitted(measures, given["labels"], given.get("spacing"))
-        if arguments.get("class_files"):  # what is left by all classes is not one of them
+        if arguments.get("class_files"):  # the remaining pixels are not a class
             names = options.labels.class_names
             at = names.index(BACKGROUND) if BACKGROUND in names else 0
             options = replace(options, exclude=tuple({**dict.fromkeys(options.exclude), at: 0}))
@@ -401,7 +401,7 @@ def _has_arrays(pairing: Pairing) -> bool:
 def _check_layout(files: Mapping[str, str], labels: LabelSet, where: str) -> None:
     """Raise a DataError if the names of files are those of classes."""
     layout = class_layout(files, labels.class_names)
-    # A mask of the only class beside the background has its value.
+    # A mask of the only class besides the background has its value.
     if layout is None or (len(layout[1]) == 1 and labels.num_classes == 2):
         return
     # Files in one folder per image may be anything; those of all classes would count as one.

@@ -99,7 +99,7 @@ class PairScorer:
     nodata : int, optional
         Nodata value of the first truth file.
     array_axes : {"xyz", "zyx"}, optional
-        Order of the axes of arrays beside volumes.
+        Order of the axes of arrays paired with volumes.
     """
 
     header: Header
@@ -113,14 +113,14 @@ class PairScorer:
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; the result of a pair that cannot be scored is its problems."""
-        beside: dict[str, Any] = {}
-        return self._with_shared([self._score(pair, beside) for pair in pairs])
+        annotations: dict[str, Any] = {}
+        return self._with_shared([self._score(pair, annotations) for pair in pairs])
 
     @cached_property
     def _encoding(self) -> Encoding:
         return Encoding.of_classes(self.header.options)
 
-    def _score(self, pair: Pair, beside: dict[str, Any]) -> Result | _SharedPair:
+    def _score(self, pair: Pair, annotations: dict[str, Any]) -> Result | _SharedPair:
         sides = (
             (pair.truth, self.truth_source, self.header.options.labels),
             (pair.pred, self.pred_source, self.header.options.pred_labels),
@@ -128,7 +128,7 @@ class PairScorer:
         with ExitStack() as stack:
             opened: list[_OpenMask | Problem] = []
             for side, scratch in zip(sides, _kept.memory, strict=True):
-                arguments = side, scratch, beside, self._fits(pair, *opened)
+                arguments = side, scratch, annotations, self._fits(pair, *opened)
                 opened.append(or_problem(side[0], self._open, stack, *arguments))
             truth, pred = opened
             if isinstance(truth, Problem) or isinstance(pred, Problem):
@@ -141,7 +141,7 @@ class PairScorer:
         stack: ExitStack,
         side: tuple[str, Source, LabelSet],
         scratch: Scratch,
-        beside: dict[str, Any],
+        annotations: dict[str, Any],
         fits: Fits | None,
     ) -> _OpenMask:
         """Open a mask file; its labels are valid until ``scratch``, their memory, is reused."""
@@ -158,16 +158,16 @@ class PairScorer:
                 return big
         data, stamp = small or source.read(path)
         raw = from_bytes(data, path, scratch, fits)
-        with_ids = self._with_ids(raw, stamp, path, labels, beside)
+        with_ids = self._with_ids(raw, stamp, path, labels, annotations)
         return self._with_labels(raw, stamp, path, labels) if with_ids is None else with_ids
 
     def _with_ids(
-        self, raw: RawMask, stamp: Stamp, path: str, labels: LabelSet, beside: dict[str, Any]
+        self, raw: RawMask, stamp: Stamp, path: str, labels: LabelSet, annotations: dict[str, Any]
     ) -> _OpenMask | None:
         """The mask with ids of objects; None if no measure reads them from such a file."""
         if self._reader is None or (raw.lossy and not self.allow_lossy):
             return None
-        ids = self._reader.read(raw, path, labels, beside)
+        ids = self._reader.read(raw, path, labels, annotations)
         if ids is None:
             return None
         stamp = stamp.joined(ids.stamp) if ids.stamp else stamp
@@ -209,10 +209,10 @@ class PairScorer:
                 return shared
             truth, pred = truth.labelled(), pred.labelled()
         counted = self._counted(pair, truth, pred)
-        beside = self._counted_more(pair, truth, pred, counted)
+        measured = self._counted_more(pair, truth, pred, counted)
         truth.check()
         pred.check()
-        return ImageCount.of(pair.id, counted, files, beside)
+        return ImageCount.of(pair.id, counted, files, measured)
 
     def _counted_more(
         self, pair: Pair, truth: _OpenMask, pred: _OpenMask, counted: ConfusionCounts
@@ -249,7 +249,7 @@ class PairScorer:
     def _in_one_order(
         self, pair: Pair, truth: _OpenMask, pred: _OpenMask
     ) -> tuple[_OpenMask, _OpenMask]:
-        """Both sides, an array beside a volume with the axes of the volume."""
+        """Both sides, an array paired with a volume with the axes of the volume."""
         if pred.content is not None or (truth.volume is None) == (pred.volume is None):
             return truth, pred
         path, array = (pair.truth, truth) if truth.volume is None else (pair.pred, pred)

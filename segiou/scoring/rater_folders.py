@@ -72,7 +72,7 @@ def raters(
     ----------
     raters : mapping of str to path or mapping
         The masks of each expert by name: a folder, or arrays by case. Cases that a rater
-        lacks are left out of this rater's pairs and listed in the result.
+        lacks are excluded from this rater's pairs and listed in the result.
     labels
         See :class:`segiou.ConfusionMatrix`.
     model : path or mapping, optional
@@ -80,8 +80,8 @@ def raters(
     model_name : str
         Name of the model.
     ignore : int, str or sequence
-        Values of pixels that a rater did not mark. Such a pixel is left out of this
-        rater's pairs only.
+        Values of pixels that a rater did not mark. Such a pixel is excluded from
+        this rater's pairs only.
     groups : sequence, mapping, str or callable, optional
         Group of each case, such as its patient; see :meth:`segiou.Run.intervals`.
     level : float

@@ -199,11 +199,11 @@ class ArrayScorer:
             else:
                 counted = self._matrix.count(truth, pred, mask=mask, **decision)
             extras = {"mask": mask, "spacing": spacing, "scores": scores, "tally": counted}
-            beside = self._measured(truth, pred, **extras) if self._measures else None
+            measured = self._measured(truth, pred, **extras) if self._measures else None
         except (ValueError, TypeError) as error:
             error.add_note(f"in image {image!r}")
             raise
-        return ImageCount.of(image, counted, NO_FILES, beside)
+        return ImageCount.of(image, counted, NO_FILES, measured)
 
     def _measured(self, truth: Any, pred: Any, **extras: Any) -> bytes | None:
         """Packed counts of the measures of two arrays of labels."""
