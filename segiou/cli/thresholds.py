@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
     from segiou.labels.class_options import ClassOptions
     from segiou.measures.measure import Plan
-    from segiou.measures.score import Better
+    from segiou.measures.score import Better, Score
     from segiou.report.report import Report
     from segiou.runs.run import Run
 
@@ -61,7 +61,7 @@ def _threshold(text: str, plans: Sequence[Plan], option: str, *, sliced: bool) -
         needs = "; slices (SCORE@COLUMN=VALUE) need --slices" if "@" in name else ""
         msg = f"{option} {text!r}: {error}{needs}"
         raise ValueError(msg) from None
-    planned = next((p.scores[named.score] for p in plans if named.score in p.scores), None)
+    planned = _planned(named, plans)
     key = measure_of_score(named.score, plans)
     unit = "" if planned is None else planned.unit
     better: Better = "higher" if planned is None else planned.better
@@ -72,6 +72,11 @@ def _threshold(text: str, plans: Sequence[Plan], option: str, *, sliced: bool) -
         raise ValueError(msg + f"{_OPTIONS[better]} or {REQUIRE}")
     limit = _limit(option, text, value, is_free=bool(unit) or planned is None is not key)
     return Threshold(named.column, named, limit, better, unit, where, option)
+
+
+def _planned(named: ScoreName, plans: Sequence[Plan]) -> Score | None:
+    """The score in the plans of measures; None if it is a score of pixels, or not measured."""
+    return next((p.scores[named.score] for p in plans if named.score in p.scores), None)
 
 
 def _divided(text: str, *, sliced: bool = True) -> tuple[str, str, str]:
@@ -115,12 +120,7 @@ def check_thresholds(
     for threshold in thresholds:
         start = f"{threshold.option} {threshold.name}"
         key = measure_of_score(threshold.named.score, plans)
-        scores = [
-            plan.scores[threshold.named.score]
-            for plan in plans
-            if threshold.named.score in plan.scores
-        ]
-        if key is not None and not scores:
+        if key is not None and _planned(threshold.named, plans) is None:
             noun = measure_of(key).noun
             flag = flag_of(key, threshold.named.score)
             msg = f"{start}: {noun} are not measured; score with {flag}"

@@ -35,7 +35,6 @@ def count_windows(
         Pixels of a window; memory is a few bytes per pixel of it.
     decoded : pair of callables
         Functions that convert a window of truth and of pred to an array of labels.
-
     are_labels : bool
         As for :meth:`Encoding.count`.
 
