@@ -244,12 +244,11 @@ def _count_plainly(
     limit: int,
 ) -> tuple[int, int]:
     """Count with NumPy; returns pixels with a NaN score, and scores outside [0, 1]."""
-    classes = len(planes)
     nan = outside = 0
     for at in iter_blocks(codes.shape):
         truth = codes[at].ravel()
         valid = truth < limit
-        part = planes[(slice(None), *at)].reshape(classes, -1)[:, valid]
+        part = planes[(slice(None), *at)].reshape(len(planes), -1)[:, valid]
         raw = as_floats(part)
         scores = activated(raw, activation)
         truth = truth[valid].astype(np.intp)
@@ -258,19 +257,24 @@ def _count_plainly(
         wrong = int(((scores < 0) | (scores > 1)).sum())
         outside += wrong
         new[-1, 0, 1] += len(valid) - len(truth)
-        if wrong or missing.any():
-            continue
-        index = bins.index_of(scores)
-        for c in range(classes):
-            new[c] += _table(2 * index[c] + (truth == c), bins)
-        top = raw.argmax(0)
-        pixels = np.arange(len(truth))
-        top_bin, best = index[top, pixels], scores[top, pixels]
-        new[-2] += _table(2 * top_bin + (top == truth), bins)
-        # Sums of at most 2^15 multiples of 2^-24 are exact in float64.
-        units = np.rint(best.astype(np.float64) / SCORE_UNIT)
-        new[-1, :, 0] += np.bincount(top_bin, units, bins.number).astype(np.int64)
+        if not (wrong or missing.any()):
+            _add_block(new, truth, raw.argmax(0), scores, bins)
     return nan, outside
+
+
+def _add_block(
+    new: Ints, truth: NDArray[Any], top: NDArray[Any], scores: NDArray[Any], bins: ScoreBins
+) -> None:
+    """Add the cells of at most 2^15 pixels whose highest score is that of class ``top``."""
+    index = bins.index_of(scores)
+    for c in range(len(scores)):
+        new[c] += _table(2 * index[c] + (truth == c), bins)
+    pixels = np.arange(len(truth))
+    top_bin, best = index[top, pixels], scores[top, pixels]
+    new[-2] += _table(2 * top_bin + (top == truth), bins)
+    # Sums of so many multiples of 2^-24 are exact in float64.
+    units = np.rint(best.astype(np.float64) / SCORE_UNIT)
+    new[-1, :, 0] += np.bincount(top_bin, units, bins.number).astype(np.int64)
 
 
 def _table(index: NDArray[np.intp], bins: ScoreBins) -> Ints:
