@@ -72,7 +72,7 @@ class ScoreShape:
             f"has shape {shape}, but {plural(classes, 'class', 'classes')} and truth {truth} "
             f"need {wanted}"
         )
-        if self.hint and (not self.other or self.other in (shape[0], shape[-1])):
+        if self.hint and (not self.other or self.other in (*shape[:1], *shape[-1:])):
             problem += f"; {self.hint}"
         raise MaskError(path, problem)
 

@@ -11,6 +11,8 @@ from PIL import Image
 import segiou
 from segiou.cli.main import main
 from segiou.histograms import ScoreOptions
+from segiou.histograms.score_files import ScoreShape
+from segiou.masks.read import MaskError
 
 RNG = np.random.default_rng(4)
 TRUTH = RNG.integers(0, 3, (3, 9, 12)).astype(np.uint8)
@@ -219,6 +221,12 @@ def test_refused(folder):
 def test_a_threshold_of_three_classes(folder):
     with pytest.raises(segiou.DataError, match="have scores of 3 classes, but a threshold"):
         scored(written(folder, npy), threshold=0.5)
+
+
+def test_a_number_in_place_of_channels_of_groups():
+    wanted = ScoreShape((2, 2), 3, other=2, hint="pass channels='groups'")
+    with pytest.raises(MaskError, match=r"has shape \(\), but 3 classes and truth \(2, 2\) need"):
+        wanted.axis_of((), "scores.npy")
 
 
 def test_one_score_per_pixel_in_an_array_named_probabilities(tmp_path):
