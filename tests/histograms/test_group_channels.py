@@ -99,3 +99,12 @@ def test_groups_need_a_class_outside(folder):
     save(folder, PROBABILITIES)
     with pytest.raises(ValueError, match="needs a label set with groups"):
         scored(folder, labels=4, channels="groups")
+
+
+def test_the_rows_of_a_single_region_are_not_channels(folder):
+    # As many rows as classes, whose columns sum to 1; the pixels above 0.5 are (0, 0) and (1, 1).
+    np.save(folder / "truth" / "a.npy", np.array([[1, 0], [0, 2], [0, 0]], np.uint8))
+    labels = {"background": 0, "whole": [1, 2]}
+    scores = np.array([[0.8, 0.2], [0.1, 0.7], [0.1, 0.1]])
+    run = scored(folder, **save(folder, scores, labels, name="scores"))
+    assert run.total().matrix.tolist() == [[4, 0, 0], [0, 1, 0], [0, 1, 0]]
