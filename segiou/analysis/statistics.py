@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,14 +36,6 @@ OVERALL_METRICS: dict[str, Callable[[Counts], Floats]] = {
     name: one.function for name, one in PIXEL_SCORES.items() if not one.per_class
 }
 _EXACT = 2**53
-_IN_TRUTH: dict[str, Any] = {"unit": "image", "over": "truth", "absent": "skip"}
-#: Changes that an aggregate makes to a protocol.
-_AGGREGATES: dict[str | None, dict[str, Any]] = {
-    None: {},
-    "D": {"unit": "dataset"},
-    "I": _IN_TRUTH,
-    "C": _IN_TRUTH,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,16 +131,12 @@ class Statistic:
         present : ndarray of bool, shape (N, C)
             Whether the truth of each of the N images has each class.
         """
-        score, classes = self.score, units.sums(present[images].astype(np.int64)) > 0
-        seen = np.array([len(units), *classes.sum(0)])
-        if score.row is not None:
-            seen[0] = seen[1]
+        classes = units.sums(present[images].astype(np.int64)) > 0
         if self.median_of is not None:
-            return _of_medians(score, self.median_of[images], units, seen, None)
+            seen = _seen(self.score, classes)
+            return _of_medians(self.score, self.median_of[images], units, seen, None)
         sums = units.sums(self.sums[images])
-        if score.over in ("I", "image", "image-class") and score.row is None:
-            seen[0] = (sums[:, [-1 - len(score.names)]] > 0).sum()
-        return replace(self, units=units, sums=sums, seen=seen)
+        return replace(self, units=units, sums=sums, seen=_seen(self.score, classes, sums))
 
     def of_unit(self, images: Any) -> Floats:
         """Values of some images as one unit, if this is over single images.
@@ -291,25 +279,25 @@ class ScoredImages:
             msg = f"counts must have shape (N, C) for N = {len(units.index)} images, got {shape}"
             raise ValueError(msg)
         score = self.score_by(aggregate)
-        medians = None if score.median_of is None else self.images.joined(score.median_of)
-        if medians is not None:
-            return _of_medians(score, medians, units, self._seen(score, units), aggregate)
-        sums = unit_sums(units, map(score.sums, self.images.parts()))
-        seen = self._seen(score, units)
-        if score.over in ("I", "image", "image-class") and score.row is None:
-            # Denominators are last; the score's is the first of them.
-            seen[0] = (sums[:, [-1 - len(score.names)]] > 0).sum()
-        return Statistic(score, units, sums, seen, aggregate or score.over)
-
-    def _seen(self, score: Score, units: Units) -> NDArray[np.int64]:
-        """Units with the score, and with each class in the truth; of one class, its own."""
-        seen = np.zeros(1 + len(score.names), np.int64)
-        seen[0] = len(units)
+        classes: Any = np.zeros((len(units), 0), bool)
         if score.names:
-            seen[1:] = (unit_sums(units, map(score.seen_in, self.images.parts())) > 0).sum(0)
-            if score.row is not None:
-                seen[0] = seen[1]
-        return seen
+            classes = unit_sums(units, map(score.seen_in, self.images.parts())) > 0
+        if score.median_of is not None:
+            values = self.images.joined(score.median_of)
+            return _of_medians(score, values, units, _seen(score, classes), aggregate)
+        sums = unit_sums(units, map(score.sums, self.images.parts()))
+        return Statistic(score, units, sums, _seen(score, classes, sums), aggregate or score.over)
+
+
+def _seen(score: Score, classes: Any, sums: Any = None) -> NDArray[np.int64]:
+    """Units with the score, then with each class, from those (U, C) whose truth has it."""
+    seen = np.array([classes.shape[0], *classes.sum(0)])
+    if score.row is not None:
+        seen[0] = seen[1]
+    elif sums is not None and score.over in ("I", "image", "image-class"):
+        # Denominators are last; the score's is the first of them.
+        seen[0] = (sums[:, [-1 - len(score.names)]] > 0).sum()
+    return seen
 
 
 def _of_medians(
@@ -406,61 +394,81 @@ def _overall_score(
     return over_images(whole, aggregate)
 
 
+class _ClassMean(NamedTuple):
+    """A metric of the classes of Counts, and its mean over some of them under a protocol."""
+
+    metric: Callable[[Counts], Floats]
+    protocol: Protocol
+    taken: NDArray[np.bool_]
+
+    def of_pixels(self, sums: NDArray[Any]) -> Floats:
+        """Mean and classes of pooled pixels, (..., 1 + C)."""
+        counts = _unpacked(sums)
+        score = self.protocol.pooled_mean(self.metric, counts, self.taken)
+        return np.concatenate([score[..., None], self.metric(counts)], axis=-1)
+
+    def weights(self, sums: NDArray[Any]) -> Floats:
+        """Weight of each class in the mean of pooled pixels, (C,)."""
+        counts = _unpacked(sums)
+        _, part = self.protocol.taken(self.metric, counts, self.taken)
+        return weights_of(self.metric(counts), part, absent_is_zero=True)
+
+    def in_truth(self, counts: Counts) -> Floats:
+        """Mean and classes of each image, over the classes in its truth, (N, 1 + C)."""
+        values = np.where(counts.truth > 0, self.metric(counts), np.nan)
+        return np.concatenate([mean(values, self.taken)[:, None], values], axis=-1)
+
+    def ratios(self, counts: Counts) -> Floats:
+        """Numerators of mean and classes of each image, then denominators, (N, 2 + 2 C)."""
+        values, part = self.protocol.taken(self.metric, counts)
+        top = np.where(self.taken, values, 0.0).sum(-1)
+        bottom = (part & self.taken).sum(-1)
+        if self.protocol.unit == "image":
+            top, bottom = np.where(bottom > 0, ratio(top, bottom), 0.0), bottom > 0
+        return np.concatenate([top[:, None], values, bottom[:, None], part], axis=-1)
+
+    def of_images(self, sums: NDArray[Any]) -> Floats:
+        """Mean and classes over images, from sums of :meth:`ratios`."""
+        top, bottom = np.split(sums, 2, axis=-1)
+        values = ratio(top, bottom)
+        values[..., 0] = self.protocol.divide(top[..., 0], bottom[..., 0])
+        return values
+
+
 def class_score(
     name: str,
     function: Callable[[Counts], Floats],
     names: tuple[str, ...],
     taken: NDArray[np.bool_],
     protocol: Protocol,
-    aggregate: Aggregate | None,
+    aggregate: Aggregate | None = None,
     keep: NDArray[np.bool_] | None = None,
 ) -> Score:
-    """A score of Counts with per-class values, and its mean under a protocol."""
+    """A score of Counts with per-class values, and its mean under a protocol or over images."""
+    if aggregate is not None:
+        protocol = replace(protocol, unit="dataset")
+    protocol = protocol.of_metric(function)
     taken = taken if keep is None else taken & keep
-    protocol = replace(protocol, **_AGGREGATES[aggregate]).of_metric(function)
-
-    def evaluate(sums: NDArray[Any]) -> Floats:
-        counts = _unpacked(sums)
-        score = protocol.pooled_mean(function, counts, taken)
-        return np.concatenate([score[..., None], function(counts)], axis=-1)
-
-    def weights(sums: NDArray[Any]) -> Floats:
-        counts = _unpacked(sums)
-        covered = protocol.taken(function, counts, taken)[1]
-        return weights_of(function(counts), covered, absent_is_zero=True)
-
-    def each(counts: Counts) -> Floats:
-        values = np.where(counts.truth > 0, function(counts), np.nan)
-        return np.concatenate([mean(values, taken)[:, None], values], axis=-1)
-
-    def of_images(counts: Counts) -> Floats:
-        # Numerators of the score and the classes, then the denominators.
-        filled, part = protocol.taken(function, counts)
-        top = np.where(taken, filled, 0.0).sum(-1)
-        bottom = (part & taken).sum(-1)
-        if protocol.unit == "image":
-            top, bottom = np.where(bottom > 0, ratio(top, bottom), 0.0), bottom > 0
-        return np.concatenate([top[:, None], filled, bottom[:, None], part], axis=-1)
-
+    classes = _ClassMean(function, protocol, taken)
     score = Score(
         name,
         metric_label(name),
         names,
         _packed,
-        evaluate,
+        classes.of_pixels,
         seen=lambda counts: counts.truth > 0,
         rule=protocol.name,
         include=taken,
-        weights=weights,
+        weights=classes.weights,
         scale=scale_of(name),
-        each=each,
+        each=classes.in_truth,
     )
-    if not protocol.needs_images:
-        return score
-    score = replace(score, sums=of_images, evaluate=_ratios, weights=None, over=protocol.unit)
-    if aggregate == "C" or protocol.unit == "class":
+    if protocol.needs_images:
+        images: dict[str, Any] = {"sums": classes.ratios, "evaluate": classes.of_images}
+        score = replace(score, **images, weights=None, over=protocol.unit)
+    if protocol.unit == "class":
         return _over_classes(score, protocol)
-    return score
+    return over_images(score, aggregate)
 
 
 def over_images(
@@ -528,8 +536,3 @@ def _unpacked(sums: NDArray[Any]) -> Counts:
     tn = valid - tp - fp - fn
     tn[..., 1:] += valid[..., :1]
     return Counts.trusted(tp, fp, fn, tn)
-
-
-def _ratios(sums: NDArray[Any]) -> Floats:
-    top, bottom = np.split(sums, 2, axis=-1)
-    return ratio(top, bottom)

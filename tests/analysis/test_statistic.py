@@ -37,6 +37,17 @@ def test_an_undefined_mean_of_an_image_is_not_zero():
     assert np.isnan(values_of(protocol=protocol)[0])
 
 
+@pytest.mark.parametrize("unit", ["dataset", "image", "image-class", "class"])
+def test_an_empty_mean_is_zero_under_a_protocol_with_that_rule(unit):
+    # Nothing but class 2, which the mean leaves out.
+    counts = Counts([[0, 0, 4]] * 3, [[0] * 3] * 3, [[0] * 3] * 3, [[4, 4, 0]] * 3)
+    include = [True, True, False]
+    for empty, expected in (("zero", 0.0), ("nan", np.nan)):
+        protocol = Protocol("custom", "", unit=unit, empty=empty)
+        found = statistic(counts, units=UNITS, include=include, protocol=protocol).values
+        np.testing.assert_array_equal(found, [expected, np.nan, np.nan, 1.0])
+
+
 def test_image_by_hand():
     # Per image over the classes in its truth.
     per_image = [(6 / 10 + 4 / 7) / 2, 8 / 9, (3 / 6 + 2 / 4 + 5 / 6) / 3]
