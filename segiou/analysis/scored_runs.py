@@ -7,11 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, read_several, refuse_kind
 from segiou.analysis.statistics import (
-    Aggregate,
     ScoredImages,
     class_score,
     over_images,
@@ -88,11 +86,8 @@ def images_of_name(
         raise not_measured(one)
     own = {"grouped_truth_only": in_groups_only(one, protocol)}
     counts, names = run.structure_counts([*members.values()], **own), tuple(members)
-    if one.score in CASE_SCORES:
-        score_by = partial(over_images, case_score(one.score, names))
-    else:  # pooled under every protocol
-        score_by = partial(_pooled, one.score, names)
     images = ImageParts(len(run.ids), len(names), lambda: iter([counts]))
+    score_by = partial(over_images, structure_score(one.score, names))
     found = ScoredImages(images, score_by, tuple(run.ids) or None)
     return found.of_row(one.row) if one.row else found
 
@@ -102,24 +97,13 @@ def in_groups_only(one: ScoreName, protocol: Protocol) -> bool:
     return protocol.groups == "grouped" and one.score in PIXEL_SCORES
 
 
-def case_score(name: str, structures: Sequence[str]) -> Score:
-    """A mean over the cases that have the structure, or of pooled cases, of Counts (N, K)."""
-    if name == "dice_pooled":
-        return _pooled(name, tuple(structures))
-    one = CASE_SCORES[name]
-    return Score.of_cases(name, one.title, structures, one.function)
-
-
-def _pooled(
-    name: str,
-    structures: tuple[str, ...],
-    aggregate: Aggregate | None = None,
-    keep: NDArray[np.bool_] | None = None,
-) -> Score:
-    """A score of structures, whose counts are pooled under every protocol."""
-    function = (PIXEL_SCORES | CASE_SCORES)[name].function
+def structure_score(name: str, structures: Sequence[str]) -> Score:
+    """A score of Counts (N, K) of structures: over the cases, or pooled under every protocol."""
+    one = (PIXEL_SCORES | CASE_SCORES)[name]
+    if name in CASE_SCORES and name != "dice_pooled":
+        return Score.of_cases(name, one.title, structures, one.function)
     every = np.ones(len(structures), bool)
-    return class_score(name, function, structures, every, load_protocol("segiou"), aggregate, keep)
+    return class_score(name, one.function, tuple(structures), every, load_protocol("segiou"))
 
 
 def of_volumes(provenance: Mapping[str, Any]) -> bool:

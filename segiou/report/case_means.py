@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segiou._support.text import plural
-from segiou.analysis.scored_runs import case_score, of_volumes
+from segiou.analysis.scored_runs import of_volumes, structure_score
 from segiou.counting.counts import Counts
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.pixel_scores import CASE_SCORES
@@ -34,7 +34,7 @@ def case_scores(
         return None, ()
     members = [*structures.values()]
     cases = run.structure_counts(members)
-    scores = [case_score(name, [*structures]) for name in CASE_SCORES]
+    scores = [structure_score(name, [*structures]) for name in CASE_SCORES]
     values = tuple(
         ScoreValues.of(one, cases, one.values(cases), intervals.get(one.name)) for one in scores
     )

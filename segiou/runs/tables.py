@@ -18,7 +18,8 @@ from segiou._support.arguments import check_kind
 from segiou._support.files import replacing
 from segiou._support.optional import import_extra
 from segiou._support.text import csv_text, encodable
-from segiou.analysis.scored_runs import in_groups_only, of_volumes
+from segiou.analysis.scored_runs import in_groups_only, of_volumes, structure_score
+from segiou.analysis.statistics import scored_counts
 from segiou.counting.counts import Counts
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.measure import ImageColumn, Plan
@@ -180,28 +181,20 @@ class RunTable:
         members = members_of(named, options.labels.class_names, options.groups, options)
         if members is not None:
             return partial(self._of_structures, named, members)
-        score = PIXEL_SCORES[named.score]
-        if named.row:
-            at = options.labels.class_names.index(named.row)
-            return self._of_counts(lambda counts: _in_truth(score.function, counts)[:, at])
-        if score.per_class:
-            mean = partial(image_means, metric=score.function, include=self.include)
-            return self._of_counts(mean)
-        return self._of_counts(score.function)
+        rule = str(named), self.protocol, self.run.class_names, self.include
+        return self._of_counts(lambda counts: scored_counts(counts, *rule).of_images())
 
     def _of_structures(
         self, named: ScoreName, members: Mapping[str, Sequence[int]], block: Columns
     ) -> Floats:
         """A score of a group of classes, or of the structures, in each image."""
-        counts = block.structure_counts(
+        counts: Any = block.structure_counts(
             [*members.values()],
             self.run.options.num_classes,
             grouped_truth_only=in_groups_only(named, self.protocol),
         )
-        if named.score in PIXEL_SCORES:
-            return _in_truth(PIXEL_SCORES[named.score].function, counts)[:, 0]
-        values = CASE_SCORES[named.score].function(counts)
-        return values[:, [*members].index(named.row)] if named.row else metrics.mean(values)
+        score = structure_score(named.score, [*members])
+        return (score.of_row(named.row) if named.row else score).of_images(counts)[:, 0]
 
     def _measured(self, plan: Plan, by: str | ScoreName, block: Columns) -> Floats:
         parts = unpack_parts(block.measured, self.run._header, plan.key)
@@ -272,11 +265,6 @@ def _noted(value: float, unit: str) -> tuple[float | str, str, str]:
     if value != value:
         return "", unit, "undefined"
     return ("", unit, "infinite") if math.isinf(value) else (value, unit, "")
-
-
-def _in_truth(function: Callable[[Counts], Floats], counts: Counts) -> Floats:
-    """Scores of the classes in each image's truth, as rankings and means over images use them."""
-    return np.where(counts.truth > 0, function(counts), np.nan)
 
 
 def _class_iou(c: int, counts: Counts) -> Floats:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import segiou
+from segiou.analysis.scored_runs import scored_images
 from segiou.cli.main import main
 
 LABELS = """name = "streets"
@@ -157,6 +158,23 @@ def test_pooled_dice_of_volumes_is_dice_over_structures(tmp_path):
     assert (part["low"], part["high"]) == (pooled.overall.low, pooled.overall.high)
     of_image = segiou.metrics.dice(run.counts)[0, 1:]
     assert run.worst(5, by="dice_pooled:b")[0]["dice_pooled:b"] <= of_image[1]
+
+
+def test_pooled_dice_of_a_case_is_undefined_without_the_structure_in_the_truth(tmp_path):
+    nib = pytest.importorskip("nibabel")
+    liver = np.zeros((4, 4, 2), np.uint8)
+    liver[:2] = 1
+    half = liver.copy()
+    half[1] = 0  # Dice 2 * 8 / (16 + 8)
+    for i, (truth, pred) in enumerate([(liver, half), (0 * liver, half), (liver, liver)]):
+        for folder, mask in (("truth", truth), ("pred", pred)):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            nib.save(nib.Nifti1Image(mask, np.eye(4)), tmp_path / folder / f"{i}.nii.gz")
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=["rest", "liver"])
+    for name in ("dice_pooled", "dice_pooled:liver"):
+        worst = [(row["id"], row[name]) for row in run.worst(3, by=name)]
+        assert worst == [("0", pytest.approx(2 / 3)), ("2", 1.0)]
+        assert scored_images(run, name).of_images()[[0, 2]] == pytest.approx([2 / 3, 1])
 
 
 def test_images_have_no_means_over_cases():
