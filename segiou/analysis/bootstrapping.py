@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.analysis.leave_one_out import Limits
+from segiou.analysis.leave_one_out import Limits, with_width
 from segiou.analysis.statistics import Statistic
 from segiou.analysis.units import weighted
 from segiou.metrics.ratio import Floats
@@ -59,10 +59,10 @@ def bootstrap_limits(
         low, high = (np.nan, np.nan) if np.isnan(value) else limits_of(column, level, value, left)
         is_finite = len(defined) > 1 and bool(np.isfinite(defined).all())
         error = defined.std(ddof=1) if is_finite else np.nan
-        found.append((low, high, error) if low < high else (np.nan, np.nan, error))
+        found.append((low, high, error))
     low, high, error = np.array(found).T
     freedom = np.full(len(points), np.nan)
-    return Limits(points, low, high, error, freedom, np.isnan(values).mean(0))
+    return Limits(points, *with_width(low, high), error, freedom, np.isnan(values).mean(0))
 
 
 def limits_of(

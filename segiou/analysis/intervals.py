@@ -15,7 +15,7 @@ from segiou._support.document import Column, Line, Part, Table, Tabular
 from segiou._support.text import Json
 from segiou.analysis.bootstrapping import bootstrap_limits, limits_of, resampled
 from segiou.analysis.dependence import BlockLength, Caution, Dependence, Design, design_of
-from segiou.analysis.leave_one_out import Limits, jackknife
+from segiou.analysis.leave_one_out import Limits, jackknife, with_width
 from segiou.analysis.order_statistics import median_limits
 from segiou.analysis.scored_runs import scored_images
 from segiou.analysis.statistics import Aggregate, Statistic
@@ -508,10 +508,8 @@ def _limits_of_medians(of: Statistic, level: float, drawn: Floats | None) -> Lim
     ends = [median_limits(column, level=level) for column in of.median_of.T]
     if of.names[1:]:
         ends.insert(0, ends[0] if drawn is None else limits_of(drawn[:, 0], level))
-    low, high = np.array(ends).T
-    low[low == high] = high[low == high] = np.nan
-    unknown = np.full(len(low), np.nan)
-    return Limits(of.values, low, high, unknown, unknown, unknown)
+    unknown = np.full(len(ends), np.nan)
+    return Limits(of.values, *with_width(*np.array(ends).T), unknown, unknown, unknown)
 
 
 def _unseen(prepared: Statistic, images: int) -> dict[str, Any]:

@@ -246,9 +246,7 @@ class Jackknife:
         score = self.score
         error[0], freedom[0] = score.error, score.freedom
         down[0], up[0] = score.reach(level)
-        low, high = np.clip([self.values - down, self.values + up], *self.bounds)
-        # No interval at all rather than one of no width: units that agree show no spread.
-        low[low == high] = high[low == high] = np.nan
+        low, high = with_width(self.values - down, self.values + up, self.bounds)
         return Limits(self.values, low, high, error, freedom, np.full(len(low), np.nan), self)
 
     def class_errors(self) -> Floats:
@@ -436,6 +434,15 @@ class Side:
         for down, up in others:  # subtracted
             low, high = np.maximum(low, up), np.maximum(high, down)
         return low, high
+
+
+def with_width(
+    low: Any, high: Any, bounds: tuple[float, float] = (-math.inf, math.inf)
+) -> tuple[Floats, Floats]:
+    """Limits within bounds; NaN for those of no width, because units that agree show no spread."""
+    least, most = np.clip([low, high], *bounds)
+    is_point = least == most
+    return np.where(is_point, np.nan, least), np.where(is_point, np.nan, most)
 
 
 def tail_of(reach: Callable[[float], float], size: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.analysis.leave_one_out import Limits, jackknife
+from segiou.analysis.leave_one_out import Jackknife, Limits, with_width
 from segiou.analysis.statistics import Statistic
 from segiou.analysis.student import student
 from segiou.metrics.ratio import Floats
@@ -65,7 +65,8 @@ def crossed(
             "single runs"
         )
         raise ValueError(msg)
-    images = jackknife(across_runs(b), across_runs(a), level=level)
+    difference = Jackknife.of(across_runs(b), across_runs(a))
+    images = difference.limits(level)
     units = len(a[0].units)
     seeds, freedom, residual = _of_runs(a, b, units)
     of_images = images.standard_error**2
@@ -76,10 +77,7 @@ def crossed(
         error = np.sqrt(variance)
         p = 2 * stdtr(together, -np.abs(images.values) / error)
     reach = student(together, (1 - level) / 2) * error
-    low, high = np.maximum(images.values - reach, -1), np.minimum(images.values + reach, 1)
-    if a[0].score.unit:
-        low, high = images.values - reach, images.values + reach
-    low[low == high] = high[low == high] = np.nan
+    low, high = with_width(images.values - reach, images.values + reach, difference.bounds)
     found = replace(
         images, low=low, high=high, standard_error=error, freedom=together, left_out=None
     )

@@ -15,7 +15,7 @@ from segiou._support import text
 from segiou._support.arguments import check_level
 from segiou._support.table_files import check_columns
 from segiou.analysis.dependence import design_of
-from segiou.analysis.leave_one_out import Jackknife, Side, tail_of, two_ended_tail
+from segiou.analysis.leave_one_out import Jackknife, Side, tail_of, two_ended_tail, with_width
 from segiou.analysis.metadata import Metadata, MetadataColumn, date_text, metadata_of
 from segiou.analysis.order_statistics import median_limits
 from segiou.analysis.paired_runs import Common, check_runs, names_of, same_images
@@ -468,9 +468,9 @@ def _ends(value: float, side: Side | _Median | None, level: float) -> tuple[floa
     if side is None:
         return math.nan, math.nan
     down, up = side.reach(level)
-    least, most = side.left_out.bounds if isinstance(side, Side) else (-math.inf, math.inf)
-    low, high = max(value - down, least), min(value + up, most)
-    return (math.nan, math.nan) if low == high else (low, high)
+    bounds = side.left_out.bounds if isinstance(side, Side) else (-math.inf, math.inf)
+    low, high = with_width(value - down, value + up, bounds)
+    return float(low), float(high)
 
 
 def _slope(x: Floats, y: Floats) -> tuple[float, float]:

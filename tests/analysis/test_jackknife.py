@@ -299,6 +299,31 @@ def test_recipes_are_compared_by_the_means_of_their_runs():
     assert "new has only one training run" in one.pair_sentences(one.pairs[0])[2]
 
 
+def test_differences_of_recipes_end_at_the_bounds_of_their_score():
+    def hundredfold(counts):
+        return 100 * counts.tp / (counts.tp + counts.fn)
+
+    cases = (
+        [recalls([2, 1, 3, 2], [10] * 4), recalls([3, 1, 2, 3], [10] * 4)],
+        [recalls([7, 6, 8, 7], [10] * 4), recalls([6, 7, 8, 8], [10] * 4)],
+    )
+    shares, of_100 = (
+        crossed(*([stat(one, metric) for one in runs] for runs in cases))[0]
+        for metric in ("recall", hundredfold)
+    )
+    assert shares.values[0] == pytest.approx(57 / 80 - 17 / 80)
+    assert -1 < shares.low[0] < shares.high[0] < 1
+    for name in ("values", "low", "high"):
+        assert getattr(of_100, name) == pytest.approx(100 * getattr(shares, name))
+
+
+def test_limits_of_no_width_are_no_limits_at_either_end():
+    better, worse = ([stat(recalls([hits] * 4, [10] * 4), "recall")] * 2 for hits in (8, 6))
+    found = crossed(worse, better)[0]
+    assert found.values == pytest.approx([0.2, 0.2])
+    assert np.isnan([found.low, found.high]).all()
+
+
 @pytest.mark.parametrize(
     ("runs", "message"),
     [((), "at least two runs"), (({"a": []},), "recipe 'a' has no runs"), ((3, 4), "expects runs")],

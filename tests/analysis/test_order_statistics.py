@@ -89,6 +89,15 @@ def test_medians_of_distances_have_order_statistics(run):
         assert "bootstrap" in found.method_text()
 
 
+def test_equal_distances_have_no_interval():
+    truth = np.zeros((8, 8, 8), int)
+    truth[:, 2:5, 2:5] = 1
+    moved = segiou.score(truth, np.roll(truth, 1, 2), labels=["back", "disc"], surfaces=True)
+    for one in moved.intervals("hausdorff_95", groups="none"):
+        assert one.value == 1
+        assert np.isnan([one.low, one.high]).all()
+
+
 def test_medians_over_groups_have_a_bootstrap(run):
     found = confidence_intervals(run, "hausdorff_95", groups=list("aabbccdd"))
     assert (found.method, found.unit, found.resamples) == ("percentile", "group", 10_000)
