@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -18,7 +19,7 @@ from segiou.analysis.dependence import BlockLength, Caution, Dependence, Design,
 from segiou.analysis.leave_one_out import Limits, jackknife, with_width
 from segiou.analysis.order_statistics import median_limits
 from segiou.analysis.scored_runs import scored_images
-from segiou.analysis.statistics import Aggregate, Statistic
+from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic
 from segiou.analysis.units import (
     FEW_UNITS,
     Groups,
@@ -419,7 +420,7 @@ def confidence_intervals(
         score_unit=prepared.score.unit,
         _over=design.units,
         **of_design(design, blocks),
-        **_unseen(prepared, len(design.images)),
+        **_unseen(scored, prepared, aggregate),
     )
 
 
@@ -512,16 +513,18 @@ def _limits_of_medians(of: Statistic, level: float, drawn: Floats | None) -> Lim
     return Limits(of.values, *with_width(*np.array(ends).T), unknown, unknown, unknown)
 
 
-def _unseen(prepared: Statistic, images: int) -> dict[str, Any]:
+def _unseen(
+    scored: ScoredImages, prepared: Statistic, aggregate: Aggregate | None
+) -> dict[str, Any]:
     """Classes of the mean that occur in no truth, and the mean without them; on few images."""
-    if images >= _BIASED_BELOW or (weights := prepared.weights) is None:
+    if scored.images.number >= _BIASED_BELOW or (weights := prepared.weights) is None:
         return {}
-    counted, values = weights > 0, prepared.values[1:]
-    unseen = counted & (prepared.seen[1:] == 0)
+    unseen = (weights > 0) & (prepared.seen[1:] == 0)
     if not unseen.any() or unseen.all():
         return {}
-    names = tuple(name for name, one in zip(prepared.names[1:], unseen, strict=True) if one)
-    return {"unseen_classes": names, "truth_mean": float(values[counted & ~unseen].mean())}
+    names = tuple(compress(prepared.names[1:], unseen))
+    rest = scored.over_classes(~unseen).over(prepared.units, aggregate)
+    return {"unseen_classes": names, "truth_mean": float(rest.values[0])}
 
 
 def _overall_sentence(found: Intervals) -> str:

@@ -228,6 +228,16 @@ def test_predicted_classes_in_no_truth_are_a_caution():
     assert seen.caution() is None
 
 
+def test_the_mean_without_unseen_classes_is_that_of_the_protocol():
+    # IoU of road is 8/10 and of ghost 0; unicorn is nowhere, which this protocol counts as 1.
+    tp, fp, fn, tn = [[4, 0, 0]] * 2, [[0, 1, 0]] * 2, [[1, 0, 0]] * 2, [[0, 4, 5]] * 2
+    options = {"class_names": ("road", "ghost", "unicorn"), "groups": "none"}
+    protocol = Protocol("custom", "", absent="one")
+    found = confidence_intervals(Counts(tp, fp, fn, tn), protocol=protocol, **options)
+    assert found.overall.value == pytest.approx(1.8 / 3)
+    assert (found.unseen_classes, found.truth_mean) == (("ghost",), pytest.approx(1.8 / 2))
+
+
 @pytest.mark.parametrize("aggregate", ["I", "C", "D"])
 def test_every_aggregate_has_an_interval_around_its_value(aggregate):
     found = confidence_intervals(some_counts(), aggregate=aggregate).overall
