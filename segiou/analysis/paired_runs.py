@@ -117,7 +117,7 @@ def same_images(
 
 
 def common_classes(scores: Sequence[Statistic]) -> NDArray[np.bool_] | None:
-    """Classes with a score for all of several models or for none; None if these are all.
+    """Classes of the mean with a score for all models or for none, and the others; None if all.
 
     A class that the truth lacks counts 0 for a model that predicts one pixel of it and is left
     out of the mean of the others, so a difference of means covers only the classes in common.
@@ -126,8 +126,8 @@ def common_classes(scores: Sequence[Statistic]) -> NDArray[np.bool_] | None:
     if not score.is_mean or score.include is None:
         return None
     defined = ~np.isnan([one.values[1:] for one in scores])
-    common = defined.all(0) | ~defined.any(0)
-    if (common | ~score.include).all() or not (common & score.include & defined[0]).any():
+    common = defined.all(0) | ~defined.any(0) | ~score.include
+    if common.all() or not (common & score.include & defined[0]).any():
         return None
     return np.asarray(common)
 
@@ -140,7 +140,7 @@ class Common(NamedTuple):
     keep: NDArray[np.bool_] | None
     """The classes in common; None if these are all."""
     uncommon: tuple[str, ...] = ()
-    """Names of the others."""
+    """Names of the classes of the mean that are left out."""
     protocol_scores: tuple[float, ...] = ()
     """Scores over every class of the protocol, if others are left out."""
 
