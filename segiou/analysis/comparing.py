@@ -37,7 +37,13 @@ from segiou.analysis.paired_runs import (
 from segiou.analysis.ranking import Contest, Ranking, adjusted_claims, contest_of, placed
 from segiou.analysis.recipes import across_runs, crossed
 from segiou.analysis.scored_runs import unit_of_pixels
-from segiou.analysis.significance import Permuted, holm_adjust, permutation_test, power
+from segiou.analysis.significance import (
+    Permuted,
+    holm_adjust,
+    least_p,
+    permutation_test,
+    power,
+)
 from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic, exchangeable
 from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
 from segiou.counting.counts import Counts
@@ -358,8 +364,9 @@ class _Compared(NamedTuple):
         if len(a.runs) > 1 or len(b.runs) > 1:
             # A permutation test would ignore that the training runs vary.
             limits, p = crossed(a.runs, b.runs, level=self.level)
-            few = a.score.units.too_few
-            return limits.without_ends() if few else limits, Permuted(p, 0, True)
+            if a.score.units.too_few:
+                limits, p = limits.without_ends(), np.full(len(p), np.nan)
+            return limits, Permuted(p, 0, True)
         limits = self.limits(a, b, self.level)
         return limits, permutation_test(a.score, b.score, self.permutations, self.seed)
 
@@ -434,9 +441,10 @@ class _Compared(NamedTuple):
         if over_pairs.times > 1:
             low, high = self.ends(a, b, limits, 1 - (1 - self.level) / over_pairs.times)
             overall = replace(overall, low=low, high=high)
-        least = over_pairs.family * 2.0 ** (1 - len(score.units))
-        is_testable = not permuted.permutations or least < 1 - self.level
-        return [replace(overall, testable=is_testable), *classes]
+        family = over_pairs.family
+        is_possible = family * least_p(len(score.units)) < 1 - self.level
+        is_testable = not permuted.permutations or is_possible
+        return [replace(overall, testable=is_testable, _family=family), *classes]
 
     def influential_images(
         self, a: Statistic, b: Statistic

@@ -72,22 +72,40 @@ class Difference:
     undefined_share: float = math.nan
     freedom: float = math.nan
     testable: bool = True
+    #: Most that p is multiplied by.
+    _family: int = field(default=1, repr=False, compare=False)
 
     @property
     def few(self) -> bool:
         """Whether too few units contain the class."""
         return self.units < FEW_UNITS
 
-    def differs(self, level: float) -> bool:
-        """Whether the interval and, if it can, the adjusted p show a difference.
+    def shown_by(self, level: float) -> tuple[bool, bool]:
+        """Whether the interval and the adjusted p show a difference.
+
+        Without an interval, p decides; if p cannot be significant over so few units, the
+        interval decides.
 
         Parameters
         ----------
         level : float
             Level of the intervals, such as 0.95.
         """
-        unlikely = self.p_holm < 1 - level or not self.testable
-        return (self.low > 0 or self.high < 0) and unlikely
+        by_p = self.p_holm < 1 - level
+        if math.isnan(self.low):
+            return by_p, by_p
+        by_interval = self.low > 0 or self.high < 0
+        return by_interval, by_p if self.testable else by_interval
+
+    def differs(self, level: float) -> bool:
+        """Whether both the interval and the adjusted p show a difference.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals, such as 0.95.
+        """
+        return all(self.shown_by(level))
 
 
 @dataclass(frozen=True, slots=True)

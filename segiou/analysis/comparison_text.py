@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from segiou._support import text
 from segiou.analysis.dependence import Caution
+from segiou.analysis.significance import least_p
 from segiou.analysis.units import plural_of
 
 if TYPE_CHECKING:
-    from segiou.analysis.comparison import Comparison, PairComparison
+    from segiou.analysis.comparison import Comparison, Difference, PairComparison
 
 
 #: The rule for an interval and a test that disagree.
@@ -149,7 +151,7 @@ def outcome(found: Comparison, pair: PairComparison) -> Outcome:
         return Outcome("equal", pair.a, pair.b)
     if found.too_few:
         return Outcome("too few", pair.a, pair.b)
-    shown = _outcomes(found, pair)
+    shown = score.shown_by(found.level)
     if not any(shown):
         return Outcome("similar", pair.a, pair.b)
     rises = (score.delta > 0) == (found.better == "higher")
@@ -189,33 +191,9 @@ def _undefined(pair: PairComparison) -> str:
     return f"{score.name}{of} is undefined"
 
 
-def _outcomes(found: Comparison, pair: PairComparison) -> tuple[bool, bool]:
-    """Whether the interval excludes 0 (if there is one), and whether p is significant.
-
-    A test that cannot reach the level over so few units, whatever the data, does not count.
-    """
-    score = pair.overall
-    unlikely = score.p_holm < 1 - found.level
-    if math.isnan(score.low):
-        return unlikely, unlikely
-    outside = score.low > 0 or score.high < 0
-    return outside, unlikely if score.testable else outside
-
-
-def _family(found: Comparison, pair: PairComparison) -> int:
-    """Largest factor of p; the pairs of the best model are one claim."""
-    best = found.ranking[0].name
-    own = [one for one in found.pairs if best in (one.a, one.b)]
-    together = _has_lead(found) and pair.overall.p_holm >= max(one.overall.p for one in own)
-    return 1 if together and best in (pair.a, pair.b) else len(found.pairs)
-
-
-def _units_to_test(found: Comparison, pair: PairComparison) -> int:
+def _units_to_test(found: Comparison, score: Difference) -> int:
     """Units from which on the test can be significant."""
-    units = found.units
-    while _family(found, pair) * 2.0 ** (1 - units) >= 1 - found.level:
-        units += 1
-    return units
+    return next(n for n in count(found.units) if score._family * least_p(n) < 1 - found.level)
 
 
 def evidence(found: Comparison, pair: PairComparison) -> str:
@@ -239,16 +217,16 @@ def evidence(found: Comparison, pair: PairComparison) -> str:
     if score.p_holm > score.p:
         about.append("adjusted for all pairs")
     if not score.testable:
-        needed = f"{_units_to_test(found, pair)} {plural_of(found.unit)}"
-        least = min(_family(found, pair) * 2.0 ** (1 - found.units), 1)
+        needed = f"{_units_to_test(found, score)} {plural_of(found.unit)}"
+        least = min(score._family * least_p(found.units), 1)
         about.append(f"p cannot be below {least:.2f} with fewer than {needed}")
     delta = text.change(score.delta, found.score_unit)
     line = (
         f"{pair.b} − {pair.a.removeprefix('the ')}: {delta}, {interval}, "
         f"{text.p_equals(score.p_holm)} ({'; '.join(about)})."
     )
-    outside, unlikely = _outcomes(found, pair)
-    if outside == unlikely or found.too_few or not score.testable:
+    by_interval, by_p = score.shown_by(found.level)
+    if by_interval == by_p or found.too_few or not score.testable:
         return line
     return f"{line} {DISAGREE}"
 

@@ -17,7 +17,7 @@ from segiou._support.text import Json
 from segiou.analysis.case_ranks import ranks_of
 from segiou.analysis.intervals import OverUnits
 from segiou.analysis.leave_one_out import Limits
-from segiou.analysis.significance import holm_adjust
+from segiou.analysis.significance import holm_adjust, least_p
 from segiou.analysis.statistics import Statistic
 from segiou.metrics.ratio import Floats, ratio
 
@@ -146,7 +146,7 @@ class Ranking(OverUnits, Shown, Drawable):
     @property
     def is_resampled(self) -> bool:
         """Whether the units are enough for P(best): resamples of fewer repeat each other."""
-        return 2.0 ** (1 - self.units) < 1 - self.level
+        return least_p(self.units) < 1 - self.level
 
     @property
     def sets_name(self) -> str:

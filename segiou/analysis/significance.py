@@ -126,6 +126,11 @@ def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -
     return Permuted(p, 2**units if exact else permutations, exact)
 
 
+def least_p(units: int) -> float:
+    """Smallest p of a two-sided permutation test over units."""
+    return 2.0 ** (1 - units)
+
+
 def _differences(score: Statistic, second: Floats, first: Floats) -> Floats:
     """Differences (B, 1 + C); undefined for a mean over classes that one model alone scores."""
     delta = second - first

@@ -486,3 +486,41 @@ def test_repr_names_models_score_and_images():
     assert repr(analysis.rank(dict(zip("ab", runs, strict=True)))) == (
         "<Ranking of a and b by mean_iou: 3 images>"
     )
+
+
+def test_equal_differences_are_significant_in_the_text_and_in_the_numbers():
+    # Every image has IoU 1 and 1 instead of 2/3 and 1/2, so the differences have no spread.
+    truths, worse = [[[0, 0, 1, 1]]] * 8, [[[0, 0, 0, 1]]] * 8
+    found = compare(
+        *(score(truths, preds, labels=2) for preds in (worse, truths)), names=("old", "new")
+    )
+    (pair,) = found.pairs
+    assert np.isnan([pair.overall.low, pair.overall.high]).all()
+    assert pair.overall.p == 2 / 2**8
+    assert found.outcome(pair).kind == "better"
+    assert pair.overall.differs(0.95)
+    assert [row.name for row in pair.different(0.95)] == ["1", "0"]
+
+
+def test_classes_outside_the_mean_are_not_left_out_of_it():
+    # Both car and the excluded class are predicted by the first model only.
+    truths, wrong, right = [[[0, 0, 0, 0]]] * 6, [[[0, 0, 1, 2]]] * 6, [[[0, 0, 0, 0]]] * 6
+    labels = ["road", "car", "void"]
+    runs = (score(truths, preds, labels=labels, exclude="void") for preds in (wrong, right))
+    found = compare(*runs, names=("old", "new"))
+    assert found.uncommon_classes == ("car",)
+    assert found.protocol_scores == (0.25, 1.0)
+    assert "car has a score for old only" in " ".join(found.sentences())
+
+
+def test_two_groups_have_no_p_of_recipes():
+    rng = np.random.default_rng(0)
+    truths = list(rng.integers(0, 2, (4, 6, 6)))
+    noisy = [[np.where(rng.random((6, 6)) < share, 1 - t, t) for t in truths] for share in (0.4, 0)]
+    recipes = {
+        n: [score(truths, preds, labels=2)] * 2 for n, preds in zip("ab", noisy, strict=True)
+    }
+    found = compare(recipes, groups=list("xxyy"))
+    assert found.outcome(found.pairs[0]).kind == "too few"
+    assert np.isnan(found.pairs[0].overall.p)
+    assert not found.pairs[0].overall.differs(0.95)
