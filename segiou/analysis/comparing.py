@@ -175,7 +175,7 @@ def compare(
         trained,
         means,
         map(across_runs, alone),
-        (np.mean(cases[at], 0) for at in recipes.values()),
+        (np.mean([one.of_images() for one in images[at]], 0) for at in recipes.values()),
         resampled(means, resamples, seed) if draws else repeat(None),
     )
     compared = _Compared([*models], same, level, method, detect, permutations, seed, influential)
@@ -302,7 +302,7 @@ class _Compared(NamedTuple):
                 if several
             ),
             stability=ranking if len(self.models) > 2 else None,
-            _pixel_unit=unit_of_pixels(getattr(self.same.runs[0], "provenance", {})),
+            _pixel_unit=unit_of_pixels(self.same.runs[0]),
             **units,
         )
 
@@ -355,6 +355,7 @@ class _Compared(NamedTuple):
             cases=tuple(tuple(model.cases.tolist()) for model in self.models),
             case_name=first.names[0],
             case_unit=first.score.unit,
+            _pixel_unit=unit_of_pixels(self.same.runs[0]),
             **placed(names, contest, level=self.level),
             **units,
         )

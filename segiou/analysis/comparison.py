@@ -243,7 +243,6 @@ class Comparison(OverUnits, Tabular, Drawable):
     stability: Ranking | None = None
     uncommon_classes: tuple[str, ...] = ()
     protocol_scores: tuple[float, ...] = ()
-    _pixel_unit: str = field(default="pixels", repr=False, compare=False)
 
     @property
     def best_pair(self) -> PairComparison:
@@ -304,7 +303,8 @@ class Comparison(OverUnits, Tabular, Drawable):
 
     def __repr__(self) -> str:
         names = text.listed(self.names, 6)
-        return f"<Comparison of {names} by {self.metric}: {text.plural(self.images, 'image')}>"
+        images = text.in_unit(text.plural(self.images, "image"), self._pixel_unit)
+        return f"<Comparison of {names} by {self.metric}: {images}>"
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""

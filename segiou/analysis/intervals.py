@@ -12,13 +12,13 @@ import numpy as np
 
 from segiou._support import text
 from segiou._support.arguments import check_choice, check_integer, check_level
-from segiou._support.document import Column, Line, Part, Table, Tabular
+from segiou._support.document import Column, Line, Part, Table, Tabular, worded
 from segiou._support.text import Json
 from segiou.analysis.bootstrapping import bootstrap_limits, limits_of, resampled
 from segiou.analysis.dependence import BlockLength, Caution, Dependence, Design, design_of
 from segiou.analysis.leave_one_out import Limits, jackknife, with_width
 from segiou.analysis.order_statistics import median_limits
-from segiou.analysis.scored_runs import scored_images
+from segiou.analysis.scored_runs import scored_images, unit_of_pixels
 from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic
 from segiou.analysis.units import (
     FEW_UNITS,
@@ -104,6 +104,7 @@ class OverUnits:
     block_length: float | None = None
     independence: str = ""
     limit: Caution | None = None
+    _pixel_unit: str = field(default="pixels", repr=False, compare=False)
 
     @property
     def units_text(self) -> str:
@@ -134,10 +135,16 @@ class OverUnits:
         drawn = ""
         if self.resamples is not None:
             drawn = f", {text.count(self.resamples)} resamples, seed {self.seed}"
-            if self.method == _MEDIANS:
-                drawn = f"; of the mean of the medians: percentile bootstrap{drawn}"
+            if self.overall_method != self.method:
+                drawn = f"; of the mean of the medians: {METHOD_WORDS[self.overall_method]}{drawn}"
         level = f"{100 * self.level:g} %"
         return f"{level} {METHOD_WORDS[self.method]} {kind} over {self.units_text}{drawn}"
+
+    @property
+    def overall_method(self) -> str:
+        """Method of the interval of the score; a mean of several medians has a bootstrap."""
+        is_mean = self.method == _MEDIANS and self.resamples is not None
+        return "percentile" if is_mean else self.method
 
     def units_sentences(self) -> list[str]:
         """Why these are the units."""
@@ -218,7 +225,7 @@ class Intervals(OverUnits, Tabular):
         return found | {"cautions": self.cautions()}
 
     def __str__(self) -> str:
-        return "\n".join(self.sentences())
+        return text.in_unit("\n".join(self.sentences()), self._pixel_unit)
 
     def rows(self) -> Iterator[dict[str, Json]]:
         """The score, then its classes.
@@ -244,7 +251,8 @@ class Intervals(OverUnits, Tabular):
             ),
             Column(plural_of(self.unit), [str(row.units) for row in rows], 1),
         )
-        return [*map(Line, self.sentences()), Table(columns, first=1)]
+        parts: list[Part] = [*map(Line, self.sentences()), Table(columns, first=1)]
+        return worded(parts, self._pixel_unit)
 
     def sentences(self) -> list[str]:
         """Return the score, its interval and its limits as sentences."""
@@ -419,6 +427,7 @@ def confidence_intervals(
         classes=tuple(classes),
         score_unit=prepared.score.unit,
         _over=design.units,
+        _pixel_unit=unit_of_pixels(counts),
         **of_design(design, blocks),
         **_unseen(scored, prepared, aggregate),
     )
@@ -532,5 +541,5 @@ def _overall_sentence(found: Intervals) -> str:
     start = f"{text.capital(score.name)} is {show(score.value)} on {found.units_text}"
     if np.isnan(score.low):
         return f"{start} (no interval)."
-    kind = f"{100 * found.level:g} % {METHOD_WORDS[found.method]} interval"
+    kind = f"{100 * found.level:g} % {METHOD_WORDS[found.overall_method]} interval"
     return f"{start} ({kind} {text.shown_range(score.low, score.high, found.score_unit)})."

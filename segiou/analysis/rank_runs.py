@@ -158,7 +158,7 @@ def rank(
         case_unit=scored[0].unit,
         uncommon_classes=contest.uncommon,
         protocol_scores=contest.protocol_scores,
-        _pixel_unit=unit_of_pixels(getattr(several[0], "provenance", {})),
+        _pixel_unit=unit_of_pixels(several[0]),
         **placed(run_names, contest, ties, level),
         **of_design(design, blocks),
     )

@@ -141,7 +141,6 @@ class Ranking(OverUnits, Shown, Drawable):
     case_unit: str = ""
     uncommon_classes: tuple[str, ...] = ()
     protocol_scores: tuple[float, ...] = ()
-    _pixel_unit: str = field(default="pixels", repr=False, compare=False)
 
     @property
     def is_resampled(self) -> bool:

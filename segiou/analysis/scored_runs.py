@@ -112,9 +112,9 @@ def of_volumes(provenance: Mapping[str, Any]) -> bool:
     return any(part.get("masks") == "volumes" for part in parts)
 
 
-def unit_of_pixels(provenance: Mapping[str, Any]) -> str:
-    """Unit of the counts, in words."""
-    return "voxels" if of_volumes(provenance) else "pixels"
+def unit_of_pixels(source: Any) -> str:
+    """Unit of the counts of a run or report, in words."""
+    return "voxels" if of_volumes(getattr(source, "provenance", {})) else "pixels"
 
 
 def under(run: Any, protocol: Protocol) -> Any:

@@ -160,7 +160,7 @@ def slices(
         key=table.key,
         against=against or "",
         _table=table,
-        _pixel_unit=unit_of_pixels(getattr(runs[0], "provenance", {})),
+        _pixel_unit=unit_of_pixels(runs[0]),
     )
 
 

@@ -101,7 +101,7 @@ def case_boxes(
     cases = dict(zip(ranks.names, map(np.array, ranks.cases), strict=True))
     rows = [cases[model.name] for model in ranks.models]
     with drawing(height_of(len(rows)), **look) as axes:
-        draw_boxes(axes, [row[~np.isnan(row)] for row in rows], color)
+        draw_boxes(axes, [row[np.isfinite(row)] for row in rows], color)
         name_rows(axes, [model.name for model in ranks.models])
         unit = ranks.case_unit
         axes.set_xlabel(with_unit(f"{ranks.case_name} per image", unit), parse_math=False)

@@ -186,7 +186,7 @@ def _boxes(ranking: Ranking | None) -> dict[str, Any]:
     if ranking is None:
         return {}
     rows = [np.array(row) for row in ranking.cases]
-    rows = [row[~np.isnan(row)] for row in rows]
+    rows = [row[np.isfinite(row)] for row in rows]
     highest = max((float(row.max()) for row in rows if row.size), default=1.0)
     reach = _reach([highest]) if ranking.score_unit or highest > 1 else 1.0
     boxes = zip(ranking.names, rows, strict=True)

@@ -103,7 +103,7 @@ class ReportNumbers(Drawable):
     @property
     def unit(self) -> str:
         """Unit of the counts, in words."""
-        return unit_of_pixels(self.provenance)
+        return unit_of_pixels(self)
 
     @property
     def pixels(self) -> int:

@@ -15,7 +15,8 @@ from segiou._support.arguments import (
     read_several,
     refuse_kind,
 )
-from segiou._support.text import listed, plural
+from segiou._support.text import in_unit, listed, plural
+from segiou.analysis.scored_runs import unit_of_pixels
 from segiou.labels.class_options import class_indices
 from segiou.measures.registry import read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -405,7 +406,7 @@ class Run(RunCounts):
     def __repr__(self) -> str:
         left_out = f", {len(self.skipped)} skipped" if self.skipped else ""
         unfinished = "" if self.finished else ", unfinished"
-        images = plural(len(self), "image")
+        images = in_unit(plural(len(self), "image"), unit_of_pixels(self))
         classes = plural(self.options.num_classes, "class", "classes")
         return f"<Run: {images}, {classes}{left_out}{unfinished}>"
 

@@ -1,6 +1,7 @@
 """Intervals of medians and of means of the worst cases."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -82,11 +83,29 @@ def test_medians_of_distances_have_order_statistics(run):
     assert found.method == "order_statistics"
     expected = median_limits(np.arange(8.0))
     assert (disc.low, disc.high) == pytest.approx(expected, abs=0.05)
-    assert "order-statistic" in found.sentences()[0]
-    assert "order-statistic" in found.method_text()
-    # Of several structures, the mean of the medians has a bootstrap, and says so.
-    if len(found.classes) > 1:
-        assert "bootstrap" in found.method_text()
+    assert str(found).startswith(
+        "Mean of median HD95 is 3.50 px on 8 images (95 % percentile bootstrap interval "
+    )
+    assert "order-statistic intervals over 8 images" in found.method_text()
+    assert (
+        "mean of the medians: percentile bootstrap, 10\N{NARROW NO-BREAK SPACE}000 resamples"
+        in (found.method_text())
+    )
+    one = confidence_intervals(run, "hausdorff_95:disc", groups="none")
+    assert one.overall == replace(disc, name="median HD95 of disc")
+    assert "(95 % order-statistic interval " in str(one)
+
+
+def test_a_missed_structure_is_infinitely_far_in_the_cases_of_every_ranking(run):
+    truth, missed = np.zeros((8, 24, 24), int), np.zeros((8, 24, 24), int)
+    truth[:, 8:16, 8:16] = 1
+    missed[1:, 8:16, 8:16] = 1
+    lacking = segiou.score(truth, missed, labels=["back", "disc"], surfaces=True)
+    runs, name = {"a": run, "b": lacking, "c": run}, "hausdorff_95:disc"
+    compared = segiou.compare(*runs.values(), names=[*runs], metric=name, groups="none")
+    ranked = segiou.rank(runs, by=name, groups="none", aggregate="median", draws=0)
+    assert compared.stability.cases == ranked.cases
+    assert compared.stability.cases[1] == (INF, 0, 0, 0, 0, 0, 0, 0)
 
 
 def test_equal_distances_have_no_interval():

@@ -123,6 +123,11 @@ def test_means_over_cases_are_a_score_of_volumes(tmp_path):
     text = str(segiou.compare(run, run, names=("a", "b"), groups="none"))
     assert "3 cases" in text
     assert "image" not in text
+    assert repr(run) == "<Run: 3 cases, 2 classes>"
+    assert repr(segiou.compare(run, run, run, names=list("abc"), groups="none")) == (
+        "<Comparison of a, b and c by iou: 3 cases>"
+    )
+    assert " on 3 cases (" in str(run.intervals(groups="none"))
     for name, values in (("dice_cases", [1, 2 / 3]), ("iou_cases", [1, 1 / 2])):
         found = run.intervals(name, groups="none")
         assert found.overall.value == pytest.approx(np.mean(values))
