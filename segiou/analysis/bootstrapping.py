@@ -19,16 +19,13 @@ _BATCH_BYTES = 1 << 23
 
 def resampled(statistics: Sequence[Statistic], resamples: int, seed: int) -> list[Floats]:
     """Values (B, 1 + C) of each statistic on the same resamples."""
-    units = len(statistics[0].units)
-    rng = np.random.default_rng(seed)
     tables = [statistic.products for statistic in statistics]
     features = sum(table.shape[1] for table in tables)
-    found: list[list[Floats]] = [[] for _ in statistics]
-    for size in batches(resamples, units, features):
-        weights = times_drawn(rng.integers(0, units, (size, units)), units)
-        for one, sums, parts in zip(statistics, tables, found, strict=True):
-            parts.append(one.evaluate(weighted(weights, sums)))
-    return [np.concatenate(parts) for parts in found]
+    values: list[list[Floats]] = [[] for _ in statistics]
+    for times in times_drawn(resamples, len(statistics[0].units), features, seed):
+        for one, sums, parts in zip(statistics, tables, values, strict=True):
+            parts.append(one.evaluate(weighted(times, sums)))
+    return [np.concatenate(parts) for parts in values]
 
 
 def batches(resamples: int, units: int, features: int) -> Iterator[int]:
@@ -38,11 +35,14 @@ def batches(resamples: int, units: int, features: int) -> Iterator[int]:
         yield min(most, resamples - start)
 
 
-def times_drawn(drawn: NDArray[np.intp], units: int) -> NDArray[np.int64]:
-    """Count each unit in each row, (B, U); modifies the array."""
-    drawn += np.arange(len(drawn))[:, None] * units
-    found = np.bincount(drawn.ravel(), minlength=len(drawn) * units)
-    return found.reshape(len(drawn), units)
+def times_drawn(
+    resamples: int, units: int, features: int, seed: int
+) -> Iterator[NDArray[np.int64]]:
+    """How often each resample draws each unit, in batches (B, U)."""
+    rng = np.random.default_rng(seed)
+    for size in batches(resamples, units, features):
+        drawn = rng.integers(0, units, (size, units)) + np.arange(size)[:, None] * units
+        yield np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units)
 
 
 def bootstrap_limits(

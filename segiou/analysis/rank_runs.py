@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from segiou._support.arguments import check_choice, check_integer, check_number, read_several
-from segiou.analysis.bootstrapping import batches, resampled, times_drawn
+from segiou.analysis.bootstrapping import resampled, times_drawn
 from segiou.analysis.case_ranks import (
     Missing,
     Scheme,
@@ -28,8 +28,8 @@ from segiou.analysis.leave_one_out import jackknife
 from segiou.analysis.paired_runs import Common, check_runs, names_of, same_images
 from segiou.analysis.ranking import MEDIANS, Contest, Ranking, contest_of, placed
 from segiou.analysis.scored_runs import unit_of_pixels
-from segiou.analysis.statistics import Statistic, addends, means_of
-from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
+from segiou.analysis.statistics import ScoredImages, Statistic, addends, means_of
+from segiou.analysis.units import Groups, HasRunCounts, ImageParts, Metric, Units
 from segiou.measures.score import Score
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
@@ -318,13 +318,12 @@ class _Setup(NamedTuple):
         p = signed_rank_tests(cases, better)
         drawn = None
         if self.draws and not self.units.too_few:
-            rng, number = np.random.default_rng(self.seed), len(self.units)
-            parts = []
-            for size in batches(self.draws, cases.shape[1], 0):
-                times = times_drawn(rng.integers(0, number, (size, number)), number)
-                found = signed_rank_tests(cases, better, times[:, self.units.index])
-                parts.append(beaten(found, self.alpha))
-            drawn = np.concatenate(parts)
+            number, images = len(self.units), cases.shape[1]
+            batches = (
+                signed_rank_tests(cases, better, times[:, self.units.index])
+                for times in times_drawn(self.draws, number, images, self.seed)
+            )
+            drawn = np.concatenate([beaten(one, self.alpha) for one in batches])
         # The tests take images as independent, so they give sets of ranks for images only.
         sets = p[0] if self.units.kind == "image" else np.full(p[0].shape, np.nan)
         nowhere = np.full((len(cases), 2), np.nan)
@@ -334,21 +333,22 @@ class _Setup(NamedTuple):
 
 def _case_mean(row: Floats, units: Units, scored: _Scored, better: Any) -> Statistic:
     """The mean over images as a statistic over units."""
-    table = units.sums(addends(row[:, None]))
     defined = row[~np.isnan(row)]
     is_share = not scored.unit and bool(((defined >= 0) & (defined <= 1)).all())
     score = Score(
         scored.name,
         scored.label,
         (),
-        lambda parts: table,
+        addends,
         means_of,
         unit=scored.unit,
         better=better,
         is_mean=False,
         scale="logit" if is_share else "identity",
+        over="I",
     )
-    return Statistic(score, units, table, np.array([(table[:, -1] > 0).sum()]), "I")
+    images = ImageParts(len(row), 1, lambda: iter([row[:, None]]))
+    return ScoredImages(images, lambda _: score).over(units, None)
 
 
 def _score_ranks(contests: Sequence[Contest], ties: str) -> tuple[tuple[float, ...], ...]:
