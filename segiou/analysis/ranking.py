@@ -336,14 +336,18 @@ def _ranked(
     first = least_ranks == 1
     best = ratio((first / np.maximum(first.sum(1, keepdims=True), 1)).sum(0), len(first))
     lowest, highest = _rank_sets(contest.p, level, ranks if contest.claims is None else None)
-    shares = _rank_shares(drawn_ranks)
-    columns = (contest.values, *contest.limits.T, best)
-    # One object for NaN, so that equal rankings compare equal.
-    rows = [[float(x) if x == x else math.nan for x in row] for row in zip(*columns, strict=True)]
-    return [
-        ModelRank(name, value, low, high, share, float(ranks[i]), lowest[i], highest[i], shares[i])
-        for i, (name, (value, low, high, share)) in enumerate(zip(names, rows, strict=True))
-    ]
+    rows = text.records(
+        name=names,
+        value=contest.values,
+        low=contest.limits[:, 0],
+        high=contest.limits[:, 1],
+        best=best,
+        rank=ranks,
+        rank_low=lowest,
+        rank_high=highest,
+        shares=_rank_shares(drawn_ranks),
+    )
+    return [ModelRank(**row) for row in rows]
 
 
 def _rank_shares(drawn_ranks: Floats) -> list[tuple[float, ...]]:
