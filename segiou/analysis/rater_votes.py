@@ -221,9 +221,13 @@ def staple(votes: Votes, index: int) -> Staple:
 
 def majority(table: NDArray[np.int64]) -> NDArray[np.int64]:
     """The class with most votes of each pattern; -1 if votes are tied or missing, (P,)."""
-    most = table.max(1)
-    is_open = (most == 0) | (np.count_nonzero(table == most[:, None], axis=1) > 1)
-    return np.where(is_open, UNMARKED, table.argmax(1))
+    return _winner(table, table)
+
+
+def _winner(table: NDArray[np.int64], scores: NDArray[Any]) -> NDArray[np.int64]:
+    """The class with the highest score of each pattern; -1 if scores are tied or votes missing."""
+    is_tied = np.count_nonzero(scores == scores.max(1, keepdims=True), axis=1) > 1
+    return np.where(is_tied | (table.sum(1) == 0), UNMARKED, scores.argmax(1))
 
 
 def consensus(votes: Votes, rule: str) -> NDArray[np.int64]:
@@ -232,7 +236,5 @@ def consensus(votes: Votes, rule: str) -> NDArray[np.int64]:
     table = votes.table(number)
     if rule == "majority":
         return majority(table)
-    likely = np.stack([np.nan_to_num(staple(votes, c).probability) for c in range(number)], axis=1)
-    most = likely.max(1)
-    is_open = (table.sum(1) == 0) | (np.count_nonzero(likely == most[:, None], axis=1) > 1)
-    return np.where(is_open, UNMARKED, likely.argmax(1))
+    likely = [np.nan_to_num(staple(votes, c).probability) for c in range(number)]
+    return _winner(table, np.stack(likely, axis=1))
