@@ -21,6 +21,8 @@ Row = dict[str, Any]
 #: A file, and columns after a colon.
 _PLACE = re.compile(r"(.+?\.(?:csv|tsv|txt|json|jsonl|parquet))(?::(.+))?", re.IGNORECASE)
 
+#: Text of floats that are not a number, and of missing values and dates of pandas.
+_NOT_GIVEN = ("nan", "<NA>", "NaT")
 _DECIMAL = re.compile(r"^(\s*-?\d+),(\d+\s*)$")
 
 
@@ -143,7 +145,12 @@ def _flat(row: Mapping[Any, Any]) -> Row:
 
 
 def cell_text(cell: Any) -> str:
-    """A cell as text; whole numbers as integers."""
-    if isinstance(cell, float) and cell.is_integer():
+    """A cell as text: whole numbers as integers, missing values as an empty text.
+
+    >>> cell_text(2.0), cell_text(float("nan")), cell_text(" night ")
+    ('2', '', 'night')
+    """
+    if hasattr(cell, "is_integer") and not isinstance(cell, int) and cell.is_integer():
         cell = int(cell)
-    return "" if cell is None else str(cell).strip()
+    text = "" if cell is None else str(cell).strip()
+    return "" if text in _NOT_GIVEN and not isinstance(cell, str) else text

@@ -19,8 +19,8 @@ from segiou.analysis.units import (
     INDEPENDENT,
     Groups,
     Units,
+    group_names,
     groups_of,
-    one_per_image,
     units_of,
 )
 from segiou.metrics.ratio import Floats
@@ -266,8 +266,9 @@ def design_of(
     independent = isinstance(groups, str) and groups == INDEPENDENT
     if isinstance(groups, str) and ids is None and not independent:
         raise refuse_kind("groups", groups, "a sequence, because the images have no ids")
-    given = one_per_image("group", groups_of(ids or (), groups), number)
     images = units_of(number, None, ids)
+    groups = groups_of(ids or (), groups)
+    given = None if groups is None else group_names(groups, images.names)
     if independent:
         return Design(images, images, None, "The images were declared independent.")
     unknown = ids is None or number < FEW_UNITS

@@ -18,6 +18,7 @@ from segiou._support.arguments import (
     check_number,
     refuse_kind,
 )
+from segiou._support.table_files import cell_text, check_columns
 from segiou._support.text import Json, did_you_mean, listed, plain
 from segiou.metrics.ratio import Floats
 
@@ -455,29 +456,17 @@ def _check_size(strata: int, classes: int) -> None:
 
 
 def _column(sample: Any, key: str) -> list[str]:
-    known = [str(name) for name in getattr(sample, "columns", sample)]
-    if key not in known:
-        hint = did_you_mean(key, known)
-        msg = f"sample has no column {key!r}; columns: {', '.join(known)}{hint}"
-        raise ValueError(msg)
+    check_columns("sample", [key], [*map(str, getattr(sample, "columns", sample))])
     return _checked(sample[key], key)
 
 
 def _checked(values: Iterable[Any], column: str) -> list[str]:
     """The names in a column, none of which may be missing."""
-    names = [_name(value) for value in values]
+    names = [cell_text(value) for value in values]
     if "" in names:
         msg = f"row {names.index('') + 1} has no value in column {column!r}"
         raise ValueError(msg)
     return names
-
-
-def _name(value: Any) -> str:
-    """Name of a class: 1 and 1.0 are equal; missing values are empty."""
-    if value is None or value != value:
-        return ""
-    is_whole = isinstance(value, float | np.floating) and float(value).is_integer()
-    return str(int(value)) if is_whole else str(value).strip()
 
 
 def _codes(column: Sequence[str], names: Sequence[str], what: str) -> NDArray[np.intp]:
@@ -499,7 +488,7 @@ def _areas_of(
 ) -> tuple[tuple[str, ...], Floats]:
     """Names and areas, in the order of the names if given."""
     if hasattr(areas, "items"):  # a mapping or a pandas Series
-        given = {_name(key): value for key, value in areas.items()}
+        given = {cell_text(key): value for key, value in areas.items()}
     else:
         values = list(areas)
         names = tuple(map(str, range(len(values))) if names is None else names)

@@ -277,7 +277,7 @@ def rater_agreement(
     if experts < 2:
         msg = f"expected at least two raters, got {experts}; pass a folder for each"
         raise ValueError(msg)
-    units = units_of(len(votes), groups, None if groups else ids)
+    units = units_of(len(votes), groups, ids)
     overlaps = np.stack([one.overlaps(len(class_names)) for one in votes])
     over = _Over(units, level)
     pairs = [*combinations(everyone, 2)]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, read_several
+from segiou._support.table_files import cell_text
 from segiou.analysis.metadata import column_of
 from segiou.counting.counts import Counts, check_counts
 from segiou.measures.parts import Parts, row_parts as row_parts
@@ -123,14 +124,24 @@ def units_of(
     >>> found.names, found.index
     (('drive 2', 'drive 1'), array([0, 1, 0, 0]))
     """
-    groups = one_per_image("group", groups, num_images)
     ids = one_per_image("id", ids, num_images)
+    names = tuple(map(str, range(num_images) if ids is None else ids))
     if groups is None:
-        names = range(num_images) if ids is None else ids
-        return Units("image", tuple(str(name) for name in names), np.arange(num_images))
-    places = {group: place for place, group in enumerate(dict.fromkeys(groups))}
-    index = np.fromiter((places[group] for group in groups), np.intp, num_images)
-    return Units("group", tuple(str(group) for group in places), index)
+        return Units("image", names, np.arange(num_images))
+    named = group_names(groups, names)
+    places = {group: place for place, group in enumerate(dict.fromkeys(named))}
+    index = np.fromiter((places[group] for group in named), np.intp, num_images)
+    return Units("group", tuple(places), index)
+
+
+def group_names(groups: Iterable[Hashable], names: Sequence[str]) -> list[str]:
+    """Names of the groups of images, of which every image needs one."""
+    found = one_per_image("group", groups, len(names)) or []
+    texts = [cell_text(group) for group in found]
+    if missing := [name for name, text in zip(names, texts, strict=True) if not text]:
+        msg = f"no group for {some_of(missing)}; every image needs one"
+        raise ValueError(msg)
+    return texts
 
 
 def one_per_image(what: str, given: Iterable[T] | None, num_images: int) -> list[T] | None:
@@ -207,7 +218,7 @@ def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] |
     Raises
     ------
     ValueError
-        If an image has no group.
+        If a pattern or a table lacks the group of an image.
     """
     if groups is None or (isinstance(groups, str) and groups == INDEPENDENT):
         return None
@@ -217,10 +228,7 @@ def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] |
     if callable(groups):
         return [groups(name) for name in ids]
     if isinstance(groups, Mapping):
-        if missing := [name for name in ids if name not in groups]:
-            msg = f"no group for {some_of(missing)}"
-            raise ValueError(msg)
-        return [groups[name] for name in ids]
+        return [groups.get(name) for name in ids]
     wanted = "a regular expression, a mapping, a function or a sequence"
     return read_several("groups", groups, wanted)
 

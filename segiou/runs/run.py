@@ -332,14 +332,14 @@ class Run(RunCounts):
         >>> {name: part.total().pixel_accuracy() for name, part in run.groups(r"^(.)_").items()}
         {'a': 1.0, 'b': 0.0}
         """
-        from segiou.analysis.units import groups_of
+        from segiou.analysis.units import group_names, groups_of
 
-        found = groups_of(self.ids, key)
-        if found is None:
+        groups = groups_of(self.ids, key)
+        if groups is None:
             raise refuse_kind("key", key, "a regular expression, a mapping or a function")
         members: dict[str, list[int]] = {}
-        for i, group in enumerate(found):
-            members.setdefault(str(group), []).append(i)
+        for i, group in enumerate(group_names(groups, self.ids)):
+            members.setdefault(group, []).append(i)
         return {name: self._part(members[name]) for name in sorted(members)}
 
     def _part(self, indices: Sequence[int]) -> Run:

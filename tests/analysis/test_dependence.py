@@ -420,3 +420,29 @@ def test_one_model_corrects_three_percent_of_the_errors_of_the_other():
     assert 0 < overall.low < overall.delta < overall.high < 2 * overall.delta
     assert overall.differs(0.95)
     assert found.outcome(found.pairs[0]) == ("better", "better", "base")
+
+
+def test_groups_are_the_same_for_intervals_and_parts_of_a_run():
+    masks = [[[0, 1]], [[1, 1]], [[0, 0]], [[0, 1]]]
+    run = score(masks, masks, labels=2, ids=list("abcd"))
+    groups = {"a": 1, "b": "1", "c": 2.0, "d": 3}
+    assert {name: part.ids for name, part in run.groups(groups).items()} == {
+        "1": ("a", "b"),
+        "2": ("c",),
+        "3": ("d",),
+    }
+    assert run.intervals(groups=groups).units == 3
+    assert units_of(4, [1, "1", 2.0, 3]).names == ("1", "2", "3")
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), "", " "])
+def test_every_image_needs_a_group(missing):
+    masks = [[[0, 1]], [[1, 1]], [[0, 0]], [[0, 1]]]
+    run = score(masks, masks, labels=2, ids=list("abcd"))
+    groups = {"a": "x", "b": missing, "c": "y", "d": "z"}
+    for given in (groups, groups.get, [*groups.values()]):
+        for use in (run.groups, lambda given: run.intervals(groups=given)):
+            with pytest.raises(ValueError, match="no group for b; every image needs one"):
+                use(given)
+    with pytest.raises(ValueError, match="no group for 1; every image"):
+        units_of(4, [*groups.values()])

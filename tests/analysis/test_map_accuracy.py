@@ -245,3 +245,14 @@ def test_sample_size_of_a_finite_map():
         sample_size([1, 1], [0.5, 1.2])
     with pytest.raises(ValueError, match="optimal"):
         sample_size([1, 1], [0.5, 0.5], allocation="optimal")
+
+
+def test_names_of_classes_are_read_as_cells_of_a_table():
+    areas = {1: 60.0, 2: 40.0}
+    whole = {"reference": [1, 1, 2, 2], "map": [1, 1, 2, 1]}
+    floats = {key: np.array(cells, np.float32) for key, cells in whole.items()}
+    texts = {key: [f" {cell} " for cell in cells] for key, cells in whole.items()}
+    first, *others = (map_accuracy(one, areas).to_dict() for one in (whole, floats, texts))
+    assert others == [first, first]
+    with pytest.raises(ValueError, match="row 2 has no value in column 'map'"):
+        map_accuracy(whole | {"map": [1, float("nan"), 2, 1]}, areas)
