@@ -45,7 +45,7 @@ from segiou.analysis.significance import (
     power,
 )
 from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic, exchangeable
-from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
+from segiou.analysis.units import Groups, HasRunCounts, Metric, Units, difference
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats, ratio
@@ -428,7 +428,7 @@ class _Compared(NamedTuple):
             name=score.names,
             a=score.values,
             b=b.score.values,
-            delta=b.score.values - score.values,
+            delta=difference(score.values, b.score.values),
             low=limits.low,
             high=limits.high,
             standard_error=limits.standard_error,

@@ -22,8 +22,8 @@ from segiou.analysis.baselines import (
     random_iou,
     weighted_mean,
 )
-from segiou.analysis.scored_runs import under
-from segiou.analysis.units import HasCounts
+from segiou.analysis.scored_runs import hint_for, under
+from segiou.analysis.units import HasCounts, difference
 from segiou.counting.counts import ConfusionCounts, Counts, check_counts
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_class import iou, prevalence, recall
@@ -258,7 +258,9 @@ def _explain_scored(
     protocol: Protocol | str | None,
 ) -> Imbalance:
     if not all(hasattr(scored, name) for name in ("counts", "class_names", "include")):
-        raise refuse_kind("counts", scored, "segiou.Counts, a run, a confusion matrix or a report")
+        wanted = "segiou.Counts, a run, a confusion matrix or a report"
+        msg = f"{refuse_kind('counts', scored, wanted)}{hint_for(scored)}"
+        raise TypeError(msg)
     tally = getattr(scored, "tally", None)
     if isinstance(tally, ConfusionCounts) and tally.ignored.ndim:
         msg = (
@@ -495,8 +497,8 @@ def explain_difference(
     )
     a, b = counts_a.summed(), counts_b.summed()
     _check_truth(a, b, class_names, names)
-    accuracy_difference = second.pixel_accuracy - first.pixel_accuracy
-    mean_iou_difference = second.mean_iou - first.mean_iou
+    accuracy_difference = float(difference(first.pixel_accuracy, second.pixel_accuracy))
+    mean_iou_difference = float(difference(first.mean_iou, second.mean_iou))
     higher, lower = (b, a) if accuracy_difference > 0 else (a, b)
     omitted = (higher.truth > 0) & (higher.pred == 0) & (lower.pred > 0)
     omitted &= accuracy_difference != 0

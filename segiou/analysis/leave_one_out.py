@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from segiou.analysis.statistics import Statistic
 from segiou.analysis.student import student
+from segiou.analysis.units import ROUNDING
 from segiou.metrics.ratio import Floats
 
 #: Least degrees of freedom of a mean of classes: t(1) is 12.7 standard errors wide.
 LEAST_FREEDOM = 2.0
-#: A standard error below this is rounding.
-_ROUNDING = 1e-12
 #: Numbers of left-out values that are kept between passes; more are computed again.
 _KEPT = 1 << 22
 #: The logarithm of the smallest p, to which distance it is computed, and in how many steps.
@@ -35,6 +34,11 @@ class Scale(NamedTuple):
     slope: Callable[[Floats], Floats]
     least: float
     most: float
+
+    def ends(self, values: Floats, reach: Any) -> tuple[Floats, Floats]:
+        """Limits of values at distances that are symmetric on this scale (delta method)."""
+        centre, move = self.forward(values), reach * self.slope(values)
+        return self.inverse(centre - move), self.inverse(centre + move)
 
 
 def _logit(x: Floats) -> Floats:
@@ -530,8 +534,7 @@ class _Model:
         values, errors = self.values[places], self.errors[places]
         with np.errstate(all="ignore"):
             reach = t * errors
-            centre, move = self.scale.forward(values), reach * self.scale.slope(values)
-            low = (values - self.scale.inverse(centre - move)) / reach
-            high = (self.scale.inverse(centre + move) - values) / reach
-        fine = np.isfinite(low) & np.isfinite(high) & (errors > _ROUNDING)
+            ends = self.scale.ends(values, reach)
+            low, high = (values - ends[0]) / reach, (ends[1] - values) / reach
+        fine = np.isfinite(low) & np.isfinite(high) & (errors > ROUNDING)
         return np.where(fine, low, 1.0), np.where(fine, high, 1.0)

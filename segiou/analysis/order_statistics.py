@@ -101,14 +101,13 @@ def worst_mean_limits(
     n, number = len(ranked), int(percent * len(ranked) / 100)
     if number < 2:
         return math.nan, math.nan
-    scale, value = SCALES["logit"], ranked[:number].mean()
+    value = ranked[:number].mean()
     error = math.sqrt(float(_worst_variance(ranked, number)) * n / (n - 1))
     if not 0 < value < 1 or error == 0:
         return math.nan, math.nan
-    at = np.array([value])
-    reach = student(number - 1.0, (1 - level) / 2) * error * scale.slope(at)
-    low, high = (float(scale.inverse(scale.forward(at) + side * reach)[0]) for side in (-1, 1))
-    return low, high
+    reach = float(student(number - 1.0, (1 - level) / 2)) * error
+    low, high = SCALES["logit"].ends(value, reach)
+    return float(low), float(high)
 
 
 def _worst_variance(ranked: Floats, number: int) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import read_several
-from segiou.analysis.scored_runs import images_of_name, read_metric, under
+from segiou.analysis.scored_runs import hint_for, images_of_name, read_metric, under
 from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic, scored_counts
 from segiou.analysis.units import HasRunCounts, Metric, Units, some_of
 from segiou.counting.counts import Counts
@@ -41,8 +41,7 @@ def check_runs(what: str, runs: Sequence[Any]) -> tuple[HasRunCounts, ...]:
     """Raise an error for anything that is not a run."""
     for run in runs:
         if not (hasattr(run, "counts") and hasattr(run, "ids")):
-            hint = "; open a run file with segiou.Run.open" if isinstance(run, str) else ""
-            msg = f"{what} expects runs, got {type(run).__name__}{hint}"
+            msg = f"{what} expects runs, got {type(run).__name__}{hint_for(run)}"
             raise TypeError(msg)
     return tuple(runs)
 

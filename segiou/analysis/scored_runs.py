@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -122,11 +123,16 @@ def under(run: Any, protocol: Protocol) -> Any:
     return run.under(protocol) if hasattr(run, "under") else run
 
 
+def hint_for(source: Any) -> str:
+    """How to open a run, if its file was passed."""
+    is_file = isinstance(source, (str, Path))
+    return "; open a run file with segiou.Run.open" if is_file else ""
+
+
 def _no_images(source: Any) -> TypeError:
     wanted = "a run, a report or per-image counts (segiou.Counts of shape (N, C))"
     if not hasattr(source, "counts"):
-        hint = "; open a run file with segiou.Run.open" if isinstance(source, str) else ""
-        return TypeError(f"{refuse_kind('counts', source, wanted)}{hint}")
+        return TypeError(f"{refuse_kind('counts', source, wanted)}{hint_for(source)}")
     return TypeError(
         f"a {type(source).__name__} has no per-image counts, which resampling needs; pass {wanted}"
     )

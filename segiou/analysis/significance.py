@@ -17,11 +17,9 @@ from segiou.analysis.bootstrapping import batches
 from segiou.analysis.leave_one_out import Limits
 from segiou.analysis.statistics import Statistic
 from segiou.analysis.student import student
-from segiou.analysis.units import weighted
+from segiou.analysis.units import ROUNDING, weighted
 from segiou.metrics.ratio import Floats
 
-# Differences closer than this are equal except for rounding.
-_TIE = 1e-12
 #: Most units that a power estimate names.
 _MOST_UNITS = 10_000_000
 
@@ -118,7 +116,7 @@ def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -
     for swapped in swaps():
         first = first_a + weighted(swapped, step)
         delta = np.abs(_differences(a, b.evaluate(whole - first), a.evaluate(first)))
-        reached += (delta >= observed - _TIE).sum(0)
+        reached += (delta >= observed - ROUNDING).sum(0)
         defined += (~np.isnan(delta)).sum(0)
     added = 0 if exact else 1
     p = (reached + added) / np.maximum(defined + added, 1)

@@ -26,8 +26,17 @@ INDEPENDENT = "none"
 #: Fewer units do not represent others of their kind; classes in fewer units are flagged.
 FEW_UNITS = 10
 
+#: Scores and errors closer than this are equal except for rounding.
+ROUNDING = 1e-12
+
 #: Grouping of images; see :func:`groups_of`.
 Groups = str | Mapping[str, Hashable] | Callable[[str], Hashable] | Sequence[Hashable]
+
+
+def difference(first: Any, second: Any) -> Any:
+    """Second minus first; 0 for scores that are equal except for rounding."""
+    delta = np.subtract(second, first)
+    return np.where(np.abs(delta) < ROUNDING, 0.0, delta)
 
 
 def plural_of(kind: str) -> str:

@@ -1,9 +1,12 @@
 import json
 
+import numpy as np
 import pytest
 
+from segiou import ConfusionMatrix, compare
 from segiou.analysis.imbalance import explain_difference
 from segiou.counting.counts import ConfusionCounts, Counts
+from segiou.runs import ImageCount, run_from_counts
 
 # 1000 pixels, 50 of them person. "plain" answers road everywhere; "keen" finds 40 persons
 # and takes 70 pixels of road for one.
@@ -96,3 +99,35 @@ def test_camvid_small_wins_only_by_never_predicting_five_rare_classes(camvid_tab
     assert found.wins_by_omission
     assert found.omitted == ("pole", "sign", "fence", "pedestrian", "bicyclist")
     assert "because it never predicts 5 rare classes" in found.sentences()[0]
+
+
+def test_a_difference_of_rounding_is_none():
+    # IoU 0.78, 0.41 and 0.33 in two orders; their means differ in the last digit.
+    pixels = np.array([100, 200, 400])
+    first, second = (
+        Counts(pixels * iou // 100, [0] * 3, pixels - pixels * iou // 100, [0] * 3)
+        for iou in ([78, 41, 33], [33, 78, 41])
+    )
+    found = explain_difference(first, second, ["x", "y", "z"])
+    assert found.mean_iou_difference == 0
+    assert found.accuracy_difference == pytest.approx((33 + 156 + 164 - 78 - 82 - 132) / 700)
+    assert not found.disagree
+    assert found.sentences() == [
+        "B vs A: pixel accuracy (50.43 % vs 41.71 %), mean IoU (50.67 % vs 50.67 %)."
+    ]
+    runs = [
+        run_from_counts(
+            ConfusionMatrix(3).options, [ImageCount.of(id, tally_of(one)) for id in ("a", "b")]
+        )
+        for one in (first, second)
+    ]
+    compared = compare(*runs, names=("old", "new"))
+    assert compared.outcome(compared.pairs[0]).kind == "equal"
+    assert [model.rank for model in compared.ranking] == [1, 1]
+
+
+def tally_of(counts):
+    """Counts of classes whose pixels are predicted correctly or as nothing."""
+    matrix = np.diag([*counts.tp, 0])[:3]
+    matrix[:, 3] = counts.fn
+    return ConfusionCounts(matrix)

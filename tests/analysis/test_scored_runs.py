@@ -1,11 +1,13 @@
 """Scores of groups of classes, means over cases and contours: one name, one value, intervals."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import segiou
+from segiou.analysis.imbalance import explain
 from segiou.analysis.scored_runs import scored_images
 from segiou.cli.main import main
 
@@ -213,3 +215,13 @@ def test_scores_of_surfaces_are_those_of_the_table(convention):
     assert f1.low < f1.value < f1.high
     for alias, score in (("bf", "boundary_f1"), ("nsd", "surface_dice"), ("hd95", "hausdorff_95")):
         assert report.score(alias) == report.score(score)
+
+
+@pytest.mark.parametrize("path", ["a.run", Path("a.run")])
+@pytest.mark.parametrize(
+    "use",
+    [segiou.confidence_intervals, explain, segiou.slices, lambda p: segiou.compare(p, p)],
+)
+def test_the_name_of_a_run_file_is_not_a_run(use, path):
+    with pytest.raises(TypeError, match=r"open a run file with segiou\.Run\.open"):
+        use(path, by="x") if use is segiou.slices else use(path)
