@@ -15,6 +15,8 @@ from segiou.metrics.ratio import Floats, ratio
 UNMARKED = -1
 #: STAPLE stops once no sensitivity or specificity changes by more than 1e-7, as in ITK.
 _STILL = 1e-14
+#: Probabilities that STAPLE may not tell apart when it stops are tied.
+_TIE = 1e-6
 
 
 class Votes(NamedTuple):
@@ -226,7 +228,7 @@ def majority(table: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _winner(table: NDArray[np.int64], scores: NDArray[Any]) -> NDArray[np.int64]:
     """The class with the highest score of each pattern; -1 if scores are tied or votes missing."""
-    is_tied = np.count_nonzero(scores == scores.max(1, keepdims=True), axis=1) > 1
+    is_tied = np.count_nonzero(scores > scores.max(1, keepdims=True) - _TIE, axis=1) > 1
     return np.where(is_tied | (table.sum(1) == 0), UNMARKED, scores.argmax(1))
 
 

@@ -13,6 +13,7 @@ from PIL import Image
 from segiou.analysis.rater_votes import (
     Votes,
     coincidences,
+    consensus,
     fleiss_kappa,
     krippendorff_alpha,
     majority,
@@ -112,3 +113,9 @@ def test_majority_leaves_ties_undecided(masks_of, case):
     expected = np.array(Image.open(FOLDER / "consensus" / f"{case}_majority_ties_255.png"))
     found = majority(votes.table(3))[place]
     assert np.array_equal(np.where(found < 0, 255, found), expected)
+
+
+@pytest.mark.parametrize("rule", ["majority", "staple"])
+def test_two_raters_who_differ_as_often_either_way_are_undecided(rule):
+    votes, place = Votes.of([np.array([[0, 0, 1, 1, 0, 1]]), np.array([[0, 0, 1, 1, 1, 0]])])
+    assert consensus(votes, rule)[place].tolist() == [[0, 0, 1, 1, -1, -1]]
