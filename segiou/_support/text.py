@@ -112,6 +112,15 @@ def shown_range(low: float, high: float, unit: str = "") -> str:
     return f"{first} to {shown(high, unit)}"
 
 
+def change_range(low: float, high: float, unit: str = "") -> str:
+    """Write the limits of a difference of scores, without the unit.
+
+    >>> change_range(-0.0125, 0.03), change_range(0.5, 1.25, "mm")
+    ('−1.25 to +3.00', '+0.50 to +1.25')
+    """
+    return f"{shown_change(low, unit)} to {shown_change(high, unit)}"
+
+
 def change(value: float, unit: str = "") -> str:
     """Write a difference of scores with its unit.
 

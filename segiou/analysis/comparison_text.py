@@ -209,8 +209,8 @@ def evidence(found: Comparison, pair: PairComparison) -> str:
         return f"Their counts differ in {pair.images_differing} of {images}."
     interval = "no interval"
     if not math.isnan(score.low):
-        ends = [text.shown_change(x, found.score_unit) for x in (score.low, score.high)]
-        interval = f"{100 * found.level:g} % interval {ends[0]} to {ends[1]}"
+        ends = text.change_range(score.low, score.high, found.score_unit)
+        interval = f"{100 * found.level:g} % interval {ends}"
     about = [found.units_text]
     if found.run_scores:
         about.append(f"{' and '.join(str(len(own)) for own in found.run_scores)} training runs")

@@ -10,6 +10,7 @@ from segiou._support.document import GAP, Column, Facts, Line, Part, Table
 from segiou._support.text import (
     called,
     capital,
+    change_range,
     listed,
     p_text,
     percent,
@@ -61,8 +62,8 @@ def verdict(row: ModelAgreement, found: RaterAgreement) -> str:
         claim = f"{model} disagrees with these experts {more} than they do among themselves"
     else:
         claim = f"no difference is shown between {model} and these experts"
-    limits = " to ".join(signed_points(end) for end in ends)
-    evidence = f"{100 * found.level:g} % interval {limits}, {plural(cases, 'case')}"
+    limits = f"{100 * found.level:g} % interval {change_range(*ends)}"
+    evidence = f"{limits}, {plural(cases, 'case')}"
     return (
         f"{capital(called(row.class_name))}: {claim}. Its Dice with them is {size} points {way} "
         f"than theirs with each other ({evidence})."
@@ -95,7 +96,7 @@ def _ratio(one: Estimate) -> str:
 
 
 def _range(one: Estimate) -> str:
-    return "" if math.isnan(one.low) else f"{shown_range(one.low, one.high)}"
+    return "" if math.isnan(one.low) else shown_range(one.low, one.high)
 
 
 def _over(one: Estimate) -> str:
@@ -105,9 +106,7 @@ def _over(one: Estimate) -> str:
 
 def _changes(one: Estimate) -> str:
     """The interval of the difference of Dice, which is that of distances turned around."""
-    if math.isnan(one.low):
-        return ""
-    return f"{signed_points(-one.high)} to {signed_points(-one.low)}"
+    return "" if math.isnan(one.low) else change_range(-one.high, -one.low)
 
 
 def _coefficient(one: Estimate) -> tuple[str, str]:

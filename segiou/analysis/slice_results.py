@@ -214,6 +214,7 @@ class Slices(Tabular, Drawable):
     against: str = ""
     mixes: tuple[Mix, ...] = ()
     _table: Metadata | None = field(default=None, repr=False, compare=False)
+    _is_median: bool = field(default=False, repr=False, compare=False)
     _pixel_unit: str = field(default="pixels", repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Slice]:

@@ -34,7 +34,7 @@ from segiou.analysis.slice_results import (
 )
 from segiou.analysis.statistics import Statistic
 from segiou.analysis.student import student
-from segiou.analysis.units import Groups, HasRunCounts, Metric, Units
+from segiou.analysis.units import ROUNDING, Groups, HasRunCounts, Metric, Units
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
@@ -160,6 +160,7 @@ def slices(
         key=table.key,
         against=against or "",
         _table=table,
+        _is_median=first.median_of is not None,
         _pixel_unit=unit_of_pixels(runs[0]),
     )
 
@@ -451,6 +452,8 @@ class _Scored:
         if np.ptp(x) == 0:
             return
         slope, error = _slope(x, side.moves * len(x))
+        if error < ROUNDING:  # all units agree
+            return
         freedom = min(len(x) - 2.0, side.freedom)
 
         def reach(level: float) -> float:

@@ -10,6 +10,7 @@ from segiou._support.document import GAP, Cell, Column, Line, Part, Table
 from segiou._support.text import (
     capital,
     change,
+    change_range,
     listed,
     p_equals,
     p_text,
@@ -69,7 +70,7 @@ def _why_not(found: Slices) -> str:
     units = plural_of(found.unit)
     if not any(math.isnan(one.gap.low) and not math.isnan(one.gap.value) for one in found):
         return f"fewer than {FEWEST_TESTED} {units} on a side"
-    if len(found.names) < 2 and all(math.isnan(one.low) for one in found):
+    if found._is_median and all(math.isnan(one.low) for one in found):
         return f"medians need one structure ({found.metric}:NAME) and independent images"
     return f"all {units} of a side agree"
 
@@ -221,6 +222,4 @@ def interval_text(found: Slices, low: float, high: float) -> str:
 
 def changes(low: float, high: float, found: Slices) -> str:
     """An interval of a difference."""
-    if math.isnan(low):
-        return ""
-    return f"{shown_change(low, found.score_unit)} to {shown_change(high, found.score_unit)}"
+    return "" if math.isnan(low) else change_range(low, high, found.score_unit)

@@ -324,3 +324,12 @@ def test_mixed_slices_with_the_same_groups_are_correlated():
 def test_mixes_that_are_not(mix, message):
     with pytest.raises(ValueError, match=message):
         slices(made("A", IDS, LIFT), by=TIME, groups="none", mix=mix)
+
+
+def test_equal_images_have_neither_trends_nor_tests():
+    ids = [f"i{k}" for k in range(12)]
+    run = segiou.score({id: [[0, 1]] for id in ids}, {id: [[0, 0]] for id in ids}, labels=2)
+    table = {id: {"lux": k * k + 0.5, "side": "ab"[k % 2]} for k, id in enumerate(ids)}
+    found = segiou.slices(run, by=table, groups="none")
+    assert (found.trends, found.tests) == ((), 0)
+    assert "between slices: all images of a side agree." in str(found).replace("\n", " ")
