@@ -362,29 +362,27 @@ class _Compared(NamedTuple):
 
     def tested(self, a: _Model, b: _Model) -> tuple[Limits, Permuted]:
         """Intervals and p of the differences."""
-        if len(a.runs) > 1 or len(b.runs) > 1:
-            # A permutation test would ignore that the training runs vary.
-            limits, p = crossed(a.runs, b.runs, level=self.level)
-            if a.score.units.too_few:
-                limits, p = limits.without_ends(), np.full(len(p), np.nan)
+        limits, p = self.limits(a, b, self.level)
+        if p is not None:  # a permutation test would ignore that the training runs vary
             return limits, Permuted(p, 0, True)
-        limits = self.limits(a, b, self.level)
         return limits, permutation_test(a.score, b.score, self.permutations, self.seed)
 
-    def limits(self, a: _Model, b: _Model, level: float) -> Limits:
-        """Intervals of the differences."""
+    def limits(self, a: _Model, b: _Model, level: float) -> tuple[Limits, Floats | None]:
+        """Intervals of the differences, and p of those of several training runs."""
         if len(a.runs) > 1 or len(b.runs) > 1:
-            return crossed(a.runs, b.runs, level=level)[0]
+            limits, p = crossed(a.runs, b.runs, level=level)
+            few = a.score.units.too_few
+            return (limits.without_ends(), np.full(len(p), np.nan)) if few else (limits, p)
         drawn = None if a.drawn is None or b.drawn is None else b.drawn - a.drawn
-        return limits_by(self.method, b.score, a.score, level=level, drawn=drawn)
+        return limits_by(self.method, b.score, a.score, level=level, drawn=drawn), None
 
     def ends(self, a: _Model, b: _Model, limits: Limits, level: float) -> tuple[float, float]:
         """Limits of the difference of the score at another level."""
         if a.score.units.too_few:
             return math.nan, math.nan
         left_out = limits.left_out
-        found = self.limits(a, b, level) if left_out is None else left_out.limits(level)
-        return float(found.low[0]), float(found.high[0])
+        other = self.limits(a, b, level)[0] if left_out is None else left_out.limits(level)
+        return float(other.low[0]), float(other.high[0])
 
     def pair(
         self, a: _Model, b: _Model, limits: Limits, permuted: Permuted, over_pairs: _Adjusted

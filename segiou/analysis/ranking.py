@@ -19,6 +19,7 @@ from segiou.analysis.intervals import OverUnits
 from segiou.analysis.leave_one_out import Limits
 from segiou.analysis.significance import holm_adjust, least_p
 from segiou.analysis.statistics import Statistic
+from segiou.analysis.student import student_below
 from segiou.metrics.ratio import Floats, ratio
 
 #: Why rankings by medians are not resampled.
@@ -276,10 +277,6 @@ def _spread(drawn: Floats, values: Floats, factor: float, freedom: float, units:
 def _one_sided(number: int, pairs: Mapping[tuple[int, int], Limits], score: Statistic) -> Floats:
     """One-sided p of each model against each other, from differences of pairs (second − first)."""
     found = np.full((number, number), np.nan)
-    if not pairs:  # SciPy takes a while to load
-        return found
-    from scipy.special import stdtr  # type: ignore[import-untyped, unused-ignore]
-
     for (i, j), limits in pairs.items():
         error, freedom = limits.standard_error[0], limits.freedom[0]
         ahead = limits.values[0] * (1 if score.score.better == "higher" else -1)
@@ -291,7 +288,7 @@ def _one_sided(number: int, pairs: Mapping[tuple[int, int], Limits], score: Stat
                 tail = limits.left_out.score.tail()
             else:  # of a bootstrap
                 freedom = len(score.units) - 1.0 if math.isnan(freedom) else freedom
-                tail = stdtr(freedom, -abs(ahead) / error)
+                tail = student_below(-abs(ahead) / error, freedom)
             found[j, i], found[i, j] = (tail, 1 - tail) if ahead > 0 else (1 - tail, tail)
     return found
 

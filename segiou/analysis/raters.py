@@ -22,7 +22,7 @@ from segiou.analysis.rater_votes import (
     pairwise_agreement,
 )
 from segiou.analysis.statistics import Statistic
-from segiou.analysis.student import student
+from segiou.analysis.student import student, student_below
 from segiou.analysis.units import Units, units_of
 from segiou.measures.score import Score
 from segiou.metrics.overall import mean
@@ -470,6 +470,4 @@ def _expert_test(apart: Floats, experts: int) -> ExpertTest:
     if not error > 0:
         return ExpertTest(np.nan, np.nan, experts - 1, "the experts do not differ")
     t = float(_excess(complete, experts, range(experts)).mean() / error)
-    from scipy.special import stdtr  # type: ignore[import-untyped, unused-ignore]
-
-    return ExpertTest(float(2 * stdtr(experts - 1, -abs(t))), t, experts - 1)
+    return ExpertTest(float(2 * student_below(-abs(t), experts - 1)), t, experts - 1)

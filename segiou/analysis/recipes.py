@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from segiou.analysis.leave_one_out import Jackknife, Limits, with_width
 from segiou.analysis.statistics import Statistic
-from segiou.analysis.student import student
+from segiou.analysis.student import student, student_below
 from segiou.metrics.ratio import Floats
 
 
@@ -56,8 +56,6 @@ def crossed(
     Degrees of freedom: F. E. Satterthwaite, Biometrics Bulletin 2 (1946),
     110-114; B. L. Welch, Biometrika 34 (1947), 28-35.
     """
-    from scipy.special import stdtr  # type: ignore[import-untyped, unused-ignore]
-
     if not a[0].is_smooth:
         name = a[0].score.name
         msg = (
@@ -75,7 +73,7 @@ def crossed(
         parts = np.maximum(of_images - residual, 0) ** 2 / images.freedom + seeds**2 / freedom
         together = np.minimum(np.where(parts > 0, variance**2 / parts, np.inf), units - 1.0)
         error = np.sqrt(variance)
-        p = 2 * stdtr(together, -np.abs(images.values) / error)
+        p = 2 * student_below(-np.abs(images.values) / error, together)
     reach = student(together, (1 - level) / 2) * error
     low, high = with_width(images.values - reach, images.values + reach, difference.bounds)
     found = replace(

@@ -89,8 +89,7 @@ def images_of_name(
     counts, names = run.structure_counts([*members.values()], **own), tuple(members)
     images = ImageParts(len(run.ids), len(names), lambda: iter([counts]))
     score_by = partial(over_images, structure_score(one.score, names))
-    found = ScoredImages(images, score_by, tuple(run.ids) or None)
-    return found.of_row(one.row) if one.row else found
+    return ScoredImages(images, score_by, tuple(run.ids) or None).of_row(one.row)
 
 
 def in_groups_only(one: ScoreName, protocol: Protocol) -> bool:
@@ -148,6 +147,5 @@ def _scored_parts(run: Any, one: ScoreName, name: str, key: str) -> ScoredImages
         msg = f"{name} has no {noun} counts; rescore with measures=[{key!r}] ({flag})"
         raise ValueError(msg)
     images = ImageParts.of(run.parts(plan.key))
-    ids = tuple(run.ids) or None
-    found = ScoredImages(images, partial(over_images, plan.scores[metric]), ids)
-    return found.of_row(one.row) if one.row else found
+    score_by = partial(over_images, plan.scores[metric])
+    return ScoredImages(images, score_by, tuple(run.ids) or None).of_row(one.row)

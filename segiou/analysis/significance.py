@@ -16,7 +16,7 @@ from segiou._support.text import Json
 from segiou.analysis.bootstrapping import batches
 from segiou.analysis.leave_one_out import Limits
 from segiou.analysis.statistics import Statistic
-from segiou.analysis.student import student
+from segiou.analysis.student import student, student_below
 from segiou.analysis.units import ROUNDING, weighted
 from segiou.metrics.ratio import Floats
 
@@ -206,14 +206,13 @@ def power(
     found = Power(score.units.kind, units, level, target, _reach(error, freedom, level, target))
     if detect is None or not error > 0 or math.isnan(found.detectable):
         return found
-    from scipy.special import stdtr  # type: ignore[import-untyped, unused-ignore]
 
     def reach(number: int) -> float:
         share = number / units
         return _reach(error / math.sqrt(share), max(freedom * share, 1.0), level, target)
 
     size = abs(detect)
-    now = float(stdtr(freedom, size / error - student(freedom, (1 - level) / 2)))
+    now = float(student_below(size / error - student(freedom, (1 - level) / 2), freedom))
     numbers = range(2, _MOST_UNITS)
     needed = bisect_left(numbers, True, key=lambda number: reach(number) <= size)
     return replace(

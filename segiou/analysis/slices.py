@@ -15,7 +15,7 @@ from segiou._support import text
 from segiou._support.arguments import check_level
 from segiou._support.table_files import check_columns
 from segiou.analysis.dependence import design_of
-from segiou.analysis.leave_one_out import Jackknife, Side, tail_of, two_ended_tail, with_width
+from segiou.analysis.leave_one_out import Jackknife, Side, two_ended_tail, with_width
 from segiou.analysis.metadata import Metadata, MetadataColumn, date_text, metadata_of
 from segiou.analysis.order_statistics import median_limits
 from segiou.analysis.paired_runs import Common, check_runs, names_of, same_images
@@ -33,7 +33,7 @@ from segiou.analysis.slice_results import (
     Trend,
 )
 from segiou.analysis.statistics import Statistic
-from segiou.analysis.student import student
+from segiou.analysis.student import student, student_below
 from segiou.analysis.units import ROUNDING, Groups, HasRunCounts, Metric, Units
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
@@ -455,15 +455,12 @@ class _Scored:
         if error < ROUNDING:  # all units agree
             return
         freedom = min(len(x) - 2.0, side.freedom)
-
-        def reach(level: float) -> float:
-            return float(student(freedom, (1 - level) / 2)) * error
-
+        reach = float(student(freedom, (1 - self.level) / 2)) * error
+        p = 2 * float(student_below(-abs(slope) / error, freedom))
         start, end = np.quantile(x, [0.1, 0.9]).tolist()
-        ends = [slope, slope - reach(self.level), slope + reach(self.level)]
-        change, low, high = ((end - start) * one for one in ends)
+        change, low, high = ((end - start) * (slope + side * reach) for side in (0, -1, 1))
         first, last = (date_text(one) if column.is_date else one for one in (start, end))
-        yield Trend(column.name, first, last, change, low, high, 2 * tail_of(reach, abs(slope)))
+        yield Trend(column.name, first, last, change, low, high, p)
 
 
 def _ends(value: float, side: Side | _Median | None, level: float) -> tuple[float, float]:

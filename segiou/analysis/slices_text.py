@@ -41,11 +41,9 @@ def slices_parts(found: Slices) -> Iterator[Part]:
 
 def verdict(found: Slices) -> str:
     """The slice with the largest confirmed deficit, or a sentence that there is none."""
-    of = f"{found.title} of {found.names[0]}"
-    if len(found.names) > 1:
-        of = f"the change of {found.title} from {found.names[0]} to {found.names[1]}"
+    subject = capital(_subject(found))
     if not found.tests:
-        return f"{capital(of)} cannot be compared between slices: {_why_not(found)}."
+        return f"{subject} cannot be compared between slices: {_why_not(found)}."
     tests = f" among {plural(found.tests, 'comparison')}" if found.tests > 1 else ""
     if not (worst := found.worst(len(found))):
         differs = any(one.differs(found.level) for one in found)
@@ -60,9 +58,16 @@ def verdict(found: Slices) -> str:
     also = listed([other.name for other in others])
     more = f" Also worse: {also}." if others else ""
     return (
-        f"{capital(of)} is {size} {way} on {one.name} than on {rest} ({limits}, "
+        f"{subject} is {size} {way} on {one.name} than on {rest} ({limits}, "
         f"{p_equals(one.gap.p_holm)}{tests}).{more}"
     )
+
+
+def _subject(found: Slices) -> str:
+    """The score of the run, or its change from the first to the second."""
+    if len(found.names) < 2:
+        return f"{found.title} of {found.names[0]}"
+    return f"the change of {found.title} from {found.names[0]} to {found.names[1]}"
 
 
 def _why_not(found: Slices) -> str:
@@ -78,15 +83,13 @@ def _why_not(found: Slices) -> str:
 def mixes(found: Slices) -> Iterator[str]:
     """The score in each mix."""
     value = shown if len(found.names) < 2 else shown_change
+    subject = capital(_subject(found))
     for one in found.mixes:
         shares = listed([f"{100 * share:g} % {name}" for name, share in one.shares.items()], 9)
-        of = f"{found.title} of {found.names[0]}"
-        if len(found.names) > 1:
-            of = f"the change of {found.title}"
         limits = interval_text(found, one.low, one.high)
         limits = f" ({100 * found.level:g} % interval {limits})" if limits else ""
         yield (
-            f"{capital(of)} is {value(one.score, found.score_unit)}{limits} in a mix of {shares} "
+            f"{subject} is {value(one.score, found.score_unit)}{limits} in a mix of {shares} "
             f"({one.column})."
         )
 

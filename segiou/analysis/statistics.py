@@ -266,7 +266,9 @@ class ScoredImages:
         return self.of_row(name).of_images()
 
     def of_row(self, name: str) -> ScoredImages:
-        """The same images with the score of one class or structure."""
+        """The same images with the score of one class or structure, or of all without a name."""
+        if not name:
+            return self
         row_of(name, self.score.names, self.score.title)
         return replace(self, score_by=lambda how: self.score_by(how).of_row(name))
 
@@ -354,8 +356,7 @@ def scored_counts(
         return ScoredImages(images, partial(_overall_score, name, function), ids)
     taken = included(include, images.width)
     score_by = partial(class_score, name, function, tuple(names), taken, protocol)
-    found = ScoredImages(images, score_by, ids)
-    return found.of_row(row) if row else found
+    return ScoredImages(images, score_by, ids).of_row(row)
 
 
 def _resolved(metric: Metric, some: Counts) -> tuple[str, Callable[[Counts], Floats], bool]:

@@ -43,6 +43,13 @@ def student(freedom: Any, tail: float) -> Any:
     return quantiles[where.reshape(np.shape(freedom))]
 
 
+def student_below(t: Any, freedom: Any) -> Any:
+    """Probability of Student's t below a value; twice that of −|t| is a two-sided p."""
+    from scipy.special import stdtr  # type: ignore[import-untyped, unused-ignore]
+
+    return stdtr(freedom, t)
+
+
 def _start(f: NDArray[Any], tail: float) -> NDArray[Any]:
     """A quantile that is not above Student's: of a normal distribution, and his first term."""
     r = math.sqrt(-2 * math.log(tail))
