@@ -52,15 +52,15 @@ def bootstrap_limits(
     both = [of] if minus is None else [of, minus]
     points = np.subtract.reduce([one.values for one in both])
     left_out = np.subtract.reduce([one.left_out for one in both]) if method == "bca" else None
-    found = []
+    rows = []
     for place, (column, value) in enumerate(zip(values.T, points, strict=True)):
         left = None if left_out is None else left_out[:, place]
         defined = column[~np.isnan(column)]
         low, high = (np.nan, np.nan) if np.isnan(value) else limits_of(column, level, value, left)
         is_finite = len(defined) > 1 and bool(np.isfinite(defined).all())
         error = defined.std(ddof=1) if is_finite else np.nan
-        found.append((low, high, error))
-    low, high, error = np.array(found).T
+        rows.append((low, high, error))
+    low, high, error = np.array(rows).T
     freedom = np.full(len(points), np.nan)
     return Limits(points, *with_width(low, high), error, freedom, np.isnan(values).mean(0))
 
@@ -76,8 +76,8 @@ def limits_of(
     if not shares or not defined.size:
         return float("nan"), float("nan")
     # Infinite distances have no values between them.
-    how: Any = "linear" if np.isfinite(defined).all() else "inverted_cdf"
-    low, high = np.quantile(defined, shares, method=how).tolist()
+    method: Any = "linear" if np.isfinite(defined).all() else "inverted_cdf"
+    low, high = np.quantile(defined, shares, method=method).tolist()
     return low, high
 
 

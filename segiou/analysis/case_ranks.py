@@ -147,13 +147,13 @@ def ranks_of(values: Floats, better: str = "higher", ties: str = "min") -> Float
     absent = np.isnan(keys)
     number = absent.sum(-1, keepdims=True)
     if ties == "average":
-        found, more = ahead + (equal + 1) / 2, (number + 1) / 2
+        ranks, more = ahead + (equal + 1) / 2, (number + 1) / 2
     elif ties == "max":
-        found, more = (ahead + equal).astype(float), number
+        ranks, more = (ahead + equal).astype(float), number
     else:
-        found, more = ahead + 1.0, np.ones_like(number)
-    last = np.where(absent, 0, found).max(-1, keepdims=True)
-    return np.asarray(np.where(absent, last + more, found))
+        ranks, more = ahead + 1.0, np.ones_like(number)
+    last = np.where(absent, 0, ranks).max(-1, keepdims=True)
+    return np.asarray(np.where(absent, last + more, ranks))
 
 
 def medians(table: Floats) -> Floats:
@@ -167,11 +167,11 @@ def signed_rank_tests(scores: Floats, better: str, weights: NDArray[Any] | None 
     number, cases = scores.shape
     times = np.ones((1, cases)) if weights is None else weights
     signed = scores if better == "higher" else -scores
-    found = np.full((len(times), number, number), np.nan)
+    p = np.full((len(times), number, number), np.nan)
     for i in range(number):
         for j in set(range(number)) - {i}:
-            found[:, i, j] = _signed_rank_p(signed[i] - signed[j], times)
-    return found
+            p[:, i, j] = _signed_rank_p(signed[i] - signed[j], times)
+    return p
 
 
 def beaten(p: Floats, alpha: float) -> Floats:

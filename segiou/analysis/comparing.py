@@ -208,20 +208,20 @@ def _recipes(
     runs: Sequence[Any],
 ) -> tuple[dict[str, slice] | None, tuple[HasRunCounts, ...]]:
     """Runs in one sequence, and the place of those of each recipe if there are recipes."""
-    found: dict[str, slice] | None = None
+    places: dict[str, slice] | None = None
     if len(runs) == 1 and isinstance(runs[0], Mapping):
-        found, several = {}, []
+        places, several = {}, []
         for name, own in runs[0].items():
             several += read_several(f"runs of {name}", own, "a sequence of runs")
-            found[str(name)] = slice(sum(s.stop - s.start for s in found.values()), len(several))
+            places[str(name)] = slice(sum(s.stop - s.start for s in places.values()), len(several))
         runs = several
-        if empty := [name for name, own in found.items() if own.start == own.stop]:
+        if empty := [name for name, own in places.items() if own.start == own.stop]:
             msg = f"recipe {empty[0]!r} has no runs"
             raise ValueError(msg)
-    if len(runs if found is None else found) < 2:
+    if len(runs if places is None else places) < 2:
         msg = "compare expects at least two runs, or a mapping of two recipes to their runs"
         raise TypeError(msg)
-    return found, check_runs("compare", runs)
+    return places, check_runs("compare", runs)
 
 
 def _pooled(models: Sequence[Sequence[Counts]]) -> list[Counts]:
@@ -275,9 +275,9 @@ class _Compared(NamedTuple):
         first, pairs = self.models[0].score, [*combinations(self.models, 2)]
         tests = [self.tested(a, b) for a, b in pairs]
         contest = self.contest([limits for limits, _ in tests])
-        adjusted = self.adjusted(contest, np.array([found.p[0] for _, found in tests]))
+        adjusted = self.adjusted(contest, np.array([permuted.p[0] for _, permuted in tests]))
         ranking = self.ranking(contest, units, resamples)
-        is_random = resamples is not None or not all(found.exact for _, found in tests)
+        is_random = resamples is not None or not all(permuted.exact for _, permuted in tests)
         several = any(len(model.runs) > 1 for model in self.models)
         return Comparison(
             metric=first.score.name,
@@ -309,14 +309,14 @@ class _Compared(NamedTuple):
     def contest(self, compared: Sequence[Limits]) -> Contest:
         """The models by score, with their differences."""
         drawn = [model.drawn for model in self.models]
-        own = [
+        limits = [
             limits_by(self.method, model.score, level=self.level, drawn=model.drawn)
             for model in self.models
         ]
         pairs = zip(combinations(range(len(self.models)), 2), compared, strict=True)
         # Two models have no stability to print.
         known = dict(pairs) if len(self.models) > 2 else {}
-        return contest_of([model.score for model in self.models], own, known, drawn)
+        return contest_of([model.score for model in self.models], limits, known, drawn)
 
     def adjusted(self, contest: Contest, p: Floats) -> Iterator[_Adjusted]:
         """Adjustments of the pairs for their number."""
@@ -326,12 +326,12 @@ class _Compared(NamedTuple):
         lead = np.array([is_alone and bool((ranks[[*pair]] == 1).any()) for pair in pairs])
         holm, together = holm_adjust(p), p[lead].max(initial=0)
         claims = adjusted_claims(contest.p, ranks)
-        for (i, j), own, is_lead in zip(pairs, holm.tolist(), lead.tolist(), strict=True):
+        for (i, j), p_holm, is_lead in zip(pairs, holm.tolist(), lead.tolist(), strict=True):
             a, b = (i, j) if contest.p[i, j] < contest.p[j, i] else (j, i)
             times = float(ratio(claims[a, b], 2 * contest.p[a, b]))
-            is_together = is_lead and together <= own
+            is_together = is_lead and together <= p_holm
             yield _Adjusted(
-                float(together) if is_together else own,
+                float(together) if is_together else p_holm,
                 times if times > 1 + 1e-9 else 1.0,
                 1 if is_together else len(pairs),
             )
@@ -450,10 +450,10 @@ class _Compared(NamedTuple):
     ) -> Iterator[tuple[InfluentialImage, ...]]:
         """The most influential images: those that raise the difference, those that lower it."""
         ids, both = a.units.names, (b.values - a.values, b.left_out - a.left_out)
-        found = Influence(a.score.name, a.units.kind, ids, a.names, *both)
-        rows = text.records(id=ids, effect=found.effect[:, 0], a=a.alone, b=b.alone)
+        influence = Influence(a.score.name, a.units.kind, ids, a.names, *both)
+        rows = text.records(id=ids, effect=influence.effect[:, 0], a=a.alone, b=b.alone)
         images = [InfluentialImage(**row) for row in rows]
-        for side in found.strongest(self.influential):
+        for side in influence.strongest(self.influential):
             yield tuple(images[i] for i in side)
 
 

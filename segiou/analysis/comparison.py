@@ -176,8 +176,8 @@ class PairComparison:
         level : float
             Level of the intervals, such as 0.95.
         """
-        found = [c for c in self.classes if c.differs(level)]
-        return tuple(sorted(found, key=lambda c: -abs(c.delta)))
+        differing = [c for c in self.classes if c.differs(level)]
+        return tuple(sorted(differing, key=lambda c: -abs(c.delta)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -258,14 +258,14 @@ class Comparison(OverUnits, Tabular, Drawable):
 
     def sentences(self) -> list[str]:
         """Return the findings as sentences, rounded to 0.01 points."""
-        found: list[str] = []
+        lines: list[str] = []
         for pair in self.ordered_pairs:
-            found += [*self.pair_sentences(pair), comparison_text.contributions(self, pair)]
+            lines += [*self.pair_sentences(pair), comparison_text.contributions(self, pair)]
             if pair.imbalance.disagree:
-                found += pair.imbalance.sentences()
+                lines += pair.imbalance.sentences()
             if pair.images_differing:
-                found += comparison_text.method(self, pair)
-        return [sentence for sentence in dict.fromkeys(found) if sentence]
+                lines += comparison_text.method(self, pair)
+        return [sentence for sentence in dict.fromkeys(lines) if sentence]
 
     def outcome(self, pair: PairComparison) -> comparison_text.Outcome:
         """The finding of the comparison of two models, which the verdict puts into words.

@@ -213,7 +213,7 @@ def evidence(found: Comparison, pair: PairComparison) -> str:
         interval = f"{100 * found.level:g} % interval {ends}"
     about = [found.units_text]
     if found.run_scores:
-        about.append(f"{' and '.join(str(len(own)) for own in found.run_scores)} training runs")
+        about.append(f"{' and '.join(str(len(runs)) for runs in found.run_scores)} training runs")
     if score.p_holm > score.p:
         about.append("adjusted for all pairs")
     if not score.testable:
@@ -251,10 +251,10 @@ def _power(found: Comparison, pair: PairComparison) -> list[str]:
     power, unit = pair.power, plural_of(pair.power.unit)
     if found.too_few or not power.detectable > 0:
         return []
-    of = f"Power ({pair.b} vs {pair.a})" if len(found.pairs) > 1 else "Power"
+    start = f"Power ({pair.b} vs {pair.a})" if len(found.pairs) > 1 else "Power"
     size = partial(_size, found=found)
     least = f"these {power.units} {unit} detect a true difference of {size(power.detectable)}"
-    said = f"{of}: {least} with {100 * power.target:g} % power"
+    said = f"{start}: {least} with {100 * power.target:g} % power"
     if math.isnan(power.difference):
         return [f"{said}."]
     asked = f"{size(power.difference)} with {text.roughly(power.now)} power"

@@ -94,8 +94,8 @@ class Dependence:
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
-        found: dict[str, Any] = plain(self)
-        return found | {"images": self.images, "effective_images": self.effective_images}
+        data: dict[str, Any] = plain(self)
+        return data | {"images": self.images, "effective_images": self.effective_images}
 
     def sentences(self) -> list[str]:
         """Origin of the images, and how strongly neighbours are correlated."""
@@ -137,9 +137,7 @@ def dependence_of(values: Floats, sequences: Sequences) -> Dependence:
     centre = float(np.nanmean(values)) if defined else 0.0
     correlations = _autocorrelations(values, sequences.members, centre)
     return Dependence(
-        sequences={
-            name: len(own) for name, own in zip(sequences.names, sequences.members, strict=True)
-        },
+        sequences=dict(zip(sequences.names, map(len, sequences.members), strict=True)),
         pattern=sequences.pattern,
         correlations=tuple(correlations[:_LAGS].tolist()),
         design_effect=max(0.0, 1 + 2 * float(_windowed(correlations, number).sum())),
@@ -160,13 +158,13 @@ def _autocorrelations(values: Floats, members: Members, centre: float | None = N
     """
     number = sum(map(len, members))
     total = np.zeros(math.ceil(math.sqrt(number)) + _negligible(number) + 1)
-    for own in members:
-        series = values[own]
+    for images in members:
+        series = values[images]
         if np.isnan(series).all():
             continue
         deviations = np.nan_to_num(series - (np.nanmean(series) if centre is None else centre))
-        for lag in range(min(len(total), len(own))):
-            total[lag] += deviations[lag:] @ deviations[: len(own) - lag]
+        for lag in range(min(len(total), len(images))):
+            total[lag] += deviations[lag:] @ deviations[: len(images) - lag]
     variance, *covariances = total / number
     return np.array(covariances) / variance if variance >= _ROUNDING else 0 * total[1:]
 
@@ -230,16 +228,16 @@ class Design:
         if self.dependence is None or kind == "sequence":
             return None
         number = len(self.dependence.sequences) - self.dependence.single
-        of = "one sequence" if number == 1 else f"{number} sequences"
+        origin = "one sequence" if number == 1 else f"{number} sequences"
         images = self.dependence.images
         if kind == "image":
             return Caution(
-                f"dependence cannot be judged from {images} images of {of}",
+                f"dependence cannot be judged from {images} images of {origin}",
                 "--group-by none",
                 " if the images are independent",
             )
         if kind == "batch" and images < _LEAST_IN_ONE:
-            return Caution(f"only {images} images of {of}, so the interval is a rough guide")
+            return Caution(f"only {images} images of {origin}, so the interval is a rough guide")
         return None
 
     def _unequal(self) -> float:
@@ -268,14 +266,14 @@ def design_of(
         raise refuse_kind("groups", groups, "a sequence, because the images have no ids")
     images = units_of(number, None, ids)
     groups = groups_of(ids or (), groups)
-    given = None if groups is None else group_names(groups, images.names)
+    named = None if groups is None else group_names(groups, images.names)
     if independent:
         return Design(images, images, None, "The images were declared independent.")
     unknown = ids is None or number < FEW_UNITS
-    if blocks is None and (given is not None or unknown):
-        return Design(units_of(number, given, ids), images)
-    if given is not None:
-        candidates: tuple[Sequences, ...] = (sequences_of(images.names, given),)
+    if blocks is None and (named is not None or unknown):
+        return Design(units_of(number, named, ids), images)
+    if named is not None:
+        candidates: tuple[Sequences, ...] = (sequences_of(images.names, named),)
     else:
         candidates = sequences_in_names(images.names) if ids is not None else ()
         if blocks is not None:
@@ -294,21 +292,21 @@ def _along(
     """The units along the first sequences that are accepted."""
     series = [b - a for a, b in combinations(scores, 2)] or scores
     tried = (_accepted(series, s, images.names) for s in candidates)
-    sequences = next((found for found in tried if found is not None), None)
+    sequences = next((one for one in tried if one is not None), None)
     if sequences is None:
         unrelated = "Scores are unrelated to the order of the file names"
         return Design(images, images, None, f"{unrelated}, {_SO_INDEPENDENT}.")
     each = [dependence_of(values, sequences) for values in series]
-    strongest = max(each, key=lambda found: found.design_effect)
+    strongest = max(each, key=lambda one: one.design_effect)
     if blocks is None and sequences.several > 2:
         return Design(_whole(sequences), images, strongest)
     if blocks is None and sequences.images < _LEAST_IN_BATCHES:
         return Design(images, images, strongest)
     if blocks is None or blocks == "auto":
         least = _LEAST_OF_DIFFERENCE if len(scores) > 1 else _BATCHES[0]
-        numbers = _batches(sequences, max(found.block_length for found in each), least)
+        numbers = _batches(sequences, max(one.block_length for one in each), least)
     else:
-        numbers = [max(1, round(len(own) / blocks)) for own in sequences.members]
+        numbers = [max(1, round(len(m) / blocks)) for m in sequences.members]
     return Design(_divided(sequences, numbers, images.names), images, strongest)
 
 
@@ -316,7 +314,7 @@ def _accepted(series: Sequence[Floats], found: Sequences, ids: Sequence[str]) ->
     """Sequences that are given, regular, or supported by the scores; other images are single."""
     if not found.pattern:
         return found
-    irregular = [i for i, own in enumerate(found.members) if len(own) > 1 and not found.regular[i]]
+    irregular = [i for i, m in enumerate(found.members) if len(m) > 1 and not found.regular[i]]
     if not any(found.regular):
         return found if _supported(series, found) else None
     if not irregular:
@@ -343,15 +341,15 @@ def _between(values: Floats, sequences: Sequences) -> float:
     """Variation of the means of sequences, as a standard normal deviate of the F test."""
     from scipy.special import fdtrc, ndtri  # type: ignore[import-untyped, unused-ignore]
 
-    own = [values[m][~np.isnan(values[m])] for m in sequences.members]
-    own = [part for part in own if len(part)]
-    number = sum(map(len, own))
-    groups, rest = len(own) - 1, number - len(own)
+    parts = [values[m][~np.isnan(values[m])] for m in sequences.members]
+    parts = [part for part in parts if len(part)]
+    number = sum(map(len, parts))
+    groups, rest = len(parts) - 1, number - len(parts)
     if groups < 1 or rest < 1:
         return 0.0
-    centre = np.concatenate(own).mean()
-    between = sum(len(part) * (part.mean() - centre) ** 2 for part in own) / groups
-    within = sum(((part - part.mean()) ** 2).sum() for part in own) / rest
+    centre = np.concatenate(parts).mean()
+    between = sum(len(part) * (part.mean() - centre) ** 2 for part in parts) / groups
+    within = sum(((part - part.mean()) ** 2).sum() for part in parts) / rest
     if within < _ROUNDING:
         return math.inf if between >= _ROUNDING else 0.0
     return float(-ndtri(fdtrc(groups, rest, between / within)))
@@ -360,8 +358,8 @@ def _between(values: Floats, sequences: Sequences) -> float:
 def _whole(sequences: Sequences) -> Units:
     """Each sequence as a unit."""
     index = np.empty(sequences.images, np.intp)
-    for place, own in enumerate(sequences.members):
-        index[own] = place
+    for place, images in enumerate(sequences.members):
+        index[images] = place
     return Units("sequence", sequences.names, index)
 
 
@@ -370,26 +368,26 @@ def _batches(sequences: Sequences, length: float, least: int) -> list[int]:
 
     Single images are not counted among the 20.
     """
-    several = [i for i, own in enumerate(sequences.members) if len(own) > 1]
+    several = [i for i, images in enumerate(sequences.members) if len(images) > 1]
     sizes = [len(sequences.members[i]) for i in several]
     number = sum(sizes)
     total = min(max(int(number / (4 * length)), least, 2 * len(sizes)), _BATCHES[1])
     total = max(total, len(sizes))
     exact = {i: total * size / number for i, size in zip(several, sizes, strict=True)}
-    found = [max(1, math.floor(exact.get(i, 1))) for i in range(len(sequences))]
-    more = total - sum(found[i] for i in several)
+    numbers = [max(1, math.floor(exact.get(i, 1))) for i in range(len(sequences))]
+    more = total - sum(numbers[i] for i in several)
     # The rest goes to the largest remainders.
-    for i in sorted(several, key=lambda i: found[i] - exact[i])[: max(more, 0)]:
-        found[i] += 1
-    return found
+    for i in sorted(several, key=lambda i: numbers[i] - exact[i])[: max(more, 0)]:
+        numbers[i] += 1
+    return numbers
 
 
 def _divided(sequences: Sequences, numbers: Sequence[int], ids: Sequence[str]) -> Units:
     """Batches of neighbours of nearly equal length within each sequence."""
     index = np.empty(sequences.images, np.intp)
     names: list[str] = []
-    for own, number in zip(sequences.members, numbers, strict=True):
-        for part in np.array_split(own, min(number, len(own))):
+    for images, number in zip(sequences.members, numbers, strict=True):
+        for part in np.array_split(images, min(number, len(images))):
             index[part] = len(names)
             names.append(f"{ids[part[0]]} to {ids[part[-1]]}")
     return Units("batch", tuple(names), index)

@@ -134,11 +134,11 @@ class Imbalance:
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
-        found: dict[str, Any] = text.plain(self)
-        found |= {name: getattr(self, name).to_dict() for name in ("majority", "random")}
-        found["never_predicted"] = list(self.never_predicted)
-        found["predicted_only"] = list(self.predicted_only)
-        return found
+        data: dict[str, Any] = text.plain(self)
+        data |= {name: getattr(self, name).to_dict() for name in ("majority", "random")}
+        data["never_predicted"] = list(self.never_predicted)
+        data["predicted_only"] = list(self.predicted_only)
+        return data
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())
@@ -422,12 +422,12 @@ class ImbalanceDifference:
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
-        found: dict[str, Any] = text.plain(self)
-        found["models"] = [model.to_dict() for model in self.models]
-        found["disagree"] = self.disagree
+        data: dict[str, Any] = text.plain(self)
+        data["models"] = [model.to_dict() for model in self.models]
+        data["disagree"] = self.disagree
         false_alarms = {"silent_false_alarms": "omitted_fp"}
         wins = {"silent": "omitted", "wins_by_silence": "wins_by_omission"}
-        return text.old_keys(found, silent_hits="omitted_tp", **false_alarms, **wins)
+        return text.old_keys(data, silent_hits="omitted_tp", **false_alarms, **wins)
 
     def sentences(self) -> list[str]:
         """Return the findings as sentences, rounded to 0.01 points."""

@@ -80,8 +80,8 @@ class Influence:
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
-        found: dict[str, Any] = text.plain(self)
-        return found | {"effect": text.plain(self.effect)}
+        data: dict[str, Any] = text.plain(self)
+        return data | {"effect": text.plain(self.effect)}
 
 
 def influence(

@@ -153,9 +153,9 @@ class OverUnits:
         return [self.independence] if self.independence else []
 
     def _plain(self) -> dict[str, Any]:
-        found: dict[str, Any] = text.plain(self)
-        del found["limit"]
-        return found | {"dependence": self.dependence and self.dependence.to_dict()}
+        data: dict[str, Any] = text.plain(self)
+        del data["limit"]
+        return data | {"dependence": self.dependence and self.dependence.to_dict()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,12 +217,12 @@ class Intervals(OverUnits, Tabular):
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
-        found = self._plain()
-        for row in (found["overall"], *found["classes"]):
+        data = self._plain()
+        for row in (data["overall"], *data["classes"]):
             row["vanished"] = row["undefined_share"]
-        found["unreliable_classes"] = list(self.unreliable_classes)
-        found = text.old_keys(found, few="unreliable_classes")
-        return found | {"cautions": self.cautions()}
+        data["unreliable_classes"] = list(self.unreliable_classes)
+        data = text.old_keys(data, few="unreliable_classes")
+        return data | {"cautions": self.cautions()}
 
     def __str__(self) -> str:
         return text.in_unit("\n".join(self.sentences()), self._pixel_unit)
@@ -504,12 +504,12 @@ def limits_by(
     There are none over too few groups.
     """
     if method == _MEDIANS:
-        found = _limits_of_medians(of, level, drawn)
+        limits = _limits_of_medians(of, level, drawn)
     elif method == "jackknife" or drawn is None:
-        found = jackknife(of, minus, level=level)
+        limits = jackknife(of, minus, level=level)
     else:
-        found = bootstrap_limits(drawn, of, minus, level=level, method=method)
-    return found.without_ends() if of.units.too_few else found
+        limits = bootstrap_limits(drawn, of, minus, level=level, method=method)
+    return limits.without_ends() if of.units.too_few else limits
 
 
 def _limits_of_medians(of: Statistic, level: float, drawn: Floats | None) -> Limits:

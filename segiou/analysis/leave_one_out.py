@@ -319,11 +319,11 @@ class Jackknife:
         size = 1 if is_plain else 1 + len(used)
         products = np.zeros((size, size))
         for step in self.steps():
-            own = step[:, used]
-            together = np.einsum("ij,j->i", own, weights)  # BLAS would wait, as in _gram
+            moving = step[:, used]
+            together = np.einsum("ij,j->i", moving, weights)  # BLAS would wait, as in _gram
             moved = together if place is None else step[:, place]
             # The rest that no class moves: a class vanishes with a unit, or absent ones are filled.
-            rest = [moved] if is_plain else [moved - together, own]
+            rest = [moved] if is_plain else [moved - together, moving]
             block = np.column_stack(rest)
             moves.append(moved)
             products += _gram(block)
@@ -507,12 +507,12 @@ def _gram(block: Floats) -> Floats:
 def _steps(several: Sequence[Statistic], values: Sequence[Floats]) -> Iterator[list[Floats]]:
     """Contributions of units, in parts, to the difference, then to each model."""
     for parts in zip(*(one.left_out_parts() for one in several), strict=True):
-        own = []
+        steps = []
         for whole, without in zip(values, parts, strict=True):
             step = whole - without
             step[:, 1:][np.isnan(step[:, 1:])] = 0
-            own.append(step)
-        yield [own[0] - own[1] if len(own) > 1 else own[0], *own]
+            steps.append(step)
+        yield [steps[0] - steps[1] if len(steps) > 1 else steps[0], *steps]
 
 
 @dataclass(frozen=True, eq=False)

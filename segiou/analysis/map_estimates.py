@@ -255,7 +255,7 @@ class _Estimator:
             class_names=self._names,
             overall=self._ratio(np.eye(count), one),
             kappa=self._kappa(p),
-            **{key: tuple(found) for key, found in by_class.items()},
+            **{key: tuple(estimates) for key, estimates in by_class.items()},
             mapped=tuple((self._sizes if self._by_map else p.sum(0) * total).tolist()),
             proportions=p,
             counts=self._counts.sum(0),
@@ -303,11 +303,11 @@ class _Estimator:
             return math.nan, f"stratum {named} has one sample unit, so its variance is unknown"
         spread = ((cells - self._means(cells)[:, None, None]) ** 2 * self._counts).sum((1, 2))
         variances = spread / np.maximum(self._n - 1, 1)
-        found = float(self._weights @ np.where(varies, variances, 0.0))
-        is_zero = found <= 1e-24 * float(self._sizes.sum()) ** 2
+        total = float(self._weights @ np.where(varies, variances, 0.0))
+        is_zero = total <= 1e-24 * float(self._sizes.sum()) ** 2
         if is_zero and varies.any():
             return 0.0, "the sample units do not differ, so the standard error is 0"
-        return found, ""
+        return total, ""
 
     def _estimate(self, value: float, error: float, reason: str) -> Estimate:
         margin = NormalDist().inv_cdf((1 + self._level) / 2) * error
@@ -450,8 +450,8 @@ def _read_table(
 def _check_size(strata: int, classes: int) -> None:
     """Reject tables of more cells than can be estimated in seconds."""
     if strata * classes**2 > _MOST_CELLS:
-        given = f"{classes} classes in {strata} strata"
-        msg = f"{given} are too many (the limit is 200 in 200); merge similar classes"
+        size = f"{classes} classes in {strata} strata"
+        msg = f"{size} are too many (the limit is 200 in 200); merge similar classes"
         raise ValueError(msg)
 
 
@@ -488,20 +488,20 @@ def _areas_of(
 ) -> tuple[tuple[str, ...], Floats]:
     """Names and areas, in the order of the names if given."""
     if hasattr(areas, "items"):  # a mapping or a pandas Series
-        given = {cell_text(key): value for key, value in areas.items()}
+        by_name = {cell_text(key): value for key, value in areas.items()}
     else:
         values = list(areas)
         names = tuple(map(str, range(len(values))) if names is None else names)
         if len(names) != len(values):
             msg = f"{what} has {len(values)} entries; expected {len(names)}"
             raise ValueError(msg)
-        given = dict(zip(names, values, strict=True))
-    keys = tuple(given if names is None else names)
-    if differing := [key for key in (*keys, *given) if (key in given) != (key in keys)]:
+        by_name = dict(zip(names, values, strict=True))
+    keys = tuple(by_name if names is None else names)
+    if differing := [key for key in (*keys, *by_name) if (key in by_name) != (key in keys)]:
         state = "missing from" if differing[0] in keys else "unknown in"
         msg = f"class {differing[0]!r} is {state} {what}; expected {listed(list(keys), 12)}"
         raise ValueError(msg)
-    sizes = np.array([check_number(f"{what}[{key!r}]", given[key], 0) for key in keys])
+    sizes = np.array([check_number(f"{what}[{key!r}]", by_name[key], 0) for key in keys])
     if not sizes.any():
         msg = f"{what} must not be all 0"
         raise ValueError(msg)

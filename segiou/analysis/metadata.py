@@ -124,14 +124,14 @@ def metadata_of(
         if (place := table_place(str(by))) is None:
             table = _Table(str(by), ids, _by_pattern(str(by), ids), bins or {})
             return table.metadata(names)
-        path, own = place
-        if names is None and own:
-            names = [name.strip() for name in own.split(",")]
+        path, heads = place
+        if names is None and heads:
+            names = [name.strip() for name in heads.split(",")]
         where, rows = str(path), file_rows(path)
     else:
         rows = rows_of(by, where)
-    head, found = _Match(where, ids, rows, key, names).rows()
-    return _Table(where, ids, found, bins or {}).metadata(names, head)
+    head, matched = _Match(where, ids, rows, key, names).rows()
+    return _Table(where, ids, matched, bins or {}).metadata(names, head)
 
 
 def column_of(source: str, ids: Sequence[str]) -> tuple[str, ...] | None:
@@ -155,10 +155,10 @@ def _column(path: Path, name: str, _changed: int, ids: tuple[str, ...]) -> tuple
     known: dict[Any, list[str]] = {}
     match = _Match(where, ids, rows, None, [name], ("--group-by", "groups"))
     cells = [_texts(row.get(name), known) for row in match.rows()[1]]
-    if missing := [id for id, own in zip(ids, cells, strict=True) if not own]:
+    if missing := [id for id, texts in zip(ids, cells, strict=True) if not texts]:
         msg = f"{where}: no {name} of {listed(missing, 3)}; every image needs one"
         raise ValueError(msg)
-    return tuple(", ".join(own) for own in cells)
+    return tuple(", ".join(texts) for texts in cells)
 
 
 def _by_pattern(pattern: str, ids: Sequence[str]) -> list[Row]:
@@ -174,11 +174,11 @@ def _by_pattern(pattern: str, ids: Sequence[str]) -> list[Row]:
             "regular expression it needs named groups, such as (?P<city>[^_]+)"
         )
         raise ValueError(msg)
-    found = [searched.search(id) for id in ids]
-    if not any(found):
+    matches = [searched.search(id) for id in ids]
+    if not any(matches):
         msg = f"{pattern!r} matches no id, such as {ids[0]}"
         raise ValueError(msg)
-    return [match.groupdict() if match else {} for match in found]
+    return [match.groupdict() if match else {} for match in matches]
 
 
 def _forms(name: str) -> list[str]:
@@ -293,13 +293,13 @@ class _Table:
         # A column without a name is an index, as pandas writes it.
         heads = [head for head in dict.fromkeys(chain(*self.rows)) if head not in (key, "")]
         check_columns(self.where, (*(columns or ()), *self.bins), heads)
-        found: list[MetadataColumn] = []
+        kept: list[MetadataColumn] = []
         missing: dict[str, int] = {}
         skipped: dict[str, str] = {}
         for name in dict.fromkeys(columns or heads):
             one = self._column(name)
             if isinstance(one, MetadataColumn):
-                found.append(one)
+                kept.append(one)
                 if lost := int((one.codes < 0).sum()):
                     missing[name] = lost
             elif name in self.bins or (
@@ -309,13 +309,13 @@ class _Table:
                 raise ValueError(msg)
             else:
                 skipped[name] = one
-        if not found:
+        if not kept:
             why = "; ".join(f"{name} {reason}" for name, reason in skipped.items())
             images = plural(len(self.ids), "image")
             msg = f"{self.where}: no column divides the {images} ({why or 'no columns'})"
             raise ValueError(msg)
         named = "" if key is None else key or "without a name"
-        return Metadata(tuple(found), missing, skipped, named, self.ids)
+        return Metadata(tuple(kept), missing, skipped, named, self.ids)
 
     def _column(self, name: str) -> MetadataColumn | str:
         """A column, or why it has no slices."""
@@ -338,10 +338,10 @@ class _Table:
 
 def _coded(name: str, cells: list[list[str]], values: list[str]) -> MetadataColumn:
     place = {value: i for i, value in enumerate(values)}
-    codes = np.array([place[own[0]] if own else -1 for own in cells], np.intp)
+    codes = np.array([place[texts[0]] if texts else -1 for texts in cells], np.intp)
     more: dict[int, NDArray[np.bool_]] = {}
-    for i, own in enumerate(cells):
-        for text in own[1:]:
+    for i, texts in enumerate(cells):
+        for text in texts[1:]:
             more.setdefault(place[text], np.zeros(len(cells), bool))[i] = True
     return MetadataColumn(name, tuple(values), codes, None, more)
 
@@ -368,11 +368,11 @@ class _Numbers(NamedTuple):
 
 def _numbers(cells: list[list[str]]) -> _Numbers | None:
     """Numbers or dates; None for other text, and for lists."""
-    if any(len(own) > 1 for own in cells):
+    if any(len(texts) > 1 for texts in cells):
         return None
     for read, shown in ((float, "{:g}".format), (_seconds, date_text)):
         try:
-            values = np.array([read(own[0]) if own else np.nan for own in cells])
+            values = np.array([read(texts[0]) if texts else np.nan for texts in cells])
         except ValueError:
             continue
         return None if np.isinf(values).any() else _Numbers(values, read, shown)
@@ -381,14 +381,14 @@ def _numbers(cells: list[list[str]]) -> _Numbers | None:
 
 def _seconds(text: str) -> float:
     """Seconds since 1970 of an ISO date, which is in UTC if it has no offset."""
-    found = datetime.fromisoformat(text)
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def date_text(seconds: float) -> str:
     """An ISO date, with minutes if they are not 0."""
-    found = datetime.fromtimestamp(seconds, UTC)
-    return f"{found:%Y-%m-%d %H:%M}" if seconds % _DAY else f"{found:%Y-%m-%d}"
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return f"{moment:%Y-%m-%d %H:%M}" if seconds % _DAY else f"{moment:%Y-%m-%d}"
 
 
 def _natural(value: str) -> tuple[int, float, str, str]:
@@ -415,8 +415,8 @@ def _binned(name: str, numbers: _Numbers, bins: Any) -> MetadataColumn:
     ends = [*map(numbers.shown, edges.tolist())]
     inner = [f"{a} to {b}" for a, b in pairwise(ends)]
     values = (f"< {ends[0]}", *inner, f"≥ {ends[-1]}")
-    own = numbers.values if is_number else None
-    return MetadataColumn(name, values, codes, own, is_date=numbers.shown is date_text)
+    tested = numbers.values if is_number else None
+    return MetadataColumn(name, values, codes, tested, is_date=numbers.shown is date_text)
 
 
 def _edges(name: str, numbers: _Numbers, bins: Any) -> Floats:

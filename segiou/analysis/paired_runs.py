@@ -215,11 +215,11 @@ def _only_in(names: Mapping[str, Sequence[str]]) -> str:
 
 def _same_order(runs: Sequence[HasRunCounts], names: Sequence[str]) -> list[Counts]:
     """Counts of each run in the order of the first; all must have the same truth."""
-    first, found = runs[0], [runs[0].counts]
+    first, counts = runs[0], [runs[0].counts]
     for name, run in zip(names[1:], runs[1:], strict=True):
         place = {id: i for i, id in enumerate(run.ids)}
-        found.append(run.counts[np.array([place[id] for id in first.ids], dtype=np.intp)])
-        a, b = found[0].truth, found[-1].truth
+        counts.append(run.counts[np.array([place[id] for id in first.ids], dtype=np.intp)])
+        a, b = counts[0].truth, counts[-1].truth
         rows, classes = np.nonzero(a != b)
         if not len(rows):
             continue
@@ -231,4 +231,4 @@ def _same_order(runs: Sequence[HasRunCounts], names: Sequence[str]) -> list[Coun
             f"in the other{more}; score both against the same masks with the same ignored values"
         )
         raise ValueError(msg)
-    return found
+    return counts

@@ -279,8 +279,8 @@ class _Setup(NamedTuple):
         if not in_cases:
             aggregate: Any = self.aggregate
             common = Common.of(scored.images, self.units, aggregate)
-            found = self.of_statistics(common.scores)
-            return found._replace(uncommon=common.uncommon, protocol_scores=common.protocol_scores)
+            ranked = self.of_statistics(common.scores)
+            return ranked._replace(uncommon=common.uncommon, protocol_scores=common.protocol_scores)
         # Images without a score of any model, such as those without the class, are not cases.
         kept = ~np.isnan(scored.cases).all(0)
         cases = np.full(scored.cases.shape, np.nan)
@@ -309,9 +309,9 @@ class _Setup(NamedTuple):
             (i, j): jackknife(statistics[j], statistics[i], level=self.level)
             for i, j in combinations(range(len(statistics)), 2)
         }
-        own = [limits_by("jackknife", one, level=self.level) for one in statistics]
+        limits = [limits_by("jackknife", one, level=self.level) for one in statistics]
         drawn = resampled(statistics, self.draws, self.seed) if self.draws else []
-        return contest_of(statistics, own, pairs, drawn)
+        return contest_of(statistics, limits, pairs, drawn)
 
     def tests(self, cases: Floats, better: str, means: list[Statistic]) -> Contest:
         """Shares of the other models that are beaten, on images and on resamples."""

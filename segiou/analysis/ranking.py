@@ -169,9 +169,9 @@ class Ranking(OverUnits, Shown, Drawable):
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined. Without the cases."""
-        found = replace(self, cases=())._plain() | {"sentences": self.sentences()}
-        del found["cases"]
-        return found
+        data = replace(self, cases=())._plain() | {"sentences": self.sentences()}
+        del data["cases"]
+        return data
 
 
 def _sentences(found: Ranking) -> Iterator[str]:
@@ -179,11 +179,11 @@ def _sentences(found: Ranking) -> Iterator[str]:
     lead = text.listed(first)
     if found.uncommon_classes:
         show = partial(text.shown, unit=found.score_unit, undefined="undefined")
-        own = zip(found.names, found.protocol_scores, strict=True)
+        scores = zip(found.names, found.protocol_scores, strict=True)
         yield (
             f"The means cover the classes that all models score, without "
             f"{text.classes(found.uncommon_classes)}. With every class of the protocol, they are "
-            f"{text.listed([f'{show(score)} ({name})' for name, score in own])}."
+            f"{text.listed([f'{show(score)} ({name})' for name, score in scores])}."
         )
     if found.aggregate == "median":
         yield f"Stability: unknown, because {MEDIANS}."
@@ -276,12 +276,12 @@ def _spread(drawn: Floats, values: Floats, factor: float, freedom: float, units:
 
 def _one_sided(number: int, pairs: Mapping[tuple[int, int], Limits], score: Statistic) -> Floats:
     """One-sided p of each model against each other, from differences of pairs (second − first)."""
-    found = np.full((number, number), np.nan)
+    p = np.full((number, number), np.nan)
     for (i, j), limits in pairs.items():
         error, freedom = limits.standard_error[0], limits.freedom[0]
         ahead = limits.values[0] * (1 if score.score.better == "higher" else -1)
         if error == 0:  # equal on every image, or by the same amount
-            found[j, i], found[i, j] = float(ahead <= 0), float(-ahead <= 0)
+            p[j, i], p[i, j] = float(ahead <= 0), float(-ahead <= 0)
         elif error > 0 and not math.isnan(ahead):
             if limits.left_out is not None:
                 # Inverted from the interval, so the claim and the interval never disagree.
@@ -289,8 +289,8 @@ def _one_sided(number: int, pairs: Mapping[tuple[int, int], Limits], score: Stat
             else:  # of a bootstrap
                 freedom = len(score.units) - 1.0 if math.isnan(freedom) else freedom
                 tail = student_below(-abs(ahead) / error, freedom)
-            found[j, i], found[i, j] = (tail, 1 - tail) if ahead > 0 else (1 - tail, tail)
-    return found
+            p[j, i], p[i, j] = (tail, 1 - tail) if ahead > 0 else (1 - tail, tail)
+    return p
 
 
 def placed(
@@ -377,13 +377,13 @@ def adjusted_claims(p: Floats, ranks: Floats | None) -> Floats:
     pairs and needs no adjustment (Hung and Fithian, Annals of Statistics 47, 2019).
     """
     pairs = ~np.eye(len(p), dtype=bool)
-    found = np.full(p.shape, np.nan)
+    adjusted = np.full(p.shape, np.nan)
     if not np.isnan(p[pairs]).any():
-        found[pairs] = holm_adjust(p[pairs])
+        adjusted[pairs] = holm_adjust(p[pairs])
         best = np.flatnonzero(ranks == 1) if ranks is not None else np.zeros(0, int)
         if len(best) == 1:
-            found[best] = np.minimum(found[best], 2 * np.nanmax(p[best]))
-    return found
+            adjusted[best] = np.minimum(adjusted[best], 2 * np.nanmax(p[best]))
+    return adjusted
 
 
 def _rank_sets(

@@ -47,15 +47,15 @@ class Votes(NamedTuple):
         """
         shape = next(mask.shape for mask in masks if mask is not None)
         none = np.full(shape, UNMARKED)
-        given = [none if mask is None else mask for mask in masks]
-        codes, base = np.zeros(shape, np.int64), 2 + max(int(m.max(initial=0)) for m in given)
-        for mask in given:  # joined one by one, so that codes stay below pixels × classes
+        filled = [none if mask is None else mask for mask in masks]
+        codes, base = np.zeros(shape, np.int64), 2 + max(int(m.max(initial=0)) for m in filled)
+        for mask in filled:  # joined one by one, so that codes stay below pixels × classes
             _, codes = np.unique(codes * base + mask + 1, return_inverse=True)
             codes = codes.reshape(shape)
         _, first, place, pixels = np.unique(
             codes, return_index=True, return_inverse=True, return_counts=True
         )
-        patterns = np.stack([mask.reshape(-1)[first] for mask in given], axis=1)
+        patterns = np.stack([mask.reshape(-1)[first] for mask in filled], axis=1)
         has_case = np.array([mask is not None for mask in masks])
         return cls(patterns.astype(np.int64), pixels, has_case), place.reshape(shape)
 
@@ -98,13 +98,13 @@ class Votes(NamedTuple):
         ndarray of int64, shape (K (K - 1) / 2, C, 3)
             Both, first, second.
         """
-        found = np.zeros((0, num_classes, 3), np.int64)
+        counted = np.zeros((0, num_classes, 3), np.int64)
         for a, b in combinations(self.patterns.T, 2):
             sides = [np.arange(num_classes) == side[:, None] for side in (a, b)]
             weights = np.where((a >= 0) & (b >= 0), self.pixels, 0)
             cells = np.stack([sides[0] & sides[1], *sides], axis=-1)
-            found = np.concatenate([found, np.einsum("p,pcx->cx", weights, cells)[None]])
-        return found
+            counted = np.concatenate([counted, np.einsum("p,pcx->cx", weights, cells)[None]])
+        return counted
 
 
 def pairwise_agreement(table: NDArray[np.int64]) -> Floats:
@@ -216,8 +216,8 @@ def staple(votes: Votes, index: int) -> Staple:
             break
         last = now
     spread = [nan.copy(), nan.copy()]
-    for values, own in zip(spread, (sensitivity, specificity), strict=True):
-        values[votes.has_case] = own
+    for values, rates in zip(spread, (sensitivity, specificity), strict=True):
+        values[votes.has_case] = rates
     return Staple(weight, *spread)
 
 

@@ -181,12 +181,12 @@ class RaterAgreement(Tabular):
             Symmetric, with 1 on the diagonal.
         """
         names = [*self.raters, *([self.model] if self.model else [])]
-        found = np.eye(len(names))
+        table = np.eye(len(names))
         for pair in self.pairs:
             if pair.class_name == class_name:
                 a, b = names.index(pair.first), names.index(pair.second)
-                found[a, b] = found[b, a] = getattr(pair, score).value
-        return found
+                table[a, b] = table[b, a] = getattr(pair, score).value
+        return table
 
     def _parts(self) -> Iterable[Part]:
         return self.parts()
@@ -234,8 +234,8 @@ class RaterAgreement(Tabular):
 
 
 def _nested(row: Any) -> dict[str, Any]:
-    found = row._asdict()
-    return {k: v._asdict() if hasattr(v, "_asdict") else v for k, v in found.items()}
+    fields = row._asdict()
+    return {k: v._asdict() if hasattr(v, "_asdict") else v for k, v in fields.items()}
 
 
 def rater_agreement(
@@ -282,7 +282,7 @@ def rater_agreement(
     over = _Over(units, level)
     pairs = [*combinations(everyone, 2)]
     order = sorted(range(len(pairs)), key=lambda place: bool(model) and model in pairs[place])
-    found = _pairs(overlaps, over)
+    scores = _pairs(overlaps, over)
     agreement, unanimity, kappa, alpha = _overall(votes, experts, len(class_names), over)
     return RaterAgreement(
         raters=tuple(raters),
@@ -301,7 +301,7 @@ def rater_agreement(
                 first=pairs[place][0],
                 second=pairs[place][1],
                 class_name=name,
-                **{score: found[score][place][c] for score in PAIR_SCORES},
+                **{score: scores[score][place][c] for score in PAIR_SCORES},
             )
             for place in order
             for c, name in enumerate(class_names)
@@ -313,11 +313,11 @@ def rater_agreement(
 def _missing(
     votes: Sequence[Votes], ids: Sequence[str], names: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    found = {
+    cases = {
         name: tuple(id for id, one in zip(ids, votes, strict=True) if not one.has_case[k])
         for k, name in enumerate(names)
     }
-    return {name: lacking for name, lacking in found.items() if lacking}
+    return {name: lacking for name, lacking in cases.items() if lacking}
 
 
 class _Over(NamedTuple):
@@ -344,8 +344,8 @@ class _Over(NamedTuple):
         score = Score("", "", names, lambda parts: parts, with_overall, is_mean=False, scale=scale)
         of_units = self.units.sums(seen.astype(np.int64)) > 0
         units_seen = np.concatenate([[0], of_units.sum(0)])
-        found = Statistic(score, self.units, self.units.sums(sums), units_seen)
-        limits = jackknife(found, level=self.level)
+        statistic = Statistic(score, self.units, self.units.sums(sums), units_seen)
+        limits = jackknife(statistic, level=self.level)
         rows = records(
             value=limits.values, low=limits.low, high=limits.high, cases=[0, *seen.sum(0).tolist()]
         )
@@ -385,11 +385,11 @@ def _pairs(overlaps: NDArray[np.int64], over: _Over) -> dict[str, list[list[Esti
     shape = overlaps.shape[1:3]
     both, first, second = np.moveaxis(overlaps.reshape(len(overlaps), -1, 3), -1, 0)
     sums = {"dice": (2 * both, first + second), "iou": (both, first + second - both)}
-    found = {name: over.ratios(*parts) for name, parts in sums.items()}
-    found |= {f"mean_{name}": over.means(ratio(*parts)) for name, parts in sums.items()}
+    flat = {name: over.ratios(*parts) for name, parts in sums.items()}
+    flat |= {f"mean_{name}": over.means(ratio(*parts)) for name, parts in sums.items()}
     width = shape[1]
     return {
-        name: [row[i : i + width] for i in range(0, len(row), width)] for name, row in found.items()
+        name: [row[i : i + width] for i in range(0, len(row), width)] for name, row in flat.items()
     }
 
 
@@ -397,11 +397,11 @@ def _overall(votes: Sequence[Votes], experts: int, num_classes: int, over: _Over
     """Agreement, unanimity, Fleiss' kappa and Krippendorff's alpha of the experts."""
     complete, tables = [], []
     for one in votes:
-        own = one.of_experts(experts)
-        table = own.table(num_classes)
-        tables.append(coincidences(table, own.pixels).ravel())
-        full = (table.sum(1) == experts) & own.has_case.all()
-        agreed, pixels = pairwise_agreement(table[full]), own.pixels[full]
+        panel = one.of_experts(experts)
+        table = panel.table(num_classes)
+        tables.append(coincidences(table, panel.pixels).ravel())
+        full = (table.sum(1) == experts) & panel.has_case.all()
+        agreed, pixels = pairwise_agreement(table[full]), panel.pixels[full]
         unanimous = pixels @ (table[full].max(1, initial=0) == experts)
         complete.append([pixels.sum(), pixels @ agreed, unanimous, *(pixels @ table[full])])
     sums = np.array(complete, float)
@@ -461,11 +461,11 @@ def _expert_test(apart: Floats, experts: int) -> ExpertTest:
     if len(complete) < 2:
         reason = "fewer than two cases have a Dice for every pair"
         return ExpertTest(np.nan, np.nan, experts - 1, reason)
-    own = [
+    excesses = [
         float(_excess(complete, k, [r for r in range(experts) if r != k]).mean())
         for k in range(experts)
     ]
-    spread = float(np.square(own).sum()) * (experts - 1) / experts**2
+    spread = float(np.square(excesses).sum()) * (experts - 1) / experts**2
     error = np.sqrt(spread * (1 + 1 / experts))
     if not error > 0:
         return ExpertTest(np.nan, np.nan, experts - 1, "the experts do not differ")

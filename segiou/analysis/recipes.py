@@ -76,27 +76,28 @@ def crossed(
         p = 2 * student_below(-np.abs(images.values) / error, together)
     reach = student(together, (1 - level) / 2) * error
     low, high = with_width(images.values - reach, images.values + reach, difference.bounds)
-    found = replace(
+    limits = replace(
         images, low=low, high=high, standard_error=error, freedom=together, left_out=None
     )
-    return found, np.where(error > 0, p, np.nan)
+    return limits, np.where(error > 0, p, np.nan)
 
 
 def _of_runs(
     a: Sequence[Statistic], b: Sequence[Statistic], units: int
 ) -> tuple[Floats, Floats, Floats]:
     """Variance of the means from the runs, its degrees of freedom, and the residual in it."""
-    spread = [np.var([run.values for run in own], 0, ddof=1) for own in (a, b) if len(own) > 1]
-    own_freedom = [len(own) - 1 for own in (a, b) if len(own) > 1]
+    several = [runs for runs in (a, b) if len(runs) > 1]
+    spread = [np.var([run.values for run in runs], 0, ddof=1) for runs in several]
+    own_freedom = [len(runs) - 1 for runs in several]
     if len(spread) == 1:
         spread, own_freedom = spread * 2, own_freedom * 2
-    means = [s / len(own) for s, own in zip(spread, (a, b), strict=True)]
+    means = [s / len(runs) for s, runs in zip(spread, (a, b), strict=True)]
     seeds = means[0] + means[1]
     with np.errstate(all="ignore"):
         freedom = seeds**2 / sum(m**2 / f for m, f in zip(means, own_freedom, strict=True))
     if min(len(a), len(b)) == 1:  # both variances are the same estimate
         freedom = np.full(len(seeds), float(own_freedom[0]))
-    residual = sum((_residual(own, units) for own in (a, b) if len(own) > 1), np.zeros(len(seeds)))
+    residual = sum((_residual(runs, units) for runs in several), np.zeros(len(seeds)))
     return seeds, freedom, residual
 
 

@@ -85,8 +85,8 @@ def images_of_name(
         raise ValueError(msg)
     if one.score in CASE_SCORES and not of_volumes(run.provenance):
         raise not_measured(one)
-    own = {"grouped_truth_only": in_groups_only(one, protocol)}
-    counts, names = run.structure_counts([*members.values()], **own), tuple(members)
+    rule = {"grouped_truth_only": in_groups_only(one, protocol)}
+    counts, names = run.structure_counts([*members.values()], **rule), tuple(members)
     images = ImageParts(len(run.ids), len(names), lambda: iter([counts]))
     score_by = partial(over_images, structure_score(one.score, names))
     return ScoredImages(images, score_by, tuple(run.ids) or None).of_row(one.row)

@@ -43,12 +43,12 @@ class Sequences:
     @property
     def images(self) -> int:
         """Number of images."""
-        return sum(len(own) for own in self.members)
+        return sum(len(members) for members in self.members)
 
     @property
     def several(self) -> int:
         """Number of sequences with more than one image."""
-        return sum(len(own) > 1 for own in self.members)
+        return sum(len(members) > 1 for members in self.members)
 
     @cached_property
     def regular(self) -> tuple[bool, ...]:
@@ -57,19 +57,19 @@ class Sequences:
         Sequences with few steps are judged together: most of them must have the same step.
         """
         steps = self.steps or ((),) * len(self)
-        few = [step for own in steps if len(own) < _FEW_STEPS for step in own]
+        few = [step for gaps in steps if len(gaps) < _FEW_STEPS for step in gaps]
         common = _most_common(few) if len(few) >= _FEW_STEPS else None
-        found = []
-        for own in steps:
-            most = _most_common(own)
-            enough = len(own) >= _FEW_STEPS or most == common
-            found.append(most is not None and enough)
-        return tuple(found)
+        regular = []
+        for gaps in steps:
+            most = _most_common(gaps)
+            enough = len(gaps) >= _FEW_STEPS or most == common
+            regular.append(most is not None and enough)
+        return tuple(regular)
 
     def only(self, places: Sequence[int]) -> tuple[NDArray[np.intp], Sequences]:
         """The images of some sequences, and these sequences as places among the images."""
         images = [self.members[i] for i in places]
-        ends = np.cumsum([len(own) for own in images])
+        ends = np.cumsum([len(part) for part in images])
         members = np.split(np.arange(ends[-1]), ends[:-1])
         names = tuple(self.names[i] for i in places)
         return np.concatenate(images), Sequences(names, tuple(members), self.pattern)
@@ -103,7 +103,7 @@ def sequences_in_names(ids: tuple[str, ...]) -> tuple[Sequences, ...]:
     same = commonprefix([id[::-1] for id in ids])  # noqa: RUF071  (texts, no paths)
     ending = same[::-1].lstrip("0123456789")
     start = "(?s)^(.*?)" if any("\n" in id for id in ids) else "^(.*?)"
-    found: list[Sequences] = []
+    candidates: list[Sequences] = []
     for numbers in (1, 2, 3):
         place = r"\d+" + r"\D+\d+" * (numbers - 1)
         pattern = rf"{start}{place}\D*{re.escape(ending)}$"
@@ -113,8 +113,8 @@ def sequences_in_names(ids: tuple[str, ...]) -> tuple[Sequences, ...]:
             break
         sizes = np.unique(names, return_counts=True)[1]
         if 2 * (sizes == 1).sum() <= len(sizes) and len(ids) >= 2 * len(sizes):
-            found.append(_plainest(ids, names) or sequences_of(ids, names, pattern))
-    return tuple(found)
+            candidates.append(_plainest(ids, names) or sequences_of(ids, names, pattern))
+    return tuple(candidates)
 
 
 def sequences_of(ids: Sequence[str], names: Sequence[Any], pattern: str = "") -> Sequences:
@@ -128,11 +128,11 @@ def sequences_of(ids: Sequence[str], names: Sequence[Any], pattern: str = "") ->
         parts = re.split(r"(\d+)", ids[i])
         return [(int(part), "") if k % 2 else (-1, part) for k, part in enumerate(parts)]
 
-    ordered = [sorted(own, key=order) for own in members.values()]
+    ordered = [sorted(part, key=order) for part in members.values()]
     # Positions, which arrays without names have, are not evidence of a sequence.
     positions = all(id == str(place) for place, id in enumerate(ids))
-    steps = tuple(() if positions else tuple(_steps([ids[i] for i in own])) for own in ordered)
-    arrays = tuple(np.array(own, dtype=np.intp) for own in ordered)
+    steps = tuple(() if positions else tuple(_steps([ids[i] for i in part])) for part in ordered)
+    arrays = tuple(np.array(part, dtype=np.intp) for part in ordered)
     return Sequences(tuple(map(str, members)), arrays, pattern, steps)
 
 
@@ -148,7 +148,7 @@ def _plainest(ids: Sequence[str], names: Sequence[str]) -> Sequences | None:
     """The same sequences by a simple expression, if there is one."""
     for pattern in _PLAIN_PATTERNS:
         with suppress(ValueError):
-            found = group_by_pattern(ids, pattern)
-            if len(set(zip(found, names, strict=True))) == len(set(found)) == len(set(names)):
-                return sequences_of(ids, found, pattern)
+            groups = group_by_pattern(ids, pattern)
+            if len(set(zip(groups, names, strict=True))) == len(set(groups)) == len(set(names)):
+                return sequences_of(ids, groups, pattern)
     return None

@@ -163,12 +163,12 @@ def holm_adjust(p: Floats) -> Floats:
     >>> holm_adjust(np.array([0.01, 0.04, np.nan, 0.03]))
     array([0.03, 0.06,  nan, 0.06])
     """
-    found = np.full(len(p), np.nan)
+    adjusted = np.full(len(p), np.nan)
     order = np.argsort(p, kind="stable")
     order = order[~np.isnan(p[order])]
     factors = np.arange(len(order), 0, -1)
-    found[order] = np.maximum.accumulate(np.minimum(1.0, factors * p[order]))
-    return found
+    adjusted[order] = np.maximum.accumulate(np.minimum(1.0, factors * p[order]))
+    return adjusted
 
 
 def power(
@@ -203,9 +203,9 @@ def power(
     error, freedom = float(limits.standard_error[0]), float(limits.freedom[0])
     if math.isnan(freedom):  # of a bootstrap
         freedom = units - 1.0
-    found = Power(score.units.kind, units, level, target, _reach(error, freedom, level, target))
-    if detect is None or not error > 0 or math.isnan(found.detectable):
-        return found
+    result = Power(score.units.kind, units, level, target, _reach(error, freedom, level, target))
+    if detect is None or not error > 0 or math.isnan(result.detectable):
+        return result
 
     def reach(number: int) -> float:
         share = number / units
@@ -216,7 +216,10 @@ def power(
     numbers = range(2, _MOST_UNITS)
     needed = bisect_left(numbers, True, key=lambda number: reach(number) <= size)
     return replace(
-        found, difference=size, now=now, needed=numbers[needed] if needed < len(numbers) else None
+        result,
+        difference=size,
+        now=now,
+        needed=numbers[needed] if needed < len(numbers) else None,
     )
 
 

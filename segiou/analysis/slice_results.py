@@ -240,7 +240,7 @@ class Slices(Tabular, Drawable):
         """
         one, table = self[name], self._table
         assert table is not None
-        columns = {own.name: own for own in table.columns}
+        columns = {c.name: c for c in table.columns}
         inside = np.ones(len(table.ids), bool)
         for column, value in zip(one.column.split(TIMES), one.value.split(TIMES), strict=True):
             inside &= columns[column].inside(columns[column].values.index(value))
@@ -265,7 +265,7 @@ class Slices(Tabular, Drawable):
         if len(self.names) < 2:
             return ()
         each = self._complete()
-        return tuple(c for c, own in each.items() if all(v * self.score < 0 for v in own))
+        return tuple(c for c, scores in each.items() if all(v * self.score < 0 for v in scores))
 
     @property
     def outside(self) -> tuple[str, ...]:
@@ -277,19 +277,19 @@ class Slices(Tabular, Drawable):
 
     def _complete(self) -> dict[str, list[float]]:
         """Scores of the slices of columns in which every image has a value."""
-        found: dict[str, list[float]] = {}
+        by_column: dict[str, list[float]] = {}
         for one in self.slices:
             is_part = one.row or TIMES in one.column or one.column in self.missing
             if not is_part and not math.isnan(one.score):
-                found.setdefault(one.column, []).append(one.score)
-        return {column: own for column, own in found.items() if len(own) > 1}
+                by_column.setdefault(one.column, []).append(one.score)
+        return {column: scores for column, scores in by_column.items() if len(scores) > 1}
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat row per slice; numbers are unrounded."""
-        found = []
+        rows = []
         for one in self.slices:
             row: dict[str, Any] = {"column": one.column, "value": one.value}
-            if any(own.row for own in self.slices):
+            if any(other.row for other in self.slices):
                 row["class"] = one.row
             row |= {"images": one.images, "units": one.units, "classes": one.classes}
             if len(self.names) > 1:
@@ -299,14 +299,14 @@ class Slices(Tabular, Drawable):
             gap = one.gap
             row |= {"gap": gap.value, "gap_low": gap.low, "gap_high": gap.high}
             row |= {"gap_classes": gap.classes, "p": gap.p, "p_holm": gap.p_holm}
-            found.append(row)
-        return found
+            rows.append(row)
+        return rows
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
-        found: dict[str, Json] = text.plain(self)
-        found["missing"], found["skipped"] = dict(self.missing), dict(self.skipped)
-        return found | {"reversed": list(self.reversed), "outside": list(self.outside)}
+        data: dict[str, Json] = text.plain(self)
+        data["missing"], data["skipped"] = dict(self.missing), dict(self.skipped)
+        return data | {"reversed": list(self.reversed), "outside": list(self.outside)}
 
     def _parts(self) -> Iterable[Part]:
         from segiou.analysis.slices_text import slices_parts

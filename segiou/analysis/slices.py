@@ -200,22 +200,22 @@ def _tested(
     scored: _Scored, columns: Sequence[MetadataColumn]
 ) -> tuple[tuple[Slice, ...], tuple[Trend, ...], int]:
     """Slices and trends, p adjusted for all tests; two complements are one test."""
-    found = [one for column in columns for one in scored.column(column)]
+    every = [one for column in columns for one in scored.column(column)]
     trends = [one for column in columns for one in scored.trend(column)]
     halved = {one.name for one in columns if len(one.values) == 2 and not one.more}
 
     def test_of(one: Slice) -> tuple[str, ...]:
         return (one.column, one.row, "" if one.column in halved else one.value)
 
-    p = {test_of(one): one.gap.p for one in found if not math.isnan(one.gap.p)}
+    p = {test_of(one): one.gap.p for one in every if not math.isnan(one.gap.p)}
     p |= {(one.column,): one.p for one in trends if not math.isnan(one.p)}
     adjusted = dict(zip(p, holm_adjust(np.array([*p.values()])).tolist(), strict=True))
     gaps = (
         one.gap if math.isnan(one.gap.p) else replace(one.gap, p_holm=adjusted[test_of(one)])
-        for one in found
+        for one in every
     )
     return (
-        tuple(replace(one, gap=gap) for one, gap in zip(found, gaps, strict=True)),
+        tuple(replace(one, gap=gap) for one, gap in zip(every, gaps, strict=True)),
         tuple(replace(one, p_holm=adjusted.get((one.column,), math.nan)) for one in trends),
         len(p),
     )
@@ -257,7 +257,7 @@ class _Images:
     @property
     def defined(self) -> NDArray[np.bool_]:
         """Classes with a value of every model."""
-        return np.asarray(np.isfinite([own[1:] for own in self.values]).all(0))
+        return np.asarray(np.isfinite([values[1:] for values in self.values]).all(0))
 
     def side(self, classes: NDArray[np.bool_] | None) -> Side | _Median:
         """The score, or its mean over some classes."""
@@ -335,10 +335,10 @@ class _Scored:
             return _Images(number, names, values, [], None)
         kind = "image" if self.units.kind == "image" else "group"
         units = Units(kind, ("",) * len(names), index)
-        own = [one.part(inside, units, self.present) for one in self.models]
-        is_median = own[0].median_of is not None
-        left_out = None if is_median else Jackknife.of(*own[::-1])
-        return _Images(number, names, [one.values for one in own], own, left_out)
+        models = [one.part(inside, units, self.present) for one in self.models]
+        is_median = models[0].median_of is not None
+        left_out = None if is_median else Jackknife.of(*models[::-1])
+        return _Images(number, names, [one.values for one in models], models, left_out)
 
     def _slice(
         self,
@@ -437,17 +437,17 @@ class _Scored:
         if column.numbers is None:
             return
         known = ~np.isnan(column.numbers)
-        own = self.images(known)
-        if len(own.units) < FEWEST_TESTED or own.left_out is None:
+        images = self.images(known)
+        if len(images.units) < FEWEST_TESTED or images.left_out is None:
             return
         classes = self.taken
         if classes is not None:
-            classes = classes & own.defined & (own.left_out.seen[1:] >= 2)
+            classes = classes & images.defined & (images.left_out.seen[1:] >= 2)
             if not classes.any():
                 return
-        side = own.side(classes)
+        side = images.side(classes)
         assert isinstance(side, Side)
-        index = own.models[0].units.index
+        index = images.models[0].units.index
         x = np.bincount(index, column.numbers[known]) / np.bincount(index)
         if np.ptp(x) == 0:
             return

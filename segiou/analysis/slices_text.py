@@ -55,7 +55,7 @@ def verdict(found: Slices) -> str:
     size = change(abs(one.gap.value), found.score_unit).lstrip("+")
     way = "lower" if one.gap.value < 0 else "higher"
     limits = f"{100 * found.level:g} % interval {changes(one.gap.low, one.gap.high, found)}"
-    also = listed([other.name for other in others])
+    also = listed([own.name for own in others])
     more = f" Also worse: {also}." if others else ""
     return (
         f"{subject} is {size} {way} on {one.name} than on {rest} ({limits}, "
@@ -137,7 +137,7 @@ def notes(found: Slices) -> Iterator[str]:
 def _paradoxes(found: Slices) -> Iterator[str]:
     """Slices that all say the opposite of the whole, or are all on one side of it."""
     for column in found.reversed:
-        own = listed(
+        each = listed(
             [
                 f"{change(s.score, found.score_unit)} on {s.value}"
                 for s in found
@@ -147,7 +147,7 @@ def _paradoxes(found: Slices) -> Iterator[str]:
         )
         yield (
             f"Simpson's paradox: the change is {change(found.score, found.score_unit)} on all "
-            f"images, but {own} ({column}), because the whole weighs slices by their pixels."
+            f"images, but {each} ({column}), because the whole weighs slices by their pixels."
         )
     for column in found.outside:
         own_scores = [s.score for s in found if s.column == column]

@@ -480,7 +480,7 @@ def over_images(
     if aggregate in (None, "D"):
         return score
 
-    found = replace(
+    averaged = replace(
         score,
         sums=lambda parts: addends(score.of_images(parts)),
         evaluate=means_of,
@@ -488,8 +488,8 @@ def over_images(
         median_of=None,
     )
     if aggregate == "I":
-        return replace(found, over="I")
-    return _over_classes(found, load_protocol("segiou"))
+        return replace(averaged, over="I")
+    return _over_classes(averaged, load_protocol("segiou"))
 
 
 def addends(values: Floats) -> Floats:

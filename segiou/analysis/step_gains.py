@@ -62,12 +62,12 @@ class ImageGains:
         ]
         order = sorted(range(len(first)), key=lambda i: (bounded[i].uncertain, i))
         lead = order[0]
-        found = []
+        ranked = []
         for i in order:
             spread = np.sqrt(((away[lead] - away[i]) ** 2).sum()) * max(t[lead], t[i])
             near = i != lead and bounded[lead].gain - bounded[i].gain <= spread
-            found.append(replace(bounded[i], tied=bool(near) and not bounded[i].uncertain))
-        return (*found, *steps[_BOUNDED:])
+            ranked.append(replace(bounded[i], tied=bool(near) and not bounded[i].uncertain))
+        return (*ranked, *steps[_BOUNDED:])
 
     def _left_out(self, steps: int) -> Floats:
         """Gains without each unit, (S, U)."""

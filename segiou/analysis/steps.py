@@ -89,8 +89,8 @@ class NextStep:
     def to_dict(self) -> dict[str, Json]:
         """Plain values; None if undefined."""
         names = ("kind", "truth", "pred", "gain", "low", "high", "tied", "pixels", "share")
-        found: dict[str, Any] = plain({name: getattr(self, name) for name in names})
-        return found | {"images": list(self.images)}
+        data: dict[str, Any] = plain({name: getattr(self, name) for name in names})
+        return data | {"images": list(self.images)}
 
     @property
     def error(self) -> str:
@@ -234,8 +234,8 @@ class _Moves:
 
     def row(self, c: int) -> Ints:
         """The off-diagonal cells of a class of the truth."""
-        own = np.arange(*np.searchsorted(self.truth, [c, c + 1]))
-        return np.asarray(own[self.pred[own] != c])
+        cells = np.arange(*np.searchsorted(self.truth, [c, c + 1]))
+        return np.asarray(cells[self.pred[cells] != c])
 
     def swapped(self) -> Iterator[tuple[int, int, list[int]]]:
         """Pairs of classes that are mostly predicted as each other, and their two cells."""
@@ -252,7 +252,7 @@ class _Moves:
     def gains(self, moves: Sequence[Sequence[int] | Ints] | Ints) -> Floats:
         """Gain of each move, which corrects all pixels of some cells."""
         rows = max(1, _AT_ONCE // len(self._include))
-        found = [np.zeros(0)]
+        parts = [np.zeros(0)]
         for start in range(0, len(moves), rows):
             several = moves[start : start + rows]
             owner = np.repeat(np.arange(len(several)), [len(cells) for cells in several])
@@ -261,8 +261,8 @@ class _Moves:
             hit, lost = np.zeros((2, len(several), len(self._include) + 1), np.int64)
             np.add.at(hit, (owner, self.truth[at]), self.pixels[at])
             np.add.at(lost, (owner, self.pred[at]), self.pixels[at])
-            found.append(self._means(hit[:, :-1], lost[:, :-1]) - self.mean)
-        return np.concatenate(found)
+            parts.append(self._means(hit[:, :-1], lost[:, :-1]) - self.mean)
+        return np.concatenate(parts)
 
     def _means(self, found: Ints, lost: Ints) -> Floats:
         """Means after finding missed pixels and removing false positives of each class."""
@@ -295,10 +295,10 @@ def steps_with_images(
                 cells, values = block.cells[chosen], block.values[chosen]
                 gains.add(place, start + owner[chosen], cells, values)
         start += len(block)
-    found = tuple(
+    located = tuple(
         replace(step, images=_most(images)) for step, images in zip(steps, held, strict=True)
     )
-    return found if gains is None else gains.ordered(found)
+    return located if gains is None else gains.ordered(located)
 
 
 def _cells_of(

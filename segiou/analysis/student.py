@@ -29,8 +29,8 @@ _ERROR = 4.5e-4
 
 def student(freedom: Any, tail: float) -> Any:
     """Quantile with the tail above it; NaN without degrees of freedom."""
-    given, where = np.unique(np.asarray(freedom, float), return_inverse=True)
-    f, smaller = np.where(given > 0, given, 1.0), min(tail, 1 - tail)
+    distinct, where = np.unique(np.asarray(freedom, float), return_inverse=True)
+    f, smaller = np.where(distinct > 0, distinct, 1.0), min(tail, 1 - tail)
     t, scale = _start(f, smaller), _scale(f)
     # The tail is convex, so Newton's steps from below never overshoot.
     for _ in range(_MOST_STEPS):
@@ -39,7 +39,7 @@ def student(freedom: Any, tail: float) -> Any:
         t = t + step
         if (step <= 1e-14 * t).all():
             break
-    quantiles = np.where(given > 0, math.copysign(1, 0.5 - tail) * t, np.nan)
+    quantiles = np.where(distinct > 0, math.copysign(1, 0.5 - tail) * t, np.nan)
     return quantiles[where.reshape(np.shape(freedom))]
 
 

@@ -46,8 +46,8 @@ class ThresholdGain:
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values."""
-        found: dict[str, Json] = plain(asdict(self))
-        return found
+        data: dict[str, Json] = plain(asdict(self))
+        return data
 
 
 def threshold_gains(
@@ -68,11 +68,11 @@ def threshold_gains(
         for one in (other.counts, counts)
     )
     # The best of several classes is shown, so all intervals are simultaneous (Bonferroni).
-    found = jackknife(*several, level=1 - (1 - level) / max(len(tried), 1))
+    limits = jackknife(*several, level=1 - (1 - level) / max(len(tried), 1))
     gains = []
     for c in tried.tolist():
         at = 0 if other.decides_all else 1 + c
-        gain, low, high = (float(x[at]) for x in (found.values, found.low, found.high))
+        gain, low, high = (float(x[at]) for x in (limits.values, limits.low, limits.high))
         if low > 0:
             score = "mean_iou" if other.decides_all else "iou"
             threshold = float(other.thresholds[c])

@@ -199,14 +199,14 @@ def group_by_pattern(ids: Sequence[str], pattern: str) -> tuple[str, ...]:
     except re.error as error:
         msg = f"{pattern!r} is not a regular expression: {error}"
         raise ValueError(msg) from None
-    found = [searched.search(name) for name in ids]
-    missing = [name for name, match in zip(ids, found, strict=True) if match is None]
+    matches = [searched.search(name) for name in ids]
+    missing = [name for name, match in zip(ids, matches, strict=True) if match is None]
     if missing:
         msg = f"{pattern!r} is not found in {some_of(missing)}; every image needs a group"
         raise ValueError(msg)
     return tuple(
         "/".join(part or "" for part in match.groups()) if searched.groups else match.group()
-        for match in found
+        for match in matches
         if match is not None
     )
 

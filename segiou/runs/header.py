@@ -128,21 +128,21 @@ class Header:
     @property
     def _stored(self) -> dict[str, Stored]:
         """All measures by key, in the order of their counts."""
-        found: list[Stored] = [*self.plans]
+        stored: list[Stored] = [*self.plans]
         for one in self.unread:
-            found.insert(one.place, one)
-        return {one.key: one for one in found}
+            stored.insert(one.place, one)
+        return {one.key: one for one in stored}
 
     def missing_shards(self) -> str:
         """Which parts of the data set are missing from the run; empty if none are."""
         texts = []
         for pairs in sorted({shard.pairs for shard in self.shards}):
-            found: dict[int, set[int]] = {}
+            by_parts: dict[int, set[int]] = {}
             for shard in self.shards:
                 if shard.pairs == pairs:
-                    found.setdefault(shard.parts, set()).add(shard.part)
-            if all(len(held) < parts for parts, held in found.items()):
-                texts += [_missing_text(pairs, parts, held) for parts, held in found.items()]
+                    by_parts.setdefault(shard.parts, set()).add(shard.part)
+            if all(len(held) < parts for parts, held in by_parts.items()):
+                texts += [_missing_text(pairs, parts, held) for parts, held in by_parts.items()]
         return "; ".join(texts)
 
     def counting_difference(self, other: Header) -> str:
@@ -153,17 +153,17 @@ class Header:
         other : Header
             The header to compare with.
         """
-        found = [self.options.difference(other.options)]
-        own, others = self._stored, other._stored
-        for key in {**own, **others}:
-            mine, theirs = own.get(key), others.get(key)
+        differences = [self.options.difference(other.options)]
+        mine_by_key, others = self._stored, other._stored
+        for key in {**mine_by_key, **others}:
+            mine, theirs = mine_by_key.get(key), others.get(key)
             if mine and theirs:
-                found.append(stored_difference(mine, theirs))
+                differences.append(stored_difference(mine, theirs))
             else:
                 sides = ("here", "there") if mine else ("there", "here")
                 noun = getattr(getattr(mine or theirs, "measure", None), "noun", key)
-                found.append(f"{noun} are measured {sides[0]} but not {sides[1]}")
-        return "; ".join(part for part in found if part)
+                differences.append(f"{noun} are measured {sides[0]} but not {sides[1]}")
+        return "; ".join(part for part in differences if part)
 
     def difference(self, other: Header) -> str:
         """Describe why images of both headers cannot share a run; empty if they can.
@@ -192,13 +192,13 @@ class Header:
     def to_dict(self) -> dict[str, Json]:
         """The header as plain data."""
         measures = ("plans", "unread", "layout")
-        own = {name: value for name, value in vars(self).items() if name not in measures}
+        entries = {name: value for name, value in vars(self).items() if name not in measures}
         stored: dict[str, Any] = {
             key: dict(one.data) if isinstance(one, UnreadMeasure) else entry_of(one)
             for key, one in self._stored.items()
         }
         return {
-            **own,
+            **entries,
             "measures": stored,
             "options": self.options.to_dict(),
             "protocol": asdict(self.protocol),

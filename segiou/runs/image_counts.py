@@ -130,8 +130,8 @@ class ImageCount:
         measured : bytes, optional
             Packed counts of measures.
         """
-        found = counted.cells if isinstance(counted, ConfusionCounts) else counted
-        return cls(id, found.indices, found.values, found.ignored, *files, measured)
+        cells = counted.cells if isinstance(counted, ConfusionCounts) else counted
+        return cls(id, cells.indices, cells.values, cells.ignored, *files, measured)
 
     @property
     def pixels(self) -> int:

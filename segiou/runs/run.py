@@ -85,9 +85,9 @@ class Run(RunCounts):
         from segiou.runs.database import RunFile, check_local
 
         check_path("path", path)
-        given = read_several("measures", measures, "measures such as MyMeasure()")
+        extra = read_several("measures", measures, "measures such as MyMeasure()")
         check_local(path)
-        file = RunFile.open(path, read_measures(given))
+        file = RunFile.open(path, read_measures(extra))
         return cls(file.header, file, file.skipped)
 
     def worst(self, n: int = 10, *, by: str = "mean_iou") -> list[dict[str, str | float]]:
@@ -297,8 +297,8 @@ class Run(RunCounts):
         >>> run.report().mean_iou, run.excluding("car").report().mean_iou
         (0.25, 0.5)
         """
-        given = class_indices("exclude", self.labels, classes)
-        together = tuple(dict.fromkeys((*self.options.exclude, *given)))
+        more = class_indices("exclude", self.labels, classes)
+        together = tuple(dict.fromkeys((*self.options.exclude, *more)))
         if together == self.options.exclude:
             return self
         options = replace(self.options, exclude=together)

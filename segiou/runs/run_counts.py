@@ -152,8 +152,8 @@ class RunCounts(Drawable):
         start = 0
         for part in parts:
             stop = start + len(part.tp)
-            for array, found in zip(arrays, (part.tp, part.fp, part.fn, part.tn), strict=True):
-                array[start:stop] = found
+            for array, counted in zip(arrays, (part.tp, part.fp, part.fn, part.tn), strict=True):
+                array[start:stop] = counted
             start = stop
         return Counts(*arrays)
 
@@ -180,9 +180,9 @@ class RunCounts(Drawable):
         members, grouped_truth_only
             As in :meth:`segiou.runs.Columns.structure_counts`.
         """
-        width, how = self.options.num_classes, {"grouped_truth_only": grouped_truth_only}
+        width, rule = self.options.num_classes, {"grouped_truth_only": grouped_truth_only}
         blocks = self._images.blocks(files=False)
-        parts = (block.structure_counts(members, width, **how) for block in blocks)
+        parts = (block.structure_counts(members, width, **rule) for block in blocks)
         return self._stacked(parts, len(members))
 
     @property
@@ -259,14 +259,14 @@ class RunCounts(Drawable):
     @cached_property
     def measured(self) -> dict[str, Parts]:
         """The counts of each measure summed over all images, by key."""
-        found = {}
+        summed = {}
         for plan in self.plans:
             none = Parts.joined(plan.layout, [])
             blocks = self._images.blocks(files=False, measured=True)
             parts = (p for block in blocks for p in block.parts(_UNPACKED))
             totals = (unpack_parts(p.measured, self._header, plan.key).total for p in parts)
-            found[plan.key] = Parts.joined(plan.layout, [none, *totals]).total
-        return found
+            summed[plan.key] = Parts.joined(plan.layout, [none, *totals]).total
+        return summed
 
     @property
     def score_plans(self) -> dict[str, Plan]:

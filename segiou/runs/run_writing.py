@@ -188,9 +188,9 @@ class RunWriter:
                 for row in self._connection.execute(f"SELECT {FILE_COLUMNS} FROM {table}"):
                     known, id = files_of_row(row, self.header, self.path), from_text(row[0])
                     stamped = all(stamp is not None and stamp.known for stamp in known[2:])
-                    found = files_of(id)
-                    if found is not None:
-                        (keep if stamped and known == found else drop)[table].append(id)
+                    current = files_of(id)
+                    if current is not None:
+                        (keep if stamped and known == current else drop)[table].append(id)
                     elif table == "image":
                         gone.append(id)
             with self._transaction():
@@ -297,10 +297,10 @@ class RunWriter:
     def _file_state(self) -> tuple[int, ...] | None:
         """Identity of the file, to detect that another program replaced or changed it."""
         try:
-            found = self.path.stat()
+            state = self.path.stat()
         except OSError:
             return None
-        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+        return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
     def _replaced(self) -> RunFileError:
         problem = (

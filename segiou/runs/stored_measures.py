@@ -131,17 +131,17 @@ def _read_plan(
 
 def _stored_layout(data: Mapping[str, Any]) -> dict[str, Field]:
     """The layout of an entry; raises if it is invalid."""
-    found = {}
+    layout = {}
     check_kind("layout", data["layout"], Mapping, "an object")
     for name, entry in data["layout"].items():
         check_kind("shape", entry["shape"], list, "a list")
         for flag in _FLAGS:
             check_flag(flag, entry[flag])
-        found[name] = Field(tuple(entry["shape"]), *(entry[flag] for flag in _FLAGS))
-    check_layout(found)
+        layout[name] = Field(tuple(entry["shape"]), *(entry[flag] for flag in _FLAGS))
+    check_layout(layout)
     check_integer("version", data["version"])
     check_kind("package", data["package"], str, "text")
-    return found
+    return layout
 
 
 def _layouts_differ(mine: Layout, theirs: Layout, here: str, there: str) -> str:
@@ -188,9 +188,9 @@ def _counts_differ(mine: Stored, theirs: Stored) -> str:
     versions = [_entry(one).get("version", 1) for one in (mine, theirs)]
     if not layouts and versions[0] == versions[1]:
         return ""
-    how = layouts or f"version {versions[0]} here and {versions[1]} there"
+    difference = layouts or f"version {versions[0]} here and {versions[1]} there"
     packages = [_entry(one).get("package", "?") for one in (mine, theirs)]
-    return f"{mine.key} was counted by {packages[0]} here and {packages[1]} there: {how}"
+    return f"{mine.key} was counted by {packages[0]} here and {packages[1]} there: {difference}"
 
 
 def _entry(one: Stored) -> Mapping[str, Any]:

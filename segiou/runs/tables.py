@@ -107,8 +107,8 @@ class RunTable:
         data["false_positive_classes"] = false_positive_classes(counts).tolist()
         data |= {name: scores[name](counts).tolist() for name in scores if name not in _SCORES}
         for one in self.run.plans:
-            found = one.columns(unpack_parts(block.measured, self.run._header, one.key))
-            data |= {name: values.tolist() for name, values in found.items()}
+            measured = one.columns(unpack_parts(block.measured, self.run._header, one.key))
+            data |= {name: values.tolist() for name, values in measured.items()}
         return data
 
     def _scores(self) -> dict[str, Callable[[Counts], Floats]]:
@@ -226,15 +226,15 @@ class RunTable:
         columns: list[tuple[str, str, str, list[Any]]] = []
         for score in _LONG_SCORES:
             values = PIXEL_SCORES[score].function(counts).T.tolist()
-            columns += [(name, score, "", own) for name, own in zip(names, values, strict=True)]
+            columns += [(name, score, "", cells) for name, cells in zip(names, values, strict=True)]
         for plan in self.run.plans:
-            found = plan.columns(unpack_parts(block.measured, self.run._header, plan.key))
+            measured = plan.columns(unpack_parts(block.measured, self.run._header, plan.key))
             for one in plan.image_columns:
                 score, _, structure = one.name.partition(":")
-                columns.append((structure, score, one.unit, found[one.name].tolist()))
+                columns.append((structure, score, one.unit, measured[one.name].tolist()))
         for i, id in enumerate(map(encodable, block.ids)):
-            for structure, score, unit, own in columns:
-                yield [id, structure, score, *_noted(own[i], unit)]
+            for structure, score, unit, cells in columns:
+                yield [id, structure, score, *_noted(cells[i], unit)]
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a :class:`pandas.DataFrame`, indexed by id."""
