@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -211,24 +212,28 @@ def evidence(found: Comparison, pair: PairComparison) -> str:
     if not math.isnan(score.low):
         ends = text.change_range(score.low, score.high, found.score_unit)
         interval = f"{100 * found.level:g} % interval {ends}"
-    about = [found.units_text]
-    if found.run_scores:
-        about.append(f"{' and '.join(str(len(runs)) for runs in found.run_scores)} training runs")
-    if score.p_holm > score.p:
-        about.append("adjusted for all pairs")
-    if not score.testable:
-        needed = f"{_units_to_test(found, score)} {plural_of(found.unit)}"
-        least = min(score._family * least_p(found.units), 1)
-        about.append(f"p cannot be below {least:.2f} with fewer than {needed}")
     delta = text.change(score.delta, found.score_unit)
     line = (
         f"{pair.b} − {pair.a.removeprefix('the ')}: {delta}, {interval}, "
-        f"{text.p_equals(score.p_holm)} ({'; '.join(about)})."
+        f"{text.p_equals(score.p_holm)} ({'; '.join(_basis(found, score))})."
     )
     by_interval, by_p = score.shown_by(found.level)
     if by_interval == by_p or found.too_few or not score.testable:
         return line
     return f"{line} {DISAGREE}"
+
+
+def _basis(found: Comparison, score: Difference) -> Iterator[str]:
+    """Units and training runs that the evidence is based on, and what limits its p."""
+    yield found.units_text
+    if found.run_scores:
+        yield f"{' and '.join(str(len(runs)) for runs in found.run_scores)} training runs"
+    if score.p_holm > score.p:
+        yield "adjusted for all pairs"
+    if not score.testable:
+        needed = f"{_units_to_test(found, score)} {plural_of(found.unit)}"
+        least = min(score._family * least_p(found.units), 1)
+        yield f"p cannot be below {least:.2f} with fewer than {needed}"
 
 
 def _test(found: Comparison, pair: PairComparison) -> str:

@@ -175,16 +175,8 @@ class Ranking(OverUnits, Shown, Drawable):
 
 
 def _sentences(found: Ranking) -> Iterator[str]:
-    first = [model.name for model in found.models if model.rank == found.models[0].rank]
-    lead = text.listed(first)
     if found.uncommon_classes:
-        show = partial(text.shown, unit=found.score_unit, undefined="undefined")
-        scores = zip(found.names, found.protocol_scores, strict=True)
-        yield (
-            f"The means cover the classes that all models score, without "
-            f"{text.classes(found.uncommon_classes)}. With every class of the protocol, they are "
-            f"{text.listed([f'{show(score)} ({name})' for name, score in scores])}."
-        )
+        yield _coverage(found)
     if found.aggregate == "median":
         yield f"Stability: unknown, because {MEDIANS}."
     if found.resamples and not found.is_resampled:
@@ -203,11 +195,28 @@ def _sentences(found: Ranking) -> Iterator[str]:
         sets = text.capital(found.sets_name)
         yield f"{sets}: ranks that the images cannot rule out, simultaneously for all models."
     if not math.isnan(found.false_claim):
-        claim = f"The claim that {lead} is best" if len(first) == 1 else "A claim of one best model"
-        yield (
-            f"{claim} is false with probability {text.percent(found.false_claim)}, "
-            f"judged against its closest rival, {found.rival}."
-        )
+        yield _false_claim(found)
+
+
+def _coverage(found: Ranking) -> str:
+    """The classes that the means leave out, and the means under the protocol."""
+    show = partial(text.shown, unit=found.score_unit, undefined="undefined")
+    scores = zip(found.names, found.protocol_scores, strict=True)
+    return (
+        f"The means cover the classes that all models score, without "
+        f"{text.classes(found.uncommon_classes)}. With every class of the protocol, they are "
+        f"{text.listed([f'{show(score)} ({name})' for name, score in scores])}."
+    )
+
+
+def _false_claim(found: Ranking) -> str:
+    """How likely it is false that the first model is best."""
+    first = [model.name for model in found.models if model.rank == found.models[0].rank]
+    claim = f"The claim that {first[0]} is best" if len(first) == 1 else "A claim of one best model"
+    return (
+        f"{claim} is false with probability {text.percent(found.false_claim)}, "
+        f"judged against its closest rival, {found.rival}."
+    )
 
 
 class Contest(NamedTuple):

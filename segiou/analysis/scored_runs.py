@@ -43,25 +43,29 @@ def scored_images(
     run: Any = source
     if not hasattr(run, "ids"):
         raise _no_images(run)
-    is_report = hasattr(run, "per_image")
     protocol = load_protocol(protocol or run.protocol)
     run = under(run, protocol)
     named, key = read_metric(run, metric)
-    source_name = "the report" if is_report else "the run"
+    source_name = "the report" if hasattr(run, "per_image") else "the run"
     if (images := images_of_name(run, named, protocol, source_name, key)) is not None:
         return images
+    names = run.class_names if class_names is None else class_names
+    include = protocol.include_of(run) if include is None else include
+    counts = _class_counts(run)
+    return scored_counts(counts, metric, protocol, names, include, tuple(run.ids) or None)
+
+
+def _class_counts(run: Any) -> Counts | ImageParts:
+    """Counts of classes in each image of a run or report."""
     number, classes = len(run.ids), len(run.class_names)
     if hasattr(run, "count_parts") and is_large(number, 4 * classes):
         # In parts, because all of them would not fit into memory.
-        counts = ImageParts(number, classes, run.count_parts)
-    else:
-        counts = run.per_image if is_report else run.counts
+        return ImageParts(number, classes, run.count_parts)
+    counts: Counts | None = run.per_image if hasattr(run, "per_image") else run.counts
     if counts is None:
         msg = "the report has no per-image counts; pass the run it was made from"
         raise ValueError(msg)
-    names = run.class_names if class_names is None else class_names
-    include = protocol.include_of(run) if include is None else include
-    return scored_counts(counts, metric, protocol, names, include, tuple(run.ids) or None)
+    return counts
 
 
 def read_metric(run: Any, metric: Metric) -> tuple[ScoreName, str | None]:

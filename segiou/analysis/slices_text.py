@@ -96,18 +96,31 @@ def mixes(found: Slices) -> Iterator[str]:
 
 def notes(found: Slices) -> Iterator[str]:
     """Notes on the table and on missing values."""
-    units = plural_of(found.unit)
-    mean = any(one.gap.classes for one in found)
-    over = ", over the classes that at least two of its and of their units have" if mean else ""
-    if found.against:
-        yield (
-            f"The difference is to {found.against} in columns with this value, and else to the "
-            f"rest{over}."
-        )
-    else:
-        yield f"The rest are the other images that have a value in the column{over}."
+    yield _reference(found)
     if found.key:
         yield f"Rows were matched with images by the column {found.key}."
+    yield from _small_slices(found)
+    yield from _values(found)
+    yield from _paradoxes(found)
+    if found.tests > 1:
+        yield f"p is adjusted for all {found.tests} comparisons (Holm)."
+
+
+def _reference(found: Slices) -> str:
+    """The images that slices are compared with."""
+    mean = any(one.gap.classes for one in found)
+    over = ", over the classes that at least two of its and of their units have" if mean else ""
+    if not found.against:
+        return f"The rest are the other images that have a value in the column{over}."
+    return (
+        f"The difference is to {found.against} in columns with this value, and else to the "
+        f"rest{over}."
+    )
+
+
+def _small_slices(found: Slices) -> Iterator[str]:
+    """Slices of too few units, and of fewer classes."""
+    units = plural_of(found.unit)
     if few := [one.name for one in found if one.units < FEWEST]:
         yield f"Fewer than {FEWEST} {units}, so no interval: {listed(few, _LISTED)}."
     if few := [one.name for one in found if FEWEST <= one.units < FEWEST_TESTED]:
@@ -119,19 +132,20 @@ def notes(found: Slices) -> Iterator[str]:
     ]
     if fewer:
         yield f"Differences over fewer classes than the slice has: {listed(fewer, _LISTED)}."
+
+
+def _values(found: Slices) -> Iterator[str]:
+    """Missing and similar values of columns, and columns without slices."""
     for column, number in found.missing.items():
         yield f"{column}: {plural(number, 'image')} without a value, in no slice and in no rest."
     for column, reason in found.skipped.items():
         yield f"{column} {reason}: no slices."
     seen: dict[str, Slice] = {}
-    for own in found:
-        if (same := seen.setdefault(own.name.casefold(), own)) is not own:
-            yield f"{same.name} and {own.name} differ only in case; are they one value?"
-    for one, other in found.alike:
-        yield f"{one} and {other} are nearly the same images: their effects cannot be separated."
-    yield from _paradoxes(found)
-    if found.tests > 1:
-        yield f"p is adjusted for all {found.tests} comparisons (Holm)."
+    for one in found:
+        if (same := seen.setdefault(one.name.casefold(), one)) is not one:
+            yield f"{same.name} and {one.name} differ only in case; are they one value?"
+    for first, second in found.alike:
+        yield f"{first} and {second} are nearly the same images: their effects cannot be separated."
 
 
 def _paradoxes(found: Slices) -> Iterator[str]:
