@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -280,9 +280,7 @@ def rater_agreement(
     units = units_of(len(votes), groups, ids)
     overlaps = np.stack([one.overlaps(len(class_names)) for one in votes])
     over = _Over(units, level)
-    pairs = [*combinations(everyone, 2)]
-    order = sorted(range(len(pairs)), key=lambda place: bool(model) and model in pairs[place])
-    scores = _pairs(overlaps, over)
+    pairs = _pairs(overlaps, [*combinations(everyone, 2)], class_names, over)
     agreement, unanimity, kappa, alpha = _overall(votes, experts, len(class_names), over)
     return RaterAgreement(
         raters=tuple(raters),
@@ -296,16 +294,8 @@ def rater_agreement(
         unanimity=unanimity,
         fleiss_kappa=kappa,
         krippendorff_alpha=alpha,
-        pairs=tuple(
-            RaterPair(
-                first=pairs[place][0],
-                second=pairs[place][1],
-                class_name=name,
-                **{score: scores[score][place][c] for score in PAIR_SCORES},
-            )
-            for place in order
-            for c, name in enumerate(class_names)
-        ),
+        # Pairs of experts, then those with the model.
+        pairs=tuple(sorted(pairs, key=lambda pair: bool(model) and pair.second == model)),
         against_model=_against(overlaps, experts, class_names, over) if model else (),
     )
 
@@ -380,17 +370,19 @@ class _Over(NamedTuple):
         return [Estimate(**row) for row in rows]
 
 
-def _pairs(overlaps: NDArray[np.int64], over: _Over) -> dict[str, list[list[Estimate]]]:
-    """Estimates by score, pair and class from (N, pairs, C, 3) pixels of both and of each."""
-    shape = overlaps.shape[1:3]
+def _pairs(
+    overlaps: NDArray[np.int64],
+    raters: Sequence[tuple[str, str]],
+    class_names: Sequence[str],
+    over: _Over,
+) -> list[RaterPair]:
+    """Scores of pairs and classes from (N, pairs, C, 3) pixels of both and of each."""
     both, first, second = np.moveaxis(overlaps.reshape(len(overlaps), -1, 3), -1, 0)
     sums = {"dice": (2 * both, first + second), "iou": (both, first + second - both)}
-    flat = {name: over.ratios(*parts) for name, parts in sums.items()}
-    flat |= {f"mean_{name}": over.means(ratio(*parts)) for name, parts in sums.items()}
-    width = shape[1]
-    return {
-        name: [row[i : i + width] for i in range(0, len(row), width)] for name, row in flat.items()
-    }
+    scores = {name: over.ratios(*parts) for name, parts in sums.items()}
+    scores |= {f"mean_{name}": over.means(ratio(*parts)) for name, parts in sums.items()}
+    rows = zip(product(raters, class_names), records(**scores), strict=True)
+    return [RaterPair(*names, class_name, **row) for (names, class_name), row in rows]
 
 
 def _overall(votes: Sequence[Votes], experts: int, num_classes: int, over: _Over) -> list[Estimate]:

@@ -164,8 +164,25 @@ def next_steps(
     20.00 % of road pixels predicted as car. Fixing this would raise mean IoU by
     18.33 points (81.67 → 100.00 %).
     """
-    moves = _Moves(tally, protocol, include)
-    counts, truth, pred = tally.counts, moves.truth, moves.pred
+    moves, counts = _Moves(tally, protocol, include), tally.counts
+    errors = _errors(moves, counts, per_image)
+    names, now = [*class_names, None], math.nan if protocol.needs_images else moves.mean
+    steps = []
+    gains = moves.gains([cells for *_, cells in errors]).tolist()
+    for (kind, t, p, cells), gain in zip(errors, gains, strict=True):
+        pixels = int(moves.pixels[cells].sum())
+        both = [c for c in (t, p if kind == "swapped_classes" else None) if c is not None]
+        whole = counts.truth[both].sum() if both else tally.valid
+        first, second = (None if c is None else names[c] for c in (t, p))
+        share = pixels / int(whole)
+        steps.append(NextStep(kind, first, second, gain, pixels, share, mean_iou=now))
+    useful = [step for step in steps if step.gain > 0]
+    return tuple(sorted(useful, key=lambda step: -step.gain)[:_STEPS])
+
+
+def _errors(moves: _Moves, counts: Counts, per_image: Counts | None) -> list[_Draft]:
+    """Errors of every kind with their cells of the matrix, each once."""
+    truth, pred = moves.truth, moves.pred
     missed = np.flatnonzero((counts.pred == 0) & (counts.fn > 0)).tolist()
     false = np.flatnonzero((counts.truth == 0) & (counts.fp > 0)).tolist()
     images = np.zeros(0) if per_image is None else (per_image.truth > 0).sum(0)
@@ -182,18 +199,7 @@ def next_steps(
     once: dict[tuple[int, ...], _Draft] = {}
     for draft in drafts:
         once.setdefault((draft[0] == "few_images", *draft[3]), draft)
-    names, now = [*class_names, None], math.nan if protocol.needs_images else moves.mean
-    steps = []
-    gains = moves.gains([cells for *_, cells in once.values()]).tolist()
-    for (kind, t, p, cells), gain in zip(once.values(), gains, strict=True):
-        pixels = int(moves.pixels[cells].sum())
-        both = [c for c in (t, p if kind == "swapped_classes" else None) if c is not None]
-        whole = counts.truth[both].sum() if both else tally.valid
-        first, second = (None if c is None else names[c] for c in (t, p))
-        share = pixels / int(whole)
-        steps.append(NextStep(kind, first, second, gain, pixels, share, mean_iou=now))
-    useful = [step for step in steps if step.gain > 0]
-    return tuple(sorted(useful, key=lambda step: -step.gain)[:_STEPS])
+    return [*once.values()]
 
 
 def confusion_gains(
