@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -134,8 +135,8 @@ def rank(
         raise ValueError(msg)
     partial = in_cases and (scheme == "rank-then-aggregate" or missing not in (None, "error"))
     scored = [_Scored.of(several, run_names, one, protocol, partial=partial) for one in scores]
-    ids, cases = scored[0].ids, scored[0].cases
-    design = design_of(ids, len(ids), lambda: [*cases], groups, blocks)
+    first, number = scored[0], len(scored[0].ids)
+    design = design_of(first.ids, number, lambda: [*first.of_images(finite=True)], groups, blocks)
     setup = _Setup(scheme, aggregate, missing, ties, alpha, design.units, draws, seed, level)
     contests = [setup.contest(one, in_cases=in_cases) for one in scored]
     contest = contests[0] if len(scored) == 1 else _combined(contests, ties)
@@ -153,9 +154,9 @@ def rank(
         better=contest.better,
         score_unit=unit,
         score_ranks=_score_ranks(contests, ties),
-        cases=tuple(map(tuple, scored[0].cases.tolist())),
-        case_name=scored[0].label,
-        case_unit=scored[0].unit,
+        cases=tuple(map(tuple, first.cases.tolist())),
+        case_name=first.label,
+        case_unit=first.unit,
         uncommon_classes=contest.uncommon,
         protocol_scores=contest.protocol_scores,
         _pixel_unit=unit_of_pixels(several[0]),
@@ -225,9 +226,7 @@ class _Scored:
     better: str
     unit: str
     ids: tuple[str, ...]
-    cases: Floats
-    """(M, N); NaN where an image or its score is missing."""
-    images: list[Any]
+    images: list[ScoredImages]
     """Of each run."""
 
     @classmethod
@@ -241,24 +240,27 @@ class _Scored:
         partial: bool,
     ) -> _Scored:
         images = same_images(runs, names, protocol, partial=partial).scored(by)
-        known = dict.fromkeys(id for one in images for id in one.ids or ())
-        place = {id: i for i, id in enumerate(known)}
-        cases = np.full((len(runs), len(place)), np.nan)
-        for row, one in zip(cases, images, strict=True):
-            row[[place[id] for id in one.ids or ()]] = one.of_images()
-        if np.isnan(cases).all():
+        ids = tuple(dict.fromkeys(id for one in images for id in one.ids or ()))
+        score = images[0].score
+        name = by if isinstance(by, str) else score.name
+        scored = cls(name, score.overall_title, score.better, score.unit, ids, images)
+        if np.isnan(scored.cases).all():
             msg = f"no image has a score {by!r}, so nothing can be ranked"
             raise ValueError(msg)
-        score = images[0].score
-        return cls(
-            by if isinstance(by, str) else score.name,
-            score.overall_title,
-            score.better,
-            score.unit,
-            tuple(known),
-            cases,
-            images,
-        )
+        return scored
+
+    @cached_property
+    def cases(self) -> Floats:
+        """(M, N); NaN where an image or its score is missing."""
+        return self.of_images()
+
+    def of_images(self, *, finite: bool = False) -> Floats:
+        """The score of each image by each run, (M, N)."""
+        place = {id: i for i, id in enumerate(self.ids)}
+        table = np.full((len(self.images), len(place)), np.nan)
+        for row, one in zip(table, self.images, strict=True):
+            row[[place[id] for id in one.ids or ()]] = one.of_images(finite=finite)
+        return table
 
 
 class _Setup(NamedTuple):

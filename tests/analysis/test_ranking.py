@@ -301,3 +301,22 @@ def test_a_comparison_of_three_holds_the_ranking():
     assert data["stability"]["false_claim"] == found.stability.false_claim
     assert data["ranking"][0]["rank"] == 1
     assert segiou.compare(*runs[:2], permutations=50).stability is None
+
+
+def test_rankings_and_comparisons_of_infinite_distances_have_the_same_units():
+    disc = np.zeros((24, 24), int)
+    disc[8:16, 8:16] = 1
+    runs = {}
+    for seed, name in enumerate("abc"):
+        walk = np.cumsum(np.random.default_rng(seed).normal(size=60))
+        preds = [np.roll(disc, far, 1) for far in np.abs(walk).round().clip(0, 7).astype(int)]
+        if name == "b":
+            preds[7] = 0 * disc  # missed, so infinitely far
+        ids = [f"vid_{i:04d}" for i in range(60)]
+        labels = ["back", "disc"]
+        runs[name] = segiou.score([disc] * 60, preds, labels=labels, surfaces=True, ids=ids)
+    compared = segiou.compare(*runs.values(), metric="hausdorff_95", names=[*runs])
+    ranked = rank(runs, by="hausdorff_95", aggregate="median", draws=0)
+    assert ranked.cases[1][7] == np.inf
+    assert (ranked.unit, ranked.units) == (compared.unit, compared.units) == ("batch", 6)
+    assert ranked.dependence == compared.dependence
