@@ -289,16 +289,13 @@ class _Setup(NamedTuple):
         cases[:, kept] = prepared_cases(
             scored.cases[:, kept], self.scheme, scored.better, self.ties, self.missing
         )
+        score = _RANKS if self.scheme == "rank-then-aggregate" else scored.images[0].score
         if self.aggregate == "median":
-            return _unknown(medians(cases), self.better(scored))
-        means = [_case_mean(row, self.units, scored, self.better(scored)) for row in cases]
+            return _unknown(medians(cases), score.better)
+        means = [_case_mean(row, self.units, score) for row in cases]
         if self.scheme == "test-then-rank":
             return self.tests(cases, scored.better, means)
         return self.of_statistics(means)
-
-    def better(self, scored: _Scored) -> str:
-        """Which values are better."""
-        return "lower" if self.scheme == "rank-then-aggregate" else scored.better
 
     def of_statistics(self, statistics: list[Statistic]) -> Contest:
         """Values, intervals and tests of smooth scores."""
@@ -333,24 +330,32 @@ class _Setup(NamedTuple):
         return Contest(beaten(p, self.alpha)[0], "higher", nowhere, sets, drawn, claims)
 
 
-def _case_mean(row: Floats, units: Units, scored: _Scored, better: Any) -> Statistic:
-    """The mean over images as a statistic over units."""
-    defined = row[~np.isnan(row)]
-    is_share = not scored.unit and bool(((defined >= 0) & (defined <= 1)).all())
-    score = Score(
-        scored.name,
-        scored.label,
-        (),
+#: Ranks of a model on images, as a score.
+_RANKS = Score(
+    "rank", "rank", (), addends, means_of, better="lower", is_mean=False, scale="identity"
+)
+
+
+def _case_mean(row: Floats, units: Units, score: Score) -> Statistic:
+    """The mean of the values of a score on images as a statistic over units."""
+    names = () if score.row is None else score.names
+    mean = Score(
+        score.name,
+        score.title,
+        names,
         addends,
         means_of,
-        unit=scored.unit,
-        better=better,
+        unit=score.unit,
+        better=score.better,
         is_mean=False,
-        scale="logit" if is_share else "identity",
+        include=np.ones(1, bool) if names else None,
+        scale=score.scale,
         over="I",
+        row=score.row,
     )
-    images = ImageParts(len(row), 1, lambda: iter([row[:, None]]))
-    return ScoredImages(images, lambda _: score).over(units, None)
+    values = np.repeat(row[:, None], 1 + len(names), axis=1)
+    images = ImageParts(len(row), 1, lambda: iter([values]))
+    return ScoredImages(images, lambda _: mean).over(units, None)
 
 
 def _score_ranks(contests: Sequence[Contest], ties: str) -> tuple[tuple[float, ...], ...]:

@@ -320,3 +320,25 @@ def test_rankings_and_comparisons_of_infinite_distances_have_the_same_units():
     assert ranked.cases[1][7] == np.inf
     assert (ranked.unit, ranked.units) == (compared.unit, compared.units) == ("batch", 6)
     assert ranked.dependence == compared.dependence
+
+
+@pytest.mark.parametrize(
+    "by", ["dice", "dice:disc", "cohen_kappa", "hausdorff_95:disc", "average_surface_distance"]
+)
+def test_intervals_of_means_over_images_are_those_of_the_score(by):
+    rng = np.random.default_rng(3)
+    disc = np.zeros((24, 24), int)
+    disc[8:16, 8:16] = 1
+    moved = (
+        [np.roll(disc, rng.integers(far), 1) * (rng.random(disc.shape) < 0.95) for _ in range(12)]
+        for far in (3, 6)
+    )
+    options = {"labels": ["back", "disc"], "surfaces": True}
+    runs = {
+        n: segiou.score([disc] * 12, preds, **options) for n, preds in zip("ab", moved, strict=True)
+    }
+    for model in rank(runs, by=by, aggregate="I", groups="none").models:
+        found = runs[model.name].intervals(by, aggregate="I", groups="none").overall
+        assert (model.value, model.low, model.high) == pytest.approx(
+            (found.value, found.low, found.high)
+        )
