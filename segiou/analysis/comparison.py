@@ -265,7 +265,7 @@ class Comparison(OverUnits, Tabular, Drawable):
                 lines += pair.imbalance.sentences()
             if pair.images_differing:
                 lines += comparison_text.method(self, pair)
-        return [sentence for sentence in dict.fromkeys(lines) if sentence]
+        return [text.in_unit(line, self._pixel_unit) for line in dict.fromkeys(lines) if line]
 
     def outcome(self, pair: PairComparison) -> comparison_text.Outcome:
         """The finding of the comparison of two models, which the verdict puts into words.
@@ -308,15 +308,15 @@ class Comparison(OverUnits, Tabular, Drawable):
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
-        found = self._plain()
-        for i, (own, pair) in enumerate(zip(self.pairs, found["pairs"], strict=True)):
-            pair["imbalance"] = own.imbalance.to_dict()
+        data = self._plain()
+        for i, (result, pair) in enumerate(zip(self.pairs, data["pairs"], strict=True)):
+            pair["imbalance"] = result.imbalance.to_dict()
             for row in (pair["overall"], *pair["classes"]):
                 row["vanished"] = row["undefined_share"]
             old = {"for_a": "favours_a", "for_b": "favours_b", "one_sided": "defined_for_one"}
-            found["pairs"][i] = text.old_keys(pair, **old)
-        found["stability"] = None if self.stability is None else self.stability.to_dict()
-        return found | {"sentences": self.sentences()}
+            data["pairs"][i] = text.old_keys(pair, **old)
+        data["stability"] = None if self.stability is None else self.stability.to_dict()
+        return data | {"sentences": self.sentences()}
 
     def rows(self) -> Iterator[dict[str, Json]]:
         """One row per pair of models and class, the score over all classes first.

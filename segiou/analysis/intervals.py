@@ -222,10 +222,10 @@ class Intervals(OverUnits, Tabular):
             row["vanished"] = row["undefined_share"]
         data["unreliable_classes"] = list(self.unreliable_classes)
         data = text.old_keys(data, few="unreliable_classes")
-        return data | {"cautions": self.cautions()}
+        return data | {"cautions": self.sentences()[1:]}
 
     def __str__(self) -> str:
-        return text.in_unit("\n".join(self.sentences()), self._pixel_unit)
+        return "\n".join(self.sentences())
 
     def rows(self) -> Iterator[dict[str, Json]]:
         """The score, then its classes.
@@ -256,7 +256,8 @@ class Intervals(OverUnits, Tabular):
 
     def sentences(self) -> list[str]:
         """Return the score, its interval and its limits as sentences."""
-        return [_overall_sentence(self), *self.cautions()]
+        lines = [_overall_sentence(self), *self.cautions()]
+        return [text.in_unit(line, self._pixel_unit) for line in lines]
 
     def caution(self) -> Caution | None:
         """Main limit of the interval of the score, if any."""

@@ -155,7 +155,7 @@ class Ranking(OverUnits, Shown, Drawable):
 
     def sentences(self) -> list[str]:
         """Return the stability of the ranking as sentences."""
-        return [*_sentences(self)]
+        return [text.in_unit(line, self._pixel_unit) for line in _sentences(self)]
 
     def _parts(self) -> Iterable[Part]:
         from segiou.report.findings_document import ranking_parts

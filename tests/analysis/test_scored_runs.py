@@ -130,6 +130,11 @@ def test_means_over_cases_are_a_score_of_volumes(tmp_path):
         "<Comparison of a, b and c by iou: 3 cases>"
     )
     assert " on 3 cases (" in str(run.intervals(groups="none"))
+    several = segiou.compare(run, run, run, names=list("abc"), groups="none").to_dict()
+    told = [*several["sentences"], *several["stability"]["sentences"]]
+    told += run.intervals(groups="none").to_dict()["cautions"]
+    assert "3 cases" in str(told)
+    assert "image" not in str(told)
     for name, values in (("dice_cases", [1, 2 / 3]), ("iou_cases", [1, 1 / 2])):
         found = run.intervals(name, groups="none")
         assert found.overall.value == pytest.approx(np.mean(values))
