@@ -101,32 +101,34 @@ typedef struct {
     uint32_t distances[DISTANCE_ENTRIES];
 } Codes;
 
+/* The entry of one of a sequence of symbols for numbers from `least` on: per count of further bits,
+ * there are 1 << group symbols; the first two such groups have none. */
+static inline uint32_t
+number_entry(unsigned symbol, unsigned group, unsigned least)
+{
+    unsigned bits = symbol >> group > 1 ? (symbol >> group) - 1 : 0;
+    return (((symbol - (bits << group)) << bits) + least) << 16 | bits;
+}
+
 static uint32_t
 literal_entry(unsigned symbol)
 {
-    static const uint16_t bases[29] = {3,  4,  5,  6,  7,  8,  9,  10,  11,  13,
-                                       15, 17, 19, 23, 27, 31, 35, 43,  51,  59,
-                                       67, 83, 99, 115, 131, 163, 195, 227, 258};
-    static const uint8_t bits[29] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
-                                     2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
     if (symbol < 256) {
         return LITERAL | symbol << 16;
     }
     if (symbol == 256) {
         return UNUSUAL;
     }
-    return symbol < 286 ? (uint32_t)bases[symbol - 257] << 16 | bits[symbol - 257]
-                        : UNUSUAL | WRONG << 16;
+    if (symbol == 285) { /* the longest match, without further bits */
+        return 258 << 16;
+    }
+    return symbol < 285 ? number_entry(symbol - 257, 2, 3) : UNUSUAL | WRONG << 16;
 }
 
 static uint32_t
 distance_entry(unsigned symbol)
 {
-    if (symbol < 4) {
-        return (symbol + 1) << 16 | (symbol < 2 ? 0 : symbol / 2 - 1);
-    }
-    unsigned bits = symbol / 2 - 1;
-    return symbol < 30 ? (((2 + symbol % 2) << bits) + 1) << 16 | bits : UNUSUAL | WRONG << 16;
+    return symbol < 30 ? number_entry(symbol, 1, 1) : UNUSUAL | WRONG << 16;
 }
 
 /* The entry of a symbol whose code has `length` bits in its table. */
