@@ -3,17 +3,6 @@
 
 #include "_png_file.h"
 
-/* 0 where the file is not plain, or memory ran out. */
-static int
-decode(const void *file, size_t size, const Py_buffer *memory, PngImage *image)
-{
-    PngReader *reader = open_reader();
-    int done = reader != NULL
-        && read_png(reader, file, size, (size_t)memory->len, memory->buf, image);
-    close_reader(reader);
-    return done;
-}
-
 static PyObject *
 size_and_mode(const PngImage *image)
 {
@@ -30,7 +19,7 @@ decode_file(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS
-    done = decode(file.buf, (size_t)file.len, &memory, &image);
+    done = read_png(file.buf, (size_t)file.len, (size_t)memory.len, memory.buf, &image);
     Py_END_ALLOW_THREADS
     PyBuffer_Release(&file);
     PyBuffer_Release(&memory);
@@ -132,7 +121,8 @@ read_small(PyObject *Py_UNUSED(module), PyObject *args)
     int done;
     Py_BEGIN_ALLOW_THREADS
     content = take_content(name, tick, &found);
-    done = content != NULL && decode(content, (size_t)found.st_size, &memory, &image);
+    done = content != NULL
+        && read_png(content, (size_t)found.st_size, (size_t)memory.len, memory.buf, &image);
     Py_END_ALLOW_THREADS
     PyObject *result;
     if (content == NULL) {

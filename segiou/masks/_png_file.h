@@ -14,15 +14,11 @@
 #define MOST_TEXTS 256
 #define MOST_KEYWORD 79
 
-typedef struct {
-    uint8_t *bytes;
-    size_t size;
-} Room;
-
-/* Buffers to read files, one after another in one thread. */
+/* Memory to read a file. */
 typedef struct {
     Codes codes;
-    Room stream, buffer, lines; /* the deflated pixels; inflated pieces; two rows */
+    uint8_t *stream, *buffer, *lines; /* the deflated pixels; inflated pieces; two rows */
+    size_t buffer_size, line_size;
     int texts;
 } PngReader;
 
@@ -57,40 +53,6 @@ fill_checksums(PyObject *Py_UNUSED(module))
         }
     }
     return 0;
-}
-
-/* NULL if there is no memory. */
-static PngReader *
-open_reader(void)
-{
-    PngReader *reader = malloc(sizeof *reader);
-    if (reader != NULL) {
-        reader->stream = reader->buffer = reader->lines = (Room){NULL, 0};
-    }
-    return reader;
-}
-
-static void
-close_reader(PngReader *reader)
-{
-    if (reader != NULL) {
-        free(reader->stream.bytes);
-        free(reader->buffer.bytes);
-        free(reader->lines.bytes);
-        free(reader);
-    }
-}
-
-/* At least `size` bytes of any content. 0 if there is no memory. */
-static int
-make_room(Room *room, size_t size)
-{
-    if (size > room->size) {
-        free(room->bytes);
-        room->bytes = malloc(size);
-        room->size = room->bytes ? size : 0;
-    }
-    return room->bytes != NULL;
 }
 
 /* CRC-32, eight bytes at a time. */
@@ -160,12 +122,11 @@ skip_text(void *sink, const uint8_t *from, const uint8_t *to, Checksum *sum)
 static int
 is_short_text(PngReader *reader, size_t joined, const uint8_t *deflated, size_t size)
 {
-    uint8_t *stream = reader->stream.bytes + joined;
+    uint8_t *stream = reader->stream + joined;
     size_t length = 0;
     memcpy(stream, deflated, size);
     memset(stream + size, 0, READ_BEHIND);
-    return make_room(&reader->buffer, buffer_bytes(0))
-        && inflate(stream, size, &reader->codes, reader->buffer.bytes, buffer_bytes(0),
+    return inflate(stream, size, &reader->codes, reader->buffer, reader->buffer_size,
                    skip_text, &length);
 }
 
@@ -252,13 +213,13 @@ join_stream(PngReader *reader, const uint8_t *file, size_t size, PngImage *image
         }
         at += CHUNK_BYTES + length;
         if (memcmp(name, "IEND", 4) == 0) {
-            memset(reader->stream.bytes + image->stream_size, 0, READ_BEHIND);
+            memset(reader->stream + image->stream_size, 0, READ_BEHIND);
             return length == 0 && at == size && image->stream_size > 0;
         }
         if (memcmp(name, "IDAT", 4) == 0) {
             is_plain = !has_ended && (colors > 0 || !is_palette);
             has_begun = 1;
-            memcpy(reader->stream.bytes + image->stream_size, body, length);
+            memcpy(reader->stream + image->stream_size, body, length);
             image->stream_size += length;
             continue;
         }
@@ -321,32 +282,45 @@ decode_rows(void *sink, const uint8_t *from, const uint8_t *to, Checksum *sum)
     return from;
 }
 
-/* Pixels at the beginning of `memory`, of which `room` bytes may be written: one byte each, or
- * uint16_t for 16 bits, or uint32_t for colours, and BLOCK bytes more. 0 where the file is not plain, damaged, needs more
- * room or memory ran out; `memory` is then garbage. */
+/* The pixels of a file whose header was read; `memory` is as for read_png(). */
 static int
-read_png(PngReader *reader, const uint8_t *file, size_t size, size_t room, uint8_t *memory,
-         PngImage *image)
+read_pixels(PngReader *reader, const uint8_t *file, size_t size, uint8_t *memory, PngImage *image)
 {
-    if (!read_header(file, size, room, image) || (uintptr_t)memory % image->pixel_bytes
-        || !make_room(&reader->stream, size + READ_BEHIND)
-        || !join_stream(reader, file, size, image)
+    if (!join_stream(reader, file, size, image)
         || image->height * (image->row_bytes + 1) / MAX_RATIO > image->stream_size) {
         return 0;
     }
-    size_t line = image->width * image->pixel_bytes + BLOCK;
-    size_t buffer = buffer_bytes(image->row_bytes + 1);
-    if (!make_room(&reader->lines, 2 * line) || !make_room(&reader->buffer, buffer + BLOCK)) {
-        return 0;
-    }
-    uint8_t *lines = memset(reader->lines.bytes, 0, 2 * line);
-    PngRows rows = {image, image->height, memory, lines, lines + line, {0}};
+    uint8_t *lines = memset(reader->lines, 0, 2 * reader->line_size);
+    PngRows rows = {image, image->height, memory, lines, lines + reader->line_size, {0}};
     if (image->depth < 8) {
         fill_spread_table(rows.spread, image->depth, image->scale);
     }
-    return inflate(reader->stream.bytes, image->stream_size, &reader->codes,
-                   reader->buffer.bytes, buffer, decode_rows, &rows)
+    return inflate(reader->stream, image->stream_size, &reader->codes, reader->buffer,
+                   reader->buffer_size, decode_rows, &rows)
         && rows.left == 0;
+}
+
+/* Pixels at the beginning of `memory`, of which `room` bytes may be written: one byte each, or
+ * uint16_t for 16 bits, or uint32_t for colours, and BLOCK bytes more. 0 where the file is not
+ * plain, damaged, needs more room or memory ran out; `memory` is then garbage. */
+static int
+read_png(const void *file, size_t size, size_t room, uint8_t *memory, PngImage *image)
+{
+    if (!read_header(file, size, room, image) || (uintptr_t)memory % image->pixel_bytes) {
+        return 0;
+    }
+    PngReader reader;
+    reader.buffer_size = buffer_bytes(image->row_bytes + 1);
+    reader.line_size = image->width * image->pixel_bytes + BLOCK;
+    reader.stream = malloc(size + READ_BEHIND);
+    reader.buffer = malloc(reader.buffer_size + BLOCK);
+    reader.lines = malloc(2 * reader.line_size);
+    int done = reader.stream != NULL && reader.buffer != NULL && reader.lines != NULL
+        && read_pixels(&reader, file, size, memory, image);
+    free(reader.stream);
+    free(reader.buffer);
+    free(reader.lines);
+    return done;
 }
 
 #endif
