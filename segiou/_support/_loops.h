@@ -6,6 +6,7 @@
  *   LOOPS_FILE   the file of the functions, which ends with a table NAME(loops). They have the
  *                attribute TARGET, and names NAME(x), which end with that of the set
  *   USES_VBMI2   if those for AVX-512 need what it has since Ice Lake and Zen 4
+ *   UP_TO_AVX2   if there are none for AVX-512
  */
 #ifndef SEGIOU_LOOPS_H
 #define SEGIOU_LOOPS_H
@@ -37,6 +38,7 @@
 #undef SET
 #undef TARGET
 
+#ifndef UP_TO_AVX2
 #ifdef USES_VBMI2
 #define VBMI2 ",avx512vbmi2"
 #define HAS_VBMI2 __builtin_cpu_supports("avx512vbmi2")
@@ -50,6 +52,7 @@
 #undef SET
 #undef TARGET
 #endif
+#endif
 
 /* The sets that this processor runs, the best first. Returns how many. */
 int list_loops(const Loops **found)
@@ -59,9 +62,11 @@ int list_loops(const Loops **found)
     __builtin_cpu_init();
     int has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
                    __builtin_cpu_supports("popcnt");
+#ifndef UP_TO_AVX2
     if (has_avx2 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
         HAS_VBMI2)
         found[n++] = &loops_avx512;
+#endif
     if (has_avx2)
         found[n++] = &loops_avx2;
 #endif

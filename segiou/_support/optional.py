@@ -49,7 +49,7 @@ PARTS = {
     "segiou.masks._png": Part("png", "reading of PNG masks", "about 10 times slower"),
 }
 #: Interface version of compiled modules that match these sources; see ``_python.h``.
-_INTERFACE = 4
+_INTERFACE = 5
 
 
 def load_part(module: str) -> Any:

@@ -82,12 +82,14 @@ static PyObject *decide_into(PyObject *self, PyObject *args)
 {
     (void)self;
     PyObject *given_scores, *bits, *given_labels;
-    const char *kind;
-    int is_portable = 0, has_nan = -1;
-    if (!PyArg_ParseTuple(args, "OsOO|p:decide_into", &given_scores, &kind, &bits, &given_labels,
-                          &is_portable))
+    const char *kind, *name = NULL;
+    int has_nan = -1;
+    if (!PyArg_ParseTuple(args, "OsOO|z:decide_into", &given_scores, &kind, &bits, &given_labels,
+                          &name))
         return NULL;
-    const ScoreLoops *loops = find_score_loops(is_portable);
+    const Loops *loops = find_loops(name);
+    if (loops == NULL)
+        return PyErr_Format(PyExc_ValueError, "this processor has no such loops");
     Py_buffer view = {0}, labels = {0};
     Scores scores = {0};
     if (PyObject_GetBuffer(given_scores, &view, PyBUF_STRIDES) == 0 &&
@@ -107,7 +109,7 @@ static PyObject *decide_into(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"decide_into", decide_into, METH_VARARGS,
-     "decide_into(scores, kind, threshold_bits, labels, portable=False, /) -> bool\n--\n\n"
+     "decide_into(scores, kind, threshold_bits, labels, loops=None, /) -> bool\n--\n\n"
      "Write the position of the first largest score along the first axis of scores, or, where\n"
      "threshold_bits are not None, whether the only one is above. False, and labels of no\n"
      "meaning, if a score is NaN."},

@@ -44,15 +44,16 @@ typedef int (*Above)(const char *scores, size_t n, uint64_t infinity, uint64_t t
 typedef void (*Transpose)(const char *scores, ptrdiff_t pixel_stride, ptrdiff_t class_stride,
                           size_t classes, size_t n, char *planes, size_t room);
 
-/* One set of inner loops, each by the width of the scores: portable, or for an instruction set. */
+/* The inner loops for one instruction set, each by the width of the scores. */
 typedef struct {
+    const char *name;
     Argmax argmax[WIDTHS], argmax_rows[WIDTHS]; /* of rows: NULL where planes are as fast */
     Above above[WIDTHS];
     Transpose transpose[WIDTHS];
-} ScoreLoops;
+} Loops;
 
-/* The best loops that this processor can run, or the portable ones. */
-const ScoreLoops *find_score_loops(int is_portable);
+/* The loops by name, or the best that this processor can run where name is NULL. */
+const Loops *find_loops(const char *name);
 
 /* Scores as the caller gave them. */
 typedef struct {
@@ -68,6 +69,6 @@ typedef struct {
 
 /* Labels of all pixels, contiguous in the order of the axes; the axes may be merged. Returns
  * whether a score is NaN, and then stops early, or -1 where memory ran out. */
-int decide_all(const ScoreLoops *loops, Scores *scores, char *labels);
+int decide_all(const Loops *loops, Scores *scores, char *labels);
 
 #endif

@@ -7,6 +7,6 @@ def decide_into(
     kind: str,
     threshold_bits: int | None,
     labels: NDArray[Any],
-    portable: bool = False,
+    loops: str | None = None,
     /,
 ) -> bool: ...

@@ -16,7 +16,7 @@
 typedef enum { PLANES, ROWS, BUFFERED } Layout;
 
 typedef struct {
-    const ScoreLoops *loops;
+    const Loops *loops;
     const Scores *scores;
     Layout layout;
     size_t pixels; /* that are decided at once */
@@ -39,7 +39,7 @@ static int is_aligned(const Scores *scores)
 static int decide_block(const Work *work, const char *from, size_t n, char *labels)
 {
     const Scores *scores = work->scores;
-    const ScoreLoops *loops = work->loops;
+    const Loops *loops = work->loops;
     int width = scores->width;
     ptrdiff_t stride = scores->class_stride;
     if (work->layout == ROWS)
@@ -92,7 +92,7 @@ static int decide_buffered(Work *work, char *labels)
     return has_nan;
 }
 
-int decide_all(const ScoreLoops *loops, Scores *scores, char *labels)
+int decide_all(const Loops *loops, Scores *scores, char *labels)
 {
     if (is_empty(&scores->axes))
         return 0;

@@ -19,12 +19,13 @@
 #define UNITS 16777216.0f         /* of a top score: 2^24 */
 #define ROUND_FLOAT 12582912.0f   /* 1.5 * 2^23 added and taken off rounds to an integer */
 
-typedef enum { FLOAT16, BFLOAT16, FLOAT32, FLOAT64, UINT8, UINT16, BOOL } Kind;
+/* From FLOAT64 on, scores are read as doubles. */
+typedef enum { FLOAT16, BFLOAT16, FLOAT32, BOOL, FLOAT64, UINT8, UINT16 } Kind;
 typedef enum { NONE, SOFTMAX, SIGMOID } Activation;
 
-static const char *const kinds[] = {"float16", "bfloat16", "float32", "float64",
-                                    "uint8",   "uint16",   "bool"};
-static const Py_ssize_t sizes[] = {2, 2, 4, 8, 1, 2, 1};
+static const char *const kinds[] = {"float16", "bfloat16", "float32", "bool",
+                                    "float64", "uint8",    "uint16"};
+static const Py_ssize_t sizes[] = {2, 2, 4, 1, 8, 1, 2};
 
 typedef struct {
     Axes axes; /* of the scores of a class, and of the codes */
@@ -104,9 +105,9 @@ INLINE void add_keys(const int32_t *key, const int32_t *units, size_t n, int64_t
         cells[key[i] & kept] += units ? units[i] : 1;
 }
 
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
-#define NAME(x) PASTE(x##_, REAL)
+#define TYPED_(x, real) x##_##real
+#define TYPED_OF(x, real) TYPED_(x, real)
+#define TYPED(x) TYPED_OF(x, REAL)
 
 #define REAL double /* first: floats use its functions */
 #define BITS uint64_t
@@ -126,27 +127,20 @@ INLINE void add_keys(const int32_t *key, const int32_t *units, size_t n, int64_t
     KIND(BOOL, uint8_t, (float)(x != 0))
 #include "_scores_by_bin_loops.h"
 
-/* For the kind of scores, on this processor, but none better than `loops`: 0 is portable. */
-static void (*find_walk(Kind kind, int loops))(Work *, float *)
-{
-    int is_double = kind == FLOAT64 || kind == UINT8 || kind == UINT16;
-#ifdef HAS_X86_LOOPS
-    __builtin_cpu_init();
-    if (loops > 1 && __builtin_cpu_supports("avx512bw"))
-        return is_double ? walk_avx512_double : walk_avx512_float;
-    if (loops > 0 && __builtin_cpu_supports("avx2"))
-        return is_double ? walk_avx2_double : walk_avx2_float;
-#endif
-    (void)loops;
-    return is_double ? walk_double : walk_float;
-}
+typedef struct {
+    const char *name;
+    void (*walk[2])(Work *work, float *planes); /* through scores as floats, as doubles */
+} Loops;
 
-static int run(Work *work, int loops)
+#define LOOPS_FILE "../histograms/_scores_by_bin_walks.h"
+#include "../_support/_loops.h"
+
+static int run(Work *work, const Loops *loops)
 {
     size_t planes = work->activation == SOFTMAX ? work->classes : 1;
     float *memory = malloc(planes * BLOCK * sizeof(float));
     if (memory)
-        find_walk(work->kind, loops)(work, memory);
+        loops->walk[work->kind >= FLOAT64](work, memory);
     free(memory);
     return memory != NULL;
 }
@@ -184,12 +178,15 @@ static PyObject *count_scores(PyObject *self, PyObject *args)
 {
     (void)self;
     PyObject *given[3], *found = NULL;
-    const char *kind;
-    int activation, loops = 2;
+    const char *kind, *name = NULL;
+    int activation;
     Work work = {0};
-    if (!PyArg_ParseTuple(args, "OsOOIpi|i:count_scores", &given[0], &kind, &given[1], &given[2],
-                          &work.limit, &work.is_half, &activation, &loops))
+    if (!PyArg_ParseTuple(args, "OsOOIpi|z:count_scores", &given[0], &kind, &given[1], &given[2],
+                          &work.limit, &work.is_half, &activation, &name))
         return NULL;
+    const Loops *loops = find_loops(name);
+    if (loops == NULL)
+        return PyErr_Format(PyExc_ValueError, "this processor has no such loops");
     work.activation = (Activation)activation;
     Py_buffer scores = {0}, codes = {0}, cells = {0};
     if (PyObject_GetBuffer(given[0], &scores, PyBUF_STRIDES) == 0 &&
@@ -214,7 +211,7 @@ static PyObject *count_scores(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"count_scores", count_scores, METH_VARARGS,
-     "count_scores(scores, kind, codes, cells, limit, is_half, activation, loops=2, /)\n--\n\n"
+     "count_scores(scores, kind, codes, cells, limit, is_half, activation, loops=None, /)\n--\n\n"
      "Add scores to cells; returns pixels with a NaN score, and scores outside [0, 1]."},
     {NULL, NULL, 0, NULL},
 };

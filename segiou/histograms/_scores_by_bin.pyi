@@ -10,6 +10,6 @@ def count_scores(
     limit: int,
     is_half: bool,
     activation: int,
-    loops: int = 2,
+    loops: str | None = None,
     /,
 ) -> tuple[int, int]: ...

@@ -19,7 +19,7 @@ typedef struct {
     BITS best_class[BLOCK];
     float total[BLOCK];
     uint8_t is_nan[BLOCK];
-} NAME(Block);
+} TYPED(Block);
 
 #define LOOP(type, place, value)     \
     for (size_t i = 0; i < n; i++) { \
@@ -38,7 +38,7 @@ typedef struct {
         break;
 
 /* The scores of one class; of integers, the largest is 1. */
-INLINE void NAME(load)(const Work *work, const NAME(Block) *block, size_t c, REAL *to)
+INLINE void TYPED(load)(const Work *work, const TYPED(Block) *block, size_t c, REAL *to)
 {
     const char *from = block->first + (ptrdiff_t)c * work->class_stride;
     size_t n = block->n, size = (size_t)sizes[work->kind];
@@ -56,7 +56,7 @@ INLINE void NAME(load)(const Work *work, const NAME(Block) *block, size_t c, REA
 #undef LOOP
 
 /* The first of the highest scores so far and its class. */
-INLINE void NAME(keep_best)(NAME(Block) *block, const REAL *scores, BITS own)
+INLINE void TYPED(keep_best)(TYPED(Block) *block, const REAL *scores, BITS own)
 {
     for (size_t i = 0; i < block->n; i++) {
         REAL score = scores[i], best = block->best[i];
@@ -67,14 +67,14 @@ INLINE void NAME(keep_best)(NAME(Block) *block, const REAL *scores, BITS own)
 }
 
 /* Clamps a scaled score to 0 and the last bin. NaN becomes 0. Counts of such scores are not used. */
-INLINE REAL NAME(scaled)(REAL score, REAL factor, REAL last)
+INLINE REAL TYPED(scaled)(REAL score, REAL factor, REAL last)
 {
     score = (score > 0 ? score : 0) * factor;
     return score < last ? score : last;
 }
 
 /* The nearest integer of a number from 0 on. */
-INLINE int32_t NAME(rounded)(REAL number)
+INLINE int32_t TYPED(rounded)(REAL number)
 {
     const REAL whole = (REAL)((BITS)1 << FRACTION); /* from here on, all numbers are */
     REAL found = (number + whole) - whole;
@@ -83,19 +83,19 @@ INLINE int32_t NAME(rounded)(REAL number)
 
 /* The bits of a half-precision number; small ones are multiples of 2^-24. Clamped before its bits
  * are read: the bits of NaN and of negative numbers are not an index. */
-INLINE int32_t NAME(half_bin)(REAL given)
+INLINE int32_t TYPED(half_bin)(REAL given)
 {
-    REAL score = NAME(scaled)(given, 1, 1);
+    REAL score = TYPED(scaled)(given, 1, 1);
     BITS bits;
     memcpy(&bits, &score, sizeof bits);
     bits += ((BITS)1 << (LOST - 1)) - 1 + (bits >> LOST & 1);
     int32_t normal = (int32_t)((bits >> LOST) - HALF_BIAS);
-    return score < SMALLEST_NORMAL ? NAME(rounded)(score * UNITS) : normal;
+    return score < SMALLEST_NORMAL ? TYPED(rounded)(score * UNITS) : normal;
 }
 
 /* Cells of the scores: twice their bins, plus one for pixels with this code. Returns whether all
  * scores are in [0, 1]. */
-INLINE int NAME(find_keys)(const Work *work, NAME(Block) *block, const REAL *scores, int32_t code)
+INLINE int TYPED(find_keys)(const Work *work, TYPED(Block) *block, const REAL *scores, int32_t code)
 {
     int32_t *key = block->key, last = work->bins - 1, right = 1;
 #define LOOP(bin)                                               \
@@ -105,18 +105,18 @@ INLINE int NAME(find_keys)(const Work *work, NAME(Block) *block, const REAL *sco
         right &= (int32_t)(score >= 0) & (int32_t)(score <= 1); \
     }
     if (work->is_half)
-        LOOP(NAME(half_bin)(score))
+        LOOP(TYPED(half_bin)(score))
     else if (work->bins & last)
         LOOP(scaled_double(score, work->bins, last))
     else /* products with powers of 2 are exact */
-        LOOP(NAME(scaled)(score, (REAL)work->bins, (REAL)last))
+        LOOP(TYPED(scaled)(score, (REAL)work->bins, (REAL)last))
 #undef LOOP
     return right;
 }
 
-INLINE void NAME(count_class)(Work *work, NAME(Block) *block, const REAL *scores, size_t c)
+INLINE void TYPED(count_class)(Work *work, TYPED(Block) *block, const REAL *scores, size_t c)
 {
-    int right = NAME(find_keys)(work, block, scores, (int32_t)c);
+    int right = TYPED(find_keys)(work, block, scores, (int32_t)c);
     if (!right)
         for (size_t i = 0; i < block->n; i++) {
             block->is_nan[i] |= scores[i] != scores[i];
@@ -127,38 +127,38 @@ INLINE void NAME(count_class)(Work *work, NAME(Block) *block, const REAL *scores
 }
 
 /* Floats stay in their plane; doubles have a place of their own. */
-INLINE REAL *NAME(scores_of)(NAME(Block) *block, float *plane)
+INLINE REAL *TYPED(scores_of)(TYPED(Block) *block, float *plane)
 {
     return sizeof(REAL) == sizeof(float) ? (void *)plane : block->score;
 }
 
 /* Logits → scores in float32; the planes become exp(logits - best). Doubles are read once more,
  * since float holds neither all of them nor their last digits. */
-INLINE void NAME(count_softmax)(Work *work, NAME(Block) *block, float *planes)
+INLINE void TYPED(count_softmax)(Work *work, TYPED(Block) *block, float *planes)
 {
     size_t n = block->n;
     for (size_t i = 0; i < n; i++)
         block->total[i] = 0;
     for (size_t c = 0; c < work->classes; c++) {
         float *plane = planes + c * BLOCK;
-        REAL *logits = NAME(scores_of)(block, plane);
+        REAL *logits = TYPED(scores_of)(block, plane);
         if (logits == block->score)
-            NAME(load)(work, block, c, logits);
+            TYPED(load)(work, block, c, logits);
         for (size_t i = 0; i < n; i++)
             block->total[i] += plane[i] = raise((float)(logits[i] - block->best[i]));
     }
     for (size_t c = 0; c < work->classes; c++) {
         float *plane = planes + c * BLOCK;
-        REAL *scores = NAME(scores_of)(block, plane);
+        REAL *scores = TYPED(scores_of)(block, plane);
         for (size_t i = 0; i < n; i++)
             scores[i] = plane[i] / block->total[i];
-        NAME(count_class)(work, block, scores, c);
+        TYPED(count_class)(work, block, scores, c);
     }
     for (size_t i = 0; i < n; i++)
         block->best[i] = 1.0f / block->total[i];
 }
 
-INLINE void NAME(apply_sigmoid)(REAL *score, size_t n)
+INLINE void TYPED(apply_sigmoid)(REAL *score, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         float x = (float)score[i], e = raise(x < 0.0f ? x : -x);
@@ -167,20 +167,20 @@ INLINE void NAME(apply_sigmoid)(REAL *score, size_t n)
 }
 
 /* The highest score of each pixel: its bin, whether its class is right, and its sum. */
-INLINE void NAME(count_top)(Work *work, NAME(Block) *block)
+INLINE void TYPED(count_top)(Work *work, TYPED(Block) *block)
 {
     size_t n = block->n, width = 2 * (size_t)work->bins;
     int64_t *top = work->cells + work->classes * width;
     for (size_t i = 0; i < n; i++) {
-        block->units[i] = NAME(rounded)(NAME(scaled)(block->best[i], UNITS, UNITS));
+        block->units[i] = TYPED(rounded)(TYPED(scaled)(block->best[i], UNITS, UNITS));
         block->code[i] = (int32_t)block->best_class[i] == block->code[i];
     }
-    NAME(find_keys)(work, block, block->best, 1);
+    TYPED(find_keys)(work, block, block->best, 1);
     add_keys(block->key, NULL, n, top);
     add_keys(block->key, block->units, n, top + width);
 }
 
-INLINE void NAME(count_block)(Work *work, NAME(Block) *block, float *planes)
+INLINE void TYPED(count_block)(Work *work, TYPED(Block) *block, float *planes)
 {
     size_t n = block->n, step = work->activation == SOFTMAX ? BLOCK : 0;
     for (size_t i = 0; i < n; i++) {
@@ -191,26 +191,27 @@ INLINE void NAME(count_block)(Work *work, NAME(Block) *block, float *planes)
     block->right = 1;
     for (size_t c = 0; c < work->classes; c++) {
         float *plane = planes + c * step;
-        REAL *scores = NAME(scores_of)(block, plane);
-        NAME(load)(work, block, c, scores);
-        NAME(keep_best)(block, scores, (BITS)c);
+        REAL *scores = TYPED(scores_of)(block, plane);
+        TYPED(load)(work, block, c, scores);
+        TYPED(keep_best)(block, scores, (BITS)c);
         if (work->activation == SOFTMAX)
             continue;
         if (work->activation == SIGMOID)
-            NAME(apply_sigmoid)(scores, n);
-        NAME(count_class)(work, block, scores, c);
+            TYPED(apply_sigmoid)(scores, n);
+        TYPED(count_class)(work, block, scores, c);
     }
     if (work->activation == SOFTMAX)
-        NAME(count_softmax)(work, block, planes);
+        TYPED(count_softmax)(work, block, planes);
     else if (work->activation == SIGMOID)
-        NAME(apply_sigmoid)(block->best, n);
-    NAME(count_top)(work, block);
+        TYPED(apply_sigmoid)(block->best, n);
+    TYPED(count_top)(work, block);
     for (size_t i = 0; i < n && !block->right; i++)
         work->nan += block->is_nan[i];
 }
 
 /* The codes of valid pixels, and which these are. */
-INLINE void NAME(keep_valid)(const Work *work, NAME(Block) *block, const uint16_t *codes, size_t n)
+INLINE void TYPED(keep_valid)(const Work *work, TYPED(Block) *block, const uint16_t *codes,
+                              size_t n)
 {
     size_t valid = 0;
     for (size_t i = 0; i < n; i++) {
@@ -228,9 +229,9 @@ INLINE void NAME(keep_valid)(const Work *work, NAME(Block) *block, const uint16_
     }
 }
 
-INLINE void NAME(walk_blocks)(Work *work, float *planes)
+INLINE void TYPED(walk)(Work *work, float *planes)
 {
-    NAME(Block) block = {.step = row_stride(&work->axes, 0)};
+    TYPED(Block) block = {.step = row_stride(&work->axes, 0)};
     const char *row = work->scores;
     const uint16_t *codes = work->codes;
     ptrdiff_t index[MAX_AXES] = {0}, length = row_length(&work->axes);
@@ -239,22 +240,14 @@ INLINE void NAME(walk_blocks)(Work *work, float *planes)
         for (ptrdiff_t start = 0; start < length; start += BLOCK) {
             size_t n = (size_t)(length - start < BLOCK ? length - start : BLOCK);
             block.first = row + start * block.step;
-            NAME(keep_valid)(work, &block, codes, n);
-            NAME(count_block)(work, &block, planes);
+            TYPED(keep_valid)(work, &block, codes, n);
+            TYPED(count_block)(work, &block, planes);
             *ignored += (int64_t)(n - block.n);
             codes += n;
         }
     } while (next_row(&work->axes, index, &row));
 }
 
-#define DEFINE_WALK(name, TARGET) \
-    TARGET static void NAME(name)(Work *work, float *planes) { NAME(walk_blocks)(work, planes); }
-DEFINE_WALK(walk, )
-#ifdef HAS_X86_LOOPS
-DEFINE_WALK(walk_avx2, AVX2)
-DEFINE_WALK(walk_avx512, AVX512)
-#endif
-#undef DEFINE_WALK
 #undef LOST
 #undef HALF_BIAS
 #undef REAL

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from bit_patterns import CASES, LAYOUTS, WIDTHS, any_floats, mixed, values_of
+from instruction_sets import loops_here, with_loops
 
 from segiou.counting import scores
 from segiou.counting.arrays import AtLeast
@@ -14,16 +13,18 @@ from segiou.counting.channels import count_channels
 from segiou.counting.scores import NanScoresError, scores_to_labels
 
 NUMBERS = (1, 2, 3, 16, 33, 257)
+COMPILED = scores._compiled
 
 
-@pytest.fixture(params=[False, True], ids=["best", "any processor"])
+def decide_nothing(loops):
+    COMPILED.decide_into(np.zeros((1, 0), "u1"), "uint", None, np.zeros(0, "u1"), loops)
+
+
+@pytest.fixture(params=["c"] if COMPILED is None else loops_here(decide_nothing))
 def loops(request, monkeypatch):
-    part = pytest.importorskip("segiou.counting._scores", reason="the routines are not compiled")
-
-    def decide_into(*given):
-        return part.decide_into(*given, request.param)
-
-    monkeypatch.setattr(scores, "_compiled", SimpleNamespace(decide_into=decide_into))
+    if COMPILED is None:
+        pytest.skip("the routines are not compiled")
+    monkeypatch.setattr(scores, "_compiled", with_loops(COMPILED, "decide_into", request.param))
 
 
 def decided(*given, **how):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import tracemalloc
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from instruction_sets import loops_here, with_loops
 
 from segiou.counting import scores
 from segiou.counting.scores import scores_to_labels
@@ -25,14 +25,14 @@ BFLOAT16 = np.dtype([("bfloat16", np.uint16)])
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, 6e-8, -6e-8, 1.0, -1.0, 65504.0, -65504.0, 0.25)
 
 
-def with_loops(portable):
-    """The compiled routines with the loops for any processor, or the best for this one."""
-    return SimpleNamespace(decide_into=lambda *given: COMPILED.decide_into(*given, portable))
+def decide_nothing(loops):
+    COMPILED.decide_into(np.zeros((1, 0), "u1"), "uint", None, np.zeros(0, "u1"), loops)
 
 
 BACKENDS = {"numpy": None}
 if COMPILED is not None:
-    BACKENDS |= {"c": with_loops(False), "c, portable": with_loops(True)}
+    for name in loops_here(decide_nothing):
+        BACKENDS[name] = with_loops(COMPILED, "decide_into", name)
 
 
 @pytest.fixture(params=BACKENDS)
@@ -278,6 +278,13 @@ REFUSED = [
 def test_the_compiled_routine_refuses_what_does_not_fit(given_scores, kind, labels, error, message):
     with pytest.raises(error, match=message):
         COMPILED.decide_into(given_scores, kind, None, labels)
+
+
+@pytest.mark.skipif(COMPILED is None, reason="the compiled routines were not built")
+def test_unknown_loops_are_refused():
+    assert "c" in BACKENDS
+    with pytest.raises(ValueError, match="no such loops"):
+        decide_nothing("abacus")
 
 
 @pytest.mark.skipif(COMPILED is None, reason="the compiled routines were not built")

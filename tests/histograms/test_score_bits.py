@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from bit_patterns import CASES, LAYOUTS, WIDTHS, any_floats, mixed
+from instruction_sets import loops_here, with_loops
 
 from segiou import ScoreHistogram
 from segiou.counting.scores import NanScoresError
@@ -29,8 +29,8 @@ def on_all(monkeypatch):
     def compared(function, what):
         monkeypatch.setattr(score_bins, "_compiled", None)
         expected = outcome(function)
-        for loops in range(3):  # for any processor, AVX2, the best here
-            part = SimpleNamespace(count_scores=partial(with_loops, loops))
+        for loops in loops_here(count_one_score):
+            part = with_loops(COMPILED, "count_scores", loops)
             monkeypatch.setattr(score_bins, "_compiled", part)
             np.testing.assert_equal(outcome(function), expected, err_msg=str(what))
         return expected
@@ -38,8 +38,9 @@ def on_all(monkeypatch):
     return compared
 
 
-def with_loops(loops, *given):
-    return COMPILED.count_scores(*given, loops)
+def count_one_score(loops):
+    cells = np.zeros((3, 2, 2), np.int64)
+    COMPILED.count_scores(np.zeros((1, 1), "u1"), "bool", np.zeros(1, "u2"), cells, 1, 0, 0, loops)
 
 
 def outcome(function):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
+from instruction_sets import loops_here, with_loops
 
 from segiou.counting.arrays import _BFLOAT16
 from segiou.counting.scores import NanScoresError
@@ -20,17 +19,18 @@ EDGES = np.concatenate([np.arange(65) / 64, [2**-24, 2**-25, 2**-14, 1 - 2**-12,
 pytestmark = pytest.mark.skipif(score_bins._compiled is None, reason="the routine is not compiled")
 
 
-def with_loops(loops):
-    """The compiled routine with loops for any processor (0), AVX2 (1), or the best here (2)."""
+def count_one_score(loops):
+    cells = np.zeros((3, 2, 2), np.int64)
     part = score_bins._compiled
-    return SimpleNamespace(count_scores=lambda *given: part.count_scores(*given, loops))
+    part.count_scores(np.zeros((1, 1), "u1"), "bool", np.zeros(1, "u2"), cells, 1, 0, 0, loops)
 
 
 def both(monkeypatch, *arguments):
     compiled = count_scores(*arguments)
-    for loops in (0, 1):
+    for loops in loops_here(count_one_score):
         with monkeypatch.context() as patch:
-            patch.setattr(score_bins, "_compiled", with_loops(loops))
+            part = with_loops(score_bins._compiled, "count_scores", loops)
+            patch.setattr(score_bins, "_compiled", part)
             assert (count_scores(*arguments) == compiled).all()
     with monkeypatch.context() as patch:
         patch.setattr(score_bins, "_compiled", None)
@@ -126,6 +126,8 @@ def test_refuses_what_does_not_fit():
     ):
         with pytest.raises(ValueError, match="do not fit"):
             part(*wrong, 2, False, 0)
+    with pytest.raises(ValueError, match="no such loops"):
+        part(scores, "float32", codes, cells, 2, False, 0, "abacus")
     with pytest.raises(ValueError, match="do not fit"):
         part(scores, "float32", codes, cells, 2, True, 0)
 
