@@ -13,14 +13,13 @@
  *             inner, trimap, outer, loops=None)
  *
  * loops: "c-avx512", "c-avx2" or "c", by default the best that there are. */
-static PyObject *py_count_bands(PyObject *module, PyObject *args)
+static PyObject *py_count_bands(PyObject *Py_UNUSED(module), PyObject *args)
 {
     Py_buffer views[5];
     Py_ssize_t height, width, num_classes, reach;
     int band_border, trimap_border;
     const char *name = NULL;
     int status = 0;
-    (void)module;
     if (!PyArg_ParseTuple(args, "y*y*nnnniiw*w*w*|z", &views[0], &views[1], &height, &width,
                           &num_classes, &reach, &band_border, &trimap_border, &views[2], &views[3],
                           &views[4], &name))
@@ -55,13 +54,12 @@ static PyObject *py_count_bands(PyObject *module, PyObject *args)
 
 /* encode(truth, pred, ignored, num_classes, truth_codes, pred_codes) -> (truth, pred): whether a
  * label of either side is undeclared. ignored = -1: no ignored value */
-static PyObject *py_encode(PyObject *module, PyObject *args)
+static PyObject *py_encode(PyObject *Py_UNUSED(module), PyObject *args)
 {
     Py_buffer views[4];
     Py_ssize_t ignored, num_classes;
     PyObject *answer = NULL;
     uint8_t highest[2];
-    (void)module;
     if (!PyArg_ParseTuple(args, "y*y*nnw*w*", &views[0], &views[1], &ignored, &num_classes,
                           &views[2], &views[3]))
         return NULL;

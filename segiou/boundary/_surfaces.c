@@ -31,12 +31,11 @@ static PyObject *as_dict(Found *found)
     return dict;
 }
 
-static PyObject *py_find(PyObject *module, PyObject *args)
+static PyObject *py_find(PyObject *Py_UNUSED(module), PyObject *args)
 {
     Py_buffer labels, wanted;
     Py_ssize_t depth, height, width, limit;
     int is_flat, elements, ignored;
-    (void)module;
     if (!PyArg_ParseTuple(args, "y*nnnpy*ipn:find", &labels, &depth, &height, &width, &is_flat,
                           &wanted, &ignored, &elements, &limit))
         return NULL;
@@ -105,14 +104,13 @@ static int read_table(Table *table, const Py_buffer *rows, const Py_buffer *rank
     return is_good;
 }
 
-static PyObject *py_nearest(PyObject *module, PyObject *args)
+static PyObject *py_nearest(PyObject *Py_UNUSED(module), PyObject *args)
 {
     Py_buffer views[5]; /* query, target, rows, ranks, areas */
     Points query, target;
     Table table;
     double steps[3];
     int is_reversed;
-    (void)module;
     if (!PyArg_ParseTuple(args, "y*y*y*y*idddpy*:nearest", &views[0], &views[1], &views[2],
                           &views[3], &table.certain, &steps[0], &steps[1], &steps[2], &is_reversed,
                           &views[4]))

@@ -67,7 +67,7 @@ static void find_voxels(const Volume *volume, const uint8_t *const *around, uint
         for (int k = 1; k < 5; k++)
             border |= differ64(row + x, around[k] + x);
         for (bits &= border; bits; bits &= bits - 1) {
-            size_t at = x + (size_t)__builtin_ctzll(bits);
+            size_t at = x + lowest_bit(bits);
             if (volume->is_wanted[row[at]] &&
                 (volume->ignored < 0 || has_valid_face(around, at, row[at], volume->ignored)))
                 keep(found, row[at], place | at);
@@ -83,7 +83,7 @@ static inline void keep_corner(const Volume *volume, uint64_t voxels, uint64_t p
         nonzero_bytes(voxels ^ (uint64_t)volume->ignored * EACH_BYTE) != 0xFF)
         return;
     while (rest) {
-        int label = (int)(voxels >> 8 * __builtin_ctz(rest) & 0xFF);
+        int label = (int)(voxels >> 8 * lowest_bit(rest) & 0xFF);
         uint64_t code = nonzero_bytes(voxels ^ (uint64_t)label * EACH_BYTE) ^ 0xFF;
         rest &= ~(unsigned)code;
         if (volume->is_wanted[label])
@@ -103,7 +103,7 @@ static void find_corners(const Volume *volume, const uint8_t *const *around, uin
         uint64_t bits = column | column << 1 | left | differ64(row + x, row + x - 1);
         left = column >> (VECTOR - 1);
         for (bits &= bits_within(x, volume->width + 1); bits; bits &= bits - 1) {
-            size_t at = x + (size_t)__builtin_ctzll(bits);
+            size_t at = x + lowest_bit(bits);
             uint64_t voxels = 0;
             for (int k = 0; k < 4; k++) {
                 uint16_t two;

@@ -107,9 +107,8 @@ static int fits(Py_ssize_t length, Py_ssize_t outer, Py_ssize_t channels, Py_ssi
     return length / outer / channels == inner;
 }
 
-static PyObject *count_bytes(PyObject *self, PyObject *args)
+static PyObject *count_bytes(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    (void)self;
     Py_buffer truth, pred, totals;
     Py_ssize_t outer, channels, inner;
     PyObject *result = NULL;

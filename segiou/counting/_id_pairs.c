@@ -306,9 +306,8 @@ static Outcome overlap(Table *table, const Runs *truth, const Runs *pred)
     return DONE;
 }
 
-static PyObject *count_overlaps(PyObject *self, PyObject *args)
+static PyObject *count_overlaps(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    (void)self;
     Runs truth, pred;
     Py_ssize_t length;
     if (!PyArg_ParseTuple(args, "y*y*y*y*n:count_overlaps", &truth.starts, &truth.ids, &pred.starts,
@@ -332,9 +331,8 @@ static PyObject *count_overlaps(PyObject *self, PyObject *args)
     return result;
 }
 
-static PyObject *count_pairs(PyObject *self, PyObject *args)
+static PyObject *count_pairs(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    (void)self;
     Py_buffer views[2];
     Py_ssize_t sizes[2];
     int is_signed[2];

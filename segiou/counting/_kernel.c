@@ -161,9 +161,8 @@ PyDoc_STRVAR(count_coded_doc,
              "Add the counts of all label pairs to table, or return None for arrays that NumPy must\n"
              "arrange; see segiou.counting.encoding.");
 
-static PyObject *count_coded(PyObject *module, PyObject *const *args, Py_ssize_t given)
+static PyObject *count_coded(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t given)
 {
-    (void)module;
     if (given != 7 && given != 8)
         return PyErr_Format(PyExc_TypeError, "count_coded takes 7 or 8 arguments, not %zd", given);
     const char *backend = given == 8 ? PyUnicode_AsUTF8AndSize(args[7], NULL) : NULL;

@@ -78,9 +78,8 @@ static int read_threshold(Scores *scores, PyObject *bits)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static PyObject *decide_into(PyObject *self, PyObject *args)
+static PyObject *decide_into(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    (void)self;
     PyObject *given_scores, *bits, *given_labels;
     const char *kind, *name = NULL;
     int has_nan = -1;

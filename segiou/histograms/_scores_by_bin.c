@@ -174,9 +174,8 @@ static int read_arrays(Work *work, const Py_buffer *scores, const Py_buffer *cod
     return 0;
 }
 
-static PyObject *count_scores(PyObject *self, PyObject *args)
+static PyObject *count_scores(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    (void)self;
     PyObject *given[3], *found = NULL;
     const char *kind, *name = NULL;
     int activation;

@@ -168,9 +168,8 @@ static PyObject *as_bytes(const Found *found)
     return Py_BuildValue("(NNN)", starts, ids, firsts);
 }
 
-static PyObject *find_components(PyObject *self, PyObject *args)
+static PyObject *find_components(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    (void)self;
     Py_buffer view;
     Py_ssize_t size, depth, height, width;
     int rank;
