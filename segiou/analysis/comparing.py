@@ -157,7 +157,6 @@ def compare(
     common = Common.of(images, design.images, aggregate)
     if common.keep is not None:
         images = common.images
-        same = same._replace(include=same.include & common.keep)
 
     by_recipe = [images[at] for at in recipes.values()]
     trained = _over(by_recipe, design.units, aggregate)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from segiou._support import text
 from segiou._support.arguments import read_several, refuse_kind
@@ -22,7 +23,9 @@ from segiou.analysis.baselines import (
     random_iou,
     weighted_mean,
 )
+from segiou.analysis.paired_runs import common_classes
 from segiou.analysis.scored_runs import hint_for, under
+from segiou.analysis.statistics import class_score
 from segiou.analysis.units import HasCounts, difference
 from segiou.counting.counts import ConfusionCounts, Counts, check_counts
 from segiou.metrics.overall import pixel_accuracy
@@ -402,6 +405,9 @@ class ImbalanceDifference:
         Whether the higher pixel accuracy is due to never predicting the omitted
         classes: mean IoU is lower, and the difference in accuracy is at most
         ``omitted_fp - omitted_tp``.
+    uncommon_classes : tuple of str
+        Classes that only one of the models scores, which both means leave out, as in
+        :func:`segiou.compare`.
     """
 
     names: tuple[str, str]
@@ -414,6 +420,7 @@ class ImbalanceDifference:
     omitted_fp: float
     omitted_tp: float
     wins_by_omission: bool
+    uncommon_classes: tuple[str, ...] = ()
 
     @property
     def disagree(self) -> bool:
@@ -431,11 +438,11 @@ class ImbalanceDifference:
 
     def sentences(self) -> list[str]:
         """Return the findings as sentences, rounded to 0.01 points."""
-        if not self.omitted:
-            return [_order_sentence(self)]
         if self.wins_by_omission:
-            return _omission_sentences(self)
-        return [_order_sentence(self), _omitted_sentence(self)]
+            found = _omission_sentences(self)
+        else:
+            found = [_order_sentence(self), *([_omitted_sentence(self)] if self.omitted else [])]
+        return [*found, *_coverage_sentence(self)]
 
     @property
     def _ranked(self) -> tuple[int, int]:
@@ -491,8 +498,11 @@ def explain_difference(
         msg = f"names must be two names, one per model, got {both}"
         raise ValueError(msg)
     names = both[0], both[1]
+    protocol = load_protocol(protocol)
+    include = included(include, len(class_names))
+    keep = _common_classes((counts_a, counts_b), tuple(class_names), include, protocol)
     first, second = (
-        explain(counts, class_names, include=include, protocol=protocol)
+        explain(counts, class_names, include=include & keep, protocol=protocol)
         for counts in (counts_a, counts_b)
     )
     a, b = counts_a.summed(), counts_b.summed()
@@ -518,7 +528,21 @@ def explain_difference(
         omitted_tp=omitted_tp / pixels,
         # In pixels, because both sides are equal for two classes, except for rounding.
         wins_by_omission=disagree and int((higher.tp - lower.tp).sum()) <= omitted_fp - omitted_tp,
+        uncommon_classes=tuple(class_names[c] for c in np.flatnonzero(~keep).tolist()),
     )
+
+
+def _common_classes(
+    counts: Sequence[Counts],
+    names: tuple[str, ...],
+    include: NDArray[np.bool_],
+    protocol: Protocol,
+) -> NDArray[np.bool_]:
+    """Classes whose IoU all models have, or none, as in comparisons."""
+    score = class_score("iou", iou, names, include, protocol)
+    values = [score.values(_per_image(one, names, protocol)) for one in counts]
+    keep = common_classes(score, values)
+    return np.ones(len(names), bool) if keep is None else keep
 
 
 def _check_truth(a: Counts, b: Counts, class_names: Sequence[str], names: tuple[str, str]) -> None:
@@ -532,6 +556,12 @@ def _check_truth(a: Counts, b: Counts, class_names: Sequence[str], names: tuple[
             "score both on the same images"
         )
         raise ValueError(msg)
+
+
+def _coverage_sentence(found: ImbalanceDifference) -> Iterator[str]:
+    if found.uncommon_classes:
+        some = text.classes(found.uncommon_classes)
+        yield f"The means cover the classes that both models score, without {some}."
 
 
 def _order_sentence(found: ImbalanceDifference) -> str:

@@ -14,7 +14,9 @@ from segiou.analysis.scored_runs import hint_for, images_of_name, read_metric, u
 from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic, scored_counts
 from segiou.analysis.units import HasRunCounts, Metric, Units, some_of
 from segiou.counting.counts import Counts
+from segiou.measures.score import Score
 from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.metrics.ratio import Floats
 
 
 class DifferentImagesError(ValueError):
@@ -115,16 +117,17 @@ def same_images(
     return SameImages(runs, names, counts, ids, *of_first)
 
 
-def common_classes(scores: Sequence[Statistic]) -> NDArray[np.bool_] | None:
+def common_classes(score: Score, values: Sequence[Floats]) -> NDArray[np.bool_] | None:
     """Classes of the mean with a score for all models or for none, and the others; None if all.
+
+    Values are those of each model, the mean first.
 
     A class that the truth lacks counts 0 for a model that predicts one pixel of it and is left
     out of the mean of the others, so a difference of means covers only the classes in common.
     """
-    score = scores[0].score
     if not score.is_mean or score.include is None:
         return None
-    defined = ~np.isnan([one.values[1:] for one in scores])
+    defined = ~np.isnan([one[1:] for one in values])
     common = defined.all(0) | ~defined.any(0) | ~score.include
     if common.all() or not (common & score.include & defined[0]).any():
         return None
@@ -147,7 +150,7 @@ class Common(NamedTuple):
     def of(cls, images: list[ScoredImages], units: Units, aggregate: Aggregate | None) -> Common:
         """The scores over some units."""
         every = [one.over(units, aggregate) for one in images]
-        if (keep := common_classes(every)) is None:
+        if (keep := common_classes(every[0].score, [one.values for one in every])) is None:
             return cls(images, every, None)
         images = [one.over_classes(keep) for one in images]
         names = zip(every[0].score.names, keep, strict=True)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from segiou._support.text import Json, infinite_as_text
-from segiou.analysis.statistics import scored_counts
-from segiou.analysis.units import units_of
+from segiou.analysis.statistics import class_score
 from segiou.measures.score import Score
 from segiou.measures.score_table import Kind
 from segiou.metrics.pixel_scores import PIXEL_SCORES
@@ -95,9 +94,9 @@ def of_pixels(report: ReportNumbers) -> Iterator[ScoreValues]:
                     names = [name for name, _ in report.groups]
                     rows |= zip(names, one.function(groups).tolist(), strict=True)
                 if report.protocol.needs_images and report.per_image is not None:
-                    rule: Any = report.protocol, report.class_names, report.include
-                    scored = scored_counts(report.per_image, name, *rule)
-                    values = scored.over(units_of(len(report.per_image.tp)), None).values[1:]
+                    rule: Any = report.class_names, report.include, report.protocol
+                    score = class_score(name, one.function, *rule)
+                    values = score.values(report.per_image)[1:]
                 rows |= zip(report.class_names, np.asarray(values).tolist(), strict=True)
                 mean = report._mean(one.function)
         value, classes = (mean.value, mean.classes) if one.per_class else (float(values), None)

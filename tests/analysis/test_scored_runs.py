@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.analysis.imbalance import explain
+from segiou.analysis.imbalance import explain, explain_difference
 from segiou.analysis.scored_runs import scored_images
 from segiou.cli.main import main
 
@@ -230,3 +230,29 @@ def test_scores_of_surfaces_are_those_of_the_table(convention):
 def test_the_name_of_a_run_file_is_not_a_run(use, path):
     with pytest.raises(TypeError, match=r"open a run file with segiou\.Run\.open"):
         use(path, by="x") if use is segiou.slices else use(path)
+
+
+@pytest.mark.parametrize("score", ["iou", "recall", "boundary_iou", "surface_dice", "hausdorff_95"])
+def test_a_class_that_one_model_predicts_is_left_out_of_all_means_alike(labels, score):
+    truth = np.zeros((4, 12, 12), np.uint8)
+    truth[:, 2:8, 2:8] = 1
+    truth[:, 8:, :4] = 3
+    stray = np.roll(truth, 1, 1)
+    stray[::2, 9:11, 9:11] = 2  # the truth has no car
+    options = {"labels": labels, "measures": ["boundary", "surfaces"]}
+    runs = [segiou.score(truth, pred, **options) for pred in (np.roll(truth, 1, 2), stray)]
+    found = segiou.compare(*runs, metric=score, names=("a", "b"), groups="none")
+    assert not score.startswith(("iou", "surface")) or found.uncommon_classes == ("car",)
+    both = found.pairs[0].imbalance
+    for run, imbalance in zip(runs, both.models, strict=True):
+        rows = run.report().scores_by_name["iou"].rows
+        expected = np.mean([rows[name] for name in ("sky", "road", "bus")])
+        assert imbalance.mean_iou == pytest.approx(expected)
+        assert [row.included for row in imbalance.classes] == [True, True, False, True]
+    assert both.uncommon_classes == ("car",)
+    counts = [run.counts for run in runs]
+    again = explain_difference(*counts, runs[0].class_names, names=("a", "b"))
+    assert again == both
+    assert again.sentences()[-1] == (
+        "The means cover the classes that both models score, without car."
+    )

@@ -89,3 +89,13 @@ def test_a_class_that_a_rule_of_ones_own_leaves_out_has_this_reason():
     assert report.counts.truth[3] == 2
     assert report.iou_mean.skipped == {3: "left out by the protocol", 4: "not in truth"}
     assert "mean: 3 (left out by the protocol); 4 (not in truth)" in str(report)
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_one_image_has_a_report(name):
+    report = segiou.score([[[0, 0, 1, 1]]], [[[0, 1, 1, 1]]], labels=2).report(name)
+    assert report.scores_by_name["iou"].rows == pytest.approx({"0": 1 / 2, "1": 2 / 3})
+    assert report.mean_iou == pytest.approx((1 / 2 + 2 / 3) / 2)
+    assert "66.67 %" in str(report)
+    none = segiou.score([], [], labels=2).report(name)
+    assert all(math.isnan(row) for row in none.scores_by_name["iou"].rows.values())
