@@ -368,16 +368,17 @@ def wrapped(line: str, width: int) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Convert dataclasses, arrays and numbers to JSON types; NaN and infinity become None.
+    """Convert dataclasses, arrays and numbers to JSON types.
 
-    Private fields are left out.
+    NaN becomes None, and infinity, for which JSON has no number, "inf". Private fields are left
+    out.
 
     >>> import numpy as np
-    >>> plain({"iou": np.array([0.5, np.nan]), "n": np.int64(3)})
-    {'iou': [0.5, None], 'n': 3}
+    >>> plain({"iou": np.array([0.5, np.nan]), "n": np.int64(3), "hd": math.inf})
+    {'iou': [0.5, None], 'n': 3, 'hd': 'inf'}
     """
     if type(value) is float:
-        return value if math.isfinite(value) else None
+        return value if math.isfinite(value) else None if math.isnan(value) else str(value)
     if type(value) in (str, int, bool):
         return value
     if is_dataclass(value) and not isinstance(value, type):
@@ -391,15 +392,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     return value
-
-
-def infinite_as_text(value: float) -> float | str:
-    """Write an infinite distance as "inf", because JSON has no number for it.
-
-    >>> infinite_as_text(math.inf), infinite_as_text(2.5)
-    ('inf', 2.5)
-    """
-    return str(value) if math.isinf(value) else value
 
 
 #: Spreadsheets treat a cell that begins with one of these as a formula.
@@ -451,7 +443,7 @@ def _csv_cell(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
     shown = printable(cell, blanks=True)
-    return f"'{shown}" if cell.startswith(_FORMULA) else shown
+    return f"'{shown}" if cell.startswith(_FORMULA) and cell != "-inf" else shown
 
 
 def csv_name(cell: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from segiou._support.files import printable
-from segiou._support.text import did_you_mean, infinite_as_text, signed_points, unit_text
+from segiou._support.text import did_you_mean, plain, signed_points, unit_text
 from segiou.measures.registry import better_of, flag_of, measure_of, measure_of_score
 from segiou.measures.score_names import ScoreName, read_name, rows_of_score
 
@@ -172,9 +172,7 @@ class Outcome(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data; None for undefined values."""
-        value, low, high = (
-            None if x != x else infinite_as_text(x) for x in (self.value, *self.bounds)
-        )
+        value, low, high = plain([self.value, *self.bounds])
         limit = "at_most" if self.better == "lower" else "at_least"
         return {
             "name": self.name,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.document import Cell, Column as DocumentColumn, Table
-from segiou._support.text import count, infinite_as_text, with_unit
+from segiou._support.text import count, with_unit
 from segiou.measures.measure import Counted
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.pixel_scores import PIXEL_SCORES
@@ -70,24 +70,24 @@ def cells_by_row(report: Report, classes: ScoreTable) -> list[dict[str, Any]]:
         for at, name in enumerate(table.rows):
             line = lines.setdefault(name, {"name": name})
             cells = [cell for column in table.columns for cell in column.cells(at)]
-            line |= {head: infinite_as_text(value) for head, value in cells}
+            line |= dict(cells)
     for one in report.scores_by_name.values():
         for name, value in one.rows.items():
-            lines[name].setdefault(one.name, infinite_as_text(value))
+            lines[name].setdefault(one.name, value)
     return [*lines.values(), *_means(report, lines)]
 
 
 def _means(report: Report, rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """A line of the means, if intervals were given, which are added to the lines of all rows."""
     scores, usual = report.scores_by_name.values(), report.intervals is None
-    means: dict[str, Any] = {one.name: infinite_as_text(one.value) for one in scores}
+    means: dict[str, Any] = {one.name: one.value for one in scores}
     names = [one.name for one in scores if not (usual and one.name in PIXEL_SCORES)]
     intervals = {name: of_score for name in names if (of_score := report.intervals_of(name))}
     for name, of_score in intervals.items():
         lines = [(rows[one.name], one) for one in of_score.classes if one.name in rows]
         for line, ends in ((means, of_score.overall), *lines):
-            line[f"{name}_low"] = infinite_as_text(ends.low)
-            line[f"{name}_high"] = infinite_as_text(ends.high)
+            line[f"{name}_low"] = ends.low
+            line[f"{name}_high"] = ends.high
     return [{"name": "mean", **means}] if intervals else []
 
 

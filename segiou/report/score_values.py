@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from segiou._support.text import Json, infinite_as_text
+from segiou._support.text import Json
 from segiou.analysis.statistics import class_score
 from segiou.measures.score import Score
 from segiou.measures.score_table import Kind
@@ -63,7 +63,7 @@ class ScoreValues(NamedTuple):
         def with_limits(value: float, name: str) -> dict[str, Any]:
             one = low.get(name)
             ends = {} if one is None else {"low": one.low, "high": one.high}
-            return {key: infinite_as_text(x) for key, x in {"value": value, **ends}.items()}
+            return {"value": value, **ends}
 
         rows = {name: with_limits(value, name) for name, value in self.rows.items()}
         about = {"title": self.title, "unit": self.unit, "better": self.better}
