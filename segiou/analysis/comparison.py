@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from segiou._support import text
 from segiou._support.document import Part, Tabular
@@ -18,9 +17,6 @@ from segiou.analysis.intervals import OverUnits
 from segiou.analysis.ranking import ModelRank, Ranking
 from segiou.analysis.significance import Power
 from segiou.analysis.units import FEW_UNITS
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -32,9 +32,6 @@ from segiou.analysis.units import (
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
-
-if TYPE_CHECKING:
-    pass
 
 Method = Literal["jackknife", "percentile", "bca"]
 #: A method that cannot be chosen: medians have it by default.
