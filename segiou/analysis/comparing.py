@@ -208,15 +208,17 @@ def _recipes(
 ) -> tuple[dict[str, slice] | None, tuple[HasRunCounts, ...]]:
     """Runs in one sequence, and the place of those of each recipe if there are recipes."""
     places: dict[str, slice] | None = None
+    several: list[Any] = []
     if len(runs) == 1 and isinstance(runs[0], Mapping):
-        places, several = {}, []
-        for name, own in runs[0].items():
-            several += read_several(f"runs of {name}", own, "a sequence of runs")
-            places[str(name)] = slice(sum(s.stop - s.start for s in places.values()), len(several))
+        places = {}
+        for name, trained in runs[0].items():
+            start = len(several)
+            several += read_several(f"runs of {name}", trained, "a sequence of runs")
+            if len(several) == start:
+                msg = f"recipe {name!r} has no runs"
+                raise ValueError(msg)
+            places[str(name)] = slice(start, len(several))
         runs = several
-        if empty := [name for name, own in places.items() if own.start == own.stop]:
-            msg = f"recipe {empty[0]!r} has no runs"
-            raise ValueError(msg)
     if len(runs if places is None else places) < 2:
         msg = "compare expects at least two runs, or a mapping of two recipes to their runs"
         raise TypeError(msg)

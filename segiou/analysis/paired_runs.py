@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import read_several
+from segiou._support.text import plural
 from segiou.analysis.scored_runs import hint_for, images_of_name, read_metric, under
 from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic, scored_counts
 from segiou.analysis.units import HasRunCounts, Metric, Units, some_of
@@ -227,7 +228,7 @@ def _same_order(runs: Sequence[HasRunCounts], names: Sequence[str]) -> list[Coun
         if not len(rows):
             continue
         i, c, others = rows[0], classes[0], len({*rows.tolist()}) - 1
-        more = f", and {others} more images" if others else ""
+        more = f", and {plural(others, 'more image')}" if others else ""
         msg = (
             f"{names[0]} and {name} were scored against different ground truth: image "
             f"{first.ids[i]} has {a[i, c]} pixels of {first.class_names[c]} in one and {b[i, c]} "

@@ -524,3 +524,14 @@ def test_two_groups_have_no_p_of_recipes():
     assert found.outcome(found.pairs[0]).kind == "too few"
     assert np.isnan(found.pairs[0].overall.p)
     assert not found.pairs[0].overall.differs(0.95)
+
+
+@pytest.mark.parametrize(("differing", "more"), [(1, ""), (2, ", and 1 more image;")])
+def test_other_images_of_a_different_truth_are_counted(differing, more):
+    masks = [[[0, 1]]] * 4
+    others = [[[1, 1]]] * differing + masks[differing:]
+    runs = [score(truths, masks, labels=2) for truths in (masks, others)]
+    with pytest.raises(ValueError, match="different ground truth: image 0 has") as error:
+        compare(*runs)
+    assert more in str(error.value)
+    assert ("more image" in str(error.value)) == (differing > 1)
