@@ -427,6 +427,15 @@ def csv_of(rows: Iterable[Mapping[str, Any]]) -> str:
     return csv_text([heads, *(plain([row.get(head) for head in heads]) for row in several)])
 
 
+def number_of(value: Any) -> float:
+    """A number as a float; NaN is one object, so that equal results compare equal.
+
+    >>> number_of(float("nan")) is math.nan
+    True
+    """
+    return math.nan if value != value else float(value)
+
+
 def records(**columns: Any) -> Iterator[dict[str, Any]]:
     """Rows of columns of equal length; NaN is one object, so that equal results compare equal.
 

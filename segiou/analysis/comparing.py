@@ -383,7 +383,7 @@ class _Compared(NamedTuple):
             return math.nan, math.nan
         left_out = limits.left_out
         other = self.limits(a, b, level)[0] if left_out is None else left_out.limits(level)
-        return float(other.low[0]), float(other.high[0])
+        return text.number_of(other.low[0]), text.number_of(other.high[0])
 
     def pair(
         self, a: _Model, b: _Model, limits: Limits, permuted: Permuted, over_pairs: _Adjusted

@@ -288,7 +288,7 @@ class _Scored:
     @property
     def whole(self) -> float:
         """The score, or the difference, on all images."""
-        values = [float(one.values[0]) for one in self.models]
+        values = [text.number_of(one.values[0]) for one in self.models]
         return values[-1] - values[0] if len(values) > 1 else values[0]
 
     @property
@@ -358,7 +358,7 @@ class _Scored:
             gap = self._gap(own, rest, taken, is_tested=column.numbers is None)
         score, side = self._score(own, place)
         low, high = _ends(score, side, self.level)
-        scores = tuple(float(values[at]) for values in own.values)
+        scores = tuple(text.number_of(values[at]) for values in own.values)
         classes = int((own.defined if taken is None else own.defined & taken).sum())
         about = (column.name, value, own.number, len(own.units))
         return Slice(*about, score, low, high, scores, classes, gap, row)
@@ -367,7 +367,7 @@ class _Scored:
         """The score of some images, or of a class, and its side unless units are too few."""
         first, last = own.values[0], own.values[-1]
         change = last - first if len(self.models) > 1 else last
-        score = float(change[0 if place is None else 1 + place])
+        score = text.number_of(change[0 if place is None else 1 + place])
         there = None
         if len(self.models) > 1 and place is None and self.taken is not None:
             there = own.defined & self.taken
@@ -391,7 +391,8 @@ class _Scored:
         arms = weights[:, None] * reach
         down, up = np.sqrt(np.maximum(np.einsum("ik,ij,jk->k", arms, rho, arms), 0)).tolist()
         score = float(weights @ scores)
-        return Mix(column.name, dict(shares), score, score - down, score + up)
+        low, high, value = map(text.number_of, (score - down, score + up, score))
+        return Mix(column.name, dict(shares), value, low, high)
 
     def _gap(
         self, own: _Images, rest: _Images, common: NDArray[np.bool_] | None, *, is_tested: bool
@@ -419,7 +420,8 @@ class _Scored:
         if is_tested and fewer >= FEWEST_TESTED:
             p = 2 * two_ended_tail(reach, delta)
         classes = 0 if common is None else int(common.sum())
-        return Gap(delta, delta - down, delta + up, p, math.nan, classes, shared)
+        low, high, value = map(text.number_of, (delta - down, delta + up, delta))
+        return Gap(value, low, high, text.number_of(p), math.nan, classes, shared)
 
     def _shared(
         self, own: _Images, rest: _Images, a: Side | _Median | None, b: Side | _Median | None
@@ -470,7 +472,7 @@ def _ends(value: float, side: Side | _Median | None, level: float) -> tuple[floa
     down, up = side.reach(level)
     bounds = side.left_out.bounds if isinstance(side, Side) else (-math.inf, math.inf)
     low, high = with_width(value - down, value + up, bounds)
-    return float(low), float(high)
+    return text.number_of(low), text.number_of(high)
 
 
 def _slope(x: Floats, y: Floats) -> tuple[float, float]:

@@ -333,3 +333,15 @@ def test_equal_images_have_neither_trends_nor_tests():
     found = segiou.slices(run, by=table, groups="none")
     assert (found.trends, found.tests) == ((), 0)
     assert "between slices: all images of a side agree." in str(found).replace("\n", " ")
+
+
+def test_equal_results_are_equal_where_nothing_is_defined():
+    masks = [np.array([[0, 1], [1, 1]])] * 8
+    run = segiou.score(masks, masks, labels=3, surfaces=True)
+    table = {id: "xy"[int(id) % 2] for id in run.ids}
+    for use in (
+        lambda: segiou.compare(run, run, names=("a", "b")).pairs,
+        lambda: segiou.slices(run, by=table, metric="hausdorff_95:2").slices,
+        lambda: segiou.slices(run, run, by=table, metric="dice:2").slices,
+    ):
+        assert use() == use()
