@@ -342,7 +342,11 @@ class Protocol:
         """
         absent = "skip" if self.unit == "class" else self.of_metric(metric).absent
         in_truth = counts.truth > 0 if self.over == "truth" else None
-        return _filled(metric(counts), absent, in_truth, include, xp)
+        values = metric(counts)
+        # Specificity is 1 for absent classes, which would raise the mean with each of them.
+        occurs = counts.truth + counts.pred > 0
+        values = xp.where(occurs, values, xp.full_like(values, np.nan))
+        return _filled(values, absent, in_truth, include, xp)
 
     def taken_classes(
         self, values: Floats, include: Any = None

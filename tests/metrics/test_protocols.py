@@ -83,6 +83,14 @@ def test_a_class_that_is_never_predicted_is_not_called_absent():
     assert protocol.mean(metrics.specificity, everywhere).skipped == {0: "undefined"}
 
 
+def test_absent_classes_do_not_raise_a_mean_that_is_defined_for_them():
+    counts = Counts(tp=[4, 2, 0], fp=[1, 3, 0], fn=[3, 1, 0], tn=[2, 4, 10])
+    found = load_protocol("segiou").mean(metrics.specificity, counts)
+    assert found.value == pytest.approx((2 / 3 + 4 / 7) / 2)
+    assert found.skipped == {2: "absent"}
+    assert metrics.specificity(counts)[2] == 1
+
+
 def test_zero_and_one_stand_for_every_undefined_ratio():
     # Class 2 is only predicted and class 3 nowhere: both lack a recall.
     recall = 11 / 18 + 3 / 4
