@@ -252,11 +252,13 @@ class Score:
         def only(values: Floats) -> Floats:
             return values[..., [1 + at, 1 + at]]  # the whole is this row
 
+        medians, seen, alone = self.median_of, self.seen, self.alone
+
         def finite(parts: Parts) -> Floats:
             values = only(self.of_images(parts))[:, 0]
-            return np.where(np.isfinite(values), values, 0.0)
+            # Those of the image, since 0 would be the best distance.
+            return values if alone is None else np.where(np.isfinite(values), values, alone(parts))
 
-        medians, seen = self.median_of, self.seen
         return replace(
             self,
             name=f"{self.name}:{name}",
@@ -266,7 +268,7 @@ class Score:
             seen=seen and (lambda parts: seen(parts)[:, at : at + 1]),
             evaluate=lambda sums: only(self.evaluate(sums)),
             each=lambda parts: only(self.of_images(parts)),
-            alone=finite if self.alone else None,
+            alone=finite if alone else None,
             median_of=medians and (lambda parts: medians(parts)[:, at : at + 1]),
             is_mean=False,
             include=np.ones(1, bool),

@@ -309,3 +309,17 @@ def test_folders_are_compared_by_boundary_iou(folders, capsys):
     data = json.loads(capsys.readouterr().out)
     assert data["metric"] == "boundary_iou"
     assert data["pairs"][0]["overall"]["delta"] == 0
+
+
+def test_a_missed_structure_alone_is_as_far_as_its_image():
+    truth = np.zeros((2, 9, 12), np.uint8)
+    truth[:, 2:5, 2:5], truth[:, 6:8, 8:11] = 1, 2
+    pred = truth.copy()
+    pred[1][truth[1] == 2] = 0
+    run = segiou.score(truth, pred, labels=["background", "a", "b"], measures=["surfaces"])
+    score, parts = run.plan("surfaces").scores["hausdorff_95"].of_row("b"), run.parts("surfaces")
+    # The background of the second image reaches where b is missed; b counts as the diagonal, 15.
+    whole = run.plan("surfaces").scores["hausdorff_95"].alone(parts)
+    assert score.of_images(parts)[:, 0].tolist() == [0, np.inf]
+    assert score.alone(parts).tolist() == [0, whole[1]]
+    assert 15 / 3 <= whole[1] < 15
