@@ -301,9 +301,9 @@ class Protocol:
                 raise ValueError(msg)
         values, part = self.taken(metric, scored, include)
         if self.unit == "class":
-            value = self.of_metric(metric).mean_of_classes(
-                ratio(values.sum(0), part.sum(0)), include
-            )
+            of_classes = ratio(values.sum(0), part.sum(0))
+            values, part = self.of_metric(metric).taken_classes(of_classes, include)
+            value = self.divide(values.sum(), np.count_nonzero(part))
         elif self.unit == "image":
             images = ratio(values.sum(1), part.sum(1))[part.any(1)]
             value = self.divide(images.sum(), len(images))

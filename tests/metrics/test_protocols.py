@@ -70,6 +70,8 @@ def test_what_takes_no_part_and_why():
     assert mean(over="truth").skipped == {2: "not in truth", 3: "absent"}
     assert mean(absent="zero").skipped == {}
     assert mean(absent="zero").classes == 4
+    assert mean(unit="class", absent="zero").classes == 4
+    assert mean(unit="class", absent="one").skipped == {}
     assert mean(include=[True, False, True, True]).skipped == {1: "excluded", 3: "absent"}
     assert mean(unit="image", over="truth").skipped == {2: "not in truth", 3: "absent"}
     assert mean(metric=metrics.recall).skipped == {2: "not in truth", 3: "absent"}
