@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -26,12 +26,13 @@ from segiou.analysis.case_ranks import (
 from segiou.analysis.dependence import BlockLength, design_of
 from segiou.analysis.intervals import check_method, limits_by, of_design
 from segiou.analysis.leave_one_out import jackknife
-from segiou.analysis.paired_runs import Common, check_runs, names_of, same_images
+from segiou.analysis.paired_runs import Common, check_runs, common_classes, names_of, same_images
 from segiou.analysis.ranking import MEDIANS, Contest, Ranking, contest_of, placed
 from segiou.analysis.scored_runs import unit_of_pixels
 from segiou.analysis.statistics import ScoredImages, Statistic, addends, means_of
 from segiou.analysis.units import Groups, HasRunCounts, ImageParts, Metric, Units
 from segiou.measures.score import Score
+from segiou.metrics.overall import mean
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
@@ -154,7 +155,7 @@ def rank(
         better=contest.better,
         score_unit=unit,
         score_ranks=_score_ranks(contests, ties),
-        cases=tuple(map(tuple, first.cases.tolist())),
+        cases=tuple(map(tuple, first.over_common_classes().cases.tolist())),
         case_name=first.label,
         case_unit=first.unit,
         uncommon_classes=contest.uncommon,
@@ -228,6 +229,10 @@ class _Scored:
     ids: tuple[str, ...]
     images: list[ScoredImages]
     """Of each run."""
+    uncommon: tuple[str, ...] = ()
+    """Classes that only some runs score, which means over images leave out."""
+    protocol_scores: tuple[float, ...] = ()
+    """Means over images with these classes."""
 
     @classmethod
     def of(
@@ -248,6 +253,20 @@ class _Scored:
             msg = f"no image has a score {by!r}, so nothing can be ranked"
             raise ValueError(msg)
         return scored
+
+    def over_common_classes(self) -> _Scored:
+        """The score of images over the classes that every run scores in some image."""
+        score, values = self.images[0].score, [one.of_rows() for one in self.images]
+        is_missing = [np.isnan(of_run).all(0) for of_run in values]
+        keep = common_classes(score, [np.where(row, np.nan, 0) for row in is_missing])
+        if keep is None:
+            return self
+        return replace(
+            self,
+            images=[one.over_classes(keep) for one in self.images],
+            uncommon=tuple(name for name, kept in zip(score.names, keep, strict=True) if not kept),
+            protocol_scores=tuple(mean(self.cases).tolist()),
+        )
 
     @cached_property
     def cases(self) -> Floats:
@@ -283,6 +302,12 @@ class _Setup(NamedTuple):
             common = Common.of(scored.images, self.units, aggregate)
             ranked = self.of_statistics(common.scores)
             return ranked._replace(uncommon=common.uncommon, protocol_scores=common.protocol_scores)
+        scored = scored.over_common_classes()
+        ranked = self.of_cases(scored)
+        return ranked._replace(uncommon=scored.uncommon, protocol_scores=scored.protocol_scores)
+
+    def of_cases(self, scored: _Scored) -> Contest:
+        """Values of the models from the score of each image."""
         # Images without a score of any model, such as those without the class, are not cases.
         kept = ~np.isnan(scored.cases).all(0)
         cases = np.full(scored.cases.shape, np.nan)

@@ -253,7 +253,11 @@ class ScoredImages:
         score = self.score
         if finite and score.alone is not None:
             return self.images.joined(score.alone)
-        return self.images.joined(lambda part: score.of_images(part)[:, 0])
+        return self.of_rows()[:, 0]
+
+    def of_rows(self) -> Floats:
+        """Per-image score, then that of each class or structure, (N, 1 + K)."""
+        return self.images.joined(self.score.of_images)
 
     def present(self) -> NDArray[np.bool_]:
         """Whether the truth of each image has each class, (N, C)."""

@@ -256,3 +256,28 @@ def test_a_class_that_one_model_predicts_is_left_out_of_all_means_alike(labels, 
     assert again.sentences()[-1] == (
         "The means cover the classes that both models score, without car."
     )
+
+
+@pytest.mark.parametrize("aggregate", [None, "I"])
+def test_rankings_of_images_cover_the_common_classes(labels, aggregate):
+    truth = np.zeros((4, 12, 12), np.uint8)
+    truth[:, 2:8, 2:8] = 1
+    stray = np.roll(truth, 1, 1)
+    stray[:, 9:11, 9:11] = 2  # the truth has no car
+    options = {"labels": labels, "measures": ["surfaces"]}
+    runs = {
+        name: segiou.score(truth, pred, **options)
+        for name, pred in {"a": np.roll(truth, 2, 2), "b": stray}.items()
+    }
+    ranking = segiou.rank(runs, by="surface_dice", aggregate=aggregate, groups="none")
+    compared = segiou.compare(
+        *runs.values(), names=("a", "b"), metric="surface_dice", aggregate=aggregate, groups="none"
+    )
+    assert ranking.uncommon_classes == compared.uncommon_classes == ("car", "vehicles")
+    values = {model.name: model.value for model in ranking.models}
+    overall = compared.pairs[0].overall
+    assert values == pytest.approx({"a": overall.a, "b": overall.b})
+    scores = dict(zip(ranking.names, ranking.protocol_scores, strict=True))
+    assert scores["a"] == pytest.approx(values["a"])
+    assert scores["b"] == pytest.approx(values["b"] * 2 / 4)
+    assert "without car and vehicles" in ranking.sentences()[0]
