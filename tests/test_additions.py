@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from types import ModuleType
 
@@ -94,6 +95,7 @@ print(json.dumps({
 """
 NEW_METRIC = """
 import sys
+import zipfile
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 
@@ -153,20 +155,25 @@ def test_a_mask_format(tmp_path):
     for folder, text in (("truth", "0 0 1 1\n"), ("pred", "0 1 1 1\n")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "x.asc").write_text(text)
+        with zipfile.ZipFile(tmp_path / f"{folder}.zip", "w") as archive:
+            archive.writestr(f"{folder}/x.asc", text)
     code = """
 import json, sys
 import segiou
 from segiou.masks import read_mask
 
 truth, pred = sys.argv[1:]
-run = segiou.score_folder(truth, pred, labels=2)
-print(json.dumps({"iou": run.report().score("iou:1"), "mask": read_mask(truth + "/x.asc").tolist(),
+ious = [
+    segiou.score_folder(*sides, labels=2).report().score("iou:1")
+    for sides in ([one + end for one in (truth, pred)] for end in ("", ".zip", "/*.asc"))
+]
+print(json.dumps({"ious": ious, "mask": read_mask(truth + "/x.asc").tolist(),
                   "files": segiou.scoring.inspect_folder(truth).files}))
 """
     places = tmp_path / "truth", tmp_path / "pred"
     code = code.replace("sys.argv[1:]", repr([*map(str, places)]))
     assert python(code, env=environment) == {
-        "iou": pytest.approx(2 / 3), "mask": [[0, 0, 1, 1]], "files": 1
+        "ious": pytest.approx([2 / 3] * 3), "mask": [[0, 0, 1, 1]], "files": 1
     }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from typing import IO, Any
 
 from segiou._support.files import Stamp, os_problem
 from segiou._support.optional import import_extra
-from segiou.masks.finding import check_found, is_mask
+from segiou.masks.finding import check_found, masks_among
 from segiou.masks.numpy_files import zip_member
 from segiou.masks.read import MaskError, RawMask, damage
 from segiou.masks.sources import (
@@ -91,7 +91,7 @@ class ArchiveFolder:
             raise ValueError(msg) from error
         folder = self.root[len(self.archive) :].strip("/")
         inner = f"{folder}/" if folder else ""
-        inside = [name for name in members if name.startswith(inner) and is_mask(name)]
+        inside = masks_among(name for name in members if name.startswith(inner))
         if doubled := [name for name in inside if len(members[name]) > 1]:
             msg = f"{self.root}: contains {min(doubled)!r} more than once; keep one"
             raise ValueError(msg)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 #: Extensions of mask files.
@@ -63,10 +63,7 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         msg = f"{root}: {what}"
         raise ValueError(msg)
     masks = _below(root, MASK_SUFFIXES) or _below(root, RASTER_SUFFIXES)
-    if not masks:
-        from segiou._support.optional import plugin_names
-
-        masks = _below(root, {f".{name}" for name in plugin_names("formats")})
+    masks = masks or _below(root, _plugin_suffixes())
     layout = next((text for name, text in _LAYOUT_FILES.items() if (root / name).is_file()), None)
     if not masks and layout is not None:
         msg = f"{root}: {layout}"
@@ -81,10 +78,14 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
 
 def is_raster(path: str | Path) -> bool:
     """Whether GDAL reads a file, because no plug-in reads its extension."""
+    ending = Path(path).suffix.lower()
+    return ending in RASTER_SUFFIXES and ending not in _plugin_suffixes()
+
+
+def _plugin_suffixes() -> set[str]:
     from segiou._support.optional import plugin_names
 
-    ending = Path(path).suffix.lower()
-    return ending in RASTER_SUFFIXES and ending[1:] not in plugin_names("formats")
+    return {f".{name}" for name in plugin_names("formats")}
 
 
 def _below(root: Path, endings: Collection[str]) -> dict[str, str]:
@@ -121,16 +122,26 @@ def split_ending(name: str) -> tuple[str, str]:
     return stem, ending
 
 
-def is_mask(relative: str) -> bool:
+def masks_among(names: Iterable[str]) -> list[str]:
+    """Relative paths of masks: with a known extension, or if none has, with that of a plug-in."""
+    several = [*names]
+    plain = [name for name in several if is_mask(name)]
+    if plain or not (added := _plugin_suffixes()):
+        return plain
+    return [name for name in several if is_mask(name, added)]
+
+
+def is_mask(relative: str, endings: Collection[str] = MASK_SUFFIXES) -> bool:
     """Whether a relative path names a mask: a known extension, and not hidden."""
     parts = relative.split("/")
     hidden = any(part.startswith(".") and part not in (".", "..") for part in parts)
     ending = split_ending(parts[-1])[1].lower()
-    return ending in MASK_SUFFIXES and not hidden and "__MACOSX" not in parts
+    return ending in endings and not hidden and "__MACOSX" not in parts
 
 
 def check_found(files: Collection[str], where: str | os.PathLike[str]) -> None:
     """Raise an error if no masks were found."""
     if not files:
-        msg = f"{where}: no mask files found ({', '.join(sorted(MASK_SUFFIXES))})"
+        known = sorted(MASK_SUFFIXES | _plugin_suffixes())
+        msg = f"{where}: no mask files found ({', '.join(known)})"
         raise ValueError(msg)

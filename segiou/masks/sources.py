@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from segiou._support.files import Stamp, os_problem
 from segiou._support.text import without_credentials
-from segiou.masks.finding import RASTER_SUFFIXES, check_found, find_masks, is_mask
+from segiou.masks.finding import RASTER_SUFFIXES, check_found, find_masks, masks_among
 from segiou.masks.image_files import Scratch, read_small
 from segiou.masks.read import MaskError, RawMask
 
@@ -251,6 +251,7 @@ class PatternFolder(LocalFolder):
         is_open = [any(sign in part for sign in "*?[") for part in parts]
         files: dict[str, str] = {}
         places = sorted(glob(self.root, recursive=True))  # noqa: PTH207 - absolute patterns
+        masks = {*masks_among(Path(place).name for place in places)}
         for place in places:
             names = Path(place).parts
             # Fixed names below the first open one are omitted, because they are equal everywhere.
@@ -258,7 +259,7 @@ class PatternFolder(LocalFolder):
             kept = [p for p, o in zip(names, is_open, strict=False) if o] if same else names
             if Path(place).is_dir():
                 inner = find_masks(place)
-            elif is_mask(Path(place).name):
+            elif Path(place).name in masks:
                 kept, inner = [*kept, ""][:-1], {"": place}
             else:
                 continue
@@ -378,15 +379,11 @@ class RemoteFolder:
         except Exception as error:
             msg = f"{self.root}: cannot be listed: {_said(error)}"
             raise ValueError(msg) from error
-        masks = {}
         if not listing:
             self._check_reachable(files, base)
-        for name, info in sorted(listing.items()):
-            relative = name[len(base) :].lstrip("/")
-            path = f"{self.root}/{relative}"
-            if is_mask(relative):
-                masks[relative] = path
-                self._infos[path] = info
+        infos = {name[len(base) :].lstrip("/"): info for name, info in sorted(listing.items())}
+        masks = {relative: f"{self.root}/{relative}" for relative in masks_among(infos)}
+        self._infos.update((path, infos[relative]) for relative, path in masks.items())
         check_found(masks, self.root)
         return masks
 
