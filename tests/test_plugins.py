@@ -77,6 +77,12 @@ def test_names_that_nobody_adds(installed):
         segiou.metrics.load_protocol("forrest")
 
 
+def test_a_label_set_is_called_as_it_is_found(installed):
+    module = "from segiou import LabelSet\nLABELS = LabelSet.from_names(['soil', 'tree'])"
+    installed(module, '["segiou.labelsets"]\nforest = forest_masks:LABELS\n')
+    assert segiou.load_labels("forest").name == "forest"
+
+
 def test_two_packages_with_one_name(installed):
     for name in ("forest-masks", "other-masks"):
         installed(block("python"), block("toml"), name)

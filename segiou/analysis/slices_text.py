@@ -109,7 +109,8 @@ def notes(found: Slices) -> Iterator[str]:
 def _reference(found: Slices) -> str:
     """The images that slices are compared with."""
     mean = any(one.gap.classes for one in found)
-    over = ", over the classes that at least two of its and of their units have" if mean else ""
+    units = plural_of(found.unit)
+    over = f", over the classes that at least two {units} of both have" if mean else ""
     if not found.against:
         return f"The rest are the other images that have a value in the column{over}."
     return (

@@ -10,7 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import resources
 from numbers import Integral
@@ -529,8 +529,8 @@ def _of_name(name: str) -> LabelSet:
     from segiou._support.optional import find_plugin, plugin_names
 
     added: LabelSet | None = find_plugin("labelsets", name, LabelSet)
-    if added is not None:
-        return added
+    if added is not None:  # which is found by this name, whatever its own is
+        return replace(added, name=name)
     presets = (*labelset_names(), *plugin_names("labelsets"))
     near = did_you_mean(name, presets)
     known = f". Presets: {', '.join(presets)}; or pass the path of a label file"

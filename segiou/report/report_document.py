@@ -198,8 +198,9 @@ def _class_tables(
     if absent > _ABSENT_SHOWN:
         table, note = table.taken(kept), f"{absent} absent classes not shown"
     yield Table([*_class_columns(report, table, columns, means)], [note], last=int(means))
-    if report.group_table is not None:
-        yield Table([*_class_columns(report, report.group_table, columns, means=False)])
+    groups = report.group_table
+    if groups is not None and titled(groups, columns):
+        yield Table([*_class_columns(report, groups, columns, means=False)])
 
 
 def _class_columns(
