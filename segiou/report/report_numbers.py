@@ -239,7 +239,7 @@ class ReportNumbers(Drawable):
         """Every score with its classes, groups or structures."""
         scores = {one.name: one for one in (*of_pixels(self), *self.measured_scores)}
         for table in self.tables:  # and the other numbers of tables, such as objects_missed
-            for c in (one for one in table.columns if ":" not in one.name):
+            for c in (one for one in table.columns if one.title and ":" not in one.name):
                 rows = dict(zip(table.rows, map(float, c.values), strict=True))
                 whole = float(c.means[0]) if c.means else np.nan
                 one = ScoreValues(c.name, c.title, c.unit, c.better or "", whole, rows, kind=c.kind)
