@@ -6,13 +6,18 @@ import os
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import segiou
 from segiou.cli.main import main
-from segiou.runs.database import RunFileError
+from segiou.labels.class_options import ClassOptions
+from segiou.runs.database import RunFile, RunFileError
+from segiou.runs.header import Header
+from segiou.runs.image_counts import ImageCount, ImageFiles, Stamp
+from segiou.runs.run_writing import RunWriter
 from segiou.scoring import engines
 from segiou.scoring.job import DataError, ScoringInterrupted
 
@@ -78,10 +83,62 @@ def test_missing_pairs_are_named_left_out_and_come_back(score, tmp_path, reads):
     for side in ("truth", "pred"):
         (tmp_path / f"{side}-05.png").rename(tmp_path / side / "scene2/05.png")
     reads.clear()
+    opened = segiou.Run.open(tmp_path / "r.sqlite")
     again = score(run=tmp_path / "r.sqlite")
+    with pytest.raises(RunFileError, match="has changed since it was opened"):
+        opened.total()
     assert again.total() == whole
     assert again.skipped == ()
     assert reads == []
+
+
+@pytest.fixture
+def resumed(tmp_path):
+    """The writer of a run file of one image with these files, opened again."""
+    path = tmp_path / "one.sqlite"
+
+    def do(files, header, again):
+        with RunWriter(path, header) as writer:
+            counts = segiou.ConfusionMatrix.from_options(header.options).count([[0]], [[1]])
+            writer.add(ImageCount.of("x", counts, files))
+        return RunWriter(path, again)
+
+    return do
+
+
+KNOWN, UNKNOWN = Stamp(9, 1), Stamp(9, None)
+
+
+@pytest.mark.parametrize(
+    ("stamps", "kept"),
+    [
+        ((KNOWN, KNOWN), {"x"}),
+        ((KNOWN, UNKNOWN), set()),
+        ((UNKNOWN, KNOWN), set()),
+        ((UNKNOWN, UNKNOWN), set()),
+    ],
+)
+def test_a_pair_is_skipped_only_if_both_stamps_are_known(resumed, stamps, kept):
+    files, header = ImageFiles("t.png", "p.png", *stamps), Header(ClassOptions.of(2))
+    with resumed(files, header, header) as writer:
+        assert writer.reconcile({"x": files}.get) == kept
+
+
+def test_missing_images_keep_the_options_of_the_run(resumed):
+    files, header = ImageFiles("t.png", "p.png", KNOWN, KNOWN), Header(ClassOptions.of(2))
+    with resumed(files, header, header) as writer:
+        assert writer.reconcile({}.get) == set()
+    with pytest.raises(ValueError, match=r"ignore is \[7\] here and \[\] there"):
+        RunWriter(writer.path, Header(ClassOptions.of(2, ignore=7)))
+
+
+def test_the_versions_of_every_writer_are_kept(resumed):
+    files, header = ImageFiles("t.png", "p.png", KNOWN, KNOWN), Header(ClassOptions.of(2))
+    earlier = {"segiou": "0.0.1"}
+    with resumed(files, replace(header, versions=(earlier,)), header) as writer:
+        pass
+    first, second = RunFile.open(writer.path).header.versions
+    assert (first, second["segiou"]) == (earlier, segiou.__version__)
 
 
 def test_a_changed_pair_that_cannot_be_scored_any_more_is_not_in_the_totals(score, tmp_path):
