@@ -105,6 +105,15 @@ def test_correlations_by_hand():
     assert apart.correlations[0] == pytest.approx(2 / 4)
 
 
+def test_the_error_of_a_correlation_is_that_of_pairs_of_neighbours():
+    # 18 of 20 pairs agree: (18 - 2) / 40 is less than 1.96 / √20, but more than 1.96 / √40.
+    values = np.array([1.0, 1.0, -1.0, -1.0] * 9 + [1.0, -1.0] * 2)
+    members = tuple(np.arange(i, i + 2) for i in range(0, 40, 2))
+    found = dependence_of(values, Sequences(tuple(map(str, range(20))), members))
+    assert found.correlations[0] == pytest.approx(0.4)
+    assert not found.correlated
+
+
 def test_design_effect_of_what_goes_together_and_of_what_does_not():
     long = dependence_of(serial(0.6, 20_000), one_sequence(20_000))
     assert long.correlated

@@ -95,6 +95,13 @@ def test_equal_models_have_p_one():
     assert permutation_test(*statistics(a, a), 100, seed=0).p.tolist() == [1.0] * 4
 
 
+def test_swaps_with_the_same_difference_are_ties():
+    # Mean IoU 1/6 and 7/15. With the second image swapped it is 1/5 and 1/2: 3/10 again.
+    a = ConfusionCounts([[[0, 3, 0], [0, 1, 0]], [[0, 1, 0], [0, 1, 0]]]).counts
+    b = ConfusionCounts([[[2, 1, 0], [0, 1, 0]], [[1, 0, 0], [1, 0, 0]]]).counts
+    assert permutation_test(*statistics(a, b), 4, seed=0).p[0] == 1.0
+
+
 def test_groups_are_swapped_whole():
     a, b = two_models(6)
     grouped = permutation_test(*statistics(a, b, groups=list("xxyyzz")), 100, seed=0)

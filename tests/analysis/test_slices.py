@@ -59,6 +59,11 @@ def test_two_complements_are_one_test():
     assert night.gap.value == pytest.approx(-day.gap.value)
 
 
+def test_two_values_that_an_image_may_both_have_are_two_tests():
+    both = {id: [["fog", "rain"], ["fog"], ["rain"]][i % 3] for i, id in enumerate(IDS)}
+    assert slices(made("A", IDS, LIFT), by=both, groups="none").tests == 2
+
+
 def test_p_is_adjusted_for_all_columns():
     rows = [{"id": id, "time": TIME[id], "letter": id[0]} for id in IDS]
     found = slices(made("A", IDS, LIFT), by=rows, groups="none")
@@ -273,15 +278,15 @@ def test_classes_on_slices_are_slices_of_the_class():
 
 
 def test_combinations_of_twenty_units_are_searched():
-    ids = tuple(f"{i}" for i in range(90))
-    run = made("A", ids, [0.0 if i % 2 or i % 3 else -0.2 for i in range(90)])
+    ids = tuple(f"{i}" for i in range(115))
+    run = made("A", ids, [0.0 if i % 2 or i % 3 else -0.2 for i in range(115)])
     rows = [{"id": id, "even": i % 2 == 0, "three": i % 3 == 0} for i, id in enumerate(ids)]
     found = slices(run, by=rows, groups="none", search=True)
     pairs = [one.name for one in found if "×" in one.name]
-    # 15 images are even and divisible by 3, and 15 are odd and divisible by 3.
-    assert pairs == ["even × three=False × False", "even × three=True × False"]
+    # 20 images are even and divisible by 3, and 19 are odd and divisible by 3.
+    assert pairs == [f"even × three={x}" for x in ("False × False", "True × False", "True × True")]
     assert found.images_in(pairs[0])[:3] == ("1", "5", "7")
-    assert found.tests == 4 and not found.outside
+    assert found.tests == 5 and not found.outside
 
 
 def test_another_mix_of_slices():

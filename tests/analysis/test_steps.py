@@ -125,6 +125,12 @@ def test_a_class_that_is_nowhere_in_the_truth():
     assert str(step).startswith("bus is predicted on 2 pixels but never occurs in the truth")
 
 
+@pytest.mark.parametrize(("images", "known"), [(2, False), (3, True)])
+def test_gains_have_intervals_from_three_images_on(images, known):
+    run = segiou.score([[[0, 0, 1, 1]]] * images, [[[0, 1, 1, 1]]] * images, labels=2)
+    assert np.isfinite(run.report().next_steps[0].high) == known
+
+
 def test_images_are_those_with_most_of_the_pixels():
     truths = [[[0] * 10]] * 4
     preds = [[[1] * n + [0] * (10 - n)] for n in (1, 5, 0, 4)]
