@@ -16,7 +16,7 @@ from segiou._support.optional import (
 )
 from segiou._support.text import did_you_mean
 from segiou.measures.clashes import RESERVED, check_key, check_scores, is_taken
-from segiou.metrics.pixel_scores import CASE_SCORES, PIXEL_SCORES
+from segiou.metrics.pixel_scores import PIXEL_SCORES
 
 if TYPE_CHECKING:
     from segiou.labels.class_options import ClassOptions
@@ -174,7 +174,7 @@ def measure_of_score(name: Any, plans: Iterable[Plan] = ()) -> str | None:
     if not isinstance(name, str):
         return None
     known = next((plan.key for plan in plans if name in plan.scores), None)
-    if known is not None or name in {*PIXEL_SCORES, *CASE_SCORES}:
+    if known is not None or name in PIXEL_SCORES:
         return known
     if name in own_scores() or is_taken(name):  # other packages are not asked
         return own_scores().get(name)

@@ -123,6 +123,14 @@ def test_objects_have_no_background_in_volumes():
     assert flat.rows == ("0", "1", "2", "3")
 
 
+def test_absent_classes_of_semantickitti_count_as_zero():
+    truth = np.array([[[0, 1, 1]], [[0, 0, 0]]])
+    objects = segiou.instances.ObjectOptions(protocol="semantickitti")
+    run = segiou.score(truth, truth, labels=4, objects=objects)
+    assert run.report().score("pq") == 2 / 4
+    assert [row["pq"] for row in run.rows()] == [2 / 4, 1 / 4]
+
+
 def test_boundaries_of_volumes_are_surfaces():
     truth, pred = volumes()
     run = segiou.score(truth, pred, labels=4, measures=["boundary"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.measures.score_names import read_name
+from segiou.measures.score_names import ALIASES, read_name
 
 TRUTH = np.array([[[0, 0, 1, 1]], [[0, 1, 1, 1]], [[0, 0, 0, 1]], [[0, 1, 0, 1]]])
 PRED = np.array([[[0, 0, 0, 1]], [[0, 0, 1, 1]], [[0, 0, 0, 1]], [[1, 1, 0, 1]]])
@@ -30,6 +30,29 @@ PRED = np.array([[[0, 0, 0, 1]], [[0, 0, 1, 1]], [[0, 0, 0, 1]], [[1, 1, 0, 1]]]
 )
 def test_one_rule(text, name):
     assert str(read_name(text)) == name
+
+
+NAMES_IN_OTHER_FIELDS = {
+    "iou": "jaccard miou",
+    "dice": "f1 dsc mdice",
+    "precision": "ppv users_accuracy",
+    "recall": "sensitivity producers_accuracy accuracy macc mean_accuracy",
+    "pixel_accuracy": "pa acc overall_accuracy oa",
+    "frequency_weighted_iou": "fwiou",
+    "cohen_kappa": "kappa",
+    "matthews_correlation": "mcc",
+    "boundary_iou": "biou",
+    "boundary_f1": "bf",
+    "hausdorff_95": "hd95",
+    "hausdorff": "hd",
+    "average_surface_distance": "assd",
+    "surface_dice": "nsd",
+}
+
+
+def test_every_alias():
+    named = {alias: name for name, some in NAMES_IN_OTHER_FIELDS.items() for alias in some.split()}
+    assert {alias: str(read_name(alias)) for alias in ALIASES} == named
 
 
 @pytest.mark.parametrize(
