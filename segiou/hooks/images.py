@@ -93,12 +93,15 @@ class ImageCounts(Evaluator):
         Raises
         ------
         ValueError
-            If there is not exactly one id per image, or if an image was counted
-            before with a different result and `conflict` is ``"error"``. Nothing
-            of the batch is added then.
+            If there is not exactly one id per image, if ``argmax`` is 0, the axis of the
+            images, or if an image was counted before with a different result and
+            `conflict` is ``"error"``. Nothing of the batch is added then.
         """
         check_kind("ids", ids, Iterable, "one id per image")
         pred, mask = with_dimensions_of(truth, pred, argmax), with_dimensions_of(truth, mask)
+        if argmax == 0:
+            msg = "argmax=0 is the axis of the images; pass the class axis, such as argmax=1"
+            raise ValueError(msg)
         # Without the batch axis, axes counted from the front move by one.
         axis = argmax - 1 if argmax is not None and argmax > 0 else argmax
         batch = each_image(truth, pred, mask, ids, is_batch=True)

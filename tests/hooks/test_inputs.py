@@ -37,6 +37,11 @@ def test_unknown_options_name_the_nearest(torch):
         ImageCounts(3, ignor=255)
 
 
+def test_the_first_axis_of_a_batch_is_not_that_of_classes():
+    with pytest.raises(ValueError, match="argmax=0 is the axis of the images; pass the class axis"):
+        ImageCounts(2).update(np.zeros((2, 2, 1), int), np.zeros((2, 2, 2, 1)), ids="ab", argmax=0)
+
+
 def test_an_option_of_classes_does_not_apply_to_histograms(torch):
     with pytest.raises(ValueError, match="exclude does not apply to a ScoreHistogram"):
         metric(ScoreHistogram(2), exclude=0)
