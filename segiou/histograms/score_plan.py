@@ -36,7 +36,7 @@ from segiou.masks.sources import Source
 from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction
 from segiou.measures.measure import Alternative, Counted, Measure, Plan, read_number
 from segiou.measures.parts import Field, Layout, Parts
-from segiou.measures.score import Better, Score, with_mean
+from segiou.measures.score import Better, Score, weights_of, with_mean
 from segiou.measures.score_table import Chart, Column, RowCurves, ScoreTable
 from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats
@@ -443,26 +443,30 @@ class ScorePlan(Plan):
     @cached_property
     def scores(self) -> Mapping[str, Score]:
         """Areas and best IoU as means of the classes; calibration errors of the highest scores."""
-        return {
-            name: Score(
-                name,
-                one.title,
-                self.channels.labels.class_names,
-                lambda parts: parts["cells"],
-                partial(self._evaluate, one),
-                self._seen,
-                better=one.better,
-                is_mean=one.overall is None,
-            )
-            for name, one in self._formulas.items()
-        }
+        return {name: self._score(name, one) for name, one in self._formulas.items()}
 
-    def _evaluate(self, one: _Formula, flat: NDArray[Any]) -> Floats:
-        cells = flat.reshape(*flat.shape[:-1], *self._shape)
-        each = one.of_classes(cells, np)
-        if one.overall is None:
-            return with_mean(each, self.channels.include)
-        return np.concatenate([one.overall(cells, np)[..., None], each], -1)
+    def _score(self, name: str, one: _Formula) -> Score:
+        is_mean, include = one.overall is None, self.channels.include
+
+        def evaluate(flat: NDArray[Any]) -> Floats:
+            cells = flat.reshape(*flat.shape[:-1], *self._shape)
+            each = one.of_classes(cells, np)
+            if one.overall is None:
+                return with_mean(each, include)
+            return np.concatenate([one.overall(cells, np)[..., None], each], -1)
+
+        return Score(
+            name,
+            one.title,
+            self.channels.labels.class_names,
+            lambda parts: parts["cells"],
+            evaluate,
+            self._seen,
+            better=one.better,
+            is_mean=is_mean,
+            include=include if is_mean else None,
+            weights=(lambda flat: weights_of(evaluate(flat)[1:], include)) if is_mean else None,
+        )
 
     def overall(self, name: str, cells: Any, xp: Any = np) -> Any:
         """A score of all classes; ``xp`` is the module of the cells, NumPy or ``keras.ops``."""

@@ -75,7 +75,7 @@ def _covered(score: Score, total: Any, values: Floats) -> int | None:
     if not score.is_mean or score.include is None or score.weights is None:
         return None
     known = score.include & ~np.isnan(values)
-    if score.median_of is None and len(sums := score.sums(total)):
+    if score.median_of is None and (sums := score.sums(total)).shape[0]:
         # Less than 1 if undefined classes count 0 in the mean.
         counts_all = score.weights(sums.sum(0)).sum() < 1 - 1e-9
         return int(score.include.sum() if counts_all else known.sum())

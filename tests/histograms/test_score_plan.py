@@ -54,6 +54,24 @@ def test_a_run_has_the_counts_of_a_histogram():
         segiou.ScoreHistogram.of_run(scored(GOOD, ()))
 
 
+@pytest.mark.parametrize("name", ["average_precision", "roc_auc", "best_iou", "fpr95"])
+def test_intervals_of_means_have_the_freedom_of_their_classes(name):
+    truth = np.where((TRUTH == 2) & (np.arange(5) > 1)[:, None, None], 1, TRUTH)  # in two images
+    scores = GOOD + 1.5 * np.moveaxis(np.eye(3)[truth % 3] - np.eye(3)[TRUTH % 3], -1, 1)
+    run = segiou.score(
+        truth, scores, labels=3, argmax=0, ignore=255, measures=[ScoreOptions("softmax")]
+    )
+    plan, parts = run._header.plans[0], run.parts("scores")
+    whole = plan.scores[name].values(parts)[1:]
+    without = [[i for i in range(5) if i != left_out] for left_out in range(5)]
+    moved = whole - [plan.scores[name].values(parts.take(rest))[1:] for rest in without]
+    variance, units = (moved**2).sum(0), np.array([5, 5, 2])
+    freedom = variance.sum() ** 2 / (variance**2 / (units - 1)).sum()  # Satterthwaite
+    found = run.intervals(name, groups="none").overall
+    assert found.freedom == pytest.approx(min(max(freedom, 2), 4))
+    assert found.freedom < 4
+
+
 def test_run_files_merge_and_compare(tmp_path, capsys):
     ids = [f"image{i}" for i in range(5)]
     paths = [tmp_path / "good.sqlite", tmp_path / "bad.sqlite"]

@@ -12,6 +12,7 @@ import pytest
 import segiou
 from segiou.cli.options import names_by_heading
 from segiou.geometry import AreaOptions
+from segiou.histograms import ScoreOptions
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.georeference import Raster
 from segiou.measures import MaskPair, Masks, Parts
@@ -183,3 +184,38 @@ def test_own_measures_declare_what_reports_of_defaults_have():
         assert {*plan.scores} <= {name for name, own in own_scores().items() if own == key}
         assert key in headings or kind.options.startswith(f"{key}: score\n")
     assert len(own_keys()) == 10
+
+
+def own_mean_scores():
+    """The built-in scores that are means, by measure, with the options that add scores."""
+    for key in own_keys():
+        measure = ScoreOptions(regions=True) if key == "scores" else measure_of(key).of(True)
+        classes = ClassOptions.of(2 if key == "referring" else 4)
+        (plan,) = plans_of([measure], classes, Masks())
+        for score in plan.scores.values():
+            if score.is_mean:
+                yield pytest.param(score, id=score.name)
+
+
+@pytest.mark.parametrize("score", [*own_mean_scores()])
+def test_means_of_built_in_measures_have_weights(score):
+    assert score.weights is not None
+    assert score.include is not None
+
+
+def test_weights_make_the_means_of_built_in_measures(plan, parts):
+    joined = Parts.joined(plan.layout, parts)
+    for score in plan.scores.values():
+        if not score.is_mean or plan.key not in own_keys():
+            continue
+        sums = score.sums(joined).sum(0)
+        if score.median_of is not None:
+            cases = score.median_of(joined)
+            score = score.of_medians(cases, np.arange(len(cases)), len(cases))
+            sums = np.ones(len(cases), np.int64)
+        overall, *classes = score.evaluate(sums)
+        weights, defined = score.weights(sums), ~np.isnan(classes)
+        assert not weights[~defined].any(), score.name
+        if defined.any():
+            assert weights.sum() == pytest.approx(1), score.name
+            assert weights[defined] @ np.array(classes)[defined] == pytest.approx(overall)
