@@ -54,17 +54,19 @@ class Sequences:
     def regular(self) -> tuple[bool, ...]:
         """Whether most neighbours in a sequence are equally far apart, as frames of a video are.
 
-        Sequences with few steps are judged together: most of them must have the same step.
+        Sequences with few steps must have the step of a longer sequence, or one that most steps
+        of such sequences have; single frames may be missing.
         """
         steps = self.steps or ((),) * len(self)
+        own = [_most_common(gaps) if len(gaps) >= _FEW_STEPS else None for gaps in steps]
         few = [step for gaps in steps if len(gaps) < _FEW_STEPS for step in gaps]
-        common = _most_common(few) if len(few) >= _FEW_STEPS else None
-        regular = []
-        for gaps in steps:
-            most = _most_common(gaps)
-            enough = len(gaps) >= _FEW_STEPS or most == common
-            regular.append(most is not None and enough)
-        return tuple(regular)
+        together = _most_common(few) if len(few) >= _FEW_STEPS else None
+        known = [step for step in {*own, together} if step is not None]
+        return tuple(
+            step is not None
+            or (len(gaps) < _FEW_STEPS and any(_has_step(gaps, step) for step in known))
+            for step, gaps in zip(own, steps, strict=True)
+        )
 
     def only(self, places: Sequence[int]) -> tuple[NDArray[np.intp], Sequences]:
         """The images of some sequences, and these sequences as places among the images."""
@@ -90,6 +92,12 @@ def _most_common(steps: Sequence[int]) -> int | None:
     if not len(values) or 2 * counts.max() <= len(steps):
         return None
     return int(values[counts.argmax()])
+
+
+def _has_step(steps: Sequence[int], step: int) -> bool:
+    """Whether at least half of the steps are equal to this one, and others skip one frame."""
+    frames = {step, 2 * step}
+    return len(steps) > 0 and frames.issuperset(steps) and 2 * steps.count(step) >= len(steps)
 
 
 @lru_cache(maxsize=1)  # each metric asks for the same images again

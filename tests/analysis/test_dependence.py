@@ -396,6 +396,32 @@ def test_videos_of_three_frames_are_judged_together():
     assert sequences_in_names(tuple(odd))[0].regular == (False, False, False, False)
 
 
+@pytest.mark.parametrize(
+    "videos",
+    [
+        [range(8), range(8, 13), range(13, 16)],  # the last has two steps only
+        [range(8), range(5), range(40, 42)],
+        [range(0, 80, 10), range(0, 50, 10), [0, 20, 30]],  # frame 10 is missing
+        [[0, 10, 20], [0, 10, 20], [0, 10, 20], [0, 10, 30]],
+    ],
+)
+def test_short_videos_have_the_step_of_others(videos):
+    ids = [f"s{i}_{n:05d}" for i, numbers in enumerate(videos) for n in numbers]
+    found = sequences_in_names(tuple(ids))[0]
+    assert all(found.regular)
+    values = np.random.default_rng(1).random(len(ids))
+    design = design_of(ids, len(ids), lambda: [values])
+    assert (design.units.kind, len(design.units)) == ("sequence", len(videos))
+
+
+@pytest.mark.parametrize("numbers", [[2850, 2857], [3, 7, 9], [5, 6, 13], [4, 6]])
+def test_short_irregular_numbers_beside_videos_are_no_video(numbers):
+    ids = [f"s{i}_{n:05d}" for i in range(3) for n in range(8)]
+    ids += [f"photo_{n:05d}" for n in numbers]
+    found = sequences_in_names(tuple(ids))[0]
+    assert found.regular == (True, True, True, False)
+
+
 def test_a_video_beside_single_images_is_divided_into_batches():
     video = [f"bay_{30 * k:05d}" for k in range(60)]
     design = units_along(frames(76, correlation=0), [*video, *STILL_IDS])
