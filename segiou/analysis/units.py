@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, read_several
 from segiou._support.table_files import cell_text
-from segiou.analysis.metadata import column_of
 from segiou.counting.counts import Counts, check_counts
 from segiou.measures.parts import Parts, row_parts as row_parts
 from segiou.metrics.protocols import Protocol
@@ -232,6 +231,8 @@ def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] |
     if groups is None or (isinstance(groups, str) and groups == INDEPENDENT):
         return None
     if isinstance(groups, str):
+        from segiou.analysis.metadata import column_of
+
         column = column_of(groups, ids)
         return group_by_pattern(ids, groups) if column is None else column
     if callable(groups):

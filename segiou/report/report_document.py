@@ -26,9 +26,9 @@ from segiou._support.notebook import NAME
 from segiou._support.text import called, count, listed, percent, plural, points
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_image import image_means
+from segiou.metrics.quantile import quantile
 from segiou.metrics.ratio import ratio
 from segiou.report.class_table import ClassColumns, is_map, rank_of, rows_of, titled
-from segiou.report.findings_document import change_table
 from segiou.report.measured import range_of, score_part, shown as shown_cell
 from segiou.report.wording import (
     cell,
@@ -88,6 +88,8 @@ def report_parts(
         )
         yield Table(both)
     if change is not None:
+        from segiou.report.findings_document import change_table
+
         yield from change_table(change)
     steps = [Line(str(step), lead="• ") for step in top_steps(report.next_steps)]
     yield Section("Costliest errors", steps, only_notebook=True)
@@ -253,10 +255,11 @@ def _images(report: Report) -> Iterator[Part]:
         return
     lowest = np.argsort(scores, kind="stable")[:_IMAGES_SHOWN].tolist()
     accuracies = pixel_accuracy(report.per_image)
+    median = float(quantile(np.sort(defined), 0.5))  # np.median would load numpy.ma
     number = len(scores)
     yield Line(
         f"{plural(number, 'image')}: mean IoU from {cell(float(defined.min()))} to "
-        f"{cell(float(defined.max()))}, median {cell(float(np.median(defined)))}"
+        f"{cell(float(defined.max()))}, median {cell(median)}"
     )
     columns = (
         Column("image", [report.ids[i] for i in lowest], 2, is_text=True),

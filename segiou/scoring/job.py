@@ -41,7 +41,6 @@ from segiou.masks.sources import LocalFolder, RemoteFolder, Source, open_source
 from segiou.measures.mask_pair import Masks
 from segiou.measures.registry import fitted, plans_of
 from segiou.metrics.protocols import Protocol, load_protocol
-from segiou.runs.database import check_local
 from segiou.runs.header import Header, Shard
 from segiou.scoring.array_axes import ARRAY_AXES, BY_SHAPE
 from segiou.scoring.pair import Geometry
@@ -202,6 +201,8 @@ class Job:
         self._check_kinds()
         self._check_choices()
         if self.run is not None:
+            from segiou.runs.database import check_local
+
             check_local(self.run)
         if self.shard is not None:
             _check_shard(self.shard)
