@@ -154,17 +154,24 @@ def _entries(kind: str) -> dict[str, list[EntryPoint]]:
     return found
 
 
-def _of_sources(group: str) -> list[EntryPoint]:
-    """Entry points of segiou itself if it runs from its sources, installed or not."""
+@cache
+def _sources() -> dict[str, Any]:
+    """The project that pyproject.toml describes, if segiou runs from its sources."""
     file = Path(__file__).parents[2] / "pyproject.toml"
     if not file.is_file():
-        return []
+        return {}
     import tomllib
+
+    project: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8")).get("project", {})
+    return project if project.get("name") == "segiou" else {}
+
+
+def _of_sources(group: str) -> list[EntryPoint]:
+    """Entry points of segiou itself if it runs from its sources, installed or not."""
     from importlib.metadata import EntryPoint
 
-    project = tomllib.loads(file.read_text(encoding="utf-8")).get("project", {})
-    entries = project.get("entry-points", {}) if project.get("name") == "segiou" else {}
-    return [EntryPoint(name, value, group) for name, value in entries.get(group, {}).items()]
+    entries = _sources().get("entry-points", {}).get(group, {})
+    return [EntryPoint(name, value, group) for name, value in entries.items()]
 
 
 def _is_own(entry: EntryPoint) -> bool:
