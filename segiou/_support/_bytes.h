@@ -168,12 +168,7 @@ static inline unsigned lowest_bit(uint64_t bits)
 #define FETCH_AHEAD(at) __builtin_prefetch((const char *)(at) + AHEAD)
 #define FETCHES_AHEAD                                                                              \
     (__builtin_cpu_is("intel") || __builtin_cpu_supports("avx512vp2intersect"))
-#else
-#define FETCH_AHEAD(at) ((void)(at))
-#define FETCHES_AHEAD 0
-#endif
 
-#if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 #define HAS_X86_LOOPS
 #define AVX2 __attribute__((target("avx2")))
@@ -215,6 +210,9 @@ AVX512 static inline uint64_t differ64_from_avx512(const uint8_t *a, uint8_t val
 {
     return _mm512_cmpneq_epu8_mask(_mm512_loadu_si512(a), _mm512_set1_epi8((char)value));
 }
+#else
+#define FETCH_AHEAD(at) ((void)(at))
+#define FETCHES_AHEAD 0
 #endif
 
 #endif

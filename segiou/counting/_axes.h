@@ -22,12 +22,13 @@ typedef struct {
     ptrdiff_t strides[MAX_ARRAYS][MAX_AXES];
 } Axes;
 
-static inline int is_empty(const Axes *axes)
+/* How many items each array has. */
+static inline size_t count_items(const Axes *axes)
 {
-    int found = 0;
+    size_t items = 1;
     for (int axis = 0; axis < axes->ndim; axis++)
-        found |= axes->shape[axis] == 0;
-    return found;
+        items *= (size_t)axes->shape[axis];
+    return items;
 }
 
 static inline void move_axis(Axes *axes, int from, int to)

@@ -239,9 +239,7 @@ int count_all(const Loops *loops, Axes *axes, Source *truth, Source *pred, int64
     work.truth_symbols = memory + gathered;
     work.pred_symbols = work.truth_symbols + symbols;
     work.positions = (uint16_t *)(work.pred_symbols + symbols);
-    work.noise.all_pixels = 1;
-    for (int axis = 0; axis < axes->ndim; axis++)
-        work.noise.all_pixels *= (uint64_t)axes->shape[axis];
+    work.noise.all_pixels = count_items(axes);
     merge_axes(axes);
     if (work.noise.all_pixels > 0)
         count_rows(&work);

@@ -94,7 +94,7 @@ static int decide_buffered(Work *work, char *labels)
 
 int decide_all(const Loops *loops, Scores *scores, char *labels)
 {
-    if (is_empty(&scores->axes))
+    if (count_items(&scores->axes) == 0)
         return 0;
     merge_axes(&scores->axes);
     if (row_length(&scores->axes) == 1) /* a single pixel is a row without gaps */

@@ -194,7 +194,7 @@ static PyObject *count_scores(PyObject *Py_UNUSED(module), PyObject *args)
         read_arrays(&work, &scores, &codes, &cells, kind) == 0) {
         int is_done = 1;
         Py_BEGIN_ALLOW_THREADS
-        if (!is_empty(&work.axes)) {
+        if (count_items(&work.axes) > 0) {
             merge_axes(&work.axes);
             is_done = run(&work, loops);
         }
