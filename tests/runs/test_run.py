@@ -11,9 +11,11 @@ import pytest
 
 import segiou
 from segiou._support.files import Problem
+from segiou.labels.class_options import ClassOptions
 from segiou.runs.database import RunFileError
+from segiou.runs.header import Header
 from segiou.runs.image_counts import ImageCount, ImageFiles, Stamp, run_from_counts
-from segiou.runs.run_writing import merge_files
+from segiou.runs.run_writing import merge_files, write_run
 
 
 def required(name: str):
@@ -63,6 +65,13 @@ def test_worst_is_the_lowest_first(run):
 def test_worst_leaves_out_images_where_the_score_is_undefined():
     run = segiou.score([[[0]], [[1]]], [[[0]], [[1]]], labels=2)
     assert [row["id"] for row in run.worst(by="iou:0")] == ["0"]
+
+
+def test_undeclared_predictions_are_ignored_in_rows_under_a_protocol_that_drops_them():
+    run = segiou.score([[[0, 0, 1]]], [[[0, 9, 1]]], labels=["road", "car"], unassigned="count")
+    rows = [csv.DictReader(io.StringIO(run.to_csv(protocol=p))) for p in ("segiou", "ultralytics")]
+    found = [(row["ignored"], row["iou:road"]) for (row,) in rows]
+    assert found == [("0", "0.5"), ("1", "1.0")]
 
 
 def test_groups_are_parts_by_a_key(run):
@@ -138,6 +147,12 @@ def test_saving_and_opening_changes_nothing(run, tmp_path):
         run.save(path)
 
 
+def test_an_image_without_valid_pixels_is_an_image(tmp_path):
+    run = segiou.score([[[255, 255]]], [[[0, 1]]], labels=2, ignore=255)
+    opened = segiou.Run.open(run.save(tmp_path / "r.sqlite"))
+    assert (opened.ignored.tolist(), opened.total().pairs) == ([2], 1)
+
+
 def test_names_that_are_not_unicode_survive(tmp_path):
     names = ["plain", "new\nline", "🦆", "\udcff.raw", "é"]
     counts = segiou.score([[[0]]] * 5, [[[0]]] * 5, labels=2, ids=names)
@@ -168,6 +183,14 @@ def test_merging_joins_and_counts_equal_duplicates_once(tmp_path):
     assert joined.images == merged.images
     assert joined.skipped == merged.skipped
     assert joined.finished
+
+
+def test_a_merged_run_is_finished_if_every_part_is(tmp_path):
+    classes = ClassOptions.of(2)
+    done = write_run(tmp_path / "done.sqlite", Header(classes), ())
+    begun = write_run(tmp_path / "begun.sqlite", Header(classes, finished=False), ())
+    merged = merge_files([done, begun], tmp_path / "both.sqlite")
+    assert not segiou.Run.open(merged).finished
 
 
 def test_merging_refuses_conflicts_and_other_options(tmp_path):
