@@ -1,4 +1,4 @@
-"""A report as the parts of a document, for terminals, Markdown and notebooks."""
+"""A report as the parts of a document, for terminals, Markdown, LaTeX and notebooks."""
 
 from __future__ import annotations
 
