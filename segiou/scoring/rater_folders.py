@@ -247,7 +247,7 @@ def _case(
 class ConsensusWriter:
     """Writes the consensus of the experts of each case as a mask of class indices.
 
-    Undecided pixels are 255 (65535 from 255 classes on).
+    Undecided pixels are 255, or 65535 in a mask with class 255 or a later one.
 
     Parameters
     ----------

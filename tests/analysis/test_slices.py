@@ -336,7 +336,7 @@ def test_equal_images_have_neither_trends_nor_tests():
     run = segiou.score({id: [[0, 1]] for id in ids}, {id: [[0, 0]] for id in ids}, labels=2)
     table = {id: {"lux": k * k + 0.5, "side": "ab"[k % 2]} for k, id in enumerate(ids)}
     found = segiou.slices(run, by=table, groups="none")
-    assert (found.trends, found.tests) == ((), 0)
+    assert (found.trends, found.tests, found.outside) == ((), 0, ())
     assert "between slices: all images of a side agree." in str(found).replace("\n", " ")
 
 

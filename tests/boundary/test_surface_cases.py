@@ -45,6 +45,13 @@ def test_rows_name_the_state():
     assert math.isnan(surfaces[4]["hausdorff_95"])
 
 
+def test_summaries_leave_the_numbers_alone():
+    surfaces = measured("missed")
+    before = surfaces.numbers.tobytes()
+    surfaces.summary()
+    assert surfaces.numbers.tobytes() == before
+
+
 def test_a_former_name_of_a_state_is_in_summaries():
     (cube,) = measured(*CASES).summary()
     assert cube["invented"] == cube["false_positive"] == 1

@@ -82,6 +82,17 @@ def test_low_resolution_logits(torch):
         metric(3, upsample=True).update(large.movedim(1, -1), truth)
 
 
+def test_volumes_are_upsampled(torch):
+    found = metric(2, upsample=True)
+    found.update(torch.tensor([0.0, 1.0]).reshape(1, 2, 1, 1, 1), torch.ones((1, 2, 2, 2)).long())
+    assert found.confusion_matrix().matrix.tolist() == [[0, 0], [0, 8]]
+
+
+def test_scores_of_one_image_may_be_of_low_resolution(torch):
+    with pytest.raises(ValueError, match=r"\(2, 1, 2\) .*\(2, 4\); pass upsample=True"):
+        metric(2, axis=0).update(torch.zeros((2, 1, 2)), torch.zeros((2, 4)).long())
+
+
 def test_one_hot_truth_counts_as_labels_as_with_keras(torch):
     truth = torch.tensor([[[0, 1, 2, 2]]])
     one_hot = torch.nn.functional.one_hot(truth, 3).movedim(-1, 1)

@@ -137,6 +137,8 @@ def test_images_are_compared_by_the_score_of_the_comparison():
     facts = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", images))
     assert facts["Images improved"] == "4" and facts["Images worse"] == "0"
     assert facts["Median difference, px"] == "−1.00"
+    alike = render_comparison(compare(runs[0], runs[0], names=("a", "b")), runs[0], runs[0])
+    assert "<dt>Images improved</dt><dd>0</dd>" in alike
     assert "← near better · far better →" in images
     data = json.loads(
         re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1]

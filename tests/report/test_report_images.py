@@ -8,10 +8,12 @@ import json
 import math
 import re
 
+import numpy as np
 import pytest
 
 import segiou
 from segiou.analysis import worst_mean_limits
+from segiou.runs import run_from_counts
 
 #: Three images of a class a and a rare b; the last lacks b and has it predicted; nobody has c.
 TRUTHS = [[[0] * 8 + [1] * 2], [[0] * 5 + [1] * 5], [[0] * 10]]
@@ -39,6 +41,15 @@ def test_averages_by_hand(run):
     assert data["false_positive_images"] == [0, 1, 0]
     assert (data["images"], data["classes"]) == (3, 2)
     assert json.loads(run.report().to_json())["fine_grained"] == data
+
+
+def test_a_case_with_a_false_positive_structure_is_a_case():
+    truths, preds = np.array([[[[0, 1]]], [[[0, 0]]], [[[0, 0]]]]), np.array([[[[0, 1]]]] * 3)
+    preds[2] = 0
+    counted = segiou.score(truths, preds, labels=["background", "liver"])
+    run = run_from_counts(counted.options, counted, provenance={"masks": "volumes"})
+    cases, dice = (run.report().scores_by_name[n] for n in ("dice_case_count", "dice_cases"))
+    assert (cases.rows, dice.rows) == ({"liver": 2}, {"liver": 0.5})
 
 
 def test_the_text_says_them_and_what_they_do_not_see(run):

@@ -9,7 +9,9 @@ import pytest
 from PIL import Image
 
 import segiou
+from segiou.analysis.rater_votes import Votes
 from segiou.cli.main import main
+from segiou.scoring.rater_folders import ConsensusWriter, RaterCase
 
 ANNA = {"case1": [[0, 1, 1]], "case2": [[1, 0, 0]], "case3": [[1, 1, 0]]}
 BEN = {"case1": [[0, 0, 1]], "case2": [[1, 0, 0]], "case3": [[0, 1, 0]]}
@@ -110,6 +112,12 @@ def test_command(folders, tmp_path, capsys):
     assert agreed.tolist() == [[0, 255, 1]]
     assert main(["raters", *places, *wanted, "--format", "csv"]) == 0
     assert capsys.readouterr().out.startswith("score,class,first,second,value,low,high,cases")
+
+
+def test_undecided_pixels_are_not_class_255(tmp_path):
+    masks = np.array([[[255, 0, 255]], [[255, 0, 0]]])
+    ConsensusWriter(tmp_path, 2).write(RaterCase("a", tuple(masks), *Votes.of(masks), None))
+    assert np.array(Image.open(tmp_path / "a.png")).tolist() == [[255, 0, 65535]]
 
 
 def test_command_refuses_what_cannot_be_scored(folders, capsys):
