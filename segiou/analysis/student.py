@@ -21,9 +21,7 @@ _PLACES = ((np.arange(_PANELS)[:, None] + (_NODES + 1) / 2) / _PANELS).ravel()
 _HALF = np.array([0.23692688505618908, 0.47862867049936647, 0.5688888888888889])
 _WEIGHTS = np.tile(_HALF[[0, 1, 2, 1, 0]], _PANELS)
 _MOST_STEPS = 100
-#: M. Abramowitz and I. Stegun, Handbook of Mathematical Functions, 26.2.23, and its error.
-_TOP = (0.010328, 0.802853, 2.515517)
-_BOTTOM = (0.001308, 0.189269, 1.432788, 1.0)
+#: Error of the quantiles of a normal distribution.
 _ERROR = 4.5e-4
 
 
@@ -53,22 +51,36 @@ def student_below(t: Any, freedom: Any) -> Any:
 def _start(f: NDArray[Any], tail: float) -> NDArray[Any]:
     """A quantile that is not above Student's: of a normal distribution, and his first term."""
     r = math.sqrt(-2 * math.log(tail))
-    z = max(r - float(np.polyval(_TOP, r) / np.polyval(_BOTTOM, r)) - _ERROR, 0.0)
+    # M. Abramowitz and I. Stegun, Handbook of Mathematical Functions, 26.2.23.
+    top = (0.010328 * r + 0.802853) * r + 2.515517
+    bottom = ((0.001308 * r + 0.189269) * r + 1.432788) * r + 1
+    z = max(r - top / bottom - _ERROR, 0.0)
     return np.asarray(z + (z**3 + z) / (4 * f))
 
 
 def _tail(f: NDArray[Any], t: NDArray[Any], scale: NDArray[Any]) -> Any:
     """The upper tail of values of at least 0."""
     x, scale = f / (f + t * t), scale * np.sqrt(f)
-    small = np.minimum(x, _SMALL)[..., None]
-    terms = _FACTORS * small**_POWERS / (f[..., None] / 2 + _POWERS)
-    series = small[..., 0] ** (f / 2) * terms.sum(-1) / 2
-    # Far from the tail, the integral of the density from 0, over the angle with tangent t / √f.
+    far, near = x < _SMALL, x >= _SMALL
+    tail = np.full(x.shape, np.nan)
+    if far.any():
+        tail[far] = scale[far] * _series(f[far], x[far])
+    if near.any():
+        tail[near] = 0.5 - scale[near] * _integral(f[near], t[near])
+    return tail
+
+
+def _series(f: NDArray[Any], x: NDArray[Any]) -> Any:
+    """The tail in units of the scale, by powers of x."""
+    terms = _FACTORS * x[:, None] ** _POWERS / (f[:, None] / 2 + _POWERS)
+    return x ** (f / 2) * terms.sum(-1) / 2
+
+
+def _integral(f: NDArray[Any], t: NDArray[Any]) -> Any:
+    """The density from 0 to t in units of the scale, over the angle with tangent t / √f."""
     end = np.arctan(t / np.sqrt(f))
-    angles = np.minimum(end, 0.5)[..., None] * _PLACES
-    logs = np.log1p(-(np.sin(angles) ** 2)) * (f[..., None] - 1) / 2
-    inner = (_WEIGHTS * np.exp(logs)).sum(-1) * end / (2 * _PANELS)
-    return np.where(x < _SMALL, scale * series, 0.5 - scale * inner)
+    logs = np.log1p(-(np.sin(end[:, None] * _PLACES) ** 2)) * (f[:, None] - 1) / 2
+    return (_WEIGHTS * np.exp(logs)).sum(-1) * end / (2 * _PANELS)
 
 
 def _scale(f: NDArray[Any]) -> Any:
