@@ -288,15 +288,33 @@ def read_head(
     connection: sqlite3.Connection, path: Path, given: Sequence[Measure] = ()
 ) -> tuple[Header, Totals]:
     """The content of the table ``run``; RunFileError if it is corrupt or incomplete."""
+    texts = _head_texts(connection, path)
+    with _explained_head(path):
+        entries = {key: json.loads(text) for key, text in texts.items()}
+        header = Header.from_dict(entries, given)
+        return header, Totals(*(read_count(entries, f.name) for f in fields(Totals)))
+
+
+def _read_revision(connection: sqlite3.Connection, path: Path) -> int:
+    texts = _head_texts(connection, path)
+    with _explained_head(path):
+        return read_count({"revision": json.loads(texts["revision"])}, "revision")
+
+
+def _head_texts(connection: sqlite3.Connection, path: Path) -> dict[str, str]:
     texts = {}
     for key, text, crc in connection.execute("SELECT key, value, crc FROM run"):
         if type(key) is not str or type(text) is not str or checksum(key, text) != crc:
             raise damaged(path, f"checksum mismatch in entry {key!r} of table run")
         texts[key] = text
+    return texts
+
+
+@contextmanager
+def _explained_head(path: Path) -> Iterator[None]:
+    """Report what is wrong with the table ``run`` as an error of the file."""
     try:
-        entries = {key: json.loads(text) for key, text in texts.items()}
-        header = Header.from_dict(entries, given)
-        return header, Totals(*(read_count(entries, f.name) for f in fields(Totals)))
+        yield
     except PluginError as error:
         raise RunFileError(path, str(error)) from error
     except Exception as error:
@@ -422,7 +440,7 @@ class RunFile:
         columns = [_COUNTS, *[_MEASURED] * wanted, *[FILE_COLUMNS] * files]
         query = f"SELECT {', '.join(columns)} FROM image ORDER BY id"
         with open_reading(self.path) as connection:
-            if read_head(connection, self.path)[1].revision != self.totals.revision:
+            if _read_revision(connection, self.path) != self.totals.revision:
                 problem = "has changed since it was opened; reopen it with segiou.Run.open"
                 raise RunFileError(self.path, problem)
             last: list[tuple[bool, bytes]] = []
