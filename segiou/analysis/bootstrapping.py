@@ -89,10 +89,10 @@ def _corrected(
     # Φ(z₀ + (z₀ + z_α) / (1 − a (z₀ + z_α))) for the two z_α. z₀ = Φ⁻¹ of the share of
     # resamples below the value, ties counted half; a = Σ d³ / (6 (Σ d²)^1.5) of the deviations
     # d of the leave-one-out values, 0 if nothing varies. Undefined if a leave-one-out value is (a
-    # class in one unit), or if all resamples are on one side of the value.
-    deviations = left_out.mean() - left_out
-    if not defined.size or np.isnan(deviations).any():
+    # class in one unit) or is infinite, or if all resamples are on one side of the value.
+    if not defined.size or not np.isfinite(left_out).all():
         return ()
+    deviations = left_out.mean() - left_out
     below = float((defined < value).mean() + (defined <= value).mean()) / 2
     if not 0 < below < 1:
         return ()

@@ -445,7 +445,7 @@ def with_width(
 ) -> tuple[Floats, Floats]:
     """Limits within bounds; NaN for those of no width, because units that agree show no spread."""
     least, most = np.clip([low, high], *bounds)
-    is_point = least == most
+    is_point = np.isclose(least, most, rtol=ROUNDING, atol=ROUNDING)
     return np.where(is_point, np.nan, least), np.where(is_point, np.nan, most)
 
 

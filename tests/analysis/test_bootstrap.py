@@ -135,6 +135,27 @@ def test_bca_without_spread_is_the_point():
     assert np.isnan(limits_of(np.full(9, 0.4), 0.95, 0.5, np.full(4, 0.5))).all()
 
 
+def test_bca_is_undefined_without_an_infinite_distance_in_turn():
+    resamples = np.array([1.0, 2, 2, 3, np.inf, np.inf])
+    with np.errstate(all="raise"):
+        limits = limits_of(resamples, 0.95, 2.5, np.array([2.0, np.inf, 3]))
+    assert np.isnan(limits).all()
+
+
+@pytest.mark.parametrize("method", ["jackknife", "percentile", "bca"])
+@pytest.mark.parametrize("found_px", [3, 11, 61, 89])
+def test_equal_images_that_differ_by_rounding_have_no_interval(method, found_px):
+    tp = np.array([[found_px, 50], [found_px, 60], [found_px, 70], [0, 60], [0, 60]])
+    fn = np.array([[10, 5], [10, 7], [10, 5], [0, 5], [0, 9]])  # the first class is in 3 images
+    counts = Counts(tp, 0 * tp, fn, 200 - tp - fn)
+    options = {} if method == "jackknife" else {"resamples": 200}
+    found = confidence_intervals(counts, aggregate="C", method=method, **options)
+    first, second = found.classes
+    assert first.value == pytest.approx(found_px / (found_px + 10))
+    assert np.isnan([first.low, first.high]).all()
+    assert second.low < second.value < second.high
+
+
 def test_absent_class_has_no_interval():
     counts = Counts([[1, 0], [2, 0]], [[1, 0], [0, 0]], [[0, 0]] * 2, [[0, 2], [0, 2]])
     found = bootstrap(counts, resamples=20)
