@@ -41,6 +41,7 @@ from segiou.analysis.significance import (
     Permuted,
     holm_adjust,
     least_p,
+    least_p_of,
     permutation_test,
     power,
 )
@@ -368,9 +369,14 @@ class _Compared(NamedTuple):
             return limits, Permuted(p, 0, True)
         return limits, permutation_test(a.score, b.score, self.permutations, self.seed)
 
+    @staticmethod
+    def has_runs(a: _Model, b: _Model) -> bool:
+        """Whether a model has several training runs, which have a t test."""
+        return len(a.runs) > 1 or len(b.runs) > 1
+
     def limits(self, a: _Model, b: _Model, level: float) -> tuple[Limits, Floats | None]:
         """Intervals of the differences, and p of those of several training runs."""
-        if len(a.runs) > 1 or len(b.runs) > 1:
+        if self.has_runs(a, b):
             limits, p = crossed(a.runs, b.runs, level=level)
             few = a.score.units.too_few
             return (limits.without_ends(), np.full(len(p), np.nan)) if few else (limits, p)
@@ -442,8 +448,8 @@ class _Compared(NamedTuple):
             low, high = self.ends(a, b, limits, 1 - (1 - self.level) / over_pairs.times)
             overall = replace(overall, low=low, high=high)
         family = over_pairs.family
-        is_possible = family * least_p(len(score.units)) < 1 - self.level
-        is_testable = not permuted.permutations or is_possible
+        least = max(least_p(len(score.units)), least_p_of(permuted.permutations, permuted.exact))
+        is_testable = self.has_runs(a, b) or family * least < 1 - self.level
         return [replace(overall, testable=is_testable, _family=family), *classes]
 
     def influential_images(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from segiou._support import text
 from segiou.analysis.dependence import Caution
-from segiou.analysis.significance import least_p
+from segiou.analysis.significance import least_p, least_p_of
 from segiou.analysis.units import plural_of
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def evidence(found: Comparison, pair: PairComparison) -> str:
     delta = text.change(score.delta, found.score_unit)
     line = (
         f"{pair.b} − {pair.a.removeprefix('the ')}: {delta}, {interval}, "
-        f"{text.p_equals(score.p_holm)} ({'; '.join(_basis(found, score))})."
+        f"{text.p_equals(score.p_holm)} ({'; '.join(_basis(found, pair))})."
     )
     by_interval, by_p = score.shown_by(found.level)
     if by_interval == by_p or found.too_few or not score.testable:
@@ -223,17 +223,22 @@ def evidence(found: Comparison, pair: PairComparison) -> str:
     return f"{line} {DISAGREE}"
 
 
-def _basis(found: Comparison, score: Difference) -> Iterator[str]:
+def _basis(found: Comparison, pair: PairComparison) -> Iterator[str]:
     """Units and training runs that the evidence is based on, and what limits its p."""
+    score = pair.overall
     yield found.units_text
     if found.run_scores:
         yield f"{' and '.join(str(len(runs)) for runs in found.run_scores)} training runs"
     if score.p_holm > score.p:
         yield "adjusted for all pairs"
-    if not score.testable:
-        needed = f"{_units_to_test(found, score)} {plural_of(found.unit)}"
-        least = min(score._family * least_p(found.units), 1)
-        yield f"p cannot be below {least:.2f} with fewer than {needed}"
+    if score.testable:
+        return
+    least, needed = score._family * least_p(found.units), _units_to_test(found, score)
+    limit = f"fewer than {needed} {plural_of(found.unit)}"
+    if needed == found.units:  # enough units, but few permutations with a difference
+        least = score._family * least_p_of(pair.permutations, pair.exact)
+        limit = text.plural(pair.permutations, "permutation")
+    yield f"p cannot be below {min(least, 1):.2f} with {limit}"
 
 
 def _test(found: Comparison, pair: PairComparison) -> str:

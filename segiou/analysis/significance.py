@@ -67,9 +67,9 @@ class Permuted(NamedTuple):
     p: Floats
     """Of the score, then of the classes, (1 + C,); NaN if the difference is undefined."""
     permutations: int
-    """Number of permutations."""
+    """Number of permutations in which the score has a difference."""
     exact: bool
-    """Whether these are all permutations."""
+    """Whether these are all such permutations."""
 
 
 def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -> Permuted:
@@ -79,8 +79,11 @@ def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -
     A permutation s swaps their counts on some units and gives the difference
     Δ_s; ``p = (1 + #{|Δ_s| ≥ |Δ|}) / (B + 1)`` for B random permutations. If
     there are at most B permutations, 2^U, the test is exact:
-    ``p = #{|Δ_s| ≥ |Δ|} / 2^U``. Permutations in which a class is undefined, or
-    in which the two means cover different classes, are skipped.
+    ``p = #{|Δ_s| ≥ |Δ|} / 2^U``. A class that the truth lacks may be scored for
+    one model only in some permutations. Then the test compares the means over
+    the classes that both models have in every permutation, also for Δ, so that
+    none is skipped. Permutations without a difference of a class, or without any
+    such class in the mean, are skipped.
 
     Parameters
     ----------
@@ -100,8 +103,6 @@ def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -
     sums_a, sums_b = a.products, b.products
     first_a, step = sums_a.sum(0), sums_b - sums_a
     whole = first_a + sums_b.sum(0)
-    observed = np.abs(b.values - a.values)
-    reached, defined = np.zeros(len(observed)), np.zeros(len(observed))
 
     def swaps() -> Iterator[NDArray[np.int64]]:
         """Rows of 0 and 1 per unit, 1 if the two models are exchanged."""
@@ -113,15 +114,68 @@ def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -
         for size in batches(permutations, units, 2 * sums_a.shape[1]):
             yield rng.integers(0, 2, (size, units))
 
-    for swapped in swaps():
-        first = first_a + weighted(swapped, step)
-        delta = np.abs(_differences(a, b.evaluate(whole - first), a.evaluate(first)))
-        reached += (delta >= observed - ROUNDING).sum(0)
-        defined += (~np.isnan(delta)).sum(0)
+    def counted(change: _Change) -> tuple[Floats, NDArray[np.int64]]:
+        """Permutations with a difference at least as large, and with any difference."""
+        observed = np.abs(change.of(b.values[None], a.values[None])[0])
+        reached, defined = np.zeros(len(observed)), np.zeros(len(observed), np.int64)
+        for swapped in swaps():
+            first = first_a + weighted(swapped, step)
+            delta = np.abs(change.of(b.evaluate(whole - first), a.evaluate(first)))
+            reached += (delta >= observed - ROUNDING).sum(0)
+            defined += (~np.isnan(delta)).sum(0)
+        return reached, defined
+
+    change = _Change(_classes_of_mean(a))
+    reached, defined = counted(change)
+    if (always := change.always_scored) is not None:
+        reached, defined = counted(_Change(change.classes, always))
     added = 0 if exact else 1
     p = (reached + added) / np.maximum(defined + added, 1)
-    p[np.isnan(observed)] = np.nan
-    return Permuted(p, 2**units if exact else permutations, exact)
+    p[np.isnan(b.values - a.values)] = np.nan
+    return Permuted(p, int(defined[0]), exact)
+
+
+def _classes_of_mean(score: Statistic) -> NDArray[np.bool_] | None:
+    """Classes (C,) that the score is the mean of; None if it is another kind of score."""
+    kind = score.score
+    return kind.include if kind.is_mean and kind.weights is not None else None
+
+
+@dataclass(eq=False)
+class _Change:
+    """Differences of a score and its classes in permutations."""
+
+    classes: NDArray[np.bool_] | None
+    """Classes of the mean, (C,); None if the score is not a mean of classes."""
+    always: NDArray[np.bool_] | None = None
+    """The classes that the mean covers instead."""
+    alone: NDArray[np.bool_] | np.bool_ = np.False_
+    """Classes that one model alone had in a permutation."""
+    known: NDArray[np.bool_] | np.bool_ = np.False_
+    """Classes that a model had."""
+
+    def of(self, second: Floats, first: Floats) -> Floats:
+        """Differences (B, 1 + C); undefined for a mean over classes that one model alone has."""
+        delta = second - first
+        if self.classes is None:
+            return delta
+        if self.always is not None:
+            delta[:, 0] = delta[:, 1:][:, self.always].mean(1)
+            return delta
+        has_second, has_first = ~np.isnan(second[:, 1:]), ~np.isnan(first[:, 1:])
+        alone = (has_second != has_first) & self.classes
+        delta[:, 0][alone.any(1)] = np.nan
+        self.alone = self.alone | alone.any(0)
+        self.known = self.known | has_second.any(0)
+        return delta
+
+    @property
+    def always_scored(self) -> NDArray[np.bool_] | None:
+        """Classes of the mean that both models always had; None if these are all, or none is."""
+        if self.classes is None or not np.any(self.alone):
+            return None
+        always = self.classes & self.known & ~np.asarray(self.alone)
+        return always if always.any() else None
 
 
 def least_p(units: int) -> float:
@@ -129,14 +183,10 @@ def least_p(units: int) -> float:
     return 2.0 ** (1 - units)
 
 
-def _differences(score: Statistic, second: Floats, first: Floats) -> Floats:
-    """Differences (B, 1 + C); undefined for a mean over classes that one model alone scores."""
-    delta = second - first
-    include = score.score.include
-    if score.score.is_mean and include is not None:
-        alone = np.isnan(second[:, 1:]) != np.isnan(first[:, 1:])
-        delta[:, 0][(alone & include).any(1)] = np.nan
-    return delta
+def least_p_of(permutations: int, exact: bool) -> float:
+    """Smallest p of a number of permutations, all of them or random ones."""
+    # Of all, the one that exchanges the models on the other units is as far from 0.
+    return 2 / max(permutations, 2) if exact else 1 / (permutations + 1)
 
 
 def holm_adjust(p: Floats) -> Floats:

@@ -145,3 +145,38 @@ def test_more_images_than_a_float_has_powers_of_two():
     a, b = two_models(1100, lift=1)
     found = permutation_test(*statistics(a, b), 10, seed=0)
     assert (found.permutations, found.exact) == (10, False)
+
+
+def with_false_classes(counts, images):
+    """Counts with classes that the truth lacks, each predicted in one pixel of one image."""
+    false = np.zeros((len(counts.tp), len(images)), np.int64)
+    false[images, range(len(images))] = 1
+    more = {"tp": 0 * false, "fp": false, "fn": 0 * false, "tn": 0 * false}
+    return Counts(*(np.hstack([getattr(counts, name), new]) for name, new in more.items()))
+
+
+def test_falsely_predicted_classes_skip_no_permutation():
+    a, b = two_models(6, seed=3, lift=8)
+    plain = permutation_test(*statistics(a, b), 64, seed=0)
+    false_a, false_b = with_false_classes(a, [0, 1, 2, 3]), with_false_classes(b, [1, 0, 3, 5])
+    found = permutation_test(*statistics(false_a, false_b), 64, seed=0)
+    # Both models have each false class in some permutations only, so the means leave them out.
+    every = np.abs([swapped(a, b, signs) for signs in product((0, 1), repeat=6)])
+    exact = (every >= every[0] - 1e-12).mean()
+    assert found.p[0] == plain.p[0] == exact
+    assert (found.permutations, found.exact) == (64, True)
+    drawn = permutation_test(*statistics(false_a, false_b), 50, seed=0)
+    assert drawn.p[0] == permutation_test(*statistics(a, b), 50, seed=0).p[0]
+    assert drawn.permutations == 50
+
+
+def test_permutations_without_a_difference_are_not_counted():
+    # Only image 0 of the first and image 1 of the second have predictions, so both models have a
+    # precision in the 8 of 16 permutations that exchange both images or none.
+    hits = np.zeros((2, 4, 1), np.int64)
+    hits[0, 0], hits[1, 1] = 30, 90
+    tp, fp = hits, np.where(hits > 0, 100 - hits, 0)
+    a, b = (Counts(tp[i], fp[i], 100 - tp[i], 200 - fp[i]) for i in (0, 1))
+    found = permutation_test(*statistics(a, b, metric="precision"), 64, seed=0)
+    assert (found.permutations, found.exact) == (8, True)
+    assert found.p.tolist() == [1.0, 1.0]
