@@ -331,6 +331,21 @@ def test_mixes_that_are_not(mix, message):
         slices(made("A", IDS, LIFT), by=TIME, groups="none", mix=mix)
 
 
+def test_trends_leave_out_classes_of_a_single_image():
+    truth = np.tile([0, 0, 0, 0, 0, 1, 1, 1, 1, 1], (12, 1, 1))
+    pred = truth.copy()
+    for row, wrong in zip(pred[:, 0], (0, 1, 3, 2, 4, 3, 5, 4, 5, 3, 4, 5), strict=True):
+        row[:wrong] = 1
+    truth[0, 0, 9], pred[0, 0, 8:] = 2, 2
+
+    def trend(**options):
+        run = segiou.score(truth, pred, labels=3, **options)
+        table = {id: {"lux": k * k + 0.5} for k, id in enumerate(run.ids)}
+        return segiou.slices(run, by=table, groups="none").trends[0].change
+
+    assert trend() == pytest.approx(trend(exclude=2))
+
+
 def test_equal_images_have_neither_trends_nor_tests():
     ids = [f"i{k}" for k in range(12)]
     run = segiou.score({id: [[0, 1]] for id in ids}, {id: [[0, 0]] for id in ids}, labels=2)

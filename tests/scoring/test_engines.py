@@ -160,7 +160,7 @@ class Failing(Lazily):
         return future
 
 
-@pytest.mark.parametrize("losses", [1, 2])
+@pytest.mark.parametrize("losses", [1, 2, 4])
 def test_tasks_that_an_executor_loses_go_out_again(losses):
     found = dispatched(Deadly({}), Engine(Failing(losses), 1, 0.1, False), 5)
     assert sorted(found) == [(str(i), "done") for i in range(5)]
