@@ -378,14 +378,14 @@ class _Compared(NamedTuple):
         """Intervals of the differences, and p of those of several training runs."""
         if self.has_runs(a, b):
             limits, p = crossed(a.runs, b.runs, level=level)
-            few = a.score.units.too_few
+            few = a.score.units.too_few_to_compare
             return (limits.without_ends(), np.full(len(p), np.nan)) if few else (limits, p)
         drawn = None if a.drawn is None or b.drawn is None else b.drawn - a.drawn
         return limits_by(self.method, b.score, a.score, level=level, drawn=drawn), None
 
     def ends(self, a: _Model, b: _Model, limits: Limits, level: float) -> tuple[float, float]:
         """Limits of the difference of the score at another level."""
-        if a.score.units.too_few:
+        if a.score.units.too_few_to_compare:
             return math.nan, math.nan
         left_out = limits.left_out
         other = self.limits(a, b, level)[0] if left_out is None else left_out.limits(level)

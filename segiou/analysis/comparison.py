@@ -16,7 +16,7 @@ from segiou.analysis.imbalance import ImbalanceDifference
 from segiou.analysis.intervals import OverUnits
 from segiou.analysis.ranking import ModelRank, Ranking
 from segiou.analysis.significance import Power
-from segiou.analysis.units import FEW_UNITS
+from segiou.analysis.units import FEW_UNITS, FEWEST_COMPARED
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Difference:
     delta : float
         b − a.
     low, high : float
-        Limits of the paired interval of delta; NaN for fewer than three groups. Of the score of
+        Limits of the paired interval of delta; NaN for fewer than three units. Of the score of
         more than two models, adjusted over the pairs like ``p_holm``.
     standard_error : float
         Jackknife standard error of delta, or its standard deviation over the
@@ -239,6 +239,11 @@ class Comparison(OverUnits, Tabular, Drawable):
     stability: Ranking | None = None
     uncommon_classes: tuple[str, ...] = ()
     protocol_scores: tuple[float, ...] = ()
+
+    @property
+    def too_few(self) -> bool:
+        """Whether there are too few units to compare models."""
+        return self.units < FEWEST_COMPARED
 
     @property
     def best_pair(self) -> PairComparison:

@@ -130,7 +130,7 @@ class Outcome(NamedTuple):
     ----------
     kind : {"better", "borderline", "similar", "too few", "equal", "identical", "undefined"}
         ``"better"`` if the interval excludes 0 and the test is significant, ``"borderline"`` if
-        one of them is so, else ``"similar"``; ``"too few"`` groups for both; ``"equal"`` scores of
+        one of them is so, else ``"similar"``; ``"too few"`` units for both; ``"equal"`` scores of
         different counts, or ``"identical"`` counts.
     first, second : str
         The models; of ``"better"`` and ``"borderline"``, the one with the better score first.

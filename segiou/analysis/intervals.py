@@ -499,7 +499,7 @@ def limits_by(
 ) -> Limits:
     """Limits of a score, or of the difference of two, from ``drawn`` values of resamples, if any.
 
-    There are none over too few groups.
+    There are none over too few groups, and no differences over too few units.
     """
     if method == _MEDIANS:
         limits = _limits_of_medians(of, level, drawn)
@@ -507,7 +507,8 @@ def limits_by(
         limits = jackknife(of, minus, level=level)
     else:
         limits = bootstrap_limits(drawn, of, minus, level=level, method=method)
-    return limits.without_ends() if of.units.too_few else limits
+    few = of.units.too_few if minus is None else of.units.too_few_to_compare
+    return limits.without_ends() if few else limits
 
 
 def _limits_of_medians(of: Statistic, level: float, drawn: Floats | None) -> Limits:

@@ -249,7 +249,7 @@ def contest_of(
     first = scores[0]
     limits = np.array([(one.low[0], one.high[0]) for one in own])
     values = np.array([one.values[0] for one in own])
-    if first.units.too_few or not first.is_smooth:
+    if first.units.too_few_to_compare or not first.is_smooth:
         return Contest(
             values, first.score.better, limits, np.full((len(own), len(own)), np.nan), None
         )

@@ -60,7 +60,9 @@ def threshold_gains(
     *,
     level: float = 0.95,
 ) -> tuple[ThresholdGain, ...]:
-    """The gains whose interval is above 0, largest first."""
+    """The gains whose interval is above 0, largest first; none over too few units."""
+    if units.too_few_to_compare:
+        return ()
     averaged = protocol.for_pixels
     tried = np.flatnonzero(~np.isnan(other.thresholds))
     several: Any = (

@@ -10,6 +10,8 @@ from segiou.analysis.comparing import compare
 from segiou.analysis.comparison_text import DISAGREE
 from segiou.analysis.intervals import confidence_intervals
 from segiou.analysis.paired_runs import DifferentImagesError
+from segiou.analysis.rank_runs import rank
+from segiou.cli.thresholds import not_worse
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean_iou
 from segiou.metrics.per_class import iou
@@ -189,6 +191,33 @@ def test_two_groups_have_no_interval():
     assert "no interval, p = 0.50 (2 groups; p cannot be below 0.50 with" in evidence
     assert "at least 3 groups" in caution
     assert np.isnan([found.pairs[0].overall.low, found.ranking[0].low]).all()
+
+
+@pytest.mark.parametrize("method", ["jackknife", "percentile"])
+def test_two_images_show_no_difference(method):
+    # m2 is far better than the others on both images.
+    several = models(images=2, lifts=(0, 1, 90))
+    found = compare(*several, method=method, groups="none", **FEW)
+    for pair in found.pairs:
+        assert found.outcome(pair).kind == "too few"
+        assert found.pair_sentences(pair)[0].startswith("Not enough images to compare")
+        assert "no interval, p = " in found.pair_sentences(pair)[1]
+        assert not pair.overall.differs(0.95)
+        assert np.isnan([pair.overall.low, *pair.bounds]).all()
+    ranking = rank(several, groups="none")
+    assert [model.rank_low for model in ranking.models] == [None] * 3
+    assert np.isnan(ranking.false_claim)
+    assert not_worse(compare(several[2], several[0], groups="none")).state == "undecided"
+    three = compare(*models(images=3, lifts=(0, 90)), groups="none")
+    assert not np.isnan(three.pairs[0].overall.low)
+
+
+def test_few_permutations_limit_p():
+    a, b = models()
+    pair = compare(a, b, permutations=9, groups="none").pairs[0]
+    assert (pair.permutations, pair.exact, pair.overall.testable) == (9, False, False)
+    _, evidence = compare(a, b, permutations=9, groups="none").pair_sentences(pair)[:2]
+    assert evidence.endswith("p = 0.10 (30 images; p cannot be below 0.10 with 9 permutations).")
 
 
 def test_pairs_of_single_runs_beside_a_recipe_are_tested_over_their_images():
