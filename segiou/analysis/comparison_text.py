@@ -31,6 +31,11 @@ def opening(found: Comparison, pair: PairComparison) -> list[str]:
     return [line for line in lines if line]
 
 
+def score_title(pair: PairComparison) -> str:
+    """The title of the score of a class, from that of the mean over classes."""
+    return pair.overall.name.removeprefix("mean ").removeprefix("of ")
+
+
 def caution(found: Comparison, pair: PairComparison) -> Caution | None:
     """The first caution that changes how to read the evidence, if any."""
     if not pair.overall.delta or math.isnan(pair.overall.delta):

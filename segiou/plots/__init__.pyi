@@ -2,12 +2,14 @@ from segiou.plots.class_plots import (
     accuracy_vs_iou as accuracy_vs_iou,
     boundary_vs_iou as boundary_vs_iou,
     class_bars as class_bars,
-    class_boxes as class_boxes,
-    distance_boxes as distance_boxes,
-    image_distribution as image_distribution,
     prevalence_curve as prevalence_curve,
 )
 from segiou.plots.confusion_plot import confusion_matrix as confusion_matrix
+from segiou.plots.distribution_plots import (
+    class_boxes as class_boxes,
+    distance_boxes as distance_boxes,
+    image_distribution as image_distribution,
+)
 from segiou.plots.kinds import plot as plot, save_plots as save_plots
 from segiou.plots.mask_overlay import overlay as overlay
 from segiou.plots.model_plots import (

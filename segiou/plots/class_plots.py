@@ -1,4 +1,4 @@
-"""Plots of class scores: bars, dumbbells, prevalence, and distributions over images and cases."""
+"""Plots of class scores: bars, dumbbells and prevalence."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from segiou import metrics
-from segiou._support.text import with_unit
-from segiou.measures.score_names import ScoreName, read_name
-from segiou.metrics.per_image import image_means
-from segiou.metrics.pixel_scores import OF_CLASSES, metric_label
-from segiou.metrics.ratio import Floats
+from segiou._support.text import NUMBER, shown
+from segiou.plots.score_axis import ScoreAxis, mark_special
 from segiou.plots.style import (
     IOU,
     MUTED,
@@ -22,21 +18,20 @@ from segiou.plots.style import (
     class_index,
     drawing,
     in_percent,
+    label_x,
     legend_above,
     mark_point,
     name_rows,
+    plot_kind,
     report_of,
-    require,
     short_name,
 )
 from segiou.report.class_table import column_named
-from segiou.report.distance_pictures import first_distance, values_of_cases
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from segiou.analysis.intervals import Intervals
-    from segiou.counting.counts import Counts
     from segiou.measures.score_table import Column
     from segiou.report.class_table import ClassRow
     from segiou.report.report import Report
@@ -46,7 +41,7 @@ _ROW = 0.165
 
 
 def _defined(report: Report, metric: str) -> list[ClassRow]:
-    rows = [row for row in report.classes if np.isfinite(row.values[metric])]
+    rows = [row for row in report.classes if not np.isnan(row.values[metric])]
     if not rows:
         msg = f"no class has a defined {metric}, so nothing can be drawn"
         raise NothingToDraw(msg)
@@ -58,18 +53,7 @@ def height_of(rows: float) -> float:
     return 0.75 + _ROW * rows
 
 
-def check_metric(metric: str) -> str:
-    """The score of classes with this name; ValueError if it has none."""
-    try:
-        named = read_name(metric)
-    except ValueError:
-        named = ScoreName("")
-    if named.score not in OF_CLASSES or named.row:
-        msg = f"unknown metric {metric!r}; choose from {', '.join(OF_CLASSES)}"
-        raise ValueError(msg)
-    return named.score
-
-
+@plot_kind
 def class_bars(
     source: Any,
     *,
@@ -114,22 +98,44 @@ def class_bars(
         raise ValueError(msg)
     if intervals is None and (report.intervals is not None or column.limits):
         intervals = report.intervals_of(column.name)
-    drawn = _defined(report, column.name)
-    is_worse_high = column.better == "lower"
-    every = sorted(drawn, key=lambda row: float(row.values[column.name]), reverse=is_worse_high)
+    axis = axis_of(column)
+    name = column.name
+    drawn = _defined(report, name)
+    every = sorted(drawn, key=lambda row: axis.worst_first(float(row.values[name])))
     rows = every[:limit]
-    values = np.array([row.values[column.name] for row in rows])
-    label = column.title
+    values = np.array([row.values[name] for row in rows], dtype=float)
+    # Counts have a sum instead.
+    mean = np.nan if column.kind == "count" else column.means[0]
     with drawing(height_of(len(rows)), **look) as axes:
-        axes.barh(range(len(rows)), values, height=0.68, color=color, label=label)
-        if intervals is not None:
-            _whiskers(axes, rows, values, intervals)
-        line: Any = {"linestyle": (0, (3, 2)), "linewidth": 0.8, "label": "mean"}
-        axes.axvline(column.means[0], color="black", **line)
+        widths = np.where(np.isfinite(values), values, 0)
+        axes.barh(range(len(rows)), widths, height=0.68, color=color, label=column.title)
+        ends = [] if intervals is None else _whiskers(axes, rows, values, intervals)
+        mark_special(axes, range(len(rows)), values)
+        if np.isfinite(mean):
+            line: Any = {"linestyle": (0, (3, 2)), "linewidth": 0.8, "label": "mean"}
+            axes.axvline(mean, color="black", **line)
         name_rows(axes, [row.name for row in rows])
-        about = (f"{label}, dashed: mean", len(rows), len(every))
-        scale(axes, *about, "highest" if is_worse_high else "lowest", column.unit)
+        note = mean_note(mean) + count_note(len(rows), len(every), axis.worst)
+        axis.show(axes, [*values, mean, *ends], note)
     return axes
+
+
+def axis_of(column: Column) -> ScoreAxis:
+    """The axis of a column; counts are plain numbers."""
+    unit = NUMBER if column.kind == "count" else column.unit
+    return ScoreAxis(column.title, unit, column.better)
+
+
+def mean_note(mean: float) -> str:
+    """What the label of an axis says of a mean."""
+    if np.isnan(mean):
+        return ""
+    return ", dashed: mean" if np.isfinite(mean) else f", mean: {shown(mean, NUMBER)}"
+
+
+def count_note(drawn: int, total: int, which: str) -> str:
+    """How many of the classes are drawn, on another line of a label; empty if all are."""
+    return f"\n({drawn} {which} of {total} classes)" if drawn < total else ""
 
 
 def score_column(report: Report, metric: str) -> Column:
@@ -146,30 +152,27 @@ def score_column(report: Report, metric: str) -> Column:
     return column
 
 
-def _whiskers(axes: Axes, rows: list[ClassRow], values: Any, intervals: Iterable[Any]) -> None:
+def _whiskers(
+    axes: Axes, rows: list[ClassRow], values: Any, intervals: Iterable[Any]
+) -> list[float]:
+    """Draw the intervals of finite values; the limits that are finite."""
     ends = {interval.name: (interval.low, interval.high) for interval in intervals}
     limits = np.array([ends.get(row.name, (np.nan, np.nan)) for row in rows])
-    known = np.flatnonzero(~np.isnan(limits[:, 0]))
-    middle, (low, high) = values[known], limits[known].T
+    known = np.flatnonzero(np.isfinite(values) & ~np.isnan(limits[:, 0]))
+    middle, limits = values[known], limits[known]
+    finite = limits[np.isfinite(limits)]
+    # Lines to infinity end outside the axis.
+    far = 2 * float(np.max(np.abs([*values[np.isfinite(values)], *finite, 1])))
+    low, high = np.clip(limits, -far, far).T
     # A percentile interval may not contain the value.
     lengths = np.maximum(0, [middle - low, high - middle])
     axes.errorbar(
         middle, known, xerr=lengths, fmt="none", ecolor="black", elinewidth=0.8, capsize=1.6
     )
+    return [float(end) for end in finite]
 
 
-def scale(axes: Axes, label: str, shown: int, total: int, which: str, unit: str = "") -> None:
-    """Set up the axis of scores and state how many classes are shown."""
-    if unit:
-        label = with_unit(label, unit)
-        axes.set_xlim(left=0)
-    else:
-        axes.set_xlim(0, 1)
-        in_percent(axes.xaxis)
-    left_out = f"\n({shown} {which} of {total} classes)" if shown < total else ""
-    axes.set_xlabel(f"{label}{left_out}")
-
-
+@plot_kind
 def accuracy_vs_iou(
     source: Any,
     *,
@@ -220,11 +223,14 @@ def _dumbbells(
         axes.scatter(first, places, label=labels[0], zorder=2, **dots, **is_open)
         axes.scatter(second, places, label=labels[1], zorder=3, **dots, color=color)
         name_rows(axes, [row.name for row in rows])
-        scale(axes, "score", len(rows), len(every), "widest")
+        ScoreAxis("score").show(
+            axes, [*first, *second], count_note(len(rows), len(every), "widest")
+        )
         legend_above(axes, 2, handletextpad=0.2)
     return axes
 
 
+@plot_kind
 def prevalence_curve(
     source: Any,
     class_name: str | None = None,
@@ -274,9 +280,7 @@ def prevalence_curve(
         axes.set_ylim(0, 1.02)
         in_percent(axes.xaxis)
         in_percent(axes.yaxis)
-        axes.set_xlabel(
-            f"share of {short_name(row.name, 20)} in the truth (dot: actual)", parse_math=False
-        )
+        label_x(axes, f"share of {short_name(row.name, 20)} in the truth", " (dot: actual)")
         axes.set_ylabel("score")
         axes.grid(visible=True, axis="y")
         legend_above(axes, 3, handlelength=1.5, columnspacing=1.0)
@@ -295,184 +299,7 @@ def _class_of_matrix(report: Report, class_name: str | None) -> int:
     return index
 
 
-def image_distribution(
-    source: Any,
-    *,
-    bins: int = 20,
-    color: Any = IOU,
-    **look: Unpack[Look],
-) -> Axes:
-    """Draw a histogram of the mean IoU of individual images.
-
-    Parameters
-    ----------
-    source : Report or Run
-        Source of the scores, with per-image counts.
-    bins : int
-        Number of bins between 0 and 1.
-    color, title, figsize, ax
-        As for :func:`class_bars`.
-
-    Raises
-    ------
-    ValueError
-        If per-image counts are not available, or no image has a score.
-    """
-    report = report_of(source)
-    scores = image_means(_of_images(report), include=report.include)
-    scores = scores[~np.isnan(scores)]
-    if not scores.size:
-        msg = "no image has a score, so nothing can be drawn"
-        raise NothingToDraw(msg)
-    with drawing(1.9, **look) as axes:
-        axes.hist(scores, bins, range=(0, 1), color=color, edgecolor="white", linewidth=0.6)
-        axes.axvline(float(scores.mean()), color="black", linewidth=0.9, label="mean over images")
-        axes.axvline(
-            report.mean_iou, color="black", linestyle=(0, (3, 2)), linewidth=0.9, label="data set"
-        )
-        axes.set_xlim(0, 1)
-        in_percent(axes.xaxis)
-        axes.set_xlabel("mean IoU per image")
-        axes.set_ylabel("images")
-        axes.yaxis.set_major_locator(require("matplotlib.ticker").MaxNLocator(integer=True))
-        legend_above(axes, 2)
-    return axes
-
-
-def _of_images(report: Report) -> Counts:
-    if report.per_image is None:
-        msg = (
-            "per-image counts are not available; score with segiou.score or segiou.score_folder "
-            "and plot the Run"
-        )
-        raise NothingToDraw(msg)
-    return report.per_image
-
-
-def class_boxes(
-    source: Any,
-    *,
-    metric: str = "iou",
-    limit: int = 40,
-    color: Any = IOU,
-    **look: Unpack[Look],
-) -> Axes:
-    """Draw the distribution of a class score over images, the lowest median on top.
-
-    The box of a class covers the images whose truth contains it; ``limit`` keeps
-    the lowest medians.
-
-    Parameters
-    ----------
-    source : Report or Run
-        Source of the scores, with per-image counts.
-    metric, limit, color, title, figsize, ax
-        As for :func:`class_bars`.
-
-    Returns
-    -------
-    Axes
-        Boxes from the first to the third quartile with a line at the median. Whiskers extend to
-        the last image within 1.5 box lengths; dots are images beyond. The number of images
-        follows the class name.
-
-    Raises
-    ------
-    ValueError
-        If the metric is unknown, per-image counts are not available, or no class
-        has a score in any image.
-    """
-    report = report_of(source)
-    metric = check_metric(metric)
-    counts = _of_images(report)
-    scores = np.where(counts.truth > 0, metrics.METRICS[metric](counts), np.nan)
-    columns = zip(report.class_names, scores.T, strict=True)
-    every = [(name, values[~np.isnan(values)]) for name, values in columns]
-    every = [(name, values) for name, values in every if values.size]
-    if not every:
-        msg = f"no class has a defined {metric} in any image, so nothing can be drawn"
-        raise NothingToDraw(msg)
-    every.sort(key=lambda item: float(np.median(item[1])))
-    shown = every[:limit]
-    with drawing(height_of(len(shown)), **look) as axes:
-        draw_boxes(axes, [values for _, values in shown], color)
-        name_rows(axes, [f"{short_name(name, 17)} ({values.size})" for name, values in shown])
-        label = f"{metric_label(metric)} per image"
-        scale(axes, label, len(shown), len(every), "lowest")
-    return axes
-
-
-def draw_boxes(axes: Axes, columns: list[Floats], color: Any) -> None:
-    """Draw a horizontal box for each list of values."""
-    for place, box in enumerate(require("matplotlib.cbook").boxplot_stats(columns)):
-        low, high = box["q1"], box["q3"]
-        axes.hlines(place, box["whislo"], box["whishi"], color=MUTED, linewidth=1)
-        axes.barh(place, high - low, left=low, height=0.6, color="white", edgecolor=color)
-        axes.vlines(box["med"], place - 0.3, place + 0.3, color=color, linewidth=1.8)
-        axes.plot(box["fliers"], [place] * len(box["fliers"]), ".", color=MUTED, markersize=2.5)
-
-
-def distance_boxes(
-    source: Any,
-    *,
-    measure: str = "",
-    limit: int = 40,
-    color: Any = IOU,
-    **look: Unpack[Look],
-) -> Axes:
-    """Draw the distribution of a surface measure over cases, the largest median on top.
-
-    If there are more structures than ``limit``, those with the largest medians are
-    kept.
-
-    Parameters
-    ----------
-    source : Report or Run
-        Source of the scores, with surface measurements.
-    measure : str
-        Such as ``"hausdorff_95"``, ``"average_surface_distance"``, ``"dice"`` or
-        ``"surface_dice_1"``; by default the first percentile of the distances.
-    limit, color, title, figsize, ax
-        As for :func:`class_bars`.
-
-    Returns
-    -------
-    Axes
-        Boxes as in :func:`class_boxes`. The structure name is followed by the number of cases
-        with a value, and of those without one (missed or false positive).
-
-    Raises
-    ------
-    ValueError
-        If surfaces or the measure are not available, or no structure has a value in any case.
-    """
-    report = report_of(source)
-    measures: Any = report.measures
-    if "surface_plan" not in measures:
-        msg = "surfaces were not measured; score with surfaces=True (--surface segiou)"
-        raise NothingToDraw(msg)
-    by_structure = values_of_cases(report, measure)
-    every = [(name, *of_cases) for name, of_cases in by_structure.items() if of_cases[0].size]
-    if not every:
-        msg = "no structure has a value in any case, so nothing can be drawn"
-        raise NothingToDraw(msg)
-    every.sort(key=lambda item: -float(np.median(item[1])))
-    shown = every[:limit]
-    measure = measure or first_distance(report)
-    unit = measures["surface_plan"]["unit"] if report.score_unit(measure) else ""
-    with drawing(height_of(len(shown)), **look) as axes:
-        draw_boxes(axes, [values for _, values, _ in shown], color)
-        names = [
-            f"{short_name(name, 15)} ({values.size}{f', {lost} without' if lost else ''})"
-            for name, values, lost in shown
-        ]
-        name_rows(axes, names)
-        axes.set_xlim(left=0)
-        short = measure.replace("hausdorff_", "HD").replace("_", " ")
-        axes.set_xlabel(with_unit(short, unit))
-    return axes
-
-
+@plot_kind
 def boundary_vs_iou(
     source: Any,
     *,

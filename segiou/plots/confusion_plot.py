@@ -13,9 +13,10 @@ from segiou.plots.style import (
     NothingToDraw,
     drawing,
     in_percent,
+    plot_kind,
     report_of,
     require,
-    short_name,
+    short_names,
 )
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _NAMED = 40
 _SHARES = {"truth": "share of truth", "pred": "share of prediction", None: "pixels"}
 
 
+@plot_kind
 def confusion_matrix(
     source: Any,
     *,
@@ -96,7 +98,7 @@ def _name(axes: Axes, class_names: tuple[str, ...]) -> None:
     axes.tick_params(length=0)
     if len(class_names) > _NAMED:
         return
-    names = [short_name(name) for name in class_names]
+    names = short_names(class_names)
     places, size = range(len(names)), min(7.0, 190 / len(names))
     axes.set_xticks(places, names, rotation=90, fontsize=size, parse_math=False)
     axes.set_yticks(places, names, fontsize=size, parse_math=False)

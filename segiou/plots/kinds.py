@@ -16,12 +16,10 @@ from segiou.plots.class_plots import (
     accuracy_vs_iou,
     boundary_vs_iou,
     class_bars,
-    class_boxes,
-    distance_boxes,
-    image_distribution,
     prevalence_curve,
 )
 from segiou.plots.confusion_plot import confusion_matrix
+from segiou.plots.distribution_plots import class_boxes, distance_boxes, image_distribution
 from segiou.plots.model_plots import brief, comparison_forest, model_bars, slices
 from segiou.plots.rank_plots import case_boxes, rank_stability
 from segiou.plots.score_plots import pr_curve, reliability, roc_curve, thresholds

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer
 from segiou.counting.arrays import with_dimensions_of
-from segiou.plots.style import COLUMN, Look, drawing, require
+from segiou.plots.style import COLUMN, Look, drawing, plot_kind, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +23,7 @@ _KINDS = (
 )
 
 
+@plot_kind
 def overlay(
     truth: Any,
     pred: Any,

@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from segiou._support.arguments import read_several, refuse_kind
-from segiou._support.text import with_unit
-from segiou.metrics.pixel_scores import metric_label
-from segiou.plots.class_plots import height_of, scale, score_column
+from segiou.analysis.comparison_text import score_title
+from segiou.plots.class_plots import axis_of, count_note, height_of, score_column
+from segiou.plots.score_axis import ScoreAxis, mark_interval, mark_special
 from segiou.plots.style import (
     IOU,
     MUTED,
     Look,
     NothingToDraw,
     drawing,
-    in_percent,
     legend_above,
     name_rows,
+    plot_kind,
     report_of,
     require,
+    short_name,
+    short_names,
 )
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from segiou.analysis.slice_results import Slices
 
 
+@plot_kind
 def model_bars(
     models: Any,
     *,
@@ -60,9 +63,9 @@ def model_bars(
     Returns
     -------
     Axes
-        Classes are sorted by their lowest score. A score of 0 is a thin line, and
-        an undefined score is marked "n/a". Circles on the bars of the mean are the
-        training runs of a recipe.
+        The class with the worst score is on top. A score of 0 is a thin line, an
+        undefined score is marked "n/a" and an infinite one "∞". Circles on the bars of the
+        mean are the training runs of a recipe.
 
     Raises
     ------
@@ -72,21 +75,22 @@ def model_bars(
         If the metric is unknown, the classes differ, no class has a value, or the
         number of names is wrong.
     """
-    label, rows, by_model = _read(models, names, metric)
-    values = np.array(list(by_model.values()))
+    axis, rows, by_model = _read(models, names, metric)
+    values = np.array([*by_model.values()], dtype=float)
     defined = [c for c in range(1, len(rows)) if not np.isnan(values[:, c]).all()]
     if not defined:
-        msg = f"no class has a defined {label}, so nothing can be drawn"
+        msg = f"no class has a defined {axis.title}, so nothing can be drawn"
         raise NothingToDraw(msg)
-    widest = sorted(defined, key=lambda c: -np.ptp(values[~np.isnan(values[:, c]), c]))[:limit]
-    shown = [0, *sorted(widest, key=lambda c: np.nanmin(values[:, c]))]
+    widest = sorted(defined, key=lambda c: -_spread(values[:, c]))[:limit]
+    shown = [0, *sorted(widest, key=lambda c: _worst(axis, values[:, c]))]
     # From dark to light, so that the bars also differ in black and white.
     colors = require("matplotlib").colormaps.get_cmap(cmap)(np.linspace(0.3, 0.85, len(by_model)))
     thickness = 0.8 / len(by_model)
     with drawing(0.1 + height_of(len(shown) * (0.45 + 0.35 * len(by_model))), **look) as axes:
-        for k, (name, scores) in enumerate(zip(by_model, values, strict=True)):
-            places = np.arange(len(shown)) - 0.4 + (k + 0.5) * thickness
-            axes.barh(places, scores[shown], height=0.92 * thickness, color=colors[k], label=name)
+        for k, name in enumerate(short_names([*by_model])):
+            scores, places = values[k], np.arange(len(shown)) - 0.4 + (k + 0.5) * thickness
+            widths = np.where(np.isfinite(scores), scores, 0)[shown]
+            axes.barh(places, widths, height=0.92 * thickness, color=colors[k], label=name)
             _mark_small(axes, places, scores[shown], colors[k])
             trained = getattr(models, "run_scores", ())
             if trained:  # several runs, whose mean is the first bar
@@ -94,7 +98,9 @@ def model_bars(
                 axes.plot(trained[k], [places[0]] * len(trained[k]), "o", **dots)
         name_rows(axes, [rows[c] for c in shown])
         axes.axhline(0.5, color=MUTED, linewidth=0.5)
-        scale(axes, label, len(widest), len(defined), "most different")
+        note = count_note(len(widest), len(defined), "most different")
+        dotted = [score for own in getattr(models, "run_scores", ()) for score in own]
+        axis.show(axes, [*values[:, shown].flat, *dotted], note)
         legend_above(axes, min(len(by_model), 3), handlelength=1.2)
     return axes
 
@@ -103,24 +109,34 @@ def _mark_small(axes: Axes, places: Any, scores: Any, color: Any) -> None:
     """Tell a score of 0 from an undefined one; both have a bar of no width."""
     zero = places[scores == 0]
     axes.plot([0] * len(zero), zero, linestyle="", marker="|", color=color, clip_on=False)
-    for place in places[np.isnan(scores)]:
-        axes.text(0, place, " n/a", va="center", fontsize=5.5, color=MUTED)
+    mark_special(axes, places, scores)
 
 
-#: Label of the score, names of the rows (the mean first), and scores of each model.
-Scores = tuple[str, list[str], dict[str, list[float]]]
+def _spread(scores: Any) -> float:
+    """The largest difference of the models in a class; 0 if all are infinite."""
+    known = scores[~np.isnan(scores)]
+    return 0.0 if (known == known[0]).all() else float(np.ptp(known))
+
+
+def _worst(axis: ScoreAxis, scores: Any) -> float:
+    """A key that sorts the class with the worst score of a model first."""
+    return min(axis.worst_first(score) for score in scores[~np.isnan(scores)])
+
+
+#: Axis of the score, names of the rows (the mean first), and scores of each model.
+Scores = tuple[ScoreAxis, list[str], dict[str, list[float]]]
 
 
 def _read(models: Any, names: Sequence[str] | None, metric: str) -> Scores:
     is_comparison = hasattr(models, "ranking")
-    label, rows, by_model = _of_comparison(models) if is_comparison else _of_reports(models, metric)
+    axis, rows, by_model = _of_comparison(models) if is_comparison else _of_reports(models, metric)
     if names is not None:
         chosen = read_several("names", names, "a sequence of names, one per model")
         if not len(set(chosen)) == len(chosen) == len(by_model):
             msg = f"names must be {len(by_model)} unique names, one per model, got {chosen}"
             raise ValueError(msg)
         by_model = dict(zip(chosen, by_model.values(), strict=True))
-    return label, rows, by_model
+    return axis, rows, by_model
 
 
 def _of_comparison(comparison: Comparison) -> Scores:
@@ -129,7 +145,13 @@ def _of_comparison(comparison: Comparison) -> Scores:
         rows = (pair.overall, *pair.classes)
         by_model |= {pair.a: [row.a for row in rows], pair.b: [row.b for row in rows]}
     scores = {name: by_model[name] for name in comparison.names}
-    return metric_label(comparison.metric), [row.name for row in rows], scores
+    return _axis_of(comparison), [row.name for row in rows], scores
+
+
+def _axis_of(comparison: Comparison) -> ScoreAxis:
+    """The axis of the score of a comparison."""
+    title = score_title(comparison.pairs[0])
+    return ScoreAxis(title, comparison.score_unit, comparison.better)
 
 
 def _of_reports(models: Any, metric: str) -> Scores:
@@ -150,10 +172,10 @@ def _of_reports(models: Any, metric: str) -> Scores:
         name = getattr(source, "name", "") or report.title or chr(ord("A") + k % 26)
         name = f"{name} ({k + 1})" if name in by_model else name
         by_model[name] = [*column.means, *column.values]
-    label = column.title
-    return label, [f"mean {label}", *class_names], by_model
+    return axis_of(column), [f"mean {column.title}", *class_names], by_model
 
 
+@plot_kind
 def comparison_forest(
     comparison: Comparison,
     *,
@@ -179,7 +201,8 @@ def comparison_forest(
     Returns
     -------
     Axes
-        The overall score is a diamond on top. Marks are filled if the interval and
+        The overall score is a diamond on top. Infinite values are arrows, and the label
+        states on which side each model is better. Marks are filled if the interval and
         the adjusted p both show a difference.
 
     Raises
@@ -193,26 +216,24 @@ def comparison_forest(
     classes = [c for c in shown_pair.classes if not np.isnan(c.delta)]
     classes = sorted(classes, key=lambda c: -abs(c.delta))[:limit]
     rows = [shown_pair.overall, *sorted(classes, key=lambda c: -c.delta)]
+    axis = _axis_of(comparison)
+    reach = axis.reach(end for row in rows for end in (row.delta, row.low, row.high))
     with drawing(height_of(len(rows)) + 0.1, **look) as axes:
         axes.axvline(0, color="black", linewidth=0.7)
+        axes.set_xlim(-reach, reach)
         for place, row in enumerate(rows):
             is_sure, mark = row.differs(comparison.level), "o" if place else "D"
-            _mark(axes, place, (row.delta, row.low, row.high), color if is_sure else "", mark)
+            ends = row.delta, row.low, row.high
+            mark_interval(axes, place, ends, color if is_sure else "", mark)
         name_rows(axes, [row.name for row in rows])
-        axes.set_xlabel(
-            f"difference of {metric_label(comparison.metric)}, points\n"
-            f"← {brief(shown_pair.a)} better    {brief(shown_pair.b)} better →",
-            parse_math=False,
-        )
-        ends = [abs(end) for row in rows for end in (row.delta, row.low, row.high)]
-        reach = 1.06 * float(np.nanmax([1e-3, *ends]))
-        axes.set_xlim(-reach, reach)
-        in_percent(axes.xaxis, "")
+        sides = axis.directions(*brief_names([shown_pair.a, shown_pair.b]))
+        axis.format_change(axes, "difference", f"\n{sides}")
         if len(rows) > 1:
             axes.axhline(0.5, color=MUTED, linewidth=0.5)
     return axes
 
 
+@plot_kind
 def slices(sliced: Slices, *, limit: int = 40, color: Any = IOU, **look: Unpack[Look]) -> Axes:
     """Draw the score of each slice, or its change between two models, with intervals.
 
@@ -240,40 +261,42 @@ def slices(sliced: Slices, *, limit: int = 40, color: Any = IOU, **look: Unpack[
     """
     if not hasattr(sliced, "trends"):
         raise refuse_kind("sliced", sliced, "a result of segiou.slices")
-    known = [one for one in sliced if np.isfinite(one.score)]
+    known = [one for one in sliced if not np.isnan(one.score)]
     if not known:
         msg = f"no slice has a defined {sliced.title}, so nothing can be drawn"
         raise NothingToDraw(msg)
     kept = sorted(known, key=lambda one: -abs(np.nan_to_num(one.gap.value)))[:limit]
     rows = [one for one in known if one in kept]
-    is_change, unit = len(sliced.names) > 1, sliced.score_unit
+    axis = ScoreAxis(sliced.title, sliced.score_unit, sliced.better)
+    ends = [end for one in rows for end in (one.score, one.low, one.high)]
+    known_ends = [end for end in (*ends, sliced.score) if np.isfinite(end)] or [0.0, 1.0]
+    margin = 0.05 * np.ptp(known_ends) or 0.05
     with drawing(height_of(len(rows)) + 0.1, **look) as axes:
-        axes.axvline(sliced.score, color="black", linestyle=(0, (3, 2)), linewidth=0.8)
+        axes.set_xlim(min(known_ends) - margin, max(known_ends) + margin)
+        note = ""
+        if np.isfinite(sliced.score):
+            axes.axvline(sliced.score, color="black", linestyle=(0, (3, 2)), linewidth=0.8)
+            note = ", dashed: all images"
         for place, one in enumerate(rows):
-            ends = one.score, one.low, one.high
-            _mark(axes, place, ends, color if one.differs(sliced.level) else "")
+            is_sure = one.differs(sliced.level)
+            mark_interval(axes, place, (one.score, one.low, one.high), color if is_sure else "")
         name_rows(axes, [one.name for one in rows])
-        what = f"change of {sliced.title}" if is_change else sliced.title
-        head = with_unit(what, unit)
-        axes.set_xlabel(f"{head}, dashed: all images", parse_math=False)
-        if not unit:
-            in_percent(axes.xaxis, "" if is_change else " %")
+        if len(sliced.names) > 1:
+            axis.format_change(axes, "change", note)
+        else:
+            axis.format(axes, note)
     return axes
-
-
-def _mark(
-    axes: Axes, place: int, ends: tuple[float, float, float], color: Any, mark: str = "o"
-) -> None:
-    """A value with its interval; hollow and grey without a colour."""
-    value, low, high = ends
-    line, inside = color or MUTED, color or "white"
-    axes.hlines(place, low, high, color=line, linewidth=1.2)
-    size = 3.8 if mark == "o" else 4.4
-    dots: dict[str, Any] = {"color": inside, "markeredgecolor": line, "markersize": size}
-    axes.plot([value], [place], mark, **dots)
 
 
 def brief(name: str) -> str:
     """A short form of a name, which may be the path of a run."""
-    last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    return last if len(last) <= 14 else f"{last[:13]}…"
+    return short_name(_last_part(name), 14)
+
+
+def brief_names(names: Sequence[str]) -> list[str]:
+    """Short forms of names that differ."""
+    return short_names([_last_part(name) for name in names], 14)
+
+
+def _last_part(name: str) -> str:
+    return name.replace("\\", "/").rstrip("/").rpartition("/")[2]

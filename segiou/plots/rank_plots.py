@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 import numpy as np
 
 from segiou._support.arguments import refuse_kind
-from segiou._support.text import with_unit
-from segiou.plots.class_plots import draw_boxes, height_of
-from segiou.plots.style import IOU, MUTED, Look, NothingToDraw, drawing, in_percent, name_rows
+from segiou.plots.class_plots import height_of
+from segiou.plots.distribution_plots import draw_boxes
+from segiou.plots.score_axis import ScoreAxis
+from segiou.plots.style import IOU, MUTED, Look, NothingToDraw, drawing, name_rows, plot_kind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _WHOLE = 18
 
 
+@plot_kind
 def rank_stability(
     ranking: Any,
     *,
@@ -72,6 +74,7 @@ def rank_stability(
     return axes
 
 
+@plot_kind
 def case_boxes(
     ranking: Any,
     *,
@@ -100,13 +103,13 @@ def case_boxes(
     ranks = _ranking_of(ranking)
     cases = dict(zip(ranks.names, map(np.array, ranks.cases), strict=True))
     rows = [cases[model.name] for model in ranks.models]
+    finite = [row[np.isfinite(row)] for row in rows]
+    lost = [int(np.isinf(row).sum()) for row in rows]
+    texts = [f" ({number} infinite)" if number else "" for number in lost]
     with drawing(height_of(len(rows)), **look) as axes:
-        draw_boxes(axes, [row[np.isfinite(row)] for row in rows], color)
-        name_rows(axes, [model.name for model in ranks.models])
-        unit = ranks.case_unit
-        axes.set_xlabel(with_unit(f"{ranks.case_name} per image", unit), parse_math=False)
-        if not unit:
-            in_percent(axes.xaxis)
+        draw_boxes(axes, finite, color)
+        name_rows(axes, [model.name for model in ranks.models], texts)
+        ScoreAxis(ranks.case_name, ranks.case_unit).of_images().format(axes)
     return axes
 
 

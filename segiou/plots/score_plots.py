@@ -20,8 +20,10 @@ from segiou.plots.style import (
     class_index,
     drawing,
     in_percent,
+    label_x,
     legend_above,
     mark_point,
+    plot_kind,
     report_of,
     require,
     short_name,
@@ -47,6 +49,7 @@ def histogram_of(source: Any) -> ScoreHistogram:
     raise NothingToDraw(msg)
 
 
+@plot_kind
 def pr_curve(
     source: Any,
     class_names: str | Sequence[str] | None = None,
@@ -90,6 +93,7 @@ def pr_curve(
     return axes
 
 
+@plot_kind
 def roc_curve(
     source: Any,
     class_names: str | Sequence[str] | None = None,
@@ -176,8 +180,6 @@ def _curves(
         mark_point(axes, curve.x[best], curve.y[best], color, clip_on=False, zorder=3)
     _unit_square(axes)
     legend_above(axes, 2, handlelength=1.8, columnspacing=1.0)
-    for text in axes.get_legend().get_texts():  # type: ignore[union-attr]
-        text.set_parse_math(False)
 
 
 def _thinned(number: int) -> Any:
@@ -197,6 +199,7 @@ def _unit_square(axes: Axes) -> None:
     axes.grid(visible=True)
 
 
+@plot_kind
 def reliability(
     source: Any,
     class_name: str | None = None,
@@ -250,12 +253,13 @@ def reliability(
             clip_on=False,
         )
         _unit_square(axes)
-        axes.set_xlabel(f"confidence ({named}ECE {diagram.ece:.3f})", parse_math=False)
+        label_x(axes, "confidence", f" ({named}ECE {diagram.ece:.3f})")
         axes.set_ylabel("accuracy" if c is None else "share of the class")
         legend_above(axes, 2, handlelength=1.8, columnspacing=1.0)
     return axes
 
 
+@plot_kind
 def thresholds(
     source: Any,
     class_name: str | None = None,
@@ -303,7 +307,7 @@ def thresholds(
         mark_point(axes, threshold, score, "black", zorder=3)
         _unit_square(axes)
         named = short_name(histogram.class_names[c], 20)
-        axes.set_xlabel(f"threshold of {named} (dashed: best, {threshold:.3f})", parse_math=False)
+        label_x(axes, f"threshold of {named}", f" (dashed: best, {threshold:.3f})")
         axes.xaxis.set_major_formatter(require("matplotlib.ticker").ScalarFormatter())
         axes.set_ylabel("score")
         legend_above(axes, 4, handlelength=1.8, columnspacing=1.0)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache, partial, wraps
+from inspect import signature
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 
 from segiou._support.optional import import_extra
+from segiou._support.text import did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,8 +18,13 @@ if TYPE_CHECKING:
 
     from segiou.report.report import Report
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 #: Width of a column of a paper in inches.
 COLUMN = 3.3
+#: Characters of a row of a legend, and of a label as wide as the figure.
+_LEGEND, _LABEL = 57, 46
 #: Resolution at which a notebook shows a figure; its picture has twice as many points per inch.
 _SHOWN_DPI = 110
 
@@ -72,6 +79,23 @@ class NothingToDraw(ValueError):
 
 #: Import a module of matplotlib; an error names the extra.
 require: partial[Any] = partial(import_extra, need="plots require matplotlib", extra="plot")
+
+
+def plot_kind(draw: Callable[P, R]) -> Callable[P, R]:
+    """Make a function a kind of plot: a TypeError for unknown options names it and its options."""
+    first, *names = signature(draw).parameters
+    options = [*names[:-1], *Look.__annotations__]  # the last is **look
+
+    @wraps(draw)
+    def checked(*args: P.args, **given: P.kwargs) -> R:
+        for name in given:
+            if name not in (first, *options):
+                choices = f"choose from {', '.join(options)}{did_you_mean(name, options)}"
+                msg = f"{draw.__name__} has no option {name!r}; {choices}"
+                raise TypeError(msg)
+        return draw(*args, **given)
+
+    return checked
 
 
 @contextmanager
@@ -180,10 +204,13 @@ def class_index(names: Sequence[str], name: str) -> int:
 
 
 def legend_above(ax: Axes, columns: int, **options: Any) -> None:
-    """Put the legend above the axes."""
-    ax.legend(
-        loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, borderpad=0.1, **options
-    )
+    """Put the legend above the axes, in fewer columns if its names are long."""
+    names = ax.get_legend_handles_labels()[1]
+    fitting = _LEGEND // (5 + max(map(len, names), default=0))
+    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "borderpad": 0.1}
+    legend = ax.legend(ncols=max(1, min(columns, fitting)), **place, **options)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
 
 
 def mark_point(ax: Axes, x: float, y: float, color: Any, **options: Any) -> None:
@@ -202,16 +229,48 @@ def _hundredfold(unit: str, value: float, _: int) -> str:
     return f"{100 * value:g}{unit}"
 
 
-def name_rows(ax: Axes, names: Sequence[str]) -> None:
-    """Label the rows of a chart from top to bottom, with grid lines and without math text."""
-    ax.set_yticks(range(len(names)), [short_name(name) for name in names], parse_math=False)
+def name_rows(ax: Axes, names: Sequence[str], texts: Sequence[str] = ()) -> None:
+    """Label the rows of a chart from top to bottom, with grid lines and without math text.
+
+    Short texts follow the names, which are truncated more.
+    """
+    if texts:
+        short = short_names(names, max(12, 24 - max(map(len, texts))))
+        labels = [f"{name}{text}" for name, text in zip(short, texts, strict=True)]
+    else:
+        labels = short_names(names)
+    ax.set_yticks(range(len(names)), labels, parse_math=False)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
     ax.grid(visible=True, axis="x")
     ax.spines["left"].set_visible(False)
 
 
+def label_x(ax: Axes, title: str, note: str = "") -> None:
+    """Label the horizontal axis of a chart after its rows; long labels are wrapped.
+
+    Labels that are wider than the axis end with it, and extend below the names of the rows.
+    """
+    first, _, rest = note.partition("\n")
+    if first and len(title) + len(first) > _LABEL:
+        note = f"\n{first.lstrip(', ')}\n{rest}".rstrip()
+    text = f"{title}{note}"
+    names = (len(label.get_text()) for label in ax.get_yticklabels())
+    is_wide = max(map(len, text.split("\n"))) + max(names, default=0) > _LABEL
+    ax.set_xlabel(text, loc="right" if is_wide else "center", parse_math=False)
+
+
 def short_name(name: str, most: int = 24) -> str:
     """A name on one line, truncated if it is long."""
     name = " ".join(name.split())
     return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def short_names(names: Sequence[str], most: int = 24) -> list[str]:
+    """Names on one line each; if truncated names would be equal, they keep their ends."""
+    short = [short_name(name, most) for name in names]
+    if len(set(short)) == len(set(names)):
+        return short
+    half = (most - 1) // 2
+    lines = [" ".join(name.split()) for name in names]
+    return [n if len(n) <= most else f"{n[: most - 1 - half]}…{n[-half:]}" for n in lines]

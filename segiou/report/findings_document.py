@@ -175,7 +175,7 @@ def _of_score(
     own = {row.name: row for row in pair.classes}
     unit = comparison.score_unit
     rows = [pair.overall, *(own.get(name) for name in classes)]
-    title = pair.overall.name.removeprefix("mean ").removeprefix("of ")
+    title = comparison_text.score_title(pair)
     for name, values in ((pair.a, "a"), (pair.b, "b")):
         cells = ["" if row is None else shown(getattr(row, values), unit) for row in rows]
         yield Column(f"{title}, {name}", cells, 8)

@@ -204,6 +204,21 @@ class RunTable:
             return score.of_images(parts)[:, at]
         return plan.columns(parts)[by].astype(float)
 
+    def values_of(self, name: str) -> Floats:
+        """A score of a measure in each image, (N, 1 + K), the whole first.
+
+        NaN in images whose truth lacks the class.
+        """
+        plan = self.run.score_plans[name]
+        score = plan.scores[name]
+        values = [np.empty((0, 1 + len(score.names)))]
+        for block in self._small():
+            parts = unpack_parts(block.measured, self.run._header, plan.key)
+            images = score.of_images(parts).copy()
+            images[:, 1:][~score.seen_in(parts)] = np.nan
+            values.append(images)
+        return np.concatenate(values)
+
     def to_csv(self) -> str:
         """The rows as CSV; an undefined ratio is an empty cell."""
         rows = (["" if value != value else value for value in row.values()] for row in self.rows())

@@ -435,7 +435,7 @@ def test_boxes_of_distances_are_of_the_cases_that_have_them():
     assert sorted(row_names(ax)) == ["car (3)", "pole (1)"]
     options = SurfaceOptions(percentiles=(), widths=(1,))
     run = segiou.score(truth, pred, labels=3, surfaces=options, spacing=(1, 1))
-    assert run.plot("distance_boxes").get_xlabel() == "hausdorff"
+    assert run.plot("distance_boxes").get_xlabel() == "hausdorff, units"
     ax = run.plot("distance_boxes", measure="boundary_iou_1")
     assert ax.get_xlabel() == "boundary iou 1"
     run = segiou.score(truth, pred, labels=3, surfaces="medpy")
@@ -510,7 +510,7 @@ def test_a_notebook_shows_axes_as_their_figure(run):
 def test_long_names_are_cut_and_the_count_stays():
     names = ["a name that is far too long to be files out", "car"]
     run = segiou.score([[[0, 1]], [[0, 0]]], [[[0, 1]], [[0, 1]]], labels=names)
-    assert row_names(plots.class_boxes(run))[0] == "a name that is f… (2)"
+    assert row_names(plots.class_boxes(run))[0] == "a name that is far … (2)"
     assert (
         plots.prevalence_curve(run, names[0]).get_xlabel().startswith("share of a name that is far")
     )
