@@ -264,6 +264,29 @@ def test_a_renderer(folders, monkeypatch, capsys):
         assert text in (folders / "out.loud").read_text(), arguments
 
 
+def test_a_kind_of_plot(folders, monkeypatch):
+    pytest.importorskip("matplotlib")
+    from segiou.plots import kinds
+    from segiou.plots.style import drawing, plot_kind, report_of
+
+    @plot_kind
+    def lone_dot(source, *, size=3, **look):
+        with drawing(2.0, **look) as axes:
+            axes.plot([report_of(source).mean_iou], [0], "o", markersize=size)
+        return axes
+
+    monkeypatch.setitem(kinds._OF_REPORTS, "lone_dot", lone_dot)
+    run = segiou.score([TRUTH], [PRED], labels=2)
+    axes = run.plot("lone_dot", title="x")
+    assert axes.lines[0].get_xdata() == [pytest.approx((3 / 6 + 4 / 7) / 2)]
+    with pytest.raises(TypeError, match="lone_dot has no option 'sise'; choose from size, title"):
+        run.plot("lone_dot", sise=2)
+    masks = (folders / "truth", folders / "pred")
+    command("score", *masks, "--labels", "2", "--quiet", "--plots", folders / "plots")
+    saved = {path.name for path in (folders / "plots").glob("lone_dot.*")}
+    assert saved == {"lone_dot.png", "lone_dot.svg", "lone_dot.pdf"}
+
+
 def test_the_page_has_these_kinds():
     page = (DOCS / "architecture.md").read_text(encoding="utf-8")
     table = page.partition("## To add …")[2]
