@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou._support import text
 from segiou._support.arguments import read_several, refuse_kind
@@ -23,9 +22,8 @@ from segiou.analysis.baselines import (
     random_iou,
     weighted_mean,
 )
-from segiou.analysis.paired_runs import common_classes
+from segiou.analysis.paired_runs import classes_in_common
 from segiou.analysis.scored_runs import hint_for, under
-from segiou.analysis.statistics import class_score
 from segiou.analysis.units import HasCounts, difference
 from segiou.counting.counts import ConfusionCounts, Counts, check_counts
 from segiou.metrics.overall import pixel_accuracy
@@ -500,7 +498,8 @@ def explain_difference(
     names = both[0], both[1]
     protocol = load_protocol(protocol)
     include = included(include, len(class_names))
-    keep = _common_classes((counts_a, counts_b), tuple(class_names), include, protocol)
+    images = [_per_image(one, tuple(class_names), protocol) for one in (counts_a, counts_b)]
+    keep = classes_in_common(images, class_names, include, protocol)
     first, second = (
         explain(counts, class_names, include=include & keep, protocol=protocol)
         for counts in (counts_a, counts_b)
@@ -530,19 +529,6 @@ def explain_difference(
         wins_by_omission=disagree and int((higher.tp - lower.tp).sum()) <= omitted_fp - omitted_tp,
         uncommon_classes=tuple(class_names[c] for c in np.flatnonzero(~keep).tolist()),
     )
-
-
-def _common_classes(
-    counts: Sequence[Counts],
-    names: tuple[str, ...],
-    include: NDArray[np.bool_],
-    protocol: Protocol,
-) -> NDArray[np.bool_]:
-    """Classes whose IoU all models have, or none, as in comparisons."""
-    score = class_score("iou", iou, names, include, protocol)
-    values = [score.values(_per_image(one, names, protocol)) for one in counts]
-    keep = common_classes(score, values)
-    return np.ones(len(names), bool) if keep is None else keep
 
 
 def _check_truth(a: Counts, b: Counts, class_names: Sequence[str], names: tuple[str, str]) -> None:

@@ -12,10 +12,17 @@ from numpy.typing import NDArray
 from segiou._support.arguments import read_several
 from segiou._support.text import plural
 from segiou.analysis.scored_runs import hint_for, images_of_name, read_metric, under
-from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic, scored_counts
+from segiou.analysis.statistics import (
+    Aggregate,
+    ScoredImages,
+    Statistic,
+    class_score,
+    scored_counts,
+)
 from segiou.analysis.units import HasRunCounts, Metric, Units, some_of
 from segiou.counting.counts import Counts
 from segiou.measures.score import Score
+from segiou.metrics.per_class import iou
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats
 
@@ -133,6 +140,15 @@ def common_classes(score: Score, values: Sequence[Floats]) -> NDArray[np.bool_] 
     if common.all() or not (common & score.include & defined[0]).any():
         return None
     return np.asarray(common)
+
+
+def classes_in_common(
+    models: Sequence[Counts], names: Sequence[str], include: NDArray[np.bool_], protocol: Protocol
+) -> NDArray[np.bool_]:
+    """Classes whose IoU all models have or none has, from counts (N, C) of each."""
+    score = class_score("iou", iou, tuple(names), include, protocol)
+    keep = common_classes(score, [score.values(counts) for counts in models])
+    return np.ones(len(names), bool) if keep is None else keep
 
 
 class Common(NamedTuple):
