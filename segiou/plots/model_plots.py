@@ -78,7 +78,7 @@ def model_bars(
     axis, rows, by_model = _read(models, names, metric)
     values = np.array([*by_model.values()], dtype=float)
     defined = [c for c in range(1, len(rows)) if not np.isnan(values[:, c]).all()]
-    if not defined:
+    if not defined and (len(rows) > 1 or np.isnan(values).all()):
         msg = f"no class has a defined {axis.title}, so nothing can be drawn"
         raise NothingToDraw(msg)
     widest = sorted(defined, key=lambda c: -_spread(values[:, c]))[:limit]
@@ -97,7 +97,8 @@ def model_bars(
                 dots: Any = {"color": "black", "markersize": 3, "markerfacecolor": "white"}
                 axes.plot(trained[k], [places[0]] * len(trained[k]), "o", **dots)
         name_rows(axes, [rows[c] for c in shown])
-        axes.axhline(0.5, color=MUTED, linewidth=0.5)
+        if len(shown) > 1:
+            axes.axhline(0.5, color=MUTED, linewidth=0.5)
         note = count_note(len(widest), len(defined), "most different")
         dotted = [score for own in getattr(models, "run_scores", ()) for score in own]
         axis.show(axes, [*values[:, shown].flat, *dotted], note)

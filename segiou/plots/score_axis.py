@@ -77,7 +77,9 @@ class ScoreAxis(NamedTuple):
     def reach(self, changes: Iterable[float]) -> float:
         """Half the length of an axis around 0 that contains the finite differences."""
         low, high = _ends(list(changes))
-        return 1.06 * (max(-low, high) or (1.0 if self.unit else 1e-3))
+        # Rounding errors of equal ratios are not spread over the axis.
+        least = 0.0 if self.unit else 1e-3
+        return 1.06 * (max(-low, high, least) or 1.0)
 
     def directions(self, a: str, b: str) -> str:
         """Which side of 0 is better for which model, if differences are b minus a."""

@@ -27,6 +27,7 @@ from segiou.plots.style import (
     report_of,
     require,
     short_name,
+    short_names,
 )
 
 if TYPE_CHECKING:
@@ -165,17 +166,17 @@ def _curves(
     values, label = area
     thresholds = histogram.best_threshold().thresholds
     colors = require("matplotlib").colormaps.get_cmap(cmap)(np.linspace(0.1, 0.8, len(chosen)))
+    names = short_names([histogram.class_names[c] for c in chosen], 20)
     for k, (c, color) in enumerate(zip(chosen, colors, strict=True)):
         curve = curve_of(c)
         best = int(np.abs(curve.thresholds - thresholds[c]).argmin())
         shown = np.unique(np.append(_thinned(len(curve.x)), best))
-        name = short_name(histogram.class_names[c], 20)
         axes.plot(
             curve.x[shown],
             curve.y[shown],
             color=color,
             linestyle=_DASHES[k % len(_DASHES)],
-            label=f"{name} ({label} {values[c]:.3f})",
+            label=f"{names[k]} ({label} {values[c]:.3f})",
         )
         mark_point(axes, curve.x[best], curve.y[best], color, clip_on=False, zorder=3)
     _unit_square(axes)

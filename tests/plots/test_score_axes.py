@@ -135,6 +135,12 @@ def test_bars_of_models_have_the_unit_of_the_score(near, far, missing):
     assert ticks(ax, 0.5) == ["50 %"]
 
 
+def test_bars_of_models_by_a_score_without_classes(near, far):
+    ax = drawn(compared(near, far, "pixel_accuracy").plot("model_bars"))
+    assert row_names(ax) == ["pixel accuracy"]
+    assert ax.get_xlabel() == "pixel accuracy"
+
+
 def test_bars_of_classes_mark_infinite_values(near, missing):
     ax = drawn(missing.plot("class_bars", metric=WHOLE))
     assert row_names(ax) == ["car", "pole"]
@@ -222,6 +228,19 @@ def test_long_names_stay_in_the_figure(near, far):
             drawn(ax)
             box = ax.xaxis.label.get_window_extent()
             assert 0 <= box.x0 < box.x1 <= ax.figure.bbox.width, (metric, ax.get_xlabel())
+
+
+def test_curves_of_names_that_begin_alike_differ():
+    names = ["c" * 79 + end for end in "abc"]
+    histogram = segiou.ScoreHistogram(names)
+    truth = np.random.default_rng(0).integers(0, 3, (2, 8, 8))
+    scores = np.random.default_rng(1).random((2, 3, 8, 8))
+    histogram.update(truth, scores, activation="softmax")
+    legend = drawn(histogram.plot("pr_curve")).get_legend()
+    shown = {text.get_text().partition(" ")[0] for text in legend.get_texts()}
+    assert shown == {f"cccccccccc…cccccccc{end}" for end in "abc"}
+    box = legend.get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= legend.figure.bbox.width
 
 
 def test_names_that_begin_alike_keep_their_ends():
