@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from segiou import metrics
+from segiou._support.text import in_unit
 from segiou.measures.score_names import read_name
 from segiou.metrics.per_image import image_means
 from segiou.metrics.pixel_scores import OF_CLASSES, metric_label
@@ -117,7 +118,8 @@ def image_distribution(
         If per-image counts are not available, or no image has a score.
     """
     found = _of_images(source, metric)
-    axis = found.axis.of_images(found.mean_title)
+    unit = report_of(source).unit
+    axis = found.axis.of_images(unit, found.mean_title)
     known = found.means[~np.isnan(found.means)]
     scores = known[np.isfinite(known)]
     if not scores.size:
@@ -129,11 +131,11 @@ def image_distribution(
         ends = axes.get_xlim()
         axes.hist(scores, bins, range=ends, color=color, edgecolor="white", linewidth=0.6)
         line: dict[str, Any] = {"color": "black", "linewidth": 0.9}
-        axes.axvline(float(scores.mean()), label="mean over images", **line)
+        axes.axvline(float(scores.mean()), label=in_unit("mean over images", unit), **line)
         if ends[0] <= found.whole <= ends[1]:
             axes.axvline(found.whole, label="data set", linestyle=(0, (3, 2)), **line)
         axes.set_xlim(ends)
-        axes.set_ylabel("images")
+        axes.set_ylabel(in_unit("images", unit))
         axes.yaxis.set_major_locator(require("matplotlib.ticker").MaxNLocator(integer=True))
         legend_above(axes, 2)
     return axes
@@ -181,7 +183,7 @@ def class_boxes(
         known = column[~np.isnan(column)]
         finite = known[np.isfinite(known)]
         every[name] = finite, known.size - finite.size
-    axis = found.axis.of_images()
+    axis = found.axis.of_images(report_of(source).unit)
     if not any(values.size for values, _ in every.values()):
         msg = f"no class has a defined {metric} in any image, so nothing can be drawn"
         raise NothingToDraw(msg)

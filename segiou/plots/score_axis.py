@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from segiou._support.text import with_unit
+from segiou._support.text import in_unit, with_unit
 from segiou.plots.style import MUTED, in_percent, label_x, short_name
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ class ScoreAxis(NamedTuple):
         """A key that sorts the worst value first."""
         return -value if self.better == "lower" else value
 
-    def of_images(self, title: str = "") -> ScoreAxis:
-        """The axis of the values of images, which may have another title."""
+    def of_images(self, pixel_unit: str, title: str = "") -> ScoreAxis:
+        """The axis of the values of images, or cases of voxels, which may have another title."""
         name = short_name(title or self.title, _TITLE - len(_PER_IMAGE))
-        return self._replace(title=f"{name}{_PER_IMAGE}")
+        return self._replace(title=f"{name}{in_unit(_PER_IMAGE, pixel_unit)}")
 
     def show(self, axes: Axes, values: Any, note: str = "") -> None:
         """Show values: ratios on an axis from 0 to 1, and anything else from 0 to the largest."""

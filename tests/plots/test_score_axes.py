@@ -2,6 +2,7 @@
 
 import inspect
 from math import inf, nan
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -185,6 +186,19 @@ def test_boxes_of_cases_are_ratios_or_distances(near, missing):
     ax = drawn(ranking.plot("case_boxes"))
     assert row_names(ax) == ["A", "B (8 infinite)"]
     assert ax.get_xlabel() == "mean of median HD95 per image, units"
+
+
+def test_plots_of_volumes_call_images_cases():
+    pytest.importorskip("nibabel")
+    folder = Path(__file__).parents[2] / "fixtures" / "volumes"
+    masks, labels = (folder / "truth", folder / "model_a"), folder / "dataset.json"
+    run = segiou.score_folder(*masks, labels=labels, boundary=True)
+    assert run.plot("class_boxes", metric=WHOLE).get_xlabel() == "HD95 per case, mm"
+    ax = drawn(run.plot("image_distribution"))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("mean IoU per case", "cases")
+    assert ax.get_legend_handles_labels()[1] == ["mean over cases", "data set"]
+    found = run.slices({id: "ab"[i % 2] for i, id in enumerate(run.ids)}, groups="none")
+    assert found.plot().get_xlabel() == "mean IoU, dashed: all cases"
 
 
 def test_slices_of_distances_and_changes_in_points(near, far, missing):
