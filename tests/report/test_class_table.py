@@ -98,7 +98,7 @@ def test_columns_order_and_bars_of_measures():
     assert "Median HD95, px" in one.to_html(columns="iou,hausdorff_95")
     pytest.importorskip("matplotlib")
     axes = one.plot("class_bars", metric="hd95")
-    assert axes.get_xlabel() == "median HD95, dashed: mean, px"
+    assert axes.get_xlabel() == "median HD95, px, dashed: mean"
     assert [line.get_xdata()[0] for line in axes.lines] == [one.score("hausdorff_95")]
 
 
