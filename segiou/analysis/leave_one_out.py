@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.analysis.statistics import Statistic
-from segiou.analysis.student import student
+from segiou.analysis.student import student, student_below
 from segiou.analysis.units import ROUNDING
 from segiou.metrics.ratio import Floats
 
@@ -20,8 +20,8 @@ from segiou.metrics.ratio import Floats
 LEAST_FREEDOM = 2.0
 #: Numbers of left-out values that are kept between passes; more are computed again.
 _KEPT = 1 << 22
-#: The logarithm of the smallest p, to which distance it is computed, and in how many steps.
-_LEAST_TAIL, _CLOSE, _MOST_STEPS = -15.0, 1e-11, 100
+#: The logarithm of the smallest p, to which relative distance it is computed, in how many steps.
+_MOST_DECADES, _CLOSE, _MOST_STEPS = 15.0, 1e-11, 100
 #: Rows that are multiplied at once.
 _ROWS = 256
 
@@ -397,19 +397,29 @@ class Side:
             return float(down[0]), float(up[0])
         tail = (1 - level) / 2
         if self.error > 0:
-            t = float(student(self.freedom, tail))
-            # The bias is too uncertain to be subtracted, so it widens the limits like a variance.
-            wider = t * math.sqrt(1 + self.bias**2 / self.variance)
-            low, high = (self._moved(arm) for arm in self._arms(t))
-            return wider * low, wider * high
+            return self._reach(float(student(self.freedom, tail)))
         if self.left_out.is_paired or math.isnan(self.error):
             return math.nan, math.nan
         ends = self.left_out.at_bound(np.array([self.value]), self.hits, tail)
         return float(ends[0][0]), float(ends[1][0])
 
+    def _reach(self, t: float) -> tuple[float, float]:
+        """Distances of the limits at a quantile of Student's t."""
+        # The bias is too uncertain to be subtracted, so it widens the limits like a variance.
+        wider = t * math.sqrt(1 + self.bias**2 / self.variance)
+        low, high = (self._moved(arm) for arm in self._arms(t))
+        return wider * low, wider * high
+
     def tail(self) -> float:
-        """One-sided p that the true value is on the other side of 0; twice for two sides."""
-        return two_ended_tail(self.reach, self.value)
+        """One-sided p that a difference is on the other side of 0; twice for two sides."""
+        if not self.error > 0:
+            return math.nan
+        side, size = (0 if self.value > 0 else 1), abs(self.value)
+        if self.is_class:
+            return float(student_below(-size / self.error, self.freedom))
+        most = float(student(self.freedom, 10**-_MOST_DECADES))
+        t = _crossing(lambda t: self._reach(t)[side] - size, size / self.error, most)
+        return float(student_below(-t, self.freedom))
 
     def correlation(self, other: Side, mine: NDArray[Any], theirs: NDArray[Any]) -> float:
         """Correlation of the two sides, whose units overlap.
@@ -449,51 +459,52 @@ def with_width(
     return np.where(is_point, np.nan, least), np.where(is_point, np.nan, most)
 
 
-def tail_of(reach: Callable[[float], float], size: float) -> float:
-    """The tail, at most 0.5, at which the distance of a limit is a size; NaN if undefined.
+def tail_of(reach: Callable[[float], tuple[float, float]], value: float) -> float:
+    """The tail at which the limit of a value on the side of 0 is 0; NaN if undefined.
 
     Parameters
     ----------
     reach : callable
-        Distance of a limit by its two-sided level.
-    size : float
-        Distance between the value and the value of the null hypothesis.
+        Distances of the lower and the upper limit by their two-sided level.
+    value : float
     """
-    if not math.isfinite(size) or math.isnan(reach(0.5)):
-        return math.nan
+    side = 0 if value > 0 else 1
 
-    def beyond(place: float) -> float:
-        return reach(1 - 2 * 10**place) - size
+    def beyond(decades: float) -> float:
+        return reach(1 - 10**-decades)[side] - abs(value)
 
-    # Chandrupatla's method: between a and b is the root, and c is the end before.
-    a, b = _LEAST_TAIL, math.log10(0.5)
-    at_a, at_b, share = beyond(a), beyond(b), 0.5
-    if at_a < 0 or not at_b < 0:
-        return float(10 ** (a if at_a < 0 else b))
+    return 0.5 * 10 ** -_crossing(beyond, 1.0, _MOST_DECADES)
+
+
+def _crossing(function: Callable[[float], float], start: float, most: float) -> float:
+    """Where an increasing function is 0, from 0 to most, by Chandrupatla's method."""
+    a, b = 0.0, min(start, most)
+    at_a, at_b = function(a), function(b)
+    while at_b < 0 and b < most:
+        a, b = b, min(2 * b, most)
+        at_a, at_b = at_b, function(b)
+    if math.isnan(at_a) or not at_b > 0:
+        return math.nan if math.isnan(at_a + at_b) else b
+    share = 0.5
+    # Between a and b is the root, and c is the end before.
     for _ in range(_MOST_STEPS):
         place = a + share * (b - a)
-        at = beyond(place)
+        at = function(place)
         if (at < 0) == (at_a < 0):
             c, at_c = a, at_a
         else:
             c, at_c, b, at_b = b, at_b, a, at_a
         a, at_a = place, at
-        if at == 0 or abs(b - a) < _CLOSE:
+        if at == 0 or abs(b - a) < _CLOSE * abs(a):
             break
-        share, least = 0.5, _CLOSE / abs(b - a) / 2
+        share, least = 0.5, _CLOSE * abs(a / (b - a)) / 2
         moved, fell = (a - b) / (c - b), (at_a - at_b) / (at_c - at_b)
         if fell**2 < moved and (1 - fell) ** 2 < 1 - moved:
             # Inverse quadratic interpolation.
             share = at_a / (at_b - at_a) * at_c / (at_b - at_c)
             share += (c - a) / (b - a) * at_a / (at_c - at_a) * at_b / (at_c - at_b)
             share = min(max(share, least), 1 - least)
-    return float(10**a)
-
-
-def two_ended_tail(reach: Callable[[float], tuple[float, float]], value: float) -> float:
-    """The tail at which the limit of a value on the side of 0, below or above it, is 0."""
-    side = 0 if value > 0 else 1
-    return tail_of(lambda level: reach(level)[side], abs(value))
+    return a
 
 
 def _gram(block: Floats) -> Floats:

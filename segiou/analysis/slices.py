@@ -15,7 +15,7 @@ from segiou._support import text
 from segiou._support.arguments import check_level
 from segiou._support.table_files import check_columns
 from segiou.analysis.dependence import design_of
-from segiou.analysis.leave_one_out import Jackknife, Side, two_ended_tail, with_width
+from segiou.analysis.leave_one_out import Jackknife, Side, tail_of, with_width
 from segiou.analysis.metadata import Metadata, MetadataColumn, date_text, metadata_of
 from segiou.analysis.order_statistics import median_limits
 from segiou.analysis.paired_runs import Common, check_runs, names_of, same_images
@@ -418,7 +418,7 @@ class _Scored:
         down, up = reach(self.level)
         p = math.nan
         if is_tested and fewer >= FEWEST_TESTED:
-            p = 2 * two_ended_tail(reach, delta)
+            p = 2 * tail_of(reach, delta)
         classes = 0 if common is None else int(common.sum())
         low, high, value = map(text.number_of, (delta - down, delta + up, delta))
         return Gap(value, low, high, text.number_of(p), math.nan, classes, shared)
