@@ -114,67 +114,79 @@ def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -
         for size in batches(permutations, units, 2 * sums_a.shape[1]):
             yield rng.integers(0, 2, (size, units))
 
-    def counted(change: _Change) -> tuple[Floats, NDArray[np.int64]]:
-        """Permutations with a difference at least as large, and with any difference."""
-        observed = np.abs(change.of(b.values[None], a.values[None])[0])
-        reached, defined = np.zeros(len(observed)), np.zeros(len(observed), np.int64)
+    def counted(covered: NDArray[np.bool_] | None = None) -> _Reached:
+        count = _Reached.by(a, b, covered)
         for swapped in swaps():
             first = first_a + weighted(swapped, step)
-            delta = np.abs(change.of(b.evaluate(whole - first), a.evaluate(first)))
-            reached += (delta >= observed - ROUNDING).sum(0)
-            defined += (~np.isnan(delta)).sum(0)
-        return reached, defined
+            count.add(a.evaluate(first), b.evaluate(whole - first))
+        return count
 
-    change = _Change(_classes_of_mean(a))
-    reached, defined = counted(change)
-    if (always := change.always_scored) is not None:
-        reached, defined = counted(_Change(change.classes, always))
+    count = counted()
+    if (always := count.always_scored) is not None:
+        count = counted(always)
     added = 0 if exact else 1
-    p = (reached + added) / np.maximum(defined + added, 1)
+    p = (count.reached + added) / np.maximum(count.defined + added, 1)
     p[np.isnan(b.values - a.values)] = np.nan
-    return Permuted(p, int(defined[0]), exact)
-
-
-def _classes_of_mean(score: Statistic) -> NDArray[np.bool_] | None:
-    """Classes (C,) that the score is the mean of; None if it is another kind of score."""
-    kind = score.score
-    return kind.include if kind.is_mean and kind.weights is not None else None
+    return Permuted(p, int(count.defined[0]), exact)
 
 
 @dataclass(eq=False)
-class _Change:
-    """Differences of a score and its classes in permutations."""
+class _Reached:
+    """Numbers of permutations, for a score and each of its classes, (1 + C,)."""
 
     classes: NDArray[np.bool_] | None
-    """Classes of the mean, (C,); None if the score is not a mean of classes."""
-    always: NDArray[np.bool_] | None = None
-    """The classes that the mean covers instead."""
-    alone: NDArray[np.bool_] | np.bool_ = np.False_
-    """Classes that one model alone had in a permutation."""
-    known: NDArray[np.bool_] | np.bool_ = np.False_
-    """Classes that a model had."""
+    """Classes that the score is the mean of, (C,); None if it is another kind of score."""
+    covered: NDArray[np.bool_] | None
+    """Those that it covers instead."""
+    observed: Floats
+    """Sizes of the differences of the models."""
+    reached: NDArray[np.int64]
+    """Permutations whose difference is at least as large."""
+    defined: NDArray[np.int64]
+    """Permutations with a difference."""
+    for_one: NDArray[np.bool_]
+    """Whether a permutation has a score of the class for one model only, (C,)."""
+    for_any: NDArray[np.bool_]
+    """Whether a permutation has a score of the class."""
 
-    def of(self, second: Floats, first: Floats) -> Floats:
-        """Differences (B, 1 + C); undefined for a mean over classes that one model alone has."""
+    @classmethod
+    def by(cls, a: Statistic, b: Statistic, covered: NDArray[np.bool_] | None) -> _Reached:
+        """No permutations yet."""
+        score, size = a.score, len(a.values)
+        classes = score.include if score.is_mean and score.weights is not None else None
+        none, never = np.zeros(size, np.int64), np.zeros(size - 1, bool)
+        count = cls(classes, covered, np.empty(0), none, none, never, never)
+        count.observed = np.abs(count.differences(a.values[None], b.values[None])[0])
+        return count
+
+    def add(self, first: Floats, second: Floats) -> None:
+        """Count permutations by their scores, (B, 1 + C)."""
+        delta = np.abs(self.differences(first, second))
+        self.reached = self.reached + (delta >= self.observed - ROUNDING).sum(0)
+        self.defined = self.defined + (~np.isnan(delta)).sum(0)
+        if self.classes is not None and self.covered is None:
+            has_first, has_second = ~np.isnan(first[:, 1:]), ~np.isnan(second[:, 1:])
+            self.for_one = self.for_one | (has_first != has_second).any(0)
+            self.for_any = self.for_any | has_first.any(0) | has_second.any(0)
+
+    def differences(self, first: Floats, second: Floats) -> Floats:
+        """Differences (B, 1 + C); undefined for means over different classes."""
         delta = second - first
         if self.classes is None:
             return delta
-        if self.always is not None:
-            delta[:, 0] = delta[:, 1:][:, self.always].mean(1)
+        if self.covered is not None:
+            delta[:, 0] = delta[:, 1:][:, self.covered].mean(1)
             return delta
-        has_second, has_first = ~np.isnan(second[:, 1:]), ~np.isnan(first[:, 1:])
-        alone = (has_second != has_first) & self.classes
-        delta[:, 0][alone.any(1)] = np.nan
-        self.alone = self.alone | alone.any(0)
-        self.known = self.known | has_second.any(0)
+        for_one = np.isnan(first[:, 1:]) != np.isnan(second[:, 1:])
+        delta[:, 0][(for_one & self.classes).any(1)] = np.nan
         return delta
 
     @property
     def always_scored(self) -> NDArray[np.bool_] | None:
         """Classes of the mean that both models always had; None if these are all, or none is."""
-        if self.classes is None or not np.any(self.alone):
+        if self.classes is None or not (self.for_one & self.classes).any():
             return None
-        always = self.classes & self.known & ~np.asarray(self.alone)
+        always = self.classes & self.for_any & ~self.for_one
         return always if always.any() else None
 
 

@@ -409,14 +409,16 @@ class _ClassMean(NamedTuple):
     def of_pixels(self, sums: NDArray[Any]) -> Floats:
         """Mean and classes of pooled pixels, (..., 1 + C)."""
         counts = _unpacked(sums)
-        score = self.protocol.pooled_mean(self.metric, counts, self.taken)
-        return np.concatenate([score[..., None], self.metric(counts)], axis=-1)
+        values = self.metric(counts)
+        score = self.protocol.pooled_mean(self.metric, counts, self.taken, values=values)
+        return np.concatenate([score[..., None], values], axis=-1)
 
     def weights(self, sums: NDArray[Any]) -> Floats:
         """Weight of each class in the mean of pooled pixels, (C,)."""
         counts = _unpacked(sums)
-        _, part = self.protocol.taken(self.metric, counts, self.taken)
-        return weights_of(self.metric(counts), part, absent_is_zero=True)
+        values = self.metric(counts)
+        _, part = self.protocol.taken(self.metric, counts, self.taken, values=values)
+        return weights_of(values, part, absent_is_zero=True)
 
     def in_truth(self, counts: Counts) -> Floats:
         """Mean and classes of each image, over the classes in its truth, (N, 1 + C)."""
@@ -537,7 +539,10 @@ def _packed(counts: Counts) -> NDArray[np.int64]:
 
 
 def _unpacked(sums: NDArray[Any]) -> Counts:
-    tp, fp, fn, valid = np.split(sums.astype(np.int64, copy=False), 4, axis=-1)
-    tn = valid - tp - fp - fn
+    sums = sums.astype(np.int64, copy=False)
+    tp, fp, fn, valid = np.moveaxis(sums.reshape(*sums.shape[:-1], 4, -1), -2, 0)
+    tn = valid - tp
+    tn -= fp
+    tn -= fn
     tn[..., 1:] += valid[..., :1]
     return Counts.trusted(tp, fp, fn, tn)

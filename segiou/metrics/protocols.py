@@ -317,6 +317,7 @@ class Protocol:
         counts: Counts,
         include: Any = None,
         xp: Any = np,
+        values: Floats | None = None,
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """Values of a metric with 0/0 replaced under this protocol, and a mask of those to average.
 
@@ -332,6 +333,8 @@ class Protocol:
             Classes to average over; all by default.
         xp : module
             Module of the arrays: NumPy, or ``keras.ops``.
+        values : ndarray of float, shape (..., C), optional
+            The metric of these counts, if it is known.
 
         Returns
         -------
@@ -342,10 +345,10 @@ class Protocol:
         """
         absent = "skip" if self.unit == "class" else self.of_metric(metric).absent
         in_truth = counts.truth > 0 if self.over == "truth" else None
-        values = metric(counts)
+        values = metric(counts) if values is None else values
         # Specificity is 1 for absent classes, which would raise the mean with each of them.
-        occurs = counts.truth + counts.pred > 0
-        values = xp.where(occurs, values, xp.full_like(values, np.nan))
+        occurs = counts.tp + counts.fp + counts.fn > 0
+        values = xp.where(occurs, values, np.nan)
         return _filled(values, absent, in_truth, include, xp)
 
     def taken_classes(
@@ -389,20 +392,21 @@ class Protocol:
         counts: Counts,
         include: Any = None,
         xp: Any = np,
+        values: Floats | None = None,
     ) -> Floats:
         """Average a metric over the classes of pooled counts.
 
         Parameters
         ----------
-        metric, counts, include, xp
+        metric, counts, include, xp, values
             As of :meth:`taken`.
 
         Returns
         -------
         ndarray of float, shape (...)
         """
-        values, part = self.taken(metric, counts, include, xp)
-        number = xp.sum(xp.where(part, xp.ones_like(values), xp.zeros_like(values)), axis=-1)
+        values, part = self.taken(metric, counts, include, xp, values)
+        number = xp.sum(xp.where(part, xp.ones_like(values), 0.0), axis=-1)
         return self.divide(xp.sum(values, axis=-1), number, xp)
 
     def divide(self, total: Any, number: Any, xp: Any = np) -> Floats:
@@ -437,12 +441,12 @@ def _filled(
     if absent in ("zero", "one"):
         # This applies to other classes than absent ones: the recall of a class that is only
         # predicted is also 0/0.
-        values = xp.where(undefined, xp.full_like(values, _FILL[absent]), values)
+        values = xp.where(undefined, _FILL[absent], values)
     is_used = xp.logical_not(undefined) if absent == "skip" else xp.ones_like(undefined)
     part = xp.logical_and(is_used, included(include, values.shape[-1]))
     if in_truth is not None:
         part = xp.logical_and(part, in_truth)
-    return xp.where(part, values, xp.zeros_like(values)), part
+    return xp.where(part, values, 0.0), part
 
 
 def _reasons(counts: Counts, values: Floats, include: NDArray[np.bool_]) -> NDArray[np.str_]:

@@ -67,8 +67,8 @@ class Frequent(Protocol):
 
     __slots__ = ()
 
-    def taken(self, metric, counts, include=None, xp=np):
-        values, part = Protocol.taken(self, metric, counts, include, xp)
+    def taken(self, metric, counts, include=None, xp=np, values=None):
+        values, part = Protocol.taken(self, metric, counts, include, xp, values)
         part = xp.logical_and(part, counts.truth >= 3)
         return xp.where(part, values, xp.zeros_like(values)), part
 
