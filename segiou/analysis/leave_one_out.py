@@ -244,12 +244,13 @@ class Jackknife:
         level : float
             Between 0 and 1, two-sided.
         """
-        error = self.class_errors()
+        error, tail = self.class_errors(), (1 - level) / 2
         freedom: Floats = self.seen.astype(np.float64) - 1.0
-        down, up = self.class_reach(slice(None), level)
         score = self.score
         error[0], freedom[0] = score.error, score.freedom
-        down[0], up[0] = score.reach(level)
+        t = np.asarray(student(freedom, tail))
+        down, up = self.class_reach(slice(None), t, tail)
+        down[0], up[0] = score.reach_at(float(t[0]), tail)
         low, high = with_width(self.values - down, self.values + up, self.bounds)
         return Limits(self.values, low, high, error, freedom, np.full(len(low), np.nan), self)
 
@@ -259,10 +260,18 @@ class Jackknife:
         error[(self.seen < 2) | ~np.isfinite(self.values)] = np.nan
         return error
 
-    def class_reach(self, places: Any, level: float) -> tuple[Floats, Floats]:
-        """Distances of the limits of classes, at places in the values, from their values."""
-        error, tail = self.class_errors()[places], (1 - level) / 2
-        t = np.asarray(student(self.seen[places] - 1.0, tail))
+    def class_reach(self, places: Any, t: Any, tail: float) -> tuple[Floats, Floats]:
+        """Distances of the limits of classes, at places in the values, from their values.
+
+        Parameters
+        ----------
+        places : slice or array of int
+        t : float or ndarray of float
+            Quantiles of Student's t.
+        tail : float
+            The share above them.
+        """
+        error = self.class_errors()[places]
         if self.is_paired:  # on the identity scale
             reach = np.where(error > 0, t * error, np.nan)
             return reach, reach.copy()
@@ -392,34 +401,36 @@ class Side:
         level : float
             Between 0 and 1, two-sided.
         """
-        if self.is_class:
-            down, up = self.left_out.class_reach(self.places, level)
-            return float(down[0]), float(up[0])
         tail = (1 - level) / 2
-        if self.error > 0:
-            return self._reach(float(student(self.freedom, tail)))
-        if self.left_out.is_paired or math.isnan(self.error):
-            return math.nan, math.nan
-        ends = self.left_out.at_bound(np.array([self.value]), self.hits, tail)
-        return float(ends[0][0]), float(ends[1][0])
+        return self.reach_at(float(student(self.freedom, tail)), tail)
 
-    def _reach(self, t: float) -> tuple[float, float]:
-        """Distances of the limits at a quantile of Student's t."""
-        # The bias is too uncertain to be subtracted, so it widens the limits like a variance.
-        wider = t * math.sqrt(1 + self.bias**2 / self.variance)
-        low, high = (self._moved(arm) for arm in self._arms(t))
-        return wider * low, wider * high
+    def reach_at(self, t: float, tail: float) -> tuple[float, float]:
+        """Distances of the limits at a quantile of Student's t, with the share above it."""
+        if self.is_class:
+            down, up = self.left_out.class_reach(self.places, t, tail)
+        elif self.error > 0:
+            # The bias is too uncertain to be subtracted, so it widens the limits like a variance.
+            wider = t * math.sqrt(1 + self.bias**2 / self.variance)
+            low, high = (self._moved(arm) for arm in self._arms(t))
+            return wider * low, wider * high
+        elif self.left_out.is_paired or math.isnan(self.error):
+            return math.nan, math.nan
+        else:
+            down, up = self.left_out.at_bound(np.array([self.value]), self.hits, tail)
+        return float(down[0]), float(up[0])
 
     def tail(self) -> float:
         """One-sided p that a difference is on the other side of 0; twice for two sides."""
         if not self.error > 0:
             return math.nan
         side, size = (0 if self.value > 0 else 1), abs(self.value)
-        if self.is_class:
-            return float(student_below(-size / self.error, self.freedom))
-        most = float(student(self.freedom, 10**-_MOST_DECADES))
-        t = _crossing(lambda t: self._reach(t)[side] - size, size / self.error, most)
-        return float(student_below(-t, self.freedom))
+        start = size / self.error
+
+        def beyond(t: float) -> float:
+            return self.reach_at(t, math.nan)[side] - size  # the tail is for values at a bound
+
+        t = _crossing(beyond, start, start * 10**_MOST_DECADES)
+        return max(float(student_below(-t, self.freedom)), 10**-_MOST_DECADES)
 
     def correlation(self, other: Side, mine: NDArray[Any], theirs: NDArray[Any]) -> float:
         """Correlation of the two sides, whose units overlap.
