@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -48,6 +48,7 @@ def _console(width: int, *, color: bool) -> Console:
     return Console(
         file=io.StringIO(),
         width=max(width, _NARROWEST),
+        height=1,  # so that the size of the terminal is not read for each line
         force_terminal=color,
         color_system="standard" if color else None,
         highlight=False,
@@ -136,12 +137,16 @@ def _table(console: Console, part: Table) -> None:
 
 def _sizes(console: Console, column: Column) -> tuple[int, int]:
     """Least and full width of a column; text and headings may wrap, numbers may not."""
-    texts = [Text(_tied(text)) for text in (column.head, *(cell.text for cell in column.texts))]
-    measured = [Measurement.get(console, console.options, text) for text in texts]
-    full = max(text.cell_len for text in texts)
+    head, *cells = (_tied(text) for text in (column.head, *(cell.text for cell in column.texts)))
+    widths = [cell_len(text) for text in cells]
+    full = max(cell_len(head), *widths)
     if column.is_text:
-        return min(max(one.minimum for one in measured), console.width * 3 // 5), full
-    return max(measured[0].minimum, *(text.cell_len for text in texts[1:])), full
+        return min(max(map(_longest_word, (head, *cells))), console.width * 3 // 5), full
+    return max(min(_longest_word(head), console.width), *widths), full
+
+
+def _longest_word(text: str) -> int:
+    return max(map(cell_len, text.split()), default=0)
 
 
 def _width(widths: Iterable[int]) -> int:
