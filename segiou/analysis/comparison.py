@@ -32,8 +32,8 @@ class Difference:
     delta : float
         b − a.
     low, high : float
-        Limits of the paired interval of delta; NaN for fewer than three units. Of the score of
-        more than two models, adjusted over the pairs like ``p_holm``.
+        Limits of the paired interval of delta; NaN for fewer than three units. Those of the score
+        of one of more than two models are adjusted over the pairs like ``p_holm``.
     standard_error : float
         Jackknife standard error of delta, or its standard deviation over the
         resamples.

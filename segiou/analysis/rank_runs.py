@@ -155,7 +155,7 @@ def rank(
         better=contest.better,
         score_unit=unit,
         score_ranks=_score_ranks(contests, ties),
-        cases=tuple(map(tuple, first.over_common_classes().cases.tolist())),
+        cases=tuple(map(tuple, first.over_common_classes.cases.tolist())),
         case_name=first.label,
         case_unit=first.unit,
         uncommon_classes=contest.uncommon,
@@ -254,6 +254,7 @@ class _Scored:
             raise ValueError(msg)
         return scored
 
+    @cached_property
     def over_common_classes(self) -> _Scored:
         """The score of images over the classes that every run scores in some image."""
         score, values = self.images[0].score, [one.of_rows() for one in self.images]
@@ -302,7 +303,7 @@ class _Setup(NamedTuple):
             common = Common.of(scored.images, self.units, aggregate)
             ranked = self.of_statistics(common.scores)
             return ranked._replace(uncommon=common.uncommon, protocol_scores=common.protocol_scores)
-        scored = scored.over_common_classes()
+        scored = scored.over_common_classes
         ranked = self.of_cases(scored)
         return ranked._replace(uncommon=scored.uncommon, protocol_scores=scored.protocol_scores)
 

@@ -154,31 +154,32 @@ class _Reached:
         """No permutations yet."""
         score, size = a.score, len(a.values)
         classes = score.include if score.is_mean and score.weights is not None else None
-        none, never = np.zeros(size, np.int64), np.zeros(size - 1, bool)
-        count = cls(classes, covered, np.empty(0), none, none, never, never)
-        count.observed = np.abs(count.differences(a.values[None], b.values[None])[0])
+        none, never = np.zeros((2, size), np.int64), np.zeros((2, size - 1), bool)
+        count = cls(classes, covered, np.empty(0), *none, *never)
+        first, second = a.values[None], b.values[None]
+        for_one = np.isnan(first[:, 1:]) != np.isnan(second[:, 1:])
+        count.observed = np.abs(count.differences(first, second, for_one)[0])
         return count
 
     def add(self, first: Floats, second: Floats) -> None:
         """Count permutations by their scores, (B, 1 + C)."""
-        delta = np.abs(self.differences(first, second))
-        self.reached = self.reached + (delta >= self.observed - ROUNDING).sum(0)
-        self.defined = self.defined + (~np.isnan(delta)).sum(0)
-        if self.classes is not None and self.covered is None:
-            has_first, has_second = ~np.isnan(first[:, 1:]), ~np.isnan(second[:, 1:])
-            self.for_one = self.for_one | (has_first != has_second).any(0)
-            self.for_any = self.for_any | has_first.any(0) | has_second.any(0)
+        has_first, has_second = ~np.isnan(first[:, 1:]), ~np.isnan(second[:, 1:])
+        for_one = has_first != has_second
+        delta = np.abs(self.differences(first, second, for_one))
+        self.reached += np.count_nonzero(delta >= self.observed - ROUNDING, axis=0)
+        self.defined += len(delta) - np.count_nonzero(np.isnan(delta), axis=0)
+        self.for_one |= for_one.any(0)
+        self.for_any |= has_first.any(0) | has_second.any(0)
 
-    def differences(self, first: Floats, second: Floats) -> Floats:
+    def differences(self, first: Floats, second: Floats, for_one: NDArray[np.bool_]) -> Floats:
         """Differences (B, 1 + C); undefined for means over different classes."""
         delta = second - first
         if self.classes is None:
             return delta
         if self.covered is not None:
             delta[:, 0] = delta[:, 1:][:, self.covered].mean(1)
-            return delta
-        for_one = np.isnan(first[:, 1:]) != np.isnan(second[:, 1:])
-        delta[:, 0][(for_one & self.classes).any(1)] = np.nan
+        else:
+            delta[:, 0][(for_one & self.classes).any(1)] = np.nan
         return delta
 
     @property

@@ -233,8 +233,8 @@ def compared(threshold: Threshold, value: float) -> str:
 def not_worse(comparison: Comparison, margin: float = 0.0, *, confident: bool = False) -> Outcome:
     """Whether the second of two models is not worse than the first by more than a margin.
 
-    Only a significant difference is worse if there is no margin; otherwise, the bounds are those
-    of non-inferiority, at one-sided 95 %.
+    Without a margin, it is worse if the interval of the difference is below 0. With one, the bounds
+    are those of non-inferiority, at one-sided 95 %.
     """
     change = comparison.pairs[0].overall
     bounds = comparison.pairs[0].bounds if margin else (change.low, change.high)
