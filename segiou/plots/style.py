@@ -24,7 +24,7 @@ R = TypeVar("R")
 #: Width of a column of a paper in inches.
 COLUMN = 3.3
 #: Characters of a row of a legend, and of a label as wide as the figure.
-_LEGEND, _LABEL = 57, 46
+_LEGEND, _LABEL = 57, 50
 #: Resolution at which a notebook shows a figure; its picture has twice as many points per inch.
 _SHOWN_DPI = 110
 
