@@ -46,6 +46,8 @@ class RaterCase(NamedTuple):
         Pattern of each pixel.
     volume : object
         Geometry of the first rater's mask, or None.
+    classes : int
+        Number of classes.
     """
 
     id: str
@@ -53,6 +55,7 @@ class RaterCase(NamedTuple):
     votes: Votes
     place: NDArray[np.int64]
     volume: Any
+    classes: int
 
 
 def raters(
@@ -144,7 +147,7 @@ def rater_cases(everyone: Mapping[str, Masks], options: ClassOptions) -> Iterato
             raise ValueError(msg)
     for id, places in matched.items():
         read = [_read(side, place, problems) for side, place in zip(sides, places, strict=True)]
-        case = None if problems else _case(id, read, [str(p) for p in places], problems)
+        case = None if problems else _case(id, read, [str(p) for p in places], options, problems)
         if case is not None:
             yield case
     if problems:
@@ -225,7 +228,11 @@ def _class_indices(side: _Side, place: str) -> tuple[NDArray[np.int64], Any]:
 
 
 def _case(
-    id: str, read: Sequence[Any], places: Sequence[str], problems: list[Problem]
+    id: str,
+    read: Sequence[Any],
+    places: Sequence[str],
+    options: ClassOptions,
+    problems: list[Problem],
 ) -> RaterCase | None:
     """The case, unless its masks differ in size or geometry."""
     marked = [(one, place) for one, place in zip(read, places, strict=True) if one is not None]
@@ -241,13 +248,13 @@ def _case(
             problems.append(Problem(place, f"has {difference}; {fix} [compared with: {origin}]"))
             return None
     masks = tuple(None if one is None else one[0] for one in read)
-    return RaterCase(id, masks, *Votes.of(masks), volume)
+    return RaterCase(id, masks, *Votes.of(masks), volume, options.num_classes)
 
 
 class ConsensusWriter:
     """Writes the consensus of the experts of each case as a mask of class indices.
 
-    Undecided pixels are 255, or 65535 in a mask with class 255 or a later one.
+    Undecided pixels are 255, or 65535 in all masks of more than 255 classes.
 
     Parameters
     ----------
@@ -271,7 +278,7 @@ class ConsensusWriter:
 
         votes = case.votes.of_experts(self.experts)
         chosen = consensus(votes, self.rule)[case.place]
-        void = 255 if chosen.max(initial=0) < 255 else 65535
+        void = 255 if case.classes <= 255 else 65535
         mask = np.where(chosen < 0, void, chosen).astype(np.uint8 if void == 255 else np.uint16)
         path = self.folder / f"{case.id}{'.png' if mask.ndim == 2 else '.npy'}"
         path.parent.mkdir(parents=True, exist_ok=True)

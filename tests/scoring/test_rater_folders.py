@@ -114,10 +114,14 @@ def test_command(folders, tmp_path, capsys):
     assert capsys.readouterr().out.startswith("score,class,first,second,value,low,high,cases")
 
 
-def test_undecided_pixels_are_not_class_255(tmp_path):
-    masks = np.array([[[255, 0, 255]], [[255, 0, 0]]])
-    ConsensusWriter(tmp_path, 2).write(RaterCase("a", tuple(masks), *Votes.of(masks), None))
-    assert np.array(Image.open(tmp_path / "a.png")).tolist() == [[255, 0, 65535]]
+@pytest.mark.parametrize(("classes", "void"), [(255, 255), (256, 65535)])
+def test_undecided_pixels_are_no_class_in_any_mask(tmp_path, classes, void):
+    last = classes - 1
+    for number, masks in enumerate(([[[last, 0, 1]], [[last, 0, 0]]], [[[0, 1, 1]], [[0, 1, 0]]])):
+        case = RaterCase(str(number), tuple(masks), *Votes.of(np.array(masks)), None, classes)
+        ConsensusWriter(tmp_path, 2).write(case)
+    assert np.array(Image.open(tmp_path / "0.png")).tolist() == [[last, 0, void]]
+    assert np.array(Image.open(tmp_path / "1.png")).tolist() == [[0, 1, void]]
 
 
 def test_command_refuses_what_cannot_be_scored(folders, capsys):
