@@ -11,7 +11,7 @@ from segiou.analysis.leave_one_out import Jackknife, jackknife
 from segiou.analysis.recipes import across_runs, crossed
 from segiou.analysis.significance import permutation_test
 from segiou.analysis.statistics import statistic
-from segiou.analysis.student import student
+from segiou.analysis.student import student, student_below
 from segiou.analysis.units import units_of
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
@@ -350,8 +350,33 @@ def test_logit_limits_of_a_class():
     assert found.low[2] == pytest.approx(expit(logit(value) - reach))
 
 
-@pytest.mark.parametrize("tail", [0.45, 0.2, 0.05, 0.025, 0.005, 1e-4, 0.975])
+@pytest.mark.parametrize("tail", [0.5, 0.45, 0.2, 0.05, 0.025, 1e-4, 1e-9, 1e-15, 0.975])
 def test_quantiles_of_student_are_those_of_scipy(tail):
     freedom = np.array([1, 1.5, 2, 3, 10.3, 30, 199, 200.5, 1e4, 1e6])
     np.testing.assert_allclose(student(freedom, tail), stats.t.isf(tail, freedom), rtol=1e-11)
     assert np.isnan(student([0, np.nan], tail)).all()
+
+
+@pytest.mark.parametrize("t", [-40.0, -8.0, -2.5, -1.9, -0.3, -1e-3, 0.0, 1.2, 7.0])
+def test_tails_of_student_are_those_of_scipy(t):
+    freedom = np.array([1, 1.5, 2, 3, 10.3, 30, 199, 200.5, 1e4, 1e6])
+    np.testing.assert_allclose(student_below(t, freedom), stats.t.cdf(t, freedom), rtol=1e-12)
+
+
+def test_tails_of_student_at_the_ends():
+    assert student_below([-np.inf, np.inf], 3.0).tolist() == [0, 1]
+    assert np.isnan(student_below([np.nan, 1.0, 1.0], [3.0, np.nan, 0.0])).all()
+    assert isinstance(student_below(-1.0, 3.0), float)
+
+
+@pytest.mark.parametrize("lift", [0.0, 0.003, 0.02, 0.2])
+def test_p_of_a_difference_is_where_its_interval_ends_at_0(lift):
+    # Against a search by the limits alone, over 15 decades.
+    side = Jackknife.of(stat(some_counts(30, lift=lift)), stat(some_counts(30, seed=1))).score
+    place = 0 if side.value > 0 else 1
+    low, high = -15.0, np.log10(0.5)
+    for _ in range(60):
+        middle = (low + high) / 2
+        beyond = side.reach(1 - 2 * 10**middle)[place] > abs(side.value)
+        low, high = (middle, high) if beyond else (low, middle)
+    assert side.tail() == pytest.approx(10**low, rel=1e-6)
