@@ -73,10 +73,10 @@ def check_number(
 
 def check_level(name: str, level: object) -> float:
     """Return a confidence level, which is between 0 and 1."""
-    if not 0 < (found := check_number(name, level)) < 1:
+    if not 0 < (number := check_number(name, level)) < 1:
         msg = f"{name} must be between 0 and 1, such as 0.95, got {level}"
         raise ValueError(msg)
-    return found
+    return number
 
 
 def _check_range(name: str, value: Any, least: float | None, most: float | None) -> None:
@@ -128,12 +128,12 @@ def check_path(name: str, value: object) -> None:
     check_kind(name, value, (str, PathLike), "a path")
 
 
-def read_spacing(given: Any, axes: str = "two or three") -> tuple[float, ...]:
+def read_spacing(argument: Any, axes: str = "two or three") -> tuple[float, ...]:
     """The size of a pixel or voxel from an argument."""
     wanted = f"{axes} positive numbers, the size of a pixel along each axis (1e-100 to 1e100)"
-    spacing = tuple(check_number("spacing", v) for v in read_several("spacing", given, wanted))
+    spacing = tuple(check_number("spacing", v) for v in read_several("spacing", argument, wanted))
     most = 2 if axes == "two" else 3
     if not 2 <= len(spacing) <= most or not all(1e-100 <= v <= 1e100 for v in spacing):
-        msg = f"spacing must be {wanted}, got {given}"
+        msg = f"spacing must be {wanted}, got {argument}"
         raise ValueError(msg)
     return spacing

@@ -160,9 +160,9 @@ class Problem:
         cls, where: str, pattern: str, values: Iterable[int], detail: str = ""
     ) -> Problem:
         """A problem that depends on some values of the file."""
-        found = tuple(sorted(values))
-        text = _with_values(pattern, found) + (f" [{detail}]" if detail else "")
-        return cls(where, text, pattern, found)
+        ordered = tuple(sorted(values))
+        text = _with_values(pattern, ordered) + (f" [{detail}]" if detail else "")
+        return cls(where, text, pattern, ordered)
 
     def __str__(self) -> str:
         return printable(f"{self.where}: {self.text}")
@@ -191,7 +191,7 @@ def problem_lines(problems: Sequence[Problem], *, advice: bool = True) -> list[s
     """
     causes = problems_by_cause(problems)
     shown = causes[:_KINDS]
-    lines = [line for found in shown for line in _lines_of(found, advice)]
+    lines = [line for alike in shown for line in _lines_of(alike, advice)]
     if len(causes) > len(shown):
         left = len(problems) - sum(map(len, shown))
         lines.append(f"and {left} more files with {len(causes) - len(shown)} other problems")
@@ -211,27 +211,27 @@ def all_listed(causes: Sequence[Sequence[Problem]]) -> bool:
     return len(causes) <= _KINDS and max(map(len, causes), default=0) <= _EACH
 
 
-def _lines_of(found: Sequence[Problem], advice: bool) -> list[str]:
-    first = found[0]
+def _lines_of(problems: Sequence[Problem], advice: bool) -> list[str]:
+    first = problems[0]
     advice = advice or not first.pattern
-    if len(found) == 1:
+    if len(problems) == 1:
         return [str(first) if advice else printable(f"{first.where}: {_cause(first.text)}")]
-    values = sorted({value for problem in found for value in problem.values})
+    values = sorted({value for problem in problems for value in problem.values})
     text = _with_values(first.pattern, values) if first.pattern else first.parts[0]
     text = text if advice else _cause(text)
-    folder, names = _common_folder([problem.where for problem in found])
+    folder, names = _common_folder([problem.where for problem in problems])
     verb, _, rest = text.partition(" ")
     has_plural = verb in (*_VERBS, "cannot") and not rest.startswith(("a ", "an "))
     told = f" {_VERBS.get(verb, verb)} {rest}" if has_plural else f": each {text}"
     told = f": {text}" if text.startswith(("no ", "measure ")) else told
-    if len(found) <= _EACH:
-        listed = [f"{name}{p.parts[1]}" for name, p in zip(names, found, strict=True)]
+    if len(problems) <= _EACH:
+        listed = [f"{name}{p.parts[1]}" for name, p in zip(names, problems, strict=True)]
         if listed == names:
             listed = [", ".join(names)]
     else:
         listed = [f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"]
     kind = "folders" if text.startswith("no mask files") else "files"
-    head = f"{len(found)} {kind}{f' in {folder}' if folder else ''}{told}"
+    head = f"{len(problems)} {kind}{f' in {folder}' if folder else ''}{told}"
     return [printable(head), *(f"  {printable(line)}" for line in listed)]
 
 
@@ -304,13 +304,13 @@ def read_json(path: str | Path) -> Any:
     read-only.
     """
     try:
-        found = Path(path).stat()
-        size = found.st_size
+        status = Path(path).stat()
+        size = status.st_size
         if size < _KEPT_JSON_BYTES:
             return json.loads(Path(path).read_bytes())
         if size <= _MOST_JSON_BYTES:
             with _PARSING:  # threads that wait find it parsed
-                return _parsed(Path(path).absolute(), size, found.st_mtime_ns)
+                return _parsed(Path(path).absolute(), size, status.st_mtime_ns)
         # Parsing takes about ten times the memory of the file.
         limit = f"the limit for JSON is {_MOST_JSON_BYTES >> 20} MB"
         msg = f"{path}: is too large ({size >> 20} MB; {limit}); split it"

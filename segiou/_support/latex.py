@@ -116,15 +116,15 @@ def _cell(cell: Cell) -> str:
 
 def _with_intervals(columns: Sequence[_Cells]) -> list[_Cells]:
     """Columns in which the interval of a score, if it has one, follows its value in brackets."""
-    found: dict[str, _Cells] = {}
+    by_head: dict[str, _Cells] = {}
     for column in columns:
         name, _, what = column.head.rpartition(", ")
-        of = next((h for h in found if h.removesuffix(" (\\%)") == name), None)
-        if of is None or "interval" not in what:
-            found[column.head] = column
+        score_head = next((h for h in by_head if h.removesuffix(" (\\%)") == name), None)
+        if score_head is None or "interval" not in what:
+            by_head[column.head] = column
             continue
-        both = zip(found[of].cells, column.cells, strict=True)
+        both = zip(by_head[score_head].cells, column.cells, strict=True)
         cells = [value if limits in ("", "--") else f"{value} ({limits})" for value, limits in both]
         method = what.removesuffix(" (\\%)")
-        found[of] = _Cells(f"{of}, {method}", cells, is_text=False)
-    return [*found.values()]
+        by_head[score_head] = _Cells(f"{score_head}, {method}", cells, is_text=False)
+    return [*by_head.values()]

@@ -110,12 +110,12 @@ def _cell(cell: Cell) -> str:
 
 
 def _rows(rows: Iterable[Sequence[str]], tag: str, left: Sequence[bool]) -> str:
-    found = []
+    cells = []
     for row in rows:
         for cell, is_left in zip(row, left, strict=True):
-            own = tag if cell else "td"  # an empty th confuses screen readers
+            name = tag if cell else "td"  # an empty th confuses screen readers
             words = " data-words" if is_left else ""
-            found.append(f'<{own} style="{NAME if is_left else _CELL}"{words}>{cell}</{own}>')
-        found[-len(row)] = "<tr>" + found[-len(row)]
-        found[-1] += "</tr>"
-    return "".join(found)
+            cells.append(f'<{name} style="{NAME if is_left else _CELL}"{words}>{cell}</{name}>')
+        cells[-len(row)] = "<tr>" + cells[-len(row)]
+        cells[-1] += "</tr>"
+    return "".join(cells)

@@ -55,7 +55,7 @@ _INTERFACE = 5
 def load_part(module: str) -> Any:
     """Import a compiled module; None if it is missing, unless ``SEGIOU_REQUIRE_KERNEL=1``."""
     try:
-        found = import_module(module)
+        loaded = import_module(module)
     except ImportError as error:
         if os.environ.get("SEGIOU_REQUIRE_KERNEL") != "1":
             return None
@@ -65,10 +65,10 @@ def load_part(module: str) -> Any:
             "available, or unset the variable"
         )
         raise ImportError(msg) from error
-    if getattr(found, "INTERFACE", 0) != _INTERFACE:
-        msg = f"{found.__file__} is out of date; rebuild it with: pip install -e ."
+    if getattr(loaded, "INTERFACE", 0) != _INTERFACE:
+        msg = f"{loaded.__file__} is out of date; rebuild it with: pip install -e ."
         raise ImportError(msg)
-    return found
+    return loaded
 
 
 #: Acquired by the first thread that warns, and never released.
@@ -146,12 +146,12 @@ def _entries(kind: str) -> dict[str, list[EntryPoint]]:
 
     group = f"segiou.{kind}"
     several = [*entry_points(group=group)]
-    if own := _of_sources(group):  # newer than the installed ones
-        several = [*own, *(entry for entry in several if not _is_own(entry))]
-    found: dict[str, list[EntryPoint]] = {}
+    if of_segiou := _of_sources(group):  # newer than the installed ones
+        several = [*of_segiou, *(entry for entry in several if not _is_own(entry))]
+    by_name: dict[str, list[EntryPoint]] = {}
     for entry in several:
-        found.setdefault(entry.name, []).append(entry)
-    return found
+        by_name.setdefault(entry.name, []).append(entry)
+    return by_name
 
 
 @cache
@@ -210,15 +210,15 @@ class PluginTypeError(PluginError, TypeError):
 
 def find_plugin(kind: str, name: str, wanted: type | None = None) -> Any:
     """The plug-in with this name, or None; raises if it cannot be loaded or has the wrong type."""
-    found = _entries(kind).get(name, [])
-    if not found:
+    entries = _entries(kind).get(name, [])
+    if not entries:
         return None
-    owners = sorted(map(_owner, found), key=lambda owner: (owner != "segiou", owner))
-    if len(found) > 1:
+    owners = sorted(map(_owner, entries), key=lambda owner: (owner != "segiou", owner))
+    if len(entries) > 1:
         msg = f"segiou.{kind}: {name!r} is defined by {' and '.join(owners)}; uninstall one of them"
         raise ValueError(msg)
     try:
-        plugin = found[0].load()
+        plugin = entries[0].load()
     except (Exception, SystemExit) as error:
         why = str(error) or type(error).__name__
         msg = f"segiou.{kind}: {name!r} from {owners[0]} cannot be loaded: {why}"

@@ -34,8 +34,8 @@ def rendered(parts: Iterable[Part], format: str, **options: Any) -> str:
     """Parts in a format by name."""
     from importlib import import_module
 
-    one = RENDERERS[format]
-    module, _, name = one.function.partition(":")
-    own = {key: value for key, value in options.items() if key in one.options}
-    found: str = getattr(import_module(module), name)(parts, **own)
-    return found
+    renderer = RENDERERS[format]
+    module, _, name = renderer.function.partition(":")
+    accepted = {key: value for key, value in options.items() if key in renderer.options}
+    text: str = getattr(import_module(module), name)(parts, **accepted)
+    return text

@@ -138,10 +138,10 @@ def _flat(row: Mapping[Any, Any]) -> Row:
     """A row without nesting: BDD100K's attributes are one level down."""
     if not any(isinstance(value, dict) for value in row.values()):
         return {str(name): value for name, value in row.items()}
-    found: Row = {}
+    flat: Row = {}
     for name, value in row.items():
-        found |= value if isinstance(value, dict) else {str(name): value}
-    return found
+        flat |= value if isinstance(value, dict) else {str(name): value}
+    return flat
 
 
 def cell_text(cell: Any) -> str:

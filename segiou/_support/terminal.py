@@ -150,8 +150,8 @@ def _longest_word(text: str) -> int:
 
 
 def _width(widths: Iterable[int]) -> int:
-    found = [*widths]
-    return sum(found) + _GAP * (len(found) - 1)
+    sizes = [*widths]
+    return sum(sizes) + _GAP * (len(sizes) - 1)
 
 
 def _packed(sizes: Sequence[tuple[int, int]], width: int, which: int) -> list[list[int]]:
@@ -175,8 +175,8 @@ def _drawn(
         more = max(0, min(full - least, spare))
         spare -= more
         justify: Literal["left", "right"] = "left" if column.is_text else "right"
-        own = min(least + more, width)
-        table.add_column(Text(_tied(column.head)), justify=justify, overflow="fold", width=own)
+        size = min(least + more, width)
+        table.add_column(Text(_tied(column.head)), justify=justify, overflow="fold", width=size)
     rows = [*zip(*(column.texts for column in columns), strict=True)]
     for number, row in enumerate(rows):
         if number and number in (part.first, len(rows) - part.last):

@@ -162,13 +162,13 @@ def see(page: str) -> str:
     return f"See segiou help {page}."
 
 
-def old_keys(found: dict[str, Any], **renamed: str) -> dict[str, Any]:
+def old_keys(data: dict[str, Any], **renamed: str) -> dict[str, Any]:
     """Add the old names of JSON keys, which are written for one more release.
 
     >>> old_keys({"omitted": 1}, silent="omitted")
     {'omitted': 1, 'silent': 1}
     """
-    return found | {old: found[new] for old, new in renamed.items()}
+    return data | {old: data[new] for old, new in renamed.items()}
 
 
 def p_text(value: float) -> str:
@@ -315,7 +315,7 @@ def digits(number: float) -> str:
     return repr(float(number)).removesuffix(".0")
 
 
-def did_you_mean(given: str, known: Iterable[str]) -> str:
+def did_you_mean(typed: str, known: Iterable[str]) -> str:
     """Suggest the name that was probably meant, for the end of a message.
 
     >>> did_you_mean("camvd", ["camvid", "ade20k"]), did_you_mean("x", ["camvid"])
@@ -326,7 +326,7 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     names = {name.lower(): name for name in known}
-    low = given.lower()
+    low = typed.lower()
     long_enough = [name for name in names if len(low) > 2 and name[:1] == low[:1]]
     near = [name for name in long_enough if name.startswith(low)]
     near = near or get_close_matches(low, names, n=1, cutoff=0.75)

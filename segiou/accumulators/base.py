@@ -317,10 +317,10 @@ class TableAccumulator(Accumulator):
         if largest > LARGEST // max(1, cells.size):
             self._check_sum(cells)
             self._is_crowded = True
-        own = self._own()
-        with own.lock:
-            own.cells += cells
-            own.pairs += pairs
+        part = self._own()
+        with part.lock:
+            part.cells += cells
+            part.pairs += pairs
 
     def _check_sum(self, cells: NDArray[np.int64]) -> None:
         """Raise an OverflowError if the sum of these and all earlier counts exceeds int64."""

@@ -253,15 +253,15 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         """
         if type(truth) in (list, tuple) and _differ_in_size(truth):
             images = _each_of(truth, pred, mask)
-            how: Any = {"argmax": argmax, "threshold": threshold}
+            options: Any = {"argmax": argmax, "threshold": threshold}
             # All are counted first, so that an error leaves the counts unchanged.
-            for tally in [self.count(t, p, mask=m, **how) for t, p, m in images]:
+            for tally in [self.count(t, p, mask=m, **options) for t, p, m in images]:
                 self.add(tally)
             return self
         if self._is_crowded:  # a sum could exceed int64, so it is checked before the addition
-            how = {"mask": mask, "argmax": argmax, "threshold": threshold}
-            return self.add(self.count(truth, pred, **how))
-        own = self._parts.get(get_ident()) or self._own()
+            options = {"mask": mask, "argmax": argmax, "threshold": threshold}
+            return self.add(self.count(truth, pred, **options))
+        part = self._parts.get(get_ident()) or self._own()
         # NumPy arrays first, since every check takes noticeable time for a small mask; and before
         # any use of shapes, because is_on_device rejects symbolic tensors without a shape.
         arrays = type(truth) is type(pred) is np.ndarray
@@ -271,17 +271,17 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
             self._encoding if is_decided else self._encoding_for(truth, pred, argmax, threshold)
         )
         if on_device:
-            how = {"mask": mask, "argmax": argmax, "threshold": threshold}
-            for tally, pairs in self._pending.add(self._encoding, truth, pred, **how):
+            options = {"mask": mask, "argmax": argmax, "threshold": threshold}
+            for tally, pairs in self._pending.add(self._encoding, truth, pred, **options):
                 self._add(self._of_tally(tally), pairs)
             return self
         are_labels = encoding is not self._encoding
         if are_labels:
             truth = decided_truth(truth, pred, argmax, self._encoding.truth_values)
             pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
-        with own.lock:
-            encoding.count_into(own.cells, truth, pred, mask=mask, are_labels=are_labels)
-            own.pairs += 1
+        with part.lock:
+            encoding.count_into(part.cells, truth, pred, mask=mask, are_labels=are_labels)
+            part.pairs += 1
         return self
 
     @not_compiled
@@ -303,20 +303,20 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         """
         if is_on_device(truth) or is_on_device(pred):
             self._encoding_for(truth, pred, argmax, threshold)
-            how = {"mask": mask, "argmax": argmax, "threshold": threshold}
-            tables, own = self._device_tables, self._encoding
-            return read(own, count_on_device(own, truth, pred, tables=tables, **how))
+            options = {"mask": mask, "argmax": argmax, "threshold": threshold}
+            tables, encoding = self._device_tables, self._encoding
+            return read(encoding, count_on_device(encoding, truth, pred, tables=tables, **options))
         return self._count_decided(truth, pred, mask, argmax=argmax, threshold=threshold)[0]
 
     def _count_decided(
-        self, truth: Any, pred: Any, mask: Any, **how: Any
+        self, truth: Any, pred: Any, mask: Any, **options: Any
     ) -> tuple[ConfusionCounts, Any]:
         """Count arrays on the host; also returns the labels, as class indices if decided here."""
-        encoding = self._encoding_for(truth, pred, **how)
+        encoding = self._encoding_for(truth, pred, **options)
         are_labels = encoding is not self._encoding
         if are_labels:
-            truth = decided_truth(truth, pred, how["argmax"], encoding.truth_values)
-            pred = self._decide(truth, pred, mask, **how)
+            truth = decided_truth(truth, pred, options["argmax"], encoding.truth_values)
+            pred = self._decide(truth, pred, mask, **options)
         return encoding.count(truth, pred, mask=mask, are_labels=are_labels), pred
 
     def _count_into(
@@ -337,13 +337,14 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
             pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
         encoding.count_into(table, truth, pred, mask=mask, are_labels=are_labels)
 
-    def _decide(self, truth: Any, pred: Any, mask: Any, **how: Any) -> NDArray[Any]:
+    def _decide(self, truth: Any, pred: Any, mask: Any, **options: Any) -> NDArray[Any]:
         """Convert scores to labels; scores may be NaN on ignored pixels."""
-        pred, mask = with_dimensions_of(truth, pred, how["argmax"]), with_dimensions_of(truth, mask)
+        pred = with_dimensions_of(truth, pred, options["argmax"])
+        mask = with_dimensions_of(truth, mask)
         try:
-            return scores_to_labels(pred, **how)
+            return scores_to_labels(pred, **options)
         except NanScoresError:
-            nan, labels = nan_pixels(pred, **how), as_array(truth, "truth")
+            nan, labels = nan_pixels(pred, **options), as_array(truth, "truth")
             if nan.shape != labels.shape:
                 raise
             valid = None if mask is None else as_valid_mask(mask, nan.shape)[nan]
@@ -351,7 +352,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
             tally = self._decided_encoding.count(labels[nan], none, mask=valid)
             if pixels := int(tally.valid):
                 raise NanScoresError(pixels) from None
-            return scores_to_labels(pred, allow_nan=True, **how)
+            return scores_to_labels(pred, allow_nan=True, **options)
 
     def _encoding_for(
         self, truth: Any, pred: Any, argmax: int | None, threshold: float | None

@@ -46,10 +46,10 @@ def times_drawn(
 
 
 def bootstrap_limits(
-    values: Floats, of: Statistic, minus: Statistic | None = None, *, level: float, method: str
+    values: Floats, score: Statistic, minus: Statistic | None = None, *, level: float, method: str
 ) -> Limits:
     """Limits from resampled values (B, K) of a score, or of the difference of two."""
-    both = [of] if minus is None else [of, minus]
+    both = [score] if minus is None else [score, minus]
     points = np.subtract.reduce([one.values for one in both])
     left_out = np.subtract.reduce([one.left_out for one in both]) if method == "bca" else None
     rows = []

@@ -195,13 +195,13 @@ def _over(
     return [[one] for one in exchangeable([one for (one,) in scores])]
 
 
-def _with_uncommon(found: Comparison, common: Common, recipes: Sequence[slice]) -> Comparison:
+def _with_uncommon(comparison: Comparison, common: Common, recipes: Sequence[slice]) -> Comparison:
     """The comparison with the classes that it leaves out, and the scores with them."""
     values = [float(np.mean(common.protocol_scores[at])) for at in recipes]
     more: dict[str, Any] = {"uncommon_classes": common.uncommon, "protocol_scores": tuple(values)}
-    if found.stability is not None:
-        more["stability"] = replace(found.stability, **more)
-    return replace(found, **more)
+    if comparison.stability is not None:
+        more["stability"] = replace(comparison.stability, **more)
+    return replace(comparison, **more)
 
 
 def _recipes(

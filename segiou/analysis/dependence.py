@@ -310,19 +310,22 @@ def _along(
     return Design(_divided(sequences, numbers, images.names), images, strongest)
 
 
-def _accepted(series: Sequence[Floats], found: Sequences, ids: Sequence[str]) -> Sequences | None:
+def _accepted(
+    series: Sequence[Floats], sequences: Sequences, ids: Sequence[str]
+) -> Sequences | None:
     """Sequences that are given, regular, or supported by the scores; other images are single."""
-    if not found.pattern:
-        return found
-    irregular = [i for i, m in enumerate(found.members) if len(m) > 1 and not found.regular[i]]
-    if not any(found.regular):
-        return found if _supported(series, found) else None
+    if not sequences.pattern:
+        return sequences
+    regular = sequences.regular
+    irregular = [i for i, m in enumerate(sequences.members) if len(m) > 1 and not regular[i]]
+    if not any(regular):
+        return sequences if _supported(series, sequences) else None
     if not irregular:
-        return found
-    images, part = found.only(irregular)
+        return sequences
+    images, part = sequences.only(irregular)
     if _supported([values[images] for values in series], part):
-        return found
-    return found.with_singles(irregular, ids)
+        return sequences
+    return sequences.with_singles(irregular, ids)
 
 
 def _supported(series: Sequence[Floats], sequences: Sequences) -> bool:

@@ -307,20 +307,20 @@ def _classes(
     return tuple(ClassBalance(**row) for row in rows)
 
 
-def _score_sentences(found: Imbalance) -> list[str]:
+def _score_sentences(imbalance: Imbalance) -> list[str]:
     """The gap with its two parts, and the majority baseline."""
-    sign, where = (-1, "higher") if found.gap < 0 else (1, "lower")
+    sign, where = (-1, "higher") if imbalance.gap < 0 else (1, "lower")
     why = "rare classes weigh as much as common ones"
-    if found.gap_imbalance < 0:
+    if imbalance.gap_imbalance < 0:
         why = "common classes have the lower recall here, and rare ones weigh as much"
-    majority = found.majority
+    majority = imbalance.majority
     always = text.called(str(majority.predicted_class))
     return [
-        f"Pixel accuracy is {text.percent(found.pixel_accuracy)}; mean IoU over "
-        f"{text.plural(found.mean_iou_classes, 'class', 'classes')} is "
-        f"{text.percent(found.mean_iou)}, {text.points(abs(found.gap))} points {where}: "
-        f"{text.points(sign * found.gap_imbalance)} from class imbalance ({why}), "
-        f"{text.points(sign * found.gap_false_positives)} from false positives (which IoU "
+        f"Pixel accuracy is {text.percent(imbalance.pixel_accuracy)}; mean IoU over "
+        f"{text.plural(imbalance.mean_iou_classes, 'class', 'classes')} is "
+        f"{text.percent(imbalance.mean_iou)}, {text.points(abs(imbalance.gap))} points {where}: "
+        f"{text.points(sign * imbalance.gap_imbalance)} from class imbalance ({why}), "
+        f"{text.points(sign * imbalance.gap_false_positives)} from false positives (which IoU "
         "penalises and accuracy does not).",
         f"Always predicting {always} (the majority baseline) gives "
         f"{text.percent(majority.pixel_accuracy)} pixel accuracy and "
@@ -328,31 +328,31 @@ def _score_sentences(found: Imbalance) -> list[str]:
     ]
 
 
-def _class_sentences(found: Imbalance) -> Iterator[str]:
+def _class_sentences(imbalance: Imbalance) -> Iterator[str]:
     """Classes that are never predicted, and those that are only predicted."""
-    covered = text.plural(found.mean_iou_classes, "class", "classes")
-    if never := [c for c in found.classes if c.never_predicted]:
+    covered = text.plural(imbalance.mean_iou_classes, "class", "classes")
+    if never := [c for c in imbalance.classes if c.never_predicted]:
         counted = sum(c.mean_iou_lost > 0 for c in never)
         yield (
-            f"The model never predicts {text.classes(found.never_predicted)}: "
+            f"The model never predicts {text.classes(imbalance.never_predicted)}: "
             f"{text.percent(sum(c.share for c in never))} of the pixels but {counted} of "
             f"{covered}. This costs {text.points(sum(c.accuracy_lost for c in never))} points of "
             f"pixel accuracy and {text.points(sum(c.mean_iou_lost for c in never))} points of mean "
             "IoU."
         )
-    if names := found.predicted_only:
+    if names := imbalance.predicted_only:
         occurs, each = ("occurs", "its") if len(names) == 1 else ("occur", "their")
         yield (
             f"The model predicts {text.classes(names)}, which never {occurs} in the truth: {each} "
             f"IoU is 0 and {each} recall undefined, so mean IoU covers {covered} and mean accuracy "
-            f"{found.mean_accuracy_classes}."
+            f"{imbalance.mean_accuracy_classes}."
         )
 
 
-def _lost_sentences(found: Imbalance) -> list[str]:
+def _lost_sentences(imbalance: Imbalance) -> list[str]:
     """The cost of losing a class, for up to six classes."""
     # Those whose costs in mean IoU and in accuracy differ most.
-    costly = (c for c in found.classes if c.mean_iou_cost > c.accuracy_cost and c.share > 0)
+    costly = (c for c in imbalance.classes if c.mean_iou_cost > c.accuracy_cost and c.share > 0)
     lost = [c for c in costly if not c.never_predicted]
     lost = sorted(lost, key=lambda c: c.accuracy_cost - c.mean_iou_cost)[:6]
     rows = [
@@ -437,10 +437,10 @@ class ImbalanceDifference:
     def sentences(self) -> list[str]:
         """Return the findings as sentences, rounded to 0.01 points."""
         if self.wins_by_omission:
-            found = _omission_sentences(self)
+            claims = _omission_sentences(self)
         else:
-            found = [_order_sentence(self), *([_omitted_sentence(self)] if self.omitted else [])]
-        return [*found, *_coverage_sentence(self)]
+            claims = [_order_sentence(self), *([_omitted_sentence(self)] if self.omitted else [])]
+        return [*claims, *_coverage_sentence(self)]
 
     @property
     def _ranked(self) -> tuple[int, int]:
@@ -544,54 +544,55 @@ def _check_truth(a: Counts, b: Counts, class_names: Sequence[str], names: tuple[
         raise ValueError(msg)
 
 
-def _coverage_sentence(found: ImbalanceDifference) -> Iterator[str]:
-    if found.uncommon_classes:
-        some = text.classes(found.uncommon_classes)
+def _coverage_sentence(difference: ImbalanceDifference) -> Iterator[str]:
+    if difference.uncommon_classes:
+        some = text.classes(difference.uncommon_classes)
         yield f"The means cover the classes that both models score, without {some}."
 
 
-def _order_sentence(found: ImbalanceDifference) -> str:
-    first, second = found._ranked
-    name, a, b = found.names[first], found.models[first], found.models[second]
+def _order_sentence(difference: ImbalanceDifference) -> str:
+    name, other = (difference.names[i] for i in difference._ranked)
+    a, b = (difference.models[i] for i in difference._ranked)
     accuracies = f"({text.percent(a.pixel_accuracy)} vs {text.percent(b.pixel_accuracy)})"
     ious = f"({text.percent(a.mean_iou)} vs {text.percent(b.mean_iou)})"
-    if found.disagree:
+    if difference.disagree:
         return f"{name} has higher pixel accuracy {accuracies} but lower mean IoU {ious}."
-    if found.accuracy_difference == 0 or found.mean_iou_difference == 0:
-        return f"{name} vs {found.names[second]}: pixel accuracy {accuracies}, mean IoU {ious}."
+    if difference.accuracy_difference == 0 or difference.mean_iou_difference == 0:
+        return f"{name} vs {other}: pixel accuracy {accuracies}, mean IoU {ious}."
     return f"{name} has higher pixel accuracy {accuracies} and higher mean IoU {ious}."
 
 
-def _omitted(found: ImbalanceDifference) -> tuple[list[ClassBalance], str]:
+def _omitted(difference: ImbalanceDifference) -> tuple[list[ClassBalance], str]:
     """The omitted classes of the model with the higher accuracy, and their number in words."""
-    occurring = [c for c in found.models[found._ranked[0]].classes if c.share > 0]
-    omitted = [c for c in occurring if c.name in found.omitted]
+    occurring = [c for c in difference.models[difference._ranked[0]].classes if c.share > 0]
+    omitted = [c for c in occurring if c.name in difference.omitted]
     # Rare: each has less than an even share.
     rare = "rare " if max(c.share for c in omitted) < 1 / len(occurring) else ""
     return omitted, text.plural(len(omitted), f"{rare}class", f"{rare}classes")
 
 
-def _omitted_sentence(found: ImbalanceDifference) -> str:
-    omitted, number = _omitted(found)
+def _omitted_sentence(difference: ImbalanceDifference) -> str:
+    omitted, number = _omitted(difference)
+    name = difference.names[difference._ranked[0]]
     return (
-        f"{found.names[found._ranked[0]]} never predicts {number} ({text.classes(found.omitted)}); "
+        f"{name} never predicts {number} ({text.classes(difference.omitted)}); "
         f"this costs it {text.points(sum(c.accuracy_lost for c in omitted))} points of accuracy "
         f"and {text.points(sum(c.mean_iou_lost for c in omitted))} of mean IoU."
     )
 
 
-def _omission_sentences(found: ImbalanceDifference) -> list[str]:
-    first, second = found._ranked
-    higher, other = found.names[first], found.names[second]
-    accuracies = (text.percent(found.models[i].pixel_accuracy) for i in (first, second))
-    omitted, number = _omitted(found)
+def _omission_sentences(difference: ImbalanceDifference) -> list[str]:
+    first, second = difference._ranked
+    higher, other = difference.names[first], difference.names[second]
+    accuracies = (text.percent(difference.models[i].pixel_accuracy) for i in (first, second))
+    omitted, number = _omitted(difference)
     return [
         f"{higher} has higher pixel accuracy ({' vs '.join(accuracies)}) because it never "
-        f"predicts {number}: {text.classes(found.omitted)}.",
+        f"predicts {number}: {text.classes(difference.omitted)}.",
         f"{other} predicts {'it' if len(omitted) == 1 else 'them'}: "
-        f"{text.percent(found.omitted_tp)} of all pixels are true positives and "
-        f"{text.percent(found.omitted_fp)} are false positives.",
-        f"This costs {other} {text.points(found.omitted_fp - found.omitted_tp)} points of "
-        "accuracy, at least the whole difference of "
-        f"{text.points(abs(found.accuracy_difference))}.",
+        f"{text.percent(difference.omitted_tp)} of all pixels are true positives and "
+        f"{text.percent(difference.omitted_fp)} are false positives.",
+        f"This costs {other} {text.points(difference.omitted_fp - difference.omitted_tp)} points "
+        "of accuracy, at least the whole difference of "
+        f"{text.points(abs(difference.accuracy_difference))}.",
     ]

@@ -491,7 +491,7 @@ def of_design(design: Design, blocks: BlockLength | None) -> dict[str, Any]:
 
 def limits_by(
     method: str,
-    of: Statistic,
+    score: Statistic,
     minus: Statistic | None = None,
     *,
     level: float,
@@ -502,23 +502,23 @@ def limits_by(
     There are none over too few groups, and no differences over too few units.
     """
     if method == _MEDIANS:
-        limits = _limits_of_medians(of, level, drawn)
+        limits = _limits_of_medians(score, level, drawn)
     elif method == "jackknife" or drawn is None:
-        limits = jackknife(of, minus, level=level)
+        limits = jackknife(score, minus, level=level)
     else:
-        limits = bootstrap_limits(drawn, of, minus, level=level, method=method)
-    few = of.units.too_few if minus is None else of.units.too_few_to_compare
+        limits = bootstrap_limits(drawn, score, minus, level=level, method=method)
+    few = score.units.too_few if minus is None else score.units.too_few_to_compare
     return limits.without_ends() if few else limits
 
 
-def _limits_of_medians(of: Statistic, level: float, drawn: Floats | None) -> Limits:
+def _limits_of_medians(score: Statistic, level: float, drawn: Floats | None) -> Limits:
     """Order statistics of each structure; a bootstrap of their mean if there are several."""
-    assert of.median_of is not None
-    ends = [median_limits(column, level=level) for column in of.median_of.T]
-    if of.names[1:]:
+    assert score.median_of is not None
+    ends = [median_limits(column, level=level) for column in score.median_of.T]
+    if score.names[1:]:
         ends.insert(0, ends[0] if drawn is None else limits_of(drawn[:, 0], level))
     unknown = np.full(len(ends), np.nan)
-    return Limits(of.values, *with_width(*np.array(ends).T), unknown, unknown, unknown)
+    return Limits(score.values, *with_width(*np.array(ends).T), unknown, unknown, unknown)
 
 
 def _unseen(
@@ -535,10 +535,11 @@ def _unseen(
     return {"unseen_classes": names, "truth_mean": float(rest.values[0])}
 
 
-def _overall_sentence(found: Intervals) -> str:
-    score, show = found.overall, partial(text.shown, unit=found.score_unit, undefined="undefined")
-    start = f"{text.capital(score.name)} is {show(score.value)} on {found.units_text}"
+def _overall_sentence(intervals: Intervals) -> str:
+    score = intervals.overall
+    show = partial(text.shown, unit=intervals.score_unit, undefined="undefined")
+    start = f"{text.capital(score.name)} is {show(score.value)} on {intervals.units_text}"
     if np.isnan(score.low):
         return f"{start} (no interval)."
-    kind = f"{100 * found.level:g} % {METHOD_WORDS[found.overall_method]} interval"
-    return f"{start} ({kind} {text.shown_range(score.low, score.high, found.score_unit)})."
+    kind = f"{100 * intervals.level:g} % {METHOD_WORDS[intervals.overall_method]} interval"
+    return f"{start} ({kind} {text.shown_range(score.low, score.high, intervals.score_unit)})."

@@ -161,9 +161,9 @@ class Jackknife:
 
     @classmethod
     @np.errstate(invalid="ignore")  # differences of infinite distances are undefined
-    def of(cls, of: Statistic, minus: Statistic | None = None) -> Jackknife:
+    def of(cls, score: Statistic, minus: Statistic | None = None) -> Jackknife:
         """Leave out the units of a score, or of the difference of the same score of two models."""
-        several = [of] if minus is None else [of, minus]
+        several = [score] if minus is None else [score, minus]
         if not all(one.is_smooth for one in several):
             msg = (
                 "the jackknife is wrong for medians and percentiles; use a bootstrap "
@@ -172,9 +172,9 @@ class Jackknife:
             raise ValueError(msg)
         values = [one.values for one in several]
         kept, squares = [], np.zeros((1 + len(several), len(values[0])))
-        for joint, *own in _steps(several, values):
-            squares += [np.einsum("ij,ij->j", step, step) for step in (joint, *own)]
-            if len(of.units) * joint.shape[1] <= _KEPT:
+        for joint, *singles in _steps(several, values):
+            squares += [np.einsum("ij,ij->j", step, step) for step in (joint, *singles)]
+            if len(score.units) * joint.shape[1] <= _KEPT:
                 kept.append(joint)
         models = tuple(map(_Model.of, several, values, squares[1:]))
         seen = np.minimum.reduce([one.seen for one in several])
@@ -208,7 +208,7 @@ class Jackknife:
         if (place := self._only_class()) is not None:
             return self.of_class(place)
         parts, *others = (model.weights for model in self.models)
-        if any(parts is None or own is None or (own != parts).any() for own in others):
+        if any(parts is None or weights is None or (weights != parts).any() for weights in others):
             parts = None
         freedom = self.seen[0] - 1.0 if parts is None else self._freedom(parts)
         if self.models[0].scale.most == np.inf:

@@ -113,8 +113,8 @@ class MapAccuracy:
             "sample": self.counts,
             "proportions": self.proportions,
         }
-        found: dict[str, Json] = plain(data)
-        return found
+        converted: dict[str, Json] = plain(data)
+        return converted
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,8 +211,8 @@ class _Match:
         for i, row in enumerate(self.table):
             for form in _forms(cell_text(row.get(head))):
                 places.setdefault(form, []).append(i)
-        found = (next((places[form] for form in own if form in places), []) for own in keys)
-        return head, [self._row(head, own) for own in found]
+        matches = (next((places[form] for form in forms if form in places), []) for forms in keys)
+        return head, [self._row(head, match) for match in matches]
 
     def _key_of(self, id: str) -> str:
         if self.key is None:

@@ -185,8 +185,8 @@ def _check_plans(runs: Sequence[Any], names: Sequence[str], key: str) -> None:
     ways = [run._header.plan(key).way() for run in runs]
     for way, name in zip(ways, names, strict=True):
         first, second = (
-            ", ".join(f"{part} {own[part]}".strip() for part in own if own[part] != other.get(part))
-            for own, other in ((ways[0], way), (way, ways[0]))
+            ", ".join(f"{part} {v}".strip() for part, v in a.items() if v != b.get(part))
+            for a, b in ((ways[0], way), (way, ways[0]))
         )
         if first or second:
             noun = runs[0]._header.plan(key).measure.noun
@@ -201,15 +201,15 @@ def names_of(runs: Sequence[HasRunCounts], names: Sequence[str] | None) -> tuple
     """Names of runs: given, their own, or letters."""
     letters = [chr(ord("A") + i) if i < 26 else f"run {i + 1}" for i in range(len(runs))]
     if names is not None:
-        given = read_several("names", names, "a sequence of names, one per run")
-        if len(given) != len(runs) or len(set(given)) != len(runs):
-            msg = f"names must be {len(runs)} distinct names, one per run, got {given}"
+        chosen = read_several("names", names, "a sequence of names, one per run")
+        if len(chosen) != len(runs) or len(set(chosen)) != len(runs):
+            msg = f"names must be {len(runs)} distinct names, one per run, got {chosen}"
             raise ValueError(msg)
-        return tuple(given)
-    own = [run.name or letter for run, letter in zip(runs, letters, strict=True)]
+        return tuple(chosen)
+    run_names = [run.name or letter for run, letter in zip(runs, letters, strict=True)]
     return tuple(
-        f"{name} ({letter})" if own.count(name) > 1 else name
-        for name, letter in zip(own, letters, strict=True)
+        f"{name} ({letter})" if run_names.count(name) > 1 else name
+        for name, letter in zip(run_names, letters, strict=True)
     )
 
 

@@ -174,48 +174,48 @@ class Ranking(OverUnits, Shown, Drawable):
         return data
 
 
-def _sentences(found: Ranking) -> Iterator[str]:
-    if found.uncommon_classes:
-        yield _coverage(found)
-    if found.aggregate == "median":
+def _sentences(ranking: Ranking) -> Iterator[str]:
+    if ranking.uncommon_classes:
+        yield _coverage(ranking)
+    if ranking.aggregate == "median":
         yield f"Stability: unknown, because {MEDIANS}."
-    if found.resamples and not found.is_resampled:
-        yield f"P(best) cannot be estimated from {found.units_text}."
-    elif found.resamples:
-        draws = f"{text.count(found.resamples)} resamples of {found.units_text}"
+    if ranking.resamples and not ranking.is_resampled:
+        yield f"P(best) cannot be estimated from {ranking.units_text}."
+    elif ranking.resamples:
+        draws = f"{text.count(ranking.resamples)} resamples of {ranking.units_text}"
         ranks = "in which the model ranks first, with the spread of the intervals"
         yield f"P(best): share of {draws} {ranks}."
-        if not math.isnan(found.tau):
-            low, high = found.tau_quartiles
+        if not math.isnan(ranking.tau):
+            low, high = ranking.tau_quartiles
             yield (
                 f"Stability: Kendall's τ between this ranking and those of the resamples is "
-                f"{found.tau:.2f} on average (quartiles {low:.2f} and {high:.2f})."
+                f"{ranking.tau:.2f} on average (quartiles {low:.2f} and {high:.2f})."
             )
-    if found.models[0].rank_low is not None:
-        sets = text.capital(found.sets_name)
+    if ranking.models[0].rank_low is not None:
+        sets = text.capital(ranking.sets_name)
         yield f"{sets}: ranks that the images cannot rule out, simultaneously for all models."
-    if not math.isnan(found.false_claim):
-        yield _false_claim(found)
+    if not math.isnan(ranking.false_claim):
+        yield _false_claim(ranking)
 
 
-def _coverage(found: Ranking) -> str:
+def _coverage(ranking: Ranking) -> str:
     """The classes that the means leave out, and the means under the protocol."""
-    show = partial(text.shown, unit=found.score_unit, undefined="undefined")
-    scores = zip(found.names, found.protocol_scores, strict=True)
+    show = partial(text.shown, unit=ranking.score_unit, undefined="undefined")
+    scores = zip(ranking.names, ranking.protocol_scores, strict=True)
     return (
         f"The means cover the classes that all models score, without "
-        f"{text.classes(found.uncommon_classes)}. With every class of the protocol, they are "
+        f"{text.classes(ranking.uncommon_classes)}. With every class of the protocol, they are "
         f"{text.listed([f'{show(score)} ({name})' for name, score in scores])}."
     )
 
 
-def _false_claim(found: Ranking) -> str:
+def _false_claim(ranking: Ranking) -> str:
     """How likely it is false that the first model is best."""
-    first = [model.name for model in found.models if model.rank == found.models[0].rank]
+    first = [model.name for model in ranking.models if model.rank == ranking.models[0].rank]
     claim = f"The claim that {first[0]} is best" if len(first) == 1 else "A claim of one best model"
     return (
-        f"{claim} is false with probability {text.percent(found.false_claim)}, "
-        f"judged against its closest rival, {found.rival}."
+        f"{claim} is false with probability {text.percent(ranking.false_claim)}, "
+        f"judged against its closest rival, {ranking.rival}."
     )
 
 
@@ -241,19 +241,19 @@ class Contest(NamedTuple):
 
 def contest_of(
     scores: Sequence[Statistic],
-    own: Sequence[Limits],
+    of_models: Sequence[Limits],
     pairs: Mapping[tuple[int, int], Limits],
     drawn: Sequence[Floats | None],
 ) -> Contest:
     """Models by a score: its limits, those of differences of pairs, and values of resamples."""
     first = scores[0]
-    limits = np.array([(one.low[0], one.high[0]) for one in own])
-    values = np.array([one.values[0] for one in own])
+    limits = np.array([(one.low[0], one.high[0]) for one in of_models])
+    values = np.array([one.values[0] for one in of_models])
     if first.units.too_few_to_compare or not first.is_smooth:
         return Contest(
-            values, first.score.better, limits, np.full((len(own), len(own)), np.nan), None
+            values, first.score.better, limits, np.full((len(values), len(values)), np.nan), None
         )
-    p = _one_sided(len(own), pairs, first)
+    p = _one_sided(len(values), pairs, first)
     contest = Contest(values, first.score.better, limits, p, None)
     several = [one[:, 0] for one in drawn if one is not None]
     if not several:
@@ -410,5 +410,5 @@ def _rank_sets(
 def kendall_tau(ranks: Floats, drawn: Floats) -> Floats:
     """Kendall's τ-b between ranks (M,) and each row of others (B, M); NaN if one is all ties."""
     i, j = np.triu_indices(len(ranks), 1)
-    own, others = np.sign(ranks[i] - ranks[j]), np.sign(drawn[:, i] - drawn[:, j])
-    return ratio(others @ own, np.sqrt((own != 0).sum() * (others != 0).sum(1)))
+    signs, others = np.sign(ranks[i] - ranks[j]), np.sign(drawn[:, i] - drawn[:, j])
+    return ratio(others @ signs, np.sqrt((signs != 0).sum() * (others != 0).sum(1)))

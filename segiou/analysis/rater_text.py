@@ -25,36 +25,36 @@ if TYPE_CHECKING:
     from segiou.analysis.raters import Estimate, ModelAgreement, RaterAgreement
 
 
-def rater_parts(found: RaterAgreement) -> Iterator[Part]:
+def rater_parts(result: RaterAgreement) -> Iterator[Part]:
     """The verdict on the model, agreement of the experts, pairs per class, and scope."""
-    verdicts = [verdict(row, found) for row in found.against_model]
+    verdicts = [verdict(row, result) for row in result.against_model]
     yield from (Line(text, "bold") for text in filter(None, verdicts))
     if any(verdicts):
         yield GAP
     yield Facts(
         [
-            ("pairwise agreement", _ratio(found.agreement), _over(found.agreement)),
-            ("all agree", _ratio(found.unanimity), _over(found.unanimity)),
-            ("Fleiss' kappa", *_coefficient(found.fleiss_kappa)),
-            ("Krippendorff's alpha", *_coefficient(found.krippendorff_alpha)),
+            ("pairwise agreement", _ratio(result.agreement), _over(result.agreement)),
+            ("all agree", _ratio(result.unanimity), _over(result.unanimity)),
+            ("Fleiss' kappa", *_coefficient(result.fleiss_kappa)),
+            ("Krippendorff's alpha", *_coefficient(result.krippendorff_alpha)),
         ]
     )
-    if found.against_model:
+    if result.against_model:
         yield GAP
-        yield _model_table(found)
-    for name in found.class_names:
+        yield _model_table(result)
+    for name in result.class_names:
         yield GAP
-        yield _pair_table(found, name)
+        yield _pair_table(result, name)
     yield GAP
-    yield from map(Line, notes(found))
+    yield from map(Line, notes(result))
 
 
-def verdict(row: ModelAgreement, found: RaterAgreement) -> str:
+def verdict(row: ModelAgreement, result: RaterAgreement) -> str:
     """Whether the model disagrees with the experts more than they do among themselves."""
     value, low, high, cases = row.difference
     if math.isnan(value) or math.isnan(low):
         return ""
-    model, size = called(found.model), points(abs(value))
+    model, size = called(result.model), points(abs(value))
     way = "lower" if value > 0 else "higher"
     ends = (low, high) if value > 0 else (-high, -low)
     if low > 0 or high < 0:
@@ -62,7 +62,7 @@ def verdict(row: ModelAgreement, found: RaterAgreement) -> str:
         claim = f"{model} disagrees with these experts {more} than they do among themselves"
     else:
         claim = f"no difference is shown between {model} and these experts"
-    limits = f"{100 * found.level:g} % interval {change_range(*ends)}"
+    limits = f"{100 * result.level:g} % interval {change_range(*ends)}"
     evidence = f"{limits}, {plural(cases, 'case')}"
     return (
         f"{capital(called(row.class_name))}: {claim}. Its Dice with them is {size} points {way} "
@@ -70,19 +70,19 @@ def verdict(row: ModelAgreement, found: RaterAgreement) -> str:
     )
 
 
-def notes(found: RaterAgreement) -> list[str]:
+def notes(result: RaterAgreement) -> list[str]:
     """Missing cases, the scope of the numbers, and their limits."""
     lines = [
         f"{called(name)} lacks {plural(len(ids), 'case')} ({listed(ids)}), left out of its pairs."
-        for name, ids in found.missing.items()
+        for name, ids in result.missing.items()
     ]
-    units = plural_of(found.unit) if found.unit == "group" else "cases"
+    units = plural_of(result.unit) if result.unit == "group" else "cases"
     lines.append(
-        f"{plural(len(found.raters), 'expert')}, {plural(len(found.ids), 'case')}. Intervals are "
+        f"{plural(len(result.raters), 'expert')}, {plural(len(result.ids), 'case')}. Intervals are "
         f"over {units}, never pixels. Pairs count the pixels that both marked; mean Dice and IoU "
         "are means over the cases in which either has the class."
     )
-    if found.against_model:
+    if result.against_model:
         lines.append(
             "The difference speaks for these experts only; an interval that contains 0 does not "
             "show agreement, so state the margin that matters. The test as one more expert "
@@ -116,9 +116,9 @@ def _coefficient(one: Estimate) -> tuple[str, str]:
     return f"{one.value:.3f}", f"{ends}{plural(one.cases, 'case')}"
 
 
-def _pair_table(found: RaterAgreement, name: str) -> Table:
+def _pair_table(result: RaterAgreement, name: str) -> Table:
     """One row per pair of raters for one class."""
-    rows = [pair for pair in found.pairs if pair.class_name == name]
+    rows = [pair for pair in result.pairs if pair.class_name == name]
     scored = ("dice", "Dice"), ("mean_dice", "mean Dice"), ("iou", "IoU"), ("mean_iou", "mean IoU")
     columns = [
         Column(name, [f"{pair.first}, {pair.second}" for pair in rows], 9, is_text=True),
@@ -132,9 +132,9 @@ def _pair_table(found: RaterAgreement, name: str) -> Table:
     return Table(columns)
 
 
-def _model_table(found: RaterAgreement) -> Table:
+def _model_table(result: RaterAgreement) -> Table:
     """One row per class: the difference, its interval, and the test as one more expert."""
-    rows = found.against_model
+    rows = result.against_model
     changes = [signed_points(-row.difference.value) for row in rows]
     tests = [
         row.expert.reason or f"p {p_text(row.expert.p)}, t({row.expert.freedom})" for row in rows

@@ -36,10 +36,10 @@ def scored_images(
     """Per-image counts of a source, with the metric."""
     if isinstance(source, Counts):
         wanted = "a sequence, one id per image"
-        given = None if ids is None else tuple(read_several("ids", ids, wanted))
-        for name in given or ():
+        checked = None if ids is None else tuple(read_several("ids", ids, wanted))
+        for name in checked or ():
             check_kind("an id", name, str, "text")
-        return scored_counts(source, metric, protocol or "segiou", class_names, include, given)
+        return scored_counts(source, metric, protocol or "segiou", class_names, include, checked)
     run: Any = source
     if not hasattr(run, "ids"):
         raise _no_images(run)

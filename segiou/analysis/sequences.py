@@ -58,14 +58,14 @@ class Sequences:
         of such sequences have; single frames may be missing.
         """
         steps = self.steps or ((),) * len(self)
-        own = [_most_common(gaps) if len(gaps) >= _FEW_STEPS else None for gaps in steps]
+        usual = [_most_common(gaps) if len(gaps) >= _FEW_STEPS else None for gaps in steps]
         few = [step for gaps in steps if len(gaps) < _FEW_STEPS for step in gaps]
         together = _most_common(few) if len(few) >= _FEW_STEPS else None
-        known = [step for step in {*own, together} if step is not None]
+        known = [step for step in {*usual, together} if step is not None]
         return tuple(
             step is not None
             or (len(gaps) < _FEW_STEPS and any(_has_step(gaps, step) for step in known))
-            for step, gaps in zip(own, steps, strict=True)
+            for step, gaps in zip(usual, steps, strict=True)
         )
 
     def only(self, places: Sequence[int]) -> tuple[NDArray[np.intp], Sequences]:

@@ -226,12 +226,12 @@ class _Median:
 
     variance = 0.0
 
-    def __init__(self, of: Statistic) -> None:
-        assert of.median_of is not None
-        self.cases = of.median_of[:, 0]
-        self.value = float(of.values[0])
+    def __init__(self, score: Statistic) -> None:
+        assert score.median_of is not None
+        self.cases = score.median_of[:, 0]
+        self.value = float(score.values[0])
         # Over groups, and of several structures, limits would need a bootstrap.
-        self.is_plain = of.median_of.shape[1] == 1 and of.units.kind == "image"
+        self.is_plain = score.median_of.shape[1] == 1 and score.units.kind == "image"
 
     def reach(self, level: float) -> tuple[float, float]:
         """Distances of the limits from the value."""
@@ -306,14 +306,14 @@ class _Scored:
             others = column.inside(column.values.index(self.against))
         for code, value in enumerate(column.values):
             inside = column.inside(code)
-            own = self.images(inside)
-            if not own.number or (TIMES in column.name and len(own.units) < FEWEST_OF_PAIRS):
+            part = self.images(inside)
+            if not part.number or (TIMES in column.name and len(part.units) < FEWEST_OF_PAIRS):
                 continue
-            rest = self.images(others & ~inside) if len(own.units) >= FEWEST else None
-            yield self._slice(column, value, own, rest)
+            rest = self.images(others & ~inside) if len(part.units) >= FEWEST else None
+            yield self._slice(column, value, part, rest)
             if self.by_class and self.taken is not None and rest is not None:
-                for place in np.flatnonzero(own.defined & self.taken).tolist():
-                    yield self._slice(column, value, own, rest, place)
+                for place in np.flatnonzero(part.defined & self.taken).tolist():
+                    yield self._slice(column, value, part, rest, place)
 
     def _units_in(self, inside: NDArray[np.bool_]) -> NDArray[np.intp]:
         """The unit of each image; batches of neighbours are made within the slice."""
@@ -344,39 +344,41 @@ class _Scored:
         self,
         column: MetadataColumn,
         value: str,
-        own: _Images,
+        part: _Images,
         rest: _Images | None,
         place: int | None = None,
     ) -> Slice:
         """A slice, or one class on it."""
         taken, row, at = self.taken, "", 0
         if place is not None:
-            taken = np.arange(len(own.defined)) == place
+            taken = np.arange(len(part.defined)) == place
             row, at = self.models[0].score.names[place], 1 + place
         gap = Gap()
         if rest is not None:
-            gap = self._gap(own, rest, taken, is_tested=column.numbers is None)
-        score, side = self._score(own, place)
+            gap = self._gap(part, rest, taken, is_tested=column.numbers is None)
+        score, side = self._score(part, place)
         low, high = _ends(score, side, self.level)
-        scores = tuple(text.number_of(values[at]) for values in own.values)
-        classes = int((own.defined if taken is None else own.defined & taken).sum())
-        about = (column.name, value, own.number, len(own.units))
+        scores = tuple(text.number_of(values[at]) for values in part.values)
+        classes = int((part.defined if taken is None else part.defined & taken).sum())
+        about = (column.name, value, part.number, len(part.units))
         return Slice(*about, score, low, high, scores, classes, gap, row)
 
-    def _score(self, own: _Images, place: int | None = None) -> tuple[float, Side | _Median | None]:
+    def _score(
+        self, part: _Images, place: int | None = None
+    ) -> tuple[float, Side | _Median | None]:
         """The score of some images, or of a class, and its side unless units are too few."""
-        first, last = own.values[0], own.values[-1]
+        first, last = part.values[0], part.values[-1]
         change = last - first if len(self.models) > 1 else last
         score = text.number_of(change[0 if place is None else 1 + place])
         there = None
         if len(self.models) > 1 and place is None and self.taken is not None:
-            there = own.defined & self.taken
+            there = part.defined & self.taken
             score = float(change[1:][there].mean()) if there.any() else math.nan
-        if len(own.units) < FEWEST or math.isnan(score):
+        if len(part.units) < FEWEST or math.isnan(score):
             return score, None
-        if place is None or own.left_out is None:
-            return score, own.side(there)
-        return score, own.left_out.of_class(place)
+        if place is None or part.left_out is None:
+            return score, part.side(there)
+        return score, part.left_out.of_class(place)
 
     def mix(self, column: MetadataColumn, shares: Mapping[str, float]) -> Mix:
         """The score in another mix of the slices of a column."""
@@ -395,20 +397,20 @@ class _Scored:
         return Mix(column.name, dict(shares), value, low, high)
 
     def _gap(
-        self, own: _Images, rest: _Images, common: NDArray[np.bool_] | None, *, is_tested: bool
+        self, part: _Images, rest: _Images, common: NDArray[np.bool_] | None, *, is_tested: bool
     ) -> Gap:
         """A slice minus the rest, over some classes that both have."""
-        fewer = min(len(own.units), len(rest.units))
+        fewer = min(len(part.units), len(rest.units))
         if fewer < FEWEST:
             return Gap()
         if common is not None:
-            every = [*own.models, *rest.models]
+            every = [*part.models, *rest.models]
             common = common & (np.minimum.reduce([one.seen[1:] for one in every]) >= 2)
-            common = common & own.defined & rest.defined
+            common = common & part.defined & rest.defined
             if not common.any():
                 return Gap()
-        a, b = own.side(common), rest.side(common)
-        shared, rho = self._shared(own, rest, a, b)
+        a, b = part.side(common), rest.side(common)
+        shared, rho = self._shared(part, rest, a, b)
         delta = a.value - b.value
 
         def reach(level: float) -> tuple[float, float]:
@@ -424,12 +426,12 @@ class _Scored:
         return Gap(value, low, high, text.number_of(p), math.nan, classes, shared)
 
     def _shared(
-        self, own: _Images, rest: _Images, a: Side | _Median | None, b: Side | _Median | None
+        self, part: _Images, rest: _Images, a: Side | _Median | None, b: Side | _Median | None
     ) -> tuple[int, float]:
         """Number of units in both, and the correlation that they cause."""
         if self.units.kind == "batch":  # of the slice, and of the rest
             return 0, 0.0
-        shared, mine, theirs = np.intersect1d(own.units, rest.units, return_indices=True)
+        shared, mine, theirs = np.intersect1d(part.units, rest.units, return_indices=True)
         if not len(shared) or not (isinstance(a, Side) and isinstance(b, Side)):
             return len(shared), 0.0
         return len(shared), a.correlation(b, mine, theirs)

@@ -29,33 +29,33 @@ _TONES = {"worse": "red", "better": "green"}
 _LISTED = 4
 
 
-def slices_parts(found: Slices) -> Iterator[Part]:
+def slices_parts(slices: Slices) -> Iterator[Part]:
     """The verdict, a row per slice, trends and what limits them."""
-    yield Line(verdict(found), "bold")
-    yield from map(Line, mixes(found))
+    yield Line(verdict(slices), "bold")
+    yield from map(Line, mixes(slices))
     yield GAP
-    yield Table(_columns(found), tuple(notes(found)))
-    if found.trends:
-        yield trends(found)
+    yield Table(_columns(slices), tuple(notes(slices)))
+    if slices.trends:
+        yield trends(slices)
 
 
-def verdict(found: Slices) -> str:
+def verdict(slices: Slices) -> str:
     """The slice with the largest confirmed deficit, or a sentence that there is none."""
-    subject = capital(_subject(found))
-    if not found.tests:
-        return f"{subject} cannot be compared between slices: {_why_not(found)}."
-    tests = f" among {plural(found.tests, 'comparison')}" if found.tests > 1 else ""
-    if not (worst := found.worst(len(found))):
-        differs = any(one.differs(found.level) for one in found)
+    subject = capital(_subject(slices))
+    if not slices.tests:
+        return f"{subject} cannot be compared between slices: {_why_not(slices)}."
+    tests = f" among {plural(slices.tests, 'comparison')}" if slices.tests > 1 else ""
+    if not (worst := slices.worst(len(slices))):
+        differs = any(one.differs(slices.level) for one in slices)
         which = "is worse than" if differs else "differs from"
         return f"No slice {which} the rest beyond chance{tests and f' ({tests.strip()})'}."
     one, *others = worst
-    reference = f"{one.column}={found.against}"
-    rest = reference if reference in [own.name for own in found] else "the rest"
-    size = change(abs(one.gap.value), found.score_unit).lstrip("+")
+    reference = f"{one.column}={slices.against}"
+    rest = reference if reference in [row.name for row in slices] else "the rest"
+    size = change(abs(one.gap.value), slices.score_unit).lstrip("+")
     way = "lower" if one.gap.value < 0 else "higher"
-    limits = f"{100 * found.level:g} % interval {changes(one.gap.low, one.gap.high, found)}"
-    also = listed([own.name for own in others])
+    limits = f"{100 * slices.level:g} % interval {changes(one.gap.low, one.gap.high, slices)}"
+    also = listed([row.name for row in others])
     more = f" Also worse: {also}." if others else ""
     return (
         f"{subject} is {size} {way} on {one.name} than on {rest} ({limits}, "
@@ -63,156 +63,157 @@ def verdict(found: Slices) -> str:
     )
 
 
-def _subject(found: Slices) -> str:
+def _subject(slices: Slices) -> str:
     """The score of the run, or its change from the first to the second."""
-    if len(found.names) < 2:
-        return f"{found.title} of {found.names[0]}"
-    return f"the change of {found.title} from {found.names[0]} to {found.names[1]}"
+    if len(slices.names) < 2:
+        return f"{slices.title} of {slices.names[0]}"
+    return f"the change of {slices.title} from {slices.names[0]} to {slices.names[1]}"
 
 
-def _why_not(found: Slices) -> str:
+def _why_not(slices: Slices) -> str:
     """Why nothing is tested."""
-    units = plural_of(found.unit)
-    if not any(math.isnan(one.gap.low) and not math.isnan(one.gap.value) for one in found):
+    units = plural_of(slices.unit)
+    if not any(math.isnan(one.gap.low) and not math.isnan(one.gap.value) for one in slices):
         return f"fewer than {FEWEST_TESTED} {units} on a side"
-    if found._is_median and all(math.isnan(one.low) for one in found):
-        return f"medians need one structure ({found.metric}:NAME) and independent images"
+    if slices._is_median and all(math.isnan(one.low) for one in slices):
+        return f"medians need one structure ({slices.metric}:NAME) and independent images"
     return f"all {units} of a side agree"
 
 
-def mixes(found: Slices) -> Iterator[str]:
+def mixes(slices: Slices) -> Iterator[str]:
     """The score in each mix."""
-    value = shown if len(found.names) < 2 else shown_change
-    subject = capital(_subject(found))
-    for one in found.mixes:
+    value = shown if len(slices.names) < 2 else shown_change
+    subject = capital(_subject(slices))
+    for one in slices.mixes:
         shares = listed([f"{100 * share:g} % {name}" for name, share in one.shares.items()], 9)
-        limits = interval_text(found, one.low, one.high)
-        limits = f" ({100 * found.level:g} % interval {limits})" if limits else ""
+        limits = interval_text(slices, one.low, one.high)
+        limits = f" ({100 * slices.level:g} % interval {limits})" if limits else ""
         yield (
-            f"{subject} is {value(one.score, found.score_unit)}{limits} in a mix of {shares} "
+            f"{subject} is {value(one.score, slices.score_unit)}{limits} in a mix of {shares} "
             f"({one.column})."
         )
 
 
-def notes(found: Slices) -> Iterator[str]:
+def notes(slices: Slices) -> Iterator[str]:
     """Notes on the table and on missing values."""
-    yield _reference(found)
-    if found.key:
-        yield f"Rows were matched with images by the column {found.key}."
-    yield from _small_slices(found)
-    yield from _values(found)
-    yield from _paradoxes(found)
-    if found.tests > 1:
-        yield f"p is adjusted for all {found.tests} comparisons (Holm)."
+    yield _reference(slices)
+    if slices.key:
+        yield f"Rows were matched with images by the column {slices.key}."
+    yield from _small_slices(slices)
+    yield from _values(slices)
+    yield from _paradoxes(slices)
+    if slices.tests > 1:
+        yield f"p is adjusted for all {slices.tests} comparisons (Holm)."
 
 
-def _reference(found: Slices) -> str:
+def _reference(slices: Slices) -> str:
     """The images that slices are compared with."""
-    mean = any(one.gap.classes for one in found)
-    units = plural_of(found.unit)
+    mean = any(one.gap.classes for one in slices)
+    units = plural_of(slices.unit)
     over = f", over the classes that at least two {units} of both have" if mean else ""
-    if not found.against:
+    if not slices.against:
         return f"The rest are the other images that have a value in the column{over}."
     return (
-        f"The difference is to {found.against} in columns with this value, and else to the "
+        f"The difference is to {slices.against} in columns with this value, and else to the "
         f"rest{over}."
     )
 
 
-def _small_slices(found: Slices) -> Iterator[str]:
+def _small_slices(slices: Slices) -> Iterator[str]:
     """Slices of too few units, and of fewer classes."""
-    units = plural_of(found.unit)
-    if few := [one.name for one in found if one.units < FEWEST]:
+    units = plural_of(slices.unit)
+    if few := [one.name for one in slices if one.units < FEWEST]:
         yield f"Fewer than {FEWEST} {units}, so no interval: {listed(few, _LISTED)}."
-    if few := [one.name for one in found if FEWEST <= one.units < FEWEST_TESTED]:
+    if few := [one.name for one in slices if FEWEST <= one.units < FEWEST_TESTED]:
         yield f"Fewer than {FEWEST_TESTED} {units}, so not tested: {listed(few, _LISTED)}."
     fewer = [
         f"{one.name} ({one.gap.classes} of {one.classes})"
-        for one in found
+        for one in slices
         if 0 < one.gap.classes < one.classes
     ]
     if fewer:
         yield f"Differences over fewer classes than the slice has: {listed(fewer, _LISTED)}."
 
 
-def _values(found: Slices) -> Iterator[str]:
+def _values(slices: Slices) -> Iterator[str]:
     """Missing and similar values of columns, and columns without slices."""
-    for column, number in found.missing.items():
+    for column, number in slices.missing.items():
         yield f"{column}: {plural(number, 'image')} without a value, in no slice and in no rest."
-    for column, reason in found.skipped.items():
+    for column, reason in slices.skipped.items():
         yield f"{column} {reason}: no slices."
     seen: dict[str, Slice] = {}
-    for one in found:
+    for one in slices:
         if (same := seen.setdefault(one.name.casefold(), one)) is not one:
             yield f"{same.name} and {one.name} differ only in case; are they one value?"
-    for first, second in found.alike:
+    for first, second in slices.alike:
         yield f"{first} and {second} are nearly the same images: their effects cannot be separated."
 
 
-def _paradoxes(found: Slices) -> Iterator[str]:
+def _paradoxes(slices: Slices) -> Iterator[str]:
     """Slices that all say the opposite of the whole, or are all on one side of it."""
-    for column in found.reversed:
+    for column in slices.reversed:
         each = listed(
             [
-                f"{change(s.score, found.score_unit)} on {s.value}"
-                for s in found
+                f"{change(s.score, slices.score_unit)} on {s.value}"
+                for s in slices
                 if s.column == column
             ],
             _LISTED,
         )
         yield (
-            f"Simpson's paradox: the change is {change(found.score, found.score_unit)} on all "
+            f"Simpson's paradox: the change is {change(slices.score, slices.score_unit)} on all "
             f"images, but {each} ({column}), because the whole weighs slices by their pixels."
         )
-    for column in found.outside:
-        own_scores = [s.score for s in found if s.column == column]
-        way = "below" if max(own_scores) < found.score else "above"
+    for column in slices.outside:
+        own_scores = [s.score for s in slices if s.column == column]
+        way = "below" if max(own_scores) < slices.score else "above"
         yield (
-            f"All slices of {column} are {way} the whole ({shown(found.score, found.score_unit)}), "
-            "which sums their pixels and is not their average."
+            f"All slices of {column} are {way} the whole "
+            f"({shown(slices.score, slices.score_unit)}), which sums their pixels and is not their "
+            "average."
         )
 
 
-def _columns(found: Slices) -> list[Column]:
-    unit, rows, two = found.score_unit, found.slices, len(found.names) > 1
+def _columns(slices: Slices) -> list[Column]:
+    unit, rows, two = slices.score_unit, slices.slices, len(slices.names) > 1
     columns = [
         Column("slice", [one.name for one in rows], 9, is_text=True),
         Column("images", [str(one.images) for one in rows], 3),
     ]
-    if found.unit != "image":
-        columns.append(Column(plural_of(found.unit), [str(one.units) for one in rows], 2))
+    if slices.unit != "image":
+        columns.append(Column(plural_of(slices.unit), [str(one.units) for one in rows], 2))
     if two:
-        for i, name in enumerate(found.names):
+        for i, name in enumerate(slices.names):
             columns.append(Column(name, [shown(one.scores[i], unit) for one in rows], 4))
     value = shown_change if two else shown
-    limits = [interval_text(found, one.low, one.high) for one in rows]
+    limits = [interval_text(slices, one.low, one.high) for one in rows]
     gaps = [one.gap for one in rows]
-    level = f"{100 * found.level:g} % interval"
+    level = f"{100 * slices.level:g} % interval"
     return [
         *columns,
-        Column("change" if two else found.title, [value(one.score, unit) for one in rows], 8),
+        Column("change" if two else slices.title, [value(one.score, unit) for one in rows], 8),
         Column("interval", limits, 5),
         Column(
-            "difference" if found.against else "minus rest",
+            "difference" if slices.against else "minus rest",
             [shown_change(gap.value, unit) for gap in gaps],
             7,
         ),
-        Column(level, [changes(gap.low, gap.high, found) for gap in gaps], 6),
+        Column(level, [changes(gap.low, gap.high, slices) for gap in gaps], 6),
         Column("p", ["" if math.isnan(g.p_holm) else p_text(g.p_holm) for g in gaps], 7),
-        Column("result", [mark(found, one) for one in rows], 8, is_text=True),
+        Column("result", [mark(slices, one) for one in rows], 8, is_text=True),
     ]
 
 
-def trends(found: Slices) -> Table:
+def trends(slices: Slices) -> Table:
     """Trends, a row per numeric column."""
-    rows, unit = found.trends, found.score_unit
+    rows, unit = slices.trends, slices.score_unit
     return Table(
         [
             Column("trend", [one.column for one in rows], 9, is_text=True),
             Column("from", [_number(one.start) for one in rows], 4),
             Column("to", [_number(one.end) for one in rows], 4),
             Column("change", [shown_change(one.change, unit) for one in rows], 8),
-            Column("interval", [changes(one.low, one.high, found) for one in rows], 6),
+            Column("interval", [changes(one.low, one.high, slices) for one in rows], 6),
             Column("p", [p_text(one.p_holm) for one in rows], 7),
         ],
         ("Trends are from the 10th to the 90th percentile.",),
@@ -223,21 +224,21 @@ def _number(end: float | str) -> str:
     return end if isinstance(end, str) else f"{end:g}"
 
 
-def mark(found: Slices, one: Slice) -> Cell:
+def mark(slices: Slices, one: Slice) -> Cell:
     """Whether a slice is worse or better than the rest beyond chance."""
-    if not one.differs(found.level):
+    if not one.differs(slices.level):
         return Cell("")
-    word = "worse" if (one.gap.value < 0) == (found.better == "higher") else "better"
+    word = "worse" if (one.gap.value < 0) == (slices.better == "higher") else "better"
     return Cell(word, _TONES[word])
 
 
-def interval_text(found: Slices, low: float, high: float) -> str:
+def interval_text(slices: Slices, low: float, high: float) -> str:
     """The interval of a score, or of a change."""
-    if len(found.names) > 1:
-        return changes(low, high, found)
-    return "" if math.isnan(low) else shown_range(low, high, found.score_unit)
+    if len(slices.names) > 1:
+        return changes(low, high, slices)
+    return "" if math.isnan(low) else shown_range(low, high, slices.score_unit)
 
 
-def changes(low: float, high: float, found: Slices) -> str:
+def changes(low: float, high: float, slices: Slices) -> str:
     """An interval of a difference."""
-    return "" if math.isnan(low) else change_range(low, high, found.score_unit)
+    return "" if math.isnan(low) else change_range(low, high, slices.score_unit)

@@ -274,7 +274,7 @@ class ScoredImages:
         if not name:
             return self
         row_of(name, self.score.names, self.score.title)
-        return replace(self, score_by=lambda how: self.score_by(how).of_row(name))
+        return replace(self, score_by=lambda aggregate: self.score_by(aggregate).of_row(name))
 
     def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
         """The score as a statistic over units."""

@@ -75,8 +75,8 @@ class ImageGains:
         rest = Counts.trusted(*(part.sum(0) - part for part in map(self._units.sums, arrays)))
         before = self._mean(rest)
         gains = []
-        for found, lost in zip(self._found[:steps], self._lost[:steps], strict=True):
-            hit, wrong = (part[:, :-1].sum(0) - part[:, :-1] for part in (found, lost))
+        for hits, lost in zip(self._found[:steps], self._lost[:steps], strict=True):
+            hit, wrong = (part[:, :-1].sum(0) - part[:, :-1] for part in (hits, lost))
             gains.append(self._mean(corrected(rest, hit, wrong)) - before)
         return np.nan_to_num(np.stack(gains))
 

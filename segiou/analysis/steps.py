@@ -270,15 +270,15 @@ class _Moves:
             parts.append(self._means(hit[:, :-1], lost[:, :-1]) - self.mean)
         return np.concatenate(parts)
 
-    def _means(self, found: Ints, lost: Ints) -> Floats:
+    def _means(self, hits: Ints, lost: Ints) -> Floats:
         """Means after finding missed pixels and removing false positives of each class."""
-        new = corrected(self._counts, found, lost)
+        new = corrected(self._counts, hits, lost)
         return self._protocol.pooled_mean(iou, new, self._include)
 
 
-def corrected(counts: Counts, found: Ints, lost: Ints) -> Counts:
+def corrected(counts: Counts, hits: Ints, lost: Ints) -> Counts:
     """Counts after finding missed pixels and removing false positives of each class."""
-    return Counts.trusted(counts.tp + found, counts.fp - lost, counts.fn - found, counts.tn + lost)
+    return Counts.trusted(counts.tp + hits, counts.fp - lost, counts.fn - hits, counts.tn + lost)
 
 
 def steps_with_images(

@@ -111,8 +111,8 @@ class Units:
             return table
         summed: Any = np.zeros((len(self), *rows.shape[1:]), rows.dtype)
         np.add.at(summed, self.index, rows)
-        found: T = summed
-        return found
+        totals: T = summed
+        return totals
 
 
 def units_of(
@@ -153,23 +153,23 @@ def units_of(
 
 def group_names(groups: Iterable[Hashable], names: Sequence[str]) -> list[str]:
     """Names of the groups of images, of which every image needs one."""
-    found = one_per_image("group", groups, len(names)) or []
-    texts = [cell_text(group) for group in found]
+    per_image = one_per_image("group", groups, len(names)) or []
+    texts = [cell_text(group) for group in per_image]
     if missing := [name for name, text in zip(names, texts, strict=True) if not text]:
         msg = f"no group for {some_of(missing)}; every image needs one"
         raise ValueError(msg)
     return texts
 
 
-def one_per_image(what: str, given: Iterable[T] | None, num_images: int) -> list[T] | None:
+def one_per_image(what: str, values: Iterable[T] | None, num_images: int) -> list[T] | None:
     """Read groups or ids; there must be one per image."""
-    if given is None:
+    if values is None:
         return None
-    found = read_several(f"{what}s", given, f"a sequence, one {what} per image")
-    if len(found) != num_images:
-        msg = f"expected one {what} per image: {num_images} images, {len(found)} {what}s"
+    several = read_several(f"{what}s", values, f"a sequence, one {what} per image")
+    if len(several) != num_images:
+        msg = f"expected one {what} per image: {num_images} images, {len(several)} {what}s"
         raise ValueError(msg)
-    return found
+    return several
 
 
 def group_by_pattern(ids: Sequence[str], pattern: str) -> tuple[str, ...]:

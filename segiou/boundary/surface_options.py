@@ -266,7 +266,9 @@ class SurfaceOptions(Measure):
     def to_dict(self) -> dict[str, Json]:
         """The options as JSON-ready values, with "nan" and "inf" as strings."""
         plain = {k: [*v] if isinstance(v, tuple) else v for k, v in vars(self).items()}
-        plain["tolerances_of"] = [[label, [*own]] for label, own in self.tolerances_of.items()]
+        plain["tolerances_of"] = [
+            [label, [*limits]] for label, limits in self.tolerances_of.items()
+        ]
         plain["empty"] = {
             measure: [v if v == "diagonal" or math.isfinite(v) else str(float(v)) for v in values]
             for measure, values in self.empty.items()

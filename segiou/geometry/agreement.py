@@ -224,18 +224,18 @@ def _read(masks: Masks, num_classes: int, ignore: int | Iterable[int]) -> Labels
     small = np.min_scalar_type(-num_classes)
     read = np.full((len(labels), *labels[0].shape), UNDECIDED, small)
     for k, one in enumerate(labels):
-        given = ~np.isin(one, ignored) if ignored else ...
-        _refuse_undeclared(one[given], k, num_classes)
-        read[k, ...][given] = one[given]
+        labelled = ~np.isin(one, ignored) if ignored else ...
+        _refuse_undeclared(one[labelled], k, num_classes)
+        read[k, ...][labelled] = one[labelled]
     return read
 
 
 def _refuse_undeclared(values: Labels, annotator: int, num_classes: int) -> None:
     if values.size == 0 or (values.min() >= 0 and values.max() < num_classes):
         return
-    found, counts = np.unique(values, return_counts=True)
-    wrong = (found < 0) | (found >= num_classes)
-    listed = [f"{v} ({n} px)" for v, n in zip(found[wrong], counts[wrong], strict=True)]
+    distinct, counts = np.unique(values, return_counts=True)
+    wrong = (distinct < 0) | (distinct >= num_classes)
+    listed = [f"{v} ({n} px)" for v, n in zip(distinct[wrong], counts[wrong], strict=True)]
     more = f" and {len(listed) - 8} more" if len(listed) > 8 else ""
     msg = (
         f"annotator {annotator} has undeclared values (classes are 0 to {num_classes - 1}): "

@@ -326,8 +326,8 @@ def as_flags(flags: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.
 
 def _writable(out: Result, shape: tuple[int, ...]) -> Result:
     if not isinstance(out, np.ndarray) or out.dtype not in (np.float32, np.float64):
-        found = getattr(out, "dtype", type(out).__name__)
-        msg = f"out must be a float32 or float64 array, got {found}"
+        kind = getattr(out, "dtype", type(out).__name__)
+        msg = f"out must be a float32 or float64 array, got {kind}"
         raise TypeError(msg)
     if out.shape != shape:
         msg = f"out must have shape {shape}, got {out.shape}"

@@ -165,8 +165,8 @@ def count_label_sets(
         msg = f"truth has {len(ours)} samples but pred has {len(theirs)}"
         raise ValueError(msg)
     if class_names is None:
-        found: set[Hashable] = set().union(*ours, *theirs)
-        class_names = sorted(found, key=lambda name: (str(name), type(name).__name__))
+        occurring: set[Hashable] = set().union(*ours, *theirs)
+        class_names = sorted(occurring, key=lambda name: (str(name), type(name).__name__))
     names = _unique(class_names)
     return _count(
         _as_indicators(ours, names, "truth"), _as_indicators(theirs, names, "pred"), names

@@ -109,11 +109,11 @@ class AreaPlan(Plan):
 
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
         """The areas and the error of each image."""
-        found = super().columns(parts)
+        by_name = super().columns(parts)
         for name, values in zip(_COLUMNS, self._hectares(parts), strict=True):
             names = (f"{name}:{one}" for one in self.classes.labels.class_names)
-            found |= zip(names, values.T, strict=True)
-        return found
+            by_name |= zip(names, values.T, strict=True)
+        return by_name
 
     @cached_property
     def image_columns(self) -> tuple[ImageColumn, ...]:

@@ -542,8 +542,8 @@ def _surfaces(
 def _detection(
     lesions: list[dict[str, Any]], false_positives: list[float], least_dice: float = 0.0
 ) -> dict[str, Any]:
-    found = [row for row in lesions if row["pred"] and row["dice"] >= least_dice]
-    tp, fp = len(found), len(false_positives)
+    detected = [row for row in lesions if row["pred"] and row["dice"] >= least_dice]
+    tp, fp = len(detected), len(false_positives)
     fn = len(lesions) - tp
     ratios = ratio([tp, tp, 2 * tp], [tp + fn, tp + fp, 2 * tp + fp + fn]).tolist()
     shares = dict(zip(("sensitivity", "precision", "f1"), ratios, strict=True))
@@ -580,15 +580,15 @@ def _means(
     lesions: list[dict[str, Any]], false_positives: int, protocol: LesionProtocol
 ) -> dict[str, float]:
     """Means over counted and false-positive lesions; without a penalty, over found lesions."""
-    found, far = [row for row in lesions if row["pred"]], protocol.penalty
+    matched, far = [row for row in lesions if row["pred"]], protocol.penalty
     is_empty = not lesions and (not false_positives or protocol.large is not None)
     dice, distance = protocol.nothing if is_empty else protocol.none_found
     means = {"dice": dice, "iou": dice, "surface_dice": dice, "hausdorff_95": distance}
     # Lesions that were not found have only the penalty, if there is one.
-    number = len(found) if far is None else len(lesions) + false_positives
+    number = len(matched) if far is None else len(lesions) + false_positives
     number = 0 if is_empty else number
     for name, penalty in zip(means, (0.0, 0.0, 0.0, far or 0.0), strict=True):
-        values = [row[name] if math.isfinite(row[name]) else penalty for row in found]
+        values = [row[name] if math.isfinite(row[name]) else penalty for row in matched]
         if number:
-            means[name] = math.fsum([*values, (number - len(found)) * penalty]) / number
+            means[name] = math.fsum([*values, (number - len(matched)) * penalty]) / number
     return means

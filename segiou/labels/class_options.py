@@ -220,11 +220,11 @@ def _check_same_classes(truth_set: LabelSet, pred_set: LabelSet) -> None:
 
 
 def _several(name: str, items: int | str | Iterable[int | str]) -> list[int | str]:
-    found = [items] if isinstance(items, str) or not isinstance(items, Iterable) else list(items)
-    for item in found:
+    several = [items] if isinstance(items, str) or not isinstance(items, Iterable) else list(items)
+    for item in several:
         if isinstance(item, bool) or not isinstance(item, (str, Integral)):
             raise refuse_kind(name, item, "an integer or a class name, or several")
-    return [item if isinstance(item, str) else int(item) for item in found]
+    return [item if isinstance(item, str) else int(item) for item in several]
 
 
 def _ignored_values(labels: LabelSet, ignore: int | str | Iterable[int | str]) -> tuple[int, ...]:
@@ -260,7 +260,7 @@ def structure_indices(
         return class_indices(name, classes.labels, chosen)
     values = classes.labels.class_values
     lone = volumes or len(values) == 2
-    return tuple(c for c, own in enumerate(values) if not (lone and own == (0,)))
+    return tuple(c for c, of_class in enumerate(values) if not (lone and of_class == (0,)))
 
 
 def _label_difference(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:

@@ -64,8 +64,8 @@ class LabelClass:
     def __post_init__(self) -> None:
         check_kind("the name of a class", self.name, str, "text")
         if len(self.name) > _MOST_CHARACTERS:
-            found = f"{len(self.name)} characters ({self.name[:20]!r}…)"
-            msg = f"the name of a class has {found}; at most {_MOST_CHARACTERS} are supported"
+            size = f"{len(self.name)} characters ({self.name[:20]!r}…)"
+            msg = f"the name of a class has {size}; at most {_MOST_CHARACTERS} are supported"
             raise ValueError(msg)
         values = _values(f"values of class {self.name!r}", self.values)
         colors = _colors(f"colors of class {self.name!r}", self.colors)
@@ -427,7 +427,7 @@ def _values(name: str, values: Iterable[int]) -> tuple[int, ...]:
 
 def _colors(name: str, colors: Iterable[Any]) -> tuple[Color, ...]:
     """Colours as three numbers, or as hexadecimal text."""
-    found = []
+    parsed = []
     for color in read_several(name, colors, "a sequence of colours such as (128, 192, 255)"):
         text = _HEX.fullmatch(color) if isinstance(color, str) else None
         try:
@@ -439,8 +439,8 @@ def _colors(name: str, colors: Iterable[Any]) -> tuple[Color, ...]:
                 f'"#80c0ff", got {color!r}'
             )
             raise ValueError(msg) from error
-        found.append((red, green, blue))
-    return tuple(found)
+        parsed.append((red, green, blue))
+    return tuple(parsed)
 
 
 _PRESETS = resources.files("segiou.labels") / "presets"

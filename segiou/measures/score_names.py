@@ -134,10 +134,10 @@ def is_whole(text: str) -> bool:
     return text.lower().startswith(_WHOLE)
 
 
-def spellings(given: str) -> Iterable[str]:
+def spellings(spelling: str) -> Iterable[str]:
     """The name in lower case, without ``mean_``, and the name of which it is a synonym."""
-    plain = given.strip().lower().replace("-", "_").replace(" ", "_")
-    yield given.strip()
+    plain = spelling.strip().lower().replace("-", "_").replace(" ", "_")
+    yield spelling.strip()
     for name in (plain, plain.removeprefix("mean_")):
         yield name
         if name in ALIASES:

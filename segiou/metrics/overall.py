@@ -358,9 +358,9 @@ def _check_labelled(counts: Counts, labelled: Any, what: str) -> None:
 
 def _probabilities(*maps: Any) -> list[Floats]:
     """Checked probability maps of truth and prediction."""
-    found: list[Floats] = []
-    for name, given in zip(("truth", "pred"), maps, strict=True):
-        values = np.asarray(given)
+    checked: list[Floats] = []
+    for name, array_like in zip(("truth", "pred"), maps, strict=True):
+        values = np.asarray(array_like)
         if values.dtype.kind not in "biuf":
             msg = f"{name} must be probabilities in [0, 1], got dtype {values.dtype}"
             raise TypeError(msg)
@@ -370,6 +370,6 @@ def _probabilities(*maps: Any) -> list[Floats]:
                 "apply a sigmoid or softmax first"
             )
             raise ValueError(msg)
-        found.append(values.astype(np.float64, copy=False))
-    check_same_shape(found[0], found[1])
-    return found
+        checked.append(values.astype(np.float64, copy=False))
+    check_same_shape(checked[0], checked[1])
+    return checked

@@ -193,8 +193,8 @@ def worst_mean(values: Any, quantile: int, weights: Any = None) -> Floats:
     >>> float(worst_mean([0.5, 0.1, 0.9, 0.3], 50))
     0.2
     """
-    (found,) = _lowest_means(values, percentages([quantile]), weights)
-    return found
+    (lowest,) = _lowest_means(values, percentages([quantile]), weights)
+    return lowest
 
 
 def false_positive_images(per_image: Counts) -> NDArray[np.int64]:
@@ -296,14 +296,14 @@ def check_per_image(per_image: Counts) -> None:
 def percentages(quantiles: Iterable[int]) -> tuple[int, ...]:
     """Checked whole percentages above 0 and at most 100."""
     wanted = "a whole percentage above 0 and at most 100"
-    found = read_several("quantiles", quantiles, f"several, each {wanted}")
-    for q in found:
+    numbers = read_several("quantiles", quantiles, f"several, each {wanted}")
+    for q in numbers:
         if isinstance(q, bool) or not isinstance(q, Real):
             raise refuse_kind("quantile", q, wanted)
         if not 0 < q <= 100 or int(q) != q:
             msg = f"quantile must be {wanted}, got {q!r}"
             raise ValueError(msg)
-    return tuple(int(q) for q in found)
+    return tuple(int(q) for q in numbers)
 
 
 def _checked_weights(weights: Any, num_images: int) -> Floats:

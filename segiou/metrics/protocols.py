@@ -541,8 +541,8 @@ def load_protocol(protocol: Protocol | str) -> Protocol:
     from segiou._support.optional import find_plugin, plugin_names
 
     if (added := find_plugin("protocols", protocol, Protocol)) is not None:
-        found: Protocol = added
-        return found
+        plugin: Protocol = added
+        return plugin
     known = (*PROTOCOLS, *plugin_names("protocols"))
     hint = did_you_mean(protocol, known)
     msg = f"unknown protocol {protocol!r}; choose from {', '.join(known)}{hint}"

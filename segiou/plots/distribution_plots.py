@@ -117,10 +117,10 @@ def image_distribution(
     ValueError
         If per-image counts are not available, or no image has a score.
     """
-    found = _of_images(source, metric)
+    scored = _of_images(source, metric)
     unit = report_of(source).unit
-    axis = found.axis.of_images(unit, found.mean_title)
-    known = found.means[~np.isnan(found.means)]
+    axis = scored.axis.of_images(unit, scored.mean_title)
+    known = scored.means[~np.isnan(scored.means)]
     scores = known[np.isfinite(known)]
     if not scores.size:
         msg = "no image has a finite score, so nothing can be drawn"
@@ -132,8 +132,8 @@ def image_distribution(
         axes.hist(scores, bins, range=ends, color=color, edgecolor="white", linewidth=0.6)
         line: dict[str, Any] = {"color": "black", "linewidth": 0.9}
         axes.axvline(float(scores.mean()), label=in_unit("mean over images", unit), **line)
-        if ends[0] <= found.whole <= ends[1]:
-            axes.axvline(found.whole, label="data set", linestyle=(0, (3, 2)), **line)
+        if ends[0] <= scored.whole <= ends[1]:
+            axes.axvline(scored.whole, label="data set", linestyle=(0, (3, 2)), **line)
         axes.set_xlim(ends)
         axes.set_ylabel(in_unit("images", unit))
         axes.yaxis.set_major_locator(require("matplotlib.ticker").MaxNLocator(integer=True))
@@ -177,13 +177,13 @@ def class_boxes(
         If the metric is unknown, per-image counts are not available, or no class
         has a score in any image.
     """
-    found = _of_images(source, metric)
+    scored = _of_images(source, metric)
     every: _Cases = {}
-    for name, column in zip(found.names, found.rows.T, strict=True):
+    for name, column in zip(scored.names, scored.rows.T, strict=True):
         known = column[~np.isnan(column)]
         finite = known[np.isfinite(known)]
         every[name] = finite, known.size - finite.size
-    axis = found.axis.of_images(report_of(source).unit)
+    axis = scored.axis.of_images(report_of(source).unit)
     if not any(values.size for values, _ in every.values()):
         msg = f"no class has a defined {metric} in any image, so nothing can be drawn"
         raise NothingToDraw(msg)
@@ -196,7 +196,7 @@ _Cases = dict[str, tuple[Floats, int]]
 
 def _boxes(axis: ScoreAxis, cases: _Cases, limit: int, color: Any, look: Look) -> Axes:
     """Draw a box per row with a case, the worst median on top."""
-    every = [(name, *found) for name, found in cases.items() if found[0].size or found[1]]
+    every = [(name, *row) for name, row in cases.items() if row[0].size or row[1]]
     # A row without any finite value is the worst.
     medians = [axis.worst_first(np.median(v)) if v.size else -np.inf for _, v, _ in every]
     shown = [every[k] for k in np.argsort(medians, kind="stable")][:limit]

@@ -101,7 +101,7 @@ def model_bars(
         if len(shown) > 1:
             axes.axhline(0.5, color=MUTED, linewidth=0.5)
         note = count_note(len(widest), len(defined), "most different")
-        dotted = [score for own in getattr(models, "run_scores", ()) for score in own]
+        dotted = [score for of_model in getattr(models, "run_scores", ()) for score in of_model]
         axis.show(axes, [*values[:, shown].flat, *dotted], note)
         legend_above(axes, min(len(by_model), 3), handlelength=1.2)
     return axes

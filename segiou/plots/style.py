@@ -87,13 +87,13 @@ def plot_kind(draw: Callable[P, R]) -> Callable[P, R]:
     options = [*names[:-1], *Look.__annotations__]  # the last is **look
 
     @wraps(draw)
-    def checked(*args: P.args, **given: P.kwargs) -> R:
-        for name in given:
+    def checked(*args: P.args, **chosen: P.kwargs) -> R:
+        for name in chosen:
             if name not in (first, *options):
                 choices = f"choose from {', '.join(options)}{did_you_mean(name, options)}"
                 msg = f"{draw.__name__} has no option {name!r}; {choices}"
                 raise TypeError(msg)
-        return draw(*args, **given)
+        return draw(*args, **chosen)
 
     return checked
 

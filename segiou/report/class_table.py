@@ -136,7 +136,7 @@ def group_table(report: Report) -> ScoreTable | None:
     names = [name for name, _ in report.groups]
     with np.errstate(all="ignore"):
         values = {name: tuple(METRICS[name](counts).tolist()) for name in METRICS}
-    pixels = [Column(name, PIXEL_SCORES[name].title, own) for name, own in values.items()]
+    pixels = [Column(name, PIXEL_SCORES[name].title, scores) for name, scores in values.items()]
     # A group with the name of a class has no interval, because that name is the class's.
     known = [name if name not in report.class_names else "" for name in names]
     columns = [_with_intervals(column, known, report) for column in pixels]
@@ -144,12 +144,12 @@ def group_table(report: Report) -> ScoreTable | None:
     return _table("group", names, counts, columns)
 
 
-def _table(of: str, names: Sequence[str], counts: Counts, columns: list[Column]) -> ScoreTable:
+def _table(kind: str, names: Sequence[str], counts: Counts, columns: list[Column]) -> ScoreTable:
     numbers = [Column.of_counts(n, title, getattr(counts, n)) for n, title in COUNTS.items()]
     share = Column("share", "share", tuple(ratio(counts.truth, counts.total).tolist()))
     by_name = {one.name: one for one in (*columns, *numbers, share)}
     ordered = [by_name[name] for name in dict.fromkeys((*OF_PIXELS, *by_name))]
-    return ScoreTable(of, "", "", tuple(names), tuple(ordered), of=of)
+    return ScoreTable(kind, "", "", tuple(names), tuple(ordered), of=kind)
 
 
 def rows_of(table: ScoreTable) -> tuple[ClassRow, ...]:

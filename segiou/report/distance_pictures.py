@@ -31,11 +31,11 @@ def values_of_cases(report: Report, measure: str = "") -> dict[str, tuple[Floats
     if measure not in known:
         msg = f"{measure!r} was not measured{did_you_mean(measure, known)}"
         raise ValueError(msg)
-    found: dict[str, list[float]] = {}
+    measured: dict[str, list[float]] = {}
     for row in cases:
         if measure in row and row["state"] != "absent":
-            found.setdefault(str(row["label"]), []).append(row[measure])
-    by_label = {label: np.array(values) for label, values in found.items()}
+            measured.setdefault(str(row["label"]), []).append(row[measure])
+    by_label = {label: np.array(values) for label, values in measured.items()}
     return {
         label: (np.sort(values[np.isfinite(values)]), int((~np.isfinite(values)).sum()))
         for label, values in by_label.items()
@@ -67,7 +67,7 @@ def distance_boxes(report: Report) -> dict[str, Any]:
     states = report.scores_by_name.get("surfaces_found")
     if states is None or not states.value:
         return {"boxes": []}
-    of_cases = {name: found for name, found in values_of_cases(report).items() if found[0].size}
+    of_cases = {name: pair for name, pair in values_of_cases(report).items() if pair[0].size}
     longest = max(float(values[-1]) for values, _ in of_cases.values()) or 1.0
     boxes = []
     for name, (values, lost) in of_cases.items():

@@ -102,16 +102,16 @@ def save_errors(
     return written
 
 
-def _classes(labels: LabelSet, of: str) -> tuple[int | None, int | None]:
+def _classes(labels: LabelSet, wanted: str) -> tuple[int | None, int | None]:
     """The class, or the class of the truth and the predicted one."""
     names = labels.class_names
-    if not of or of in names:
-        return names.index(of) if of else None, None
-    for at in (i for i, sign in enumerate(of) if sign == ":"):
-        pair = of[:at], of[at + 1 :]
+    if not wanted or wanted in names:
+        return names.index(wanted) if wanted else None, None
+    for at in (i for i, sign in enumerate(wanted) if sign == ":"):
+        pair = wanted[:at], wanted[at + 1 :]
         if all(name in names for name in pair) and pair[0] != pair[1]:
             return names.index(pair[0]), names.index(pair[1])
-    msg = f"unknown class {of!r}; pass a class or TRUTH:PRED of {', '.join(names)}"
+    msg = f"unknown class {wanted!r}; pass a class or TRUTH:PRED of {', '.join(names)}"
     raise ValueError(msg)
 
 
@@ -163,7 +163,7 @@ def _masks(run: Run, id: str, read: Reader | None) -> Masks:
 def _pictures(
     masks: Masks,
     colors: Sequence[Color],
-    of: tuple[int | None, int | None],
+    classes: tuple[int | None, int | None],
     photo: Path | None,
 ) -> Mapping[str, NDArray[np.uint8]]:
     """Truth, prediction and difference in colours."""
@@ -175,7 +175,7 @@ def _pictures(
         ground = np.repeat((128 + grey // 2)[..., None], 3, axis=2)
     valid = truth != len(colors) - 2
     ground[~valid] = palette[-2]
-    for color, where in _errors(truth, pred, palette, of):
+    for color, where in _errors(truth, pred, palette, classes):
         shown = where & valid
         ground[shown] = color[shown] if color.ndim == 3 else color
     return {"truth": palette[truth], "prediction": palette[pred], "difference": ground}
@@ -185,28 +185,28 @@ def _errors(
     truth: NDArray[Any],
     pred: NDArray[Any],
     palette: NDArray[np.uint8],
-    of: tuple[int | None, int | None],
+    classes: tuple[int | None, int | None],
 ) -> list[tuple[NDArray[np.uint8], NDArray[np.bool_]]]:
     """Colours of the difference, and the pixels that have them."""
-    own, other = of
-    if own is None:
+    chosen, other = classes
+    if chosen is None:
         return [(palette[pred], truth != pred)]
     if other is not None:
-        return [(palette[other], (truth == own) & (pred == other))]
-    is_true, is_pred = truth == own, pred == own
+        return [(palette[other], (truth == chosen) & (pred == other))]
+    is_true, is_pred = truth == chosen, pred == chosen
     masks = (is_true & is_pred, is_true & ~is_pred, is_pred & ~is_true)
     kinds = np.array((_FOUND, _MISSED, _FALSE), np.uint8)
     return [*zip(kinds, masks, strict=True)]
 
 
 def _legend(
-    labels: LabelSet, colors: Sequence[Color], of: tuple[int | None, int | None]
+    labels: LabelSet, colors: Sequence[Color], classes: tuple[int | None, int | None]
 ) -> Image.Image:
     """Names beside their colours."""
     rows = [*zip((*labels.class_names, "ignored", "no class"), colors, strict=True)]
     rows.append(("correct (difference)", _CORRECT))
-    if of[0] is not None and of[1] is None:
-        name = labels.class_names[of[0]]
+    if classes[0] is not None and classes[1] is None:
+        name = labels.class_names[classes[0]]
         kinds = ("found", _FOUND), ("missed", _MISSED), ("false", _FALSE)
         rows += [(f"{name}: {kind}", color) for kind, color in kinds]
     picture = Image.new("RGB", (360, _STEP * len(rows) + 8), "white")

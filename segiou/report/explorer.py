@@ -139,22 +139,22 @@ def explore(
     return Explorer(explorer_page(_encoded(truth, pred, options)), height)
 
 
-def _mask(name: str, given: Any) -> NDArray[Any]:
-    found = as_label_array(read_mask(given) if isinstance(given, (str, Path)) else given, name)
-    if found.ndim != 2 or not found.size:
-        msg = f"{name} must be an image of labels, shape (H, W), got shape {found.shape}"
+def _mask(name: str, mask: Any) -> NDArray[Any]:
+    labels = as_label_array(read_mask(mask) if isinstance(mask, (str, Path)) else mask, name)
+    if labels.ndim != 2 or not labels.size:
+        msg = f"{name} must be an image of labels, shape (H, W), got shape {labels.shape}"
         raise ValueError(msg)
-    return found
+    return labels
 
 
 def _values(truth: NDArray[Any], pred: NDArray[Any], ignore: Any) -> LabelSet:
     """A label set of the values that occur and are not ignored."""
     ignored = set(ignore) if isinstance(ignore, Iterable) else {ignore}
-    found = sorted({*np.unique(truth).tolist(), *np.unique(pred).tolist()} - ignored)
-    if not 0 < len(found) <= _MOST_VALUES:
-        msg = f"the masks have {len(found)} distinct values; pass labels= to declare the classes"
+    values = sorted({*np.unique(truth).tolist(), *np.unique(pred).tolist()} - ignored)
+    if not 0 < len(values) <= _MOST_VALUES:
+        msg = f"the masks have {len(values)} distinct values; pass labels= to declare the classes"
         raise ValueError(msg)
-    return LabelSet("values", tuple(LabelClass(str(int(v)), (int(v),)) for v in found))
+    return LabelSet("values", tuple(LabelClass(str(int(v)), (int(v),)) for v in values))
 
 
 def _encoded(truth: NDArray[Any], pred: NDArray[Any], options: ClassOptions) -> dict[str, Any]:
@@ -176,8 +176,8 @@ def _runs(codes: NDArray[np.uint16]) -> list[int]:
     flat = codes.ravel()
     starts = np.concatenate([[0], np.flatnonzero(np.diff(flat)) + 1])
     lengths = np.diff([*starts, flat.size])
-    found: list[int] = np.stack([flat[starts], lengths], axis=1).ravel().tolist()
-    return found
+    pairs: list[int] = np.stack([flat[starts], lengths], axis=1).ravel().tolist()
+    return pairs
 
 
 def explorer_page(masks: dict[str, Any] | None = None) -> str:

@@ -172,9 +172,9 @@ def _of_score(
     comparison: Comparison, pair: PairComparison, classes: Iterable[str]
 ) -> Iterator[Column]:
     """Both models' values of a score, and the difference."""
-    own = {row.name: row for row in pair.classes}
+    by_class = {row.name: row for row in pair.classes}
     unit = comparison.score_unit
-    rows = [pair.overall, *(own.get(name) for name in classes)]
+    rows = [pair.overall, *(by_class.get(name) for name in classes)]
     title = comparison_text.score_title(pair)
     for name, values in ((pair.a, "a"), (pair.b, "b")):
         cells = ["" if row is None else shown(getattr(row, values), unit) for row in rows]
@@ -274,8 +274,8 @@ def ranking_parts(ranking: Ranking) -> Iterator[Part]:
         Column("P(best)", [cell(row.best) if ranking.is_resampled else "–" for row in rows], 6),
         Column(ranking.sets_name, [row.possible_ranks for row in rows], 5),
     )
-    found = Section("Ranking", [Table(columns, ranking.sentences())], shown=True)
-    yield from worded([found], ranking._pixel_unit)
+    section = Section("Ranking", [Table(columns, ranking.sentences())], shown=True)
+    yield from worded([section], ranking._pixel_unit)
 
 
 _SHOWN = 40
@@ -343,9 +343,9 @@ def _pixel_columns(inspection: Inspection, head: str, pixels: Mapping[Any, int])
     more = len(pixels) - len(kept)
 
     def column(
-        head: str, cells: Iterable[str | Cell], rank: int, rest: str = "", **how: Any
+        head: str, cells: Iterable[str | Cell], rank: int, rest: str = "", **options: Any
     ) -> Column:
-        return Column(head, [*cells, *([rest] if more else [])], rank, **how)
+        return Column(head, [*cells, *([rest] if more else [])], rank, **options)
 
     names = [Cell(f"■ {name}", name) if head == "colour" else str(name) for name in kept]
     unit = _unit(inspection) if head == "value" else "pixels"

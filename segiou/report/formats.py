@@ -188,20 +188,20 @@ def score_keys(
 
     mean_NAME is the mean only, NAME:ROW one row; NAME of pixels the classes, and of a measure both.
     """
-    found: dict[str, ScoreName] = {}
+    by_key: dict[str, ScoreName] = {}
     for name in names:
         named = read_name(name, measured)
         of_classes = named.score in OF_CLASSES
         if named.row:
             (part,) = _key_parts([named.row])
-            found[f"{name.partition(':')[0]}{separator}{part}"] = named
+            by_key[f"{name.partition(':')[0]}{separator}{part}"] = named
             continue
         if is_whole(name) or not of_classes:
-            found[name] = named
+            by_key[name] = named
         if not is_whole(name):
             for part, row in _key_parts(rows_of(named.score)).items():
-                found[f"{name}{separator}{part}"] = ScoreName(named.score, row)
-    return found
+                by_key[f"{name}{separator}{part}"] = ScoreName(named.score, row)
+    return by_key
 
 
 def _key_parts(names: Sequence[str]) -> dict[str, str]:
@@ -265,4 +265,4 @@ def _nnunet_key(run: Run, name: str, members: Sequence[int]) -> str:
 
 def _by_structure(keys: Sequence[str], columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     lists = {name: column.tolist() for name, column in columns.items()}
-    return {key: {name: own[at] for name, own in lists.items()} for at, key in enumerate(keys)}
+    return {key: {name: cells[at] for name, cells in lists.items()} for at, key in enumerate(keys)}

@@ -62,7 +62,7 @@ def image_cautions(run: Run, include: NDArray[np.bool_]) -> tuple[ImageCaution, 
     wanted = counts.truth[:, structures].sum(-1) > 0
     empty = wanted & (counts.pred[:, background].sum(-1) == total)
     missed = wanted & (counts.tp[:, structures].sum(-1) == 0) & ~empty
-    found = (
+    cautions = (
         ImageCaution("void", tuple(compress(run.ids, total == 0))),
         ImageCaution("empty", tuple(compress(run.ids, empty))),
         ImageCaution(
@@ -70,7 +70,7 @@ def image_cautions(run: Run, include: NDArray[np.bool_]) -> tuple[ImageCaution, 
             tuple(compress(run.ids, missed)),
         ),
     )
-    return tuple(one for one in found if one.images)
+    return tuple(one for one in cautions if one.images)
 
 
 def _background(run: Run) -> NDArray[np.bool_]:
@@ -79,4 +79,4 @@ def _background(run: Run) -> NDArray[np.bool_]:
     volumes = of_volumes(run.provenance) or any(plan.masks.volumes for plan in run.plans)
     if named.any() or not volumes:
         return named
-    return np.array([own == (0,) for own in run.labels.class_values], bool)
+    return np.array([values == (0,) for values in run.labels.class_values], bool)

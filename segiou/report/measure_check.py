@@ -71,8 +71,8 @@ class MeasureCheck:
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values."""
-        found: list[Json] = [*self.findings]
-        about: dict[str, Json] = {"key": self.key, "passed": self.passed, "findings": found}
+        findings: list[Json] = [*self.findings]
+        about: dict[str, Json] = {"key": self.key, "passed": self.passed, "findings": findings}
         return {**about, "checks": self.checks, "slowdown": self.slowdown}
 
     def __str__(self) -> str:
@@ -184,16 +184,16 @@ class _Subject:
         truth, pred = zip(*self.pairs, strict=True)
         ids = [f"image_{i}" for i in range(len(truth))]
         scores: Any = [self.pair(*pair).scores for pair in self.pairs]
-        given: Any = scores if self.measure.key == "scores" else list(pred)
-        how: dict[str, Any] = {"argmax": 0} if self.measure.key == "scores" else {}
+        predictions: Any = scores if self.measure.key == "scores" else list(pred)
+        options: dict[str, Any] = {"argmax": 0} if self.measure.key == "scores" else {}
         return score_arrays(
             list(truth),
-            given,
+            predictions,
             labels=_CLASSES,
             ignore=_IGNORE,
             ids=ids,
             measures=[self.measure],
-            **how,
+            **options,
         )
 
     @cached_property
@@ -329,11 +329,11 @@ def _bytes(subject: _Subject) -> Iterator[str]:
         data = bytearray(packed)
         data[chance.randrange(len(data))] = chance.randrange(256)
         try:
-            found = Parts.unpack(plan.layout, [bytes(data)])
+            unpacked = Parts.unpack(plan.layout, [bytes(data)])
         except ValueError:
             continue
         try:
-            plan.check(found)
+            plan.check(unpacked)
         except MeasureError as error:
             yield f"check must raise ValueError for impossible counts, not fail: {error}"
             return

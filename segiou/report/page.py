@@ -195,8 +195,8 @@ def images_link(**state: str | None) -> str:
     >>> images_link(t="fence", p="building"), images_link(t=None, p="no class")
     ('#t=fence&p=building', '#p=no+class')
     """
-    given = {key: text for key, text in state.items() if text is not None}
-    return "#" + urlencode({key: printable(text, blanks=True) for key, text in given.items()})
+    known = {key: text for key, text in state.items() if text is not None}
+    return "#" + urlencode({key: printable(text, blanks=True) for key, text in known.items()})
 
 
 def _step_link(step: NextStep, image: str | None = None) -> str:

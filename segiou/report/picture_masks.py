@@ -72,16 +72,16 @@ class ScoreReader:
         data = self.source.read(path)[0] if self.read is None else self.read(path)
         return self.plan.read_prediction(data, path, truth)
 
-    def hundredths(self, found: ScoredPrediction, shape: Shape) -> NDArray[np.uint8] | None:
+    def hundredths(self, prediction: ScoredPrediction, shape: Shape) -> NDArray[np.uint8] | None:
         """The scores of all classes at another size, (C, *shape); None if none are shown."""
 
         def small(plane: NDArray[Any]) -> NDArray[Any]:
-            if found.volume is not None:
-                plane = _upright(replace(found.volume, values=plane))[0]
+            if prediction.volume is not None:
+                plane = _upright(replace(prediction.volume, values=plane))[0]
             return resized(plane, shape)
 
-        is_one = found.scores.ndim == found.labels.ndim
-        scores = small(found.scores) if is_one else np.stack([*map(small, found.scores)])
+        is_one = prediction.scores.ndim == prediction.labels.ndim
+        scores = small(prediction.scores) if is_one else np.stack([*map(small, prediction.scores)])
         shares = self.plan.class_scores(scores, shape)
         if shares is None:
             return None
@@ -98,8 +98,8 @@ def adjusted_reader(run: Any, read: Reader | None) -> Reader | None:
         return read
     places: list[Any] = [LocalFolder(run.provenance.get(side, "")) for side in ("truth", "pred")]
     if pattern is not None:
-        labels = run.options.labels, run.options.pred_labels
-        places = [ClassMasks.of(p, pattern, own) for p, own in zip(places, labels, strict=True)]
+        label_sets = run.options.labels, run.options.pred_labels
+        places = [ClassMasks.of(p, pattern, s) for p, s in zip(places, label_sets, strict=True)]
     truth, pred = adjusted(places[0], places[1], adjustments)
     suffix = run.provenance.get("pred_suffix")
 
@@ -254,7 +254,7 @@ def _with_objects(
         draw_objects(objects, options, truth, pred, shape, masks.spacing)
         for pred, (_, options) in zip(others, preds, strict=True)
     ]
-    numbers = [drawn[0][0][0], *(found for _, (found, _) in drawn)]
+    numbers = [drawn[0][0][0], *(pred_numbers for _, (pred_numbers, _) in drawn)]
     if max(int(array.max()) for array in numbers) >= _MOST_OBJECTS:
         return masks
     return replace(

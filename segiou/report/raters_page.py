@@ -68,14 +68,14 @@ class CaseMaps:
         place : ndarray of int64
             Pattern of each pixel.
         """
-        own = votes.of_experts(self.experts)
-        table = own.table(1 + int(own.patterns.max(initial=0)))
+        expert_votes = votes.of_experts(self.experts)
+        table = expert_votes.table(1 + int(expert_votes.patterns.max(initial=0)))
         total = table.sum(1)
         share = np.where(total > 0, 1 - table.max(1) / np.maximum(total, 1), 0.0)
         image, text = _shown(share[place])
         step = -(-max(image.shape) // _LARGEST)
         grey = np.rint(np.minimum(2 * image[::step, ::step], 1) * 255).astype(np.uint8)
-        mean = float(share @ own.pixels / own.pixels.sum())
+        mean = float(share @ expert_votes.pixels / expert_votes.pixels.sum())
         heapq.heappush(self._most, CaseMap(mean, id, grey_png(grey), text))
         self.cases += 1
         if len(self._most) > _MAPS:

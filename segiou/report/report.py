@@ -190,8 +190,8 @@ class Report(ReportNumbers):
 
     def _value(self, named: ScoreName) -> float:
         one = self.scores_by_name.get(named.score)
-        found = None if one is None else one.at(named.row)
-        return np.nan if found is None else found
+        value = None if one is None else one.at(named.row)
+        return np.nan if value is None else value
 
     def to_dict(self) -> ReportDict:
         """Plain data: names as attributes, None for undefined, counts as integers."""

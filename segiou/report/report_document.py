@@ -227,9 +227,9 @@ def _class_columns(
     yield _notes(report, table.of, rows, last)
 
 
-def _notes(report: Report, of: str, rows: Sequence[ClassRow], last: list[str]) -> Column:
+def _notes(report: Report, kind: str, rows: Sequence[ClassRow], last: list[str]) -> Column:
     """Remarks on each class."""
-    kept = dict(zip(report.class_names, report.include, strict=True)) if of == "class" else {}
+    kept = dict(zip(report.class_names, report.include, strict=True)) if kind == "class" else {}
     excluded = {name for name, is_kept in kept.items() if not is_kept}
     notes = [row.status or ("excluded from mean" if row.name in excluded else "") for row in rows]
     never = [row.name for row in report.classes if row.status == "never predicted"]

@@ -315,9 +315,9 @@ def _makings(
         (model, making(report, run))
         for model, report, run in zip(models, reports, runs or (None,), strict=True)
     ]
-    first_facts, *others = (made["facts"] for _, made in makings)
+    first_facts, *others = (details["facts"] for _, details in makings)
     commands = [("This page", command)]
-    commands += [(model if others else "The run", made["command"]) for model, made in makings]
+    commands += [(model if others else "The run", details["command"]) for model, details in makings]
     titles: dict[str, str] = {}
     for title, text in commands:
         if text:

@@ -43,15 +43,15 @@ def report_of(
     """The report of a run; arguments as of :meth:`segiou.Run.report`."""
     check_integer("worst", worst, 0)
     check_kind("title", title, str, "text")
-    given = _checked(intervals)
+    passed = _checked(intervals)
     others = {*run.score_plans, *CASE_SCORES}
-    measured = {one.metric: one for one in given if one.metric in others}
-    of_pixels = [one for one in given if one.metric not in others]
+    measured = {one.metric: one for one in passed if one.metric in others}
+    of_pixels = [one for one in passed if one.metric not in others]
     counted, run = run._tally, run.under(protocol)
     include = protocol.include_of(run)
     few = len(run) * run.options.num_classes <= _MANY_COUNTS
     kept = few or protocol.needs_images
-    steps, gains_of_thresholds = _next_steps(run, protocol, include, given, few=few, kept=kept)
+    steps, gains_of_thresholds = _next_steps(run, protocol, include, passed, few=few, kept=kept)
     worst_images = tuple(run._table(protocol).worst(worst, worst_by)) if worst else ()
     return Report(
         class_names=run.class_names,
@@ -79,17 +79,17 @@ def report_of(
 def _checked(intervals: Any) -> list[Intervals]:
     """The given intervals, of one score or of several, as a list."""
     several = intervals if isinstance(intervals, (list, tuple)) else [intervals]
-    given = [one for one in several if one is not None]
-    for one in given:
+    passed = [one for one in several if one is not None]
+    for one in passed:
         check_kind("intervals", one, Intervals, "what Run.intervals gives")
-    return given
+    return passed
 
 
 def _next_steps(
     run: Run,
     protocol: Protocol,
     include: NDArray[np.bool_],
-    given: Sequence[Intervals],
+    intervals: Sequence[Intervals],
     *,
     few: bool,
     kept: bool,
@@ -102,16 +102,16 @@ def _next_steps(
     gains: ImageGains | None = None
     gains_of_thresholds: tuple[ThresholdGain, ...] = ()
     if len(run) >= FEWEST_IMAGES and len(run) * run.options.num_classes <= _MOST_MOVED:
-        units = _units_of(run, protocol, given)
+        units = _units_of(run, protocol, intervals)
         gains = ImageGains(run.counts, units, protocol, include)
         gains_of_thresholds = _gains_of_thresholds(run, units, protocol, include)
     blocks = run._images.blocks(files=False)
     return steps_with_images(steps, run.class_names, blocks, gains), gains_of_thresholds
 
 
-def _units_of(run: Run, protocol: Protocol, given: Sequence[Intervals]) -> Units:
+def _units_of(run: Run, protocol: Protocol, intervals: Sequence[Intervals]) -> Units:
     """The units of the intervals that were passed, or else those found in the ids."""
-    for one in given:
+    for one in intervals:
         if one._over is not None and len(one._over.index) == len(run):
             return one._over
     images = scored_images(run, "iou", protocol)

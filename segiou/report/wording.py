@@ -122,7 +122,7 @@ def other_methods(report: Report) -> list[str]:
         if one.intervals is not None:
             titles.setdefault(one.intervals.method_text(), []).append(one.title)
     usual = report.intervals and report.intervals.method_text()
-    return [f"{capital(listed(own))}: {how}." for how, own in titles.items() if how != usual]
+    return [f"{capital(listed(names))}: {text}." for text, names in titles.items() if text != usual]
 
 
 def in_python(sentence: str) -> str:
@@ -235,7 +235,7 @@ def aligned_text(report: Report) -> str:
     """Alignment of predictions with the truth, after a comma."""
     first = next(iter(report.provenance.get("merged", ())), report.provenance)
     aligned = [str(first.get(name)) for name in ("geometry", "resize_pred", "array_axes")]
-    return "".join(f", {_ALIGNED[how]}" for how in aligned if how in _ALIGNED)
+    return "".join(f", {_ALIGNED[mode]}" for mode in aligned if mode in _ALIGNED)
 
 
 def counts_text(report: Report) -> str:

@@ -237,10 +237,10 @@ def check_is_run(connection: sqlite3.Connection, path: Path) -> None:
         raise RunFileError(path, f"{problem}; {what_to_do}")
     # As bytes, because corrupt names may not be valid text.
     query = "SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_master"
-    found = dict(connection.execute(query))
+    stored = dict(connection.execute(query))
     wanted = {name.encode(): sql.encode() for name, sql in _OBJECTS.items()}
-    if found != wanted:
-        names = [n for n in {**wanted, **found} if found.get(n) != wanted.get(n)]
+    if stored != wanted:
+        names = [n for n in {**wanted, **stored} if stored.get(n) != wanted.get(n)]
         text = ", ".join(ascii((name or b"").decode("utf-8", "replace"))[1:-1] for name in names)
         raise damaged(path, f"unexpected schema: {text:.200}")
 
@@ -285,13 +285,13 @@ def write_entries(connection: sqlite3.Connection, entries: Mapping[str, Any]) ->
 
 
 def read_head(
-    connection: sqlite3.Connection, path: Path, given: Sequence[Measure] = ()
+    connection: sqlite3.Connection, path: Path, measures: Sequence[Measure] = ()
 ) -> tuple[Header, Totals]:
     """The content of the table ``run``; RunFileError if it is corrupt or incomplete."""
     texts = _head_texts(connection, path)
     with _explained_head(path):
         entries = {key: json.loads(text) for key, text in texts.items()}
-        header = Header.from_dict(entries, given)
+        header = Header.from_dict(entries, measures)
         return header, Totals(*(read_count(entries, f.name) for f in fields(Totals)))
 
 
@@ -533,9 +533,9 @@ def _problems(
         yield Problem(where, "was scored earlier but is now missing; excluded from the totals")
 
 
-def _check_number(path: Path, what: str, found: int, expected: int) -> None:
-    if found != expected:
-        raise damaged(path, f"expected {expected} {what}, found {found}")
+def _check_number(path: Path, what: str, number: int, expected: int) -> None:
+    if number != expected:
+        raise damaged(path, f"expected {expected} {what}, found {number}")
 
 
 def _shown(name: Any) -> str:

@@ -396,9 +396,9 @@ class Columns:
         grouped_truth_only : bool
             Whether to drop the pixels whose truth is in none of the groups.
         """
-        how = members, num_classes
+        grouping = members, num_classes
         return group_counts_of_cells(
-            self.sizes, self.cells, self.values, *how, grouped_truth_only=grouped_truth_only
+            self.sizes, self.cells, self.values, *grouping, grouped_truth_only=grouped_truth_only
         )
 
 

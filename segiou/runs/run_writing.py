@@ -108,9 +108,9 @@ class RunWriter:
         self._totals = Totals()
         if not self._is_new:
             check_is_run(connection, self.path)
-            found, self._totals = read_head(connection, self.path)
-            self._check_options(header, found)
-            header = replace(header, versions=found.versions)
+            stored, self._totals = read_head(connection, self.path)
+            self._check_options(header, stored)
+            header = replace(header, versions=stored.versions)
         connection.execute("PRAGMA journal_mode = WAL")
         # The initial entries can be lost without harm; batches are synced to disk.
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -122,12 +122,12 @@ class RunWriter:
             self._write_entries(self.header.to_dict())
         connection.execute("PRAGMA synchronous = FULL")
 
-    def _check_options(self, header: Header, found: Header) -> None:
+    def _check_options(self, header: Header, stored: Header) -> None:
         """Raise ValueError if the file was written with options that count differently."""
         # A run without images, whose first try failed, takes other options.
         counted = self._totals.images + self._totals.missing
-        if counted and (difference := header.difference(found)):
-            earlier = found.provenance.get("command")
+        if counted and (difference := header.difference(stored)):
+            earlier = stored.provenance.get("command")
             written = f" [written by: {earlier}]" if earlier else ""
             msg = (
                 f"{self.path}: was scored with different options (here: this command; there: "

@@ -67,7 +67,7 @@ def read_entry(
     data: Mapping[str, Any],
     place: int,
     classes: ClassOptions,
-    given: Sequence[Measure],
+    measures: Sequence[Measure],
 ) -> Stored:
     """Read an entry: the plan, or an UnreadMeasure if its package is missing or has changed.
 
@@ -80,7 +80,7 @@ def read_entry(
     if not key.isidentifier():
         msg = f"measures has the key {key!r:.60}"
         raise ValueError(msg)
-    kinds = {one.key: type(one) for one in given}
+    kinds = {one.key: type(one) for one in measures}
     is_known = key in kinds or key in measure_keys()
     if "layout" not in data:
         if not is_known:

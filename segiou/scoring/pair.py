@@ -132,7 +132,7 @@ class PairScorer:
                 opened.append(or_problem(side[0], self._open, stack, *arguments))
             truth, pred = opened
             if isinstance(truth, Problem) or isinstance(pred, Problem):
-                return [found for found in opened if isinstance(found, Problem)]
+                return [result for result in opened if isinstance(result, Problem)]
             counted = or_problem(pair.pred, self._count, pair, truth, pred)
         return [counted] if isinstance(counted, Problem) else counted
 
@@ -299,7 +299,7 @@ class PairScorer:
         shared = self._reader.shared(truth, pred) if is_alone else None
         sides = (or_problem(side.path, side.checked) for side in shared or (truth, pred))
         checked: list[Any] = [*sides]
-        if problems := [found for found in checked if isinstance(found, Problem)]:
+        if problems := [result for result in checked if isinstance(result, Problem)]:
             return problems
         return _SharedPair(pair, files, checked) if shared else None
 
