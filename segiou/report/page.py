@@ -206,49 +206,6 @@ def _step_link(step: NextStep, image: str | None = None) -> str:
     return images_link(t=step.truth, p=pred, image=image)
 
 
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FunctionLoader(lambda name: read_part(f"templates/{name}")),
-        autoescape=True,
-        finalize=_finalized,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {
-        "percent": cell,
-        "points": points,
-        "range": range_text,
-        "count": count,
-        "shown": shown,
-        "shown_change": shown_change,
-        "unit_text": unit_text,
-        "shown_range": shown_range,
-        "signed": signed_points,
-        "plural": plural,
-        "plural_of": plural_of,
-        "capital": capital,
-        "position": position,
-        "p": p_text,
-        "sentence": sentence,
-        "unbroken": lambda text: _options(unbroken(text)),
-        "options": _options,
-        "called": called,
-        "link": lambda truth, pred: images_link(t=truth, p=pred),
-        "class_link": lambda name: images_link(c=name),
-        "slice_link": lambda name: images_link(slice=name),
-        "image_link": lambda id: images_link(image=id),
-        "step_link": _step_link,
-        "in_unit": in_unit,
-        "step_text": lambda step: str(replace(step, images=())),
-    }
-    return environment
-
-
 def _finalized(value: Any) -> Any:
     """Output of templates: our own markup unchanged, other text without control characters."""
     is_text = isinstance(value, str) and not hasattr(value, "__html__")
@@ -267,3 +224,50 @@ def _options(text: str) -> Markup:
 def sentence(text: str) -> str:
     """Begin with a capital and end with a stop."""
     return f"{capital(text)}{'' if text.endswith('.') else '.'}"
+
+
+#: Functions that templates apply to values, by name.
+_FILTERS: dict[str, Any] = {
+    "percent": cell,
+    "points": points,
+    "range": range_text,
+    "count": count,
+    "shown": shown,
+    "shown_change": shown_change,
+    "unit_text": unit_text,
+    "shown_range": shown_range,
+    "signed": signed_points,
+    "plural": plural,
+    "plural_of": plural_of,
+    "capital": capital,
+    "position": position,
+    "p": p_text,
+    "sentence": sentence,
+    "unbroken": lambda text: _options(unbroken(text)),
+    "options": _options,
+    "called": called,
+    "link": lambda truth, pred: images_link(t=truth, p=pred),
+    "class_link": lambda name: images_link(c=name),
+    "slice_link": lambda name: images_link(slice=name),
+    "image_link": lambda id: images_link(image=id),
+    "step_link": _step_link,
+    "in_unit": in_unit,
+    "step_text": lambda step: str(replace(step, images=())),
+}
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FunctionLoader(lambda name: read_part(f"templates/{name}")),
+        autoescape=True,
+        finalize=_finalized,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= _FILTERS
+    return environment

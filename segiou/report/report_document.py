@@ -80,13 +80,7 @@ def report_parts(
         yield Line(f"Caution: {caution}", "yellow")
     yield GAP
     if outcomes:
-        texts, results = zip(*outcomes, strict=True)
-        passed = ["passed" if good else Cell("failed", "bold") for good in results]
-        both = (
-            Column("threshold", texts, 1, is_text=True),
-            Column("outcome", passed, 0, is_text=True),
-        )
-        yield Table(both)
+        yield _outcome_table(outcomes)
     if change is not None:
         from segiou.report.findings_document import change_table
 
@@ -107,6 +101,14 @@ def report_parts(
         lines = [*report.intervals.interval_method(), *other_methods(report)]
         lines += report.intervals.class_cautions()
         yield from (GAP, Section("Interval method", [Line(text) for text in lines]))
+
+
+def _outcome_table(outcomes: Sequence[tuple[str, bool]]) -> Table:
+    """Which thresholds were met."""
+    texts, results = zip(*outcomes, strict=True)
+    passed = ["passed" if good else Cell("failed", "bold") for good in results]
+    threshold = Column("threshold", texts, 1, is_text=True)
+    return Table((threshold, Column("outcome", passed, 0, is_text=True)))
 
 
 def _headline(report: Report, *, detail: bool, of_map: bool) -> Iterator[tuple[str, str, str]]:
