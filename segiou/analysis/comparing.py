@@ -156,14 +156,12 @@ def compare(
     design = design_of(images[0].ids, len(cases[0]), lambda: cases, groups, blocks)
 
     common = Common.of(images, design.images, aggregate)
-    if common.keep is not None:
-        images = common.images
+    images = images if common.keep is None else common.images
 
     by_recipe = [images[at] for at in recipes.values()]
     trained = _over(by_recipe, design.units, aggregate)
-    alone = trained
-    if design.units is not design.images:
-        alone = _over(by_recipe, design.images, aggregate)
+    is_same = design.units is design.images
+    alone = trained if is_same else _over(by_recipe, design.images, aggregate)
     if not trained[0][0].is_smooth:
         method = "percentile"
     means = [across_runs(statistics) for statistics in trained]
@@ -175,13 +173,11 @@ def compare(
         trained,
         means,
         map(across_runs, alone),
-        (np.mean([one.of_images() for one in images[at]], 0) for at in recipes.values()),
+        (np.mean([one.of_images() for one in several], 0) for several in by_recipe),
         resampled(means, resamples, seed) if draws else repeat(None),
     )
     compared = _Compared([*models], same, level, method, detect, permutations, seed, influential)
     comparison = compared.comparison(of_design(design, blocks), resamples if draws else None)
-    if common.keep is None:
-        return comparison
     return _with_uncommon(comparison, common, [*recipes.values()])
 
 
@@ -196,7 +192,9 @@ def _over(
 
 
 def _with_uncommon(comparison: Comparison, common: Common, recipes: Sequence[slice]) -> Comparison:
-    """The comparison with the classes that it leaves out, and the scores with them."""
+    """The comparison with the classes that it leaves out, if any, and the scores with them."""
+    if common.keep is None:
+        return comparison
     values = [float(np.mean(common.protocol_scores[at])) for at in recipes]
     more: dict[str, Any] = {"uncommon_classes": common.uncommon, "protocol_scores": tuple(values)}
     if comparison.stability is not None:
@@ -280,7 +278,6 @@ class _Compared(NamedTuple):
         adjusted = self.adjusted(contest, np.array([permuted.p[0] for _, permuted in tests]))
         ranking = self.ranking(contest, units, resamples)
         is_random = resamples is not None or not all(permuted.exact for _, permuted in tests)
-        several = any(len(model.runs) > 1 for model in self.models)
         return Comparison(
             metric=first.score.name,
             aggregate=first.aggregate,
@@ -298,15 +295,17 @@ class _Compared(NamedTuple):
             ),
             better=first.score.better,
             score_unit=first.score.unit,
-            run_scores=tuple(
-                tuple(float(run.values[0]) for run in model.runs)
-                for model in self.models
-                if several
-            ),
+            run_scores=self.run_scores(),
             stability=ranking if len(self.models) > 2 else None,
             _pixel_unit=unit_of_pixels(self.same.runs[0]),
             **units,
         )
+
+    def run_scores(self) -> tuple[tuple[float, ...], ...]:
+        """Scores of the training runs of each model; empty if every model has only one."""
+        if all(len(model.runs) == 1 for model in self.models):
+            return ()
+        return tuple(tuple(float(run.values[0]) for run in m.runs) for m in self.models)
 
     def contest(self, compared: Sequence[Limits]) -> Contest:
         """The models by score, with their differences."""

@@ -215,9 +215,7 @@ def explain(
     chosen, prior = majority_class(total), prevalence(total)
     always = majority_counts(images, chosen)
     mean_always = weighted_mean(always, iou, protocol, include)
-    mean_random = weighted_mean(
-        images, lambda c: random_iou(prevalence(c), prior), protocol, include
-    )
+    by_chance = weighted_mean(images, lambda c: random_iou(prevalence(c), prior), protocol, include)
     right = float(pixel_accuracy(always.summed())), float((prior * prior).sum())
     model = accuracy, ious.value
     return Imbalance(
@@ -233,7 +231,7 @@ def explain(
         gap_false_positives=recalls.value - ious.value,
         classes=_classes(total, names, include, ious, recalls),
         majority=baseline_of("majority", names[chosen], right[0], mean_always, model),
-        random=baseline_of("random", None, right[1], mean_random, model),
+        random=baseline_of("random", None, right[1], by_chance, model),
     )
 
 
@@ -501,18 +499,13 @@ def explain_difference(
     images = [_per_image(one, tuple(class_names), protocol) for one in (counts_a, counts_b)]
     keep = classes_in_common(images, class_names, include, protocol)
     first, second = (
-        explain(counts, class_names, include=include & keep, protocol=protocol)
-        for counts in (counts_a, counts_b)
+        explain(one, class_names, include=include & keep, protocol=protocol) for one in images
     )
     a, b = counts_a.summed(), counts_b.summed()
     _check_truth(a, b, class_names, names)
     accuracy_difference = float(difference(first.pixel_accuracy, second.pixel_accuracy))
     mean_iou_difference = float(difference(first.mean_iou, second.mean_iou))
-    higher, lower = (b, a) if accuracy_difference > 0 else (a, b)
-    omitted = (higher.truth > 0) & (higher.pred == 0) & (lower.pred > 0)
-    omitted &= accuracy_difference != 0
-    omitted_fp, omitted_tp = int(lower.fp[omitted].sum()), int(lower.tp[omitted].sum())
-    disagree = mean_iou_difference * accuracy_difference < 0
+    omitted, omitted_fp, omitted_tp, is_decisive = _omission(a, b, accuracy_difference)
     pixels = max(1, int(a.truth.sum()))
     pairs = [*zip(first.classes, second.classes, strict=True)]
     return ImbalanceDifference(
@@ -522,13 +515,22 @@ def explain_difference(
         mean_iou_difference=mean_iou_difference,
         accuracy_parts={x.name: y.accuracy_cost - x.accuracy_cost for x, y in pairs},
         mean_iou_parts={x.name: y.mean_iou_cost - x.mean_iou_cost for x, y in pairs},
-        omitted=tuple(class_names[c] for c in np.flatnonzero(omitted).tolist()),
+        omitted=tuple(class_names[c] for c in omitted),
         omitted_fp=omitted_fp / pixels,
         omitted_tp=omitted_tp / pixels,
-        # In pixels, because both sides are equal for two classes, except for rounding.
-        wins_by_omission=disagree and int((higher.tp - lower.tp).sum()) <= omitted_fp - omitted_tp,
+        wins_by_omission=is_decisive and mean_iou_difference * accuracy_difference < 0,
         uncommon_classes=tuple(class_names[c] for c in np.flatnonzero(~keep).tolist()),
     )
+
+
+def _omission(a: Counts, b: Counts, gain: float) -> tuple[list[int], int, int, bool]:
+    """Classes that only the less accurate model predicts, its FP and TP, and if they decide."""
+    higher, lower = (b, a) if gain > 0 else (a, b)
+    omitted = (higher.truth > 0) & (higher.pred == 0) & (lower.pred > 0) & (gain != 0)
+    fp, tp = int(lower.fp[omitted].sum()), int(lower.tp[omitted].sum())
+    # In pixels, because both sides are equal for two classes, except for rounding.
+    is_decisive = int((higher.tp - lower.tp).sum()) <= fp - tp
+    return np.flatnonzero(omitted).tolist(), fp, tp, is_decisive
 
 
 def _check_truth(a: Counts, b: Counts, class_names: Sequence[str], names: tuple[str, str]) -> None:

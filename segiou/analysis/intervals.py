@@ -402,17 +402,7 @@ def confidence_intervals(
     drawn = method in ("percentile", "bca") or (method == _MEDIANS and len(prepared.names) > 2)
     values = resampled([prepared], resamples, seed)[0] if drawn else None
     limits = limits_by(method, prepared, level=level, drawn=values)
-    rows = text.records(
-        name=prepared.names,
-        value=limits.values,
-        low=limits.low,
-        high=limits.high,
-        standard_error=limits.standard_error,
-        units=prepared.seen,
-        freedom=limits.freedom,
-        undefined_share=limits.undefined_share,
-    )
-    overall, *classes = (Interval(**row) for row in rows)
+    overall, *classes = _intervals_of(prepared, limits)
     return Intervals(
         metric=prepared.score.name,
         aggregate=prepared.aggregate,
@@ -487,6 +477,21 @@ def of_design(design: Design, blocks: BlockLength | None) -> dict[str, Any]:
         "independence": design.independence,
         "limit": design.caution,
     }
+
+
+def _intervals_of(score: Statistic, limits: Limits) -> list[Interval]:
+    """The interval of a score, and those of its classes."""
+    rows = text.records(
+        name=score.names,
+        value=limits.values,
+        low=limits.low,
+        high=limits.high,
+        standard_error=limits.standard_error,
+        units=score.seen,
+        freedom=limits.freedom,
+        undefined_share=limits.undefined_share,
+    )
+    return [Interval(**row) for row in rows]
 
 
 def limits_by(

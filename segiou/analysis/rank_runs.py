@@ -130,10 +130,7 @@ def rank(
     aggregate = _checked_aggregate(scheme, aggregate, draws)
     run_names, several = _named_runs(runs, names)
     scores = _metrics(by)
-    in_cases = scheme != "aggregate-then-rank" or aggregate in ("I", "median")
-    if missing is not None and not in_cases:
-        msg = "missing= applies to scores of images; pass aggregate='I', or omit missing="
-        raise ValueError(msg)
+    in_cases = _ranks_cases(scheme, aggregate, missing)
     partial = in_cases and (scheme == "rank-then-aggregate" or missing not in (None, "error"))
     scored = [_Scored.of(several, run_names, one, protocol, partial=partial) for one in scores]
     first, number = scored[0], len(scored[0].ids)
@@ -209,6 +206,15 @@ def _checked_aggregate(scheme: str, aggregate: str | None, draws: int) -> str | 
     if aggregate == "median" and draws:
         raise _no_bootstrap()
     return aggregate
+
+
+def _ranks_cases(scheme: str, aggregate: str | None, missing: Missing | None) -> bool:
+    """Whether models are ranked by scores of images; ``missing`` applies only to those."""
+    in_cases = scheme != "aggregate-then-rank" or aggregate in ("I", "median")
+    if missing is not None and not in_cases:
+        msg = "missing= applies to scores of images; pass aggregate='I', or omit missing="
+        raise ValueError(msg)
+    return in_cases
 
 
 def _no_bootstrap() -> ValueError:

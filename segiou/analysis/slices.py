@@ -134,7 +134,8 @@ def slices(
     scored = _Scored(alone, images[0].present(), design.units, level, against, by_class)
     first = alone[0]
     _check_against(against, table)
-    check_mix(mix or {}, table)
+    mix = mix or {}
+    check_mix(mix, table)
     pairs = _pairs(table.columns) if search else ()
     tested_slices, trends, tests = _tested(scored, [*table.columns, *pairs])
     return Slices(
@@ -151,9 +152,7 @@ def slices(
         tests=tests,
         slices=tested_slices,
         trends=trends,
-        mixes=tuple(
-            scored.mix(one, mix[one.name]) for one in table.columns if mix and one.name in mix
-        ),
+        mixes=tuple(scored.mix(one, mix[one.name]) for one in table.columns if one.name in mix),
         missing=table.missing,
         skipped=table.skipped,
         alike=_alike(table),
