@@ -188,7 +188,7 @@ def _over(
     scores = [[one.over(units, aggregate) for one in runs] for runs in recipes]
     if scores[0][0].is_smooth or any(len(runs) > 1 for runs in scores):
         return scores
-    return [[one] for one in exchangeable([one for (one,) in scores])]
+    return [[score] for score in exchangeable([score for (score,) in scores])]
 
 
 def _with_uncommon(comparison: Comparison, common: Common, recipes: Sequence[slice]) -> Comparison:

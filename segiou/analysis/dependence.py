@@ -292,7 +292,7 @@ def _along(
     """The units along the first sequences that are accepted."""
     series = [b - a for a, b in combinations(scores, 2)] or scores
     tried = (_accepted(series, s, images.names) for s in candidates)
-    sequences = next((one for one in tried if one is not None), None)
+    sequences = next((accepted for accepted in tried if accepted is not None), None)
     if sequences is None:
         unrelated = "Scores are unrelated to the order of the file names"
         return Design(images, images, None, f"{unrelated}, {_SO_INDEPENDENT}.")

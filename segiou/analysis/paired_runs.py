@@ -167,7 +167,7 @@ class Common(NamedTuple):
     def of(cls, images: list[ScoredImages], units: Units, aggregate: Aggregate | None) -> Common:
         """The scores over some units."""
         every = [one.over(units, aggregate) for one in images]
-        if (keep := common_classes(every[0].score, [one.values for one in every])) is None:
+        if (keep := common_classes(every[0].score, [score.values for score in every])) is None:
             return cls(images, every, None)
         images = [one.over_classes(keep) for one in images]
         names = zip(every[0].score.names, keep, strict=True)
@@ -176,7 +176,7 @@ class Common(NamedTuple):
             [one.over(units, aggregate) for one in images],
             keep,
             tuple(name for name, is_kept in names if not is_kept),
-            tuple(float(one.values[0]) for one in every),
+            tuple(float(score.values[0]) for score in every),
         )
 
 

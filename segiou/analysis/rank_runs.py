@@ -132,7 +132,7 @@ def rank(
     scores = _metrics(by)
     in_cases = _ranks_cases(scheme, aggregate, missing)
     partial = in_cases and (scheme == "rank-then-aggregate" or missing not in (None, "error"))
-    scored = [_Scored.of(several, run_names, one, protocol, partial=partial) for one in scores]
+    scored = [_Scored.of(several, run_names, key, protocol, partial=partial) for key in scores]
     first, number = scored[0], len(scored[0].ids)
     design = design_of(first.ids, number, lambda: [*first.of_images(finite=True)], groups, blocks)
     setup = _Setup(scheme, aggregate, missing, ties, alpha, design.units, draws, seed, level)

@@ -255,7 +255,7 @@ def contest_of(
         )
     p = _one_sided(len(values), pairs, first)
     contest = Contest(values, first.score.better, limits, p, None)
-    several = [one[:, 0] for one in drawn if one is not None]
+    several = [values[:, 0] for values in drawn if values is not None]
     if not several:
         return contest
     best = int(np.argmin(ranks_of(values, first.score.better)))

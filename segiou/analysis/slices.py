@@ -152,7 +152,7 @@ def slices(
         tests=tests,
         slices=tested_slices,
         trends=trends,
-        mixes=tuple(scored.mix(one, mix[one.name]) for one in table.columns if one.name in mix),
+        mixes=tuple(scored.mix(c, mix[c.name]) for c in table.columns if c.name in mix),
         missing=table.missing,
         skipped=table.skipped,
         alike=_alike(table),
@@ -200,14 +200,14 @@ def _tested(
 ) -> tuple[tuple[Slice, ...], tuple[Trend, ...], int]:
     """Slices and trends, p adjusted for all tests; two complements are one test."""
     every = [one for column in columns for one in scored.column(column)]
-    trends = [one for column in columns for one in scored.trend(column)]
-    halved = {one.name for one in columns if len(one.values) == 2 and not one.more}
+    trends = [trend for column in columns for trend in scored.trend(column)]
+    halved = {c.name for c in columns if len(c.values) == 2 and not c.more}
 
     def test_of(one: Slice) -> tuple[str, ...]:
         return (one.column, one.row, "" if one.column in halved else one.value)
 
     p = {test_of(one): one.gap.p for one in every if not math.isnan(one.gap.p)}
-    p |= {(one.column,): one.p for one in trends if not math.isnan(one.p)}
+    p |= {(trend.column,): trend.p for trend in trends if not math.isnan(trend.p)}
     adjusted = dict(zip(p, holm_adjust(np.array([*p.values()])).tolist(), strict=True))
     gaps = (
         one.gap if math.isnan(one.gap.p) else replace(one.gap, p_holm=adjusted[test_of(one)])
@@ -215,7 +215,7 @@ def _tested(
     )
     return (
         tuple(replace(one, gap=gap) for one, gap in zip(every, gaps, strict=True)),
-        tuple(replace(one, p_holm=adjusted.get((one.column,), math.nan)) for one in trends),
+        tuple(replace(t, p_holm=adjusted.get((t.column,), math.nan)) for t in trends),
         len(p),
     )
 

@@ -49,17 +49,17 @@ def verdict(slices: Slices) -> str:
         differs = any(one.differs(slices.level) for one in slices)
         which = "is worse than" if differs else "differs from"
         return f"No slice {which} the rest beyond chance{tests and f' ({tests.strip()})'}."
-    one, *others = worst
-    reference = f"{one.column}={slices.against}"
+    first, *others = worst
+    reference = f"{first.column}={slices.against}"
     rest = reference if reference in [row.name for row in slices] else "the rest"
-    size = change(abs(one.gap.value), slices.score_unit).lstrip("+")
-    way = "lower" if one.gap.value < 0 else "higher"
-    limits = f"{100 * slices.level:g} % interval {changes(one.gap.low, one.gap.high, slices)}"
+    size = change(abs(first.gap.value), slices.score_unit).lstrip("+")
+    way = "lower" if first.gap.value < 0 else "higher"
+    limits = f"{100 * slices.level:g} % interval {changes(first.gap.low, first.gap.high, slices)}"
     also = listed([row.name for row in others])
     more = f" Also worse: {also}." if others else ""
     return (
-        f"{subject} is {size} {way} on {one.name} than on {rest} ({limits}, "
-        f"{p_equals(one.gap.p_holm)}{tests}).{more}"
+        f"{subject} is {size} {way} on {first.name} than on {rest} ({limits}, "
+        f"{p_equals(first.gap.p_holm)}{tests}).{more}"
     )
 
 

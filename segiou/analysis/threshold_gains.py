@@ -79,4 +79,4 @@ def threshold_gains(
             score = "mean_iou" if other.decides_all else "iou"
             threshold = float(other.thresholds[c])
             gains.append(ThresholdGain(score, names[c], threshold, gain, low, high, level))
-    return tuple(sorted(gains, key=lambda one: -one.gain))
+    return tuple(sorted(gains, key=lambda gain: -gain.gain))

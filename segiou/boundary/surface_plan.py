@@ -420,8 +420,8 @@ def _bound(summary: Any, score: str, bounds: Any) -> None:
     by_name = {} if bounds is None else {one.name: one for one in bounds.classes}
     for row in summary if by_name else ():
         first = next(part for name, part in row.items() if name.startswith(score))
-        one = by_name[row["label"]]
-        first |= {"low": one.low, "high": one.high, "level": bounds.level}
+        limits = by_name[row["label"]]
+        first |= {"low": limits.low, "high": limits.high, "level": bounds.level}
 
 
 def _whole(values: Floats) -> Floats:

@@ -200,11 +200,12 @@ def _page_slices(
     """Slices by several scores: those of pixels, and one of each measure."""
     if sliced is None:
         return []
-    scores = [one for plan in runs[0].plans for one in [*plan.scores.values()][:1]]
+    scores = [score for plan in runs[0].plans for score in [*plan.scores.values()][:1]]
     # Differences of medians have no slices.
-    measured = [one.name for one in scores if len(runs) < 2 or one.median_of is None]
-    others = [one for one in ("iou", "dice", "pixel_accuracy", *measured) if one != sliced.metric]
-    return [sliced, *(slices_of(runs, parsed, one, sliced.names) for one in others)]
+    measured = [s.name for s in scores if len(runs) < 2 or s.median_of is None]
+    names = ("iou", "dice", "pixel_accuracy", *measured)
+    others = [name for name in names if name != sliced.metric]
+    return [sliced, *(slices_of(runs, parsed, name, sliced.names) for name in others)]
 
 
 def slices_section(sliced: Slices | None) -> list[Part]:

@@ -156,8 +156,8 @@ class CompiledScores:
             if axis is not None:
                 return ops.take(ops.array(numbers_of(levels).astype(np.int32)), raw)
             planes = (1 - levels)[::-1], levels
-            tables = [ops.array(numbers_of(one).astype(np.int32)) for one in planes]
-            return ops.xp.stack([ops.take(one, raw[c]) for c, one in enumerate(tables)])
+            tables = [ops.array(numbers_of(plane).astype(np.int32)) for plane in planes]
+            return ops.xp.stack([ops.take(table, raw[c]) for c, table in enumerate(tables)])
 
         return taken(self.bins.index_of), taken(lambda numbers: np.rint(numbers / SCORE_UNIT))
 

@@ -203,7 +203,7 @@ class ClassFiles:
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
         """The content of the files of an image with their paths, and their stamp."""
-        files = [(one, *self.files.read(one)) for one in self._paths(path)]
-        contents = [(one, data) for one, data, _ in files]
+        files = [(place, *self.files.read(place)) for place in self._paths(path)]
+        contents = [(place, data) for place, data, _ in files]
         stamp = reduce(Stamp.joined, (stamp for *_, stamp in files))
         return RawMask(contents, "scores", "scores"), stamp

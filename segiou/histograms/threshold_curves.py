@@ -230,11 +230,11 @@ def other_thresholds(
         chosen = _mean_iou(whole - total, weights).argmax(-1)
         thresholds[c] = edges[starts[_mean_iou(whole, weights).argmax(-1)]]
         outcomes = each[np.arange(len(each)), chosen[units]]
-        for one, column in zip(new, outcomes.T, strict=True):
-            one[:, c] = column
+        for counted, column in zip(new, outcomes.T, strict=True):
+            counted[:, c] = column
         if is_binary:
-            for one, column in zip(new, outcomes[:, ::-1].T, strict=True):
-                one[:, 0] = column
+            for counted, column in zip(new, outcomes[:, ::-1].T, strict=True):
+                counted[:, 0] = column
     return Alternative(thresholds, Counts.trusted(*new), is_binary)
 
 

@@ -213,7 +213,7 @@ def _of_table(path: Path) -> LabelSet:
     table = read_rows(path, [])
     columns = {str(head).strip().lower().replace(" ", "_"): head for head in (table or [{}])[0]}
     name, value, *rgb = (
-        next((columns[one] for one in several if one in columns), None) for several in _COLUMNS
+        next((columns[key] for key in keys if key in columns), None) for keys in _COLUMNS
     )
     if name is None or (value is None and None in rgb):
         heads = ", ".join(map(repr, columns)) or "none"
@@ -222,7 +222,7 @@ def _of_table(path: Path) -> LabelSet:
     rows: list[Row] = []
     for number, row in enumerate(table):
         try:
-            color = None if None in rgb else tuple(int(row[one]) for one in rgb if one)
+            color = None if None in rgb else tuple(int(row[head]) for head in rgb if head)
             class_value = number if value is None else int(row[value])
         except (TypeError, ValueError) as error:
             msg = f"row {number + 2}: expected integers, got {[*row.values()]!r:.80}"

@@ -164,7 +164,7 @@ def plans_of(
 ) -> tuple[Plan, ...]:
     """Plans of measures once the kind of the masks is known, which may replace a measure."""
     resolved = (one.resolved(measures, masks, protocol) for one in measures)
-    plans = tuple(one.plan(classes, masks) for one in resolved if one is not None)
+    plans = tuple(final.plan(classes, masks) for final in resolved if final is not None)
     check_scores(plans)
     return plans
 

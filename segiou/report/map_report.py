@@ -34,11 +34,11 @@ def notes(accuracy: MapAccuracy, unit: str) -> list[str]:
     rows = [("overall accuracy", accuracy.overall), ("kappa", accuracy.kappa)]
     for attribute, title in _SCORES.values():
         estimates = zip(accuracy.class_names, getattr(accuracy, attribute), strict=True)
-        rows += [(f"{name}, {title}", one) for name, one in estimates]
+        rows += [(f"{name}, {title}", estimate) for name, estimate in estimates]
     reasons: dict[str, list[str]] = {}
-    for title, one in rows:
-        if one.reason:
-            reasons.setdefault(one.reason, []).append(title)
+    for title, estimate in rows:
+        if estimate.reason:
+            reasons.setdefault(estimate.reason, []).append(title)
     start = f"±: half the width of the {100 * accuracy.level:g} % interval"
     return [start, *(f"{'; '.join(titles)}: {reason}" for reason, titles in reasons.items())]
 

@@ -46,7 +46,7 @@ def _with_coverage(table: ScoreTable, scored: Sequence[ScoreValues]) -> ScoreTab
     """The table, with a note on means that do not cover all rows."""
     if not table.means or "classes" in table.means:  # which says it in a row
         return table
-    number, columns = len(table.rows), {one.name for one in table.columns if one.title}
+    number, columns = len(table.rows), {c.name for c in table.columns if c.title}
     covered = {one.title: one.classes for one in scored if one.name in columns and one.classes}
     fewer = {title: classes for title, classes in covered.items() if classes < number}
     rows = {"class": "classes", "name": "classes"}.get(table.of, f"{table.of}s")
@@ -84,7 +84,7 @@ def _means(report: Report, rows: Mapping[str, dict[str, Any]]) -> list[dict[str,
     names = [one.name for one in scores if not (usual and one.name in PIXEL_SCORES)]
     intervals = {name: of_score for name in names if (of_score := report.intervals_of(name))}
     for name, of_score in intervals.items():
-        lines = [(rows[one.name], one) for one in of_score.classes if one.name in rows]
+        lines = [(rows[ends.name], ends) for ends in of_score.classes if ends.name in rows]
         for line, ends in ((means, of_score.overall), *lines):
             line[f"{name}_low"] = ends.low
             line[f"{name}_high"] = ends.high

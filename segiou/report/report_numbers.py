@@ -239,11 +239,11 @@ class ReportNumbers(Drawable):
         """Every score with its classes, groups or structures."""
         scores = {one.name: one for one in (*of_pixels(self), *self.measured_scores)}
         for table in self.tables:  # and the other numbers of tables, such as objects_missed
-            for c in (one for one in table.columns if one.title and ":" not in one.name):
+            for c in (c for c in table.columns if c.title and ":" not in c.name):
                 rows = dict(zip(table.rows, map(float, c.values), strict=True))
                 whole = float(c.means[0]) if c.means else np.nan
-                one = ScoreValues(c.name, c.title, c.unit, c.better or "", whole, rows, kind=c.kind)
-                scores.setdefault(c.name, one)
+                about = c.name, c.title, c.unit, c.better or ""
+                scores.setdefault(c.name, ScoreValues(*about, whole, rows, kind=c.kind))
         return scores
 
     @property

@@ -58,11 +58,11 @@ class ScoreValues(NamedTuple):
     def to_dict(self, intervals: Any) -> dict[str, Json]:
         """Plain values with limits of intervals."""
         ends = [] if intervals is None else [intervals.overall, *intervals.classes]
-        low = {"" if i == 0 else one.name: one for i, one in enumerate(ends)}
+        limits = {"" if i == 0 else one.name: one for i, one in enumerate(ends)}
 
         def with_limits(value: float, name: str) -> dict[str, Any]:
-            one = low.get(name)
-            ends = {} if one is None else {"low": one.low, "high": one.high}
+            interval = limits.get(name)
+            ends = {} if interval is None else {"low": interval.low, "high": interval.high}
             return {"value": value, **ends}
 
         rows = {name: with_limits(value, name) for name, value in self.rows.items()}

@@ -147,12 +147,12 @@ def threshold_text(report: Report) -> str:
     gains = report.threshold_gains
     if not gains:
         return ""
-    one = gains[0]
-    if one.score == "mean_iou":
-        return f"A threshold of {one.threshold:.3g} would raise mean IoU by {_gain(one)}."
+    first = gains[0]
+    if first.score == "mean_iou":
+        return f"A threshold of {first.threshold:.3g} would raise mean IoU by {_gain(first)}."
     if len(gains) == 1:
-        at = f"A threshold of {one.threshold:.3g} for {called(one.name)}"
-        return f"{at} would raise its IoU by {_gain(one)}."
+        at = f"A threshold of {first.threshold:.3g} for {called(first.name)}"
+        return f"{at} would raise its IoU by {_gain(first)}."
     several = [f"{called(one.name)} at {one.threshold:.3g} by {_gain(one)}" for one in gains]
     return f"Class thresholds would raise IoU: {listed(several, _FEW)}."
 

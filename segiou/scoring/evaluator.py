@@ -280,7 +280,7 @@ class Evaluator(Accumulator):
         return new
 
     def _fill(self, state: Mapping[str, Any]) -> None:
-        images = [(ImageCount.from_dict(one), one["named"]) for one in state["images"]]
+        images = [(ImageCount.from_dict(data), data["named"]) for data in state["images"]]
         self._keep(image for image, is_named in images if is_named)
         self._numbered += [image for image, is_named in images if not is_named]
         header = Header.from_dict(state["header"])

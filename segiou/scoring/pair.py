@@ -310,7 +310,7 @@ class PairScorer:
         starts = [*np.flatnonzero(np.diff(before[:-1], prepend=-1)).tolist(), len(shared)]
         parts = (shared[start:stop] for start, stop in pairwise(starts))
         counted = chain.from_iterable(map(self._count_shared, parts))
-        return [next(counted) if isinstance(one, _SharedPair) else one for one in results]
+        return [next(counted) if isinstance(r, _SharedPair) else r for r in results]
 
     def _count_shared(self, pairs: Sequence[_SharedPair]) -> list[Result]:
         """Count pairs at once; one by one if any of them has a problem."""

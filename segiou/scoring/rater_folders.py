@@ -247,7 +247,7 @@ def _case(
             fix = "all raters must mark the same grid"
             problems.append(Problem(place, f"has {difference}; {fix} [compared with: {origin}]"))
             return None
-    masks = tuple(None if one is None else one[0] for one in read)
+    masks = tuple(None if pair is None else pair[0] for pair in read)
     return RaterCase(id, masks, *Votes.of(masks), volume, options.num_classes)
 
 
