@@ -24,7 +24,6 @@ from segiou.counting.counts import Counts
 from segiou.measures.score import Score
 from segiou.metrics.per_class import iou
 from segiou.metrics.protocols import Protocol, load_protocol
-from segiou.metrics.ratio import Floats
 
 
 class DifferentImagesError(ValueError):
@@ -125,17 +124,17 @@ def same_images(
     return SameImages(runs, names, counts, ids, *of_first)
 
 
-def common_classes(score: Score, values: Sequence[Floats]) -> NDArray[np.bool_] | None:
+def common_classes(score: Score, scored: Sequence[Any]) -> NDArray[np.bool_] | None:
     """Classes of the mean with a score for all models or for none, and the others; None if all.
 
-    Values are those of each model, the mean first.
+    For each model, (C,) bool: whether it has a score of each class.
 
     A class that the truth lacks counts 0 for a model that predicts one pixel of it and is left
     out of the mean of the others, so a difference of means covers only the classes in common.
     """
     if not score.is_mean or score.include is None:
         return None
-    defined = ~np.isnan([one[1:] for one in values])
+    defined = np.asarray(scored)
     common = defined.all(0) | ~defined.any(0) | ~score.include
     if common.all() or not (common & score.include & defined[0]).any():
         return None
@@ -147,7 +146,7 @@ def classes_in_common(
 ) -> NDArray[np.bool_]:
     """Classes whose IoU all models have or none has, from counts (N, C) of each."""
     score = class_score("iou", iou, tuple(names), include, protocol)
-    keep = common_classes(score, [score.values(counts) for counts in models])
+    keep = common_classes(score, [~np.isnan(score.values(counts)[1:]) for counts in models])
     return np.ones(len(names), bool) if keep is None else keep
 
 
@@ -167,7 +166,7 @@ class Common(NamedTuple):
     def of(cls, images: list[ScoredImages], units: Units, aggregate: Aggregate | None) -> Common:
         """The scores over some units."""
         every = [one.over(units, aggregate) for one in images]
-        if (keep := common_classes(every[0].score, [score.values for score in every])) is None:
+        if (keep := common_classes(every[0].score, [score.has_scores for score in every])) is None:
             return cls(images, every, None)
         images = [one.over_classes(keep) for one in images]
         names = zip(every[0].score.names, keep, strict=True)

@@ -264,8 +264,7 @@ class _Scored:
     def over_common_classes(self) -> _Scored:
         """The score of images over the classes that every run scores in some image."""
         score, values = self.images[0].score, [one.of_rows() for one in self.images]
-        is_missing = [np.isnan(of_run).all(0) for of_run in values]
-        keep = common_classes(score, [np.where(row, np.nan, 0) for row in is_missing])
+        keep = common_classes(score, [~np.isnan(of_run[:, 1:]).all(0) for of_run in values])
         if keep is None:
             return self
         return replace(

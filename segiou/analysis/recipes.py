@@ -34,7 +34,7 @@ def across_runs(runs: Sequence[Statistic]) -> Statistic:
         from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
 
         sums = sparse.hstack(tables, format="csr")
-    score = replace(first.score, evaluate=evaluate, weights=None, scale=first.scale)
+    score = replace(first.score, evaluate=evaluate, occurs=None, weights=None, scale=first.scale)
     weights = first.weights
     if weights is not None:
         score = replace(score, weights=lambda _: weights)

@@ -118,7 +118,9 @@ def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -
         count = _Reached.by(a, b, covered)
         for swapped in swaps():
             first = first_a + weighted(swapped, step)
-            count.add(a.evaluate(first), b.evaluate(whole - first))
+            second = whole - first
+            values = a.evaluate(first), b.evaluate(second)
+            count.add(*values, a.has_score(first, values[0]), b.has_score(second, values[1]))
         return count
 
     count = counted()
@@ -157,13 +159,18 @@ class _Reached:
         none, never = np.zeros((2, size), np.int64), np.zeros((2, size - 1), bool)
         count = cls(classes, covered, np.empty(0), *none, *never)
         first, second = a.values[None], b.values[None]
-        for_one = np.isnan(first[:, 1:]) != np.isnan(second[:, 1:])
-        count.observed = np.abs(count.differences(first, second, for_one)[0])
+        for_one = a.has_scores != b.has_scores
+        count.observed = np.abs(count.differences(first, second, for_one[None])[0])
         return count
 
-    def add(self, first: Floats, second: Floats) -> None:
-        """Count permutations by their scores, (B, 1 + C)."""
-        has_first, has_second = ~np.isnan(first[:, 1:]), ~np.isnan(second[:, 1:])
+    def add(
+        self,
+        first: Floats,
+        second: Floats,
+        has_first: NDArray[np.bool_],
+        has_second: NDArray[np.bool_],
+    ) -> None:
+        """Count permutations by their scores, (B, 1 + C), and whether classes have one, (B, C)."""
         for_one = has_first != has_second
         delta = np.abs(self.differences(first, second, for_one))
         self.reached += np.count_nonzero(delta >= self.observed - ROUNDING, axis=0)

@@ -90,6 +90,19 @@ class Statistic:
         """The score and the classes on all units."""
         return self.evaluate(self.whole)
 
+    def has_score(self, sums: NDArray[Any], values: Floats) -> NDArray[np.bool_]:
+        """Whether sums (..., F) with these values (..., 1 + C) have a score of each class.
+
+        Specificity of a class that never occurs is 1, but is not a score of the model.
+        """
+        defined = ~np.isnan(values[..., 1:])
+        return defined if self.score.occurs is None else defined & self.score.occurs(sums)
+
+    @property
+    def has_scores(self) -> NDArray[np.bool_]:
+        """Whether all units together have a score of each class, (C,)."""
+        return self.has_score(self.whole, self.values)
+
     @property
     def weights(self) -> Floats | None:
         """Weight of each class in the score, (C,), if it is a mean of classes."""
@@ -464,6 +477,7 @@ def class_score(
         _packed,
         classes.of_pixels,
         seen=lambda counts: counts.truth > 0,
+        occurs=_occurs,
         rule=protocol.name,
         include=taken,
         weights=classes.weights,
@@ -472,7 +486,7 @@ def class_score(
     )
     if protocol.needs_images:
         images: dict[str, Any] = {"sums": classes.ratios, "evaluate": classes.of_images}
-        score = replace(score, **images, weights=None, over=protocol.unit)
+        score = replace(score, **images, occurs=None, weights=None, over=protocol.unit)
     if protocol.unit == "class":
         return _over_classes(score, protocol)
     return over_images(score, aggregate)
@@ -490,6 +504,7 @@ def over_images(
         score,
         sums=lambda parts: addends(score.of_images(parts)),
         evaluate=means_of,
+        occurs=None,
         weights=None,
         median_of=None,
     )
@@ -536,6 +551,12 @@ def _packed(counts: Counts) -> NDArray[np.int64]:
     valid = counts.total
     differences = valid[:, 1:] - valid[:, :1]
     return np.concatenate([counts.tp, counts.fp, counts.fn, valid[:, :1], differences], axis=-1)
+
+
+def _occurs(sums: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether truth or prediction contain each class, from sums of counts."""
+    counts = _unpacked(sums)
+    return np.asarray(counts.tp + counts.fp + counts.fn > 0)
 
 
 def _unpacked(sums: NDArray[Any]) -> Counts:

@@ -68,6 +68,9 @@ class Score:
     seen : callable, optional
         Parts of N images → (N, K) bool: whether the truth contains the structure; by default,
         whether the value of the image is defined.
+    occurs : callable, optional
+        (..., F) sums → (..., K) bool: whether truth or prediction contain the structure, if its
+        value is defined even otherwise, as specificity is.
     unit : str
         Unit of the values, such as ``"mm"``; ``"number"`` for plain numbers, empty for ratios,
         which are shown in per cent.
@@ -112,6 +115,7 @@ class Score:
     sums: Callable[[Any], NDArray[Any]] = field(repr=False)
     evaluate: Callable[[NDArray[Any]], Floats] = field(repr=False)
     seen: Callable[[Any], NDArray[np.bool_]] | None = field(default=None, repr=False)
+    occurs: Callable[[NDArray[Any]], NDArray[np.bool_]] | None = field(default=None, repr=False)
     unit: str = ""
     better: Better = "higher"
     alone: Callable[[Parts], Floats] | None = field(default=None, repr=False)
@@ -272,6 +276,7 @@ class Score:
             median_of=medians and (lambda parts: medians(parts)[:, at : at + 1]),
             is_mean=False,
             include=np.ones(1, bool),
+            occurs=None,
             weights=lambda sums: np.ones(1),
         )
 

@@ -542,6 +542,34 @@ def test_classes_outside_the_mean_are_not_left_out_of_it():
     assert "car has a score for old only" in " ".join(found.sentences())
 
 
+@pytest.mark.parametrize("protocol", ["segiou", "sklearn"])
+def test_specificity_of_a_class_that_one_model_never_predicts_is_not_compared(protocol):
+    # The truth lacks class 2, so its specificity is 1 for the first model, but not in the mean.
+    truths = [[[0, 0, 0, 0, 1, 1]]] * 6
+    first = score(truths, [[[0, 0, 0, 1, 1, 1]]] * 6, labels=3)
+    second = score(truths, [[[0, 0, 0, 1, 1, 2]]] * 6, labels=3)
+    options = {"protocol": protocol, "names": ("first", "second")}
+    found = compare(first, second, metric="specificity", **options)
+    row = found.pairs[0].overall
+    assert (row.a, row.b, row.p) == ((1 + 3 / 4) / 2, (1 + 3 / 4) / 2, 1.0)
+    assert found.uncommon_classes == ("2",)
+    ranking = rank([first, second], by="specificity", draws=0, **options)
+    assert [model.value for model in ranking.models] == [7 / 8, 7 / 8]
+    assert ranking.uncommon_classes == ("2",)
+
+
+def test_permutations_of_specificity_cover_the_classes_that_both_models_always_have():
+    # Each model predicts class 2, which the truth lacks, on one image. Without it, a permutation
+    # has the difference |±1 ± 1 ± 1| / 12 / 2, which is as large as observed in 2 of 8.
+    truths = [[[0, 0, 0, 0, 1, 1]]] * 3
+    wrong = [[[1, 2, 2, 2, 1, 1]], [[1, 0, 0, 0, 1, 1]], [[1, 0, 0, 0, 1, 1]]]
+    right = [[[0, 0, 0, 0, 1, 1]], [[2, 2, 2, 0, 1, 1]], [[0, 0, 0, 0, 1, 1]]]
+    runs = [score(truths, preds, labels=3) for preds in (wrong, right)]
+    row = compare(*runs, metric="specificity").pairs[0].overall
+    assert row.b == pytest.approx((1 + 1 + 5 / 6) / 3)
+    assert row.p == 2 / 8
+
+
 def test_two_groups_have_no_p_of_recipes():
     rng = np.random.default_rng(0)
     truths = list(rng.integers(0, 2, (4, 6, 6)))

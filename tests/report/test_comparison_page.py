@@ -154,3 +154,16 @@ def test_infinite_scores_of_images_are_not_drawn(runs, found, monkeypatch):
         warnings.simplefilter("error")
         page = render_comparison(found, *runs)
     assert "<dt>Images unchanged</dt><dd>6</dd>" in page
+
+
+def test_models_without_finite_scores_of_images_have_no_box():
+    truths = [[[0, 0, 1, 1], [0, 0, 1, 1]]] * 3
+    empty, found = [[[0, 0, 0, 0], [0, 0, 0, 0]]] * 3, truths
+    runs = [
+        segiou.score(truths, preds, labels=2, surfaces=True, name=name)
+        for name, preds in (("empty", empty), ("also empty", empty), ("found", found))
+    ]
+    page = render_comparison(compare(*runs, metric="hausdorff_95"), *runs[:2])
+    ranking = page[page.index('id="ranking"') : page.index("Boxes: median")]
+    assert ranking.count("∞ px") == 2
+    assert ranking.count("median 0.00 px") == 1
