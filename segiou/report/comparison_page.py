@@ -125,8 +125,9 @@ def _pair_context(
         "shown_pair": pair,
         "names": (pair.a, pair.b),
         "higher": (pair.a, pair.b) if comparison.better == "higher" else (pair.b, pair.a),
-        # Structures of measures may be groups.
-        "shares": {r.name: r.share for r in (*reports[0].group_rows, *reports[0].classes)},
+        # Structures of measures may be groups, or neither classes nor groups, as lesions are.
+        "shares": {row.name: math.nan for row in rows}
+        | {r.name: r.share for r in (*reports[0].group_rows, *reports[0].classes)},
         "reach": _reach(x for row in rows for x in (row.delta, row.low, row.high)),
         "movers": influences(pair),
         "difference": difference_head(pair, comparison.score_unit),

@@ -11,6 +11,7 @@ import pytest
 import segiou
 from segiou.analysis.comparing import compare
 from segiou.analysis.statistics import ScoredImages
+from segiou.instances import LesionOptions
 from segiou.report.comparison_page import render_comparison, write_comparison_html
 
 TRUTH = np.random.default_rng(0).integers(0, 3, (8, 6, 6))
@@ -167,3 +168,17 @@ def test_models_without_finite_scores_of_images_have_no_box():
     ranking = page[page.index('id="ranking"') : page.index("Boxes: median")]
     assert ranking.count("∞ px") == 2
     assert ranking.count("median 0.00 px") == 1
+
+
+def test_structures_that_are_not_classes_have_no_share():
+    truths, empty = [[[[0, 1], [1, 0]]]] * 3, [[[[0, 0], [0, 0]]]] * 3
+    runs = [
+        segiou.score(truths, preds, labels=2, measures=[LesionOptions("autopet")], name=name)
+        for name, preds in (("old", empty), ("new", truths))
+    ]
+    found = compare(*runs, metric="lesion_f1")
+    assert [row.name for row in found.pairs[0].classes] == ["lesion"]
+    page = render_comparison(found, *runs)
+    row = page[page.index(">lesion</span>") :]
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", row[: row.index("</tr>")], re.DOTALL)
+    assert [cells[0], cells[1], cells[5]] == ["0.00 %", "100.00 %", "–"]
