@@ -400,7 +400,9 @@ def _combined(contests: Sequence[Contest], ties: str) -> Contest:
     """Means of the ranks by several scores; their resamples are the same."""
     values = np.mean([ranks_of(one.values, one.better, ties) for one in contests], 0)
     drawn = [ranks_of(one.drawn, one.better, ties) for one in contests if one.drawn is not None]
-    return _unknown(values, "lower", np.mean(drawn, 0) if drawn else None)
+    combined = _unknown(values, "lower", np.mean(drawn, 0) if drawn else None)
+    uncommon = dict.fromkeys(name for one in contests for name in one.uncommon)
+    return combined._replace(uncommon=tuple(uncommon))
 
 
 def _unknown(values: Floats, better: str, drawn: Floats | None = None) -> Contest:

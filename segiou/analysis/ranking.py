@@ -118,7 +118,7 @@ class Ranking(OverUnits, Shown, Drawable):
         out, as in a :class:`Comparison`.
     protocol_scores : tuple of float
         The score of each model over all classes of the protocol, in the order of
-        ``names``, if classes are left out.
+        ``names``, if classes are left out; empty for ranks by several scores.
     dependence, block_length, independence, limit
         As for :class:`Comparison`.
     """
@@ -200,13 +200,16 @@ def _sentences(ranking: Ranking) -> Iterator[str]:
 
 def _coverage(ranking: Ranking) -> str:
     """The classes that the means leave out, and the means under the protocol."""
+    covered = (
+        "The means cover the classes that all models score, without "
+        f"{text.classes(ranking.uncommon_classes)}."
+    )
+    if not ranking.protocol_scores:
+        return covered
     show = partial(text.shown, unit=ranking.score_unit, undefined="undefined")
     scores = zip(ranking.names, ranking.protocol_scores, strict=True)
-    return (
-        f"The means cover the classes that all models score, without "
-        f"{text.classes(ranking.uncommon_classes)}. With every class of the protocol, they are "
-        f"{text.listed([f'{show(score)} ({name})' for name, score in scores])}."
-    )
+    every = text.listed([f"{show(score)} ({name})" for name, score in scores])
+    return f"{covered} With every class of the protocol, they are {every}."
 
 
 def _false_claim(ranking: Ranking) -> str:

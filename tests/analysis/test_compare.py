@@ -558,6 +558,17 @@ def test_specificity_of_a_class_that_one_model_never_predicts_is_not_compared(pr
     assert ranking.uncommon_classes == ("2",)
 
 
+def test_ranks_by_several_scores_name_the_classes_that_means_exclude():
+    truths = [[[0, 0, 0, 0, 1, 1]]] * 6
+    first = score(truths, [[[0, 0, 0, 1, 1, 1]]] * 6, labels=3)
+    second = score(truths, [[[0, 0, 0, 1, 1, 2]]] * 6, labels=3)
+    found = rank([first, second], by=["pixel_accuracy", "iou"], draws=0)
+    assert [(model.value, model.rank) for model in found.models] == [(1.0, 1), (2.0, 2)]
+    assert found.uncommon_classes == ("2",)
+    covered = "The means cover the classes that all models score, without class 2."
+    assert found.sentences()[0] == covered
+
+
 def test_permutations_of_specificity_cover_the_classes_that_both_models_always_have():
     # Each model predicts class 2, which the truth lacks, on one image. Without it, a permutation
     # has the difference |±1 ± 1 ± 1| / 12 / 2, which is as large as observed in 2 of 8.
