@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 
 import segiou
 from segiou._support import optional
+from segiou.cli.main import main
 from segiou.masks.read import MaskError, read_mask
 
 PAGE = (Path(__file__).parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
@@ -49,22 +48,16 @@ def installed(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_the_example_from_the_command_line(tmp_path):
-    install(tmp_path / "site", block("python"), block("toml"))
+def test_the_example_from_the_command_line(installed, tmp_path, monkeypatch, capsys):
+    installed(block("python"), block("toml"))
     for side, text in (("truth", "0 1 1\n0 -1 1\n"), ("predictions", "0 1 0\n0 2 1\n")):
         (tmp_path / side).mkdir()
         (tmp_path / side / "a.asc").write_text(text)
     command = re.search(r"```sh\nsegiou (.*?)\n```", SECTION)[1].split()
-    path = os.pathsep.join([os.environ["PYTHONPATH"], str(tmp_path / "site")])
-    done = subprocess.run(
-        [sys.executable, "-m", "segiou", *command, "--format", "json", "--quiet"],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": path},
-    )
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
+    monkeypatch.chdir(tmp_path)
+    code, found = main([*command, "--format", "json", "--quiet"]), capsys.readouterr()
+    assert code == 0, found.err
+    report = json.loads(found.out)
     assert report["protocol"] == "forest"
     assert report["mean_iou"] == pytest.approx((2 / 3 + 2 / 3 + 0) / 3)
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -28,18 +25,14 @@ def unspaced(line):
 
 
 @pytest.mark.parametrize(("command", "shown"), SESSIONS, ids=[c[:40] for c, _ in SESSIONS])
-def test_output_is_as_shown(command, shown):
-    words = shlex.split(command)
-    assert words[0] == "segiou"
-    done = subprocess.run(
-        [sys.executable, "-m", *words],
-        capture_output=True,
-        cwd=ROOT,
-        encoding="utf-8",
-        env=os.environ | {"COLUMNS": "100", "PYTHONIOENCODING": "utf-8"},
-    )
-    assert done.returncode == 0, done.stderr
-    lines = [unspaced(line) for line in done.stdout.splitlines()]
+def test_output_is_as_shown(command, shown, monkeypatch, capsys):
+    program, *words = shlex.split(command)
+    assert program == "segiou"
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "100")
+    code, found = main(words), capsys.readouterr()
+    assert code == 0, found.err
+    lines = [unspaced(line) for line in found.out.splitlines()]
     position = 0
     for line in shown.splitlines():
         if line != "…":

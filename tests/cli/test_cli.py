@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import FIXTURES, LABELS, MODELS, SCORE, STREETS, notes, segiou
+from command import FIXTURES, LABELS, MODELS, SCORE, STREETS
 from PIL import Image
 
 
-def test_score_prints_a_table_and_nothing_else():
-    done = segiou(*SCORE)
-    assert (done.returncode, notes(done.stderr)) == (0, "")
+def test_score_prints_a_table_and_nothing_else(inside):
+    done = inside(*SCORE)
+    assert (done.returncode, done.stderr) == (0, "")
     for part in (
         "mean IoU",
         "over 10 of 10 classes",
