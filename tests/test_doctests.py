@@ -34,6 +34,8 @@ def test_docstring_examples(name):
         pytest.skip(str(error))
     if name == "segiou.masks.image_files" and not module.EXTENSION_BUILT:
         pytest.skip("the C extension of the PNG reader is not built")
+    if b">>>" not in Path(module.__file__).read_bytes():
+        return  # as in most modules, where doctest would look through every docstring
     linecache.clearcache()  # doctest checks every file in it before each docstring
     assert doctest.testmod(module, optionflags=FLAGS).failed == 0
 

@@ -1,5 +1,6 @@
 """Masks that the tests of boundaries share, and definitions written out pixel by pixel."""
 
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +15,11 @@ CAMVID = Path(__file__).parents[3] / "shared" / "data" / "camvid"
 
 def blobs(seed, shape=(40, 50), num_classes=3, smooth=3.0):
     """A random label map of a few smooth regions."""
+    return _blobs(seed, shape, num_classes, smooth).copy()
+
+
+@cache
+def _blobs(seed, shape, num_classes, smooth):
     rng = np.random.default_rng(seed)
     fields = [ndimage.gaussian_filter(rng.normal(size=shape), smooth) for _ in range(num_classes)]
     return np.argmax(fields, axis=0).astype(np.uint8)

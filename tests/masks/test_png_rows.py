@@ -21,15 +21,22 @@ def paeth(left, above, corner):
     return min((left, above, corner), key=lambda neighbour: abs(guess - neighbour))
 
 
+GUESSES = (
+    lambda left, up, corner: 0,
+    lambda left, up, corner: left,
+    lambda left, up, corner: up,
+    lambda left, up, corner: (left + up) // 2,
+    paeth,
+)
+
+
 def plain_row(kind, residuals, above, channels):
-    row, pad = [], [0] * channels
+    row, guess = [0] * channels, GUESSES[kind]
     for residual, up, corner in zip(
-        residuals.tolist(), above, pad + above[:-channels], strict=True
+        residuals.tolist(), above, row + above[:-channels], strict=True
     ):
-        left = (pad + row)[-channels]
-        guess = (0, left, up, (left + up) // 2, paeth(left, up, corner))[kind]
-        row.append((residual + guess) % 256)
-    return row
+        row.append((residual + guess(row[-channels], up, corner)) % 256)
+    return row[channels:]
 
 
 def plain_rows(raw, width, depth, scale, channels=1):
