@@ -162,8 +162,10 @@ def test_names_of_classes_and_paths_cannot_move_the_cursor(capsys, tmp_path, mon
 
 
 def test_a_part_without_pairs_is_empty_and_merges(capsys, tmp_path):
-    command = ["score", str(STREETS / "truth"), str(STREETS / "model_a")]
-    command += ["--labels", str(STREETS / "labels.toml")]
+    for path in (STREETS / "truth").iterdir():  # whose names decide which parts are empty
+        write_mask(tmp_path / "truth" / path.name, [[0, 1, 1]])
+        write_mask(tmp_path / "pred" / path.name, [[0, 0, 1]])
+    command = ["score", str(tmp_path / "truth"), str(tmp_path / "pred"), "--labels", "2"]
     runs, empty = [], 0
     for part in range(1, 9):
         runs.append(str(tmp_path / f"{part}.sqlite"))

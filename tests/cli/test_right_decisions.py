@@ -52,12 +52,12 @@ def strays() -> dict[str, Run]:
     return runs
 
 
-@pytest.fixture(params=[patients, strays])
-def saved(request, tmp_path):
-    """Paths of the worse and the better run, by the example."""
-    runs = request.param()
+@pytest.fixture(scope="module", params=[patients, strays])
+def saved(request, tmp_path_factory):
+    """Paths of the worse and the better run, by the example, which are only read."""
+    runs, folder = request.param(), tmp_path_factory.mktemp("saved")
     names = [*runs]
-    return [runs[name].save(tmp_path / f"{name}.sqlite") for name in names], names
+    return [runs[name].save(folder / f"{name}.sqlite") for name in names], names
 
 
 def test_the_interval_keeps_the_pairing():

@@ -405,17 +405,18 @@ def test_every_output_has_the_same_intervals(scenario, outputs, tmp_path, comman
             assert limits_shown(own, base, "mean")
 
 
-@pytest.mark.parametrize("name", ["iou", "dice:car", "pq", "boundary_iou", "pq:car"])
-def test_thresholds_at_the_value(name, outputs, command):
+@pytest.mark.parametrize(("shift", "passed"), [(-1e-6, True), (1e-6, False)])
+def test_thresholds_at_the_value(shift, passed, outputs, command):
     out = outputs("odd, excluded")
-    value = out.report.score(name)
-    for shift in (-1e-6, 1e-6):
-        passed = shift < 0
-        argv = ("report", out.path, "--group-by", "none", "--format", "json")
-        code, text = command(*argv, "--require", f"{name}={value + shift:.17g}")
-        (outcome,) = json.loads(text)["thresholds"]
-        assert (code, outcome["passed"]) == (int(not passed), passed)
-        assert outcome["value"] == pytest.approx(value, rel=1e-12)
+    names = ("iou", "dice:car", "pq", "boundary_iou", "pq:car")
+    values = [out.report.score(name) for name in names]
+    argv = ["report", out.path, "--group-by", "none", "--format", "json"]
+    for name, value in zip(names, values, strict=True):
+        argv += ["--require", f"{name}={value + shift:.17g}"]
+    code, text = command(*argv)
+    outcomes = json.loads(text)["thresholds"]
+    assert (code, [one["passed"] for one in outcomes]) == (int(not passed), [passed] * len(names))
+    assert [one["value"] for one in outcomes] == pytest.approx(values, rel=1e-12)
 
 
 def test_infinite_distances_are_values(outputs, command):
