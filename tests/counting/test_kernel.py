@@ -18,7 +18,7 @@ kernel = pytest.importorskip(
     "segiou.counting._kernel", reason="the counting kernel is not built here"
 )
 
-INPUTS = int(os.environ.get("SEGIOU_FUZZ_INPUTS", "60"))
+INPUTS = int(os.environ.get("SEGIOU_FUZZ_INPUTS", settings.default.max_examples))
 INTEGERS = [np.dtype(order + kind) for kind in "bBhHiIqQ" for order in "<>"]
 DTYPES = [*dict.fromkeys(INTEGERS), np.dtype(bool)]
 SIMPLE = np.arange(3, dtype=np.uint16)

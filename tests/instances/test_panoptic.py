@@ -167,10 +167,13 @@ def test_small_segments_of_semantickitti_do_not_count():
     assert (counts.tp.tolist(), counts.fp.tolist(), counts.fn.tolist()) == ([0], [0], [1])
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.gate) for n in (1, 2, 3))])
-def test_coco_is_the_rule_of_panopticapi(seed):
+@pytest.mark.parametrize(
+    ("seed", "number"),
+    [(0, 100), *(pytest.param(seed, 300, marks=pytest.mark.gate) for seed in range(4))],
+)
+def test_coco_is_the_rule_of_panopticapi(seed, number):
     rng = np.random.default_rng(100 + seed)
-    for truth, pred in pairs(seed):
+    for truth, pred in pairs(seed, number):
         classes, ids = truth
         at = tuple(rng.integers(0, n) for n in classes.shape)
         crowd, crowd_ids = set(), ()
