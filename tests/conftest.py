@@ -68,7 +68,7 @@ class Unsynced(sqlite3.Connection):
 
 @pytest.fixture(scope="session", autouse=True)
 def run_files_are_not_synced():
-    """Writing run files to disk took a tenth of the time, and far more on a busy disk."""
+    """Write run files without waiting for the disk, which takes long while it is busy."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Unsynced))
         yield
