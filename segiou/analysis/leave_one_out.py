@@ -22,6 +22,8 @@ LEAST_FREEDOM = 2.0
 _KEPT = 1 << 22
 #: The logarithm of the smallest p, to which relative distance it is computed, in how many steps.
 _MOST_DECADES, _CLOSE, _MOST_STEPS = 15.0, 1e-11, 100
+#: Decades of p, and quantiles of t, above the levels that are used.
+_DECADES, _LARGE_T = 3.0, 10.0
 #: Rows that are multiplied at once.
 _ROWS = 256
 
@@ -424,12 +426,12 @@ class Side:
         if not self.error > 0:
             return math.nan
         side, size = (0 if self.value > 0 else 1), abs(self.value)
-        start = size / self.error
+        start = max(size / self.error, 0.5)
 
         def beyond(t: float) -> float:
             return self.reach_at(t, math.nan)[side] - size  # the tail is for values at a bound
 
-        t = _crossing(beyond, start, start * 10**_MOST_DECADES)
+        t = _crossing(beyond, start, _LARGE_T, start * 10**_MOST_DECADES)
         return max(float(student_below(-t, self.freedom)), 10**-_MOST_DECADES)
 
     def correlation(self, other: Side, mine: NDArray[Any], theirs: NDArray[Any]) -> float:
@@ -484,18 +486,40 @@ def tail_of(reach: Callable[[float], tuple[float, float]], value: float) -> floa
     def beyond(decades: float) -> float:
         return reach(1 - 10**-decades)[side] - abs(value)
 
-    return 0.5 * 10 ** -_crossing(beyond, 1.0, _MOST_DECADES)
+    return 0.5 * 10 ** -_crossing(beyond, 0.25, _DECADES, _MOST_DECADES)
 
 
-def _crossing(function: Callable[[float], float], start: float, most: float) -> float:
-    """Where an increasing function is 0, from 0 to most, by Chandrupatla's method."""
-    a, b = 0.0, min(start, most)
-    at_a, at_b = function(a), function(b)
-    while at_b < 0 and b < most:
-        a, b = b, min(2 * b, most)
-        at_a, at_b = at_b, function(b)
-    if math.isnan(at_a) or not at_b > 0:
-        return math.nan if math.isnan(at_a + at_b) else b
+def _crossing(
+    function: Callable[[float], float], start: float, enough: float, most: float
+) -> float:
+    """The last place from 0 to most where a function that is negative at 0 becomes positive.
+
+    Places from start on, each twice the one before, are tried up to where it is enough. Limits of
+    few units may shrink at higher levels, because arms end at the bounds of a score.
+    """
+    below, place = (0.0, function(0.0)), start
+    above: tuple[float, float] | None = None
+    if not below[1] < 0:
+        return below[1]  # 0, or undefined
+    while above is None or place <= enough:
+        place, at = min(place, most), function(min(place, most))
+        if math.isnan(at):
+            return at
+        if at >= 0:
+            above = above or (place, at)
+        elif place == most:
+            return most
+        else:
+            below, above = (place, at), None
+        place *= 2
+    return _root(function, below, above)
+
+
+def _root(
+    function: Callable[[float], float], below: tuple[float, float], above: tuple[float, float]
+) -> float:
+    """Where a function is 0 between two places with values, by Chandrupatla's method."""
+    (a, at_a), (b, at_b) = below, above
     share = 0.5
     # Between a and b is the root, and c is the end before.
     for _ in range(_MOST_STEPS):

@@ -96,7 +96,9 @@ class Statistic:
         Specificity of a class that never occurs is 1, but is not a score of the model.
         """
         defined = ~np.isnan(values[..., 1:])
-        return defined if self.score.occurs is None else defined & self.score.occurs(sums)
+        if self.score.occurs is None or (self.seen[1:] > 0).all():  # all are in the truth
+            return defined
+        return defined & self.score.occurs(sums)
 
     @property
     def has_scores(self) -> NDArray[np.bool_]:
