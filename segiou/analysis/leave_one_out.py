@@ -422,7 +422,12 @@ class Side:
         return float(down[0]), float(up[0])
 
     def tail(self) -> float:
-        """One-sided p that a difference is on the other side of 0; twice for two sides."""
+        """One-sided p that a difference is on the other side of 0; twice for two sides.
+
+        Limits of few units may end at the bounds of a score before they reach 0. So p is below 2^-U
+        for U units, the smallest p of a permutation test, only if that of the value divided by its
+        standard error is.
+        """
         if not self.error > 0:
             return math.nan
         side, size = (0 if self.value > 0 else 1), abs(self.value)
@@ -432,7 +437,8 @@ class Side:
             return self.reach_at(t, math.nan)[side] - size  # the tail is for values at a bound
 
         t = _crossing(beyond, start, _LARGE_T, start * 10**_MOST_DECADES)
-        return max(float(student_below(-t, self.freedom)), 10**-_MOST_DECADES)
+        inverted, plain = student_below([-t, -size / self.error], self.freedom).tolist()
+        return max(inverted, min(plain, 2.0 ** -len(self.moves)), 10**-_MOST_DECADES)
 
     def correlation(self, other: Side, mine: NDArray[Any], theirs: NDArray[Any]) -> float:
         """Correlation of the two sides, whose units overlap.

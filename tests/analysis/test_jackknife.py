@@ -136,6 +136,21 @@ def test_the_tail_inverts_the_limits():
     assert np.isnan(Jackknife.of(a, a).score.tail())
 
 
+def test_p_of_three_units_is_not_0_if_no_limit_reaches_0():
+    # Errors of two classes cancel in three images, so the limits end at 0.026 however high the
+    # level is; the difference is 0.0388, and its standard error 0.0145.
+    truths = [[8, 8], [5, 7], [2, 7]]
+    hits = [[3, 0], [3, 3], [2, 4]], [[2, 2], [2, 5], [2, 4]]
+    wrong = [[8, 5], [4, 2], [3, 0]], [[6, 6], [2, 3], [3, 0]]
+    models = []
+    for tp, fp in zip(np.array(hits), np.array(wrong), strict=True):
+        fn = np.array(truths) - tp
+        models.append(stat(Counts(tp, fp, fn, 16 - tp - fp - fn)))
+    side = Jackknife.of(models[1], models[0]).score
+    assert max(side.reach(1 - 1e-9)) < side.value
+    assert side.tail() == pytest.approx(stats.t.sf(side.value / side.error, side.freedom))
+
+
 def test_sides_of_the_same_units_are_correlated():
     left_out = Jackknife.of(stat(some_counts(30)))
     side, units = left_out.score, np.arange(30)
