@@ -437,7 +437,7 @@ class Side:
             return self.reach_at(t, math.nan)[side] - size  # the tail is for values at a bound
 
         t = _crossing(beyond, start, _LARGE_T, start * 10**_MOST_DECADES)
-        inverted, plain = student_below([-t, -size / self.error], self.freedom).tolist()
+        inverted, plain = map(float, student_below([-t, -size / self.error], self.freedom))
         return max(inverted, min(plain, 2.0 ** -len(self.moves)), 10**-_MOST_DECADES)
 
     def correlation(self, other: Side, mine: NDArray[Any], theirs: NDArray[Any]) -> float:

@@ -91,9 +91,16 @@ class Statistic:
         return self.evaluate(self.whole)
 
     def has_score(self, sums: NDArray[Any], values: Floats) -> NDArray[np.bool_]:
-        """Whether sums (..., F) with these values (..., 1 + C) have a score of each class.
+        """Whether classes have a score, (..., C).
 
         Specificity of a class that never occurs is 1, but is not a score of the model.
+
+        Parameters
+        ----------
+        sums : ndarray, shape (..., F)
+            Sums over units in which every class of the truth occurs.
+        values : ndarray of float, shape (..., 1 + C)
+            Their values by :meth:`evaluate`.
         """
         defined = ~np.isnan(values[..., 1:])
         if self.score.occurs is None or (self.seen[1:] > 0).all():  # all are in the truth
