@@ -71,7 +71,10 @@ def crossed(
     variance = of_images + np.maximum(seeds - residual, 0)
     with np.errstate(all="ignore"):
         parts = np.maximum(of_images - residual, 0) ** 2 / images.freedom + seeds**2 / freedom
-        together = np.minimum(np.where(parts > 0, variance**2 / parts, np.inf), units - 1.0)
+        together = np.where(parts > 0, variance**2 / parts, np.inf)
+        # The variance is less than that of its parts if the residual is larger than that of runs.
+        together = np.fmax(together, np.fmin(images.freedom, freedom))
+        together = np.minimum(together, units - 1.0)
         error = np.sqrt(variance)
         p = 2 * student_below(-np.abs(images.values) / error, together)
     reach = student(together, (1 - level) / 2) * error

@@ -306,6 +306,15 @@ def trained(wrong, seed):
     return score(list(truth), list(np.where(flipped, 1 - truth, truth)), labels=2)
 
 
+def test_degrees_of_freedom_are_at_least_those_of_the_runs():
+    # Both recipes contain the run a, so images vary less than their residual by runs. The two
+    # variances of two runs have one degree of freedom each, and six images five.
+    a, b, c = (stat(some_counts(6, seed=seed)) for seed in range(3))
+    limits, _ = crossed([a, c], [b, a])
+    assert limits.freedom[0] == 5
+    assert (limits.freedom >= 1).all() and (limits.freedom <= 5).all()
+
+
 def test_recipes_are_compared_by_the_means_of_their_runs():
     recipes = {
         "old": [trained(0.3, s) for s in (1, 2, 3)],
