@@ -24,6 +24,8 @@ _KEPT = 1 << 22
 _MOST_DECADES, _CLOSE, _MOST_STEPS = 15.0, 1e-11, 100
 #: Decades of p, and quantiles of t, above the levels that are used.
 _DECADES, _LARGE_T = 3.0, 10.0
+#: Numbers of units up to which no permutation test is significant at 95 %.
+_FEW = 5
 #: Rows that are multiplied at once.
 _ROWS = 256
 
@@ -424,9 +426,9 @@ class Side:
     def tail(self) -> float:
         """One-sided p that a difference is on the other side of 0; twice for two sides.
 
-        Limits of few units may end at the bounds of a score before they reach 0. So p is below 2^-U
-        for U units, the smallest p of a permutation test, only if that of the value divided by its
-        standard error is.
+        Limits of up to five units may end at the bounds of a score before they reach 0. So their p
+        is below 2^-U for U units, the smallest p of a permutation test, only if that of the value
+        divided by its standard error is.
         """
         if not self.error > 0:
             return math.nan
@@ -438,7 +440,9 @@ class Side:
 
         t = _crossing(beyond, start, _LARGE_T, start * 10**_MOST_DECADES)
         inverted, plain = map(float, student_below([-t, -size / self.error], self.freedom))
-        return max(inverted, min(plain, 2.0 ** -len(self.moves)), 10**-_MOST_DECADES)
+        units = len(self.moves)
+        least = min(plain, 2.0**-units) if units <= _FEW else 0.0
+        return max(inverted, least, 10**-_MOST_DECADES)
 
     def correlation(self, other: Side, mine: NDArray[Any], theirs: NDArray[Any]) -> float:
         """Correlation of the two sides, whose units overlap.
