@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 _POWERS = np.arange(400)
 _FACTORS = np.cumprod(np.r_[1, (2 * _POWERS[1:] - 1) / (2 * _POWERS[1:])])
 _SMALL, _LOG_ROUNDING = 0.9, math.log(1e-18)
-#: From here on, a tail of large degrees of freedom is no difference from 1/2.
+#: Above it, a small tail would lose digits as 1/2 minus the integral from 0.
 _NEAR = 2.0
 #: Nodes between 0 and 1 and weights of the Gauss-Legendre rule of five nodes in each of 16 panels;
 #: making longer rules would load numpy.polynomial.

@@ -127,7 +127,7 @@ def axis_of(column: Column) -> ScoreAxis:
 
 
 def mean_note(mean: float) -> str:
-    """What the label of an axis says of a mean."""
+    """The part of an axis label that describes the mean."""
     if np.isnan(mean):
         return ""
     return ", dashed: mean" if np.isfinite(mean) else f", mean: {shown(mean, NUMBER)}"
