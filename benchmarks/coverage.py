@@ -22,14 +22,14 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.cells import Cell, print_cells
-from segiou.analysis.bootstrapping import limits_of, resampled
-from segiou.analysis.dependence import design_of
-from segiou.analysis.leave_one_out import jackknife
-from segiou.analysis.raters import _excess, _expert_test, _Over
-from segiou.analysis.scored_runs import scored_images
-from segiou.analysis.significance import permutation_test
-from segiou.analysis.statistics import statistic
-from segiou.analysis.units import units_of
+from segiou.analysis.inference.bootstrapping import limits_of, resampled
+from segiou.analysis.inference.dependence import design_of
+from segiou.analysis.inference.jackknife import jackknife
+from segiou.analysis.raters.agreement import _excess, _expert_test, _Over
+from segiou.analysis.inference.scored_runs import scored_images
+from segiou.analysis.inference.significance import permutation_test
+from segiou.analysis.inference.statistics import statistic
+from segiou.analysis.inference.units import units_of
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import mean_iou
 

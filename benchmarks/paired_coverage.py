@@ -19,11 +19,11 @@ import numpy as np
 
 from benchmarks.cells import Cell, print_cells
 from benchmarks.coverage import CAMVID, camvid
-from segiou.analysis.dependence import design_of
-from segiou.analysis.leave_one_out import Jackknife
-from segiou.analysis.scored_runs import scored_images
-from segiou.analysis.statistics import statistic
-from segiou.analysis.units import Units, units_of
+from segiou.analysis.inference.dependence import design_of
+from segiou.analysis.inference.jackknife import Jackknife
+from segiou.analysis.inference.scored_runs import scored_images
+from segiou.analysis.inference.statistics import statistic
+from segiou.analysis.inference.units import Units, units_of
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import mean_iou
 
@@ -92,7 +92,7 @@ def batches(
     design: str, number: int, rng: np.random.Generator, slow: float, least: float
 ) -> list[float]:
     """One sequence whose difficulty and whose difference of models are AR(1): equal models."""
-    import segiou.analysis.dependence as dependence
+    import segiou.analysis.inference.dependence as dependence
 
     dependence._LEAST_OF_DIFFERENCE = int(least)
     drift = rng.normal(size=(3, number))

@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks.cells import Cell, print_cells
 from benchmarks.paired_coverage import DESIGNS, models
-from segiou.analysis.slices import slices
+from segiou.analysis.slices.search import slices
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import mean_iou
 from segiou.metrics.protocols import Protocol, load_protocol

@@ -22,15 +22,15 @@ from segiou.accumulators.confusion import (
     ChannelCounts as ChannelCounts,
     ConfusionMatrix as ConfusionMatrix,
 )
-from segiou.analysis.comparing import compare as compare
-from segiou.analysis.imbalance import explain as explain
-from segiou.analysis.intervals import (
+from segiou.analysis.comparison.compare_runs import compare as compare
+from segiou.analysis.comparison.rank_runs import rank as rank
+from segiou.analysis.gap.imbalance import explain as explain
+from segiou.analysis.inference.intervals import (
     bootstrap as bootstrap,
     confidence_intervals as confidence_intervals,
 )
-from segiou.analysis.rank_runs import rank as rank
-from segiou.analysis.raters import RaterAgreement as RaterAgreement
-from segiou.analysis.slices import slices as slices
+from segiou.analysis.raters.agreement import RaterAgreement as RaterAgreement
+from segiou.analysis.slices.search import slices as slices
 from segiou.counting.counts import Counts as Counts
 from segiou.histograms.score_counts import ScoreHistogram as ScoreHistogram
 from segiou.labels.label_set import LabelSet as LabelSet, load_labels as load_labels

@@ -462,3 +462,25 @@ def csv_name(cell: str) -> str:
     ('=1+1', "'tis")
     """
     return cell[1:] if cell[:1] == "'" and cell[1:].startswith(_FORMULA) else cell
+
+
+def cell(value: float) -> str:
+    """A ratio in a table."""
+    return percent(value, "–")
+
+
+def tone_of(value: float) -> str:
+    """Colour for a score."""
+    if value != value:
+        return ""
+    return "red" if value < 1 / 3 else "yellow" if value < 2 / 3 else "green"
+
+
+def in_python(sentence: str) -> str:
+    """Write options of the command line as arguments."""
+    sentence = sentence.replace("--blocks auto", 'blocks="auto"')
+    return re.sub(r"--group-by (\S+?)(?=\.? |\.?$)", _argument, sentence)
+
+
+def _argument(match: re.Match[str]) -> str:
+    return f"groups={match[1].strip(chr(39))!r}"

@@ -95,7 +95,7 @@ def _compare_scores(
     runs: Sequence[Run], metrics: list[str], parsed: argparse.Namespace, options: dict[str, Any]
 ) -> None:
     """Compare by several scores."""
-    from segiou.analysis.side_by_side import compare_scores
+    from segiou.analysis.comparison.side_by_side import compare_scores
     from segiou.cli.output import write_findings
 
     several = compare_scores(*runs, metrics=metrics, **options)
@@ -111,7 +111,7 @@ def _compare_score(
     options: dict[str, Any],
 ) -> None:
     """Compare by one score, with pages, plots and slices."""
-    from segiou.analysis.comparing import compare
+    from segiou.analysis.comparison.compare_runs import compare
     from segiou.cli.output import (
         csv_of_comparison,
         slices_of,
@@ -161,9 +161,9 @@ def _compared_runs(parsed: argparse.Namespace) -> list[Run]:
 
 def explain(parsed: argparse.Namespace) -> int:
     """Explain the gap between pixel accuracy and mean IoU, or that of two models."""
-    from segiou.analysis.imbalance import explain
+    from segiou.analysis.gap.document import imbalance_parts
+    from segiou.analysis.gap.imbalance import explain
     from segiou.cli.output import write_findings
-    from segiou.report.findings_document import imbalance_parts
 
     inputs.check_findings(parsed)
     if len(parsed.path) == 2 and all(map(inputs.is_run_file, parsed.path)):
@@ -178,10 +178,10 @@ def explain(parsed: argparse.Namespace) -> int:
 
 def _explain_two(parsed: argparse.Namespace) -> int:
     """Explain why two models differ in pixel accuracy and mean IoU."""
-    from segiou.analysis.imbalance import explain_difference
-    from segiou.analysis.paired_runs import names_of, same_images
+    from segiou.analysis.gap.document import imbalance_difference_parts
+    from segiou.analysis.gap.imbalance import explain_difference
+    from segiou.analysis.inference.paired_runs import names_of, same_images
     from segiou.cli.output import write_findings
-    from segiou.report.findings_document import imbalance_difference_parts
 
     runs = [inputs.open_run(path, parsed, or_folders="RUN RUN") for path in parsed.path]
     same = same_images(runs, names_of(runs, None), parsed.protocol)
@@ -247,10 +247,10 @@ def inspect(parsed: argparse.Namespace) -> int:
 
 def labelsets(parsed: argparse.Namespace) -> int:
     """List the presets, or print one set as TOML."""
+    from segiou._support.document import Column, Line, Table
     from segiou._support.optional import plugin_names
     from segiou._support.terminal import text_of
     from segiou.labels.label_set import labelset_names, load_labels
-    from segiou.report.findings_document import labelsets_parts
 
     from_file = getattr(parsed, "from")
     if from_file and parsed.name:
@@ -264,7 +264,13 @@ def labelsets(parsed: argparse.Namespace) -> int:
         console.write(load_labels(wanted).to_toml())
         return 0
     sets = [load_labels(name) for name in (*labelset_names(), *plugin_names("labelsets"))]
-    parts, color = labelsets_parts(sets), console.wants_color()
+    columns = (
+        Column("label set", [labels.name for labels in sets], 9, is_text=True),
+        Column("classes", [str(labels.num_classes) for labels in sets], 1),
+        Column("title", [labels.title for labels in sets], 2, is_text=True),
+    )
+    hint = "To customise a set: segiou labelsets NAME > FILE.toml, edit it, then --labels FILE.toml"
+    parts, color = [Table(columns), Line(hint, "dim")], console.wants_color()
     console.write(text_of(parts, console.stdout_width(), color=color))
     return 0
 
@@ -272,8 +278,7 @@ def labelsets(parsed: argparse.Namespace) -> int:
 def measures(parsed: argparse.Namespace) -> int:
     """List the measures with their scores and options, or describe one."""
     from segiou.cli.output import write_findings
-    from segiou.measures.listing import listed_measure, listed_measures
-    from segiou.report.findings_document import measures_parts
+    from segiou.measures.listing import listed_measure, listed_measures, measures_parts
 
     inputs.check_findings(parsed)
     problems: list[str] = []

@@ -12,7 +12,7 @@ from segiou._support.arguments import check_level
 from segiou._support.files import Problem, write_whole
 from segiou._support.renderers import RENDERERS
 from segiou._support.table_files import read_rows
-from segiou.analysis.map_estimates import MapAccuracy, map_accuracy
+from segiou.analysis.maps.estimates import MapAccuracy, map_accuracy
 from segiou.cli import inputs
 from segiou.cli.output import as_json, in_format, write_text
 from segiou.labels.label_set import LabelSet, load_labels

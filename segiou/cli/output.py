@@ -22,8 +22,8 @@ from segiou.report.report import Report
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
-    from segiou.analysis.comparison import Comparison
-    from segiou.analysis.slice_results import Slices
+    from segiou.analysis.comparison.result import Comparison
+    from segiou.analysis.slices.result import Slices
 
 
 #: Columns of the tables that have slices below them.
@@ -84,8 +84,8 @@ def _scored(run: Run, parsed: argparse.Namespace) -> _Scored:
 
 def _change_of(run: Run, parsed: argparse.Namespace) -> Comparison:
     """The comparison of the baseline with a run."""
-    from segiou.analysis.comparing import compare
-    from segiou.analysis.comparison_text import BASELINE
+    from segiou.analysis.comparison.compare_runs import compare
+    from segiou.analysis.comparison.text import BASELINE
 
     models = inputs.open_baseline(parsed), run
     protocol = parsed.protocol or run.protocol
@@ -172,7 +172,7 @@ def slices_of(
     names: tuple[str, ...] = (),
 ) -> Slices:
     """Slices by ``--slices``, of runs with names if these are not their own."""
-    from segiou.analysis.slices import slices
+    from segiou.analysis.slices.search import slices
 
     options = inputs.slices_options(parsed, parsed.slices)
     sliced = slices(*runs, metric=metric, level=parsed.level or 0.95, **options)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from segiou._support.arguments import check_level
 from segiou._support.files import write_whole
-from segiou.analysis.raters import RaterAgreement
+from segiou.analysis.raters.agreement import RaterAgreement
 from segiou.cli import inputs
 from segiou.cli.output import as_json, in_format, write_text
 from segiou.report.raters_page import CaseMaps, raters_html

@@ -9,13 +9,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from segiou._support.text import plural, signed_points
-from segiou.analysis.slices import slices
-from segiou.analysis.units import plural_of
+from segiou.analysis.inference.units import plural_of
+from segiou.analysis.slices.search import slices
 from segiou.cli.inputs import slices_options
 from segiou.cli.thresholds import Outcome, Threshold, compared
 
 if TYPE_CHECKING:
-    from segiou.analysis.slice_results import Slice, Slices
+    from segiou.analysis.slices.result import Slice, Slices
     from segiou.runs.run import Run
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from segiou.analysis.slices import slices
+from segiou.analysis.slices.search import slices
 from segiou.cli import inputs
 from segiou.cli.output import write_findings
 

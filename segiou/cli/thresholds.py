@@ -12,7 +12,7 @@ from segiou.measures.registry import better_of, flag_of, measure_of, measure_of_
 from segiou.measures.score_names import ScoreName, read_name, rows_of_score
 
 if TYPE_CHECKING:
-    from segiou.analysis.comparison import Comparison
+    from segiou.analysis.comparison.result import Comparison
     from segiou.labels.class_options import ClassOptions
     from segiou.measures.measure import Plan
     from segiou.measures.score import Better, Score

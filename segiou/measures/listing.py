@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from inspect import cleandoc
 from typing import Any
 
+from segiou._support.document import (
+    GAP,
+    Column,
+    Line,
+    Part,
+    Section,
+    Table,
+)
 from segiou._support.text import Json
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.guard import package_of
 from segiou.measures.mask_pair import Masks
-from segiou.measures.registry import loaded_measures, measure_of, plans_of
+from segiou.measures.registry import flag_of, loaded_measures, measure_of, plans_of
 from segiou.measures.score import Better
 
 
@@ -71,3 +80,22 @@ def _text(value: Any) -> str:
     if value in (None, "", (), [], {}):
         return "none"
     return ",".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
+
+
+def measures_parts(listed: Sequence[ListedMeasure], *, detail: bool = False) -> Iterator[Part]:
+    """A list of measures: about each, its scores and its options; in detail, its documentation."""
+    for one in listed:
+        columns = (
+            Column("score", [score.name for score in one.scores], 9, is_text=True),
+            Column("title", [score.title for score in one.scores], 4, is_text=True),
+            Column("unit", [score.unit or "ratio" for score in one.scores], 5, is_text=True),
+            Column("better", [score.better for score in one.scores], 7, is_text=True),
+        )
+        options = ", ".join(f"{name}={value}" for name, value in one.options.items())
+        chosen = Line(f"options: {options}" if options else "no options", "dim")
+        parts: list[Part] = [Line(one.about), Table(columns), chosen, GAP]
+        if detail:
+            texts = one.details.split("\n")[1:]
+            parts += [*map(Line, texts), GAP, Line(f"defined by {one.source} ({one.package})")]
+        yield Section(f"{one.key} ({flag_of(one.key)})", parts, shown=True)
+    yield Line("To measure one: segiou score … OPTION, or measures=[KEY] in Python", "dim")

@@ -31,7 +31,7 @@ from segiou.report.class_table import column_named
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from segiou.analysis.intervals import Intervals
+    from segiou.analysis.inference.intervals import Intervals
     from segiou.measures.score_table import Column
     from segiou.report.class_table import ClassRow
     from segiou.report.report import Report
@@ -240,7 +240,7 @@ def prevalence_curve(
 ) -> Axes:
     """Draw the scores of the same model if one class were rarer or more frequent.
 
-    Confusion rates stay constant; see :func:`segiou.analysis.baselines.prevalence_curve`.
+    Confusion rates stay constant; see :func:`segiou.analysis.gap.baselines.prevalence_curve`.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def prevalence_curve(
         If the class is unknown or not in the truth, or the classes are
         overlapping channels.
     """
-    from segiou.analysis.baselines import prevalence_curve as curve_of
+    from segiou.analysis.gap.baselines import prevalence_curve as curve_of
 
     report = report_of(source)
     index = _class_of_matrix(report, class_name)

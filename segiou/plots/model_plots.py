@@ -9,7 +9,7 @@ import numpy as np
 
 from segiou._support.arguments import read_several, refuse_kind
 from segiou._support.text import in_unit
-from segiou.analysis.comparison_text import score_title
+from segiou.analysis.comparison.text import score_title
 from segiou.plots.class_plots import axis_of, count_note, height_of, score_column
 from segiou.plots.score_axis import ScoreAxis, mark_interval, mark_special
 from segiou.plots.style import (
@@ -30,8 +30,8 @@ from segiou.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from segiou.analysis.comparison import Comparison
-    from segiou.analysis.slice_results import Slices
+    from segiou.analysis.comparison.result import Comparison
+    from segiou.analysis.slices.result import Slices
 
 
 @plot_kind

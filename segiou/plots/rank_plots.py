@@ -15,7 +15,7 @@ from segiou.plots.style import IOU, MUTED, Look, NothingToDraw, drawing, name_ro
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from segiou.analysis.ranking import Ranking
+    from segiou.analysis.comparison.ranking import Ranking
 
 #: Diameter of the dot of a rank that all resamples have, in points.
 _WHOLE = 18

@@ -6,9 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.files import printable
-from segiou._support.text import unit_text
+from segiou._support.text import cell, unit_text
 from segiou.report.image_table import LISTED
-from segiou.report.wording import cell
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou._support.text import in_unit
-from segiou.analysis import comparison_text
-from segiou.analysis.scored_runs import scored_images
+from segiou.analysis.comparison import text as comparison_text
+from segiou.analysis.comparison.text import (
+    difference_head,
+    influences,
+    significant_text,
+    with_short_names,
+)
+from segiou.analysis.inference.scored_runs import scored_images
 from segiou.measures.registry import measure_of_score
 from segiou.measures.score_names import read_name
 from segiou.report.distance_pictures import box_of
@@ -20,17 +26,11 @@ from segiou.report.image_table import EXAMPLES, ImageScores
 from segiou.report.page import sentence
 from segiou.report.picture_masks import Reader
 from segiou.report.report_page import histogram, render_page, write_page
-from segiou.report.wording import (
-    difference_head,
-    influences,
-    significant_text,
-    with_short_names,
-)
 
 if TYPE_CHECKING:
-    from segiou.analysis.comparison import Comparison, PairComparison
-    from segiou.analysis.ranking import Ranking
-    from segiou.analysis.slice_results import Slices
+    from segiou.analysis.comparison.ranking import Ranking
+    from segiou.analysis.comparison.result import Comparison, PairComparison
+    from segiou.analysis.slices.result import Slices
     from segiou.report.report import Report
     from segiou.runs.run import Run
 

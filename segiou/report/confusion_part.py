@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import count, short_count
-from segiou.analysis.steps import confusion_gains
+from segiou.analysis.gap.steps import confusion_gains
 from segiou.counting.counts import ConfusionCounts
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report.pictures import grey_png

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.text import called, did_you_mean
+from segiou._support.text import called, cell, did_you_mean
 from segiou.metrics.ratio import Floats
 from segiou.report.measured import distance_text
 from segiou.report.page import plural
-from segiou.report.wording import cell
 
 if TYPE_CHECKING:
     from segiou.report.report import Report

@@ -11,7 +11,7 @@ from segiou._support.text import csv_text, grouped, percent, plain, plural, poin
 from segiou.report.page import assemble
 
 if TYPE_CHECKING:
-    from segiou.analysis.map_estimates import Estimate, MapAccuracy
+    from segiou.analysis.maps.estimates import Estimate, MapAccuracy
 
 _SCORES = {
     "users_accuracy": ("users", "user's accuracy"),

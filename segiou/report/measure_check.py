@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_kind
 from segiou._support.text import Json
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.analysis.comparing import compare
+from segiou.analysis.comparison.compare_runs import compare
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.georeference import Raster

@@ -8,17 +8,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.document import Cell, Column as DocumentColumn, Table
-from segiou._support.text import count, with_unit
+from segiou._support.text import cell, count, with_unit
 from segiou.measures.measure import Counted
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.report.case_means import case_scores
 from segiou.report.class_table import rows_of
 from segiou.report.score_values import ScoreValues
-from segiou.report.wording import cell, range_text
+from segiou.report.wording import range_text
 
 if TYPE_CHECKING:
-    from segiou.analysis.intervals import Intervals
+    from segiou.analysis.inference.intervals import Intervals
     from segiou.report.report import Report
     from segiou.runs.run import Run
 

@@ -20,6 +20,7 @@ from segiou._support.files import printable
 from segiou._support.text import (
     called,
     capital,
+    cell,
     count,
     in_unit,
     p_text,
@@ -31,15 +32,15 @@ from segiou._support.text import (
     unbroken,
     unit_text,
 )
-from segiou.analysis.units import plural_of
+from segiou.analysis.inference.units import plural_of
 from segiou.labels.label_set import BACKGROUNDS, LabelSet
-from segiou.report.wording import cell, range_text
+from segiou.report.wording import range_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from segiou.analysis.steps import NextStep
+    from segiou.analysis.gap.steps import NextStep
 
 
 def position(value: float) -> str:

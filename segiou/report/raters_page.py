@@ -14,8 +14,8 @@ from segiou.report.page import assemble
 from segiou.report.pictures import grey_png
 
 if TYPE_CHECKING:
-    from segiou.analysis.rater_votes import Votes
-    from segiou.analysis.raters import RaterAgreement
+    from segiou.analysis.raters.agreement import RaterAgreement
+    from segiou.analysis.raters.votes import Votes
 
 #: Most maps of a page, and the most pixels of their longer side.
 _MAPS, _LARGEST = 60, 320

@@ -14,7 +14,7 @@ from segiou._support.arguments import check_integer, check_kind, check_path
 from segiou._support.document import worded
 from segiou._support.files import write_whole
 from segiou._support.renderers import rendered
-from segiou._support.text import percent, plural
+from segiou._support.text import in_python, percent, plural
 from segiou.measures.score_names import ScoreName
 from segiou.measures.score_table import ScoreTable
 from segiou.metrics.pixel_scores import PIXEL_SCORES
@@ -29,7 +29,7 @@ from segiou.report.class_table import (
     rows_of,
 )
 from segiou.report.report_numbers import ReportNumbers
-from segiou.report.wording import in_python, verdict
+from segiou.report.wording import verdict
 
 if TYPE_CHECKING:
     import pandas

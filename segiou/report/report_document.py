@@ -23,7 +23,8 @@ from segiou._support.document import (
     Table,
 )
 from segiou._support.notebook import NAME
-from segiou._support.text import called, count, listed, percent, plural, points
+from segiou._support.text import called, cell, count, listed, percent, plural, points, tone_of
+from segiou.analysis.gap.steps import top_steps
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_image import image_means
 from segiou.metrics.quantile import quantile
@@ -31,20 +32,17 @@ from segiou.metrics.ratio import ratio
 from segiou.report.class_table import ClassColumns, is_map, rank_of, rows_of, titled
 from segiou.report.measured import range_of, score_part, shown as shown_cell
 from segiou.report.wording import (
-    cell,
     counts_text,
     interval_text,
     other_methods,
     range_text,
     share_text,
     skipped_text,
-    tone_of,
-    top_steps,
     worst_score,
 )
 
 if TYPE_CHECKING:
-    from segiou.analysis.comparison import Comparison
+    from segiou.analysis.comparison.result import Comparison
     from segiou.measures.score_table import ScoreTable
     from segiou.report.class_table import ClassRow
     from segiou.report.report import Report
@@ -82,7 +80,7 @@ def report_parts(
     if outcomes:
         yield _outcome_table(outcomes)
     if change is not None:
-        from segiou.report.findings_document import change_table
+        from segiou.analysis.comparison.document import change_table
 
         yield from change_table(change)
     steps = [Line(str(step), lead="• ") for step in top_steps(report.next_steps)]

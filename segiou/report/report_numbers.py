@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou._support.optional import Drawable
 from segiou._support.text import Json, did_you_mean
-from segiou.analysis.baselines import majority_class, majority_counts
-from segiou.analysis.intervals import Intervals, confidence_intervals
-from segiou.analysis.order_statistics import worst_mean_limits
-from segiou.analysis.scored_runs import unit_of_pixels
-from segiou.analysis.steps import NextStep, next_steps
-from segiou.analysis.threshold_gains import ThresholdGain
+from segiou.analysis.gap.baselines import majority_class, majority_counts
+from segiou.analysis.gap.steps import NextStep, next_steps
+from segiou.analysis.gap.threshold_gains import ThresholdGain
+from segiou.analysis.inference.intervals import Intervals, confidence_intervals
+from segiou.analysis.inference.order_statistics import worst_mean_limits
+from segiou.analysis.inference.scored_runs import unit_of_pixels
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import BACKEND
 from segiou.measures.score_names import not_measured, read_name
@@ -31,7 +31,7 @@ from segiou.report.image_cautions import ImageCaution
 from segiou.report.score_values import ScoreValues, of_pixels
 
 if TYPE_CHECKING:
-    from segiou.analysis.imbalance import Imbalance
+    from segiou.analysis.gap.imbalance import Imbalance
 
 #: Plain data, as in JSON.
 Plain = Mapping[str, Any]
@@ -319,7 +319,7 @@ class ReportNumbers(Drawable):
     @cached_property
     def imbalance(self) -> Imbalance:
         """Gap between pixel accuracy and mean IoU, with its parts."""
-        from segiou.analysis.imbalance import explain
+        from segiou.analysis.gap.imbalance import explain
 
         return explain(self)
 

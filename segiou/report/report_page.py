@@ -14,6 +14,8 @@ import numpy as np
 from segiou._support.document import worded
 from segiou._support.files import write_whole
 from segiou._support.text import in_unit
+from segiou.analysis.comparison.text import short_name
+from segiou.analysis.gap.steps import top_steps
 from segiou.labels.label_set import LabelSet, hex_color
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats
@@ -30,20 +32,13 @@ from segiou.report.provenance import making
 from segiou.report.report import Report
 from segiou.report.report_document import worst_part, worst_title
 from segiou.report.slices_part import slice_images, sliced_part
-from segiou.report.wording import (
-    ignored_text,
-    other_methods,
-    page_cautions,
-    short_name,
-    skipped_text,
-    top_steps,
-)
+from segiou.report.wording import ignored_text, other_methods, page_cautions, skipped_text
 
 if TYPE_CHECKING:
-    from segiou.analysis.comparison import Comparison
-    from segiou.analysis.imbalance import Imbalance
-    from segiou.analysis.intervals import Interval, Intervals
-    from segiou.analysis.slice_results import Slices
+    from segiou.analysis.comparison.result import Comparison
+    from segiou.analysis.gap.imbalance import Imbalance
+    from segiou.analysis.inference.intervals import Interval, Intervals
+    from segiou.analysis.slices.result import Slices
     from segiou.measures.score_table import ScoreTable
     from segiou.runs.run import Run
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou._support.text import p_text, shown, shown_change
-from segiou.analysis.slices_text import (
+from segiou.analysis.slices.text import (
     changes,
     interval_text,
     mark,
@@ -20,7 +20,7 @@ from segiou.analysis.slices_text import (
 from segiou.report.image_table import ImageTable
 
 if TYPE_CHECKING:
-    from segiou.analysis.slice_results import Slice, Slices
+    from segiou.analysis.slices.result import Slice, Slices
 
 
 def sliced_part(sliced: Slices) -> dict[str, Any]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.files import printable
 from segiou._support.text import (
     called,
     capital,
+    cell,
     count,
     in_unit,
     listed,
@@ -19,34 +18,19 @@ from segiou._support.text import (
     plural,
     points,
     shown,
-    shown_change,
     shown_range,
-    with_unit,
 )
 
 if TYPE_CHECKING:
-    from segiou.analysis.comparison import Comparison, Difference, InfluentialImage, PairComparison
-    from segiou.analysis.intervals import Intervals
-    from segiou.analysis.steps import NextStep
-    from segiou.analysis.threshold_gains import ThresholdGain
+    from segiou.analysis.gap.steps import NextStep
+    from segiou.analysis.gap.threshold_gains import ThresholdGain
+    from segiou.analysis.inference.intervals import Intervals
     from segiou.report.report import Report
 
 #: Most names that are listed.
 NAMED = 8
 #: Most classes whose thresholds are listed in the verdict.
 _FEW = 3
-
-
-def cell(value: float) -> str:
-    """A ratio in a table."""
-    return percent(value, "–")
-
-
-def tone_of(value: float) -> str:
-    """Colour for a score."""
-    if value != value:
-        return ""
-    return "red" if value < 1 / 3 else "yellow" if value < 2 / 3 else "green"
 
 
 def score_text(value: float) -> str:
@@ -77,30 +61,6 @@ def range_text(limits: tuple[float, float] | None) -> str:
     return "–" if limits is None else shown_range(*limits)
 
 
-def difference_cells(row: Difference, unit: str = "") -> tuple[str, str, str, str, str]:
-    """Name, both scores, difference and its interval."""
-    low, high, delta = (shown_change(x, unit) for x in (row.low, row.high, row.delta))
-    interval = "–" if math.isnan(row.low) else f"{low} to {high}"
-    return row.name, shown(row.a, unit), shown(row.b, unit), delta, interval
-
-
-def difference_head(pair: PairComparison, unit: str = "") -> str:
-    """Header of a column of differences, second minus first."""
-    return with_unit(f"{pair.b} − {pair.a}", unit)
-
-
-def significant_text(comparison: Comparison, pair: PairComparison) -> str:
-    """Number of classes that differ significantly."""
-    number = len(pair.different(comparison.level))
-    return f"significant: {f'{number} of {len(pair.classes)}' if number else 'none'}"
-
-
-def influences(pair: PairComparison) -> list[tuple[InfluentialImage, str]]:
-    """The most influential images, and the model that each shifts the difference toward."""
-    sides = ((pair.favours_b, pair.b), (pair.favours_a, pair.a))
-    return [(image, name) for images, name in sides for image in images]
-
-
 def interval_text(intervals: Intervals) -> str:
     """The interval of the mean and its units."""
     if math.isnan(intervals.overall.low):
@@ -123,16 +83,6 @@ def other_methods(report: Report) -> list[str]:
             titles.setdefault(one.intervals.method_text(), []).append(one.title)
     usual = report.intervals and report.intervals.method_text()
     return [f"{capital(listed(names))}: {text}." for text, names in titles.items() if text != usual]
-
-
-def in_python(sentence: str) -> str:
-    """Write options of the command line as arguments."""
-    sentence = sentence.replace("--blocks auto", 'blocks="auto"')
-    return re.sub(r"--group-by (\S+?)(?=\.? |\.?$)", _argument, sentence)
-
-
-def _argument(match: re.Match[str]) -> str:
-    return f"groups={match[1].strip(chr(39))!r}"
 
 
 def verdict(report: Report) -> str:
@@ -253,42 +203,3 @@ def skipped_text(report: Report) -> str:
         f"{f'{len(names)} classes' if len(names) > NAMED else ', '.join(names)} ({why})"
         for why, names in by_reason.items()
     )
-
-
-def with_short_names(comparison: Comparison) -> Comparison:
-    """Shorten the names of the models if they stay distinct."""
-    short = [short_name(name) for name in comparison.names]
-    if len({*short}) < len(short) or not all(short):
-        return comparison
-    names = dict(zip(comparison.names, short, strict=True))
-    ranking = tuple(replace(r, name=names[r.name]) for r in comparison.ranking)
-    stability = comparison.stability
-    if stability is not None:
-        rival = names.get(stability.rival, "")
-        stability = replace(stability, names=tuple(short), models=ranking, rival=rival)
-    return replace(
-        comparison,
-        names=tuple(short),
-        ranking=ranking,
-        stability=stability,
-        pairs=tuple(replace(p, a=names[p.a], b=names[p.b]) for p in comparison.pairs),
-    )
-
-
-def short_name(name: str) -> str:
-    """The last part of a path; by default, a run has the name of its prediction folder.
-
-    >>> short_name("out/small"), short_name("base")
-    ('small', 'base')
-    """
-    return name.replace("\\", "/").rstrip("/").rpartition("/")[2]
-
-
-def top_steps(steps: Sequence[NextStep], number: int = 3) -> list[NextStep]:
-    """The first steps of different classes of the truth; of a false class, one step."""
-    false = {step.pred for step in steps if step.kind == "false_class"}
-    first: dict[tuple[bool, str | None], NextStep] = {}
-    for step in steps:
-        is_false = step.pred in false
-        first.setdefault((is_false, step.pred if is_false else step.truth), step)
-    return list(first.values())[:number]

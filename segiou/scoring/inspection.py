@@ -191,7 +191,7 @@ class Inspection(Shown):
         return data
 
     def _parts(self) -> Iterable[Part]:
-        from segiou.report.findings_document import inspection_parts
+        from segiou.scoring.inspection_document import inspection_parts
 
         return inspection_parts(self)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from segiou.analysis import rank_cases
-from segiou.analysis.case_ranks import ranks_of, signed_rank_tests
+from segiou.analysis.comparison.case_ranks import ranks_of, signed_rank_tests
 
 NAN = float("nan")
 FIRST = "aggregate-then-rank"

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from segiou import analysis, score
-from segiou.analysis.comparing import compare
-from segiou.analysis.comparison_text import DISAGREE
-from segiou.analysis.intervals import confidence_intervals
-from segiou.analysis.paired_runs import DifferentImagesError
-from segiou.analysis.rank_runs import rank
+from segiou.analysis.comparison.compare_runs import compare
+from segiou.analysis.comparison.rank_runs import rank
+from segiou.analysis.comparison.text import DISAGREE
+from segiou.analysis.inference.intervals import confidence_intervals
+from segiou.analysis.inference.paired_runs import DifferentImagesError
 from segiou.cli.thresholds import not_worse
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean_iou

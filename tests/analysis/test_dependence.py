@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from segiou import compare, score
-from segiou.analysis.dependence import Dependence, dependence_of, design_of
-from segiou.analysis.intervals import confidence_intervals
-from segiou.analysis.scored_runs import scored_images
-from segiou.analysis.sequences import Sequences, sequences_in_names
-from segiou.analysis.significance import permutation_test
-from segiou.analysis.statistics import statistic
-from segiou.analysis.units import units_of
+from segiou.analysis.inference.dependence import Dependence, dependence_of, design_of
+from segiou.analysis.inference.intervals import confidence_intervals
+from segiou.analysis.inference.scored_runs import scored_images
+from segiou.analysis.inference.sequences import Sequences, sequences_in_names
+from segiou.analysis.inference.significance import permutation_test
+from segiou.analysis.inference.statistics import statistic
+from segiou.analysis.inference.units import units_of
 from segiou.counting.counts import ConfusionCounts, Counts
 
 

@@ -6,8 +6,8 @@ from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segiou import ChannelCounts
-from segiou.analysis.baselines import majority_counts, random_iou, skill_score, weighted_mean
-from segiou.analysis.imbalance import explain
+from segiou.analysis.gap.baselines import majority_counts, random_iou, skill_score, weighted_mean
+from segiou.analysis.gap.imbalance import explain
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean_accuracy, mean_iou, pixel_accuracy
 from segiou.metrics.per_class import iou, recall

@@ -6,13 +6,13 @@ from scipy import stats
 from scipy.special import expit, logit
 
 from segiou import compare, score
-from segiou.analysis.intervals import confidence_intervals
-from segiou.analysis.leave_one_out import Jackknife, jackknife
-from segiou.analysis.recipes import across_runs, crossed
-from segiou.analysis.significance import permutation_test
-from segiou.analysis.statistics import statistic
-from segiou.analysis.student import student, student_below
-from segiou.analysis.units import units_of
+from segiou.analysis.comparison.recipes import across_runs, crossed
+from segiou.analysis.inference.intervals import confidence_intervals
+from segiou.analysis.inference.jackknife import Jackknife, jackknife
+from segiou.analysis.inference.significance import permutation_test
+from segiou.analysis.inference.statistics import statistic
+from segiou.analysis.inference.student import student, student_below
+from segiou.analysis.inference.units import units_of
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
 
@@ -212,8 +212,8 @@ def test_a_difference_with_itself_has_no_interval_and_signs_follow_the_order():
 
 def test_parts_of_units_do_not_change_the_numbers(monkeypatch):
     whole = jackknife(stat(some_counts(50)))
-    monkeypatch.setattr("segiou.analysis.units._PART", 36)
-    monkeypatch.setattr("segiou.analysis.leave_one_out._KEPT", 1)
+    monkeypatch.setattr("segiou.analysis.inference.units._PART", 36)
+    monkeypatch.setattr("segiou.analysis.inference.jackknife._KEPT", 1)
     parts = jackknife(stat(some_counts(50)))
     for name in ("values", "low", "high", "standard_error", "freedom"):
         one, other = getattr(whole, name), getattr(parts, name)

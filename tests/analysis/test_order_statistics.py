@@ -14,7 +14,7 @@ from segiou.analysis import (
     units_of,
     worst_mean_limits,
 )
-from segiou.analysis.scored_runs import scored_images
+from segiou.analysis.inference.scored_runs import scored_images
 
 NAN, INF = float("nan"), float("inf")
 

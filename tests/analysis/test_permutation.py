@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from segiou.analysis.significance import holm_adjust, permutation_test
-from segiou.analysis.statistics import statistic
-from segiou.analysis.units import units_of
+from segiou.analysis.inference.significance import holm_adjust, permutation_test
+from segiou.analysis.inference.statistics import statistic
+from segiou.analysis.inference.units import units_of
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean_iou
 

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from segiou.analysis.leave_one_out import jackknife
-from segiou.analysis.significance import permutation_test, power
-from segiou.analysis.statistics import statistic
-from segiou.analysis.units import units_of
+from segiou.analysis.inference.jackknife import jackknife
+from segiou.analysis.inference.significance import permutation_test, power
+from segiou.analysis.inference.statistics import statistic
+from segiou.analysis.inference.units import units_of
 from segiou.counting.counts import Counts
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from segiou.analysis.baselines import at_prevalence, prevalence_curve
+from segiou.analysis.gap.baselines import at_prevalence, prevalence_curve
 from segiou.counting.counts import ConfusionCounts
 from segiou.metrics.overall import mean_accuracy, mean_iou, pixel_accuracy
 from segiou.metrics.per_class import iou

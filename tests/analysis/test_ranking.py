@@ -9,8 +9,8 @@ import pytest
 
 import segiou
 from segiou.analysis import DifferentImagesError, Ranking, rank
-from segiou.analysis.case_ranks import rank_cases
-from segiou.analysis.ranking import Contest, kendall_tau, placed
+from segiou.analysis.comparison.case_ranks import rank_cases
+from segiou.analysis.comparison.ranking import Contest, kendall_tau, placed
 from segiou.counting.counts import Counts
 
 NAN = float("nan")

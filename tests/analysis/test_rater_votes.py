@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segiou.analysis.rater_votes import (
+from segiou.analysis.raters.votes import (
     Votes,
     coincidences,
     consensus,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.analysis.imbalance import explain, explain_difference
-from segiou.analysis.scored_runs import scored_images
+from segiou.analysis.gap.imbalance import explain, explain_difference
+from segiou.analysis.inference.scored_runs import scored_images
 from segiou.cli.main import main
 
 LABELS = """name = "streets"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from segiou.analysis.slices import slices
+from segiou.analysis.slices.search import slices
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol, load_protocol
 

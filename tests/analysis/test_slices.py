@@ -12,7 +12,7 @@ from scipy.special import expit
 from scipy.stats import t as student_t
 
 import segiou
-from segiou.analysis.slices import slices
+from segiou.analysis.slices.search import slices
 from segiou.cli.main import main
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -205,7 +205,7 @@ def test_outputs(tmp_path, capsys):
 
 
 def test_medians_have_order_statistics_of_one_run():
-    from segiou.analysis.order_statistics import median_limits
+    from segiou.analysis.inference.order_statistics import median_limits
 
     rng = np.random.default_rng(2)
     truth = {f"{'ab'[i % 2]}_{i}": np.zeros((24, 24), int) for i in range(16)}

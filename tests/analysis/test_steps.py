@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 import segiou
-from segiou.analysis import steps as module
-from segiou.report.wording import top_steps
+from segiou.analysis.gap import steps as module
+from segiou.analysis.gap.steps import top_steps
 
 CAMVID = Path(__file__).parents[3] / "shared" / "data" / "camvid"
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from segiou import compare, score
-from segiou.analysis import units
-from segiou.analysis.influential import influence
-from segiou.analysis.intervals import bootstrap
-from segiou.analysis.leave_one_out import jackknife
-from segiou.analysis.significance import permutation_test
-from segiou.analysis.statistics import scored_counts, statistic
-from segiou.analysis.units import ImageParts, units_of, weighted
+from segiou.analysis.comparison.influential import influence
+from segiou.analysis.inference import units
+from segiou.analysis.inference.intervals import bootstrap
+from segiou.analysis.inference.jackknife import jackknife
+from segiou.analysis.inference.significance import permutation_test
+from segiou.analysis.inference.statistics import scored_counts, statistic
+from segiou.analysis.inference.units import ImageParts, units_of, weighted
 from segiou.counting.counts import Counts
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from segiou.analysis.bootstrapping import limits_of, resampled
-from segiou.analysis.significance import permutation_test
-from segiou.analysis.statistics import statistic
-from segiou.analysis.units import units_of
+from segiou.analysis.inference.bootstrapping import limits_of, resampled
+from segiou.analysis.inference.significance import permutation_test
+from segiou.analysis.inference.statistics import statistic
+from segiou.analysis.inference.units import units_of
 from segiou.counting.counts import ConfusionCounts, Counts
 
 FULL = os.environ.get("SEGIOU_SLOW") == "1"

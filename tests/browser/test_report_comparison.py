@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 import segiou
-from segiou.analysis.comparing import compare
+from segiou.analysis.comparison.compare_runs import compare
 from segiou.report.comparison_page import render_comparison
 
 NAMES = ["road", "car", "<img src=x onerror=alert(1)>"]

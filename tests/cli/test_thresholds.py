@@ -13,7 +13,7 @@ import pytest
 from command import FIXTURES, LABELS, MODELS, SCORE
 from PIL import Image
 
-from segiou.analysis.comparing import compare
+from segiou.analysis.comparison.compare_runs import compare
 from segiou.cli.main import main
 from segiou.runs.run import Run
 

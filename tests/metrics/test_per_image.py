@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segiou import metrics, metrics as fg
-from segiou.analysis.influential import influence
+from segiou.analysis.comparison.influential import influence
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import count_pairs
 

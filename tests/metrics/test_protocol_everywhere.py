@@ -7,7 +7,7 @@ import pytest
 
 import segiou
 from segiou import metrics
-from segiou.analysis.baselines import weighted_mean
+from segiou.analysis.gap.baselines import weighted_mean
 from segiou.metrics.protocols import PROTOCOLS, Protocol
 
 RNG = np.random.default_rng(5)

@@ -9,9 +9,9 @@ from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segiou import metrics
-from segiou.analysis.baselines import weighted_mean
-from segiou.analysis.statistics import statistic
-from segiou.analysis.units import units_of
+from segiou.analysis.gap.baselines import weighted_mean
+from segiou.analysis.inference.statistics import statistic
+from segiou.analysis.inference.units import units_of
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.protocols import PROTOCOLS, Protocol, load_protocol
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.analysis.comparing import compare
-from segiou.analysis.statistics import ScoredImages
+from segiou.analysis.comparison.compare_runs import compare
+from segiou.analysis.inference.statistics import ScoredImages
 from segiou.instances import LesionOptions
 from segiou.report.comparison_page import render_comparison, write_comparison_html
 

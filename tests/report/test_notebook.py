@@ -7,7 +7,7 @@ import pytest
 
 import segiou
 from segiou.accumulators.confusion import ChannelCounts
-from segiou.analysis.comparing import compare
+from segiou.analysis.comparison.compare_runs import compare
 
 HOSTILE = "<script>alert(1)</script>"
 TRUTH = np.random.default_rng(0).integers(0, 3, (4, 5, 5))

@@ -14,7 +14,7 @@ import segiou
 from segiou import ConfusionMatrix
 from segiou._support.terminal import text_of
 from segiou._support.text import csv_name
-from segiou.report.findings_document import imbalance_parts
+from segiou.analysis.gap.document import imbalance_parts
 
 NASTY = '<script>alert(1)</script>|\n"x'
 

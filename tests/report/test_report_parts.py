@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from PIL import Image
 
 import segiou
-from segiou.analysis.steps import confusion_gains
+from segiou.analysis.gap.steps import confusion_gains
 from segiou.counting.counts import ConfusionCounts
 from segiou.histograms import ScoreOptions
 from segiou.labels.class_options import ClassOptions

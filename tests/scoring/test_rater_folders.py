@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import segiou
-from segiou.analysis.rater_votes import Votes
+from segiou.analysis.raters.votes import Votes
 from segiou.cli.main import main
 from segiou.scoring.rater_folders import ConsensusWriter, RaterCase
 

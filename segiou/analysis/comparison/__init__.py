@@ -1,0 +1,1 @@
+"""Two or more models on the same images: differences, rankings, several trainings."""

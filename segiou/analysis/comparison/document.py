@@ -1,0 +1,195 @@
+"""Comparisons and rankings as the parts of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from segiou._support.document import (
+    GAP,
+    TIE,
+    Cell,
+    Column,
+    Line,
+    Part,
+    Section,
+    Table,
+    worded,
+)
+from segiou._support.text import (
+    cell,
+    p_text,
+    plural,
+    see,
+    shown,
+    shown_change,
+    shown_range,
+    unit_text,
+)
+from segiou.analysis.comparison import text as comparison_text
+from segiou.analysis.comparison.text import (
+    difference_cells,
+    difference_head,
+    influences,
+    significant_text,
+)
+from segiou.analysis.inference.units import plural_of
+
+if TYPE_CHECKING:
+    from segiou.analysis.comparison.ranking import Ranking
+    from segiou.analysis.comparison.result import Comparison, Difference, PairComparison
+
+#: Most classes of a change against a baseline.
+_CHANGES = 10
+
+
+def comparison_parts(comparison: Comparison) -> Iterator[Part]:
+    """Verdicts, evidence, classes, images (of volumes, cases) and the method of a comparison."""
+    return worded(_comparison_parts(comparison), comparison._pixel_unit)
+
+
+def _comparison_parts(comparison: Comparison) -> Iterator[Part]:
+    if comparison.stability is not None:
+        yield from ranking_parts(comparison.stability)
+    method: dict[str, None] = {}
+    for pair in comparison.ordered_pairs:
+        yield from pair_parts(comparison, pair)
+        yield GAP
+        if pair.images_differing:
+            yield from _details(comparison, pair)
+            method |= dict.fromkeys(comparison_text.method(comparison, pair))
+    # The method of all pairs comes first, then the power of each pair.
+    ordered = sorted(method, key=lambda line: line.startswith("Power ("))
+    yield from [Section("Method", [Line(text, "dim") for text in ordered])] if method else []
+
+
+def side_by_side_parts(comparisons: Sequence[Comparison]) -> Iterator[Part]:
+    """The verdicts by several scores, and a table of the classes for each pair of models."""
+    return worded(_side_by_side_parts(comparisons), comparisons[0]._pixel_unit)
+
+
+def _side_by_side_parts(comparisons: Sequence[Comparison]) -> Iterator[Part]:
+    for first in comparisons[0].ordered_pairs:
+        each = [(one, _same_pair(one, first)) for one in comparisons]
+        for one, pair in each:
+            yield from pair_parts(one, pair)
+        rows = dict.fromkeys(row.name for _, pair in each for row in pair.classes)
+        columns = [column for one, pair in each for column in _of_score(one, pair, rows)]
+        names = Column("class", ["all classes", *rows], 9, is_text=True)
+        alpha = f"{1 - comparisons[0].level:.3g}"
+        notes = [f"* interval excludes 0 and p < {alpha}, adjusted over the classes of each score"]
+        yield from (GAP, Table([names, *columns], notes, first=1, split=True), GAP)
+
+
+def _same_pair(comparison: Comparison, pair: PairComparison) -> PairComparison:
+    return next(one for one in comparison.pairs if (one.a, one.b) == (pair.a, pair.b))
+
+
+def _of_score(
+    comparison: Comparison, pair: PairComparison, classes: Iterable[str]
+) -> Iterator[Column]:
+    """Both models' values of a score, and the difference."""
+    by_class = {row.name: row for row in pair.classes}
+    unit = comparison.score_unit
+    rows = [pair.overall, *(by_class.get(name) for name in classes)]
+    title = comparison_text.score_title(pair)
+    for name, values in ((pair.a, "a"), (pair.b, "b")):
+        cells = ["" if row is None else shown(getattr(row, values), unit) for row in rows]
+        yield Column(f"{title}, {name}", cells, 8)
+    yield Column(
+        f"{difference_head(pair, unit)}{TIE * 2}", [_marked(comparison, row) for row in rows], 8
+    )
+
+
+def pair_parts(comparison: Comparison, pair: PairComparison) -> Iterator[Line]:
+    """Verdict, evidence and caution of a pair."""
+    first, *others = comparison.pair_sentences(pair)
+    yield Line(first, "bold")
+    yield from (Line(text, "yellow" if text.startswith("Caution:") else "") for text in others)
+
+
+def _details(comparison: Comparison, pair: PairComparison) -> Iterator[Section]:
+    """Classes, why pixel accuracy disagrees, and the most influential images."""
+    if pair.classes:
+        notes = [comparison_text.contributions(comparison, pair)]
+        if any(row.differs(comparison.level) for row in (pair.overall, *pair.classes)):
+            alpha = f"{1 - comparison.level:.3g}"
+            notes.insert(0, f"* interval excludes 0 and Holm-adjusted p < {alpha}")
+        rows, unit = (pair.overall, *pair.classes), comparison.score_unit
+        table = Table([*_differences(comparison, pair, rows, unit)], notes, first=1)
+        title = f"Classes ({significant_text(comparison, pair)})"
+        yield Section(title, [table], shown=len(comparison.pairs) == 1)
+    if pair.imbalance.disagree:
+        reasons = " ".join([*pair.imbalance.sentences(), see("imbalance")])
+        yield Section("Why pixel accuracy disagrees", [Line(reasons), GAP])
+    if moved := influences(pair):
+        unit = comparison.score_unit
+        of_effect = f"effect ({text})" if (text := unit_text(unit or "points")) else "effect"
+        columns = (
+            Column("image", [image.id for image, _ in moved], 9, is_text=True),
+            Column("shifts toward", [name for _, name in moved], 6, is_text=True),
+            Column(of_effect, [shown_change(i.effect, unit) for i, _ in moved], 8),
+            Column(pair.a, [shown(image.a, unit) for image, _ in moved], 5),
+            Column(pair.b, [shown(image.b, unit) for image, _ in moved], 4),
+        )
+        yield Section("Most influential images", [Table(columns)])
+
+
+def _best(text: str, ahead: float) -> Cell:
+    """A score, in bold if it is ahead of the other model's."""
+    return Cell(text, "bold" if ahead > 0 else "")
+
+
+def _marked(comparison: Comparison, row: Difference | None) -> Cell:
+    """A difference, with a star if it is significant."""
+    delta = "" if row is None else shown_change(row.delta, comparison.score_unit)
+    if row is None or not row.differs(comparison.level):
+        return Cell(f"{delta}{TIE * 2}")
+    return Cell(
+        f"{delta}{TIE}*", "green" if (row.delta > 0) == (comparison.better == "higher") else "red"
+    )
+
+
+def _differences(
+    comparison: Comparison, pair: PairComparison, rows: Sequence[Difference], unit: str
+) -> Iterator[Column]:
+    names, first, second, _, intervals = zip(
+        *(difference_cells(row, unit) for row in rows), strict=True
+    )
+    marked = [_marked(comparison, row) for row in rows]
+    sign = 1 if comparison.better == "higher" else -1
+    ahead = [sign * row.delta for row in rows]
+    yield Column("class", names, 9, is_text=True)
+    yield Column(pair.a, [_best(text, -by) for text, by in zip(first, ahead, strict=True)], 6)
+    yield Column(pair.b, [_best(text, by) for text, by in zip(second, ahead, strict=True)], 5)
+    yield Column(f"{difference_head(pair, unit)}{TIE * 2}", marked, 8)
+    yield Column("interval", intervals, 7)
+    yield Column("p (Holm)", [p_text(row.p_holm) for row in rows], 3)
+    yield Column(plural_of(comparison.unit), [str(row.units) for row in rows], 1)
+
+
+def change_table(change: Comparison) -> Iterator[Part]:
+    """The change against a baseline: of the mean, and of the classes that changed most."""
+    pair = change.pairs[0]
+    yield from pair_parts(change, pair)
+    moved = sorted((row for row in pair.classes if row.delta), key=lambda row: -abs(row.delta))
+    rows = (pair.overall, *moved[:_CHANGES])
+    note = "* significant by both the interval and the Holm-adjusted test"
+    if more := len(pair.classes) - len(rows) + 1:
+        note += f"; {plural(more, 'class', 'classes')} with smaller or no change not shown"
+    yield from (GAP, Table([*_differences(change, pair, rows, "")][:5], [note], first=1))
+
+
+def ranking_parts(ranking: Ranking) -> Iterator[Part]:
+    """A ranking and its stability."""
+    rows, unit = ranking.models, ranking.score_unit
+    columns = (
+        Column("rank", [f"{row.rank:g}" for row in rows], 7),
+        Column("model", [row.name for row in rows], 9, is_text=True),
+        Column(ranking.value_name, [_best(shown(r.value, unit), r.rank == 1) for r in rows], 8),
+        Column("interval", [shown_range(row.low, row.high, unit) for row in rows], 4),
+        Column("P(best)", [cell(row.best) if ranking.is_resampled else "–" for row in rows], 6),
+        Column(ranking.sets_name, [row.possible_ranks for row in rows], 5),
+    )
+    section = Section("Ranking", [Table(columns, ranking.sentences())], shown=True)
+    yield from worded([section], ranking._pixel_unit)

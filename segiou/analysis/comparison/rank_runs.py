@@ -1,0 +1,417 @@
+"""Rank runs by any score, by three schemes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from segiou._support.arguments import check_choice, check_integer, check_number, read_several
+from segiou.analysis.comparison.case_ranks import (
+    Missing,
+    Scheme,
+    Ties,
+    beaten,
+    check_ranking,
+    medians,
+    prepared_cases,
+    ranks_of,
+    signed_rank_tests,
+)
+from segiou.analysis.comparison.ranking import MEDIANS, Contest, Ranking, contest_of, placed
+from segiou.analysis.inference.bootstrapping import resampled, times_drawn
+from segiou.analysis.inference.dependence import BlockLength, design_of
+from segiou.analysis.inference.intervals import check_method, limits_by, of_design
+from segiou.analysis.inference.jackknife import jackknife
+from segiou.analysis.inference.paired_runs import (
+    Common,
+    check_runs,
+    common_classes,
+    names_of,
+    same_images,
+)
+from segiou.analysis.inference.scored_runs import unit_of_pixels
+from segiou.analysis.inference.statistics import ScoredImages, Statistic, addends, means_of
+from segiou.analysis.inference.units import Groups, HasRunCounts, ImageParts, Metric, Units
+from segiou.measures.score import Score
+from segiou.metrics.overall import mean
+from segiou.metrics.protocols import Protocol
+from segiou.metrics.ratio import Floats
+
+_AGGREGATES = ("D", "I", "C", "median")
+
+
+def rank(
+    runs: Sequence[HasRunCounts] | Mapping[str, HasRunCounts],
+    *,
+    by: Metric | Sequence[Metric] = "mean_iou",
+    scheme: Scheme = "aggregate-then-rank",
+    aggregate: str | None = None,
+    missing: Missing | None = None,
+    ties: Ties = "min",
+    alpha: float = 0.05,
+    protocol: Protocol | str | None = None,
+    groups: Groups | None = None,
+    blocks: BlockLength | None = None,
+    draws: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+    names: Sequence[str] | None = None,
+) -> Ranking:
+    """Rank models, and estimate how stable the ranking is.
+
+    Parameters
+    ----------
+    runs : sequence of Run, or mapping of str to Run
+        Two or more runs on the same images.
+    by : str, callable or sequence of them
+        A score as for :func:`compare`, or of a class or structure, such as
+        ``"dice:liver"``. By several scores, models are ranked by the mean of
+        their ranks by each.
+    scheme : str
+        ``"aggregate-then-rank"`` ranks the scores of the data set.
+        ``"rank-then-aggregate"`` ranks the models on each image, then the means
+        of these ranks. ``"test-then-rank"`` counts the other models that a model
+        is significantly better than on the images
+        (:func:`segiou.analysis.rank_cases`).
+    aggregate : {"D", "I", "C", "median"}, optional
+        How images are aggregated: as for :func:`compare`, or ``"I"`` (means)
+        and ``"median"`` of their scores or ranks.
+    missing : "error", "drop" or float, optional
+        What to do with images that lack a score of some model: raise an
+        error (the default), leave them out for this model, or replace them by
+        a score. In ``"rank-then-aggregate"`` they rank last. Runs may lack
+        images if this is set, or ranks are aggregated. An infinite distance, of
+        a missed structure, is a score; a replacement replaces it too.
+    ties : {"min", "max", "average"}
+        Rank of equal values: the best, the worst, or the mean of their places.
+    alpha : float
+        Significance level of ``"test-then-rank"``.
+    protocol, groups, blocks, names
+        See :func:`compare`.
+    draws : int
+        Number of resamples of images (or groups); 0 for none.
+    seed : int
+        Seed of the random numbers.
+    level : float
+        Level of intervals and of the confidence sets of ranks.
+
+    Returns
+    -------
+    Ranking
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the runs cannot be ranked, a score is missing, or the stability of a
+        ranking by medians is asked for.
+
+    References
+    ----------
+    Schemes: M. Wiesenfarth et al., Sci. Rep. 11, 2369 (2021). Confidence sets,
+    here with Holm's adjustment of one-sided tests of all ordered pairs:
+    M. Mogstad et al., Rev. Econ. Stud. 91 (2024), 476-518. Probability of a
+    false claim: E. Christodoulou et al., arXiv 2505.04720 (2025).
+
+    Examples
+    --------
+    >>> from segiou import score
+    >>> truths = [[0, 0, 1, 1], [0, 1, 1, 1], [0, 0, 0, 1], [0, 1, 0, 1]]
+    >>> worse = [[0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 1]]
+    >>> truths, worse = ([[image] for image in images] for images in (truths, worse))
+    >>> runs = {"old": score(truths, worse, labels=2), "new": score(truths, truths, labels=2)}
+    >>> found = rank(runs, scheme="rank-then-aggregate")
+    >>> [(model.name, model.value, model.rank) for model in found.models]
+    [('new', 1.0, 1.0), ('old', 2.0, 2.0)]
+    """
+    check_integer("draws", draws, 0)
+    check_integer("seed", seed, 0)
+    check_method("jackknife", level)
+    check_number("alpha", alpha, 0, 1)
+    check_ranking(scheme, ties, missing)
+    aggregate = _checked_aggregate(scheme, aggregate, draws)
+    run_names, several = _named_runs(runs, names)
+    scores = _metrics(by)
+    in_cases = _ranks_cases(scheme, aggregate, missing)
+    partial = in_cases and (scheme == "rank-then-aggregate" or missing not in (None, "error"))
+    scored = [_Scored.of(several, run_names, key, protocol, partial=partial) for key in scores]
+    first, number = scored[0], len(scored[0].ids)
+    design = design_of(first.ids, number, lambda: [*first.of_images(finite=True)], groups, blocks)
+    setup = _Setup(scheme, aggregate, missing, ties, alpha, design.units, draws, seed, level)
+    contests = [setup.contest(one, in_cases=in_cases) for one in scored]
+    contest = contests[0] if len(scored) == 1 else _combined(contests, ties)
+    name, unit = _value_name(scheme, aggregate, scored)
+    return Ranking(
+        by=tuple(one.name for one in scored),
+        scheme=scheme,
+        aggregate=aggregate or "",
+        value_name=name,
+        names=run_names,
+        images=len(design.images),
+        level=level,
+        method="jackknife",
+        seed=seed if draws else None,
+        better=contest.better,
+        score_unit=unit,
+        score_ranks=_score_ranks(contests, ties),
+        cases=tuple(map(tuple, first.over_common_classes.cases.tolist())),
+        case_name=first.label,
+        case_unit=first.unit,
+        uncommon_classes=contest.uncommon,
+        protocol_scores=contest.protocol_scores,
+        _pixel_unit=unit_of_pixels(several[0]),
+        **placed(run_names, contest, ties, level),
+        **of_design(design, blocks),
+    )
+
+
+def _named_runs(
+    runs: Sequence[HasRunCounts] | Mapping[str, HasRunCounts], names: Sequence[str] | None
+) -> tuple[tuple[str, ...], tuple[HasRunCounts, ...]]:
+    """Names of at least two runs, and the runs."""
+    if isinstance(runs, Mapping):
+        names, runs = [*runs] if names is None else names, [*runs.values()]
+    several = check_runs("rank", read_several("runs", runs, "a sequence of runs"))
+    if len(several) < 2:
+        msg = f"rank expects at least two runs, got {len(several)}"
+        raise ValueError(msg)
+    return names_of(several, names), several
+
+
+def _metrics(by: Metric | Sequence[Metric]) -> list[Metric]:
+    """The scores to rank by, at least one."""
+    scores = [by] if isinstance(by, str) or callable(by) else read_several("by", by, "scores")
+    if not scores:
+        msg = "by must name at least one score"
+        raise ValueError(msg)
+    return scores
+
+
+def _value_name(scheme: str, aggregate: str | None, scored: Sequence[_Scored]) -> tuple[str, str]:
+    """Name and unit of the values that rank the models."""
+    if scheme == "rank-then-aggregate" or len(scored) > 1:
+        return ("median rank" if aggregate == "median" else "mean rank"), "ranks"
+    return (
+        ("models beaten", "") if scheme == "test-then-rank" else (scored[0].label, scored[0].unit)
+    )
+
+
+def _checked_aggregate(scheme: str, aggregate: str | None, draws: int) -> str | None:
+    """Aggregation of images; ValueError if the scheme does not support it."""
+    if aggregate is None:
+        return "I" if scheme == "rank-then-aggregate" else None
+    fits = {"rank-then-aggregate": ("I", "median"), "test-then-rank": ()}
+    check_choice("aggregate", aggregate, _AGGREGATES)
+    if aggregate not in fits.get(scheme, _AGGREGATES):
+        msg = f"aggregate={aggregate!r} does not apply to {scheme}; omit it"
+        raise ValueError(msg)
+    if aggregate == "median" and draws:
+        raise _no_bootstrap()
+    return aggregate
+
+
+def _ranks_cases(scheme: str, aggregate: str | None, missing: Missing | None) -> bool:
+    """Whether models are ranked by scores of images; ``missing`` applies only to those."""
+    in_cases = scheme != "aggregate-then-rank" or aggregate in ("I", "median")
+    if missing is not None and not in_cases:
+        msg = "missing= applies to scores of images; pass aggregate='I', or omit missing="
+        raise ValueError(msg)
+    return in_cases
+
+
+def _no_bootstrap() -> ValueError:
+    return ValueError(
+        f"the bootstrap cannot show the stability of this ranking: {MEDIANS}. Pass draws=0 to rank "
+        "without it, or aggregate='I' to rank by means"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """A score of all models: of each image, and of the data set."""
+
+    name: str
+    label: str
+    better: str
+    unit: str
+    ids: tuple[str, ...]
+    images: list[ScoredImages]
+    """Of each run."""
+    uncommon: tuple[str, ...] = ()
+    """Classes that only some runs score, which means over images leave out."""
+    protocol_scores: tuple[float, ...] = ()
+    """Means over images with these classes."""
+
+    @classmethod
+    def of(
+        cls,
+        runs: Sequence[HasRunCounts],
+        names: Sequence[str],
+        by: Metric,
+        protocol: Protocol | str | None,
+        *,
+        partial: bool,
+    ) -> _Scored:
+        images = same_images(runs, names, protocol, partial=partial).scored(by)
+        ids = tuple(dict.fromkeys(id for one in images for id in one.ids or ()))
+        score = images[0].score
+        name = by if isinstance(by, str) else score.name
+        scored = cls(name, score.overall_title, score.better, score.unit, ids, images)
+        if np.isnan(scored.cases).all():
+            msg = f"no image has a score {by!r}, so nothing can be ranked"
+            raise ValueError(msg)
+        return scored
+
+    @cached_property
+    def over_common_classes(self) -> _Scored:
+        """The score of images over the classes that every run scores in some image."""
+        score, values = self.images[0].score, [one.of_rows() for one in self.images]
+        keep = common_classes(score, [~np.isnan(of_run[:, 1:]).all(0) for of_run in values])
+        if keep is None:
+            return self
+        return replace(
+            self,
+            images=[one.over_classes(keep) for one in self.images],
+            uncommon=tuple(name for name, kept in zip(score.names, keep, strict=True) if not kept),
+            protocol_scores=tuple(mean(self.cases).tolist()),
+        )
+
+    @cached_property
+    def cases(self) -> Floats:
+        """(M, N); NaN where an image or its score is missing."""
+        return self.of_images()
+
+    def of_images(self, *, finite: bool = False) -> Floats:
+        """The score of each image by each run, (M, N)."""
+        place = {id: i for i, id in enumerate(self.ids)}
+        table = np.full((len(self.images), len(place)), np.nan)
+        for row, one in zip(table, self.images, strict=True):
+            row[[place[id] for id in one.ids or ()]] = one.of_images(finite=finite)
+        return table
+
+
+class _Setup(NamedTuple):
+    """Options of a ranking."""
+
+    scheme: str
+    aggregate: str | None
+    missing: Missing | None
+    ties: str
+    alpha: float
+    units: Units
+    draws: int
+    seed: int
+    level: float
+
+    def contest(self, scored: _Scored, *, in_cases: bool) -> Contest:
+        """Values of the models by one score."""
+        if not in_cases:
+            aggregate: Any = self.aggregate
+            common = Common.of(scored.images, self.units, aggregate)
+            ranked = self.of_statistics(common.scores)
+            return ranked._replace(uncommon=common.uncommon, protocol_scores=common.protocol_scores)
+        scored = scored.over_common_classes
+        ranked = self.of_cases(scored)
+        return ranked._replace(uncommon=scored.uncommon, protocol_scores=scored.protocol_scores)
+
+    def of_cases(self, scored: _Scored) -> Contest:
+        """Values of the models from the score of each image."""
+        # Images without a score of any model, such as those without the class, are not cases.
+        kept = ~np.isnan(scored.cases).all(0)
+        cases = np.full(scored.cases.shape, np.nan)
+        cases[:, kept] = prepared_cases(
+            scored.cases[:, kept], self.scheme, scored.better, self.ties, self.missing
+        )
+        score = _RANKS if self.scheme == "rank-then-aggregate" else scored.images[0].score
+        if self.aggregate == "median":
+            return _unknown(medians(cases), score.better)
+        means = [_case_mean(row, self.units, score) for row in cases]
+        if self.scheme == "test-then-rank":
+            return self.tests(cases, scored.better, means)
+        return self.of_statistics(means)
+
+    def of_statistics(self, statistics: list[Statistic]) -> Contest:
+        """Values, intervals and tests of smooth scores."""
+        if not statistics[0].is_smooth:
+            if self.draws:
+                raise _no_bootstrap()
+            values = np.array([one.values[0] for one in statistics])
+            return _unknown(values, statistics[0].score.better)
+        pairs = {
+            (i, j): jackknife(statistics[j], statistics[i], level=self.level)
+            for i, j in combinations(range(len(statistics)), 2)
+        }
+        limits = [limits_by("jackknife", one, level=self.level) for one in statistics]
+        drawn = resampled(statistics, self.draws, self.seed) if self.draws else []
+        return contest_of(statistics, limits, pairs, drawn)
+
+    def tests(self, cases: Floats, better: str, means: list[Statistic]) -> Contest:
+        """Shares of the other models that are beaten, on images and on resamples."""
+        p = signed_rank_tests(cases, better)
+        drawn = None
+        if self.draws and not self.units.too_few:
+            number, images = len(self.units), cases.shape[1]
+            batches = (
+                signed_rank_tests(cases, better, times[:, self.units.index])
+                for times in times_drawn(self.draws, number, images, self.seed)
+            )
+            drawn = np.concatenate([beaten(one, self.alpha) for one in batches])
+        # The tests take images as independent, so they give sets of ranks for images only.
+        sets = p[0] if self.units.kind == "image" else np.full(p[0].shape, np.nan)
+        nowhere = np.full((len(cases), 2), np.nan)
+        claims = self._replace(draws=0).of_statistics(means).p
+        return Contest(beaten(p, self.alpha)[0], "higher", nowhere, sets, drawn, claims)
+
+
+#: Ranks of a model on images, as a score.
+_RANKS = Score(
+    "rank", "rank", (), addends, means_of, better="lower", is_mean=False, scale="identity"
+)
+
+
+def _case_mean(row: Floats, units: Units, score: Score) -> Statistic:
+    """The mean of the values of a score on images as a statistic over units."""
+    names = () if score.row is None else score.names
+    mean = Score(
+        score.name,
+        score.title,
+        names,
+        addends,
+        means_of,
+        unit=score.unit,
+        better=score.better,
+        is_mean=False,
+        include=np.ones(1, bool) if names else None,
+        scale=score.scale,
+        over="I",
+        row=score.row,
+    )
+    values = np.repeat(row[:, None], 1 + len(names), axis=1)
+    images = ImageParts(len(row), 1, lambda: iter([values]))
+    return ScoredImages(images, lambda _: mean).over(units, None)
+
+
+def _score_ranks(contests: Sequence[Contest], ties: str) -> tuple[tuple[float, ...], ...]:
+    """Ranks of the models by each of several scores; empty for one score."""
+    if len(contests) == 1:
+        return ()
+    return tuple(tuple(ranks_of(one.values, one.better, ties).tolist()) for one in contests)
+
+
+def _combined(contests: Sequence[Contest], ties: str) -> Contest:
+    """Means of the ranks by several scores; their resamples are the same."""
+    values = np.mean([ranks_of(one.values, one.better, ties) for one in contests], 0)
+    drawn = [ranks_of(one.drawn, one.better, ties) for one in contests if one.drawn is not None]
+    combined = _unknown(values, "lower", np.mean(drawn, 0) if drawn else None)
+    uncommon = dict.fromkeys(name for one in contests for name in one.uncommon)
+    return combined._replace(uncommon=tuple(uncommon))
+
+
+def _unknown(values: Floats, better: str, drawn: Floats | None = None) -> Contest:
+    """Values without intervals and tests."""
+    nowhere = np.full((len(values), max(2, len(values))), np.nan)
+    return Contest(values, better, nowhere[:, :2], nowhere, drawn)

@@ -1,0 +1,417 @@
+"""Models in order, and how stable their ranks are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from segiou._support import text
+from segiou._support.document import Part, Shown
+from segiou._support.optional import Drawable
+from segiou._support.text import Json
+from segiou.analysis.comparison.case_ranks import ranks_of
+from segiou.analysis.inference.intervals import OverUnits
+from segiou.analysis.inference.jackknife import Limits
+from segiou.analysis.inference.significance import holm_adjust, least_p
+from segiou.analysis.inference.statistics import Statistic
+from segiou.analysis.inference.student import student_below
+from segiou.metrics.ratio import Floats, ratio
+
+#: Why rankings by medians are not resampled.
+MEDIANS = (
+    "medians and percentiles of resamples take only a few values, so their ranks jump or never "
+    "change"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRank:
+    """A model's rank among several.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+    low, high : float
+        Interval of the value. Intervals of two models may overlap
+        although their difference is significant, because they share images.
+    best : float
+        Share of the resamples in which the model ranks first; ties are split
+        evenly. The resamples are spread as the interval of the difference from the
+        closest rival, so that they agree.
+    rank : float
+    rank_low, rank_high : int or None
+        Simultaneous confidence set of the ranks of all models.
+    shares : tuple of float
+        Share of the resamples in which the model has rank 1, 2, ….
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    best: float
+    rank: float = math.nan
+    rank_low: int | None = None
+    rank_high: int | None = None
+    shares: tuple[float, ...] = ()
+
+    @property
+    def possible_ranks(self) -> str:
+        """The confidence set of the rank in words."""
+        if self.rank_low is None or self.rank_low == self.rank_high:
+            return "–" if self.rank_low is None else f"{self.rank_low}"
+        return f"{self.rank_low} to {self.rank_high}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Ranking(OverUnits, Shown, Drawable):
+    """Models in order, with the stability of their ranks.
+
+    Attributes
+    ----------
+    by : tuple of str
+        The scores.
+    scheme : str
+    aggregate : str
+        How images are aggregated; empty if tests are counted.
+    value_name : str
+        Name of the value that ranks the models, such as ``"mean IoU"`` or ``"mean rank"``.
+    names : tuple of str
+        Names of the models, in the given order.
+    models : tuple of ModelRank
+        Best first.
+    images, units : int
+        Numbers of images, and of the units that were resampled.
+    unit : {"image", "group", "sequence", "batch"}
+    level : float
+    method : {"jackknife", "percentile", "bca"}
+        Method of the intervals.
+    resamples, seed : int or None
+        None if nothing was resampled.
+    tau : float
+        Mean of Kendall's τ between the ranking and those of the resamples.
+    tau_quartiles : tuple of float
+        First and third quartile of τ.
+    false_claim : float
+        Probability that the claim "the first model is best" is false: P(first
+        ≤ rival) with a flat prior, for the rival that it is largest for.
+    rival : str
+    better : {"higher", "lower"}
+        Which values are better.
+    score_unit : str
+        Unit of the values, such as ``"mm"``; empty for a ratio.
+    score_ranks : tuple of tuple of float
+        If models are ranked by several scores: the ranks by each, in the order
+        of ``by`` and ``names``.
+    cases : tuple of tuple of float
+        Per-image values of the first score, in the order of ``names``.
+    case_name, case_unit : str
+        Their name and unit.
+    uncommon_classes : tuple of str
+        Classes that some models score and others do not, which the values leave
+        out, as in a :class:`Comparison`.
+    protocol_scores : tuple of float
+        The score of each model over all classes of the protocol, in the order of
+        ``names``, if classes are left out; empty for ranks by several scores.
+    dependence, block_length, independence, limit
+        As for :class:`Comparison`.
+    """
+
+    _plot_kind = "rank_stability"
+
+    by: tuple[str, ...]
+    scheme: str
+    value_name: str
+    names: tuple[str, ...]
+    models: tuple[ModelRank, ...]
+    images: int
+    tau: float
+    tau_quartiles: tuple[float, float]
+    false_claim: float
+    rival: str
+    better: str
+    score_ranks: tuple[tuple[float, ...], ...] = ()
+    cases: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
+    case_name: str = ""
+    case_unit: str = ""
+    uncommon_classes: tuple[str, ...] = ()
+    protocol_scores: tuple[float, ...] = ()
+
+    @property
+    def is_resampled(self) -> bool:
+        """Whether the units are enough for P(best): resamples of fewer repeat each other."""
+        return least_p(self.units) < 1 - self.level
+
+    @property
+    def sets_name(self) -> str:
+        """Header of a column of confidence sets."""
+        return f"ranks ({100 * self.level:g} %)"
+
+    def sentences(self) -> list[str]:
+        """Return the stability of the ranking as sentences."""
+        return [text.in_unit(line, self._pixel_unit) for line in _sentences(self)]
+
+    def _parts(self) -> Iterable[Part]:
+        from segiou.analysis.comparison.document import ranking_parts
+
+        return ranking_parts(self)
+
+    def __repr__(self) -> str:
+        names = text.listed(self.names, 6)
+        images = text.in_unit(text.plural(self.images, "image"), self._pixel_unit)
+        return f"<Ranking of {names} by {', '.join(self.by)}: {images}>"
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values, unrounded; None if undefined. Without the cases."""
+        data = replace(self, cases=())._plain() | {"sentences": self.sentences()}
+        del data["cases"]
+        return data
+
+
+def _sentences(ranking: Ranking) -> Iterator[str]:
+    if ranking.uncommon_classes:
+        yield _coverage(ranking)
+    if ranking.aggregate == "median":
+        yield f"Stability: unknown, because {MEDIANS}."
+    if ranking.resamples and not ranking.is_resampled:
+        yield f"P(best) cannot be estimated from {ranking.units_text}."
+    elif ranking.resamples:
+        draws = f"{text.count(ranking.resamples)} resamples of {ranking.units_text}"
+        ranks = "in which the model ranks first, with the spread of the intervals"
+        yield f"P(best): share of {draws} {ranks}."
+        if not math.isnan(ranking.tau):
+            low, high = ranking.tau_quartiles
+            yield (
+                f"Stability: Kendall's τ between this ranking and those of the resamples is "
+                f"{ranking.tau:.2f} on average (quartiles {low:.2f} and {high:.2f})."
+            )
+    if ranking.models[0].rank_low is not None:
+        sets = text.capital(ranking.sets_name)
+        yield f"{sets}: ranks that the images cannot rule out, simultaneously for all models."
+    if not math.isnan(ranking.false_claim):
+        yield _false_claim(ranking)
+
+
+def _coverage(ranking: Ranking) -> str:
+    """The classes that the means leave out, and the means under the protocol."""
+    covered = (
+        "The means cover the classes that all models score, without "
+        f"{text.classes(ranking.uncommon_classes)}."
+    )
+    if not ranking.protocol_scores:
+        return covered
+    show = partial(text.shown, unit=ranking.score_unit, undefined="undefined")
+    scores = zip(ranking.names, ranking.protocol_scores, strict=True)
+    every = text.listed([f"{show(score)} ({name})" for name, score in scores])
+    return f"{covered} With every class of the protocol, they are {every}."
+
+
+def _false_claim(ranking: Ranking) -> str:
+    """How likely it is false that the first model is best."""
+    first = [model.name for model in ranking.models if model.rank == ranking.models[0].rank]
+    claim = f"The claim that {first[0]} is best" if len(first) == 1 else "A claim of one best model"
+    return (
+        f"{claim} is false with probability {text.percent(ranking.false_claim)}, "
+        f"judged against its closest rival, {ranking.rival}."
+    )
+
+
+class Contest(NamedTuple):
+    """Values of models and their uncertainty."""
+
+    values: Floats
+    """(M,)"""
+    better: str
+    limits: Floats
+    """Intervals of the values, (M, 2)."""
+    p: Floats
+    """One-sided p that a model is better than another, (M, M); NaN if unknown."""
+    drawn: Floats | None
+    """Values of the resamples, (B, M)."""
+    claims: Floats | None = None
+    """Posterior probabilities that a model is not better than another; by default p."""
+    uncommon: tuple[str, ...] = ()
+    """Classes that some models score and others do not, which the values leave out."""
+    protocol_scores: tuple[float, ...] = ()
+    """Values over all classes of the protocol, if classes are left out."""
+
+
+def contest_of(
+    scores: Sequence[Statistic],
+    of_models: Sequence[Limits],
+    pairs: Mapping[tuple[int, int], Limits],
+    drawn: Sequence[Floats | None],
+) -> Contest:
+    """Models by a score: its limits, those of differences of pairs, and values of resamples."""
+    first = scores[0]
+    limits = np.array([(one.low[0], one.high[0]) for one in of_models])
+    values = np.array([one.values[0] for one in of_models])
+    if first.units.too_few_to_compare or not first.is_smooth:
+        return Contest(
+            values, first.score.better, limits, np.full((len(values), len(values)), np.nan), None
+        )
+    p = _one_sided(len(values), pairs, first)
+    contest = Contest(values, first.score.better, limits, p, None)
+    several = [values[:, 0] for values in drawn if values is not None]
+    if not several:
+        return contest
+    best = int(np.argmin(ranks_of(values, first.score.better)))
+    known = {place: limits for place, limits in pairs.items() if best in place}
+    # The closest rival.
+    i, j = max(known, key=lambda place: float(np.nanmax(p[best, list(place)])), default=(0, 0))
+    error, freedom = math.nan, math.nan
+    if known:
+        near = known[i, j]
+        error, freedom = float(near.standard_error[0]), float(near.freedom[0])
+    stacked = np.stack(several, axis=1)
+    factor = float(ratio(error, np.std(stacked[:, j] - stacked[:, i])))
+    return contest._replace(drawn=_spread(stacked, values, factor, freedom, len(first.units)))
+
+
+def _spread(drawn: Floats, values: Floats, factor: float, freedom: float, units: int) -> Floats:
+    """Resamples with the standard error and the t distribution of the interval of a difference.
+
+    Those of few units vary less than the interval says, and would contradict it.
+    """
+    if not 0 < factor < math.inf or math.isnan(freedom):
+        factor, freedom = math.sqrt(units / (units - 1)), units - 1.0
+    tails = np.sqrt(freedom / np.random.default_rng(0).chisquare(freedom, len(drawn)))
+    away = (drawn - values) * (factor * tails)[:, None]
+    return np.where(np.isfinite(away), values + away, drawn)
+
+
+def _one_sided(number: int, pairs: Mapping[tuple[int, int], Limits], score: Statistic) -> Floats:
+    """One-sided p of each model against each other, from differences of pairs (second − first)."""
+    p = np.full((number, number), np.nan)
+    for (i, j), limits in pairs.items():
+        error, freedom = limits.standard_error[0], limits.freedom[0]
+        ahead = limits.values[0] * (1 if score.score.better == "higher" else -1)
+        if error == 0:  # equal on every image, or by the same amount
+            p[j, i], p[i, j] = float(ahead <= 0), float(-ahead <= 0)
+        elif error > 0 and not math.isnan(ahead):
+            if limits.left_out is not None:
+                # Inverted from the interval, so the claim and the interval never disagree.
+                tail = limits.left_out.score.tail()
+            else:  # of a bootstrap
+                freedom = len(score.units) - 1.0 if math.isnan(freedom) else freedom
+                tail = student_below(-abs(ahead) / error, freedom)
+            p[j, i], p[i, j] = (tail, 1 - tail) if ahead > 0 else (1 - tail, tail)
+    return p
+
+
+def placed(
+    names: Sequence[str], contest: Contest, ties: str = "min", level: float = 0.95
+) -> dict[str, Any]:
+    """Models in order, the stability of their ranks, and the probability of a false claim."""
+    ranks, drawn = ranks_of(contest.values, contest.better, ties), np.empty((0, len(names)))
+    if contest.drawn is not None:
+        drawn = contest.drawn[~np.isnan(contest.drawn).all(1)]
+    drawn_ranks = ranks_of(drawn, contest.better, ties)
+    models = _ranked(names, contest, level, ranks, ranks_of(drawn, contest.better), drawn_ranks)
+    order = sorted(range(len(names)), key=lambda i: (math.isnan(models[i].value), ranks[i]))
+    lead, claims = order[0], contest.p if contest.claims is None else contest.claims
+    known = not np.isnan(claims[lead]).all()
+    false_claim = float(np.nanmax(claims[lead])) if known else math.nan
+    rival = int(np.nanargmax(claims[lead])) if known else lead
+    excess = models[lead].best - (1 - false_claim)
+    if excess * len(drawn) >= 1 and ranks[order[1]] > ranks[lead]:
+        # It is best no more often than it beats its closest rival.
+        models[lead] = replace(models[lead], best=1 - false_claim)
+        models[rival] = replace(models[rival], best=models[rival].best + excess)
+    return {
+        "models": tuple(models[i] for i in order),
+        "resamples": len(contest.drawn) if contest.drawn is not None else None,
+        **_stability(ranks, drawn_ranks),
+        "false_claim": false_claim,
+        "rival": names[rival] if known else "",
+    }
+
+
+def _ranked(
+    names: Sequence[str],
+    contest: Contest,
+    level: float,
+    ranks: Floats,
+    least_ranks: Floats,
+    drawn_ranks: Floats,
+) -> list[ModelRank]:
+    """Each model with its interval, confidence set and shares of ranks."""
+    first = least_ranks == 1
+    best = ratio((first / np.maximum(first.sum(1, keepdims=True), 1)).sum(0), len(first))
+    lowest, highest = _rank_sets(contest.p, level, ranks if contest.claims is None else None)
+    rows = text.records(
+        name=names,
+        value=contest.values,
+        low=contest.limits[:, 0],
+        high=contest.limits[:, 1],
+        best=best,
+        rank=ranks,
+        rank_low=lowest,
+        rank_high=highest,
+        shares=_rank_shares(drawn_ranks),
+    )
+    return [ModelRank(**row) for row in rows]
+
+
+def _rank_shares(drawn_ranks: Floats) -> list[tuple[float, ...]]:
+    """Share of the resamples in which each model has rank 1, 2, …; empty without resamples."""
+    draws, number = drawn_ranks.shape
+    if not draws:
+        return [()] * number
+    places = np.arange(1, number + 1)[:, None, None]
+    below, above = np.floor(drawn_ranks), np.ceil(drawn_ranks)
+    # A rank between two places counts half for each.
+    at = ((below == places) | (above == places)).astype(float)
+    shares = (at * np.where(below == above, 1.0, 0.5)).sum(1).T / draws
+    return [*map(tuple, shares.tolist())]
+
+
+def _stability(ranks: Floats, drawn_ranks: Floats) -> dict[str, Any]:
+    """Kendall's τ between the ranking and those of the resamples: mean and quartiles."""
+    taus = kendall_tau(ranks, drawn_ranks)
+    taus = taus[~np.isnan(taus)]
+    if not len(taus):
+        return {"tau": math.nan, "tau_quartiles": (math.nan, math.nan)}
+    quartiles = np.quantile(taus, (0.25, 0.75)).tolist()
+    return {"tau": float(taus.mean()), "tau_quartiles": tuple(quartiles)}
+
+
+def adjusted_claims(p: Floats, ranks: Floats | None) -> Floats:
+    """One-sided p of each model against each other, adjusted over the ordered pairs by Holm.
+
+    That the best model beats every other is one claim, whose two-sided p is the largest of its
+    pairs and needs no adjustment (Hung and Fithian, Annals of Statistics 47, 2019).
+    """
+    pairs = ~np.eye(len(p), dtype=bool)
+    adjusted = np.full(p.shape, np.nan)
+    if not np.isnan(p[pairs]).any():
+        adjusted[pairs] = holm_adjust(p[pairs])
+        best = np.flatnonzero(ranks == 1) if ranks is not None else np.zeros(0, int)
+        if len(best) == 1:
+            adjusted[best] = np.minimum(adjusted[best], 2 * np.nanmax(p[best]))
+    return adjusted
+
+
+def _rank_sets(
+    p: Floats, level: float, ranks: Floats | None
+) -> tuple[list[int | None], list[int | None]]:
+    """Least and largest rank of each model: those that beat it, and those that it beats."""
+    number = len(p)
+    adjusted = adjusted_claims(p, ranks)
+    if np.isnan(adjusted).all():
+        return [None] * number, [None] * number
+    beats = adjusted <= 1 - level
+    return (1 + beats.sum(0)).tolist(), (number - beats.sum(1)).tolist()
+
+
+def kendall_tau(ranks: Floats, drawn: Floats) -> Floats:
+    """Kendall's τ-b between ranks (M,) and each row of others (B, M); NaN if one is all ties."""
+    i, j = np.triu_indices(len(ranks), 1)
+    signs, others = np.sign(ranks[i] - ranks[j]), np.sign(drawn[:, i] - drawn[:, j])
+    return ratio(others @ signs, np.sqrt((signs != 0).sum() * (others != 0).sum(1)))

@@ -1,0 +1,339 @@
+"""Comparison results, as numbers and as sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from segiou._support import text
+from segiou._support.document import Part, Tabular
+from segiou._support.notebook import notebook_of
+from segiou._support.optional import Drawable
+from segiou._support.text import Json
+from segiou.analysis.comparison import text as comparison_text
+from segiou.analysis.comparison.ranking import ModelRank, Ranking
+from segiou.analysis.gap.imbalance import ImbalanceDifference
+from segiou.analysis.inference.intervals import OverUnits
+from segiou.analysis.inference.significance import Power
+from segiou.analysis.inference.units import FEW_UNITS, FEWEST_COMPARED
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A score of two models and its difference, second minus first.
+
+    Attributes
+    ----------
+    name : str
+        Name of the class, or of the score over all classes.
+    a, b : float
+        The score of each model.
+    delta : float
+        b − a.
+    low, high : float
+        Limits of the paired interval of delta; NaN for fewer than three units. Those of the score
+        of one of more than two models are adjusted over the pairs like ``p_holm``.
+    standard_error : float
+        Jackknife standard error of delta, or its standard deviation over the
+        resamples.
+    p : float
+        p-value of the paired permutation test.
+    p_holm : float
+        Holm-adjusted p: over the classes for a class, over the pairs of models
+        for the score. The largest p of the pairs of the best model holds for all of
+        them, because that it is best is one claim.
+    units : int
+        Units whose truth contains the class; for the score, all units.
+    undefined_share : float
+        Share of the resamples in which delta was undefined; NaN if nothing was
+        resampled.
+    freedom : float
+        Degrees of freedom of the interval; NaN for the bootstrap.
+    testable : bool
+        Whether the permutation test can be significant over so few units; if
+        not, the interval of the score alone decides.
+    """
+
+    name: str
+    a: float
+    b: float
+    delta: float
+    low: float
+    high: float
+    standard_error: float
+    p: float
+    p_holm: float
+    units: int
+    undefined_share: float = math.nan
+    freedom: float = math.nan
+    testable: bool = True
+    #: Most that p is multiplied by.
+    _family: int = field(default=1, repr=False, compare=False)
+
+    @property
+    def few(self) -> bool:
+        """Whether too few units contain the class."""
+        return self.units < FEW_UNITS
+
+    def shown_by(self, level: float) -> tuple[bool, bool]:
+        """Whether the interval and the adjusted p show a difference.
+
+        Without an interval, p decides; if p cannot be significant over so few units, the
+        interval decides.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals, such as 0.95.
+        """
+        by_p = self.p_holm < 1 - level
+        if math.isnan(self.low):
+            return by_p, by_p
+        by_interval = self.low > 0 or self.high < 0
+        return by_interval, by_p if self.testable else by_interval
+
+    def differs(self, level: float) -> bool:
+        """Whether both the interval and the adjusted p show a difference.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals, such as 0.95.
+        """
+        return all(self.shown_by(level))
+
+
+@dataclass(frozen=True, slots=True)
+class InfluentialImage:
+    """An image with a large influence on the difference.
+
+    Attributes
+    ----------
+    id : str
+    effect : float
+        Delta minus delta without the image.
+    a, b : float
+        The score of each model on this image.
+    """
+
+    id: str
+    effect: float
+    a: float
+    b: float
+
+
+@dataclass(frozen=True, slots=True)
+class PairComparison:
+    """Comparison of two models.
+
+    Attributes
+    ----------
+    a, b : str
+        Names of the models; differences are b minus a.
+    overall : Difference
+    classes : tuple of Difference
+        Empty for a metric without per-class values.
+    permutations : int
+    exact : bool
+        Whether these are all permutations.
+    favours_a, favours_b : tuple of InfluentialImage
+        The most influential images in favour of each model, strongest first.
+    power : Power
+    defined_for_one : tuple of str
+        Classes whose score is defined for one model only; the means leave them out.
+    imbalance : ImbalanceDifference
+        Pixel accuracy and mean IoU of the two models.
+    images_differing : int
+        Number of images on which the counts of the models differ.
+    bounds : tuple of float
+        One-sided 95 % bounds of the difference of the score.
+    """
+
+    a: str
+    b: str
+    overall: Difference
+    classes: tuple[Difference, ...]
+    permutations: int
+    exact: bool
+    favours_a: tuple[InfluentialImage, ...]
+    favours_b: tuple[InfluentialImage, ...]
+    power: Power
+    defined_for_one: tuple[str, ...]
+    imbalance: ImbalanceDifference
+    images_differing: int
+    bounds: tuple[float, float] = (math.nan, math.nan)
+
+    def different(self, level: float) -> tuple[Difference, ...]:
+        """Classes with a significant difference, largest first.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals, such as 0.95.
+        """
+        differing = [c for c in self.classes if c.differs(level)]
+        return tuple(sorted(differing, key=lambda c: -abs(c.delta)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Comparison(OverUnits, Tabular, Drawable):
+    """Comparison of models on the same images.
+
+    Attributes
+    ----------
+    metric, aggregate, protocol : str
+        The score, how it was aggregated, and the protocol of its mean.
+    names : tuple of str
+        Names of the models, in the given order.
+    images : int
+    unit : {"image", "group", "sequence", "batch"}
+        Unit that is left out or resampled, and permuted.
+    units : int
+        Number of units.
+    level : float
+    method : {"jackknife", "percentile", "bca"}
+    resamples, seed : int or None
+        None if nothing is random.
+    ranking : tuple of ModelRank
+        Best score first.
+    pairs : tuple of PairComparison
+        Every pair, in the given order.
+    dependence : Dependence or None
+        Dependence between the images, estimated from the differences between
+        the models (the pair with the largest design effect). None if groups
+        were passed or the images were declared independent.
+    block_length : float or None
+        Mean number of images per batch, if batches were asked for.
+    better : {"higher", "lower"}
+        Which values of the score are better.
+    score_unit : str
+        Unit of the score, such as ``"mm"``; empty for a ratio.
+    independence : str
+        Why images are treated as independent, if they are.
+    limit : Caution or None
+        Why the intervals are unreliable, if they are.
+    run_scores : tuple of tuple of float
+        Scores of the training runs of each model; empty if each has one run.
+    stability : Ranking or None
+        The ranking with its stability, of more than two models.
+    uncommon_classes : tuple of str
+        Classes that some models score and others do not, which the means leave
+        out. A class that the truth lacks counts 0 for a model that predicts it
+        and is skipped for the others.
+    protocol_scores : tuple of float
+        The score of each model over all classes of the protocol, if classes are
+        left out.
+    """
+
+    _plot_kind = "comparison_forest"
+
+    metric: str
+    protocol: str
+    names: tuple[str, ...]
+    images: int
+    ranking: tuple[ModelRank, ...]
+    pairs: tuple[PairComparison, ...]
+    better: str = "higher"
+    run_scores: tuple[tuple[float, ...], ...] = ()
+    stability: Ranking | None = None
+    uncommon_classes: tuple[str, ...] = ()
+    protocol_scores: tuple[float, ...] = ()
+
+    @property
+    def too_few(self) -> bool:
+        """Whether there are too few units to compare models."""
+        return self.units < FEWEST_COMPARED
+
+    @property
+    def best_pair(self) -> PairComparison:
+        """The comparison of the best two models of the ranking."""
+        best = {model.name for model in self.ranking[:2]}
+        return next((pair for pair in self.pairs if {pair.a, pair.b} == best), self.pairs[0])
+
+    @property
+    def ordered_pairs(self) -> tuple[PairComparison, ...]:
+        """All pairs; the best two models come first."""
+        best = self.best_pair
+        return (best, *(pair for pair in self.pairs if pair is not best))
+
+    def sentences(self) -> list[str]:
+        """Return the findings as sentences, rounded to 0.01 points."""
+        lines: list[str] = []
+        for pair in self.ordered_pairs:
+            lines += [*self.pair_sentences(pair), comparison_text.contributions(self, pair)]
+            if pair.imbalance.disagree:
+                lines += pair.imbalance.sentences()
+            if pair.images_differing:
+                lines += comparison_text.method(self, pair)
+        return [text.in_unit(line, self._pixel_unit) for line in dict.fromkeys(lines) if line]
+
+    def outcome(self, pair: PairComparison) -> comparison_text.Outcome:
+        """The finding of the comparison of two models, which the verdict puts into words.
+
+        Parameters
+        ----------
+        pair : PairComparison
+            Two of the models.
+
+        Returns
+        -------
+        Outcome
+            Its kind, and the models, the better one first.
+        """
+        return comparison_text.outcome(self, pair)
+
+    def pair_sentences(self, pair: PairComparison) -> list[str]:
+        """Return the verdict, its evidence and at most one caution.
+
+        Parameters
+        ----------
+        pair : PairComparison
+            Two of the models.
+        """
+        return comparison_text.opening(self, pair)
+
+    def limitations(self) -> list[str]:
+        """Return the limitations of the images and models: independence and scope."""
+        return comparison_text.limitations(self)
+
+    def _parts(self) -> Iterable[Part]:
+        from segiou.analysis.comparison.document import comparison_parts
+
+        return comparison_parts(self)
+
+    def __repr__(self) -> str:
+        names = text.listed(self.names, 6)
+        images = text.in_unit(text.plural(self.images, "image"), self._pixel_unit)
+        return f"<Comparison of {names} by {self.metric}: {images}>"
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values, unrounded; None if undefined."""
+        data = self._plain()
+        for i, (result, pair) in enumerate(zip(self.pairs, data["pairs"], strict=True)):
+            pair["imbalance"] = result.imbalance.to_dict()
+            for row in (pair["overall"], *pair["classes"]):
+                row["vanished"] = row["undefined_share"]
+            old = {"for_a": "favours_a", "for_b": "favours_b", "one_sided": "defined_for_one"}
+            data["pairs"][i] = text.old_keys(pair, **old)
+        data["stability"] = None if self.stability is None else self.stability.to_dict()
+        return data | {"sentences": self.sentences()}
+
+    def rows(self) -> Iterator[dict[str, Json]]:
+        """One row per pair of models and class, the score over all classes first.
+
+        Yields
+        ------
+        dict
+            The values of a row by column.
+        """
+        shown = ("name", "a", "b", "delta", "low", "high", "standard_error", "p", "p_holm", "units")
+        for pair in self.pairs:
+            for row in (pair.overall, *pair.classes):
+                yield {"model_a": pair.a, "model_b": pair.b} | {n: getattr(row, n) for n in shown}
+
+    def _repr_html_(self) -> str:
+        from segiou._support.text import in_python
+        from segiou.analysis.comparison.text import with_short_names
+
+        return notebook_of(with_short_names(self)._parts(), "comparison", in_python)

@@ -1,0 +1,365 @@
+"""Sentences of a comparison: verdict, evidence, one caution, and the method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from segiou._support import text
+from segiou._support.text import shown, shown_change, with_unit
+from segiou.analysis.inference.dependence import Caution
+from segiou.analysis.inference.significance import least_p, least_p_of
+from segiou.analysis.inference.units import plural_of
+
+if TYPE_CHECKING:
+    from segiou.analysis.comparison.result import (
+        Comparison,
+        Difference,
+        InfluentialImage,
+        PairComparison,
+    )
+
+
+#: The rule for an interval and a test that disagree.
+DISAGREE = "The interval and the test disagree; a difference is significant only if both show it."
+#: The names of an earlier run and of this one, which read as words.
+BASELINE = ("the baseline", "this run")
+
+
+def opening(comparison: Comparison, pair: PairComparison) -> list[str]:
+    """Verdict, evidence and at most one caution."""
+    lines = [verdict(comparison, pair), evidence(comparison, pair), coverage(comparison, pair)]
+    if (doubt := caution(comparison, pair)) is not None:
+        lines.append(f"Caution: {doubt}")
+    return [line for line in lines if line]
+
+
+def score_title(pair: PairComparison) -> str:
+    """The title of the score of a class, from that of the mean over classes."""
+    return pair.overall.name.removeprefix("mean ").removeprefix("of ")
+
+
+def caution(comparison: Comparison, pair: PairComparison) -> Caution | None:
+    """The first caution that changes how to read the evidence, if any."""
+    if not pair.overall.delta or math.isnan(pair.overall.delta):
+        return None
+    scores_of_runs = zip(comparison.names, comparison.run_scores, strict=False)
+    if lone := [name for name, scores in scores_of_runs if len(scores) == 1]:
+        assumed = "is assumed to vary between trainings as much as the other"
+        return Caution(f"{lone[0]} has only one training run and {assumed}")
+    return comparison.limit
+
+
+def coverage(comparison: Comparison, pair: PairComparison) -> str:
+    """The classes of the means if some are left out, and the means under the protocol."""
+    if not comparison.uncommon_classes or not comparison.protocol_scores:
+        return ""
+    scores = dict(zip(comparison.names, comparison.protocol_scores, strict=True))
+    show = partial(text.shown, unit=comparison.score_unit, undefined="undefined")
+    models = "both models" if len(comparison.names) == 2 else "all models"
+    one = len(comparison.uncommon_classes) == 1
+    some = "has a score for some models only" if one else "have a score for some models only"
+    if len(comparison.names) == 2 and one:
+        (name,) = comparison.uncommon_classes
+        row = next(row for row in pair.classes if row.name == name)
+        some = f"has a score for {pair.b if math.isnan(row.a) else pair.a} only"
+    return (
+        f"The means cover the classes that {models} score: "
+        f"{text.classes(comparison.uncommon_classes)} {some}. With every class of the protocol, "
+        f"{pair.overall.name} is {show(scores[pair.a])} ({pair.a}) and {show(scores[pair.b])} "
+        f"({pair.b})."
+    )
+
+
+def contributions(comparison: Comparison, pair: PairComparison) -> str:
+    """The classes that contribute most to a significant difference in mean IoU."""
+    whole, parts = pair.overall.delta, pair.imbalance.mean_iou_parts
+    if not pair.overall.differs(comparison.level) or abs(sum(parts.values()) - whole) > 1e-9:
+        return ""
+    most = sorted(parts.items(), key=lambda item: -abs(item[1]))[:3]
+    shown = [f"{text.called(name)} {text.signed_points(part)}" for name, part in most if part]
+    return f"Largest contributions to the {text.change(whole)}: {', '.join(shown)}."
+
+
+def method(comparison: Comparison, pair: PairComparison, *, options: bool = True) -> list[str]:
+    """Test, independence, power and scope; ``options`` names those of the command line."""
+    independence, scope = limitations(comparison, options=options)
+    tests = [_test(comparison, pair), *_adjustment(comparison)]
+    return [*_pooling(comparison), *tests, independence, *_power(comparison, pair), scope]
+
+
+def _adjustment(comparison: Comparison) -> list[str]:
+    """Adjustment of several pairs."""
+    if len(comparison.pairs) < 2:
+        return []
+    adjusted = f"are Holm-adjusted over the {len(comparison.pairs)} pairs"
+    best = ""
+    if _has_lead(comparison):
+        best = (
+            f" The claim that {comparison.ranking[0].name} is best needs no adjustment; its p is "
+            "the largest of its pairs (Hung and Fithian 2019)."
+        )
+    name = comparison.pairs[0].overall.name
+    return [f"Pairs: intervals and p-values of {name} {adjusted}.{best}"]
+
+
+def _has_lead(comparison: Comparison) -> bool:
+    """Whether one model ranks first."""
+    first, second = comparison.ranking[:2]
+    return first.rank < second.rank
+
+
+def _pooling(comparison: Comparison) -> list[str]:
+    """Aggregation of Dice, because many tools average it over images instead."""
+    name = comparison.metric.partition(":")[0]
+    if name not in ("dice", "mean_dice") or comparison.aggregate != "D":
+        return []
+    return ["Score: Dice of the pixels pooled over all images, not the mean over images."]
+
+
+def limitations(comparison: Comparison, *, options: bool = True) -> list[str]:
+    """Independence and scope."""
+    said = comparison.units_sentences() or [
+        f"{text.capital(plural_of(comparison.unit))} are assumed to be independent."
+    ]
+    if comparison.unit in ("sequence", "batch") and options:
+        said.append("If the images are independent, use --group-by none.")
+    first, *others = said
+    independence = " ".join([f"Independence: {first[:1].lower()}{first[1:]}", *others])
+    return [independence, _scope(comparison)]
+
+
+def verdict(comparison: Comparison, pair: PairComparison) -> str:
+    """The outcome, with the scores of both models."""
+    words = _outcome(comparison, pair)
+    return text.capital(words) if comparison.names == BASELINE else words
+
+
+class Outcome(NamedTuple):
+    """The finding of a comparison of two models, without its words.
+
+    Attributes
+    ----------
+    kind : {"better", "borderline", "similar", "too few", "equal", "identical", "undefined"}
+        ``"better"`` if the interval excludes 0 and the test is significant, ``"borderline"`` if
+        one of them is so, else ``"similar"``; ``"too few"`` units for both; ``"equal"`` scores of
+        different counts, or ``"identical"`` counts.
+    first, second : str
+        The models; of ``"better"`` and ``"borderline"``, the one with the better score first.
+    """
+
+    kind: Literal["better", "borderline", "similar", "too few", "equal", "identical", "undefined"]
+    first: str
+    second: str
+
+
+def outcome(comparison: Comparison, pair: PairComparison) -> Outcome:
+    """The finding of the comparison of a pair."""
+    score = pair.overall
+    if math.isnan(score.delta):
+        return Outcome("undefined", pair.a, pair.b)
+    if not pair.images_differing:
+        return Outcome("identical", pair.a, pair.b)
+    if not score.delta:
+        return Outcome("equal", pair.a, pair.b)
+    if comparison.too_few:
+        return Outcome("too few", pair.a, pair.b)
+    shown = score.shown_by(comparison.level)
+    if not any(shown):
+        return Outcome("similar", pair.a, pair.b)
+    rises = (score.delta > 0) == (comparison.better == "higher")
+    ordered = (pair.b, pair.a) if rises else (pair.a, pair.b)
+    return Outcome("better" if all(shown) else "borderline", *ordered)
+
+
+def _outcome(comparison: Comparison, pair: PairComparison) -> str:
+    score, (kind, first, second) = pair.overall, outcome(comparison, pair)
+    show = partial(text.shown, unit=comparison.score_unit, undefined="undefined")
+    names = f"{first} and {second}"
+    values = {pair.a: show(score.a), pair.b: show(score.b)}
+    both = f"{score.name} {values[first]} vs {values[second]}"
+    verb = "higher"
+    if comparison.better == "lower":
+        verb, lower = "better", text.change(abs(score.delta), comparison.score_unit).lstrip("+")
+        both += f" ({lower} lower)" if kind in ("better", "borderline") else ""
+    words = {
+        "better": f"{first} scores {verb} than {second}: {both}.",
+        "borderline": f"Borderline: {first} may score {verb} than {second}: {both}.",
+        "similar": f"No significant difference between {names}: {both}.",
+        "too few": f"Not enough {plural_of(comparison.unit)} to compare {names}: {both}.",
+        "equal": f"{names} have the same {score.name}: {values[first]}.",
+        "identical": f"{names} are identical: {score.name} {values[first]}.",
+    }
+    return words[kind] if kind in words else f"Cannot compare {names}: {_undefined(pair)}."
+
+
+def _undefined(pair: PairComparison) -> str:
+    """Why the difference of a pair is undefined."""
+    score = pair.overall
+    lacking = [name for name, x in ((pair.a, score.a), (pair.b, score.b)) if math.isnan(x)]
+    if not lacking:  # ∞ − ∞
+        where = [row.name for row in pair.classes if math.isinf(row.a) and math.isinf(row.b)]
+        return f"{score.name} is infinite for both, as it is for {text.classes(where)}"
+    owner = f" of {lacking[0]}" if len(lacking) == 1 else ""
+    return f"{score.name}{owner} is undefined"
+
+
+def _units_to_test(comparison: Comparison, score: Difference) -> int:
+    """Units from which on the test can be significant."""
+    largest_p = 1 - comparison.level
+    return next(n for n in count(comparison.units) if score._family * least_p(n) < largest_p)
+
+
+def evidence(comparison: Comparison, pair: PairComparison) -> str:
+    """Difference, interval, p and number of units; second minus first."""
+    score = pair.overall
+    if math.isnan(score.delta):
+        return ""
+    images = text.plural(comparison.images, "image")
+    if not pair.images_differing:
+        classes = f", {text.plural(len(pair.classes), 'class', 'classes')}" if pair.classes else ""
+        return f"All counts are equal on {images}{classes}."
+    if not score.delta:
+        return f"Their counts differ in {pair.images_differing} of {images}."
+    interval = "no interval"
+    if not math.isnan(score.low):
+        ends = text.change_range(score.low, score.high, comparison.score_unit)
+        interval = f"{100 * comparison.level:g} % interval {ends}"
+    delta = text.change(score.delta, comparison.score_unit)
+    line = (
+        f"{pair.b} − {pair.a.removeprefix('the ')}: {delta}, {interval}, "
+        f"{text.p_equals(score.p_holm)} ({'; '.join(_basis(comparison, pair))})."
+    )
+    by_interval, by_p = score.shown_by(comparison.level)
+    if by_interval == by_p or comparison.too_few or not score.testable:
+        return line
+    return f"{line} {DISAGREE}"
+
+
+def _basis(comparison: Comparison, pair: PairComparison) -> Iterator[str]:
+    """Units and training runs that the evidence is based on, and what limits its p."""
+    score = pair.overall
+    yield comparison.units_text
+    if comparison.run_scores:
+        yield f"{' and '.join(str(len(runs)) for runs in comparison.run_scores)} training runs"
+    if score.p_holm > score.p:
+        yield "adjusted for all pairs"
+    if score.testable:
+        return
+    least, needed = score._family * least_p(comparison.units), _units_to_test(comparison, score)
+    limit = f"fewer than {needed} {plural_of(comparison.unit)}"
+    if needed == comparison.units:  # enough units, but few permutations with a difference
+        least = score._family * least_p_of(pair.permutations, pair.exact)
+        limit = text.plural(pair.permutations, "permutation")
+    yield f"p cannot be below {min(least, 1):.2f} with {limit}"
+
+
+def _test(comparison: Comparison, pair: PairComparison) -> str:
+    kind = {"jackknife": "paired jackknife-t interval"}.get(comparison.method)
+    if kind is None:
+        name = "bootstrap" if comparison.method == "percentile" else "BCa bootstrap"
+        kind = f"paired {name} interval ({text.count(comparison.resamples or 0)} resamples)"
+    number = f"{text.count(pair.permutations)} permutations"
+    test = f"paired permutation test ({f'exact, {number}' if pair.exact else number})"
+    if comparison.run_scores:
+        kind, test = "interval and t test with images and training runs crossed", ""
+    kinds = " and ".join(filter(None, ([] if comparison.too_few else [kind]) + [test]))
+    seed = "" if comparison.seed is None or comparison.run_scores else f", seed {comparison.seed}"
+    adjusted = "; class p-values Holm-adjusted" if pair.classes else ""
+    return f"Test: {kinds} over {comparison.units_text}{seed}{adjusted}."
+
+
+def _power(comparison: Comparison, pair: PairComparison) -> list[str]:
+    """The difference that the units can detect, and those that another one needs."""
+    power, unit = pair.power, plural_of(pair.power.unit)
+    if comparison.too_few or not power.detectable > 0:
+        return []
+    start = f"Power ({pair.b} vs {pair.a})" if len(comparison.pairs) > 1 else "Power"
+    size = partial(_size, comparison=comparison)
+    least = f"these {power.units} {unit} detect a true difference of {size(power.detectable)}"
+    said = f"{start}: {least} with {100 * power.target:g} % power"
+    if math.isnan(power.difference):
+        return [f"{said}."]
+    asked = f"{size(power.difference)} with {text.roughly(power.now)} power"
+    if power.needed is None:
+        return [f"{said}, and {asked}; no number of {unit} up to ten million is enough."]
+    needs = f"{100 * power.target:g} % power takes about {text.count(power.needed)} {unit}"
+    return [f"{said}, and {asked}; {needs}."]
+
+
+def _size(value: float, comparison: Comparison) -> str:
+    return text.change(value, comparison.score_unit).lstrip("+")
+
+
+def _scope(comparison: Comparison) -> str:
+    others = {
+        "group": "similar images of other groups",
+        "sequence": "similar images of other sequences",
+        "batch": "other parts of these sequences",
+    }.get(comparison.unit, "similar images")
+    dependence = comparison.dependence
+    if comparison.unit == "batch" and dependence and len(dependence.sequences) == 1:
+        others = "other parts of this sequence"
+    if comparison.run_scores:
+        return (
+            f"Scope: {others}, with these training recipes. Other kinds of images are not covered."
+        )
+    rest = "Other kinds of images and retraining are not covered."
+    return f"Scope: {others}, with these trained models. {rest}"
+
+
+def difference_cells(row: Difference, unit: str = "") -> tuple[str, str, str, str, str]:
+    """Name, both scores, difference and its interval."""
+    low, high, delta = (shown_change(x, unit) for x in (row.low, row.high, row.delta))
+    interval = "–" if math.isnan(row.low) else f"{low} to {high}"
+    return row.name, shown(row.a, unit), shown(row.b, unit), delta, interval
+
+
+def difference_head(pair: PairComparison, unit: str = "") -> str:
+    """Header of a column of differences, second minus first."""
+    return with_unit(f"{pair.b} − {pair.a}", unit)
+
+
+def significant_text(comparison: Comparison, pair: PairComparison) -> str:
+    """Number of classes that differ significantly."""
+    number = len(pair.different(comparison.level))
+    return f"significant: {f'{number} of {len(pair.classes)}' if number else 'none'}"
+
+
+def influences(pair: PairComparison) -> list[tuple[InfluentialImage, str]]:
+    """The most influential images, and the model that each shifts the difference toward."""
+    sides = ((pair.favours_b, pair.b), (pair.favours_a, pair.a))
+    return [(image, name) for images, name in sides for image in images]
+
+
+def with_short_names(comparison: Comparison) -> Comparison:
+    """Shorten the names of the models if they stay distinct."""
+    short = [short_name(name) for name in comparison.names]
+    if len({*short}) < len(short) or not all(short):
+        return comparison
+    names = dict(zip(comparison.names, short, strict=True))
+    ranking = tuple(replace(r, name=names[r.name]) for r in comparison.ranking)
+    stability = comparison.stability
+    if stability is not None:
+        rival = names.get(stability.rival, "")
+        stability = replace(stability, names=tuple(short), models=ranking, rival=rival)
+    return replace(
+        comparison,
+        names=tuple(short),
+        ranking=ranking,
+        stability=stability,
+        pairs=tuple(replace(p, a=names[p.a], b=names[p.b]) for p in comparison.pairs),
+    )
+
+
+def short_name(name: str) -> str:
+    """The last part of a path; by default, a run has the name of its prediction folder.
+
+    >>> short_name("out/small"), short_name("base")
+    ('small', 'base')
+    """
+    return name.replace("\\", "/").rstrip("/").rpartition("/")[2]

@@ -1,0 +1,1 @@
+"""What pixel accuracy hides: the gap to mean IoU, baselines, next steps."""

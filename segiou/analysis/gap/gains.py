@@ -1,0 +1,93 @@
+"""Intervals of the gains of next steps, and the order that follows from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.analysis.gap.steps import NextStep, corrected
+from segiou.analysis.inference.student import student
+from segiou.analysis.inference.units import Units
+from segiou.counting.counts import Counts
+from segiou.metrics.per_class import iou
+from segiou.metrics.protocols import Protocol
+from segiou.metrics.ratio import Floats
+
+Ints = NDArray[np.int64]
+#: Steps whose gains have an interval: only the first are shown.
+_BOUNDED = 6
+_TAIL = 0.025
+
+
+class ImageGains:
+    """Collects the pixels that each step moves in each unit, and computes intervals of the gains.
+
+    A gain g has the variance Σ (g − g₍ᵢ₎)² over left-out units and k − 1 degrees of freedom for
+    k units with the error, as the score of a class has. The interval is on the log scale.
+    """
+
+    def __init__(
+        self, per_image: Counts, units: Units, protocol: Protocol, include: NDArray[np.bool_]
+    ) -> None:
+        self._counts, self._units, self._include = per_image, units, include
+        self._protocol = protocol.for_pixels
+        shape = (_BOUNDED, len(units), len(include) + 1)
+        self._found, self._lost = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+
+    def add(self, place: int, images: Ints, cells: Ints, pixels: Ints) -> None:
+        """Add the cells that a step corrects, by the numbers of their images."""
+        if place < _BOUNDED:
+            truth, pred = np.divmod(cells, len(self._include) + 1)
+            units = self._units.index[images]
+            np.add.at(self._found[place], (units, truth), pixels)
+            np.add.at(self._lost[place], (units, pred), pixels)
+
+    def ordered(self, steps: Sequence[NextStep]) -> tuple[NextStep, ...]:
+        """Add the intervals; steps whose gain may be 0 follow the others."""
+        if len(self._units) < 3 or not steps:
+            return tuple(steps)
+        gains = self._left_out(min(len(steps), _BOUNDED))
+        first = [*steps[:_BOUNDED]]
+        away = np.array([step.gain for step in first])[:, None] - gains
+        has = (self._found[: len(first)].sum(-1) > 0).sum(-1)
+        t = np.asarray(student(np.maximum(has - 1, 1), _TAIL))
+        reach = t * np.sqrt((away**2).sum(-1))
+        bounded = [
+            _bounded(step, r, k)
+            for step, r, k in zip(first, reach.tolist(), has.tolist(), strict=True)
+        ]
+        order = sorted(range(len(first)), key=lambda i: (bounded[i].uncertain, i))
+        lead = order[0]
+        ranked = []
+        for i in order:
+            spread = np.sqrt(((away[lead] - away[i]) ** 2).sum()) * max(t[lead], t[i])
+            near = i != lead and bounded[lead].gain - bounded[i].gain <= spread
+            ranked.append(replace(bounded[i], tied=bool(near) and not bounded[i].uncertain))
+        return (*ranked, *steps[_BOUNDED:])
+
+    def _left_out(self, steps: int) -> Floats:
+        """Gains without each unit, (S, U)."""
+        arrays = (self._counts.tp, self._counts.fp, self._counts.fn, self._counts.tn)
+        rest = Counts.trusted(*(part.sum(0) - part for part in map(self._units.sums, arrays)))
+        before = self._mean(rest)
+        gains = []
+        for hits, lost in zip(self._found[:steps], self._lost[:steps], strict=True):
+            hit, wrong = (part[:, :-1].sum(0) - part[:, :-1] for part in (hits, lost))
+            gains.append(self._mean(corrected(rest, hit, wrong)) - before)
+        return np.nan_to_num(np.stack(gains))
+
+    def _mean(self, counts: Counts) -> Floats:
+        return self._protocol.pooled_mean(iou, counts, self._include)
+
+
+def _bounded(step: NextStep, reach: float, units: int) -> NextStep:
+    """A step with limits on the log scale, because gains are skewed; from 0 if within reach."""
+    if units < 2:  # an error in one unit may not occur in others
+        return replace(step, low=0.0, high=1.0)
+    apart = math.exp(min(reach / step.gain, 700.0))
+    low = step.gain / apart if reach < step.gain else 0.0
+    return replace(step, low=low, high=min(step.gain * apart, 1.0))

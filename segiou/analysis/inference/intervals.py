@@ -1,0 +1,550 @@
+"""Intervals of a score and of its classes over images, groups, sequences or batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import compress
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from segiou._support import text
+from segiou._support.arguments import check_choice, check_integer, check_level
+from segiou._support.document import Column, Line, Part, Table, Tabular, worded
+from segiou._support.text import Json
+from segiou.analysis.inference.bootstrapping import bootstrap_limits, limits_of, resampled
+from segiou.analysis.inference.dependence import BlockLength, Caution, Dependence, Design, design_of
+from segiou.analysis.inference.jackknife import Limits, jackknife, with_width
+from segiou.analysis.inference.order_statistics import median_limits
+from segiou.analysis.inference.scored_runs import scored_images, unit_of_pixels
+from segiou.analysis.inference.statistics import Aggregate, ScoredImages, Statistic
+from segiou.analysis.inference.units import (
+    FEW_UNITS,
+    Groups,
+    HasCounts,
+    Metric,
+    Units,
+    are_too_few,
+    plural_of,
+)
+from segiou.counting.counts import Counts
+from segiou.metrics.protocols import Protocol
+from segiou.metrics.ratio import Floats
+
+Method = Literal["jackknife", "percentile", "bca"]
+#: A method that cannot be chosen: medians have it by default.
+_MEDIANS: Any = "order_statistics"
+
+METHOD_WORDS: dict[str, str] = {
+    "jackknife": "jackknife-t",
+    "percentile": "percentile bootstrap",
+    "bca": "BCa bootstrap",
+    _MEDIANS: "order-statistic",
+}
+#: Number of images below which classes that occur only in predictions lower a mean noticeably.
+_BIASED_BELOW = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A score with its interval.
+
+    Attributes
+    ----------
+    name : str
+        Of the class, or of the score over all classes.
+    value : float
+        On the data itself.
+    low, high : float
+        Ends of the interval; NaN if undefined.
+    standard_error : float
+        Jackknife standard error, or the standard deviation over the resamples.
+    units : int
+        Units whose truth contains the class; for the score, those with a value.
+    freedom : float
+        Degrees of freedom of Student's t; NaN for the bootstrap.
+    undefined_share : float
+        Share of the resamples in which the value was undefined because no
+        resampled image contained the class; NaN if nothing was resampled.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    standard_error: float
+    units: int
+    freedom: float = float("nan")
+    undefined_share: float = float("nan")
+
+    @property
+    def few(self) -> bool:
+        """Whether fewer than :data:`FEW_UNITS` units contain the class."""
+        return self.units < FEW_UNITS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverUnits:
+    """Shared by intervals, comparisons and rankings over units."""
+
+    aggregate: str
+    level: float
+    method: Method
+    resamples: int | None
+    seed: int | None
+    unit: str
+    units: int
+    score_unit: str = ""
+    dependence: Dependence | None = None
+    block_length: float | None = None
+    independence: str = ""
+    limit: Caution | None = None
+    _pixel_unit: str = field(default="pixels", repr=False, compare=False)
+
+    @property
+    def units_text(self) -> str:
+        """The units in words."""
+        if self.unit == "batch":
+            return text.plural(
+                self.units, "batch of neighbouring images", "batches of neighbouring images"
+            )
+        single = 0 if self.dependence is None else self.dependence.single
+        if self.unit != "sequence" or not single:
+            return text.plural(self.units, self.unit)
+        rest = text.plural(single, "single image")
+        return f"{text.plural(self.units - single, 'sequence')} and {rest}"
+
+    @property
+    def too_few(self) -> bool:
+        """Whether there are too few groups or sequences for an interval."""
+        return are_too_few(self.unit, self.units)
+
+    def method_text(self, kind: str = "intervals") -> str:
+        """How the intervals were computed.
+
+        Parameters
+        ----------
+        kind : str
+            Kind of intervals.
+        """
+        drawn = ""
+        if self.resamples is not None:
+            drawn = f", {text.count(self.resamples)} resamples, seed {self.seed}"
+            if self.overall_method != self.method:
+                drawn = f"; of the mean of the medians: {METHOD_WORDS[self.overall_method]}{drawn}"
+        level = f"{100 * self.level:g} %"
+        return f"{level} {METHOD_WORDS[self.method]} {kind} over {self.units_text}{drawn}"
+
+    @property
+    def overall_method(self) -> str:
+        """Method of the interval of the score; a mean of several medians has a bootstrap."""
+        is_mean = self.method == _MEDIANS and self.resamples is not None
+        return "percentile" if is_mean else self.method
+
+    def units_sentences(self) -> list[str]:
+        """Why these are the units."""
+        if self.dependence is not None:
+            return self.dependence.sentences()
+        return [self.independence] if self.independence else []
+
+    def _plain(self) -> dict[str, Any]:
+        data: dict[str, Any] = text.plain(self)
+        del data["limit"]
+        return data | {"dependence": self.dependence and self.dependence.to_dict()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervals(OverUnits, Tabular):
+    """Intervals of a score and of its classes.
+
+    Attributes
+    ----------
+    metric, aggregate, protocol : str
+        The score, how it was aggregated, and the protocol of its mean.
+    level : float
+    method : {"jackknife", "percentile", "bca", "order_statistics"}
+        Medians of cases, such as those of distances, have order statistics; the
+        mean of several medians, and medians over groups, a bootstrap.
+    resamples, seed : int or None
+        None if nothing was drawn.
+    unit : {"image", "group", "sequence", "batch"}
+        Unit that is left out or resampled.
+    units : int
+        Number of units.
+    overall : Interval
+    classes : tuple of Interval
+        Empty for a metric without per-class values.
+    dependence : Dependence or None
+        Correlation of neighbouring images; None if groups were passed, the
+        images were declared independent, or their order is unknown.
+    block_length : float or None
+        Mean number of images per batch, if batches were asked for.
+    score_unit : str
+        Unit of the score, such as ``"mm"``; empty for a ratio.
+    independence : str
+        Why images are treated as independent, if they are.
+    limit : Caution or None
+        Why the interval of the score is unreliable, if it is.
+    unseen_classes : tuple of str
+        Classes of the mean that are predicted but occur in no truth mask.
+    truth_mean : float
+        The mean without them.
+    """
+
+    metric: str
+    protocol: str
+    overall: Interval
+    classes: tuple[Interval, ...]
+    unseen_classes: tuple[str, ...] = ()
+    truth_mean: float = float("nan")
+    _over: Units | None = field(default=None, repr=False, compare=False)
+
+    _index = ("name",)
+
+    def __iter__(self) -> Iterator[Interval]:
+        yield self.overall
+        yield from self.classes
+
+    @property
+    def unreliable_classes(self) -> tuple[str, ...]:
+        """Classes that at least one but fewer than :data:`FEW_UNITS` units contain."""
+        return tuple(c.name for c in self.classes if c.few and c.units)
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values, unrounded; None if undefined."""
+        data = self._plain()
+        for row in (data["overall"], *data["classes"]):
+            row["vanished"] = row["undefined_share"]
+        data["unreliable_classes"] = list(self.unreliable_classes)
+        data = text.old_keys(data, few="unreliable_classes")
+        return data | {"cautions": self.sentences()[1:]}
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def rows(self) -> Iterator[dict[str, Json]]:
+        """The score, then its classes.
+
+        Yields
+        ------
+        dict
+            The values of a row by column.
+        """
+        names = ("name", "value", "low", "high", "standard_error", "units")
+        for row in self:
+            yield {name: getattr(row, name) for name in names}
+
+    def _parts(self) -> Iterable[Part]:
+        rows, unit = [*self], self.score_unit
+        columns = (
+            Column("name", [row.name for row in rows], 4, is_text=True),
+            Column("score", [text.shown(row.value, unit) for row in rows], 3),
+            Column(
+                f"{100 * self.level:g} % interval",
+                [text.shown_range(row.low, row.high, unit) for row in rows],
+                2,
+            ),
+            Column(plural_of(self.unit), [str(row.units) for row in rows], 1),
+        )
+        parts: list[Part] = [*map(Line, self.sentences()), Table(columns, first=1)]
+        return worded(parts, self._pixel_unit)
+
+    def sentences(self) -> list[str]:
+        """Return the score, its interval and its limits as sentences."""
+        lines = [_overall_sentence(self), *self.cautions()]
+        return [text.in_unit(line, self._pixel_unit) for line in lines]
+
+    def caution(self) -> Caution | None:
+        """Main limit of the interval of the score, if any."""
+        if self.limit is not None or not self.unseen_classes:
+            return self.limit
+        number = len(self.unseen_classes)
+        are, occur, counts, them = (
+            ("class is", "occurs", "counts", "it")
+            if number == 1
+            else ("classes are", "occur", "count", "them")
+        )
+        truth = text.shown(self.truth_mean, self.score_unit)
+        return Caution(
+            f"{number} {are} predicted but never {occur} in the truth and {counts} as 0; without "
+            f"{them}, the mean is {truth}"
+        )
+
+    def cautions(self) -> list[str]:
+        """Limits of the intervals of the score and of the classes."""
+        first = self.caution()
+        return ([] if first is None else [text.capital(str(first))]) + self.class_cautions()
+
+    def class_cautions(self) -> list[str]:
+        """Limits of bootstrap intervals of single classes."""
+        if self.method not in ("percentile", "bca") or self.too_few:
+            return []
+        said: list[str] = []
+        if self.unreliable_classes:
+            few = f"fewer than {FEW_UNITS} {plural_of(self.unit)} contain the class"
+            classes = text.classes(self.unreliable_classes)
+            said.append(f"Unreliable intervals ({few}): {classes}.")
+        undefined = [
+            f"{text.called(c.name)} ({text.percent(c.undefined_share)})"
+            for c in self.classes
+            if 0 < c.undefined_share < 1
+        ]
+        if undefined:
+            said.append(
+                f"Undefined in some resamples (share in brackets): {text.listed(undefined)}."
+            )
+        return said
+
+    def interval_method(self) -> list[str]:
+        """How the intervals were computed, and why over these units."""
+        method = f"No intervals over {self.units_text}" if self.too_few else self.method_text()
+        return [f"{method}.", *self.units_sentences()]
+
+
+def confidence_intervals(
+    counts: Counts | HasCounts,
+    metric: Metric = "iou",
+    *,
+    ids: Sequence[str] | None = None,
+    groups: Groups | None = None,
+    blocks: BlockLength | None = None,
+    level: float = 0.95,
+    method: Method = "jackknife",
+    resamples: int = 10_000,
+    seed: int = 0,
+    class_names: Sequence[str] | None = None,
+    include: Any = None,
+    protocol: Protocol | str | None = None,
+    aggregate: Aggregate | None = None,
+) -> Intervals:
+    """Interval of a score and of each class.
+
+    By default, a delete-one jackknife-t interval
+    (:func:`segiou.analysis.inference.jackknife.jackknife`). It is deterministic; its measured
+    coverage is 93 to 97 % from five independent images on. It generalises to similar
+    images scored with the same trained model, not to retraining or to other kinds of
+    images.
+
+    Parameters
+    ----------
+    counts : Run, Report or Counts of shape (N, C)
+        Per-image counts, or an object that has them. A confusion matrix has
+        none because it is their sum.
+    metric : str or callable
+        See :func:`segiou.analysis.inference.statistics.statistic`; for a run also any
+        score of its measures, such as ``"boundary_iou"``. For a function of
+        counts that is not smooth, such as a median, pass
+        ``method="percentile"``.
+    ids : sequence of str, length N, optional
+        Names of the images, for bare counts; runs and reports have their own.
+    groups : str, mapping, callable or sequence, optional
+        Groups of dependent images (frames of one video, slices of one patient,
+        tiles of one scene), which become the units; see
+        :func:`segiou.analysis.inference.units.groups_of`. From three groups on there is
+        an interval. ``"none"`` declares the images independent; ids are then
+        ignored. By default, three or more sequences in the ids are the units,
+        and one or two are divided into 4 to 20 batches of neighbouring images.
+    blocks : "auto" or float, optional
+        Divide each sequence into batches of this many neighbouring images. The
+        sequences are the groups, or those that the numbers in the ids suggest,
+        or all images in the given order. ``"auto"`` estimates the number of
+        batches from the correlation of neighbouring scores. The interval then
+        generalises to other parts of these sequences only.
+    level : float
+        Between 0 and 1.
+    method : {"jackknife", "percentile", "bca"}
+        Jackknife-t, or a bootstrap over the units: percentiles of the
+        resamples, or corrected for bias and skew (BCa).
+    resamples, seed : int
+        Number of resamples and seed of the random numbers of a bootstrap.
+    class_names, include, protocol, aggregate
+        See :func:`segiou.analysis.inference.statistics.statistic`; by default those of
+        the run or report.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type, or ``counts`` has no per-image counts.
+    ValueError
+        If a value is out of range or there are fewer than two units.
+
+    References
+    ----------
+    Jackknife-t: see :func:`segiou.analysis.inference.jackknife.jackknife`. Bootstrap:
+    B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993),
+    chapters 13 and 14. Batches: R. Ibragimov and U. Müller, J. Bus. Econ.
+    Statist. 28 (2010); their number from the block length of D. N. Politis and
+    H. White, Econometric Reviews 23 (2004).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tp = np.array([[90, 8], [80, 9], [85, 2], [95, 1]])
+    >>> miss = np.array([[1, 1], [9, 2], [9, 4], [2, 2]])
+    >>> counts = Counts(tp, miss[:, ::-1], miss, tp[:, ::-1])
+    >>> found = confidence_intervals(counts, class_names=["road", "pole"])
+    >>> found.overall.name, round(found.overall.value, 4), found.unit, found.units
+    ('mean IoU', 0.6605, 'image', 4)
+    >>> round(found.overall.low, 3), round(found.overall.high, 3)
+    (0.461, 0.869)
+    """
+    check_method(method, level)
+    if method != "jackknife":
+        check_integer("resamples", resamples, 2)
+        check_integer("seed", seed, 0)
+    scored = scored_images(counts, metric, protocol, ids, class_names, include)
+    number = scored.images.number
+    design = design_of(scored.ids, number, lambda: [scored.of_images(finite=True)], groups, blocks)
+    prepared = scored.over(design.units, aggregate)
+    method = _applicable(method, prepared)
+    drawn = method in ("percentile", "bca") or (method == _MEDIANS and len(prepared.names) > 2)
+    values = resampled([prepared], resamples, seed)[0] if drawn else None
+    limits = limits_by(method, prepared, level=level, drawn=values)
+    overall, *classes = _intervals_of(prepared, limits)
+    return Intervals(
+        metric=prepared.score.name,
+        aggregate=prepared.aggregate,
+        protocol=prepared.score.rule,
+        level=level,
+        method=method,
+        resamples=resamples if drawn else None,
+        seed=seed if drawn else None,
+        overall=overall,
+        classes=tuple(classes),
+        score_unit=prepared.score.unit,
+        _over=design.units,
+        _pixel_unit=unit_of_pixels(counts),
+        **of_design(design, blocks),
+        **_unseen(scored, prepared, aggregate),
+    )
+
+
+def _applicable(method: Method, prepared: Statistic) -> Method:
+    """The method, or that of scores to which the jackknife does not apply."""
+    if prepared.is_smooth or method != "jackknife":
+        return method
+    is_ordered = prepared.median_of is not None and prepared.units.kind == "image"
+    return _MEDIANS if is_ordered else "percentile"
+
+
+def bootstrap(
+    counts: Counts | HasCounts,
+    metric: Metric = "iou",
+    *,
+    method: Method = "percentile",
+    **options: Any,
+) -> Intervals:
+    """Bootstrap interval of a score and of each class.
+
+    Parameters
+    ----------
+    counts : Run, Report or Counts of shape (N, C)
+        Per-image counts, or an object that has them.
+    metric : str or callable
+        As for :func:`confidence_intervals`.
+    method : {"percentile", "bca"}
+        Percentiles of the resamples, or corrected for bias and skew (BCa).
+    **options
+        Other options of :func:`confidence_intervals`, whose jackknife is more
+        accurate on few images and faster.
+
+    Examples
+    --------
+    >>> counts = Counts([[9], [6], [7]], [[0], [1], [1]], [[1], [4], [3]], [[0], [0], [0]])
+    >>> found = bootstrap(counts, resamples=1000)
+    >>> found.method, found.resamples, found.seed
+    ('percentile', 1000, 0)
+    """
+    return confidence_intervals(counts, metric, method=method, **options)
+
+
+def check_method(method: str, level: float) -> None:
+    """Reject an unknown method or a level outside (0, 1)."""
+    check_choice("method", method, get_args(Method))
+    check_level("level", level)
+
+
+def of_design(design: Design, blocks: BlockLength | None) -> dict[str, Any]:
+    """Attributes of :class:`OverUnits` that follow from the units."""
+    length = None if blocks is None else len(design.images) / len(design.units)
+    return {
+        "unit": design.units.kind,
+        "units": len(design.units),
+        "dependence": design.dependence,
+        "block_length": length,
+        "independence": design.independence,
+        "limit": design.caution,
+    }
+
+
+def _intervals_of(score: Statistic, limits: Limits) -> list[Interval]:
+    """The interval of a score, and those of its classes."""
+    rows = text.records(
+        name=score.names,
+        value=limits.values,
+        low=limits.low,
+        high=limits.high,
+        standard_error=limits.standard_error,
+        units=score.seen,
+        freedom=limits.freedom,
+        undefined_share=limits.undefined_share,
+    )
+    return [Interval(**row) for row in rows]
+
+
+def limits_by(
+    method: str,
+    score: Statistic,
+    minus: Statistic | None = None,
+    *,
+    level: float,
+    drawn: Floats | None = None,
+) -> Limits:
+    """Limits of a score, or of the difference of two, from ``drawn`` values of resamples, if any.
+
+    There are none over too few groups, and no differences over too few units.
+    """
+    if method == _MEDIANS:
+        limits = _limits_of_medians(score, level, drawn)
+    elif method == "jackknife" or drawn is None:
+        limits = jackknife(score, minus, level=level)
+    else:
+        limits = bootstrap_limits(drawn, score, minus, level=level, method=method)
+    few = score.units.too_few if minus is None else score.units.too_few_to_compare
+    return limits.without_ends() if few else limits
+
+
+def _limits_of_medians(score: Statistic, level: float, drawn: Floats | None) -> Limits:
+    """Order statistics of each structure; a bootstrap of their mean if there are several."""
+    assert score.median_of is not None
+    ends = [median_limits(column, level=level) for column in score.median_of.T]
+    if score.names[1:]:
+        ends.insert(0, ends[0] if drawn is None else limits_of(drawn[:, 0], level))
+    unknown = np.full(len(ends), np.nan)
+    return Limits(score.values, *with_width(*np.array(ends).T), unknown, unknown, unknown)
+
+
+def _unseen(
+    scored: ScoredImages, prepared: Statistic, aggregate: Aggregate | None
+) -> dict[str, Any]:
+    """Classes of the mean that occur in no truth, and the mean without them; on few images."""
+    if scored.images.number >= _BIASED_BELOW or (weights := prepared.weights) is None:
+        return {}
+    unseen = (weights > 0) & (prepared.seen[1:] == 0)
+    if not unseen.any() or unseen.all():
+        return {}
+    names = tuple(compress(prepared.names[1:], unseen))
+    rest = scored.over_classes(~unseen).over(prepared.units, aggregate)
+    return {"unseen_classes": names, "truth_mean": float(rest.values[0])}
+
+
+def _overall_sentence(intervals: Intervals) -> str:
+    score = intervals.overall
+    show = partial(text.shown, unit=intervals.score_unit, undefined="undefined")
+    start = f"{text.capital(score.name)} is {show(score.value)} on {intervals.units_text}"
+    if np.isnan(score.low):
+        return f"{start} (no interval)."
+    kind = f"{100 * intervals.level:g} % {METHOD_WORDS[intervals.overall_method]} interval"
+    return f"{start} ({kind} {text.shown_range(score.low, score.high, intervals.score_unit)})."

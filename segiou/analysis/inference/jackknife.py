@@ -1,0 +1,596 @@
+"""Jackknife-t intervals: a score, or the difference of two, without each unit in turn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.analysis.inference.statistics import Statistic
+from segiou.analysis.inference.student import student, student_below
+from segiou.analysis.inference.units import ROUNDING
+from segiou.metrics.ratio import Floats
+
+#: Least degrees of freedom of a mean of classes: t(1) is 12.7 standard errors wide.
+LEAST_FREEDOM = 2.0
+#: Numbers of left-out values that are kept between passes; more are computed again.
+_KEPT = 1 << 22
+#: The logarithm of the smallest p, to which relative distance it is computed, in how many steps.
+_MOST_DECADES, _CLOSE, _MOST_STEPS = 15.0, 1e-11, 100
+#: Decades of p, and quantiles of t, above the levels that are used.
+_DECADES, _LARGE_T = 3.0, 10.0
+#: Numbers of units up to which no permutation test is significant at 95 %.
+_FEW = 5
+#: Rows that are multiplied at once.
+_ROWS = 256
+
+
+class Scale(NamedTuple):
+    """Monotone function on whose scale an interval is symmetric, its inverse, slope and bounds."""
+
+    forward: Callable[[Floats], Floats]
+    inverse: Callable[[Floats], Floats]
+    slope: Callable[[Floats], Floats]
+    least: float
+    most: float
+
+    def ends(self, values: Floats, reach: Any) -> tuple[Floats, Floats]:
+        """Limits of values at distances that are symmetric on this scale (delta method)."""
+        centre, move = self.forward(values), reach * self.slope(values)
+        return self.inverse(centre - move), self.inverse(centre + move)
+
+
+def _logit(x: Floats) -> Floats:
+    return np.log(x) - np.log1p(-x)
+
+
+def _expit(z: Floats) -> Floats:
+    return 1 / (1 + np.exp(-z))
+
+
+SCALES = {
+    "identity": Scale(lambda x: x, lambda z: z, np.ones_like, -np.inf, np.inf),
+    "logit": Scale(_logit, _expit, lambda x: 1 / (x * (1 - x)), 0.0, 1.0),
+    "fisher": Scale(np.arctanh, np.tanh, lambda x: 1 / (1 - x * x), -1.0, 1.0),
+    "log": Scale(np.log, np.exp, lambda x: 1 / x, 0.0, np.inf),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Intervals of a score and its classes, each array (1 + C,); NaN if undefined.
+
+    Attributes
+    ----------
+    values : ndarray of float
+        On the data itself; of two models, the second minus the first.
+    low, high : ndarray of float
+        Ends of the intervals.
+    standard_error : ndarray of float
+        Jackknife standard errors.
+    freedom : ndarray of float
+        Degrees of freedom of Student's t.
+    undefined_share : ndarray of float
+        Share of the resamples without a value; NaN if nothing was resampled.
+    left_out : Jackknife or None
+        What the limits were computed from; None for other methods.
+    """
+
+    values: Floats
+    low: Floats
+    high: Floats
+    standard_error: Floats
+    freedom: Floats
+    undefined_share: Floats
+    left_out: Jackknife | None = None
+
+    def without_ends(self) -> Limits:
+        """The same without intervals."""
+        nowhere = np.full(len(self.values), np.nan)
+        return replace(self, low=nowhere, high=nowhere)
+
+
+def jackknife(of: Statistic, minus: Statistic | None = None, *, level: float = 0.95) -> Limits:
+    """Jackknife-t intervals of a score and its classes, or of their differences.
+
+    Every unit is left out in turn. The variance of a class, V_c = Σ_i (v_c − v_c(i))², has
+    k_c − 1 degrees of freedom for k_c units whose truth has the class, and its limits are
+    symmetric on the score's scale (the logit of a ratio), by the delta method. A mean of classes
+    has Satterthwaite degrees of freedom, (Σ V_c)² / Σ V_c²/(k_c − 1), and unequal arms: each class
+    contributes the distances of its limits from its value, so the interval keeps the correlation
+    of the classes (MOVER on jackknife influences). In a difference, both models have the longer
+    of their two arms, so everything that they share cancels. A mean over one class has the limits
+    of this class. A mean of distances is symmetric on the log scale. The variance of a score, but
+    not of a difference, includes the square of its jackknife bias. A score at a bound of the scale
+    has the limit of as many hits or misses in a row. Differences of classes stay on the identity
+    scale.
+
+    Parameters
+    ----------
+    of : Statistic
+        The score over its units.
+    minus : Statistic, optional
+        The same score of another model over the same units, to be subtracted.
+    level : float
+        Between 0 and 1. Limits at 0.9 are one-sided bounds at 95 %.
+
+    References
+    ----------
+    J. W. Tukey, Ann. Math. Statist. 29 (1958), 614; F. E. Satterthwaite, Biometrics Bulletin 2
+    (1946), 110-114; G. Y. Zou and A. Donner, Statist. Med. 27 (2008), 1693-1702 (MOVER);
+    J. A. Hanley and A. Lippman-Hand, JAMA 249 (1983), 1743-1745 (limits at a bound).
+    """
+    return Jackknife.of(of, minus).limits(level)
+
+
+@dataclass(frozen=True, eq=False)
+class Jackknife:
+    """A score without each unit in turn, or the difference of two models' scores.
+
+    Made once, it has limits of any part of the score at any level::
+
+        left_out = Jackknife.of(score)  # or of(second, first), subtracted
+        left_out.limits(0.95)  # of the score and every class
+        side = left_out.score  # as the score averages its classes
+        side = left_out.mean_of(classes)  # the mean over some classes, bool (C,)
+        side = left_out.of_class(3)
+        side.value, side.moves, side.variance, side.freedom
+        down, up = side.reach(0.95)  # distances of the limits from the value
+        side.tail()  # one-sided p against 0, by inversion of the limits
+
+    Two sides over other units (a slice and the rest) are subtracted by MOVER: the lower limit of
+    s − r is √(down_s² + up_r² − 2 ρ down_s up_r) below it, with ρ of :meth:`Side.correlation` if
+    some units are in both. :func:`tail_of` inverts any such distance for p.
+
+    Attributes
+    ----------
+    values : ndarray of float, shape (1 + C,)
+        The score, then the classes; of two models, the second minus the first.
+    seen : ndarray of int, shape (1 + C,)
+        Units with a score, and units whose truth contains each class.
+    variance : ndarray of float, shape (1 + C,)
+        Sums of squared steps.
+    """
+
+    models: tuple[_Model, ...]
+    values: Floats
+    seen: NDArray[np.int64]
+    variance: Floats
+    kept: tuple[Floats, ...]
+
+    @classmethod
+    @np.errstate(invalid="ignore")  # differences of infinite distances are undefined
+    def of(cls, score: Statistic, minus: Statistic | None = None) -> Jackknife:
+        """Leave out the units of a score, or of the difference of the same score of two models."""
+        several = [score] if minus is None else [score, minus]
+        if not all(one.is_smooth for one in several):
+            msg = (
+                "the jackknife is wrong for medians and percentiles; use a bootstrap "
+                "(method='percentile')"
+            )
+            raise ValueError(msg)
+        values = [one.values for one in several]
+        kept, squares = [], np.zeros((1 + len(several), len(values[0])))
+        for joint, *singles in _steps(several, values):
+            squares += [np.einsum("ij,ij->j", step, step) for step in (joint, *singles)]
+            if len(score.units) * joint.shape[1] <= _KEPT:
+                kept.append(joint)
+        models = tuple(map(_Model.of, several, values, squares[1:]))
+        seen = np.minimum.reduce([one.seen for one in several])
+        delta = values[0] if minus is None else values[0] - values[1]
+        return cls(models, delta, seen, squares[0], tuple(kept))
+
+    def steps(self) -> Iterator[Floats]:
+        """Contributions of units to each value, in parts (n, 1 + C); 0 for a class's only unit."""
+        if self.kept:
+            yield from self.kept
+            return
+        several = [model.statistic for model in self.models]
+        for joint, *_ in _steps(several, [model.values for model in self.models]):
+            yield joint
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether it is a difference."""
+        return len(self.models) > 1
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest possible value."""
+        scale = self.models[0].scale
+        room = scale.most - scale.least
+        return (-room, room) if self.is_paired else (scale.least, scale.most)
+
+    @property
+    def score(self) -> Side:
+        """The score, as it averages its classes; not kept, so that no cycle keeps the steps."""
+        if (place := self._only_class()) is not None:
+            return self.of_class(place)
+        parts, *others = (model.weights for model in self.models)
+        if any(parts is None or weights is None or (weights != parts).any() for weights in others):
+            parts = None
+        freedom = self.seen[0] - 1.0 if parts is None else self._freedom(parts)
+        if self.models[0].scale.most == np.inf:
+            # Without an upper bound, the arm of one rare class is many times the score.
+            parts = None
+        return self._side(0, parts, float(freedom), int(self.seen[0]))
+
+    def mean_of(self, classes: NDArray[np.bool_]) -> Side:
+        """The mean over some classes, which weigh the same.
+
+        Parameters
+        ----------
+        classes : ndarray of bool, shape (C,)
+            At least one class, each with a value.
+        """
+        if classes.sum() == 1:
+            return self.of_class(int(classes.argmax()))
+        weights = classes / classes.sum()
+        hits = int(self.seen[1:][classes].max())
+        return self._side(None, weights, self._freedom(weights), hits)
+
+    def of_class(self, place: int) -> Side:
+        """One class, by its place."""
+        seen = int(self.seen[1 + place])
+        return self._side(1 + place, None, seen - 1.0, seen)
+
+    @np.errstate(invalid="ignore")  # of infinite distances
+    def limits(self, level: float) -> Limits:
+        """Intervals of the score and of every class.
+
+        Parameters
+        ----------
+        level : float
+            Between 0 and 1, two-sided.
+        """
+        error, tail = self.class_errors(), (1 - level) / 2
+        freedom: Floats = self.seen.astype(np.float64) - 1.0
+        score = self.score
+        error[0], freedom[0] = score.error, score.freedom
+        t = np.asarray(student(freedom, tail))
+        down, up = self.class_reach(slice(None), t, tail)
+        down[0], up[0] = score.reach_at(float(t[0]), tail)
+        low, high = with_width(self.values - down, self.values + up, self.bounds)
+        return Limits(self.values, low, high, error, freedom, np.full(len(low), np.nan), self)
+
+    def class_errors(self) -> Floats:
+        """Standard errors by the plain sum of squares, (1 + C,); undefined for one unit."""
+        error = np.sqrt(self.variance)
+        error[(self.seen < 2) | ~np.isfinite(self.values)] = np.nan
+        return error
+
+    def class_reach(self, places: Any, t: Any, tail: float) -> tuple[Floats, Floats]:
+        """Distances of the limits of classes, at places in the values, from their values.
+
+        Parameters
+        ----------
+        places : slice or array of int
+        t : float or ndarray of float
+            Quantiles of Student's t.
+        tail : float
+            The share above them.
+        """
+        error = self.class_errors()[places]
+        if self.is_paired:  # on the identity scale
+            reach = np.where(error > 0, t * error, np.nan)
+            return reach, reach.copy()
+        low, high = self.models[0].arms(places, t)
+        bound = self.at_bound(self.values[places], self.seen[places], tail)
+        some = error > 0
+        down, up = (
+            np.where(some, t * error * arm, np.where(np.isnan(error), np.nan, end))
+            for arm, end in zip((low, high), bound, strict=True)
+        )
+        return down, up
+
+    def at_bound(self, values: Floats, hits: Any, tail: float) -> tuple[Floats, Floats]:
+        """Distances of the limits if all units agree: at a bound, of as many hits in a row."""
+        least, most = self.bounds
+        with np.errstate(invalid="ignore", over="ignore"):
+            away = (most - least) * (1 - tail ** (1 / np.maximum(hits, 1)))
+        low, high = values == least, values == most
+        down = np.where(low, 0.0, np.where(high, away, np.nan))
+        up = np.where(high, 0.0, np.where(low, away, np.nan))
+        finite = np.isfinite(away)
+        return np.where(finite, down, np.nan), np.where(finite, up, np.nan)
+
+    def _only_class(self) -> int | None:
+        """The class that the score is the value of, if it is the mean over one class."""
+        score, weights = self.models[0].statistic.score, self.models[0].weights
+        used = score.include if weights is None else weights > 0
+        if used is None or used.sum() != 1:
+            return None
+        place = int(used.argmax())
+        same = all(model.values[0] == model.values[1 + place] for model in self.models)
+        return place if same else None
+
+    def _freedom(self, weights: Floats) -> float:
+        """Satterthwaite degrees of freedom of a mean of classes."""
+        v, k = weights**2 * self.variance[1:], self.seen[1:] - 1.0
+        use = (k > 0) & (v > 0)
+        most = self.seen[0] - 1.0
+        if not use.any():
+            return float(most)
+        v = v[use] / v[use].max()
+        return float(min(max(v.sum() ** 2 / (v**2 / k[use]).sum(), LEAST_FREEDOM), most))
+
+    @np.errstate(invalid="ignore")  # of infinite distances
+    def _side(self, place: int | None, parts: Floats | None, freedom: float, hits: int) -> Side:
+        """The value at a place, or the mean of parts; their steps in one pass."""
+        used, weights = np.array([place or 0]), np.ones(1)
+        if parts is not None:
+            used = 1 + np.flatnonzero((parts > 0) & (self.variance[1:] > 0))
+            weights = parts[used - 1]
+        # Without an upper bound, the arm of one rare class is many times the score.
+        is_plain = place is None and self.models[0].scale.most == np.inf
+        moves: list[Floats] = []
+        size = 1 if is_plain else 1 + len(used)
+        products = np.zeros((size, size))
+        for step in self.steps():
+            moving = step[:, used]
+            together = np.einsum("ij,j->i", moving, weights)  # BLAS would wait, as in _gram
+            moved = together if place is None else step[:, place]
+            # The rest that no class moves: a class vanishes with a unit, or absent ones are filled.
+            rest = [moved] if is_plain else [moved - together, moving]
+            block = np.column_stack(rest)
+            moves.append(moved)
+            products += _gram(block)
+        is_class, units = bool(place), len(self.models[0].statistic.units)
+        shrink = 1.0 if is_class else (units - 1) / units
+        every = np.concatenate(moves) * math.sqrt(shrink)
+        bias = 0.0 if is_class or self.is_paired else float(every.sum()) * math.sqrt(shrink)
+        if is_plain:
+            used, weights = used[:0], weights[:0]
+        if place is None and parts is not None:
+            value = float(self.values[1:][parts > 0] @ parts[parts > 0])
+        else:
+            value = float(self.values[place or 0])
+        return Side(
+            value, every, bias, freedom, hits, is_class, self, used, weights, products * shrink
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A value over units, with its own limits at any level; made by :class:`Jackknife`.
+
+    Attributes
+    ----------
+    value : float
+    moves : ndarray of float, shape (U,)
+        What each unit adds to the value; the squares sum to the variance.
+    bias : float
+        By the jackknife; 0 for a class and for a difference, in which most of it cancels.
+    freedom : float
+        Degrees of freedom of Student's t.
+    """
+
+    value: float
+    moves: Floats
+    bias: float
+    freedom: float
+    hits: int
+    """Units that agree if all do."""
+    is_class: bool
+    left_out: Jackknife
+    places: NDArray[np.intp]
+    """The parts in the values: classes, or the score itself."""
+    weights: Floats
+    products: Floats
+    """Sums of products of the steps of the rest and of each part."""
+
+    @cached_property
+    def variance(self) -> float:
+        """Square of the standard error."""
+        if self.is_class:
+            return float(self.left_out.variance[self.places[0]])
+        return float(np.einsum("i,i", self.moves, self.moves))
+
+    @property
+    def error(self) -> float:
+        """Standard error; NaN if undefined."""
+        known = math.isfinite(self.value) and (self.freedom > 0 or not self.is_class)
+        return math.sqrt(self.variance) if known else math.nan
+
+    def reach(self, level: float) -> tuple[float, float]:
+        """Distances of the lower and the upper limit from the value; NaN if undefined.
+
+        Parameters
+        ----------
+        level : float
+            Between 0 and 1, two-sided.
+        """
+        tail = (1 - level) / 2
+        return self.reach_at(float(student(self.freedom, tail)), tail)
+
+    def reach_at(self, t: float, tail: float) -> tuple[float, float]:
+        """Distances of the limits at a quantile of Student's t, with the share above it."""
+        if self.is_class:
+            down, up = self.left_out.class_reach(self.places, t, tail)
+        elif self.error > 0:
+            # The bias is too uncertain to be subtracted, so it widens the limits like a variance.
+            wider = t * math.sqrt(1 + self.bias**2 / self.variance)
+            low, high = (self._moved(arm) for arm in self._arms(t))
+            return wider * low, wider * high
+        elif self.left_out.is_paired or math.isnan(self.error):
+            return math.nan, math.nan
+        else:
+            down, up = self.left_out.at_bound(np.array([self.value]), self.hits, tail)
+        return float(down[0]), float(up[0])
+
+    def tail(self) -> float:
+        """One-sided p that a difference is on the other side of 0; twice for two sides.
+
+        Limits of up to five units may end at the bounds of a score before they reach 0. So their p
+        is below 2^-U for U units, the smallest p of a permutation test, only if that of the value
+        divided by its standard error is.
+        """
+        if not self.error > 0:
+            return math.nan
+        side, size = (0 if self.value > 0 else 1), abs(self.value)
+        start = max(size / self.error, 0.5)
+
+        def beyond(t: float) -> float:
+            return self.reach_at(t, math.nan)[side] - size  # the tail is for values at a bound
+
+        t = _crossing(beyond, start, _LARGE_T, start * 10**_MOST_DECADES)
+        inverted, plain = map(float, student_below([-t, -size / self.error], self.freedom))
+        units = len(self.moves)
+        least = min(plain, 2.0**-units) if units <= _FEW else 0.0
+        return max(inverted, least, 10**-_MOST_DECADES)
+
+    def correlation(self, other: Side, mine: NDArray[Any], theirs: NDArray[Any]) -> float:
+        """Correlation of the two sides, whose units overlap.
+
+        Parameters
+        ----------
+        other : Side
+        mine, theirs : ndarray of int
+            Places of the shared units in each.
+        """
+        scale = math.sqrt(self.variance * other.variance)
+        return float(self.moves[mine] @ other.moves[theirs]) / scale if scale > 0 else 0.0
+
+    def _moved(self, arms: Floats) -> float:
+        """Root of the summed squared contributions of the units, with scaled parts."""
+        x = np.append(1.0, self.weights * arms)
+        with np.errstate(over="ignore", invalid="ignore"):  # arms may be of any length
+            square = float(x @ self.products @ x)
+        if math.isnan(square) and not np.isnan(x).any():
+            return math.inf
+        return math.sqrt(max(square, 0.0))
+
+    def _arms(self, t: float) -> tuple[Floats, Floats]:
+        """Lengths of the arms of the parts; two models share the longer ones."""
+        (low, high), *others = (model.arms(self.places, t) for model in self.left_out.models)
+        for down, up in others:  # subtracted
+            low, high = np.maximum(low, up), np.maximum(high, down)
+        return low, high
+
+
+def with_width(
+    low: Any, high: Any, bounds: tuple[float, float] = (-math.inf, math.inf)
+) -> tuple[Floats, Floats]:
+    """Limits within bounds; NaN for those of no width, because units that agree show no spread."""
+    least, most = np.clip([low, high], *bounds)
+    is_point = np.isclose(least, most, rtol=ROUNDING, atol=ROUNDING)
+    return np.where(is_point, np.nan, least), np.where(is_point, np.nan, most)
+
+
+def tail_of(reach: Callable[[float], tuple[float, float]], value: float) -> float:
+    """The tail at which the limit of a value on the side of 0 is 0; NaN if undefined.
+
+    Parameters
+    ----------
+    reach : callable
+        Distances of the lower and the upper limit by their two-sided level.
+    value : float
+    """
+    side = 0 if value > 0 else 1
+
+    def beyond(decades: float) -> float:
+        return reach(1 - 10**-decades)[side] - abs(value)
+
+    return 0.5 * 10 ** -_crossing(beyond, 0.25, _DECADES, _MOST_DECADES)
+
+
+def _crossing(
+    function: Callable[[float], float], start: float, enough: float, most: float
+) -> float:
+    """The last place from 0 to most where a function that is negative at 0 becomes positive.
+
+    Places from start on, each twice the one before, are tried up to where it is enough. Limits of
+    few units may shrink at higher levels, because arms end at the bounds of a score.
+    """
+    below, place = (0.0, function(0.0)), start
+    above: tuple[float, float] | None = None
+    if not below[1] < 0:
+        return below[1]  # 0, or undefined
+    while above is None or place <= enough:
+        place, at = min(place, most), function(min(place, most))
+        if math.isnan(at):
+            return at
+        if at >= 0:
+            above = above or (place, at)
+        elif place == most:
+            return most
+        else:
+            below, above = (place, at), None
+        place *= 2
+    return _root(function, below, above)
+
+
+def _root(
+    function: Callable[[float], float], below: tuple[float, float], above: tuple[float, float]
+) -> float:
+    """Where a function is 0 between two places with values, by Chandrupatla's method."""
+    (a, at_a), (b, at_b) = below, above
+    share = 0.5
+    # Between a and b is the root, and c is the end before.
+    for _ in range(_MOST_STEPS):
+        place = a + share * (b - a)
+        at = function(place)
+        if (at < 0) == (at_a < 0):
+            c, at_c = a, at_a
+        else:
+            c, at_c, b, at_b = b, at_b, a, at_a
+        a, at_a = place, at
+        if at == 0 or abs(b - a) < _CLOSE * abs(a):
+            break
+        share, least = 0.5, _CLOSE * abs(a / (b - a)) / 2
+        moved, fell = (a - b) / (c - b), (at_a - at_b) / (at_c - at_b)
+        if fell**2 < moved and (1 - fell) ** 2 < 1 - moved:
+            # Inverse quadratic interpolation.
+            share = at_a / (at_b - at_a) * at_c / (at_b - at_c)
+            share += (c - a) / (b - a) * at_a / (at_c - at_a) * at_b / (at_c - at_b)
+            share = min(max(share, least), 1 - least)
+    return a
+
+
+def _gram(block: Floats) -> Floats:
+    """Products of columns, few rows at a time: BLAS would wait for threads of busy cores."""
+    whole = len(block) // _ROWS * _ROWS
+    parts = block[:whole].reshape(-1, _ROWS, block.shape[1])
+    rest = block[whole:]
+    return np.asarray((parts.transpose(0, 2, 1) @ parts).sum(0) + rest.T @ rest)
+
+
+def _steps(several: Sequence[Statistic], values: Sequence[Floats]) -> Iterator[list[Floats]]:
+    """Contributions of units, in parts, to the difference, then to each model."""
+    for parts in zip(*(one.left_out_parts() for one in several), strict=True):
+        steps = []
+        for whole, without in zip(values, parts, strict=True):
+            step = whole - without
+            step[:, 1:][np.isnan(step[:, 1:])] = 0
+            steps.append(step)
+        yield [steps[0] - steps[1] if len(steps) > 1 else steps[0], *steps]
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """Values of a score, their standard errors, and the weights of its classes."""
+
+    statistic: Statistic
+    values: Floats
+    errors: Floats
+    scale: Scale
+    weights: Floats | None
+
+    @classmethod
+    def of(cls, statistic: Statistic, values: Floats, squares: Floats) -> _Model:
+        return cls(statistic, values, np.sqrt(squares), SCALES[statistic.scale], statistic.weights)
+
+    def arms(self, places: Any, t: Any) -> tuple[Floats, Floats]:
+        """Distances of limits on the score's scale, in units of t standard errors."""
+        values, errors = self.values[places], self.errors[places]
+        with np.errstate(all="ignore"):
+            reach = t * errors
+            ends = self.scale.ends(values, reach)
+            low, high = (values - ends[0]) / reach, (ends[1] - values) / reach
+        fine = np.isfinite(low) & np.isfinite(high) & (errors > ROUNDING)
+        return np.where(fine, low, 1.0), np.where(fine, high, 1.0)

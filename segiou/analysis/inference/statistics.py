@@ -1,0 +1,578 @@
+"""Scores as functions of per-unit sums, so that resampling is a matrix product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_choice, check_kind, read_several
+from segiou.analysis.inference.units import (
+    ImageParts,
+    Metric,
+    Table,
+    Units,
+    is_large,
+    row_parts,
+    unit_sums,
+)
+from segiou.counting.counts import Counts
+from segiou.measures.parts import Parts
+from segiou.measures.score import Score, weights_of
+from segiou.measures.score_names import read_name, row_of
+from segiou.metrics.overall import mean
+from segiou.metrics.pixel_scores import PIXEL_SCORES, metric_label, scale_of
+from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.metrics.ratio import Floats, included, ratio
+
+Aggregate = Literal["D", "I", "C"]
+
+#: Metrics without per-class values, by name.
+OVERALL_METRICS: dict[str, Callable[[Counts], Floats]] = {
+    name: one.function for name, one in PIXEL_SCORES.items() if not one.per_class
+}
+_EXACT = 2**53
+
+
+@dataclass(frozen=True, eq=False)
+class Statistic:
+    """A score as a function of per-unit sums.
+
+    Attributes
+    ----------
+    score : Score
+        Of its sums.
+    units : Units
+    sums : ndarray or sparse array of int64 or float64, shape (U, F)
+        Numbers that are summed over units.
+    seen : ndarray of int, shape (1 + C,) or (1,)
+        Units whose truth contains the class; for the score, those with a value.
+    aggregate : str
+        ``"D"``, ``"I"``, ``"C"``, or the unit of the protocol.
+    median_of : ndarray of float, shape (N, C), or None
+        Values of the images, if the scores of the classes are their medians,
+        which are not smooth.
+    """
+
+    score: Score
+    units: Units
+    sums: Any
+    seen: NDArray[np.int64]
+    aggregate: str = "D"
+    median_of: Floats | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the values: the score, then the classes."""
+        return (self.score.overall_title, *self.score.names)
+
+    def evaluate(self, sums: NDArray[Any]) -> Floats:
+        """(..., F) sums → (..., 1 + C) values.
+
+        Parameters
+        ----------
+        sums : ndarray
+            Sums over some of the units.
+        """
+        return self.score.evaluate(sums)
+
+    @cached_property
+    def whole(self) -> NDArray[Any]:
+        """The sums over all units, (F,)."""
+        return np.asarray(self.sums.sum(0))
+
+    @property
+    def values(self) -> Floats:
+        """The score and the classes on all units."""
+        return self.evaluate(self.whole)
+
+    def has_score(self, sums: NDArray[Any], values: Floats) -> NDArray[np.bool_]:
+        """Whether classes have a score, (..., C).
+
+        Specificity of a class that never occurs is 1, but is not a score of the model.
+
+        Parameters
+        ----------
+        sums : ndarray, shape (..., F)
+            Sums over units in which every class of the truth occurs.
+        values : ndarray of float, shape (..., 1 + C)
+            Their values by :meth:`evaluate`.
+        """
+        defined = ~np.isnan(values[..., 1:])
+        if self.score.occurs is None or (self.seen[1:] > 0).all():  # all are in the truth
+            return defined
+        return defined & self.score.occurs(sums)
+
+    @property
+    def has_scores(self) -> NDArray[np.bool_]:
+        """Whether all units together have a score of each class, (C,)."""
+        return self.has_score(self.whole, self.values)
+
+    @property
+    def weights(self) -> Floats | None:
+        """Weight of each class in the score, (C,), if it is a mean of classes."""
+        return None if self.score.weights is None else self.score.weights(self.whole)
+
+    @property
+    def scale(self) -> str:
+        """Scale on which intervals are symmetric: log for distances (even 0), logit for shares."""
+        if self.score.scale:
+            return self.score.scale
+        values = self.values[~np.isnan(self.values)]
+        if self.score.unit:
+            return "log" if (values >= 0).all() else "identity"
+        return "logit" if ((values >= 0) & (values <= 1)).all() else "identity"
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the jackknife applies: not to medians and other percentiles."""
+        return self.median_of is None and self.score.is_smooth
+
+    @property
+    def left_out(self) -> Floats:
+        """Leave-one-out values, shape (U, 1 + C)."""
+        return np.concatenate([*self.left_out_parts()])
+
+    def left_out_parts(self) -> Iterator[Floats]:
+        """Leave-one-out values of some units at a time."""
+        return (self.evaluate(self.whole - part) for part in row_parts(self.sums))
+
+    def part(self, images: Any, units: Units, present: NDArray[np.bool_]) -> Statistic:
+        """The score of some images over their units; this score must be over single images.
+
+        Parameters
+        ----------
+        images : ndarray of bool, shape (N,)
+            Whether each image is one of them.
+        units : Units
+            Units of these images.
+        present : ndarray of bool, shape (N, C)
+            Whether the truth of each of the N images has each class.
+        """
+        classes = units.sums(present[images].astype(np.int64)) > 0
+        if self.median_of is not None:
+            seen = _seen(self.score, classes)
+            return _of_medians(self.score, self.median_of[images], units, seen, None)
+        sums = units.sums(self.sums[images])
+        return replace(self, units=units, sums=sums, seen=_seen(self.score, classes, sums))
+
+    def of_unit(self, images: Any) -> Floats:
+        """Values of some images as one unit, if this is over single images.
+
+        Parameters
+        ----------
+        images : ndarray of bool, shape (N,)
+            Whether each image is one of them.
+        """
+        if self.median_of is None:
+            return self.evaluate(self.sums[images].sum(0))
+        cases = self.median_of[images]
+        exact = self.score.of_medians(cases, np.zeros(len(cases), np.intp), 1)
+        return exact.evaluate(np.ones(1, np.int64))
+
+    @property
+    def alone(self) -> Floats:
+        """The score of each unit alone, shape (U,)."""
+        return np.concatenate([self.evaluate(part)[:, 0] for part in row_parts(self.sums)])
+
+    @property
+    def products(self) -> Table:
+        """The sums in a data type in which every resample is exact.
+
+        float64 is exact below 2^53 and has fast matrix products; int64 is used
+        if a resample could exceed that.
+
+        Raises
+        ------
+        ValueError
+            If a resample could exceed 2^63.
+        """
+        table: Table = self.sums
+        if table.dtype.kind == "f":
+            return table
+        numbers = self.sums if isinstance(self.sums, np.ndarray) else self.sums.data
+        most = int(np.abs(numbers).max(initial=0)) * len(self.units)
+        if most >= 2**63:
+            msg = f"a resample of {len(self.units)} units could exceed 2^63 pixels ({most})"
+            raise ValueError(msg)
+        return self.sums.astype(np.float64) if most < _EXACT else table
+
+
+def statistic(
+    counts: Counts | ImageParts,
+    metric: Metric = "iou",
+    *,
+    units: Units,
+    class_names: Sequence[str] | None = None,
+    include: Any = None,
+    protocol: Protocol | str = "segiou",
+    aggregate: Aggregate | None = None,
+) -> Statistic:
+    """Prepare a score for resampling.
+
+    Parameters
+    ----------
+    counts : Counts of shape (N, C)
+        Per-image counts.
+    metric : str or callable
+        A name in ``segiou.metrics.METRICS`` (the score is its mean over the
+        classes) or :data:`OVERALL_METRICS`; ``"mean_iou"``, ``"mean_dice"`` or
+        ``"mean_accuracy"``; or a function from Counts to (..., C) or (...)
+        values.
+    units : Units
+        Units of the N images.
+    class_names : sequence of str, optional
+        By default, the class numbers.
+    include : array_like of bool, shape (C,), optional
+        Classes that are included in the mean.
+    protocol : Protocol or str
+        Protocol of the mean.
+    aggregate : {"D", "I", "C"}, optional
+        Overrides the unit of the protocol. D: sum counts over the data set,
+        then divide. I: mean over images of the mean over the classes in the
+        image's truth. C: mean over classes of the mean over the images whose
+        truth contains the class. See Z. Wang et al., NeurIPS 2023
+        (arXiv 2310.19252).
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, shapes do not match, or ``aggregate="C"`` is
+        passed for a metric without per-class values.
+    """
+    return scored_counts(counts, metric, protocol, class_names, include).over(units, aggregate)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredImages:
+    """Counts of images, and the score to compute from them, by how images are aggregated."""
+
+    images: ImageParts
+    score_by: Callable[..., Score]
+    ids: tuple[str, ...] | None = None
+
+    @property
+    def score(self) -> Score:
+        """The score of the data set, or of the unit of the protocol."""
+        return self.score_by(None)
+
+    def take(self, ids: tuple[str, ...], places: Sequence[int]) -> ScoredImages:
+        """Some images of a measure or of structures, by position."""
+        (parts,) = self.images.parts()
+        taken = parts.take(places) if isinstance(parts, Parts) else parts[[*places]]
+        return replace(self, images=ImageParts.of(taken), ids=ids)
+
+    def over_classes(self, keep: NDArray[np.bool_]) -> ScoredImages:
+        """The same with means over fewer classes."""
+        return replace(self, score_by=partial(self.score_by, keep=keep))
+
+    def of_images(self, *, finite: bool = False) -> Floats:
+        """Per-image score; of pixels, over the classes in the image's truth, (N,)."""
+        score = self.score
+        if finite and score.alone is not None:
+            return self.images.joined(score.alone)
+        return self.of_rows()[:, 0]
+
+    def of_rows(self) -> Floats:
+        """Per-image score, then that of each class or structure, (N, 1 + K)."""
+        return self.images.joined(self.score.of_images)
+
+    def present(self) -> NDArray[np.bool_]:
+        """Whether the truth of each image has each class, (N, C)."""
+        if not self.score.names:
+            return np.zeros((self.images.number, 0), bool)
+        return np.concatenate([*map(self.score.seen_in, self.images.parts())])
+
+    def of_class(self, name: str) -> Floats:
+        """Per-image score of a class or structure, (N,)."""
+        return self.of_row(name).of_images()
+
+    def of_row(self, name: str) -> ScoredImages:
+        """The same images with the score of one class or structure, or of all without a name."""
+        if not name:
+            return self
+        row_of(name, self.score.names, self.score.title)
+        return replace(self, score_by=lambda aggregate: self.score_by(aggregate).of_row(name))
+
+    def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
+        """The score as a statistic over units."""
+        if aggregate is not None:
+            check_choice("aggregate", aggregate, get_args(Aggregate))
+        if self.images.number != len(units.index):
+            shape = self.images.number, self.images.width
+            msg = f"counts must have shape (N, C) for N = {len(units.index)} images, got {shape}"
+            raise ValueError(msg)
+        score = self.score_by(aggregate)
+        classes: Any = np.zeros((len(units), 0), bool)
+        if score.names:
+            classes = unit_sums(units, map(score.seen_in, self.images.parts())) > 0
+        if score.median_of is not None:
+            values = self.images.joined(score.median_of)
+            return _of_medians(score, values, units, _seen(score, classes), aggregate)
+        sums = unit_sums(units, map(score.sums, self.images.parts()))
+        return Statistic(score, units, sums, _seen(score, classes, sums), aggregate or score.over)
+
+
+def _seen(score: Score, classes: Any, sums: Any = None) -> NDArray[np.int64]:
+    """Units with the score, then with each class, from those (U, C) whose truth has it."""
+    seen = np.array([classes.shape[0], *classes.sum(0)])
+    if score.row is not None:
+        seen[0] = seen[1]
+    elif sums is not None and score.over in ("I", "image", "image-class"):
+        # Denominators are last; the score's is the first of them.
+        seen[0] = (sums[:, [-1 - len(score.names)]] > 0).sum()
+    return seen
+
+
+def _of_medians(
+    score: Score, values: Floats, units: Units, seen: Any, aggregate: str | None
+) -> Statistic:
+    """Exact medians as a function of how often each unit is drawn."""
+    exact = score.of_medians(values, units.index, len(units))
+    return Statistic(exact, units, _each_once(len(units)), seen, aggregate or score.over, values)
+
+
+def exchangeable(several: Sequence[Statistic]) -> list[Statistic]:
+    """Medians of models as functions of how often each unit of each of them is drawn."""
+    cases = [one.median_of for one in several if one.median_of is not None]
+    if not cases:
+        return list(several)
+    units, number, models = several[0].units, len(several[0].units), len(several)
+    place = np.concatenate([units.index + m * number for m in range(models)])
+    score = several[0].score.of_medians(np.concatenate(cases), place, number * models)
+    return [
+        replace(one, score=score, sums=_each_once(number, m, models))
+        for m, one in enumerate(several)
+    ]
+
+
+def _each_once(units: int, model: int = 0, models: int = 1) -> Any:
+    """Each unit drawn once for one of several models, (U, M U); sparse if large."""
+    if not is_large(units, units * models):
+        return np.eye(units, units * models, model * units, dtype=np.int64)
+    from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
+
+    shape = units, units * models
+    return sparse.eye_array(*shape, k=model * units, dtype=np.int64, format="csr")
+
+
+def scored_counts(
+    counts: Counts | ImageParts,
+    metric: Metric,
+    protocol: Protocol | str = "segiou",
+    class_names: Sequence[str] | None = None,
+    include: Any = None,
+    ids: tuple[str, ...] | None = None,
+) -> ScoredImages:
+    """Per-image counts with a metric of pixels."""
+    images, protocol = ImageParts.of(counts), load_protocol(protocol)
+    names: Sequence[str] = [*map(str, range(images.width))]
+    if class_names is not None:
+        names = read_several("class_names", class_names, "a sequence of names, one per class")
+        if len(names) != images.width:
+            msg = f"counts have {images.width} classes, got {len(names)} class names"
+            raise ValueError(msg)
+    name, function, per_class = _resolved(metric, next(images.parts()))
+    row = read_name(metric).row if isinstance(metric, str) else ""
+    if not per_class:
+        return ScoredImages(images, partial(_overall_score, name, function), ids)
+    taken = included(include, images.width)
+    score_by = partial(class_score, name, function, tuple(names), taken, protocol)
+    return ScoredImages(images, score_by, ids).of_row(row)
+
+
+def _resolved(metric: Metric, some: Counts) -> tuple[str, Callable[[Counts], Floats], bool]:
+    """Name and function of a metric, and whether it has per-class values."""
+    if callable(metric):
+        has_classes = metric(some).shape == some.tp.shape
+        return getattr(metric, "__name__", "score"), metric, has_classes
+    check_kind("metric", metric, str, "the name of a metric or a function of Counts")
+    name = read_name(metric).score
+    if name not in PIXEL_SCORES:
+        msg = f"{name} is a score of a measure, which counts of pixels do not have; pass a run"
+        raise ValueError(msg)
+    return name, PIXEL_SCORES[name].function, PIXEL_SCORES[name].per_class
+
+
+def _overall_score(
+    name: str,
+    function: Callable[[Counts], Floats],
+    aggregate: Aggregate | None,
+    keep: NDArray[np.bool_] | None = None,
+) -> Score:
+    """A score of Counts without per-class values."""
+    if aggregate == "C":
+        msg = f"{name} has no per-class values; aggregate must be 'D' or 'I'"
+        raise ValueError(msg)
+    whole = Score(
+        name,
+        metric_label(name),
+        (),
+        _packed,
+        lambda sums: function(_unpacked(sums))[..., None],
+        is_mean=False,
+        scale=scale_of(name),
+        each=lambda counts: function(counts)[:, None],
+    )
+    return over_images(whole, aggregate)
+
+
+class _ClassMean(NamedTuple):
+    """A metric of the classes of Counts, and its mean over some of them under a protocol."""
+
+    metric: Callable[[Counts], Floats]
+    protocol: Protocol
+    taken: NDArray[np.bool_]
+
+    def of_pixels(self, sums: NDArray[Any]) -> Floats:
+        """Mean and classes of pooled pixels, (..., 1 + C)."""
+        counts = _unpacked(sums)
+        values = self.metric(counts)
+        score = self.protocol.pooled_mean(self.metric, counts, self.taken, values=values)
+        return np.concatenate([score[..., None], values], axis=-1)
+
+    def weights(self, sums: NDArray[Any]) -> Floats:
+        """Weight of each class in the mean of pooled pixels, (C,)."""
+        counts = _unpacked(sums)
+        values = self.metric(counts)
+        _, part = self.protocol.taken(self.metric, counts, self.taken, values=values)
+        return weights_of(values, part, absent_is_zero=True)
+
+    def in_truth(self, counts: Counts) -> Floats:
+        """Mean and classes of each image, over the classes in its truth, (N, 1 + C)."""
+        values = np.where(counts.truth > 0, self.metric(counts), np.nan)
+        return np.concatenate([mean(values, self.taken)[:, None], values], axis=-1)
+
+    def ratios(self, counts: Counts) -> Floats:
+        """Numerators of mean and classes of each image, then denominators, (N, 2 + 2 C)."""
+        values, part = self.protocol.taken(self.metric, counts)
+        top = np.where(self.taken, values, 0.0).sum(-1)
+        bottom = (part & self.taken).sum(-1)
+        if self.protocol.unit == "image":
+            top, bottom = np.where(bottom > 0, ratio(top, bottom), 0.0), bottom > 0
+        return np.concatenate([top[:, None], values, bottom[:, None], part], axis=-1)
+
+    def of_images(self, sums: NDArray[Any]) -> Floats:
+        """Mean and classes over images, from sums of :meth:`ratios`."""
+        top, bottom = np.split(sums, 2, axis=-1)
+        values = ratio(top, bottom)
+        values[..., 0] = self.protocol.divide(top[..., 0], bottom[..., 0])
+        return values
+
+
+def class_score(
+    name: str,
+    function: Callable[[Counts], Floats],
+    names: tuple[str, ...],
+    taken: NDArray[np.bool_],
+    protocol: Protocol,
+    aggregate: Aggregate | None = None,
+    keep: NDArray[np.bool_] | None = None,
+) -> Score:
+    """A score of Counts with per-class values, and its mean under a protocol or over images."""
+    if aggregate is not None:
+        protocol = replace(protocol, unit="dataset")
+    protocol = protocol.of_metric(function)
+    taken = taken if keep is None else taken & keep
+    classes = _ClassMean(function, protocol, taken)
+    score = Score(
+        name,
+        metric_label(name),
+        names,
+        _packed,
+        classes.of_pixels,
+        seen=lambda counts: counts.truth > 0,
+        occurs=_occurs,
+        rule=protocol.name,
+        include=taken,
+        weights=classes.weights,
+        scale=scale_of(name),
+        each=classes.in_truth,
+    )
+    if protocol.needs_images:
+        images: dict[str, Any] = {"sums": classes.ratios, "evaluate": classes.of_images}
+        score = replace(score, **images, occurs=None, weights=None, over=protocol.unit)
+    if protocol.unit == "class":
+        return _over_classes(score, protocol)
+    return over_images(score, aggregate)
+
+
+def over_images(
+    score: Score, aggregate: Aggregate | None, keep: NDArray[np.bool_] | None = None
+) -> Score:
+    """The mean of a score over images (I), or over the images of each class (C)."""
+    score = score if keep is None else score.over_classes(keep)
+    if aggregate in (None, "D"):
+        return score
+
+    averaged = replace(
+        score,
+        sums=lambda parts: addends(score.of_images(parts)),
+        evaluate=means_of,
+        occurs=None,
+        weights=None,
+        median_of=None,
+    )
+    if aggregate == "I":
+        return replace(averaged, over="I")
+    return _over_classes(averaged, load_protocol("segiou"))
+
+
+def addends(values: Floats) -> Floats:
+    """Numbers (N, 3 K) that add up to means of values (N, K): finite ones, infinite, defined."""
+    # A sum over resamples would multiply an infinite value by 0.
+    infinite, defined = np.isinf(values), ~np.isnan(values)
+    finite = np.where(defined & ~infinite, values, 0.0)
+    return np.concatenate([finite, infinite, defined], axis=-1)
+
+
+def means_of(sums: NDArray[Any]) -> Floats:
+    """Means (..., K) from sums (..., 3 K) of :func:`addends`; one infinite value makes it so."""
+    finite, infinite, defined = np.split(sums, 3, axis=-1)
+    return np.where(infinite > 0, np.inf, ratio(finite, defined))
+
+
+def _over_classes(score: Score, protocol: Protocol) -> Score:
+    """The mean over classes, under a protocol, of means over images."""
+    means = score.evaluate
+
+    def evaluate(sums: NDArray[Any]) -> Floats:
+        classes = means(sums)[..., 1:]
+        mean_of = protocol.mean_of_classes(classes, score.include)
+        return np.concatenate([mean_of[..., None], classes], axis=-1)
+
+    def weights(sums: NDArray[Any]) -> Floats:
+        classes = means(sums)[1:]
+        covered = protocol.taken_classes(classes, score.include)[1]
+        return weights_of(classes, covered, absent_is_zero=True)
+
+    return replace(score, evaluate=evaluate, weights=weights, over="class")
+
+
+def _packed(counts: Counts) -> NDArray[np.int64]:
+    """Counts as columns (N, 4 C), mostly 0 if images contain few of many classes."""
+    # All classes of a label map have the same number of valid pixels, so that of the first class
+    # and the differences of the others are stored.
+    valid = counts.total
+    differences = valid[:, 1:] - valid[:, :1]
+    return np.concatenate([counts.tp, counts.fp, counts.fn, valid[:, :1], differences], axis=-1)
+
+
+def _occurs(sums: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether truth or prediction contain each class, from sums of counts."""
+    counts = _unpacked(sums)
+    return np.asarray(counts.tp + counts.fp + counts.fn > 0)
+
+
+def _unpacked(sums: NDArray[Any]) -> Counts:
+    sums = sums.astype(np.int64, copy=False)
+    tp, fp, fn, valid = np.moveaxis(sums.reshape(*sums.shape[:-1], 4, -1), -2, 0)
+    tn = valid - tp
+    tn -= fp
+    tn -= fn
+    tn[..., 1:] += valid[..., :1]
+    return Counts.trusted(tp, fp, fn, tn)

@@ -1,0 +1,1 @@
+"""Accuracy and areas of a map from a reference sample."""

@@ -1,0 +1,465 @@
+"""Agreement of several raters, and of a model with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_level
+from segiou._support.document import Part, Tabular
+from segiou._support.text import Json, plain, records
+from segiou.analysis.inference.jackknife import jackknife
+from segiou.analysis.inference.statistics import Statistic
+from segiou.analysis.inference.student import student, student_below
+from segiou.analysis.inference.units import Units, units_of
+from segiou.analysis.raters.votes import (
+    Votes,
+    coincidences,
+    fleiss_kappa,
+    krippendorff_alpha,
+    pairwise_agreement,
+)
+from segiou.measures.score import Score
+from segiou.metrics.overall import mean
+from segiou.metrics.ratio import Floats, ratio
+
+#: Scores of a pair of raters.
+PAIR_SCORES = ("dice", "iou", "mean_dice", "mean_iou")
+
+
+#: Scores of all experts together.
+_OF_ALL = ("agreement", "unanimity", "fleiss_kappa", "krippendorff_alpha")
+
+
+class Estimate(NamedTuple):
+    """A value with its interval over cases.
+
+    Attributes
+    ----------
+    value, low, high : float
+        NaN if undefined; the ends also if fewer than two cases have a value.
+    cases : int
+        Number of cases with a value.
+    """
+
+    value: float
+    low: float
+    high: float
+    cases: int
+
+
+class RaterPair(NamedTuple):
+    """Overlap of two raters for one class, over pixels that both marked.
+
+    Attributes
+    ----------
+    first, second : str
+        Names of the raters.
+    class_name : str
+        The class.
+    dice, iou : Estimate
+        Pixels are pooled over the cases that both have.
+    mean_dice, mean_iou : Estimate
+        Mean over the cases in which at least one of them has the class.
+    """
+
+    first: str
+    second: str
+    class_name: str
+    dice: Estimate
+    iou: Estimate
+    mean_dice: Estimate
+    mean_iou: Estimate
+
+
+class ExpertTest(NamedTuple):
+    """Whether the model passes as one more expert of the same population.
+
+    Attributes
+    ----------
+    p : float
+        Two-sided p; small if the model differs.
+    t : float
+        Student's t.
+    freedom : int
+        Degrees of freedom: the number of experts minus 1.
+    reason : str
+        Why there is no test; empty if there is one.
+    """
+
+    p: float
+    t: float
+    freedom: int
+    reason: str = ""
+
+
+class ModelAgreement(NamedTuple):
+    """How much more a model disagrees with the experts than they do among themselves.
+
+    Attributes
+    ----------
+    class_name : str
+        The class.
+    difference : Estimate
+        Mean over cases of the mean of 1 − Dice between model and experts minus its mean
+        between experts; positive if the model disagrees more.
+    expert : ExpertTest
+        The test as one more expert.
+    """
+
+    class_name: str
+    difference: Estimate
+    expert: ExpertTest
+
+
+@dataclass(frozen=True)
+class RaterAgreement(Tabular):
+    """Agreement of several raters on the same cases.
+
+    Attributes
+    ----------
+    raters : tuple of str
+        The experts.
+    model : str
+        Name of the model; empty without one.
+    class_names : tuple of str
+        The classes.
+    ids : tuple of str
+        The cases.
+    missing : mapping of str to tuple of str
+        Cases that a rater lacks, which are left out of this rater's pairs.
+    level : float
+        Level of the intervals.
+    unit : {"image", "group"}
+        Unit that is left out for intervals: the case, or a group of cases.
+    agreement : Estimate
+        Mean share of pairs of experts that agree on a pixel.
+    unanimity : Estimate
+        Share of pixels on which all experts agree.
+    fleiss_kappa : Estimate
+        Over pixels that all experts marked; these three leave out cases that an expert lacks.
+    krippendorff_alpha : Estimate
+        Over pixels that at least two experts marked.
+    pairs : tuple of RaterPair
+        Pairs of experts, then of the model and each expert, per class.
+    against_model : tuple of ModelAgreement
+        One per class; empty without a model.
+    """
+
+    raters: tuple[str, ...]
+    model: str
+    class_names: tuple[str, ...]
+    ids: tuple[str, ...]
+    missing: Mapping[str, tuple[str, ...]]
+    level: float
+    unit: str
+    agreement: Estimate
+    unanimity: Estimate
+    fleiss_kappa: Estimate
+    krippendorff_alpha: Estimate
+    pairs: tuple[RaterPair, ...]
+    against_model: tuple[ModelAgreement, ...]
+
+    def matrix(self, score: str, class_name: str) -> Floats:
+        """A score of every pair of raters, the model last.
+
+        Parameters
+        ----------
+        score : {"dice", "iou", "mean_dice", "mean_iou"}
+            Score of the pairs.
+        class_name : str
+            The class.
+
+        Returns
+        -------
+        ndarray of float64, shape (K, K)
+            Symmetric, with 1 on the diagonal.
+        """
+        names = [*self.raters, *([self.model] if self.model else [])]
+        table = np.eye(len(names))
+        for pair in self.pairs:
+            if pair.class_name == class_name:
+                a, b = names.index(pair.first), names.index(pair.second)
+                table[a, b] = table[b, a] = getattr(pair, score).value
+        return table
+
+    def _parts(self) -> Iterable[Part]:
+        return self.parts()
+
+    def parts(self) -> list[Part]:
+        """The findings as parts of a document."""
+        from segiou.analysis.raters.text import rater_parts
+
+        return [*rater_parts(self)]
+
+    def rows(self) -> Iterator[dict[str, Json]]:
+        """One row per score, with its class and raters.
+
+        Yields
+        ------
+        dict
+            The values of a row by column.
+        """
+        none = {"class": "", "first": "", "second": ""}
+        for score in _OF_ALL:
+            yield {"score": score, **none, **getattr(self, score)._asdict()}
+        for pair in self.pairs:
+            names = {"class": pair.class_name, "first": pair.first, "second": pair.second}
+            for score in PAIR_SCORES:
+                yield {"score": score, **names, **getattr(pair, score)._asdict()}
+        for row in self.against_model:
+            names = {"class": row.class_name, "first": self.model, "second": ""}
+            yield {"score": "difference", **names, **row.difference._asdict()}
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values for JSON; NaN is None."""
+        one: Callable[[Any], Any] = plain
+        return {
+            "raters": one(self.raters),
+            "model": self.model or None,
+            "classes": one(self.class_names),
+            "cases": one(self.ids),
+            "missing": {name: one(ids) for name, ids in self.missing.items()},
+            "level": self.level,
+            "unit": self.unit,
+            **{name: one(getattr(self, name)._asdict()) for name in _OF_ALL},
+            "pairs": [one(_nested(pair)) for pair in self.pairs],
+            "against_model": [one(_nested(row)) for row in self.against_model],
+        }
+
+
+def _nested(row: Any) -> dict[str, Any]:
+    fields = row._asdict()
+    return {k: v._asdict() if hasattr(v, "_asdict") else v for k, v in fields.items()}
+
+
+def rater_agreement(
+    votes: Sequence[Votes],
+    ids: Sequence[str],
+    raters: Sequence[str],
+    class_names: Sequence[str],
+    *,
+    model: str = "",
+    groups: Sequence[Hashable] | None = None,
+    level: float = 0.95,
+) -> RaterAgreement:
+    """Score the agreement of raters from their votes.
+
+    Parameters
+    ----------
+    votes : sequence of Votes
+        The votes of each case; with a model, its votes are last.
+    ids : sequence of str
+        Names of the cases.
+    raters : sequence of str
+        Names of the experts.
+    class_names : sequence of str
+        The C classes.
+    model : str
+        Name of the model; empty without one.
+    groups : sequence of hashable, optional
+        Group of each case, such as its patient.
+    level : float
+        Level of the intervals.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two experts or cases.
+    """
+    check_level("level", level)
+    experts, everyone = len(raters), [*raters, *([model] if model else [])]
+    if experts < 2:
+        msg = f"expected at least two raters, got {experts}; pass a folder for each"
+        raise ValueError(msg)
+    units = units_of(len(votes), groups, ids)
+    overlaps = np.stack([one.overlaps(len(class_names)) for one in votes])
+    over = _Over(units, level)
+    pairs = _pairs(overlaps, [*combinations(everyone, 2)], class_names, over)
+    agreement, unanimity, kappa, alpha = _overall(votes, experts, len(class_names), over)
+    return RaterAgreement(
+        raters=tuple(raters),
+        model=model,
+        class_names=tuple(class_names),
+        ids=tuple(ids),
+        missing=_missing(votes, ids, everyone),
+        level=level,
+        unit=units.kind,
+        agreement=agreement,
+        unanimity=unanimity,
+        fleiss_kappa=kappa,
+        krippendorff_alpha=alpha,
+        # Pairs of experts, then those with the model.
+        pairs=tuple(sorted(pairs, key=lambda pair: bool(model) and pair.second == model)),
+        against_model=_against(overlaps, experts, class_names, over) if model else (),
+    )
+
+
+def _missing(
+    votes: Sequence[Votes], ids: Sequence[str], names: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    cases = {
+        name: tuple(id for id, one in zip(ids, votes, strict=True) if not one.has_case[k])
+        for k, name in enumerate(names)
+    }
+    return {name: lacking for name, lacking in cases.items() if lacking}
+
+
+class _Over(NamedTuple):
+    """The units of intervals, and their level."""
+
+    units: Units
+    level: float
+
+    def estimates(
+        self,
+        sums: NDArray[Any],
+        evaluate: Callable[[NDArray[Any]], Floats],
+        seen: NDArray[np.bool_],
+        scale: str,
+    ) -> list[Estimate]:
+        """K values of sums (N, F) of cases with intervals; ``seen`` (N, K) are cases with one."""
+        number = seen.shape[1]
+
+        def with_overall(totals: NDArray[Any]) -> Floats:
+            values = evaluate(totals)
+            return np.concatenate([np.full((*values.shape[:-1], 1), np.nan), values], axis=-1)
+
+        names = tuple(map(str, range(number)))
+        score = Score("", "", names, lambda parts: parts, with_overall, is_mean=False, scale=scale)
+        of_units = self.units.sums(seen.astype(np.int64)) > 0
+        units_seen = np.concatenate([[0], of_units.sum(0)])
+        statistic = Statistic(score, self.units, self.units.sums(sums), units_seen)
+        limits = jackknife(statistic, level=self.level)
+        rows = records(
+            value=limits.values, low=limits.low, high=limits.high, cases=[0, *seen.sum(0).tolist()]
+        )
+        return [Estimate(**row) for row in rows][1:]
+
+    def ratios(self, top: NDArray[Any], bottom: NDArray[Any]) -> list[Estimate]:
+        """Sums of cases (N, K), divided."""
+        number = top.shape[1]
+        return self.estimates(
+            np.concatenate([top, bottom], axis=1),
+            lambda sums: ratio(sums[..., :number], sums[..., number:]),
+            bottom > 0,
+            "logit",
+        )
+
+    def means(self, values: Floats) -> list[Estimate]:
+        """Means over the cases that have a value, from (N, K) values, with Student's interval.
+
+        The variance is that of the jackknife over units, (k − 1)/k Σ (mean − mean without one)²,
+        which is s²/k if each case is a unit.
+        """
+        known = ~np.isnan(values)
+        tops = self.units.sums(np.where(known, values, 0.0))
+        numbers = self.units.sums(known.astype(np.int64))
+        means = ratio(tops.sum(0), numbers.sum(0))
+        left_out = ratio(tops.sum(0) - tops, numbers.sum(0) - numbers)
+        seen = (numbers > 0).sum(0)
+        steps = np.where(numbers > 0, means - left_out, 0.0)
+        errors = np.sqrt(ratio(seen - 1, seen) * np.square(steps).sum(0))
+        reach = np.where(seen > 1, student(seen - 1.0, (1 - self.level) / 2) * errors, np.nan)
+        rows = records(value=means, low=means - reach, high=means + reach, cases=known.sum(0))
+        return [Estimate(**row) for row in rows]
+
+
+def _pairs(
+    overlaps: NDArray[np.int64],
+    raters: Sequence[tuple[str, str]],
+    class_names: Sequence[str],
+    over: _Over,
+) -> list[RaterPair]:
+    """Scores of pairs and classes from (N, pairs, C, 3) pixels of both and of each."""
+    both, first, second = np.moveaxis(overlaps.reshape(len(overlaps), -1, 3), -1, 0)
+    sums = {"dice": (2 * both, first + second), "iou": (both, first + second - both)}
+    scores = {name: over.ratios(*parts) for name, parts in sums.items()}
+    scores |= {f"mean_{name}": over.means(ratio(*parts)) for name, parts in sums.items()}
+    rows = zip(product(raters, class_names), records(**scores), strict=True)
+    return [RaterPair(*names, class_name, **row) for (names, class_name), row in rows]
+
+
+def _overall(votes: Sequence[Votes], experts: int, num_classes: int, over: _Over) -> list[Estimate]:
+    """Agreement, unanimity, Fleiss' kappa and Krippendorff's alpha of the experts."""
+    complete, tables = [], []
+    for one in votes:
+        panel = one.of_experts(experts)
+        table = panel.table(num_classes)
+        tables.append(coincidences(table, panel.pixels).ravel())
+        full = (table.sum(1) == experts) & panel.has_case.all()
+        agreed, pixels = pairwise_agreement(table[full]), panel.pixels[full]
+        unanimous = pixels @ (table[full].max(1, initial=0) == experts)
+        complete.append([pixels.sum(), pixels @ agreed, unanimous, *(pixels @ table[full])])
+    sums = np.array(complete, float)
+    has_all = sums[:, :1] > 0
+
+    def kappa(totals: NDArray[Any]) -> Floats:
+        shares = ratio(totals[..., 3:], experts * totals[..., :1])
+        return fleiss_kappa(ratio(totals[..., 1], totals[..., 0]), shares)[..., None]
+
+    def alpha(totals: NDArray[Any]) -> Floats:
+        square = totals.reshape(*totals.shape[:-1], num_classes, num_classes)
+        return krippendorff_alpha(square)[..., None]
+
+    pairs = np.array(tables)
+    return [
+        *over.ratios(sums[:, 1:2], sums[:, :1]),
+        *over.ratios(sums[:, 2:3], sums[:, :1]),
+        *over.estimates(sums, kappa, has_all, "fisher"),
+        *over.estimates(pairs, alpha, pairs.sum(1, keepdims=True) > 0, "fisher"),
+    ]
+
+
+def _against(
+    overlaps: NDArray[np.int64], experts: int, class_names: Sequence[str], over: _Over
+) -> tuple[ModelAgreement, ...]:
+    """The model, which is last, against the experts, per class."""
+    apart = np.full((len(overlaps), experts + 1, experts + 1, len(class_names)), np.nan)
+    for place, (a, b) in enumerate(combinations(range(experts + 1), 2)):
+        both, first, second = np.moveaxis(overlaps[:, place], -1, 0)
+        apart[:, a, b] = apart[:, b, a] = 1 - ratio(2 * both, first + second)
+    everyone = range(experts)
+    differences = over.means(_excess(apart, experts, everyone))
+    return tuple(
+        ModelAgreement(name, differences[c], _expert_test(apart[..., c], experts))
+        for c, name in enumerate(class_names)
+    )
+
+
+def _excess(apart: Floats, who: int, panel: Sequence[int]) -> Floats:
+    """Mean distance of one rater to a panel minus the mean distance within it, per case."""
+    pairs = [*combinations(panel, 2)]
+    to_panel = mean(np.stack([apart[:, who, k] for k in panel], axis=-1))
+    within = mean(np.stack([apart[:, a, b] for a, b in pairs], axis=-1))
+    return to_panel - within
+
+
+def _expert_test(apart: Floats, experts: int) -> ExpertTest:
+    """Test whether the model is one more expert, from (N, K, K) distances of a class.
+
+    With additive effects of raters, T is exact: each expert's excess over the others has
+    the variance that the model's is compared with.
+    """
+    off = ~np.eye(experts + 1, dtype=bool)
+    complete = apart[~np.isnan(apart[:, off]).any(1)]
+    if experts < 3:
+        return ExpertTest(np.nan, np.nan, experts - 1, "it needs at least three experts")
+    if len(complete) < 2:
+        reason = "fewer than two cases have a Dice for every pair"
+        return ExpertTest(np.nan, np.nan, experts - 1, reason)
+    excesses = [
+        float(_excess(complete, k, [r for r in range(experts) if r != k]).mean())
+        for k in range(experts)
+    ]
+    spread = float(np.square(excesses).sum()) * (experts - 1) / experts**2
+    error = np.sqrt(spread * (1 + 1 / experts))
+    if not error > 0:
+        return ExpertTest(np.nan, np.nan, experts - 1, "the experts do not differ")
+    t = float(_excess(complete, experts, range(experts)).mean() / error)
+    return ExpertTest(float(2 * student_below(-abs(t), experts - 1)), t, experts - 1)

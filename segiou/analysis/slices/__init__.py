@@ -1,0 +1,1 @@
+"""Scores by metadata of the images."""

@@ -1,0 +1,244 @@
+"""Scores of slices in sentences and a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from segiou._support.document import GAP, Cell, Column, Line, Part, Table
+from segiou._support.text import (
+    capital,
+    change,
+    change_range,
+    listed,
+    p_equals,
+    p_text,
+    plural,
+    shown,
+    shown_change,
+    shown_range,
+)
+from segiou.analysis.inference.units import plural_of
+from segiou.analysis.slices.result import FEWEST, FEWEST_TESTED
+
+if TYPE_CHECKING:
+    from segiou.analysis.slices.result import Slice, Slices
+
+_TONES = {"worse": "red", "better": "green"}
+_LISTED = 4
+
+
+def slices_parts(slices: Slices) -> Iterator[Part]:
+    """The verdict, a row per slice, trends and what limits them."""
+    yield Line(verdict(slices), "bold")
+    yield from map(Line, mixes(slices))
+    yield GAP
+    yield Table(_columns(slices), tuple(notes(slices)))
+    if slices.trends:
+        yield trends(slices)
+
+
+def verdict(slices: Slices) -> str:
+    """The slice with the largest confirmed deficit, or a sentence that there is none."""
+    subject = capital(_subject(slices))
+    if not slices.tests:
+        return f"{subject} cannot be compared between slices: {_why_not(slices)}."
+    tests = f" among {plural(slices.tests, 'comparison')}" if slices.tests > 1 else ""
+    if not (worst := slices.worst(len(slices))):
+        differs = any(one.differs(slices.level) for one in slices)
+        which = "is worse than" if differs else "differs from"
+        return f"No slice {which} the rest beyond chance{tests and f' ({tests.strip()})'}."
+    first, *others = worst
+    reference = f"{first.column}={slices.against}"
+    rest = reference if reference in [row.name for row in slices] else "the rest"
+    size = change(abs(first.gap.value), slices.score_unit).lstrip("+")
+    way = "lower" if first.gap.value < 0 else "higher"
+    limits = f"{100 * slices.level:g} % interval {changes(first.gap.low, first.gap.high, slices)}"
+    also = listed([row.name for row in others])
+    more = f" Also worse: {also}." if others else ""
+    return (
+        f"{subject} is {size} {way} on {first.name} than on {rest} ({limits}, "
+        f"{p_equals(first.gap.p_holm)}{tests}).{more}"
+    )
+
+
+def _subject(slices: Slices) -> str:
+    """The score of the run, or its change from the first to the second."""
+    if len(slices.names) < 2:
+        return f"{slices.title} of {slices.names[0]}"
+    return f"the change of {slices.title} from {slices.names[0]} to {slices.names[1]}"
+
+
+def _why_not(slices: Slices) -> str:
+    """Why nothing is tested."""
+    units = plural_of(slices.unit)
+    if not any(math.isnan(one.gap.low) and not math.isnan(one.gap.value) for one in slices):
+        return f"fewer than {FEWEST_TESTED} {units} on a side"
+    if slices._is_median and all(math.isnan(one.low) for one in slices):
+        return f"medians need one structure ({slices.metric}:NAME) and independent images"
+    return f"all {units} of a side agree"
+
+
+def mixes(slices: Slices) -> Iterator[str]:
+    """The score in each mix."""
+    value = shown if len(slices.names) < 2 else shown_change
+    subject = capital(_subject(slices))
+    for one in slices.mixes:
+        shares = listed([f"{100 * share:g} % {name}" for name, share in one.shares.items()], 9)
+        limits = interval_text(slices, one.low, one.high)
+        limits = f" ({100 * slices.level:g} % interval {limits})" if limits else ""
+        yield (
+            f"{subject} is {value(one.score, slices.score_unit)}{limits} in a mix of {shares} "
+            f"({one.column})."
+        )
+
+
+def notes(slices: Slices) -> Iterator[str]:
+    """Notes on the table and on missing values."""
+    yield _reference(slices)
+    if slices.key:
+        yield f"Rows were matched with images by the column {slices.key}."
+    yield from _small_slices(slices)
+    yield from _values(slices)
+    yield from _paradoxes(slices)
+    if slices.tests > 1:
+        yield f"p is adjusted for all {slices.tests} comparisons (Holm)."
+
+
+def _reference(slices: Slices) -> str:
+    """The images that slices are compared with."""
+    mean = any(one.gap.classes for one in slices)
+    units = plural_of(slices.unit)
+    over = f", over the classes that at least two {units} of both have" if mean else ""
+    if not slices.against:
+        return f"The rest are the other images that have a value in the column{over}."
+    return (
+        f"The difference is to {slices.against} in columns with this value, and else to the "
+        f"rest{over}."
+    )
+
+
+def _small_slices(slices: Slices) -> Iterator[str]:
+    """Slices of too few units, and of fewer classes."""
+    units = plural_of(slices.unit)
+    if few := [one.name for one in slices if one.units < FEWEST]:
+        yield f"Fewer than {FEWEST} {units}, so no interval: {listed(few, _LISTED)}."
+    if few := [one.name for one in slices if FEWEST <= one.units < FEWEST_TESTED]:
+        yield f"Fewer than {FEWEST_TESTED} {units}, so not tested: {listed(few, _LISTED)}."
+    fewer = [
+        f"{one.name} ({one.gap.classes} of {one.classes})"
+        for one in slices
+        if 0 < one.gap.classes < one.classes
+    ]
+    if fewer:
+        yield f"Differences over fewer classes than the slice has: {listed(fewer, _LISTED)}."
+
+
+def _values(slices: Slices) -> Iterator[str]:
+    """Missing and similar values of columns, and columns without slices."""
+    for column, number in slices.missing.items():
+        yield f"{column}: {plural(number, 'image')} without a value, in no slice and in no rest."
+    for column, reason in slices.skipped.items():
+        yield f"{column} {reason}: no slices."
+    seen: dict[str, Slice] = {}
+    for one in slices:
+        if (same := seen.setdefault(one.name.casefold(), one)) is not one:
+            yield f"{same.name} and {one.name} differ only in case; are they one value?"
+    for first, second in slices.alike:
+        yield f"{first} and {second} are nearly the same images: their effects cannot be separated."
+
+
+def _paradoxes(slices: Slices) -> Iterator[str]:
+    """Slices that all say the opposite of the whole, or are all on one side of it."""
+    for column in slices.reversed:
+        each = listed(
+            [
+                f"{change(s.score, slices.score_unit)} on {s.value}"
+                for s in slices
+                if s.column == column
+            ],
+            _LISTED,
+        )
+        yield (
+            f"Simpson's paradox: the change is {change(slices.score, slices.score_unit)} on all "
+            f"images, but {each} ({column}), because the whole weighs slices by their pixels."
+        )
+    for column in slices.outside:
+        own_scores = [s.score for s in slices if s.column == column]
+        way = "below" if max(own_scores) < slices.score else "above"
+        yield (
+            f"All slices of {column} are {way} the whole "
+            f"({shown(slices.score, slices.score_unit)}), which sums their pixels and is not their "
+            "average."
+        )
+
+
+def _columns(slices: Slices) -> list[Column]:
+    unit, rows, two = slices.score_unit, slices.slices, len(slices.names) > 1
+    columns = [
+        Column("slice", [one.name for one in rows], 9, is_text=True),
+        Column("images", [str(one.images) for one in rows], 3),
+    ]
+    if slices.unit != "image":
+        columns.append(Column(plural_of(slices.unit), [str(one.units) for one in rows], 2))
+    if two:
+        for i, name in enumerate(slices.names):
+            columns.append(Column(name, [shown(one.scores[i], unit) for one in rows], 4))
+    value = shown_change if two else shown
+    limits = [interval_text(slices, one.low, one.high) for one in rows]
+    gaps = [one.gap for one in rows]
+    level = f"{100 * slices.level:g} % interval"
+    return [
+        *columns,
+        Column("change" if two else slices.title, [value(one.score, unit) for one in rows], 8),
+        Column("interval", limits, 5),
+        Column(
+            "difference" if slices.against else "minus rest",
+            [shown_change(gap.value, unit) for gap in gaps],
+            7,
+        ),
+        Column(level, [changes(gap.low, gap.high, slices) for gap in gaps], 6),
+        Column("p", ["" if math.isnan(g.p_holm) else p_text(g.p_holm) for g in gaps], 7),
+        Column("result", [mark(slices, one) for one in rows], 8, is_text=True),
+    ]
+
+
+def trends(slices: Slices) -> Table:
+    """Trends, a row per numeric column."""
+    rows, unit = slices.trends, slices.score_unit
+    return Table(
+        [
+            Column("trend", [one.column for one in rows], 9, is_text=True),
+            Column("from", [_number(one.start) for one in rows], 4),
+            Column("to", [_number(one.end) for one in rows], 4),
+            Column("change", [shown_change(one.change, unit) for one in rows], 8),
+            Column("interval", [changes(one.low, one.high, slices) for one in rows], 6),
+            Column("p", [p_text(one.p_holm) for one in rows], 7),
+        ],
+        ("Trends are from the 10th to the 90th percentile.",),
+    )
+
+
+def _number(end: float | str) -> str:
+    return end if isinstance(end, str) else f"{end:g}"
+
+
+def mark(slices: Slices, one: Slice) -> Cell:
+    """Whether a slice is worse or better than the rest beyond chance."""
+    if not one.differs(slices.level):
+        return Cell("")
+    word = "worse" if (one.gap.value < 0) == (slices.better == "higher") else "better"
+    return Cell(word, _TONES[word])
+
+
+def interval_text(slices: Slices, low: float, high: float) -> str:
+    """The interval of a score, or of a change."""
+    if len(slices.names) > 1:
+        return changes(low, high, slices)
+    return "" if math.isnan(low) else shown_range(low, high, slices.score_unit)
+
+
+def changes(low: float, high: float, slices: Slices) -> str:
+    """An interval of a difference."""
+    return "" if math.isnan(low) else change_range(low, high, slices.score_unit)
