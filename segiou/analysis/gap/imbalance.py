@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,7 @@ import numpy as np
 
 from segiou._support import text
 from segiou._support.arguments import read_several, refuse_kind
-from segiou._support.document import Line
-from segiou._support.notebook import notebook_of
+from segiou._support.document import Part, Shown
 from segiou._support.text import Json
 from segiou.analysis.gap.baselines import (
     Baseline,
@@ -84,7 +83,7 @@ class ClassBalance:
 
 
 @dataclass(frozen=True, slots=True)
-class Imbalance:
+class Imbalance(Shown):
     """Decomposition of the gap between pixel accuracy and mean IoU.
 
     Attributes
@@ -144,8 +143,10 @@ class Imbalance:
     def __str__(self) -> str:
         return "\n".join(self.sentences())
 
-    def _repr_html_(self) -> str:
-        return notebook_of(map(Line, self.sentences()), "imbalance")
+    def _parts(self) -> Iterable[Part]:
+        from segiou.analysis.gap.document import imbalance_parts
+
+        return imbalance_parts(self)
 
     def sentences(self) -> list[str]:
         """Return the findings as sentences, rounded to 0.01 points."""
@@ -378,7 +379,7 @@ def _lost_sentences(imbalance: Imbalance) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class ImbalanceDifference:
+class ImbalanceDifference(Shown):
     """Pixel accuracy and mean IoU of two models, with each class's part of the differences.
 
     Attributes
@@ -422,6 +423,11 @@ class ImbalanceDifference:
     def disagree(self) -> bool:
         """Whether pixel accuracy and mean IoU rank the models differently."""
         return self.accuracy_difference * self.mean_iou_difference < 0
+
+    def _parts(self) -> Iterable[Part]:
+        from segiou.analysis.gap.document import imbalance_difference_parts
+
+        return imbalance_difference_parts(self)
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
