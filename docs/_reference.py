@@ -191,11 +191,7 @@ def _module(path: str, name: str) -> list[str]:
     if name in ("keras", "mmengine") and find_spec(name) is None:
         return [f"Install {name} to build this page.", ""]
     lines = [f".. automodule:: {path}.{name}", "   :members:"]
-    if name == "images":
-        return [*lines, "   :inherited-members:", ""]
-    # Other modules give ImageCounts again.
-    more = f"   :inherited-members: {_BASES}, {_FRAMEWORKS}", "   :exclude-members: ImageCounts"
-    return [*lines, *more, ""]
+    return [*lines, f"   :inherited-members: {_BASES}, {_FRAMEWORKS}", ""]
 
 
 def _directive(path: str, name: str, value: Any) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, TypeVar
@@ -137,3 +137,16 @@ def read_spacing(argument: Any, axes: str = "two or three") -> tuple[float, ...]
         msg = f"spacing must be {wanted}, got {argument}"
         raise ValueError(msg)
     return spacing
+
+
+def check_options(hook: type, options: Mapping[str, Any], kind: Any) -> None:
+    """Raise a TypeError for options in neither the typed dict nor the arguments of the hook."""
+    import inspect
+
+    parameters = inspect.signature(hook.__init__).parameters.values()  # type: ignore[misc]
+    names = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+    known = [*names, *kind.__annotations__]
+    if unknown := [name for name in options if name not in known]:
+        hint = did_you_mean(unknown[0], known) or f"; choose from {', '.join(known)}"
+        msg = f"{hook.__name__} has no option {unknown[0]!r}{hint}"
+        raise TypeError(msg)

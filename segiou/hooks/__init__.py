@@ -2,8 +2,8 @@
 
 Import the module of your framework: ``segiou.hooks.torchmetrics``,
 ``lightning``, ``huggingface``, ``accelerate``, ``keras``, ``ignite``,
-``mmengine``, ``jax``, ``flax``, or ``distributed`` for plain PyTorch. ``evaluate`` and
-``images`` need no framework. Each module imports only its own framework and
+``mmengine``, ``jax``, ``flax``, or ``distributed`` for plain PyTorch. ``evaluate`` needs
+no framework. Each module imports only its own framework and
 raises an ImportError that names the missing extra.
 """
 

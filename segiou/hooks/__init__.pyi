@@ -6,7 +6,6 @@ from segiou.hooks import (
     hook_options as hook_options,
     huggingface as huggingface,
     ignite as ignite,
-    images as images,
     jax as jax,
     keras as keras,
     lightning as lightning,

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice
+from segiou._support.arguments import check_choice, check_options
 from segiou._support.text import capital
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import AtLeast, not_compiled
@@ -21,15 +21,14 @@ from segiou.counting.counts import Cells, ConfusionCounts, Counts, SparseConfusi
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.histograms.score_plan import ScoreOptions, ScorePlan
 from segiou.hooks import _reading as reading
-from segiou.hooks.hook_options import HookOptions, Scores, TorchOptions, check_options
-from segiou.hooks.images import ImageCounts
+from segiou.hooks.hook_options import HookOptions, Scores, TorchOptions
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
 from segiou.measures.mask_pair import Masks
 from segiou.measures.score_names import is_whole, read_name, row_of
 from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.metrics.protocols import load_protocol
 from segiou.report.formats import score_keys
-from segiou.scoring.evaluator import Conflict
+from segiou.scoring.evaluator import Conflict, Evaluator
 
 Kind = TypeVar("Kind")
 
@@ -75,7 +74,7 @@ class Scoring(ABC):
         """An accumulator without counts; one of images if there is a rule for repeated ones."""
         if conflict is None:
             return self.empty()
-        return ImageCounts.from_options(self.options, conflict=conflict)
+        return Evaluator.from_options(self.options, conflict=conflict)
 
     def update(self, counted: Any, truth: Any, pred: Any, **ids: Any) -> None:
         """Add a batch to an accumulator, with the ids of images if it is one of images."""
@@ -167,7 +166,7 @@ class MatrixScoring(Scoring):
         if self.protocol.needs_images:
             msg = (
                 f"protocol {self.protocol.name!r} averages over images, but hooks only keep pooled "
-                "counts; use segiou.hooks.images.ImageCounts and score its run()"
+                "counts; use segiou.measures.Evaluator and score its run()"
             )
             raise ValueError(msg)
         threshold = options.get("threshold")

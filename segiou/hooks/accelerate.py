@@ -19,11 +19,10 @@ except ImportError as error:
     raise missing("accelerate", "accelerate") from error
 
 from segiou.hooks.distributed import Counted, DeferredErrors, add_up
-from segiou.hooks.images import ImageCounts
 
-__all__ = ["DeferredErrors", "ImageCounts", "all_reduce"]
+__all__ = ["DeferredErrors", "all_reduce"]
 
-_FIX = "Count with segiou.hooks.accelerate.ImageCounts and ids to count each image once"
+_FIX = "Count with segiou.measures.Evaluator and ids to count each image once"
 
 
 def all_reduce(
@@ -37,7 +36,7 @@ def all_reduce(
         Counts of this process; not modified. For a ConfusionMatrix, either
         count the output of ``accelerator.gather_for_metrics`` on one process
         only, or count batches of a sampler that does not repeat images. An
-        ImageCounts counts a repeated image once.
+        Evaluator counts a repeated image once.
     accelerator : Accelerator
         The accelerator of the training loop. If its data loader repeated images
         that a ConfusionMatrix counted, a warning reports how many.

@@ -10,14 +10,13 @@ from segiou.accumulators.base import Accumulator
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.counts import SparseConfusionCounts
 from segiou.hooks._scoring import missing
-from segiou.hooks.images import ImageCounts
 
 try:
     from torch import distributed
 except ImportError as error:
     raise missing("torch", "torch", module="distributed") from error
 
-__all__ = ["DeferredErrors", "ImageCounts", "all_reduce"]
+__all__ = ["DeferredErrors", "all_reduce"]
 
 Counted = TypeVar("Counted", bound=Accumulator)
 
@@ -67,7 +66,7 @@ def all_reduce(
     counted : Accumulator
         Counts of this process, such as a ConfusionMatrix, PanopticCounts or
         Evaluator; not modified. An image that several processes have seen counts
-        once in an ImageCounts.
+        once in an Evaluator.
     group : ProcessGroup, optional
         The processes; all of them by default.
     errors : DeferredErrors, optional

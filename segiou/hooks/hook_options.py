@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from segiou._support.text import did_you_mean
 from segiou.histograms.score_bins import Activation
 from segiou.labels.class_options import ClassArguments
 from segiou.metrics.protocols import Protocol
@@ -55,14 +52,3 @@ class TorchOptions(HookOptions, total=False):
     """
 
     upsample: bool
-
-
-def check_options(hook: type, options: Mapping[str, Any], kind: Any) -> None:
-    """Raise a TypeError for options in neither the typed dict nor the arguments of the hook."""
-    parameters = inspect.signature(hook.__init__).parameters.values()  # type: ignore[misc]
-    names = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
-    known = [*names, *kind.__annotations__]
-    if unknown := [name for name in options if name not in known]:
-        hint = did_you_mean(unknown[0], known) or f"; choose from {', '.join(known)}"
-        msg = f"{hook.__name__} has no option {unknown[0]!r}{hint}"
-        raise TypeError(msg)

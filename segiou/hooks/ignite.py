@@ -21,9 +21,8 @@ from segiou.counting.arrays import not_compiled
 from segiou.hooks._torch_counts import TorchCounter
 from segiou.hooks.distributed import DeferredErrors, add_up
 from segiou.hooks.hook_options import TorchOptions
-from segiou.hooks.images import ImageCounts
 from segiou.report.formats import DEFAULT
-from segiou.scoring.evaluator import Conflict
+from segiou.scoring.evaluator import Conflict, Evaluator
 
 __all__ = ["SegmentationScores"]
 
@@ -51,7 +50,7 @@ class SegmentationScores(Counting, Metric):
         Converts the engine's output to ``(y_pred, y)``.
     ids : bool
         Whether the converted output is ``(y_pred, y, ids)``, with one id per
-        image, as for :class:`segiou.hooks.images.ImageCounts`. Memory then grows
+        image, as for :class:`segiou.measures.Evaluator`. Memory then grows
         by about 1 KiB per image, and ``state_dict`` does not contain the counts.
     conflict : {"error", "first"}
         Treatment of an image that is counted twice with different results.
@@ -74,7 +73,7 @@ class SegmentationScores(Counting, Metric):
         self.scoring = scoring_of(SegmentationScores, labels, DEFAULT, options)
         self.scoring.check(ids=ids)
         self.counter = TorchCounter(self.scoring)
-        self._images: ImageCounts = self.scoring.counting(conflict)
+        self._images: Evaluator = self.scoring.counting(conflict)
         self._has_ids, self._is_checked = ids, False
         super().__init__(output_transform=output_transform, device=device)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Unpack
 
+from segiou._support.arguments import check_options
 from segiou.hooks._reading import whole_numbers, with_shape, without_channel
 from segiou.hooks._scoring import missing
 
@@ -20,7 +21,6 @@ from segiou.counting.device_counts import NONE_MET, Jax
 from segiou.histograms.score_counts import ScoreHistogram
 from segiou.hooks._compiled import CompiledCounts, carry
 from segiou.hooks._scoring import of_kind
-from segiou.hooks.hook_options import check_options
 from segiou.labels.class_options import ClassArguments, ClassOptions
 
 __all__ = ["CountState", "PixelCounter"]

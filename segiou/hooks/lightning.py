@@ -14,10 +14,9 @@ from segiou.hooks._repeats import warn_of_lightning
 from segiou.hooks._scoring import fix_of_repeats, scoring_of
 from segiou.hooks.distributed import DeferredErrors, all_reduce
 from segiou.hooks.hook_options import TorchOptions
-from segiou.hooks.images import ImageCounts
 from segiou.report.formats import DEFAULT, format_of
 from segiou.report.report import Report
-from segiou.scoring.evaluator import Conflict
+from segiou.scoring.evaluator import Conflict, Evaluator
 
 __all__ = ["SegmentationScores"]
 
@@ -72,7 +71,7 @@ class SegmentationScores(Callback):
         default. A batch for which it returns None is not counted.
     ids : callable, optional
         ``ids(outputs, batch) -> ids``, one id per image, as for
-        :class:`segiou.hooks.images.ImageCounts`. Memory then grows by about
+        :class:`segiou.measures.Evaluator`. Memory then grows by about
         1 KiB per image. Histograms are not kept per image.
     conflict : {"error", "first"}
         Treatment of an image that is counted twice with different results.
@@ -124,7 +123,7 @@ class SegmentationScores(Callback):
         self._deferred = DeferredErrors()
         self._logged: set[str] = set()
         #: Counts of the last epoch by dataloader, summed over processes at its end.
-        self.counted: dict[int, ConfusionMatrix | ImageCounts | ScoreHistogram] = {}
+        self.counted: dict[int, ConfusionMatrix | Evaluator | ScoreHistogram] = {}
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         """Raise a ValueError if another callback logs the same names."""
@@ -161,7 +160,7 @@ class SegmentationScores(Callback):
         for loader in range(0 if trainer.sanity_checking else loaders):
             counted: Any = self.counted.setdefault(loader, self._empty.empty())
             counted = all_reduce(counted, errors=self._deferred)
-            total = counted.total() if isinstance(counted, ImageCounts) else counted
+            total = counted.total() if isinstance(counted, Evaluator) else counted
             self.counted[loader] = total
             place = _PLACE.format(loader) if loaders > 1 else ""
             values = self.scoring.values(total)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Unpack
 
+from segiou._support.arguments import check_options
 from segiou.hooks._scoring import Scoring, missing, scoring_of
-from segiou.hooks.hook_options import TorchOptions, check_options
+from segiou.hooks.hook_options import TorchOptions
 
 try:
     from mmengine.evaluator import BaseMetric

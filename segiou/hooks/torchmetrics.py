@@ -148,7 +148,7 @@ class SegmentationScores(Counting, _Scores):
     of a :class:`segiou.ScoreHistogram`, whose scores are copied to the host. The metric
     works in a ``MetricCollection`` and supports ``forward``, ``clone``, ``plot``
     and checkpoints. An image that a distributed sampler repeats is counted
-    again; :class:`segiou.hooks.images.ImageCounts` counts it once.
+    again; :class:`segiou.measures.Evaluator` counts it once.
 
     Parameters
     ----------

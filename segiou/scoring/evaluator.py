@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-from segiou._support.arguments import check_choice, check_kind
+from segiou._support.arguments import check_choice, check_kind, check_options
 from segiou._support.text import Json, plain, plural
 from segiou.accumulators.base import Accumulator
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.arrays import not_compiled
-from segiou.labels.class_options import ClassOptions, Labels
+from segiou.counting.arrays import not_compiled, with_dimensions_of
+from segiou.labels.class_options import ClassArguments, ClassOptions, Labels
 from segiou.measures.registry import fitted, measure_of, read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
 from segiou.runs.image_counts import ImageCount, check_packed, in_order_of, run_from_counts
 from segiou.runs.run import Run
-from segiou.scoring.score_arrays import ArrayScorer, each_image
+from segiou.scoring.score_arrays import ArrayScorer, each_image, is_one_image
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,13 +72,29 @@ class Evaluator(Accumulator):
         protocol: Protocol | str = "segiou",
         name: str = "",
         conflict: Conflict = "error",
-        **options: Any,
+        **options: Unpack[ClassArguments],
     ) -> None:
+        check_options(Evaluator, options, ClassArguments)
         check_kind("name", name, str, "text")
         classes = ClassOptions.of(labels, **options)
         classes.warn_of_ignored_classes(stacklevel=3)
         header = Header(classes, load_protocol(protocol), name)
         self._start(header, fitted(read_measures(measures), labels, None), conflict)
+
+    @classmethod
+    def from_options(cls, options: ClassOptions, *, conflict: Conflict = "error") -> Self:
+        """Build from class options, without measures.
+
+        Parameters
+        ----------
+        options : ClassOptions
+            The classes and the ignored values.
+        conflict : {"error", "first"}
+            As of the class.
+        """
+        new = cls.__new__(cls)
+        new._start(Header(options), (), conflict)
+        return new
 
     def _start(self, header: Header, measures: tuple[Measure, ...], conflict: Conflict) -> None:
         check_choice("conflict", conflict, ("error", "first"))
@@ -113,8 +129,8 @@ class Evaluator(Accumulator):
         Parameters
         ----------
         truth, pred, mask, argmax, threshold
-            As in :func:`segiou.score`: a 2-D array is one image; the first axis
-            of other arrays counts the images.
+            As in :meth:`segiou.ConfusionMatrix.update`: a 2-D truth is one image; the first
+            axis of other arrays counts the images.
         ids : iterable of str or int, or tensor of them, optional
             One id per image, unique over all processes; images are numbered by default.
         spacing : sequence of float, optional
@@ -123,9 +139,16 @@ class Evaluator(Accumulator):
         Raises
         ------
         TypeError, ValueError
-            If an image cannot be counted, or was counted before with a different
-            result and `conflict` is ``"error"``. Nothing of the batch is added then.
+            If an image cannot be counted, if ``argmax`` is the axis of the images, or if an
+            image was counted before with a different result and `conflict` is ``"error"``.
+            Nothing of the batch is added then.
         """
+        pred, mask = with_dimensions_of(truth, pred, argmax), with_dimensions_of(truth, mask)
+        if argmax is not None and argmax >= 0 and not is_one_image(truth):
+            if argmax == 0:
+                msg = "argmax=0 is the axis of the images; pass the class axis, such as argmax=1"
+                raise ValueError(msg)
+            argmax -= 1  # each image lacks the first axis
         options: dict[str, Any] = {"argmax": argmax, "threshold": threshold, "spacing": spacing}
         batch = each_image(truth, pred, mask, ids)
         counted = [self._scorer.count(*each, **options) for each in batch]

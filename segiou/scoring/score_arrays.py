@@ -111,7 +111,7 @@ def score(
     check_kind("name", name, str, "text")
     if isinstance(truth, Mapping) and isinstance(pred, Mapping) and ids is None:
         ids, truth, pred, mask = _by_name(truth, pred, mask)
-    if isinstance(ids, str) and _is_one_image(truth):
+    if isinstance(ids, str) and is_one_image(truth):
         ids = [ids]
     if ids is not None:
         check_several("ids", ids, "one id per image")
@@ -213,11 +213,11 @@ class ArrayScorer:
 
 
 def each_image(
-    truth: Any, pred: Any, mask: Any, ids: Iterable[Any] | None, *, is_batch: bool = False
+    truth: Any, pred: Any, mask: Any, ids: Iterable[Any] | None
 ) -> Iterator[tuple[str, Any, Any, Any]]:
-    """Id, truth, prediction and mask of each image; a 2-D array may also be a batch of rows."""
+    """Id, truth, prediction and mask of each image."""
     sides = {"truth": truth, "pred": pred} | ({} if mask is None else {"mask": mask})
-    if not is_batch and _is_one_image(truth):
+    if is_one_image(truth):
         images: list[Any] = [[side] for side in sides.values()]
     else:
         images = [_images_of(name, side, truth) for name, side in sides.items()]
@@ -276,7 +276,8 @@ class _StoredImages(Sequence[Any]):
         return self._batch[range(len(self))[index]]
 
 
-def _is_one_image(truth: Any) -> bool:
+def is_one_image(truth: Any) -> bool:
+    """Whether the truth is one image, not a batch of them."""
     if isinstance(truth, Iterator):
         return False
     if isinstance(truth, (list, tuple)):

@@ -10,7 +10,7 @@ from segiou import ChannelCounts, ConfusionMatrix
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.counting.counts import ConfusionCounts, Counts, SparseConfusionCounts
 from segiou.counting.encoding import UndeclaredValuesError
-from segiou.hooks.images import ImageCounts
+from segiou.measures import Evaluator
 from segiou.measures import Evaluator
 from segiou.runs.image_counts import Columns, ImageCount
 
@@ -299,7 +299,7 @@ BATCHES = {
         lambda c: c.pairs,
     ),
     "images": (
-        ImageCounts,
+        Evaluator,
         lambda c, t, p: c.update(t, p, ids=[str(i) for i in range(len(t))]),
         len,
     ),
@@ -327,10 +327,10 @@ def test_of_a_batch_with_a_wrong_image_nothing_is_kept(kind, side):
 
 
 def test_images_with_different_results_change_nothing():
-    counted = ImageCounts(2).update([[0]], [[0]], ids=["a"])
+    counted = Evaluator(2).update([[[0]]], [[[0]]], ids=["a"])
     with pytest.raises(ValueError, match="'a' was counted twice"):
-        counted.update([[0], [0]], [[1], [1]], ids=["b", "a"])
-    other = ImageCounts(2).update([[0], [0]], [[1], [1]], ids=["b", "a"])
+        counted.update([[[0]], [[0]]], [[[1]], [[1]]], ids=["b", "a"])
+    other = Evaluator(2).update([[[0]], [[0]]], [[[1]], [[1]]], ids=["b", "a"])
     with pytest.raises(ValueError, match="'a' was counted twice"):
-        counted.merge(other.images)
+        counted.merge(other)
     assert [image.id for image in counted.images] == ["a"]

@@ -11,7 +11,7 @@ from segiou.boundary import BoundaryOptions
 from segiou.boundary.surfaces import surface_scores
 from segiou.counting import count_channels, count_id_pairs
 from segiou.geometry import annotator_iou, mask_iou
-from segiou.hooks.images import ImageCounts
+from segiou.measures import Evaluator
 from segiou.instances import InstanceCounts, PanopticCounts, lesion_scores
 from segiou.measures import Evaluator
 
@@ -64,7 +64,7 @@ def one(truth, pred, mask):
 
 
 def of_images(truth, pred, mask):
-    return ImageCounts(2).update(truth, pred, mask=mask, ids="abc").total().matrix
+    return Evaluator(2).update(truth, pred, mask=mask, ids="abc").total().matrix
 
 
 def of_objects(truth, pred, mask):
@@ -87,7 +87,7 @@ LABELS = {
     "many classes": lambda t, p, m: ConfusionMatrix(5_000).count(t, p, mask=m).cells.values,
     "count_channels": lambda t, p, m: count_channels(t, p, axis=0, mask=m).tp,
     "ChannelCounts": lambda t, p, m: ChannelCounts(3).update(t, p, axis=0, mask=m).counts.tp,
-    "ImageCounts": of_images,
+    "Evaluator": of_images,
     "Evaluator": evaluated,
     "score": lambda t, p, m: segiou.score(t, p, labels=2, mask=m).total().matrix,
     "PanopticCounts": of_objects,
@@ -115,7 +115,7 @@ def test_scores(scores):
     assert ConfusionMatrix(2).update(truth, turned(scores, CHANNELS), mask=mask, argmax=2) == (
         ConfusionMatrix(2).update(TRUTH, scores, mask=MASK, argmax=1)
     )
-    found = ImageCounts(2).update(truth, Named(scores, CHANNELS), mask=mask, argmax=1, ids="abc")
+    found = Evaluator(2).update(truth, Named(scores, CHANNELS), mask=mask, argmax=1, ids="abc")
     assert found.total().matrix.tolist() == want.tolist()
 
 

@@ -107,7 +107,7 @@ def test_groups_resample_sparse_tables():
 
 def test_loops():
     loop = Evaluator(3, measures=[SOFTMAX], ignore=255)
-    loop.update(TRUTH[:3], GOOD[:3], argmax=0).update(TRUTH[3:], GOOD[3:], argmax=0)
+    loop.update(TRUTH[:3], GOOD[:3], argmax=1).update(TRUTH[3:], GOOD[3:], argmax=1)
     assert loop.scores()["average_precision"] == scored(GOOD).report().score("average_precision")
     kept = json.loads(json.dumps(loop.state_dict()))
     again = Evaluator(3, measures=[SOFTMAX], ignore=255).load_state_dict(kept)

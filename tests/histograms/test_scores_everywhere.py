@@ -101,7 +101,7 @@ def test_trackers(runs):
     assert len(found) == 4 * len(NAMES)
     assert found["val/ece"] == report.score("ece")
     assert found["val/average_precision/1"] == report.score("average_precision", "1")
-    evaluator = Evaluator(3, measures=MEASURES).update(TRUTH, BAD, argmax=0)
+    evaluator = Evaluator(3, measures=MEASURES).update(TRUTH, BAD, argmax=1)
     assert evaluator.scores() == evaluator.scores() | {
         name: pytest.approx(report.score(name)) for name in NAMES
     }

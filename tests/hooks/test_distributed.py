@@ -7,7 +7,7 @@ import pytest
 from accumulator_kinds import KINDS, counted
 
 from segiou import ConfusionMatrix
-from segiou.hooks.images import ImageCounts
+from segiou.measures import Evaluator
 
 # Each rank runs this: it counts its share in every way and rank 0 prints what it got.
 RANK = """
@@ -17,7 +17,8 @@ from torch import distributed as dist
 from torch.utils.data import DataLoader, DistributedSampler
 from segiou import ConfusionMatrix
 from segiou.counting import ConfusionCounts
-from segiou.hooks.distributed import ImageCounts, all_reduce
+from segiou.hooks.distributed import all_reduce
+from segiou.measures import Evaluator
 
 path, store, rank, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
@@ -29,7 +30,7 @@ loader = DataLoader(range(5), batch_size=2, sampler=sampler)
 out = {}
 
 # Images by id: the sampler gives each rank 3 of 5, so that one is repeated.
-images, padded = ImageCounts(names, ignore=255), ConfusionMatrix(names, ignore=255)
+images, padded = Evaluator(names, ignore=255), ConfusionMatrix(names, ignore=255)
 for rows in loader:
     t, p = torch.from_numpy(truth)[rows], torch.from_numpy(pred)[rows]
     images.update(t, p, ids=[ids[i] for i in rows])
@@ -82,7 +83,7 @@ try:
     all_reduce(broken)
 except ValueError as error:
     out["broken"] = str(error)
-conflicting = ImageCounts(2)
+conflicting = Evaluator(2)
 conflicting.update([[0, 1]], [[rank, 1]], ids=["a"])
 try:
     all_reduce(conflicting)
@@ -92,9 +93,9 @@ conflicting.conflict = "first"
 out["first"] = all_reduce(conflicting).total().matrix.tolist()
 # Whatever differs, all processes raise, soon, and can go on afterwards.
 disagreements = {
-    "kinds": ConfusionMatrix(2) if rank else ImageCounts(2),
-    "conflicts": ImageCounts(2, conflict="first" if rank else "error"),
-    "ignored": ImageCounts(2, ignore=255 if rank else ()),
+    "kinds": ConfusionMatrix(2) if rank else Evaluator(2),
+    "conflicts": Evaluator(2, conflict="first" if rank else "error"),
+    "ignored": Evaluator(2, ignore=255 if rank else ()),
     "no counts": [[1, 0], [0, 1]] if rank else ConfusionMatrix(2),
     "too many": ConfusionMatrix(2).add(ConfusionCounts([[2**62, 0, 0], [0, 0, 0]])),
 }
@@ -116,7 +117,8 @@ import numpy as np, torch
 from accelerate import Accelerator
 from torch.utils.data import DataLoader
 from segiou import ConfusionMatrix
-from segiou.hooks.accelerate import ImageCounts, all_reduce
+from segiou.hooks.accelerate import all_reduce
+from segiou.measures import Evaluator
 
 accelerator = Accelerator(cpu=True)
 data = np.load(sys.argv[1])
@@ -124,7 +126,7 @@ truth, pred = (torch.from_numpy(data[k][:5]) for k in ("truth", "pred"))
 rows = list(zip(truth, pred, torch.arange(5)))
 loader = accelerator.prepare(DataLoader(rows, batch_size=2))
 names = data["names"].tolist()
-gathered, images, seen = ConfusionMatrix(names, ignore=255), ImageCounts(names, ignore=255), 0
+gathered, images, seen = ConfusionMatrix(names, ignore=255), Evaluator(names, ignore=255), 0
 local = ConfusionMatrix(names, ignore=255)
 for t, p, ids in loader:
     images.update(t, p, ids=ids)
@@ -190,7 +192,7 @@ def test_two_processes_give_the_answer_of_one(need, run_two, path, alone, street
         assert "the classes or options of process 1 differ" in out["options"]
         assert "'a' was counted twice with different results" in out["conflict"]
         assert out["first"] == [[1, 0], [0, 1]]
-        said = "process 1 passed ConfusionMatrix but process 0 passed ImageCounts"
+        said = "process 1 passed ConfusionMatrix but process 0 passed Evaluator"
         assert out["kinds"].startswith(f"ValueError: {said}")
         for name in ("conflicts", "ignored"):
             assert "the classes or options of process 1 differ" in out[name]
@@ -223,7 +225,7 @@ def test_accelerate_and_torch_in_one_process(need, alone, streets):
 
     from segiou.hooks import accelerate, distributed
 
-    images = ImageCounts(streets.names, ignore=255)
+    images = Evaluator(streets.names, ignore=255)
     images.update(streets.truth[:5], streets.pred[:5], ids=streets.ids[:5])
     here = Accelerator(cpu=True)
     assert accelerate.all_reduce(alone, here) == alone
@@ -246,12 +248,12 @@ def test_images_know_scores_masks_and_their_ids(need):
     torch = need("torch")
     scores = torch.tensor([[[[1.0, 0]], [[0, 1]]], [[[0, 2]], [[3, 1]]]])  # (2, 2, 1, 2)
     truth = torch.tensor([[[0, 1]], [[0, 0]]])
-    images = ImageCounts(2).update(truth, scores, ids=torch.tensor([7, 3]), argmax=1)
+    images = Evaluator(2).update(truth, scores, ids=torch.tensor([7, 3]), argmax=1)
     assert images.run().ids == ("3", "7")
     assert images.total().matrix.tolist() == [[2, 1], [0, 1]]
-    last = ImageCounts(2).update(truth, scores.movedim(1, -1), ids=[7, 3], argmax=-1)
+    last = Evaluator(2).update(truth, scores.movedim(1, -1), ids=[7, 3], argmax=-1)
     assert last.total() == images.total()
-    masked = ImageCounts(2).update(truth, scores, ids=[7, 3], argmax=1, mask=truth == 1)
+    masked = Evaluator(2).update(truth, scores, ids=[7, 3], argmax=1, mask=truth == 1)
     assert (masked.total().ignored, masked.total().matrix.sum()) == (3, 1)
     assert len(images.reset()) == 0
 

@@ -35,7 +35,7 @@ for i in range(2 * rank, 5 if rank else 2):  # two images here, three there
     own.update(truth[batch], logits[batch], activation="softmax")
     metric.update(logits[batch], truth[batch])
     probabilities = logits[batch].softmax(1)
-    evaluator.update(truth[batch], probabilities, argmax=0, ids=[f"image{i}"])
+    evaluator.update(truth[batch], probabilities, argmax=1, ids=[f"image{i}"])
 before = own.copy()
 out = {"reduced": all_reduce(own).state_dict(), "unchanged": own == before}
 empty = ScoreHistogram(3, **how)

@@ -9,7 +9,7 @@ import pytest
 
 from segiou import ConfusionMatrix
 from segiou.counting.arrays import framework_of, is_on_device, to_host
-from segiou.hooks.images import ImageCounts
+from segiou.measures import Evaluator
 
 
 def labels_and_scores(seed: int):
@@ -178,7 +178,7 @@ def test_ids_are_the_same_whatever_they_came_in(need):
     truth = np.array([[0], [1]])
     given = [[3, 4], torch.tensor([3, 4]), list(torch.tensor([3, 4])), jnp.array([3, 4])]
     for ids in (*given, np.array([3, 4]), list(np.int64([3, 4])), ["3", "4"], [b"3", b"4"]):
-        assert ImageCounts(2).update(truth, truth, ids=ids).run().ids == ("3", "4")
+        assert Evaluator(2).update(truth, truth, ids=ids).run().ids == ("3", "4")
 
 
 def test_many_updates_leave_memory_as_it_was(need):

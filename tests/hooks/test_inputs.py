@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from segiou import ConfusionMatrix, ScoreHistogram
-from segiou.hooks.images import ImageCounts
+from segiou.measures import Evaluator
 
 
 @pytest.fixture
@@ -33,13 +33,13 @@ def test_unknown_options_name_the_nearest(torch):
             TypeError, match=f"SegmentationScores has no option .*; did you mean {name}"
         ):
             metric(3, **options)
-    with pytest.raises(TypeError, match="ImageCounts has no option 'ignor'; did you mean ignore"):
-        ImageCounts(3, ignor=255)
+    with pytest.raises(TypeError, match="Evaluator has no option 'ignor'; did you mean ignore"):
+        Evaluator(3, ignor=255)
 
 
 def test_the_first_axis_of_a_batch_is_not_that_of_classes():
     with pytest.raises(ValueError, match="argmax=0 is the axis of the images; pass the class axis"):
-        ImageCounts(2).update(np.zeros((2, 2, 1), int), np.zeros((2, 2, 2, 1)), ids="ab", argmax=0)
+        Evaluator(2).update(np.zeros((2, 2, 1), int), np.zeros((2, 2, 2, 1)), ids="ab", argmax=0)
 
 
 def test_an_option_of_classes_does_not_apply_to_histograms(torch):

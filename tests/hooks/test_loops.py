@@ -98,12 +98,13 @@ def plain_loop(need, batches, options, names=NAMES):
 
 def accelerate_loop(need, batches, options, names=NAMES):
     accelerator = need("accelerate").Accelerator(cpu=True)
-    from segiou.hooks.accelerate import ImageCounts, all_reduce
+    from segiou.hooks.accelerate import all_reduce
+    from segiou.measures import Evaluator
 
     torch = need("torch")
     rows = [row for batch in batches for row in zip(*batch, strict=True)]
     loader = torch.utils.data.DataLoader([(i, *row) for i, row in enumerate(rows)], batch_size=4)
-    counts = ImageCounts(names, ignore=255)
+    counts = Evaluator(names, ignore=255)
     for ids, truth, pred in accelerator.prepare(loader):
         counts.update(truth, pred, ids=ids, **how_of(truth, pred, options))
     return all_reduce(counts, accelerator).total().report().scores(names=SCORES)

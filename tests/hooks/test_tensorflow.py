@@ -8,7 +8,7 @@ import pytest
 from segiou import ConfusionMatrix
 from segiou.counting.arrays import is_on_device, to_host
 from segiou.counting.scores import scores_to_labels
-from segiou.hooks.images import ImageCounts
+from segiou.measures import Evaluator
 
 tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed here")
 
@@ -56,14 +56,14 @@ def test_variables_and_masks(answer):
 
 def test_a_loop_over_a_dataset(answer):
     data = tf.data.Dataset.from_tensor_slices((np.arange(4), TRUTH, SCORES)).batch(3).prefetch(1)
-    cm, images = ConfusionMatrix(5, ignore=255), ImageCounts(5, ignore=255)
+    cm, images = ConfusionMatrix(5, ignore=255), Evaluator(5, ignore=255)
     for ids, truth, scores in data:
         cm.update(truth, scores, argmax=-1)
         images.update(truth, scores, ids=ids, argmax=-1)
     assert cm.matrix.tolist() == answer.matrix.tolist()
     assert images.total().matrix.tolist() == answer.matrix.tolist()
     assert images.run().ids == ("0", "1", "2", "3")
-    named = ImageCounts(5, ignore=255)
+    named = Evaluator(5, ignore=255)
     named.update(TRUTH[:2], TRUTH[:2] % 5, ids=tf.constant(["a", "ä"]))
     assert named.run().ids == ("a", "ä")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from segiou import ChannelCounts, ConfusionMatrix, ScoreHistogram
 from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.hooks.images import ImageCounts
+from segiou.measures import Evaluator
 from segiou.instances import InstanceCounts, PanopticCounts
 from segiou.measures import Evaluator
 
@@ -76,11 +76,11 @@ KINDS = {
         lambda: ScoreHistogram(3, bins=7, ignore=255),
     ),
     "images": Kind(
-        lambda: ImageCounts(3, ignore=255),
+        lambda: Evaluator(3, ignore=255),
         lambda found, rng: found.update(
             labels(rng, 0, 1, 2, 255)[None], labels(rng, 0, 1, 2)[None], ids=[rng.integers(1 << 60)]
         ),
-        lambda: ImageCounts(3),
+        lambda: Evaluator(3),
     ),
     "evaluator": Kind(
         lambda: Evaluator(3, measures=["surfaces"]),

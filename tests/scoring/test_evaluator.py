@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.hooks.images import ImageCounts
 from segiou.measures import Evaluator
 
 TRUTH = np.array([[[0, 1]], [[1, 1]]])
 PRED = np.array([[[0, 0]], [[1, 1]]])
 
 
-@pytest.fixture(params=[Evaluator, ImageCounts])
-def make(request):
-    return request.param
+@pytest.fixture
+def make():
+    return Evaluator
 
 
 def test_an_image_counts_once(make):
@@ -91,14 +90,6 @@ def test_images_without_ids_are_numbered_and_repeat():
         loop.run()
 
 
-def test_rows_are_images_of_a_batch():
-    rows = TRUTH[:, 0], PRED[:, 0]
-    assert len(Evaluator(2).update(*rows)) == 1
-    assert len(ImageCounts(2).update(*rows, ids="ab")) == 2
-    with pytest.raises(TypeError, match="one id per image"):
-        ImageCounts(2).update(*rows, ids=None)
-
-
 def test_kinds_do_not_mix():
-    with pytest.raises(TypeError, match="ImageCounts or an iterable of ImageCount"):
-        ImageCounts(2).merge(segiou.ConfusionMatrix(2))
+    with pytest.raises(TypeError, match="only evaluators can be merged"):
+        Evaluator(2).merge(segiou.ConfusionMatrix(2))
