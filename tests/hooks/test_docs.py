@@ -68,12 +68,12 @@ def test_the_example_runs(name, tmp_path, need):
 def test_every_framework_has_an_example():
     said = " ".join(examples().values())
     hooks = DOCS.parent / "segiou" / "hooks"
-    names = {path.stem for path in hooks.glob("[!_]*.py")} - {"images", "hook_options"}
+    names = {path.stem for path in hooks.glob("[!_]*.py")} - {"hook_options"}
     assert {name for name in names if f"segiou.hooks.{name} " not in said} <= {"mmengine"}
     assert "import segiou.hooks.mmengine" in said
 
 
-@pytest.mark.parametrize("name", ["images", "evaluate", "distributed"])
+@pytest.mark.parametrize("name", ["evaluate", "distributed"])
 def test_docstring_examples(name, need):
     if name == "distributed":
         need("torch")
