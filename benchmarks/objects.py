@@ -26,9 +26,10 @@ from benchmarks import inputs
 from benchmarks.counting import table
 from benchmarks.reading import seconds
 from segiou.counting import count_id_pairs
-from segiou.instances import PanopticCounts, label_components
-from segiou.instances.components import components
+from segiou.instances import PanopticCounts
 from segiou.masks.image_files import Scratch, read_png
+from segiou.regions import label_components
+from segiou.regions.components import components
 
 Ids = NDArray[Any]
 

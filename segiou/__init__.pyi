@@ -12,6 +12,7 @@ from segiou import (
     measures as measures,
     metrics as metrics,
     plots as plots,
+    regions as regions,
     report as report,
     runs as runs,
     scoring as scoring,

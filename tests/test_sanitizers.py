@@ -11,7 +11,7 @@ TESTS = Path(__file__).parent
 #: Extension, its tests, and options of the compiler.
 CASES = [
     ("segiou.boundary._kernel", ["boundary/test_kernel.py"], []),
-    ("segiou.boundary._surfaces", ["boundary/test_surface_kernel.py"], []),
+    ("segiou.regions._surfaces", ["boundary/test_surface_kernel.py"], []),
     ("segiou.counting._channels", ["counting/test_count_channels.py"], []),
     ("segiou.counting._id_pairs", ["counting/test_id_pairs.py"], []),
     (
@@ -25,7 +25,7 @@ CASES = [
         ["histograms/test_scores_backend.py", "histograms/test_score_bits.py"],
         [],
     ),
-    ("segiou.instances._components", ["instances/test_components.py"], []),
+    ("segiou.regions._components", ["instances/test_components.py"], []),
     ("segiou.masks._png", ["masks/test_local.py", "masks/test_png_files.py"], []),
     ("segiou.masks._png", ["masks/test_png_rows.py", "masks/test_png_texts.py"], []),
     (

@@ -14,11 +14,11 @@ import segiou
 from segiou import analysis as imbalance, geometry, metrics, metrics as per_image
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.surface_options import SurfaceOptions
-from segiou.boundary.tolerance import Tolerance
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import count_pairs
 from segiou.labels.label_set import LabelClass
 from segiou.masks.read import read_mask
+from segiou.regions.tolerance import Tolerance
 from segiou.runs.image_counts import run_from_counts
 
 RUN = segiou.score([[[0, 1]], [[0, 0]]], [[[0, 1]], [[0, 1]]], labels=2)

@@ -37,13 +37,11 @@ PARTS = {
     "segiou.boundary._kernel": Part(
         "boundary", "counting along boundaries", "about 5 times slower"
     ),
-    "segiou.boundary._surfaces": Part(
-        "surfaces", "measuring of surfaces", "about 100 times slower"
-    ),
+    "segiou.regions._surfaces": Part("surfaces", "measuring of surfaces", "about 100 times slower"),
     "segiou.histograms._scores_by_bin": Part(
         "bins", "counting of scores by bin", "about 3 times slower"
     ),
-    "segiou.instances._components": Part(
+    "segiou.regions._components": Part(
         "components", "finding of components", "about 20 times slower"
     ),
     "segiou.masks._png": Part("png", "reading of PNG masks", "about 10 times slower"),

@@ -15,11 +15,9 @@ from segiou.boundary.boundary_scores import (
     trimap_iou as trimap_iou,
 )
 from segiou.boundary.boundary_sums import BoundaryCounts as BoundaryCounts
-from segiou.boundary.label_codes import LabelCodes as LabelCodes
 from segiou.boundary.surface_options import SurfaceOptions as SurfaceOptions
 from segiou.boundary.surface_rows import SurfaceRows as SurfaceRows
 from segiou.boundary.surfaces import (
     measure_surfaces as measure_surfaces,
     surface_scores as surface_scores,
 )
-from segiou.boundary.tolerance import Tolerance as Tolerance

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from segiou._support.optional import load_part, warn_missing
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.boundary_sums import BoundaryCounts, empty_parts
-from segiou.boundary.label_codes import (
+from segiou.boundary.byte_codes import ByteCodes
+from segiou.counting.encoding import Encoding
+from segiou.regions.label_codes import (
     BYTE_CLASSES,
     Codes,
     LabelCodes,
     ignored_code,
     unassigned_code,
 )
-from segiou.counting.encoding import Encoding
 
 __all__ = ["BACKEND", "boundary_counts", "count_labels"]
 
@@ -87,7 +88,7 @@ def _label_codes(
     num_classes: int, ignore: tuple[int, ...], unassigned: Literal["error", "count"]
 ) -> LabelCodes:
     # Cached, because building it takes a fifth of the time of a small image.
-    return LabelCodes(Encoding.of_indices(num_classes, ignore, unassigned))
+    return ByteCodes(Encoding.of_indices(num_classes, ignore, unassigned))
 
 
 def count_labels(

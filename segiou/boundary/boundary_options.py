@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Literal, get_args
 
 from segiou._support.arguments import check_choice, check_flag
 from segiou._support.text import Json
-from segiou.boundary.tolerance import Tolerance, read_tolerances, split_lengths
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import Masks
 from segiou.measures.measure import Measure, Plan
+from segiou.regions.tolerance import Tolerance, read_tolerances, split_lengths
 
 __all__ = ["Border", "BoundaryOptions"]
 

@@ -15,8 +15,7 @@ from segiou.boundary.boundary_image import count_labels
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.boundary_scores import boundary_rows
 from segiou.boundary.boundary_sums import BoundaryCounts, layout
-from segiou.boundary.label_codes import LabelCodes
-from segiou.boundary.tolerance import Tolerance
+from segiou.boundary.byte_codes import ByteCodes
 from segiou.counting.encoding import Encoding
 from segiou.measures.mask_pair import MaskPair
 from segiou.measures.measure import Counted, Plan
@@ -24,6 +23,8 @@ from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats, ratio
+from segiou.regions.label_codes import LabelCodes
+from segiou.regions.tolerance import Tolerance
 
 _ABOUT = "Boundary agreement per class: overlap within a band along the outline (Boundary IoU)."
 
@@ -41,7 +42,7 @@ class BoundaryPlan(Plan):
 
     @cached_property
     def _codes(self) -> LabelCodes:
-        return LabelCodes(Encoding.of_classes(self.classes))
+        return ByteCodes(Encoding.of_classes(self.classes))
 
     def count(self, pair: MaskPair) -> Parts:
         """Count at the boundaries of a pair."""

@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from segiou._support.files import printable
 from segiou._support.text import Json, did_you_mean, listed, percent
-from segiou.boundary.label_codes import LabelCodes, ignored_code
-from segiou.boundary.surface_options import CONVENTIONS, DISTANCES, SHARES, SurfaceOptions
+from segiou.boundary.surface_options import SurfaceOptions
 from segiou.boundary.surface_rows import STATES, SurfaceRows, flat_name, row_type
 from segiou.boundary.surfaces import measure_surfaces
-from segiou.boundary.tolerance import Length, length_text
 from segiou.counting.encoding import Encoding
 from segiou.measures.mask_pair import MaskPair
 from segiou.measures.measure import Counted, ImageColumn, Plan
@@ -25,6 +23,9 @@ from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score, with_mean
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats
+from segiou.regions.conventions import CONVENTIONS, DISTANCES, SHARES
+from segiou.regions.label_codes import LabelCodes, ignored_code
+from segiou.regions.tolerance import Length, length_text
 
 _ABOUT = (
     "Cases in which each structure was found, missed or a false positive, and the distance from "

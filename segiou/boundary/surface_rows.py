@@ -11,20 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import Json
-from segiou.boundary.surface_options import (
-    DISTANCES,
-    LONE,
-    SHARES,
-    Scores,
-    State,
-    SurfaceOptions,
-)
-from segiou.boundary.surface_points import Label
-from segiou.boundary.tolerance import Length, length_text
+from segiou.boundary.surface_options import Scores, SurfaceOptions
 from segiou.counting.counts import Counts
 from segiou.metrics.per_class import dice, iou
 from segiou.metrics.quantile import quantile
 from segiou.metrics.ratio import Floats, ratio
+from segiou.regions.conventions import DISTANCES, LONE, SHARES, State
+from segiou.regions.surface_points import Label
+from segiou.regions.tolerance import Length, length_text
 
 #: States by their number in a row.
 STATES: Final[tuple[State, ...]] = ("absent", "found", "missed", "false_positive")

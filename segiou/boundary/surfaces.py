@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 
 from segiou._support.arguments import read_several
-from segiou.boundary.surface_options import CONVENTIONS, LONE, Scores, SurfaceOptions
-from segiou.boundary.surface_points import (
+from segiou.boundary.surface_options import Scores, SurfaceOptions
+from segiou.boundary.surface_rows import STATES, SurfaceRows, row_type
+from segiou.counting.arrays import label_arrays
+from segiou.regions.conventions import CONVENTIONS, LONE
+from segiou.regions.surface_points import (
     Both,
     Label,
     SurfacePair,
     check_spacing,
     reached_by,
 )
-from segiou.boundary.surface_rows import STATES, SurfaceRows, row_type
-from segiou.boundary.tolerance import Length, length_in
-from segiou.counting.arrays import label_arrays
+from segiou.regions.tolerance import Length, length_in
 
 
 def measure_surfaces(
@@ -77,12 +78,11 @@ def measure_surfaces(
     options = SurfaceOptions() if options is None else options
     sides = label_arrays(truth, pred)
     steps = check_spacing(sides[0], spacing, "surfaces")
-    kind = CONVENTIONS[options.convention].surface
-    pair = SurfacePair(
-        *sides, steps, kind, frozenset(as_values(ignore)), threads, border=options.border
-    )
+    convention = CONVENTIONS[options.convention]
+    skipped = frozenset(as_values(ignore))
+    pair = SurfacePair(*sides, steps, convention.surface, skipped, threads, border=options.border)
     named = named_values(structures)
-    distances = _distances(pair, named, options)
+    distances = convention.distances(pair, named, options.percentiles)
     if named is None:
         named = {label: (int(label),) for label in sorted(distances)}
     numbers = np.full(len(named), np.nan, row_type(options))
@@ -105,19 +105,6 @@ def _fill_bands(
     places = {label: place for place, label in enumerate(named)}
     for label, counts in pair.bands(named, widths):
         bands[places[label]] = counts
-
-
-def _distances(
-    pair: SurfacePair, named: Mapping[Label, tuple[int, ...]] | None, options: SurfaceOptions
-) -> dict[Label, Both]:
-    """Distances of each structure that is present."""
-    by_sums = CONVENTIONS[options.convention].percentile == "summed"
-    measured = dict(pair.distances(named))
-    for label, both in measured.items() if by_sums else ():
-        if both.has_tie(options.percentiles):
-            values = (int(label),) if named is None else named[label]
-            measured[label] = pair.each_distance(values)
-    return measured
 
 
 def _fill(row: Any, label: Label, both: Both, options: SurfaceOptions) -> None:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from segiou.histograms.score_bins import Activation, ScoreBins, activated, as_floats
 from segiou.histograms.threshold_curves import passing
-from segiou.instances.components import label_components
 from segiou.metrics.ratio import Floats, ratio
+from segiou.regions.components import label_components
 
 Ints = NDArray[np.int64]
 

@@ -1,4 +1,3 @@
-from segiou.instances.components import label_components as label_components
 from segiou.instances.lesion_plan import LesionOptions as LesionOptions
 from segiou.instances.lesions import (
     LESION_PROTOCOLS as LESION_PROTOCOLS,

@@ -11,6 +11,7 @@ from numbers import Real
 from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from segiou._support.arguments import (
     check_choice,
@@ -21,14 +22,14 @@ from segiou._support.arguments import (
     read_several,
 )
 from segiou._support.text import listed
-from segiou.boundary.surface_options import CONVENTIONS, SurfaceOptions
-from segiou.boundary.surface_points import bounding_box, check_spacing
-from segiou.boundary.surfaces import measure_surfaces
 from segiou.counting.arrays import label_arrays
-from segiou.counting.id_pairs import count_id_pairs, mapped
-from segiou.instances.components import dilate, label_components
-from segiou.instances.objects import Ids, id_areas
+from segiou.counting.id_pairs import count_id_pairs, count_ids, mapped
 from segiou.metrics.ratio import ratio
+from segiou.regions.components import dilate, label_components
+from segiou.regions.conventions import CONVENTIONS, LONE
+from segiou.regions.surface_points import Both, SurfacePair, bounding_box, check_spacing, reached_by
+
+Ids = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +273,7 @@ def lesion_scores(
     """
     chosen = _protocol(protocol)
     sides = label_arrays(truth, pred, ("truth", "pred"))
-    present = {int(v) for side in sides for v in id_areas(side) if v}
+    present = {int(v) for side in sides for v in count_ids(side) if v}
     regions = _regions(chosen, present, labels)
     if isinstance(protocol, str) and labels is None:
         _check_known(protocol, regions, present)
@@ -411,7 +412,7 @@ class _Objects:
         self.ids = truth_ids, pred_ids
         table = (column.tolist() for column in count_id_pairs(truth_ids, pred_ids))
         self.both = {(i, j): n for i, j, n in zip(*table, strict=True) if i and j}
-        self.pixels = [id_areas(side) for side in self.ids]
+        self.pixels = [count_ids(side) for side in self.ids]
         for side in self.pixels:
             side.pop(0, None)
             if (least := min(side, default=0)) < 0:
@@ -528,14 +529,20 @@ def _surfaces(
     truth: Any, pred: Any, steps: tuple[float, ...], protocol: LesionProtocol, tolerance: float
 ) -> tuple[float, float]:
     """HD95, and the mean of both shares within the tolerance."""
-    limits = (tolerance,) if protocol.surface_dice else ()
-    options = SurfaceOptions(convention=protocol.convention, tolerances=limits)
-    rows = measure_surfaces(truth, pred, [1], spacing=steps, options=options)
-    hausdorff_95 = float(rows.values()["hausdorff_95"][0])
-    sizes = rows.numbers["sizes"][0]
-    if not limits or rows.states != ("found",):
-        return hausdorff_95, 0.0 if sizes.any() else math.nan
-    there, back = (rows.numbers["within"][0, 0] / sizes).tolist()
+    convention = CONVENTIONS[protocol.convention]
+    pair = SurfacePair(*label_arrays(truth, pred), steps, convention.surface)
+    both = convention.distances(pair, {1: (1,)}, (95.0,)).get(1, Both())
+    sizes = [side.size for side in both]
+    if not all(sizes):
+        state = LONE[2 * (sizes[0] > 0) + (sizes[1] > 0)]
+        lone = convention.filling("hausdorff_percentile", state, {})
+        return float(lone), 0.0 if any(sizes) else math.nan
+    hausdorff_95 = both.percentile(convention.percentile, 0.95)
+    if not protocol.surface_dice:
+        return hausdorff_95, 0.0
+    # The tools of the other conventions compare rounded numbers.
+    reached = reached_by(tolerance) if protocol.convention == "segiou" else tolerance
+    there, back = (side.within(reached) / side.size for side in both)
     return hausdorff_95, (there + back) / 2
 
 

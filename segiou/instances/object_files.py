@@ -21,7 +21,6 @@ from segiou._support.files import Stamp, read_json
 from segiou._support.text import digits, listed
 from segiou.counting.arrays import as_label_array
 from segiou.counting.id_pairs import count_id_pairs, count_ids, mapped
-from segiou.instances.components import Components, components, least_size, read_size
 from segiou.instances.object_masks import (
     ObjectMask,
     annotations_of,
@@ -39,6 +38,7 @@ from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.masks.read import MaskError, RawMask
 from segiou.measures.mask_pair import Masks
 from segiou.measures.measure import Measure, Plan
+from segiou.regions.components import Components, components, least_size, read_size
 
 _SOURCES = ("components", "coco", "cityscapes", "kitti", "labels")
 #: Classes of images of object labels, if no others are given.

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.counting.arrays import label_arrays
-from segiou.instances.components import label_components
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.measure import Plan
@@ -19,6 +18,7 @@ from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score, mean_of_parts
 from segiou.measures.structures import StructureOptions, StructurePlan
 from segiou.metrics.ratio import Floats, exact_parts, ratio
+from segiou.regions.components import label_components
 
 #: Weight of true positives in each ratio.
 _WEIGHTS = {"Dice": 2, "IoU": 1}

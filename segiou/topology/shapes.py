@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice
 from segiou._support.optional import import_whole
-from segiou.boundary.surface_points import bounding_box
-from segiou.instances.components import components
+from segiou.regions.components import components
+from segiou.regions.surface_points import bounding_box
 
 Connectivity = Literal["full", "cross"]
 CONNECTIVITIES = ("full", "cross")

@@ -30,7 +30,7 @@ from segiou.boundary import surface_scores
 from segiou.cli.main import main
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.counting.scores import scores_to_labels
-from segiou.instances import label_components
+from segiou.regions import label_components
 
 noise = np.random.default_rng(5)
 for i in range(4):

@@ -11,7 +11,6 @@ from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.counting.counts import ConfusionCounts, Counts, SparseConfusionCounts
 from segiou.counting.encoding import UndeclaredValuesError
 from segiou.measures import Evaluator
-from segiou.measures import Evaluator
 from segiou.runs.image_counts import Columns, ImageCount
 
 LARGEST = 2**63 - 1

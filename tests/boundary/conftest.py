@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from segiou.boundary import boundary_image, surface_points
+from segiou.boundary import boundary_image
+from segiou.regions import surface_points
 
 CAMVID = Path(__file__).parents[3] / "shared" / "data" / "camvid"
 

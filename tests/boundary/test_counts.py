@@ -17,9 +17,9 @@ from segiou.boundary.boundary_scores import (
 )
 from segiou.boundary.boundary_sums import BoundaryCounts
 from segiou.boundary.surface_options import SurfaceOptions
-from segiou.boundary.tolerance import Tolerance
 from segiou.counting.encoding import UndeclaredValuesError
 from segiou.measures import Evaluator
+from segiou.regions.tolerance import Tolerance
 
 OPTIONS = BoundaryOptions(("2%", 2))
 

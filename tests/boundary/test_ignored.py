@@ -5,12 +5,12 @@ import pytest
 
 from segiou.boundary.boundary_image import boundary_counts, count_labels
 from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.label_codes import LabelCodes
 from segiou.boundary.surface_options import SurfaceOptions
 from segiou.boundary.surfaces import measure_surfaces
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelClass, LabelSet
+from segiou.regions.label_codes import LabelCodes
 
 pytestmark = pytest.mark.usefixtures("backend")
 ALL = BoundaryOptions((1, 4))

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from instruction_sets import loops_here
 
-from segiou.boundary import boundary_image, surface_points
+from segiou.boundary import boundary_image
 from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.surface_points import SurfacePair
+from segiou.regions import surface_points
+from segiou.regions.surface_points import SurfacePair
 
 kernel = pytest.importorskip("segiou.boundary._kernel", reason="the kernel is not built here")
 

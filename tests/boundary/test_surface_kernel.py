@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from bit_patterns import CASES, any_floats
 
-from segiou.boundary import surface_points
 from segiou.boundary.surface_options import CONVENTIONS, SurfaceOptions
-from segiou.boundary.surface_points import SurfacePair, find_points
 from segiou.boundary.surfaces import measure_surfaces
+from segiou.regions import surface_points
+from segiou.regions.surface_points import SurfacePair, find_points
 
-kernel = pytest.importorskip("segiou.boundary._surfaces", reason="the kernel is not built here")
+kernel = pytest.importorskip("segiou.regions._surfaces", reason="the kernel is not built here")
 
 #: Cases of each kind of volumes, with all conventions.
 ROUNDS = [range(15), pytest.param(range(15, 100), marks=pytest.mark.gate)]

@@ -11,7 +11,6 @@ from segiou.boundary import BoundaryOptions
 from segiou.boundary.surfaces import surface_scores
 from segiou.counting import count_channels, count_id_pairs
 from segiou.geometry import annotator_iou, mask_iou
-from segiou.measures import Evaluator
 from segiou.instances import InstanceCounts, PanopticCounts, lesion_scores
 from segiou.measures import Evaluator
 

@@ -14,8 +14,9 @@ import segiou
 from segiou.boundary import boundary_counts, surface_scores
 from segiou.counting import count_id_pairs, count_pairs, scores_to_labels
 from segiou.counting.encoding import Encoding
-from segiou.instances import PanopticCounts, label_components
+from segiou.instances import PanopticCounts
 from segiou.masks.read import from_bytes
+from segiou.regions import label_components
 
 TRUTH = np.zeros((9, 12), bool)
 TRUTH[2:5, 2:6] = TRUTH[6:8, 8:11] = True

@@ -10,7 +10,6 @@ import numpy as np
 
 from segiou import ChannelCounts, ConfusionMatrix, ScoreHistogram
 from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.measures import Evaluator
 from segiou.instances import InstanceCounts, PanopticCounts
 from segiou.measures import Evaluator
 

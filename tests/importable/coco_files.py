@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from segiou.instances import label_components
 from segiou.labels import LabelSet
+from segiou.regions import label_components
 
 VOID = 255
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import ndimage
 
 from segiou.counting import count_id_pairs
-from segiou.instances import components, label_components
+from segiou.regions import components, label_components
 
 DIAGONAL = [[1, 0, 0, 2], [0, 1, 0, 2], [0, 0, 1, 0]]
 

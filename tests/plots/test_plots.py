@@ -10,8 +10,8 @@ import pytest
 import segiou
 from segiou import plots
 from segiou.accumulators.confusion import ChannelCounts
-from segiou.analysis.gap.baselines import prevalence_curve as curve_of
 from segiou.analysis.comparison.compare_runs import compare
+from segiou.analysis.gap.baselines import prevalence_curve as curve_of
 from segiou.analysis.inference.intervals import bootstrap
 from segiou.boundary import BoundaryOptions, SurfaceOptions
 

@@ -15,11 +15,12 @@ from coco_files import VOID, write_coco
 from PIL import Image
 
 import segiou
-from segiou.instances import ObjectOptions, PanopticCounts, label_components
+from segiou.instances import ObjectOptions, PanopticCounts
 from segiou.labels import load_labels
 from segiou.masks.read import read_mask
 from segiou.masks.sources import open_source
 from segiou.measures.parts import Parts
+from segiou.regions import label_components
 from segiou.report import write_html
 from segiou.report.picture_masks import read_indices
 from segiou.runs.database import checksum

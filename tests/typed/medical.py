@@ -16,7 +16,8 @@ from segiou.boundary import (
     measure_surfaces,
     surface_scores,
 )
-from segiou.instances import PanopticCounts, label_components, lesion_scores
+from segiou.instances import PanopticCounts, lesion_scores
+from segiou.regions import label_components
 
 
 def cases() -> dict[str, tuple[NDArray[np.uint8], NDArray[np.uint8]]]:

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.optional import load_part, warn_missing
-from segiou.boundary.label_codes import as_bytes
 from segiou.counting.id_pairs import mapped
+from segiou.regions.label_codes import as_bytes
 
-_MODULE = "segiou.boundary._surfaces"
+_MODULE = "segiou.regions._surfaces"
 _kernel = load_part(_MODULE)
 
 #: Limits of the kernel: length of an axis, and range of the spacing.

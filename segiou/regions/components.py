@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_number, read_several
 from segiou._support.optional import import_whole, load_part, warn_missing
-from segiou.boundary.surface_points import check_spacing, reached_by
 from segiou.counting.arrays import as_label_array
 from segiou.counting.counts import LARGEST
 from segiou.counting.id_pairs import count_ids, count_run_pairs
 from segiou.counting.value_codes import can_hold
+from segiou.regions.surface_points import check_spacing, reached_by
 
-_COMPILED = "segiou.instances._components"
+_COMPILED = "segiou.regions._components"
 _components = load_part(_COMPILED)
 
 Ints = NDArray[np.int64]

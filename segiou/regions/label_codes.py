@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.optional import load_part
 from segiou.counting.arrays import as_label_array, as_valid_mask, with_dimensions_of
 from segiou.counting.encoding import Encoding
 
@@ -30,8 +29,6 @@ __all__ = [
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16]
 
-
-_kernel = load_part("segiou.boundary._kernel")
 
 #: Number of classes that fit into a byte together with the three markers.
 BYTE_CLASSES = 253
@@ -107,21 +104,8 @@ class LabelCodes:
         return t, p
 
     def _encode_bytes(self, truth: NDArray[Any], pred: NDArray[Any]) -> tuple[Codes, Codes] | None:
-        """One pass for the common case: bytes equal to their codes, at most one ignored value."""
-        ignored = self._ignored_byte
-        if _kernel is None or not truth.dtype == pred.dtype == np.uint8 or ignored is None:
-            return None
-        codes = np.empty((2, *truth.shape), dtype=np.uint8)
-        bad_truth, bad_pred = _kernel.encode(
-            np.ascontiguousarray(truth),
-            np.ascontiguousarray(pred),
-            ignored,
-            self.encoding.num_classes,
-            *codes,
-        )
-        refused = bad_truth or (bad_pred and self.encoding.unassigned == "error")
-        # The general path raises the error.
-        return None if refused else (codes[0], codes[1])
+        """Codes of bytes by a faster way, where there is one."""
+        return None
 
     def _coded(self, labels: NDArray[Any], side: int) -> Codes:
         """Labels of the truth (0) or the prediction (1) as codes."""
@@ -148,19 +132,6 @@ class LabelCodes:
         sides = zip(self._codes, (self.encoding.truth, self.encoding.pred), strict=True)
         truth, pred = (codes[values.codes_of(np.arange(256))] for codes, values in sides)
         return truth, pred
-
-    @cached_property
-    def _ignored_byte(self) -> int | None:
-        """The ignored byte, -1 for none; None if there are several or classes are remapped."""
-        num_classes = self.encoding.num_classes
-        if num_classes > BYTE_CLASSES:
-            return None
-        for codes in self._of_bytes:
-            values = np.flatnonzero(codes < num_classes)
-            if not values.tolist() == codes[values].tolist() == [*range(num_classes)]:
-                return None
-        ignored = [-1, *np.flatnonzero(self._of_bytes[0] == 255).tolist()]
-        return ignored[-1] if len(ignored) <= 2 else None
 
 
 def _check_shapes(truth: tuple[int, ...], pred: tuple[int, ...], batch: bool) -> None:
