@@ -11,14 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from segiou.boundary import (
-    BACKEND,
-    BoundaryOptions,
-    SurfaceOptions,
-    boundary_counts,
-    boundary_iou,
-    measure_surfaces,
-)
+from segiou.measures.boundary import BACKEND, BoundaryOptions, boundary_counts, boundary_iou
+from segiou.measures.surfaces import SurfaceOptions, measure_surfaces
 
 CAMVID = Path(__file__).resolve().parents[2] / "shared" / "data" / "camvid"
 CLASSES, VOID, WIDTH, TOLERANCE = 11, 11, 12, 2.0

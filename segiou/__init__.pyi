@@ -1,7 +1,6 @@
 from segiou import (
     accumulators as accumulators,
     analysis as analysis,
-    boundary as boundary,
     counting as counting,
     geometry as geometry,
     histograms as histograms,

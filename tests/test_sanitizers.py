@@ -10,7 +10,7 @@ from sanitizer import SOURCES, run_rebuilt
 TESTS = Path(__file__).parent
 #: Extension, its tests, and options of the compiler.
 CASES = [
-    ("segiou.boundary._kernel", ["boundary/test_kernel.py"], []),
+    ("segiou.measures.boundary._kernel", ["boundary/test_kernel.py"], []),
     ("segiou.regions._surfaces", ["boundary/test_surface_kernel.py"], []),
     ("segiou.counting._channels", ["counting/test_count_channels.py"], []),
     ("segiou.counting._id_pairs", ["counting/test_id_pairs.py"], []),

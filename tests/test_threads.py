@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segiou.boundary import boundary_counts, surface_scores
 from segiou.counting import count_channels, count_id_pairs, count_pairs, scores_to_labels
 from segiou.masks import LocalFolder, read_mask
 from segiou.masks.image_files import Scratch
+from segiou.measures.boundary import boundary_counts
+from segiou.measures.surfaces import surface_scores
 
 THREADS, ROUNDS = 8, 5
 RNG = np.random.default_rng(0)

@@ -12,12 +12,12 @@ import pytest
 
 import segiou
 from segiou import analysis as imbalance, geometry, metrics, metrics as per_image
-from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.surface_options import SurfaceOptions
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import count_pairs
 from segiou.labels.label_set import LabelClass
 from segiou.masks.read import read_mask
+from segiou.measures.boundary.options import BoundaryOptions
+from segiou.measures.surfaces.options import SurfaceOptions
 from segiou.regions.tolerance import Tolerance
 from segiou.runs.image_counts import run_from_counts
 

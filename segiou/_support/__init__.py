@@ -13,8 +13,13 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 
-def lazy_face(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package, from its ``__init__.pyi``."""
+def lazy_face(
+    package: str, *, folders: bool = False
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package, from its ``__init__.pyi``.
+
+    With `folders`, packages below it are attributes too, whether or not the face lists them.
+    """
     homes: dict[str, str] = {}
 
     def names() -> list[str]:
@@ -25,11 +30,13 @@ def lazy_face(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str
     def load(name: str) -> Any:
         if name == "__all__":
             return names()
-        if name not in names():
-            msg = f"module {package!r} has no attribute {name!r}"
-            raise AttributeError(msg)
         from importlib import import_module
 
+        if name not in names():
+            if folders and not name.startswith("_") and _is_folder(f"{package}.{name}"):
+                return import_module(f"{package}.{name}")
+            msg = f"module {package!r} has no attribute {name!r}"
+            raise AttributeError(msg)
         home = homes[name]
         if home == package:  # the name is a subpackage
             value: Any = import_module(f"{home}.{name}")
@@ -39,6 +46,13 @@ def lazy_face(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str
         return value
 
     return load, names
+
+
+def _is_folder(package: str) -> bool:
+    from importlib.util import find_spec
+
+    spec = find_spec(package)
+    return spec is not None and spec.submodule_search_locations is not None
 
 
 def homes_of(package: str) -> dict[str, str]:

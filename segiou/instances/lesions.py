@@ -61,7 +61,7 @@ class LesionProtocol:
         True lesions of this volume (mm³) or less count neither as found nor as
         missed.
     convention : str
-        Convention of the distances; see ``segiou.boundary.surface_scores``.
+        Convention of the distances; see ``segiou.measures.surfaces.surface_scores``.
     penalty : float, optional
         Distance of missed and false-positive lesions, whose Dice is 0. If None,
         means cover found lesions only.

@@ -105,7 +105,7 @@ def check_measure(measure: Measure) -> MeasureCheck:
 
     Examples
     --------
-    >>> from segiou.boundary import BoundaryOptions
+    >>> from segiou.measures.boundary import BoundaryOptions
     >>> check_measure(BoundaryOptions()).passed
     True
     """

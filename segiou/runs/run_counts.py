@@ -276,8 +276,8 @@ class RunCounts(Drawable):
     def counts_of(self, key: str) -> object:
         """The counts of a measure in the form that its functions take; None if not counted.
 
-        Such as :class:`segiou.boundary.BoundaryCounts` of each image for ``"boundary"``; of
-        a measure without a form of its own, the parts of each image.
+        Such as :class:`segiou.measures.boundary.BoundaryCounts` of each image for
+        ``"boundary"``; of a measure without a form of its own, the parts of each image.
 
         Parameters
         ----------

@@ -36,10 +36,10 @@ from segiou.scoring.pair import Geometry, PairScorer
 from segiou.scoring.problems import UNDECLARED
 
 if TYPE_CHECKING:
-    from segiou.boundary.boundary_options import BoundaryOptions
-    from segiou.boundary.surface_options import SurfaceOptions
     from segiou.instances.object_files import ObjectOptions
+    from segiou.measures.boundary.options import BoundaryOptions
     from segiou.measures.measure import Measure
+    from segiou.measures.surfaces.options import SurfaceOptions
     from segiou.runs.header import Header
     from segiou.runs.run_writing import RunWriter
 
@@ -180,7 +180,7 @@ def score_folder(
         outside (0) are ignored.
     boundary : BoundaryOptions or bool, optional
         Boundary metrics to compute; True computes all, with the defaults of
-        :class:`segiou.boundary.BoundaryOptions`. For volumes, surfaces are
+        :class:`segiou.measures.boundary.BoundaryOptions`. For volumes, surfaces are
         measured.
     objects : ObjectOptions, str or bool, optional
         Also compute panoptic quality. A string is the source of object ids, see

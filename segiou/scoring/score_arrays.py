@@ -33,10 +33,10 @@ from segiou.runs.run import Run
 from segiou.scoring.pair import PairScorer
 
 if TYPE_CHECKING:
-    from segiou.boundary.boundary_options import BoundaryOptions
-    from segiou.boundary.surface_options import SurfaceOptions
     from segiou.instances.object_files import ObjectOptions
+    from segiou.measures.boundary.options import BoundaryOptions
     from segiou.measures.measure import Measure
+    from segiou.measures.surfaces.options import SurfaceOptions
 
 _END = object()
 

@@ -26,7 +26,7 @@ for name in sys.argv[2:]:
 import numpy as np
 from PIL import Image
 import segiou
-from segiou.boundary import surface_scores
+from segiou.measures.surfaces import surface_scores
 from segiou.cli.main import main
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.counting.scores import scores_to_labels

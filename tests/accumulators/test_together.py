@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from segiou import ChannelCounts, ConfusionMatrix
-from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.counting.counts import ConfusionCounts, Counts, SparseConfusionCounts
 from segiou.counting.encoding import UndeclaredValuesError
 from segiou.measures import Evaluator
+from segiou.measures.boundary.options import BoundaryOptions
 from segiou.runs.image_counts import Columns, ImageCount
 
 LARGEST = 2**63 - 1

@@ -202,7 +202,7 @@ def test_images_have_no_means_over_cases():
 def test_scores_of_surfaces_are_those_of_the_table(convention):
     truth, pred = masks()
     pred[0][pred[0] == 3] = 0  # an infinite distance
-    surfaces = segiou.boundary.SurfaceOptions((1, 3), convention=convention)
+    surfaces = segiou.measures.surfaces.SurfaceOptions((1, 3), convention=convention)
     run = segiou.score(truth, pred, labels=4, surfaces=surfaces, spacing=(1, 2))
     report = run.report()
     rows = {row["label"]: row for row in report.measures["surfaces"]}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from segiou.boundary import boundary_image
+from segiou.measures.boundary import image as boundary_image
 from segiou.regions import surface_points
 
 CAMVID = Path(__file__).parents[3] / "shared" / "data" / "camvid"

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from segiou.boundary.boundary_image import boundary_counts
-from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.boundary_scores import (
+from segiou.measures.boundary.image import boundary_counts
+from segiou.measures.boundary.options import BoundaryOptions
+from segiou.measures.boundary.scores import (
     boundary_iou,
     class_trimap_accuracy,
     class_trimap_iou,

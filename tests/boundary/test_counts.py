@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.boundary.boundary_image import boundary_counts
-from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.boundary_scores import (
+from segiou.counting.encoding import UndeclaredValuesError
+from segiou.measures import Evaluator
+from segiou.measures.boundary.image import boundary_counts
+from segiou.measures.boundary.options import BoundaryOptions
+from segiou.measures.boundary.scores import (
     boundary_iou,
     boundary_rows,
     trimap_accuracy,
     trimap_iou,
 )
-from segiou.boundary.boundary_sums import BoundaryCounts
-from segiou.boundary.surface_options import SurfaceOptions
-from segiou.counting.encoding import UndeclaredValuesError
-from segiou.measures import Evaluator
+from segiou.measures.boundary.sums import BoundaryCounts
+from segiou.measures.surfaces.options import SurfaceOptions
 from segiou.regions.tolerance import Tolerance
 
 OPTIONS = BoundaryOptions(("2%", 2))

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from segiou.boundary.boundary_image import boundary_counts, count_labels
-from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.surface_options import SurfaceOptions
-from segiou.boundary.surfaces import measure_surfaces
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelClass, LabelSet
+from segiou.measures.boundary.image import boundary_counts, count_labels
+from segiou.measures.boundary.options import BoundaryOptions
+from segiou.measures.surfaces.measuring import measure_surfaces
+from segiou.measures.surfaces.options import SurfaceOptions
 from segiou.regions.label_codes import LabelCodes
 
 pytestmark = pytest.mark.usefixtures("backend")

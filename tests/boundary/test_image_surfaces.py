@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from segiou.boundary.surface_options import SHARES, SurfaceOptions
-from segiou.boundary.surface_rows import SurfaceRows
-from segiou.boundary.surfaces import measure_surfaces, surface_scores
+from segiou.measures.surfaces.measuring import measure_surfaces, surface_scores
+from segiou.measures.surfaces.options import SHARES, SurfaceOptions
+from segiou.measures.surfaces.rows import SurfaceRows
 
 pytestmark = pytest.mark.usefixtures("backend")
 TOLERANCES = (0.0, 1.0, 2.5)

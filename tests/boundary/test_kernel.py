@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from instruction_sets import loops_here
 
-from segiou.boundary import boundary_image
-from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.measures.boundary import image as boundary_image
+from segiou.measures.boundary.options import BoundaryOptions
 from segiou.regions import surface_points
 from segiou.regions.surface_points import SurfacePair
 
-kernel = pytest.importorskip("segiou.boundary._kernel", reason="the kernel is not built here")
+kernel = pytest.importorskip(
+    "segiou.measures.boundary._kernel", reason="the kernel is not built here"
+)
 
 
 def count_one_pixel(loops):

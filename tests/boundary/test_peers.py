@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from segiou.boundary.surface_options import SurfaceOptions
-from segiou.boundary.surfaces import measure_surfaces
+from segiou.measures.surfaces.measuring import measure_surfaces
+from segiou.measures.surfaces.options import SurfaceOptions
 
 TOLERANCES = (0.0, 1.0, 2.5)
 PERCENTILES = (100, 95, 50)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.boundary.surface_options import CONVENTIONS, SurfaceOptions
-from segiou.boundary.surface_rows import SurfaceRows
-from segiou.boundary.surfaces import measure_surfaces, surface_scores
+from segiou.measures.surfaces.measuring import measure_surfaces, surface_scores
+from segiou.measures.surfaces.options import CONVENTIONS, SurfaceOptions
+from segiou.measures.surfaces.rows import SurfaceRows
 
 EMPTY = np.zeros((8, 8, 8), np.uint8)
 CUBE = EMPTY.copy()

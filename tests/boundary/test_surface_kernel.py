@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from bit_patterns import CASES, any_floats
 
-from segiou.boundary.surface_options import CONVENTIONS, SurfaceOptions
-from segiou.boundary.surfaces import measure_surfaces
+from segiou.measures.surfaces.measuring import measure_surfaces
+from segiou.measures.surfaces.options import CONVENTIONS, SurfaceOptions
 from segiou.regions import surface_points
 from segiou.regions.surface_points import SurfacePair, find_points
 

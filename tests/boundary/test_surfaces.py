@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segiou.boundary.surface_options import CONVENTIONS, SHARES
-from segiou.boundary.surfaces import surface_scores
 from segiou.masks.volumes import Volume
+from segiou.measures.surfaces.measuring import surface_scores
+from segiou.measures.surfaces.options import CONVENTIONS, SHARES
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "volumes"
 

@@ -7,12 +7,12 @@ import pytest
 
 import segiou
 from segiou import ChannelCounts, ConfusionMatrix
-from segiou.boundary import BoundaryOptions
-from segiou.boundary.surfaces import surface_scores
 from segiou.counting import count_channels, count_id_pairs
 from segiou.geometry import annotator_iou, mask_iou
 from segiou.instances import InstanceCounts, PanopticCounts, lesion_scores
 from segiou.measures import Evaluator
+from segiou.measures.boundary import BoundaryOptions
+from segiou.measures.surfaces.measuring import surface_scores
 
 RNG = np.random.default_rng(0)
 #: Three square images: turned ones have the same shape.

@@ -11,11 +11,12 @@ from odd_arrays import LAYOUTS
 from PIL import Image
 
 import segiou
-from segiou.boundary import boundary_counts, surface_scores
 from segiou.counting import count_id_pairs, count_pairs, scores_to_labels
 from segiou.counting.encoding import Encoding
 from segiou.instances import PanopticCounts
 from segiou.masks.read import from_bytes
+from segiou.measures.boundary import boundary_counts
+from segiou.measures.surfaces import surface_scores
 from segiou.regions import label_components
 
 TRUTH = np.zeros((9, 12), bool)

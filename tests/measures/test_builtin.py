@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.boundary import BoundaryOptions, SurfaceOptions
 from segiou.instances import LESION_PROTOCOLS, LesionOptions, lesion_scores
 from segiou.measures import Evaluator
+from segiou.measures.boundary import BoundaryOptions
+from segiou.measures.surfaces import SurfaceOptions
 from segiou.report.formats import nnunet_summary
 
 VOLUMES = Path(__file__).parents[2] / "fixtures" / "volumes"

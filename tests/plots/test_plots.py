@@ -13,7 +13,8 @@ from segiou.accumulators.confusion import ChannelCounts
 from segiou.analysis.comparison.compare_runs import compare
 from segiou.analysis.gap.baselines import prevalence_curve as curve_of
 from segiou.analysis.inference.intervals import bootstrap
-from segiou.boundary import BoundaryOptions, SurfaceOptions
+from segiou.measures.boundary import BoundaryOptions
+from segiou.measures.surfaces import SurfaceOptions
 
 pytest.importorskip("matplotlib")
 

@@ -21,9 +21,10 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.boundary import BoundaryOptions, SurfaceOptions, SurfaceRows, surface_scores
 from segiou.cli.main import main
+from segiou.measures.boundary import BoundaryOptions
 from segiou.measures.parts import Parts, merged_layout
+from segiou.measures.surfaces import SurfaceOptions, SurfaceRows, surface_scores
 from segiou.report.measured import score_part
 from segiou.runs.database import RunFileError, checksum
 

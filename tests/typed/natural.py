@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 import segiou
 from segiou import geometry, metrics
-from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import count_pairs
 from segiou.hooks.evaluate import mean_iou
 from segiou.masks.read import read_mask
+from segiou.measures.boundary.options import BoundaryOptions
 
 
 def batches() -> Iterator[tuple[NDArray[np.uint8], NDArray[np.float32]]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from segiou._support.optional import load_part
 from segiou.regions.label_codes import BYTE_CLASSES, Codes, LabelCodes
 
-_kernel = load_part("segiou.boundary._kernel")
+_kernel = load_part("segiou.measures.boundary._kernel")
 
 
 class ByteCodes(LabelCodes):

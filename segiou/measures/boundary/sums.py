@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.counting.counts import LARGEST, Counts, add_exactly, counts_array, sum_exactly
+from segiou.measures.boundary.options import BoundaryOptions
 
 __all__ = ["BoundaryCounts", "layout"]
 

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from segiou._support.files import printable
 from segiou._support.text import Json, did_you_mean, listed, percent
-from segiou.boundary.surface_options import SurfaceOptions
-from segiou.boundary.surface_rows import STATES, SurfaceRows, flat_name, row_type
-from segiou.boundary.surfaces import measure_surfaces
 from segiou.counting.encoding import Encoding
 from segiou.measures.mask_pair import MaskPair
 from segiou.measures.measure import Counted, ImageColumn, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score, with_mean
 from segiou.measures.score_table import Column, ScoreTable
+from segiou.measures.surfaces.measuring import measure_surfaces
+from segiou.measures.surfaces.options import SurfaceOptions
+from segiou.measures.surfaces.rows import STATES, SurfaceRows, flat_name, row_type
 from segiou.metrics.ratio import Floats
 from segiou.regions.conventions import CONVENTIONS, DISTANCES, SHARES
 from segiou.regions.label_codes import LabelCodes, ignored_code
@@ -177,7 +177,7 @@ class SurfacePlan(Plan):
         return np.asarray(cases.view(row_type(self.options))[..., 0])
 
     def rows(self, parts: Parts, cases: Sequence[str] | None = None) -> SurfaceRows:
-        """The rows of cases, as returned by :func:`segiou.boundary.measure_surfaces`.
+        """The rows of cases, as returned by :func:`segiou.measures.surfaces.measure_surfaces`.
 
         Parameters
         ----------

@@ -2,7 +2,7 @@
 #ifndef SEGIOU_BOUNDARY_KERNEL_H
 #define SEGIOU_BOUNDARY_KERNEL_H
 
-#include "../_support/_bytes.h"
+#include "../../_support/_bytes.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import Json
-from segiou.boundary.surface_options import Scores, SurfaceOptions
 from segiou.counting.counts import Counts
+from segiou.measures.surfaces.options import Scores, SurfaceOptions
 from segiou.metrics.per_class import dice, iou
 from segiou.metrics.quantile import quantile
 from segiou.metrics.ratio import Floats, ratio
@@ -77,7 +77,7 @@ class SurfaceRows:
 
     Examples
     --------
-    >>> from segiou.boundary import measure_surfaces
+    >>> from segiou.measures.surfaces import measure_surfaces
     >>> truth = np.zeros((8, 8, 8), dtype=np.uint8)
     >>> truth[2:6, 2:6, 2:6] = 1
     >>> pairs = {"a": (truth, np.roll(truth, 1, axis=0)), "b": (truth, np.zeros_like(truth))}

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from segiou._support.arguments import read_several
-from segiou.boundary.surface_options import Scores, SurfaceOptions
-from segiou.boundary.surface_rows import STATES, SurfaceRows, row_type
 from segiou.counting.arrays import label_arrays
+from segiou.measures.surfaces.options import Scores, SurfaceOptions
+from segiou.measures.surfaces.rows import STATES, SurfaceRows, row_type
 from segiou.regions.conventions import CONVENTIONS, LONE
 from segiou.regions.surface_points import (
     Both,

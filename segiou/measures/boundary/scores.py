@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from segiou._support.text import Json
-from segiou.boundary.boundary_sums import BoundaryCounts
 from segiou.counting.counts import Counts
+from segiou.measures.boundary.sums import BoundaryCounts
 from segiou.metrics.overall import mean, pixel_accuracy
 from segiou.metrics.per_class import iou
 from segiou.metrics.ratio import Floats, included, ratio
@@ -159,7 +159,7 @@ def boundary_rows(
 
     Examples
     --------
-    >>> from segiou.boundary import BoundaryOptions, boundary_counts
+    >>> from segiou.measures.boundary import BoundaryOptions, boundary_counts
     >>> options = BoundaryOptions(widths=1, trimaps=False)
     >>> rows = boundary_rows(boundary_counts([[0, 1]], [[0, 1]], 2, options=options), ["a", "b"])
     >>> rows[0]["measure"], rows[0]["tolerance"], rows[0]["mean"], rows[0]["classes"]

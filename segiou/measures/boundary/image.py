@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.optional import load_part, warn_missing
-from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.boundary_sums import BoundaryCounts, empty_parts
-from segiou.boundary.byte_codes import ByteCodes
 from segiou.counting.encoding import Encoding
+from segiou.measures.boundary.byte_codes import ByteCodes
+from segiou.measures.boundary.options import BoundaryOptions
+from segiou.measures.boundary.sums import BoundaryCounts, empty_parts
 from segiou.regions.label_codes import (
     BYTE_CLASSES,
     Codes,
@@ -24,7 +24,7 @@ from segiou.regions.label_codes import (
 
 __all__ = ["BACKEND", "boundary_counts", "count_labels"]
 
-_kernel = load_part("segiou.boundary._kernel")
+_kernel = load_part("segiou.measures.boundary._kernel")
 BACKEND = "numpy" if _kernel is None else "c"
 
 Bands = tuple[NDArray[np.int64], ...]
@@ -146,7 +146,7 @@ def count_bands(
     # class but within the width of it, those predicted as the class and all.
     borders = band_border, trimap_border
     if _kernel is None:
-        warn_missing("segiou.boundary._kernel")
+        warn_missing("segiou.measures.boundary._kernel")
         return reference_bands(truth, pred, num_classes, width, *borders)
     bands = tuple(np.zeros((num_classes, n), dtype=np.int64) for n in (3, 3, 2))
     if truth.dtype == np.uint8:

@@ -11,6 +11,7 @@ from segiou._support.text import Json
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import Masks
 from segiou.measures.measure import Measure, Plan
+from segiou.measures.registry import measure_of
 from segiou.regions.tolerance import Tolerance, read_tolerances, split_lengths
 
 __all__ = ["Border", "BoundaryOptions"]
@@ -86,8 +87,6 @@ class BoundaryOptions(Measure):
 
     def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> Measure | None:
         """These options for images; the surfaces of volumes."""
-        from segiou.boundary.surface_options import SurfaceOptions
-
         if not masks.volumes:
             return self
         if self.widths != BoundaryOptions().widths:
@@ -96,13 +95,15 @@ class BoundaryOptions(Measure):
                 "in mm; pass --boundary=2mm (Python: surfaces=SurfaceOptions(widths=...))"
             )
             raise ValueError(msg)
-        if any(one.key == SurfaceOptions.key for one in measures):
+        surfaces: Any = measure_of("surfaces")
+        if any(one.key == surfaces.key for one in measures):
             return None
-        return SurfaceOptions.of_protocol(protocol).resolved(measures, masks, protocol)
+        chosen: Measure = surfaces.of_protocol(protocol)
+        return chosen.resolved(measures, masks, protocol)
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""
-        from segiou.boundary.boundary_plan import BoundaryPlan
+        from segiou.measures.boundary.plan import BoundaryPlan
 
         return BoundaryPlan(self, classes, masks)
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import Json
-from segiou.boundary.boundary_image import count_labels
-from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.boundary_scores import boundary_rows
-from segiou.boundary.boundary_sums import BoundaryCounts, layout
-from segiou.boundary.byte_codes import ByteCodes
 from segiou.counting.encoding import Encoding
+from segiou.measures.boundary.byte_codes import ByteCodes
+from segiou.measures.boundary.image import count_labels
+from segiou.measures.boundary.options import BoundaryOptions
+from segiou.measures.boundary.scores import boundary_rows
+from segiou.measures.boundary.sums import BoundaryCounts, layout
 from segiou.measures.mask_pair import MaskPair
 from segiou.measures.measure import Counted, Plan
 from segiou.measures.parts import Field, Layout, Parts

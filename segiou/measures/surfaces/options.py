@@ -222,7 +222,7 @@ class SurfaceOptions(Measure):
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""
-        from segiou.boundary.surface_plan import SurfacePlan
+        from segiou.measures.surfaces.plan import SurfacePlan
 
         return SurfacePlan(self, classes, masks)
 

@@ -2,7 +2,7 @@
  *
  * Everything that could read or write outside a buffer is checked here.
  */
-#include "../_support/_python.h"
+#include "../../_support/_python.h"
 
 #include "_kernel.h"
 

@@ -1,0 +1,6 @@
+from segiou.measures.surfaces.measuring import (
+    measure_surfaces as measure_surfaces,
+    surface_scores as surface_scores,
+)
+from segiou.measures.surfaces.options import SurfaceOptions as SurfaceOptions
+from segiou.measures.surfaces.rows import SurfaceRows as SurfaceRows
