@@ -279,7 +279,8 @@ def brats_evaluation(t: np.ndarray, p: np.ndarray) -> Numbers:
 def ours(t: np.ndarray, p: np.ndarray) -> dict[str, Numbers]:
     """The numbers that segiou expects of each tool."""
     import segiou
-    from segiou.instances import LESION_PROTOCOLS, lesion_scores, partition_scores
+    from segiou.measures.lesions import LESION_PROTOCOLS, lesion_scores
+    from segiou.measures.partitions import partition_scores
     from segiou.measures.surfaces import surface_scores
 
     run = segiou.score(list(t), list(p), labels=CLASSES, measures=["components"])

@@ -26,8 +26,8 @@ from benchmarks import inputs
 from benchmarks.counting import table
 from benchmarks.reading import seconds
 from segiou.counting import count_id_pairs
-from segiou.instances import PanopticCounts
 from segiou.masks.image_files import Scratch, read_png
+from segiou.measures.objects import PanopticCounts
 from segiou.regions import label_components
 from segiou.regions.components import components
 

@@ -5,7 +5,6 @@ from segiou import (
     geometry as geometry,
     histograms as histograms,
     hooks as hooks,
-    instances as instances,
     labels as labels,
     masks as masks,
     measures as measures,
@@ -15,7 +14,6 @@ from segiou import (
     report as report,
     runs as runs,
     scoring as scoring,
-    topology as topology,
 )
 from segiou._support import __version__ as __version__
 from segiou.accumulators.confusion import (

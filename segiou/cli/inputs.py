@@ -64,7 +64,7 @@ def _set_labels(truth: str, pred: str, parsed: argparse.Namespace) -> None:
     if parsed.labels is None and parsed.class_files:
         parsed.labels = _classes_of_files((truth, pred), parsed.class_files)
     if parsed.labels is None and vars(parsed).get("objects") == "labels":
-        from segiou.instances.object_files import OBJECT_CLASSES
+        from segiou.measures.objects.options import OBJECT_CLASSES
 
         parsed.labels = [*OBJECT_CLASSES]
     if parsed.labels is None:

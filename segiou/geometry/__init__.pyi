@@ -25,7 +25,6 @@ from segiou.geometry.label_sets import (
     count_indicators as count_indicators,
     count_label_sets as count_label_sets,
 )
-from segiou.geometry.map_areas import AreaOptions as AreaOptions
 from segiou.geometry.matching import (
     Matching as Matching,
     greedy_match as greedy_match,

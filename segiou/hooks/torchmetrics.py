@@ -19,7 +19,7 @@ except ImportError as error:
 from segiou._support.arguments import check_choice
 from segiou.counting.arrays import not_compiled, to_host
 from segiou.hooks._torch_counts import TorchCounter
-from segiou.instances.panoptic import PanopticCounts
+from segiou.measures.objects.panoptic import PanopticCounts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -222,7 +222,7 @@ class PanopticScores(_Scores):
     ----------
     labels, **options
         The classes, ``things``, ``ignore``, ``protocol`` and the other options of
-        :class:`segiou.instances.PanopticCounts`.
+        :class:`segiou.measures.objects.PanopticCounts`.
     scores : str or sequence of str
         ``"pq"``, ``"sq"`` or ``"rq"``, averaged over the classes that occur. The
         result is a number for one name and a dict for a sequence.
@@ -275,7 +275,7 @@ class PanopticScores(_Scores):
 
     @not_compiled
     def counts(self) -> PanopticCounts:
-        """All counts so far, as :class:`segiou.instances.PanopticCounts`."""
+        """All counts so far, as :class:`segiou.measures.objects.PanopticCounts`."""
         # After a sync over processes, the list is a single tensor.
         several = [self.overlaps] if isinstance(self.overlaps, torch.Tensor) else self.overlaps
         state = {

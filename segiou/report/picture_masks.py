@@ -33,9 +33,9 @@ from segiou.measures.mask_pair import ScoredPrediction
 from segiou.measures.measure import Plan
 
 if TYPE_CHECKING:
-    from segiou.instances.object_files import ObjectOptions
-    from segiou.instances.object_masks import ObjectMask
     from segiou.masks.volumes import Volume
+    from segiou.measures.objects.files import ObjectMask
+    from segiou.measures.objects.options import ObjectOptions
 
 Indices = NDArray[np.uint16]
 Shape = tuple[int, ...]
@@ -246,7 +246,7 @@ def _with_objects(
     masks: Masks, objects: ObjectOptions, whole: Sequence[Any], preds: Sequence[tuple[Any, Any]]
 ) -> Masks:
     """The same with the objects of each side, and what became of them."""
-    from segiou.instances.object_files import draw_objects
+    from segiou.measures.objects.options import draw_objects
 
     truth, *others = whole
     shape = masks.arrays[0].shape

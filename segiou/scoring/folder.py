@@ -36,9 +36,9 @@ from segiou.scoring.pair import Geometry, PairScorer
 from segiou.scoring.problems import UNDECLARED
 
 if TYPE_CHECKING:
-    from segiou.instances.object_files import ObjectOptions
     from segiou.measures.boundary.options import BoundaryOptions
     from segiou.measures.measure import Measure
+    from segiou.measures.objects.options import ObjectOptions
     from segiou.measures.surfaces.options import SurfaceOptions
     from segiou.runs.header import Header
     from segiou.runs.run_writing import RunWriter
@@ -184,7 +184,7 @@ def score_folder(
         measured.
     objects : ObjectOptions, str or bool, optional
         Also compute panoptic quality. A string is the source of object ids, see
-        :class:`segiou.instances.ObjectOptions`; True uses the connected
+        :class:`segiou.measures.objects.ObjectOptions`; True uses the connected
         components of each class.
     measures : iterable of Measure or str
         Other measures, or their keys.

@@ -48,9 +48,9 @@ from segiou.scoring.problems import (
 )
 
 if TYPE_CHECKING:
-    from segiou.instances.object_masks import ObjectMask
     from segiou.masks.georeference import Raster
     from segiou.masks.volumes import Volume
+    from segiou.measures.objects.files import ObjectMask
     from segiou.runs.header import Header
 
 Geometry = Literal["check", "ignore", "reorient"]

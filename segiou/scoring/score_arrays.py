@@ -33,9 +33,9 @@ from segiou.runs.run import Run
 from segiou.scoring.pair import PairScorer
 
 if TYPE_CHECKING:
-    from segiou.instances.object_files import ObjectOptions
     from segiou.measures.boundary.options import BoundaryOptions
     from segiou.measures.measure import Measure
+    from segiou.measures.objects.options import ObjectOptions
     from segiou.measures.surfaces.options import SurfaceOptions
 
 _END = object()
@@ -143,8 +143,8 @@ class ArrayScorer:
         sources = (getattr(measure, "source", "components") for measure in measures)
         if others := [source for source in sources if source != "components"]:
             msg = (
-                f"arrays have no {others[0]!r} object ids; score connected components "
-                "(objects=True), files (score_folder), or ids (segiou.instances.PanopticCounts)"
+                f"arrays have no {others[0]!r} object ids; score connected components (objects=True), "
+                "files (score_folder), or ids (segiou.measures.objects.PanopticCounts)"
             )
             raise ValueError(msg)
         self._empty, self._measures, self._spacing = header, measures, spacing

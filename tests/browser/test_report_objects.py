@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 import segiou
-from segiou.instances import ObjectOptions
+from segiou.measures.objects import ObjectOptions
 from segiou.report import write_html
 
 # Three rows of this. Cars of 12, 3 and 6 pixels: found, missed, missed where one of 3 is invented;

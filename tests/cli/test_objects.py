@@ -80,7 +80,7 @@ def test_images_with_most_missed_objects(coco, capsys):
         coco / "model_a",
         labels=coco / "truth.json",
         unassigned="count",
-        objects=segiou.instances.ObjectOptions("coco", things=THINGS),
+        objects=segiou.measures.objects.ObjectOptions("coco", things=THINGS),
     )
     every = sorted((row["objects_missed"] for row in run.rows()), reverse=True)
     assert numbers == every[:2]

@@ -9,9 +9,10 @@ import segiou
 from segiou import ChannelCounts, ConfusionMatrix
 from segiou.counting import count_channels, count_id_pairs
 from segiou.geometry import annotator_iou, mask_iou
-from segiou.instances import InstanceCounts, PanopticCounts, lesion_scores
 from segiou.measures import Evaluator
 from segiou.measures.boundary import BoundaryOptions
+from segiou.measures.lesions import lesion_scores
+from segiou.measures.objects import InstanceCounts, PanopticCounts
 from segiou.measures.surfaces.measuring import surface_scores
 
 RNG = np.random.default_rng(0)

@@ -13,9 +13,9 @@ from PIL import Image
 import segiou
 from segiou.counting import count_id_pairs, count_pairs, scores_to_labels
 from segiou.counting.encoding import Encoding
-from segiou.instances import PanopticCounts
 from segiou.masks.read import from_bytes
 from segiou.measures.boundary import boundary_counts
+from segiou.measures.objects import PanopticCounts
 from segiou.measures.surfaces import surface_scores
 from segiou.regions import label_components
 

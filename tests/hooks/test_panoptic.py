@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from segiou.instances import PanopticCounts
+from segiou.measures.objects import PanopticCounts
 
 RANK = """
 import sys, json
@@ -16,7 +16,7 @@ import numpy as np, torch
 from torch import distributed as dist
 from segiou.hooks.distributed import all_reduce
 from segiou.hooks.torchmetrics import PanopticScores
-from segiou.instances import PanopticCounts
+from segiou.measures.objects import PanopticCounts
 
 path, store, rank, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)

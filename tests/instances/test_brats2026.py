@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.instances import LESION_PROTOCOLS, LesionOptions, lesion_scores, object_scores
+from segiou.measures.lesions import LESION_PROTOCOLS, LesionOptions, lesion_scores, object_scores
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "rules" / "brats2026"
 SHARED = pytest.mark.skipif(not GOLDEN.exists(), reason="needs the shared cases")

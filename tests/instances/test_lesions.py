@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from segiou.instances import LESION_PROTOCOLS, LesionProtocol, lesion_scores, object_scores
+from segiou.measures.lesions import LESION_PROTOCOLS, LesionProtocol, lesion_scores, object_scores
 
 BRATS = Path(__file__).parents[2].parent / "shared" / "data" / "volumes" / "brats"
 REGIONS = {"WT": [1, 2, 3], "TC": [1, 3], "ET": [3]}

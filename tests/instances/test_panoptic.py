@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from segiou.instances import PanopticCounts
+from segiou.measures.objects import PanopticCounts
 
 VOID = 4
 

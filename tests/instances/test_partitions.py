@@ -9,9 +9,9 @@ from PIL import Image
 
 import segiou
 from segiou.cli.main import main
-from segiou.instances import PartitionOptions, partition_scores
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import Masks
+from segiou.measures.partitions import PartitionOptions, partition_scores
 from segiou.measures.parts import Parts
 
 FOLDER = Path(__file__).parents[3] / "shared" / "rules" / "partitions"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.instances import ComponentOptions, component_counts
+from segiou.measures.components import ComponentOptions, component_counts
 from segiou.metrics.ratio import ratio
 
 FOLDER = Path(__file__).parents[3] / "shared" / "rules" / "components"

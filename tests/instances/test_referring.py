@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segiou.instances.referring import ReferringOptions
 from segiou.measures import Evaluator
+from segiou.measures.referring.measure import ReferringOptions
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "rules" / "referring"
 

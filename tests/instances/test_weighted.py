@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from segiou.instances import InstanceCounts, cityscapes_instances
 from segiou.labels import LabelClass, LabelSet
+from segiou.measures.objects import InstanceCounts, cityscapes_instances
 
 # A car of four pixels found by half, one of one pixel missed, a person found; one crowd pixel.
 TRUTH = np.array([26, 26, 26, 26, 26, 24, 26, 7])

@@ -92,7 +92,7 @@ def test_masks_without_a_place_are_an_error_if_areas_are_required(tmp_path):
     given = tmp_path / "truth", tmp_path / "pred"
     with pytest.raises(DataError, match="not georeferenced"):
         segiou.score_folder(*given, labels=2, measures=["area"])
-    measure = segiou.geometry.AreaOptions(required=False)
+    measure = segiou.measures.area.AreaOptions(required=False)
     table = segiou.score_folder(*given, labels=2, measures=[measure]).report().table("area")
     assert np.isnan(table.columns[0].values).all()
     assert "pixel area of 1 mask is unknown" in table.note

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.instances import LESION_PROTOCOLS, LesionOptions, lesion_scores
 from segiou.measures import Evaluator
 from segiou.measures.boundary import BoundaryOptions
+from segiou.measures.lesions import LESION_PROTOCOLS, LesionOptions, lesion_scores
 from segiou.measures.surfaces import SurfaceOptions
 from segiou.report.formats import nnunet_summary
 
@@ -126,7 +126,7 @@ def test_objects_have_no_background_in_volumes():
 
 def test_absent_classes_of_semantickitti_count_as_zero():
     truth = np.array([[[0, 1, 1]], [[0, 0, 0]]])
-    objects = segiou.instances.ObjectOptions(protocol="semantickitti")
+    objects = segiou.measures.objects.ObjectOptions(protocol="semantickitti")
     run = segiou.score(truth, truth, labels=4, objects=objects)
     assert run.report().score("pq") == 2 / 4
     assert [row["pq"] for row in run.rows()] == [2 / 4, 1 / 4]
@@ -248,7 +248,7 @@ def test_one_measure_is_described(command):
     code, text, _ = command("measures", "objects", "--format", "json")
     assert code == 0
     (found,) = json.loads(text)["measures"]
-    assert found["source"] == "segiou.instances.object_files.ObjectOptions"
+    assert found["source"] == "segiou.measures.objects.options.ObjectOptions"
     assert found["package"] == "segiou"
     assert "Attributes" in found["details"]
     code, text, _ = command("measures", "surfaces")

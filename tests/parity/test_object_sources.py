@@ -16,7 +16,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from segiou.instances import PROTOCOLS, PanopticCounts, lesion_scores
+from segiou.measures.lesions import lesion_scores
+from segiou.measures.objects import PROTOCOLS, PanopticCounts
 
 SCENES = 1000
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from segiou.instances import LesionProtocol, PanopticCounts, object_scores
+from segiou.measures.lesions import LesionProtocol, object_scores
+from segiou.measures.objects import PanopticCounts
 from segiou.regions import label_components
 
 SCENES = 1000

@@ -11,7 +11,7 @@ import pytest
 import segiou
 from segiou.analysis.comparison.compare_runs import compare
 from segiou.analysis.inference.statistics import ScoredImages
-from segiou.instances import LesionOptions
+from segiou.measures.lesions import LesionOptions
 from segiou.report.comparison_page import render_comparison, write_comparison_html
 
 TRUTH = np.random.default_rng(0).integers(0, 3, (8, 6, 6))

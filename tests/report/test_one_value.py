@@ -486,6 +486,6 @@ def test_a_mean_says_how_many_classes_it_covers():
 
 
 def test_a_mean_covers_absent_classes_that_count_as_zero():
-    objects = segiou.instances.ObjectOptions(protocol="semantickitti")
+    objects = segiou.measures.objects.ObjectOptions(protocol="semantickitti")
     found = segiou.score([[[0, 1]]], [[[0, 1]]], labels=3, objects=objects).report()
     assert (found.score("pq"), found.scores_by_name["pq"].classes) == (2 / 3, 3)

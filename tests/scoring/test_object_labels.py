@@ -11,7 +11,7 @@ from PIL import Image
 
 import segiou
 from segiou.cli.main import main
-from segiou.instances import ObjectOptions
+from segiou.measures.objects import ObjectOptions
 from segiou.scoring.inspection import inspect_folder
 
 CASES = Path(__file__).parents[2].parent / "shared" / "data" / "cases"

@@ -15,10 +15,10 @@ from coco_files import VOID, write_coco
 from PIL import Image
 
 import segiou
-from segiou.instances import ObjectOptions, PanopticCounts
 from segiou.labels import load_labels
 from segiou.masks.read import read_mask
 from segiou.masks.sources import open_source
+from segiou.measures.objects import ObjectOptions, PanopticCounts
 from segiou.measures.parts import Parts
 from segiou.regions import label_components
 from segiou.report import write_html

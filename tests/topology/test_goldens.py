@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segiou.topology import betti_numbers, skeleton_counts
+from segiou.measures.topology import betti_numbers, skeleton_counts
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "rules" / "topology"
 if not FOLDER.is_dir():

@@ -7,7 +7,7 @@ import pytest
 
 import segiou
 from segiou.measures import Evaluator
-from segiou.topology import TopologyOptions, betti_numbers, skeleton_counts
+from segiou.measures.topology import TopologyOptions, betti_numbers, skeleton_counts
 
 # One line of seven pixels, in the prediction broken in the middle.
 LINE = np.zeros((5, 9), np.uint8)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import segiou
-from segiou.instances import PanopticCounts, lesion_scores
 from segiou.measures.boundary import boundary_counts, boundary_iou
+from segiou.measures.lesions import lesion_scores
+from segiou.measures.objects import PanopticCounts
 from segiou.measures.surfaces import SurfaceOptions, SurfaceRows, measure_surfaces, surface_scores
 from segiou.regions import label_components
 

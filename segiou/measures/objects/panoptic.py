@@ -14,7 +14,9 @@ from segiou._support.arguments import check_choice, check_flag, check_integer, r
 from segiou._support.text import Json
 from segiou.counting.arrays import with_dimensions_of
 from segiou.counting.id_pairs import add_up, sums
-from segiou.instances.objects import (
+from segiou.labels.class_options import ClassOptions
+from segiou.labels.label_set import LabelSet
+from segiou.measures.objects.counts import (
     ID_BITS,
     LOCK,
     VOID,
@@ -23,8 +25,6 @@ from segiou.instances.objects import (
     shared_ids,
     unpack_ids,
 )
-from segiou.labels.class_options import ClassOptions
-from segiou.labels.label_set import LabelSet
 from segiou.measures.score import with_mean
 from segiou.metrics.ratio import Floats, exact_parts, of_parts, ratio
 
@@ -162,7 +162,7 @@ class PanopticCounts(ObjectCounts):
     unassigned : {"error", "count"}
         Whether an undeclared predicted value is an error or void.
     **options
-        ``protocol``, a name in ``segiou.instances.PROTOCOLS``: ``"coco"``, the
+        ``protocol``, a name in ``segiou.measures.objects.PROTOCOLS``: ``"coco"``, the
         default, ``"torchmetrics"``, ``"torchmetrics-modified"`` or
         ``"semantickitti"``.
 

@@ -21,7 +21,13 @@ from segiou._support.files import Stamp, read_json
 from segiou._support.text import digits, listed
 from segiou.counting.arrays import as_label_array
 from segiou.counting.id_pairs import count_id_pairs, count_ids, mapped
-from segiou.instances.object_masks import (
+from segiou.labels.class_options import ClassOptions, class_indices
+from segiou.labels.label_set import LabelClass, LabelSet
+from segiou.masks.read import MaskError, RawMask
+from segiou.measures.mask_pair import Masks
+from segiou.measures.measure import Measure, Plan
+from segiou.measures.objects.counts import NO_OBJECT, pack_ids, shared_ids, unpack_ids
+from segiou.measures.objects.files import (
     ObjectMask,
     annotations_of,
     find_annotations,
@@ -30,14 +36,8 @@ from segiou.instances.object_masks import (
     of_coco,
     of_labels,
 )
-from segiou.instances.objects import NO_OBJECT, pack_ids, shared_ids, unpack_ids
-from segiou.instances.panoptic import PROTOCOLS, Matches, PanopticCounts, SharedPixels
-from segiou.instances.weighted import cityscapes_things
-from segiou.labels.class_options import ClassOptions, class_indices
-from segiou.labels.label_set import LabelClass, LabelSet
-from segiou.masks.read import MaskError, RawMask
-from segiou.measures.mask_pair import Masks
-from segiou.measures.measure import Measure, Plan
+from segiou.measures.objects.panoptic import PROTOCOLS, Matches, PanopticCounts, SharedPixels
+from segiou.measures.objects.weighted import cityscapes_things
 from segiou.regions.components import Components, components, least_size, read_size
 
 _SOURCES = ("components", "coco", "cityscapes", "kitti", "labels")
@@ -166,7 +166,7 @@ class ObjectOptions(Measure):
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""
-        from segiou.instances.object_plan import ObjectPlan
+        from segiou.measures.objects.plan import ObjectPlan
 
         if self.source == "labels":
             self._object_classes(classes.labels)

@@ -17,8 +17,13 @@ from segiou.measures.measure import Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
 from segiou.measures.structures import StructureOptions, StructurePlan
+from segiou.measures.topology.shapes import (
+    CONNECTIVITIES,
+    Connectivity,
+    betti_numbers,
+    skeleton_counts,
+)
 from segiou.metrics.ratio import Floats, ratio
-from segiou.topology.shapes import CONNECTIVITIES, Connectivity, betti_numbers, skeleton_counts
 
 
 @dataclass(frozen=True)

@@ -243,7 +243,7 @@ def lesion_scores(
     spacing : float or sequence of float, or None
         Size of a voxel along each axis in mm; None for 1.
     protocol : str or LesionProtocol
-        A name in ``segiou.instances.LESION_PROTOCOLS``, or a custom protocol.
+        A name in ``segiou.measures.lesions.LESION_PROTOCOLS``, or a custom protocol.
     bands : iterable of float
         Limits (mm³) of size bands; each band is counted separately.
     labels : iterable of int, optional

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from segiou._support.text import digits, listed, plural
 from segiou.counting.counts import ConfusionCounts
-from segiou.instances.object_files import ObjectOptions
-from segiou.instances.panoptic import PROTOCOLS, PanopticCounts, qualities, with_ious
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair
 from segiou.measures.measure import Counted, Plan
+from segiou.measures.objects.options import ObjectOptions
+from segiou.measures.objects.panoptic import PROTOCOLS, PanopticCounts, qualities, with_ious
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable

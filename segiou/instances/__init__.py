@@ -1,5 +1,0 @@
-"""Object-level metrics: panoptic quality, lesion-wise scores, instance-weighted IoU."""
-
-from segiou._support import lazy_face
-
-__getattr__, __dir__ = lazy_face(__name__)

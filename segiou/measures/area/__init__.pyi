@@ -1,0 +1,1 @@
+from segiou.measures.area.measure import AreaOptions as AreaOptions

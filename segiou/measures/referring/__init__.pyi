@@ -1,0 +1,1 @@
+from segiou.measures.referring.measure import ReferringOptions as ReferringOptions
