@@ -18,7 +18,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 from torchmetrics.functional import classification as theirs
 
 import segiou
-from segiou.histograms import score_bins
+from segiou.accumulators.histograms import score_bins
 
 
 def batch(classes, height=256, width=512):

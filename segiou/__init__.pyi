@@ -3,7 +3,6 @@ from segiou import (
     analysis as analysis,
     counting as counting,
     geometry as geometry,
-    histograms as histograms,
     hooks as hooks,
     labels as labels,
     masks as masks,
@@ -20,6 +19,7 @@ from segiou.accumulators.confusion import (
     ChannelCounts as ChannelCounts,
     ConfusionMatrix as ConfusionMatrix,
 )
+from segiou.accumulators.histograms.score_counts import ScoreHistogram as ScoreHistogram
 from segiou.analysis.comparison.compare_runs import compare as compare
 from segiou.analysis.comparison.rank_runs import rank as rank
 from segiou.analysis.gap.imbalance import explain as explain
@@ -30,7 +30,6 @@ from segiou.analysis.inference.intervals import (
 from segiou.analysis.raters.agreement import RaterAgreement as RaterAgreement
 from segiou.analysis.slices.search import slices as slices
 from segiou.counting.counts import Counts as Counts
-from segiou.histograms.score_counts import ScoreHistogram as ScoreHistogram
 from segiou.labels.label_set import LabelSet as LabelSet, load_labels as load_labels
 from segiou.masks.read import MaskError as MaskError, read_mask as read_mask
 from segiou.metrics.protocols import Protocol as Protocol

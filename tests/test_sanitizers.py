@@ -21,7 +21,7 @@ CASES = [
     ),
     ("segiou.counting._scores", ["counting/test_scores.py", "counting/test_score_bits.py"], []),
     (
-        "segiou.histograms._scores_by_bin",
+        "segiou.accumulators.histograms._scores_by_bin",
         ["histograms/test_scores_backend.py", "histograms/test_score_bits.py"],
         [],
     ),

@@ -38,7 +38,7 @@ PARTS = {
         "boundary", "counting along boundaries", "about 5 times slower"
     ),
     "segiou.regions._surfaces": Part("surfaces", "measuring of surfaces", "about 100 times slower"),
-    "segiou.histograms._scores_by_bin": Part(
+    "segiou.accumulators.histograms._scores_by_bin": Part(
         "bins", "counting of scores by bin", "about 3 times slower"
     ),
     "segiou.regions._components": Part(

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou.accumulators.histograms.compiled_counts import MOST_PIXELS, CompiledScores
+from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.device_counts import CodeTables, DeviceCount, Operations, read_counts
 from segiou.counting.encoding import Encoding
-from segiou.histograms.compiled_counts import MOST_PIXELS, CompiledScores
-from segiou.histograms.score_counts import ScoreHistogram
 
 #: A count is ``high · BASE + low``. Each batch adds less than 2^30, so the low part never
 #: overflows, and the low parts of up to 1024 devices can be summed before they are carried.

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from segiou.accumulators.histograms.compiled_counts import CompiledScores
 from segiou.counting.arrays import dtype_name, framework_of, is_on_device
 from segiou.counting.device_counts import (
     LARGEST_FLOAT,
@@ -21,7 +22,6 @@ from segiou.counting.device_counts import (
 )
 from segiou.counting.encoding import UndeclaredValuesError
 from segiou.counting.scores import NanScoresError
-from segiou.histograms.compiled_counts import CompiledScores
 from segiou.hooks._compiled import CompiledCounts
 from segiou.hooks._scoring import Scoring
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from keras import ops
 
+from segiou.accumulators.histograms.compiled_counts import CompiledScores
 from segiou.counting.counts import Counts
-from segiou.histograms.compiled_counts import CompiledScores
 from segiou.hooks._scoring import Scoring
 
 

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice, check_options
 from segiou._support.text import capital
 from segiou.accumulators.confusion import ConfusionMatrix
+from segiou.accumulators.histograms.formulas import Formula, formulas_of
+from segiou.accumulators.histograms.score_bins import ScoreBins
+from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.arrays import AtLeast, not_compiled
 from segiou.counting.counts import Cells, ConfusionCounts, Counts, SparseConfusionCounts
-from segiou.histograms.score_counts import ScoreHistogram
-from segiou.histograms.score_plan import ScoreOptions, ScorePlan
 from segiou.hooks import _reading as reading
 from segiou.hooks.hook_options import HookOptions, Scores, TorchOptions
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
-from segiou.measures.mask_pair import Masks
 from segiou.measures.score_names import is_whole, read_name, row_of
 from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.metrics.protocols import load_protocol
@@ -295,15 +295,19 @@ class HistogramScoring(Scoring):
         self.options = replace(classes, ignore=tuple(dict.fromkeys((*classes.ignore, *more))))
         self._like = histogram.bins.kind, histogram.regions
         self.activation = options.get("activation")
-        measure = ScoreOptions(self.activation or "", bins=histogram.bins.kind)
-        self.plan: ScorePlan = measure.plan(self.options, Masks())
+        check_choice("activation", self.activation or "", ("", "softmax", "sigmoid"))
         scores = options.get("scores")
         if scores is None:
-            scores = "average_precision" if isinstance(default, str) else tuple(self.plan.scores)
+            scores = "average_precision" if isinstance(default, str) else tuple(self._formulas())
         super().__init__(scores, options)
+        formulas = self._formulas()
         for name in self.names:
-            check_choice("scores", name, tuple(self.plan.scores))
-        self.higher_is_better = self.plan.scores[self.names[0]].better == "higher"
+            check_choice("scores", name, tuple(formulas))
+        self.higher_is_better = formulas[self.names[0]].better == "higher"
+
+    def _formulas(self) -> dict[str, Formula]:
+        # Not kept, because hooks are pickled.
+        return formulas_of(self.options.num_classes, ScoreBins(self._like[0]))
 
     def _settings(self) -> list[Any]:
         return [[*self._like], self.axis, self.activation]
@@ -352,7 +356,8 @@ class HistogramScoring(Scoring):
 
     def values_of(self, counts: Any, separator: str = "/", xp: Any = np) -> dict[str, Any]:
         """Overall scores of the cells of a histogram."""
-        return {name: self.plan.overall(name, counts, xp) for name in self.names}
+        formulas, include = self._formulas(), self.options.include
+        return {name: formulas[name].whole(counts, include, xp) for name in self.names}
 
 
 def scoring_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from segiou.histograms.score_bins import Activation
+from segiou.accumulators.histograms.score_bins import Activation
 from segiou.labels.class_options import ClassArguments
 from segiou.metrics.protocols import Protocol
 

@@ -17,8 +17,8 @@ except ImportError as error:
 import numpy as np
 
 from segiou.accumulators.confusion import ConfusionMatrix
+from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.device_counts import NONE_MET, Jax
-from segiou.histograms.score_counts import ScoreHistogram
 from segiou.hooks._compiled import CompiledCounts, carry
 from segiou.hooks._scoring import of_kind
 from segiou.labels.class_options import ClassArguments, ClassOptions

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import Any, Unpack
 
 from segiou._support.text import plural
+from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.arrays import to_host
 from segiou.counting.device_counts import NONE_MET
-from segiou.histograms.score_counts import ScoreHistogram
 from segiou.hooks._compiled import BASE
 from segiou.hooks._reading import callers
 from segiou.hooks._scoring import Counting, HistogramScoring, missing, scoring_of

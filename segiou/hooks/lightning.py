@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.histograms.score_counts import ScoreHistogram
+from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.hooks._lightning import Callback, give, log_figure, names_of_steps
 from segiou.hooks._repeats import warn_of_lightning
 from segiou.hooks._scoring import fix_of_repeats, scoring_of

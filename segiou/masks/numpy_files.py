@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from segiou._support.text import plural
 from segiou.masks.decompression import inflater, pieces
-from segiou.masks.read import MaskError, damage
+from segiou.masks.read import MaskError, RawMask, damage
 
 #: Raises an error for a shape that is not wanted.
 Fits = Callable[[tuple[int, ...]], object]
@@ -255,3 +255,10 @@ def _engine(packed: bytes, kind: int) -> tuple[int, Any]:
     coding = {"lc": lc, "lp": lp_pb % 5, "pb": lp_pb // 5, "dict_size": dictionary}
     filters = [{"id": lzma.FILTER_LZMA1, **coding}]
     return 4 + size, lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters)
+
+
+def is_of_nnunet(content: bytes | RawMask) -> bool:
+    """Whether a file contains nnU-Net's exported probabilities, which have reversed axes."""
+    if isinstance(content, RawMask) or content[:4] != b"PK\x03\x04":
+        return False
+    return any(content[30:].startswith(name) for name in (b"probabilities.npy", b"softmax.npy"))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from segiou._support.text import Json
 from segiou.measures.score import Better, Score
 from segiou.metrics.ratio import Floats
+
+if TYPE_CHECKING:
+    from segiou.accumulators.histograms.score_counts import ScoreHistogram
 
 Kind = Literal["ratio", "distance", "count"]
 Limits = tuple[tuple[float, float] | None, ...]
@@ -203,6 +206,8 @@ class ScoreTable:
         For the rows, then the mean rows: whether nothing was there to score.
     data : mapping, optional
         Entries of the JSON report; by default one entry under the key.
+    histogram : ScoreHistogram, optional
+        Histograms of the scores, for plots of curves and calibration.
     """
 
     key: str
@@ -215,6 +220,7 @@ class ScoreTable:
     of: str = "class"
     empty: tuple[bool, ...] = ()
     data: Mapping[str, Any] | None = None
+    histogram: ScoreHistogram | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def taken(self, rows: Sequence[int]) -> ScoreTable:
         """The table with some of its rows, in this order.

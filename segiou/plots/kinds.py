@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from segiou._support.arguments import check_choice, check_path
 from segiou._support.files import write_whole
-from segiou.histograms.score_counts import ScoreHistogram
+from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.plots.class_plots import (
     accuracy_vs_iou,
     boundary_vs_iou,

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from segiou._support.arguments import check_integer, read_several
-from segiou.histograms.score_counts import ScoreHistogram
-from segiou.histograms.score_plan import HistogramTable
-from segiou.histograms.threshold_curves import Curve
+from segiou.accumulators.histograms.score_counts import ScoreHistogram
+from segiou.accumulators.histograms.threshold_curves import Curve
 from segiou.plots.style import (
     IOU,
     MUTED,
@@ -44,7 +43,7 @@ def histogram_of(source: Any) -> ScoreHistogram:
     if isinstance(source, ScoreHistogram):
         return source
     for table in report_of(source).tables:
-        if isinstance(table, HistogramTable):
+        if table.histogram is not None:
             return table.histogram
     msg = "no scores were counted; score with measures=['scores'] (--scores)"
     raise NothingToDraw(msg)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from segiou.masks.numpy_files import is_of_nnunet
 from segiou.masks.read import MaskError, RawMask
 from segiou.measures.mask_pair import ScoredPrediction
 
@@ -40,8 +41,6 @@ def scored_in_order(
     order: str | None,
 ) -> ScoredPrediction:
     """The scores of an array paired with a volume of this shape, with the axes of the volume."""
-    from segiou.histograms.score_files import is_of_nnunet
-
     order = order or ("zyx" if is_of_nnunet(content) else None)
     orders = {"xyz": shape, "zyx": shape[::-1]}
     if order is None and shape == shape[::-1]:

@@ -143,7 +143,7 @@ class ArrayScorer:
         sources = (getattr(measure, "source", "components") for measure in measures)
         if others := [source for source in sources if source != "components"]:
             msg = (
-                f"arrays have no {others[0]!r} object ids; score connected components (objects=True), "
+                f"arrays have no {others[0]!r} object ids; score components (objects=True), "
                 "files (score_folder), or ids (segiou.measures.objects.PanopticCounts)"
             )
             raise ValueError(msg)

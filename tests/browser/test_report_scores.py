@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 import segiou
-from segiou.histograms import ScoreOptions
+from segiou.measures.scores import ScoreOptions
 from segiou.report import write_html
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import segiou
 from segiou.cli.main import main
-from segiou.histograms import ScoreOptions
+from segiou.measures.scores import ScoreOptions
 
 BRATS = {"background": 0, "whole": [1, 2, 3], "core": [2, 3], "enhancing": [3]}
 #: Channels of whole tumour, core and enhancing; the last pixel is enhancing alone.

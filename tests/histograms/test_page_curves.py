@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.histograms.score_plan import page_curves
+from segiou.measures.scores.plan import page_curves
 
 
 def test_values_at_every_threshold_of_few_bins():

@@ -10,9 +10,9 @@ from bit_patterns import CASES, LAYOUTS, WIDTHS, any_floats, mixed
 from instruction_sets import loops_here, with_loops
 
 from segiou import ScoreHistogram
+from segiou.accumulators.histograms import ScoreRangeError, score_bins
+from segiou.accumulators.histograms.score_bins import ScoreBins, count_scores
 from segiou.counting.scores import NanScoresError
-from segiou.histograms import ScoreRangeError, score_bins
-from segiou.histograms.score_bins import ScoreBins, count_scores
 
 ACTIVATIONS = (None, "softmax", "sigmoid")
 BINS = (2, 100, 4096, 1 << 16, "float16")

@@ -10,9 +10,9 @@ from PIL import Image
 
 import segiou
 from segiou.cli.main import main
-from segiou.histograms import ScoreOptions
-from segiou.histograms.score_files import ScoreShape
 from segiou.masks.read import MaskError
+from segiou.measures.scores import ScoreOptions
+from segiou.measures.scores.files import ScoreShape
 
 RNG = np.random.default_rng(4)
 TRUTH = RNG.integers(0, 3, (3, 9, 12)).astype(np.uint8)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from segiou import ScoreHistogram
+from segiou.accumulators.histograms import ScoreRangeError
 from segiou.counting.encoding import UndeclaredValuesError
 from segiou.counting.scores import NanScoresError
-from segiou.histograms import ScoreRangeError
 
 RNG = np.random.default_rng(8)
 TRUTH = RNG.integers(0, 4, (3, 20, 30)).astype(np.uint8)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from instruction_sets import loops_here, with_loops
 
+from segiou.accumulators.histograms import ScoreRangeError, score_bins
+from segiou.accumulators.histograms.score_bins import ScoreBins, count_scores
 from segiou.counting.arrays import _BFLOAT16
 from segiou.counting.scores import NanScoresError
-from segiou.histograms import ScoreRangeError, score_bins
-from segiou.histograms.score_bins import ScoreBins, count_scores
 
 RNG = np.random.default_rng(3)
 LOGITS = RNG.normal(size=(5, 3, 37, 41)) * np.array([0.1, 3, 30])[:, None, None]

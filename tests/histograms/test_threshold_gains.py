@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.histograms import ScoreOptions
+from segiou.measures.scores import ScoreOptions
 
 
 def run_of(truth, scores, labels, **how):

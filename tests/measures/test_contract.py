@@ -11,12 +11,12 @@ import pytest
 
 import segiou
 from segiou.cli.options import names_by_heading
-from segiou.histograms import ScoreOptions
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.georeference import Raster
 from segiou.measures import MaskPair, Masks, Parts
 from segiou.measures.area import AreaOptions
 from segiou.measures.registry import measure_of, own_keys, own_scores, plans_of
+from segiou.measures.scores import ScoreOptions
 from segiou.runs import Header
 
 KEYS = ("boundary", "objects", "surfaces", "lesions", "scores", "area", "midline", "offsets")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.histograms import ScoreOptions
+from segiou.measures.scores import ScoreOptions
 
 pytestmark = [pytest.mark.gate, pytest.mark.filterwarnings("ignore")]
 RNG = np.random.default_rng(42)

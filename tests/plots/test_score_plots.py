@@ -5,7 +5,7 @@ import pytest
 
 import segiou
 from segiou import plots
-from segiou.histograms import ScoreOptions
+from segiou.measures.scores import ScoreOptions
 
 pytest.importorskip("matplotlib")
 

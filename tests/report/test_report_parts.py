@@ -13,8 +13,8 @@ from PIL import Image
 import segiou
 from segiou.analysis.gap.steps import confusion_gains
 from segiou.counting.counts import ConfusionCounts
-from segiou.histograms import ScoreOptions
 from segiou.labels.class_options import ClassOptions
+from segiou.measures.scores import ScoreOptions
 from segiou.report.confusion_part import confusion_rows, heatmap
 from segiou.report.image_table import ImageScores, ImageTable, choose
 from segiou.report.page import class_colors

@@ -13,7 +13,7 @@ import pytest
 import segiou
 from segiou.cli.main import main
 from segiou.counting import count_pairs
-from segiou.histograms import ScoreOptions
+from segiou.measures.scores import ScoreOptions
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
     pytest.importorskip("nibabel")

@@ -24,7 +24,7 @@ FLOAT16 = "float16"
 #: Bits of the half-precision number 1.0; those of 0.0 are 0, and scores are between them.
 _ONE = 0x3C00
 _MOST_BINS = 1 << 16
-_compiled = load_part("segiou.histograms._scores_by_bin")
+_compiled = load_part("segiou.accumulators.histograms._scores_by_bin")
 #: Sums of top scores are integers in this unit, in which half-precision scores are exact.
 SCORE_UNIT = 2.0**-24
 
@@ -213,7 +213,7 @@ def count_scores(
     cells = np.zeros((len(planes) + 2, bins.number, 2), np.int64)
     kind = _kind(planes.dtype)
     if _compiled is None:
-        warn_missing("segiou.histograms._scores_by_bin")
+        warn_missing("segiou.accumulators.histograms._scores_by_bin")
     if _compiled is None or kind is None:
         nan, outside = _count_plainly(cells, codes, planes, bins, activation, limit)
     else:

@@ -9,6 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou.accumulators.histograms import score_bins as bins_of
+from segiou.accumulators.histograms.score_bins import (
+    FLOAT16,
+    SCORE_UNIT,
+    Activation,
+    ScoreBins,
+    ScoreRangeError,
+    as_floats,
+    check_axis,
+)
+from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.arrays import check_same_shape, dtype_name
 from segiou.counting.device_counts import (
     NONE_MET,
@@ -19,17 +30,6 @@ from segiou.counting.device_counts import (
     three_dimensions,
 )
 from segiou.counting.scores import NanScoresError
-from segiou.histograms import score_bins as bins_of
-from segiou.histograms.score_bins import (
-    FLOAT16,
-    SCORE_UNIT,
-    Activation,
-    ScoreBins,
-    ScoreRangeError,
-    as_floats,
-    check_axis,
-)
-from segiou.histograms.score_counts import ScoreHistogram
 from segiou.metrics.ratio import Floats
 
 #: Sums of top scores are counted in three digits, so that 2^23 pixels fit in 32 bits.
@@ -162,7 +162,7 @@ class CompiledScores:
         return taken(self.bins.index_of), taken(lambda numbers: np.rint(numbers / SCORE_UNIT))
 
     def _activated(self, logits: Any, activation: Activation | None) -> Any:
-        """As :func:`segiou.histograms.score_bins.activated`."""
+        """As :func:`segiou.accumulators.histograms.score_bins.activated`."""
         xp = self.ops.xp
         if activation is None:
             return logits
@@ -177,7 +177,7 @@ class CompiledScores:
         return e / total
 
     def _exp(self, x: Any) -> Any:
-        """As :func:`segiou.histograms.score_bins.exp_of`."""
+        """As :func:`segiou.accumulators.histograms.score_bins.exp_of`."""
         ops, xp = self.ops, self.ops.xp
         constants = bins_of._LOG2E, bins_of._LN2_HIGH, bins_of._LN2_LOW, bins_of._HALF
         log2e, high, low, half = map(float, constants)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.histograms.score_bins import Activation, ScoreBins, activated, as_floats
-from segiou.histograms.threshold_curves import passing
+from segiou.accumulators.histograms.score_bins import Activation, ScoreBins, activated, as_floats
+from segiou.accumulators.histograms.threshold_curves import passing
 from segiou.metrics.ratio import Floats, ratio
 from segiou.regions.components import label_components
 

@@ -4,10 +4,10 @@
  * probabilities if they are logits, and counted by bin and by whether the pixel is of the class.
  * All sums and products are rounded as NumPy's, so nothing here may be contracted or reordered.
  */
-#include "../_support/_python.h"
+#include "../../_support/_python.h"
 
-#include "../_support/_bytes.h"
-#include "../counting/_axes.h"
+#include "../../_support/_bytes.h"
+#include "../../counting/_axes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -133,7 +133,7 @@ typedef struct {
 } Loops;
 
 #define LOOPS_FILE "../histograms/_scores_by_bin_walks.h"
-#include "../_support/_loops.h"
+#include "../../_support/_loops.h"
 
 static int run(Work *work, const Loops *loops)
 {

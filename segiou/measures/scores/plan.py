@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_flag, check_integer, check_number
 from segiou._support.text import Json, plain
-from segiou.counting.counts import Counts
-from segiou.counting.scores import scores_to_labels
-from segiou.histograms import threshold_curves as curves
-from segiou.histograms.calibration_errors import diagram, errors, top_calibration
-from segiou.histograms.group_channels import GroupChannels
-from segiou.histograms.region_overlaps import LIMIT, WHOLE, aupro
-from segiou.histograms.score_bins import (
+from segiou.accumulators.histograms import threshold_curves as curves
+from segiou.accumulators.histograms.calibration_errors import top_calibration
+from segiou.accumulators.histograms.formulas import Formula, formulas_of
+from segiou.accumulators.histograms.region_overlaps import WHOLE
+from segiou.accumulators.histograms.score_bins import (
     FLOAT16,
     SCORE_UNIT,
     ScoreBins,
@@ -27,18 +25,22 @@ from segiou.histograms.score_bins import (
     as_scores,
     two_planes,
 )
-from segiou.histograms.score_counts import ScoreHistogram
-from segiou.histograms.score_files import ClassFiles, ScoreShape, is_of_nnunet, read_scores
+from segiou.accumulators.histograms.score_counts import ScoreHistogram
+from segiou.counting.counts import Counts
+from segiou.counting.scores import scores_to_labels
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.class_files import check_pattern
+from segiou.masks.numpy_files import is_of_nnunet
 from segiou.masks.read import MaskError, RawMask
 from segiou.masks.sources import Source
 from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction
 from segiou.measures.measure import Alternative, Counted, Measure, Plan, read_number
 from segiou.measures.parts import Field, Layout, Parts
-from segiou.measures.score import Better, Score, weights_of, with_mean
+from segiou.measures.score import Score, weights_of, with_mean
 from segiou.measures.score_table import Chart, Column, RowCurves, ScoreTable
-from segiou.metrics.overall import mean
+from segiou.measures.scores.files import ClassFiles, ScoreShape, read_scores
+from segiou.measures.scores.group_channels import GroupChannels
+from segiou.measures.scores.other_thresholds import other_thresholds
 from segiou.metrics.ratio import Floats
 
 #: Options of the command line other than --scores, and their names here.
@@ -214,24 +216,13 @@ def _plain(values: Floats) -> tuple[Any, ...]:
 class HistogramTable(ScoreTable):
     """The table of scores, with the histograms that it was derived from."""
 
-    histogram: ScoreHistogram = field(kw_only=True, repr=False, compare=False)
     diagram_rows: int = 15
 
     def curves(self) -> tuple[RowCurves, ...]:
         """Precision, recall and IoU by threshold, and the reliability diagram of each class."""
+        assert self.histogram is not None
         every = page_curves(self.histogram, self.diagram_rows)
         return tuple(one for one in every if one.row in self.rows)
-
-
-class _Formula(NamedTuple):
-    """A score of cells (..., C + 2, B, 2), also in tensors of ``keras.ops``."""
-
-    title: str
-    #: Cells and the module of their arrays → values of the classes (..., C).
-    of_classes: Callable[..., Any]
-    #: The same → the overall value (...); by default, the mean of the classes.
-    overall: Callable[..., Any] | None = None
-    better: Better = "higher"
 
 
 @dataclass(frozen=True)
@@ -416,36 +407,16 @@ class ScorePlan(Plan):
             raise ValueError(msg)
 
     @cached_property
-    def _formulas(self) -> dict[str, _Formula]:
-        values, classes = self.bins.values, self.channels.num_classes
-
-        def by_class(function: Callable[..., Any]) -> Callable[..., Any]:
-            return lambda cells, xp: function(cells[..., :classes, :, :], xp=xp)
-
-        formulas = {
-            "average_precision": _Formula("AP", by_class(curves.average_precision)),
-            "roc_auc": _Formula("AUROC", by_class(curves.roc_auc)),
-            "best_iou": _Formula("best IoU", by_class(curves.best_iou)),
-            "fpr95": _Formula("FPR at 95 % TPR", by_class(curves.fpr_at_tpr), better="lower"),
-        }
-        if self.measure.regions:
-            formulas["aupro"] = _Formula("AUPRO", lambda cells, _: aupro(cells, LIMIT))
-        for at, name in enumerate(("ece", "mce", "ace")):
-            both = self._class_error(at), self._top_error(at)
-            formulas[name] = _Formula(name.upper(), *both, "lower")
-        brier = by_class(partial(curves.brier, values=values))
-
-        def summed(cells: Any, xp: Any) -> Any:
-            return xp.sum(brier(cells, xp), axis=-1)
-
-        return {**formulas, "brier": _Formula("Brier score", brier, summed, "lower")}
+    def _formulas(self) -> dict[str, Formula]:
+        measure, channels = self.measure, self.channels.num_classes
+        return formulas_of(channels, self.bins, measure.rows, regions=measure.regions)
 
     @cached_property
     def scores(self) -> Mapping[str, Score]:
         """Areas and best IoU as means of the classes; calibration errors of the highest scores."""
         return {name: self._score(name, one) for name, one in self._formulas.items()}
 
-    def _score(self, name: str, one: _Formula) -> Score:
+    def _score(self, name: str, one: Formula) -> Score:
         is_mean, include = one.overall is None, self.channels.include
 
         def evaluate(flat: NDArray[Any]) -> Floats:
@@ -467,30 +438,6 @@ class ScorePlan(Plan):
             include=include if is_mean else None,
             weights=(lambda flat: weights_of(evaluate(flat)[1:], include)) if is_mean else None,
         )
-
-    def overall(self, name: str, cells: Any, xp: Any = np) -> Any:
-        """A score of all classes; ``xp`` is the module of the cells, NumPy or ``keras.ops``."""
-        one = self._formulas[name]
-        if one.overall is not None:
-            return one.overall(cells, xp)
-        return mean(one.of_classes(cells, xp), self.channels.include, xp)
-
-    def _class_error(self, at: int) -> Callable[..., Floats]:
-        def error(cells: Any, _: Any) -> Floats:
-            counts = cells[..., : self.channels.num_classes, :, :]
-            sums = counts.sum(-1) * self.bins.values
-            return errors(*diagram(counts, sums, self.bins, self.measure.rows))[at]
-
-        return error
-
-    def _top_error(self, at: int) -> Callable[..., Floats]:
-        def error(cells: Any, xp: Any) -> Floats:
-            top = self.channels.num_classes
-            sums = cells[..., top + 1, :, 0] * SCORE_UNIT
-            rows = diagram(cells[..., top, :, :], sums, self.bins, self.measure.rows, xp)
-            return errors(*rows, xp)[at]
-
-        return error
 
     def _seen(self, parts: Parts) -> NDArray[np.bool_]:
         image, cell, _ = _filled(parts)
@@ -544,7 +491,7 @@ class ScorePlan(Plan):
         if self.groups is not None:
             return None
         include = self.channels.include
-        return curves.other_thresholds(parts["cells"], self.bins.edges, counts, units, include)
+        return other_thresholds(parts["cells"], self.bins.edges, counts, units, include)
 
     def _note(self, best: curves.BestThreshold) -> str:
         kind = self.measure.bins

@@ -13,6 +13,21 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_flag, check_integer, check_number
 from segiou._support.optional import Drawable
 from segiou.accumulators.base import TableAccumulator
+from segiou.accumulators.histograms import threshold_curves as curves
+from segiou.accumulators.histograms.calibration_errors import (
+    Calibration,
+    class_calibration,
+    top_calibration,
+)
+from segiou.accumulators.histograms.region_overlaps import LIMIT, aupro, count_overlaps
+from segiou.accumulators.histograms.score_bins import (
+    Activation,
+    ScoreBins,
+    as_scores,
+    check_axis,
+    count_scores,
+    two_planes,
+)
 from segiou.counting.arrays import (
     as_label_array,
     as_valid_mask,
@@ -25,17 +40,6 @@ from segiou.counting.channels import refuse_channel_values
 from segiou.counting.counts import counts_array
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.counting.id_pairs import count_ids
-from segiou.histograms import threshold_curves as curves
-from segiou.histograms.calibration_errors import Calibration, class_calibration, top_calibration
-from segiou.histograms.region_overlaps import LIMIT, aupro, count_overlaps
-from segiou.histograms.score_bins import (
-    Activation,
-    ScoreBins,
-    as_scores,
-    check_axis,
-    count_scores,
-    two_planes,
-)
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.metrics.ratio import Floats
 

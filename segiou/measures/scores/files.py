@@ -82,13 +82,6 @@ class ScoreShape:
             raise MaskError(path, f"has shape {shape}, but its truth has shape {self.truth}")
 
 
-def is_of_nnunet(content: bytes | RawMask) -> bool:
-    """Whether a file contains nnU-Net's exported probabilities, which have reversed axes."""
-    if isinstance(content, RawMask) or content[:4] != b"PK\x03\x04":
-        return False
-    return any(content[30:].startswith(name) for name in (b"probabilities.npy", b"softmax.npy"))
-
-
 def read_scores(
     data: bytes | RawMask, path: str, wanted: ScoreShape
 ) -> tuple[NDArray[Any], Volume | None]:

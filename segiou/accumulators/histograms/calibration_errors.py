@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import Json, plain
-from segiou.histograms.score_bins import SCORE_UNIT, ScoreBins
-from segiou.histograms.threshold_curves import brier
+from segiou.accumulators.histograms.score_bins import SCORE_UNIT, ScoreBins
+from segiou.accumulators.histograms.threshold_curves import brier
 from segiou.metrics.ratio import Floats, ratio
 
 

@@ -1,0 +1,1 @@
+from segiou.measures.scores.plan import ScoreOptions as ScoreOptions
