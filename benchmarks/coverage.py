@@ -22,15 +22,15 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.cells import Cell, print_cells
-from segiou.analysis.inference.bootstrapping import limits_of, resampled
-from segiou.analysis.inference.dependence import design_of
-from segiou.analysis.inference.jackknife import jackknife
-from segiou.analysis.inference.scored_runs import scored_images
-from segiou.analysis.inference.significance import permutation_test
-from segiou.analysis.inference.statistics import statistic
-from segiou.analysis.inference.units import units_of
 from segiou.analysis.raters.agreement import _excess, _expert_test, _Over
 from segiou.counting.counts import Counts
+from segiou.inference.bootstrapping import limits_of, resampled
+from segiou.inference.dependence import design_of
+from segiou.inference.leave_one_out import jackknife
+from segiou.inference.scored_runs import scored_images
+from segiou.inference.significance import permutation_test
+from segiou.inference.statistics import statistic
+from segiou.inference.units import units_of
 from segiou.metrics.overall import mean_iou
 
 #: Share of the images in which each class occurs.

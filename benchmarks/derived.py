@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.reading import seconds
-from segiou.analysis import bootstrap
 from segiou.counting.counts import Counts
 from segiou.geometry.boxes import box_iou
+from segiou.inference import bootstrap
 from segiou.metrics.overall import mean_iou
 
 RESAMPLES = 1000

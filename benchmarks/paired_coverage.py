@@ -19,12 +19,12 @@ import numpy as np
 
 from benchmarks.cells import Cell, print_cells
 from benchmarks.coverage import CAMVID, camvid
-from segiou.analysis.inference.dependence import design_of
-from segiou.analysis.inference.jackknife import Jackknife
-from segiou.analysis.inference.scored_runs import scored_images
-from segiou.analysis.inference.statistics import statistic
-from segiou.analysis.inference.units import Units, units_of
 from segiou.counting.counts import Counts
+from segiou.inference.dependence import design_of
+from segiou.inference.leave_one_out import Jackknife
+from segiou.inference.scored_runs import scored_images
+from segiou.inference.statistics import statistic
+from segiou.inference.units import Units, units_of
 from segiou.metrics.overall import mean_iou
 
 #: Presence and typical size of each class.
@@ -92,7 +92,7 @@ def batches(
     design: str, number: int, rng: np.random.Generator, slow: float, least: float
 ) -> list[float]:
     """One sequence whose difficulty and whose difference of models are AR(1): equal models."""
-    import segiou.analysis.inference.dependence as dependence
+    import segiou.inference.dependence as dependence
 
     dependence._LEAST_OF_DIFFERENCE = int(least)
     drift = rng.normal(size=(3, number))

@@ -4,6 +4,7 @@ from segiou import (
     counting as counting,
     geometry as geometry,
     hooks as hooks,
+    inference as inference,
     labels as labels,
     masks as masks,
     measures as measures,
@@ -23,13 +24,13 @@ from segiou.accumulators.histograms.score_counts import ScoreHistogram as ScoreH
 from segiou.analysis.comparison.compare_runs import compare as compare
 from segiou.analysis.comparison.rank_runs import rank as rank
 from segiou.analysis.gap.imbalance import explain as explain
-from segiou.analysis.inference.intervals import (
-    bootstrap as bootstrap,
-    confidence_intervals as confidence_intervals,
-)
 from segiou.analysis.raters.agreement import RaterAgreement as RaterAgreement
 from segiou.analysis.slices.search import slices as slices
 from segiou.counting.counts import Counts as Counts
+from segiou.inference.intervals import (
+    bootstrap as bootstrap,
+    confidence_intervals as confidence_intervals,
+)
 from segiou.labels.label_set import LabelSet as LabelSet, load_labels as load_labels
 from segiou.masks.read import MaskError as MaskError, read_mask as read_mask
 from segiou.metrics.protocols import Protocol as Protocol

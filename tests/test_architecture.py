@@ -27,6 +27,7 @@ PACKAGES = (
     "accumulators",
     "measures",
     "geometry",
+    "inference",
     "analysis",
     "runs",
     "scoring",

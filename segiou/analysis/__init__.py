@@ -1,4 +1,4 @@
-"""Analysis of scores: class imbalance, uncertainty and comparison of models."""
+"""Analysis of scores: what pixel accuracy hides, comparison of models, slices."""
 
 from segiou._support import lazy_face
 

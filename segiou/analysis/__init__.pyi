@@ -33,40 +33,6 @@ from segiou.analysis.gap.imbalance import (
 )
 from segiou.analysis.gap.steps import NextStep as NextStep, next_steps as next_steps
 from segiou.analysis.gap.threshold_gains import ThresholdGain as ThresholdGain
-from segiou.analysis.inference.dependence import Dependence as Dependence
-from segiou.analysis.inference.intervals import (
-    Interval as Interval,
-    Intervals as Intervals,
-    bootstrap as bootstrap,
-    confidence_intervals as confidence_intervals,
-)
-from segiou.analysis.inference.jackknife import Limits as Limits, jackknife as jackknife
-from segiou.analysis.inference.order_statistics import (
-    median_limits as median_limits,
-    worst_mean_limits as worst_mean_limits,
-)
-from segiou.analysis.inference.paired_runs import DifferentImagesError as DifferentImagesError
-from segiou.analysis.inference.significance import (
-    Power as Power,
-    holm_adjust as holm_adjust,
-    permutation_test as permutation_test,
-    power as power,
-)
-from segiou.analysis.inference.statistics import (
-    OVERALL_METRICS as OVERALL_METRICS,
-    Statistic as Statistic,
-    statistic as statistic,
-)
-from segiou.analysis.inference.units import (
-    FEW_UNITS as FEW_UNITS,
-    Groups as Groups,
-    HasCounts as HasCounts,
-    HasRunCounts as HasRunCounts,
-    Units as Units,
-    group_by_pattern as group_by_pattern,
-    groups_of as groups_of,
-    units_of as units_of,
-)
 from segiou.analysis.maps.estimates import (
     Estimate as Estimate,
     MapAccuracy as MapAccuracy,

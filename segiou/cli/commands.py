@@ -180,8 +180,8 @@ def _explain_two(parsed: argparse.Namespace) -> int:
     """Explain why two models differ in pixel accuracy and mean IoU."""
     from segiou.analysis.gap.document import imbalance_difference_parts
     from segiou.analysis.gap.imbalance import explain_difference
-    from segiou.analysis.inference.paired_runs import names_of, same_images
     from segiou.cli.output import write_findings
+    from segiou.inference.paired_runs import names_of, same_images
 
     runs = [inputs.open_run(path, parsed, or_folders="RUN RUN") for path in parsed.path]
     same = same_images(runs, names_of(runs, None), parsed.protocol)

@@ -35,7 +35,7 @@ from segiou.scoring.folder import Callbacks, score_job
 from segiou.scoring.job import PAIR_ARGUMENTS, Job
 
 if TYPE_CHECKING:
-    from segiou.analysis.inference.intervals import OverUnits
+    from segiou.inference.intervals import OverUnits
     from segiou.masks.pairing import Pair
     from segiou.measures.measure import Measure, Plan
 
@@ -265,7 +265,7 @@ def check_images(ids: Sequence[str], parsed: argparse.Namespace) -> None:
         check_slices(ids, parsed)
     if not wants_intervals(parsed):
         return
-    from segiou.analysis.inference.units import groups_of, units_of
+    from segiou.inference.units import groups_of, units_of
 
     groups = groups_of(ids, parsed.group_by)
     try:
@@ -277,8 +277,8 @@ def check_images(ids: Sequence[str], parsed: argparse.Namespace) -> None:
 
 def check_slices(ids: Sequence[str], parsed: argparse.Namespace) -> None:
     """ValueError for metadata that cannot be matched, and thresholds of slices that it lacks."""
-    from segiou.analysis.slices.metadata import metadata_of
     from segiou.analysis.slices.search import check_mix
+    from segiou.inference.metadata import metadata_of
 
     bins = _bins(parsed.bins)
     table = metadata_of(parsed.slices, ids, key=parsed.slices_key, bins=bins)
@@ -425,9 +425,9 @@ def _check_alone(parsed: argparse.Namespace) -> None:
 def _check_metric(metric: str) -> None:
     import numpy as np
 
-    from segiou.analysis.inference.statistics import statistic
-    from segiou.analysis.inference.units import units_of
     from segiou.counting.counts import Counts
+    from segiou.inference.statistics import statistic
+    from segiou.inference.units import units_of
 
     if measure_of_score(read_name(metric).score) is None:
         # Raises ValueError for unknown metrics.
@@ -439,9 +439,9 @@ _MOST_RESAMPLES = 10_000_000
 
 
 def _check_resampling(parsed: argparse.Namespace) -> None:
-    from segiou.analysis.inference.dependence import check_blocks
-    from segiou.analysis.inference.intervals import check_method
-    from segiou.analysis.inference.units import groups_of
+    from segiou.inference.dependence import check_blocks
+    from segiou.inference.intervals import check_method
+    from segiou.inference.units import groups_of
 
     check_integer("--resamples", parsed.resamples, 2)
     if parsed.resamples > _MOST_RESAMPLES:

@@ -9,10 +9,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from segiou._support.text import plural, signed_points
-from segiou.analysis.inference.units import plural_of
 from segiou.analysis.slices.search import slices
 from segiou.cli.inputs import slices_options
 from segiou.cli.thresholds import Outcome, Threshold, compared
+from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:
     from segiou.analysis.slices.result import Slice, Slices

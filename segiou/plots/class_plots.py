@@ -31,7 +31,7 @@ from segiou.report.class_table import column_named
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from segiou.analysis.inference.intervals import Intervals
+    from segiou.inference.intervals import Intervals
     from segiou.measures.score_table import Column
     from segiou.report.class_table import ClassRow
     from segiou.report.report import Report

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from segiou.analysis.inference.intervals import Intervals
+    from segiou.inference.intervals import Intervals
 
 #: File extensions, with metadata removed so that files are reproducible.
 FORMATS: dict[str, dict[str, Any]] = {

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segiou._support.text import plural
-from segiou.analysis.inference.scored_runs import of_volumes, structure_score
 from segiou.counting.counts import Counts
+from segiou.inference.scored_runs import of_volumes, structure_score
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.pixel_scores import CASE_SCORES
 from segiou.report.score_values import ScoreValues
@@ -16,7 +16,7 @@ from segiou.report.score_values import ScoreValues
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from segiou.analysis.inference.intervals import Intervals
+    from segiou.inference.intervals import Intervals
     from segiou.runs.run import Run
 
 _ABOUT = (

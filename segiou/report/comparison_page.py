@@ -18,7 +18,7 @@ from segiou.analysis.comparison.text import (
     significant_text,
     with_short_names,
 )
-from segiou.analysis.inference.scored_runs import scored_images
+from segiou.inference.scored_runs import scored_images
 from segiou.measures.registry import measure_of_score
 from segiou.measures.score_names import read_name
 from segiou.report.distance_pictures import box_of

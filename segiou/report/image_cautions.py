@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from segiou._support.files import printable
 from segiou._support.text import Json, capital, encodable, listed
-from segiou.analysis.inference.scored_runs import of_volumes
+from segiou.inference.scored_runs import of_volumes
 from segiou.labels.label_set import BACKGROUNDS
 from segiou.runs.run import Run
 

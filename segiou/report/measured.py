@@ -18,7 +18,7 @@ from segiou.report.score_values import ScoreValues
 from segiou.report.wording import range_text
 
 if TYPE_CHECKING:
-    from segiou.analysis.inference.intervals import Intervals
+    from segiou.inference.intervals import Intervals
     from segiou.report.report import Report
     from segiou.runs.run import Run
 

@@ -32,7 +32,7 @@ from segiou._support.text import (
     unbroken,
     unit_text,
 )
-from segiou.analysis.inference.units import plural_of
+from segiou.inference.units import plural_of
 from segiou.labels.label_set import BACKGROUNDS, LabelSet
 from segiou.report.wording import range_text
 

@@ -16,11 +16,11 @@ from segiou._support.text import Json, did_you_mean
 from segiou.analysis.gap.baselines import majority_class, majority_counts
 from segiou.analysis.gap.steps import NextStep, next_steps
 from segiou.analysis.gap.threshold_gains import ThresholdGain
-from segiou.analysis.inference.intervals import Intervals, confidence_intervals
-from segiou.analysis.inference.order_statistics import worst_mean_limits
-from segiou.analysis.inference.scored_runs import unit_of_pixels
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import BACKEND
+from segiou.inference.intervals import Intervals, confidence_intervals
+from segiou.inference.order_statistics import worst_mean_limits
+from segiou.inference.scored_runs import unit_of_pixels
 from segiou.measures.score_names import not_measured, read_name
 from segiou.measures.score_table import ScoreTable
 from segiou.metrics.per_image import QUANTILES, ImageLevelMeans, image_level_means, image_means

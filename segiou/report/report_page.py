@@ -37,8 +37,8 @@ from segiou.report.wording import ignored_text, other_methods, page_cautions, sk
 if TYPE_CHECKING:
     from segiou.analysis.comparison.result import Comparison
     from segiou.analysis.gap.imbalance import Imbalance
-    from segiou.analysis.inference.intervals import Interval, Intervals
     from segiou.analysis.slices.result import Slices
+    from segiou.inference.intervals import Interval, Intervals
     from segiou.measures.score_table import ScoreTable
     from segiou.runs.run import Run
 

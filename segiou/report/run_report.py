@@ -12,10 +12,10 @@ from segiou._support.arguments import check_integer, check_kind
 from segiou.analysis.gap.gains import ImageGains
 from segiou.analysis.gap.steps import NextStep, next_steps, steps_with_images
 from segiou.analysis.gap.threshold_gains import ThresholdGain, threshold_gains
-from segiou.analysis.inference.dependence import design_of
-from segiou.analysis.inference.intervals import Intervals
-from segiou.analysis.inference.scored_runs import scored_images
-from segiou.analysis.inference.units import Units
+from segiou.inference.dependence import design_of
+from segiou.inference.intervals import Intervals
+from segiou.inference.scored_runs import scored_images
+from segiou.inference.units import Units
 from segiou.metrics.pixel_scores import CASE_SCORES
 from segiou.metrics.protocols import Protocol
 from segiou.report.image_cautions import image_cautions

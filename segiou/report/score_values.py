@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from segiou._support.text import Json
-from segiou.analysis.inference.statistics import class_score
+from segiou.inference.statistics import class_score
 from segiou.measures.score import Score
 from segiou.measures.score_table import Kind
 from segiou.metrics.pixel_scores import PIXEL_SCORES

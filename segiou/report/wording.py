@@ -24,7 +24,7 @@ from segiou._support.text import (
 if TYPE_CHECKING:
     from segiou.analysis.gap.steps import NextStep
     from segiou.analysis.gap.threshold_gains import ThresholdGain
-    from segiou.analysis.inference.intervals import Intervals
+    from segiou.inference.intervals import Intervals
     from segiou.report.report import Report
 
 #: Most names that are listed.

@@ -16,7 +16,7 @@ from segiou._support.arguments import (
     refuse_kind,
 )
 from segiou._support.text import in_unit, listed, plural
-from segiou.analysis.inference.scored_runs import unit_of_pixels
+from segiou.inference.scored_runs import unit_of_pixels
 from segiou.labels.class_options import class_indices
 from segiou.measures.registry import read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -26,9 +26,9 @@ from segiou.runs.run_counts import RunCounts
 if TYPE_CHECKING:
     import pandas
 
-    from segiou.analysis.inference.intervals import Intervals
-    from segiou.analysis.inference.units import Groups, Metric
     from segiou.analysis.slices.result import Slices
+    from segiou.inference.intervals import Intervals
+    from segiou.inference.units import Groups, Metric
     from segiou.measures.measure import Measure
     from segiou.report.report import Report
     from segiou.runs.tables import RunTable
@@ -185,17 +185,17 @@ class Run(RunCounts):
         Parameters
         ----------
         metric : str or callable
-            See :func:`segiou.analysis.inference.statistics.statistic`; ``"boundary_iou"`` uses the
+            See :func:`segiou.inference.statistics.statistic`; ``"boundary_iou"`` uses the
             first width.
         groups : str, mapping, callable or sequence, optional
-            Groups of related images, see :func:`segiou.analysis.inference.units.groups_of`.
+            Groups of related images, see :func:`segiou.inference.units.groups_of`.
         protocol : Protocol or str, optional
             The run's own by default.
         **options
             Other options of :func:`segiou.confidence_intervals`: level, blocks, aggregate,
             method, resamples, seed.
         """
-        from segiou.analysis.inference.intervals import confidence_intervals
+        from segiou.inference.intervals import confidence_intervals
 
         return confidence_intervals(self, metric, groups=groups, protocol=protocol, **options)
 
@@ -312,7 +312,7 @@ class Run(RunCounts):
         ----------
         key : str, mapping, callable or sequence
             The group of each image: a regular expression whose match in the id names the
-            group, or as in :func:`segiou.analysis.inference.units.groups_of`.
+            group, or as in :func:`segiou.inference.units.groups_of`.
 
         Returns
         -------
@@ -332,7 +332,7 @@ class Run(RunCounts):
         >>> {name: part.total().pixel_accuracy() for name, part in run.groups(r"^(.)_").items()}
         {'a': 1.0, 'b': 0.0}
         """
-        from segiou.analysis.inference.units import group_names, groups_of
+        from segiou.inference.units import group_names, groups_of
 
         groups = groups_of(self.ids, key)
         if groups is None:

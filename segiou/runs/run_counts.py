@@ -14,8 +14,8 @@ from segiou._support.files import Problem
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.analysis.inference.scored_runs import of_volumes
 from segiou.counting.counts import ConfusionCounts, Counts, SparseConfusionCounts
+from segiou.inference.scored_runs import of_volumes
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.measures.parts import Parts

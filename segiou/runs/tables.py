@@ -18,9 +18,9 @@ from segiou._support.arguments import check_kind
 from segiou._support.files import replacing
 from segiou._support.optional import import_extra
 from segiou._support.text import csv_text, encodable
-from segiou.analysis.inference.scored_runs import in_groups_only, of_volumes, structure_score
-from segiou.analysis.inference.statistics import scored_counts
 from segiou.counting.counts import Counts
+from segiou.inference.scored_runs import in_groups_only, of_volumes, structure_score
+from segiou.inference.statistics import scored_counts
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.measure import ImageColumn, Plan
 from segiou.measures.score_names import (

@@ -6,12 +6,12 @@ import pytest
 from scipy import stats
 
 from segiou import score
-from segiou.analysis.inference import bootstrapping
-from segiou.analysis.inference.bootstrapping import batches, limits_of, resampled, times_drawn
-from segiou.analysis.inference.intervals import bootstrap, confidence_intervals
-from segiou.analysis.inference.statistics import statistic
-from segiou.analysis.inference.units import units_of
 from segiou.counting.counts import ConfusionCounts, Counts
+from segiou.inference import bootstrapping
+from segiou.inference.bootstrapping import batches, limits_of, resampled, times_drawn
+from segiou.inference.intervals import bootstrap, confidence_intervals
+from segiou.inference.statistics import statistic
+from segiou.inference.units import units_of
 from segiou.metrics.overall import mean_iou
 
 
@@ -85,7 +85,7 @@ def test_batches_do_not_change_the_numbers(monkeypatch):
 def test_integer_products_give_the_same_as_float(monkeypatch):
     counts = some_counts()
     whole = bootstrap(counts, resamples=50)
-    monkeypatch.setattr("segiou.analysis.inference.statistics._EXACT", 1)
+    monkeypatch.setattr("segiou.inference.statistics._EXACT", 1)
     assert bootstrap(counts, resamples=50) == whole
 
 

@@ -9,10 +9,10 @@ from segiou import analysis, score
 from segiou.analysis.comparison.compare_runs import compare
 from segiou.analysis.comparison.rank_runs import rank
 from segiou.analysis.comparison.text import DISAGREE
-from segiou.analysis.inference.intervals import confidence_intervals
-from segiou.analysis.inference.paired_runs import DifferentImagesError
 from segiou.cli.thresholds import not_worse
 from segiou.counting.counts import ConfusionCounts, Counts
+from segiou.inference.intervals import confidence_intervals
+from segiou.inference.paired_runs import DifferentImagesError
 from segiou.metrics.overall import mean_iou
 from segiou.metrics.per_class import iou
 from segiou.metrics.protocols import Protocol, load_protocol

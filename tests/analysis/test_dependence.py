@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from segiou import compare, score
-from segiou.analysis.inference.dependence import Dependence, dependence_of, design_of
-from segiou.analysis.inference.intervals import confidence_intervals
-from segiou.analysis.inference.scored_runs import scored_images
-from segiou.analysis.inference.sequences import Sequences, sequences_in_names
-from segiou.analysis.inference.significance import permutation_test
-from segiou.analysis.inference.statistics import statistic
-from segiou.analysis.inference.units import units_of
 from segiou.counting.counts import ConfusionCounts, Counts
+from segiou.inference.dependence import Dependence, dependence_of, design_of
+from segiou.inference.intervals import confidence_intervals
+from segiou.inference.scored_runs import scored_images
+from segiou.inference.sequences import Sequences, sequences_in_names
+from segiou.inference.significance import permutation_test
+from segiou.inference.statistics import statistic
+from segiou.inference.units import units_of
 
 
 def one_sequence(number):

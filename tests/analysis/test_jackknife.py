@@ -7,13 +7,13 @@ from scipy.special import expit, logit
 
 from segiou import compare, score
 from segiou.analysis.comparison.recipes import across_runs, crossed
-from segiou.analysis.inference.intervals import confidence_intervals
-from segiou.analysis.inference.jackknife import Jackknife, jackknife
-from segiou.analysis.inference.significance import permutation_test
-from segiou.analysis.inference.statistics import statistic
-from segiou.analysis.inference.student import student, student_below
-from segiou.analysis.inference.units import units_of
 from segiou.counting.counts import Counts
+from segiou.inference.intervals import confidence_intervals
+from segiou.inference.leave_one_out import Jackknife, jackknife
+from segiou.inference.significance import permutation_test
+from segiou.inference.statistics import statistic
+from segiou.inference.student import student, student_below
+from segiou.inference.units import units_of
 from segiou.metrics.protocols import Protocol
 
 
@@ -212,8 +212,8 @@ def test_a_difference_with_itself_has_no_interval_and_signs_follow_the_order():
 
 def test_parts_of_units_do_not_change_the_numbers(monkeypatch):
     whole = jackknife(stat(some_counts(50)))
-    monkeypatch.setattr("segiou.analysis.inference.units._PART", 36)
-    monkeypatch.setattr("segiou.analysis.inference.jackknife._KEPT", 1)
+    monkeypatch.setattr("segiou.inference.units._PART", 36)
+    monkeypatch.setattr("segiou.inference.leave_one_out._KEPT", 1)
     parts = jackknife(stat(some_counts(50)))
     for name in ("values", "low", "high", "standard_error", "freedom"):
         one, other = getattr(whole, name), getattr(parts, name)

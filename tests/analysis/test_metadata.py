@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from segiou.analysis.inference.units import groups_of
-from segiou.analysis.slices.metadata import metadata_of
+from segiou.inference.metadata import metadata_of
+from segiou.inference.units import groups_of
 from segiou.scoring.job import _read_ids
 
 IDS = ("a_1", "a_2", "b_1", "b_2")

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.analysis import (
+from segiou.inference import (
     confidence_intervals,
-    jackknife,
+    leave_one_out as jackknife,
     median_limits,
     units_of,
     worst_mean_limits,
 )
-from segiou.analysis.inference.scored_runs import scored_images
+from segiou.inference.scored_runs import scored_images
 
 NAN, INF = float("nan"), float("inf")
 

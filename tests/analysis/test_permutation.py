@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from segiou.analysis.inference.significance import holm_adjust, permutation_test
-from segiou.analysis.inference.statistics import statistic
-from segiou.analysis.inference.units import units_of
 from segiou.counting.counts import ConfusionCounts, Counts
+from segiou.inference.significance import holm_adjust, permutation_test
+from segiou.inference.statistics import statistic
+from segiou.inference.units import units_of
 from segiou.metrics.overall import mean_iou
 
 

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from segiou.analysis.inference.jackknife import jackknife
-from segiou.analysis.inference.significance import permutation_test, power
-from segiou.analysis.inference.statistics import statistic
-from segiou.analysis.inference.units import units_of
 from segiou.counting.counts import Counts
+from segiou.inference.leave_one_out import jackknife
+from segiou.inference.significance import permutation_test, power
+from segiou.inference.statistics import statistic
+from segiou.inference.units import units_of
 
 
 def single(images, shift, spread, seed=0):

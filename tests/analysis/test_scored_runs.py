@@ -8,8 +8,8 @@ import pytest
 
 import segiou
 from segiou.analysis.gap.imbalance import explain, explain_difference
-from segiou.analysis.inference.scored_runs import scored_images
 from segiou.cli.main import main
+from segiou.inference.scored_runs import scored_images
 
 LABELS = """name = "streets"
 classes = [

@@ -205,7 +205,7 @@ def test_outputs(tmp_path, capsys):
 
 
 def test_medians_have_order_statistics_of_one_run():
-    from segiou.analysis.inference.order_statistics import median_limits
+    from segiou.inference.order_statistics import median_limits
 
     rng = np.random.default_rng(2)
     truth = {f"{'ab'[i % 2]}_{i}": np.zeros((24, 24), int) for i in range(16)}

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from segiou.analysis.comparison.influential import influence
-from segiou.analysis.inference.statistics import statistic
-from segiou.analysis.inference.units import group_by_pattern, units_of
 from segiou.counting.counts import ConfusionCounts, Counts
+from segiou.inference.statistics import statistic
+from segiou.inference.units import group_by_pattern, units_of
 from segiou.metrics.overall import mean_iou, pixel_accuracy
 from segiou.metrics.per_class import iou
 from segiou.metrics.pixel_scores import METRICS

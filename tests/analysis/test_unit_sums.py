@@ -5,13 +5,13 @@ import pytest
 
 from segiou import compare, score
 from segiou.analysis.comparison.influential import influence
-from segiou.analysis.inference import units
-from segiou.analysis.inference.intervals import bootstrap
-from segiou.analysis.inference.jackknife import jackknife
-from segiou.analysis.inference.significance import permutation_test
-from segiou.analysis.inference.statistics import scored_counts, statistic
-from segiou.analysis.inference.units import ImageParts, units_of, weighted
 from segiou.counting.counts import Counts
+from segiou.inference import units
+from segiou.inference.intervals import bootstrap
+from segiou.inference.leave_one_out import jackknife
+from segiou.inference.significance import permutation_test
+from segiou.inference.statistics import scored_counts, statistic
+from segiou.inference.units import ImageParts, units_of, weighted
 
 
 @pytest.fixture

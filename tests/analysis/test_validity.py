@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from segiou.analysis.inference.bootstrapping import limits_of, resampled
-from segiou.analysis.inference.significance import permutation_test
-from segiou.analysis.inference.statistics import statistic
-from segiou.analysis.inference.units import units_of
 from segiou.counting.counts import ConfusionCounts, Counts
+from segiou.inference.bootstrapping import limits_of, resampled
+from segiou.inference.significance import permutation_test
+from segiou.inference.statistics import statistic
+from segiou.inference.units import units_of
 
 FULL = os.environ.get("SEGIOU_SLOW") == "1"
 REPEATS, RESAMPLES = (2000, 1000) if FULL else (150, 300)

@@ -10,9 +10,9 @@ from hypothesis.extra import numpy as hnp
 
 from segiou import metrics
 from segiou.analysis.gap.baselines import weighted_mean
-from segiou.analysis.inference.statistics import statistic
-from segiou.analysis.inference.units import units_of
 from segiou.counting.counts import ConfusionCounts, Counts
+from segiou.inference.statistics import statistic
+from segiou.inference.units import units_of
 from segiou.metrics.protocols import PROTOCOLS, Protocol, load_protocol
 
 NAN = float("nan")

@@ -12,7 +12,7 @@ from segiou import plots
 from segiou.accumulators.confusion import ChannelCounts
 from segiou.analysis.comparison.compare_runs import compare
 from segiou.analysis.gap.baselines import prevalence_curve as curve_of
-from segiou.analysis.inference.intervals import bootstrap
+from segiou.inference.intervals import bootstrap
 from segiou.measures.boundary import BoundaryOptions
 from segiou.measures.surfaces import SurfaceOptions
 

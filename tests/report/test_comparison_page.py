@@ -10,7 +10,7 @@ import pytest
 
 import segiou
 from segiou.analysis.comparison.compare_runs import compare
-from segiou.analysis.inference.statistics import ScoredImages
+from segiou.inference.statistics import ScoredImages
 from segiou.measures.lesions import LesionOptions
 from segiou.report.comparison_page import render_comparison, write_comparison_html
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.analysis import worst_mean_limits
+from segiou.inference import worst_mean_limits
 from segiou.runs import run_from_counts
 
 #: Three images of a class a and a rare b; the last lacks b and has it predicted; nobody has c.

@@ -7,7 +7,8 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 import segiou
-from segiou.analysis import Intervals, group_by_pattern, influence
+from segiou.analysis import influence
+from segiou.inference import Intervals, group_by_pattern
 from segiou.metrics import iou, mean_iou
 
 

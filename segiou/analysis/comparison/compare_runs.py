@@ -25,19 +25,20 @@ from segiou.analysis.comparison.result import (
     PairComparison,
 )
 from segiou.analysis.gap.imbalance import explain_difference
-from segiou.analysis.inference.bootstrapping import resampled
-from segiou.analysis.inference.dependence import BlockLength, design_of
-from segiou.analysis.inference.intervals import Method, check_method, limits_by, of_design
-from segiou.analysis.inference.jackknife import Limits
-from segiou.analysis.inference.paired_runs import (
+from segiou.counting.counts import Counts
+from segiou.inference.bootstrapping import resampled
+from segiou.inference.dependence import BlockLength, design_of
+from segiou.inference.intervals import Method, check_method, limits_by, of_design
+from segiou.inference.leave_one_out import Limits
+from segiou.inference.paired_runs import (
     Common,
     SameImages,
     check_runs,
     names_of,
     same_images,
 )
-from segiou.analysis.inference.scored_runs import unit_of_pixels
-from segiou.analysis.inference.significance import (
+from segiou.inference.scored_runs import unit_of_pixels
+from segiou.inference.significance import (
     Permuted,
     holm_adjust,
     least_p,
@@ -45,9 +46,8 @@ from segiou.analysis.inference.significance import (
     permutation_test,
     power,
 )
-from segiou.analysis.inference.statistics import Aggregate, ScoredImages, Statistic, exchangeable
-from segiou.analysis.inference.units import Groups, HasRunCounts, Metric, Units, difference
-from segiou.counting.counts import Counts
+from segiou.inference.statistics import Aggregate, ScoredImages, Statistic, exchangeable
+from segiou.inference.units import Groups, HasRunCounts, Metric, Units, difference
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats, ratio
 
@@ -76,7 +76,7 @@ def compare(
 
     Each pair gets the difference (second minus first) of the score and of every
     class with a paired interval
-    (:func:`segiou.analysis.inference.jackknife.jackknife`), a paired permutation p
+    (:func:`segiou.inference.leave_one_out.jackknife`), a paired permutation p
     (:func:`permutation_test`) and Holm's adjustment over the classes
     (:func:`holm_adjust`), the most influential images, and the difference that
     these images can detect (:func:`power`). More than two models are also
@@ -90,7 +90,7 @@ def compare(
         mean is compared; the interval then covers retraining
         (:func:`segiou.analysis.comparison.recipes.crossed`).
     metric, aggregate
-        See :func:`segiou.analysis.inference.statistics.statistic`; or a score of a measure,
+        See :func:`segiou.inference.statistics.statistic`; or a score of a measure,
         such as ``"boundary_iou"`` or ``"pq"``. Larger values of a
         function of Counts are better.
     protocol : Protocol or str, optional
@@ -101,7 +101,7 @@ def compare(
         ids of the first run. ``"none"`` declares the images independent.
     blocks : "auto" or float, optional
         Divide each sequence into batches of neighbouring images, see
-        :func:`segiou.analysis.inference.intervals.confidence_intervals`; ``"auto"`` uses
+        :func:`segiou.inference.intervals.confidence_intervals`; ``"auto"`` uses
         the per-image differences between the models.
     resamples, permutations, seed : int
         Number of resamples of a bootstrap or a ranking; most permutations; seed

@@ -33,7 +33,7 @@ from segiou.analysis.comparison.text import (
     influences,
     significant_text,
 )
-from segiou.analysis.inference.units import plural_of
+from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison.ranking import Ranking

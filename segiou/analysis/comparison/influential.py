@@ -10,9 +10,9 @@ import numpy as np
 
 from segiou._support import text
 from segiou._support.text import Json
-from segiou.analysis.inference.statistics import Aggregate, scored_counts
-from segiou.analysis.inference.units import ImageParts, Metric, units_of
 from segiou.counting.counts import Counts
+from segiou.inference.statistics import Aggregate, scored_counts
+from segiou.inference.units import ImageParts, Metric, units_of
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
@@ -104,7 +104,7 @@ def influence(
     counts : Counts of shape (N, C)
         Counts per class, (..., C).
     metric, groups, class_names, include, protocol, aggregate
-        As for :func:`segiou.analysis.inference.intervals.confidence_intervals`.
+        As for :func:`segiou.inference.intervals.confidence_intervals`.
     ids : sequence of str, length N, optional
         Names of the images.
 

@@ -23,20 +23,20 @@ from segiou.analysis.comparison.case_ranks import (
     signed_rank_tests,
 )
 from segiou.analysis.comparison.ranking import MEDIANS, Contest, Ranking, contest_of, placed
-from segiou.analysis.inference.bootstrapping import resampled, times_drawn
-from segiou.analysis.inference.dependence import BlockLength, design_of
-from segiou.analysis.inference.intervals import check_method, limits_by, of_design
-from segiou.analysis.inference.jackknife import jackknife
-from segiou.analysis.inference.paired_runs import (
+from segiou.inference.bootstrapping import resampled, times_drawn
+from segiou.inference.dependence import BlockLength, design_of
+from segiou.inference.intervals import check_method, limits_by, of_design
+from segiou.inference.leave_one_out import jackknife
+from segiou.inference.paired_runs import (
     Common,
     check_runs,
     common_classes,
     names_of,
     same_images,
 )
-from segiou.analysis.inference.scored_runs import unit_of_pixels
-from segiou.analysis.inference.statistics import ScoredImages, Statistic, addends, means_of
-from segiou.analysis.inference.units import Groups, HasRunCounts, ImageParts, Metric, Units
+from segiou.inference.scored_runs import unit_of_pixels
+from segiou.inference.statistics import ScoredImages, Statistic, addends, means_of
+from segiou.inference.units import Groups, HasRunCounts, ImageParts, Metric, Units
 from segiou.measures.score import Score
 from segiou.metrics.overall import mean
 from segiou.metrics.protocols import Protocol

@@ -15,11 +15,11 @@ from segiou._support.document import Part, Shown
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.analysis.comparison.case_ranks import ranks_of
-from segiou.analysis.inference.intervals import OverUnits
-from segiou.analysis.inference.jackknife import Limits
-from segiou.analysis.inference.significance import holm_adjust, least_p
-from segiou.analysis.inference.statistics import Statistic
-from segiou.analysis.inference.student import student_below
+from segiou.inference.intervals import OverUnits
+from segiou.inference.leave_one_out import Limits
+from segiou.inference.significance import holm_adjust, least_p
+from segiou.inference.statistics import Statistic
+from segiou.inference.student import student_below
 from segiou.metrics.ratio import Floats, ratio
 
 #: Why rankings by medians are not resampled.

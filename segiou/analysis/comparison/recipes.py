@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.analysis.inference.jackknife import Jackknife, Limits, with_width
-from segiou.analysis.inference.statistics import Statistic
-from segiou.analysis.inference.student import student, student_below
+from segiou.inference.leave_one_out import Jackknife, Limits, with_width
+from segiou.inference.statistics import Statistic
+from segiou.inference.student import student, student_below
 from segiou.metrics.ratio import Floats
 
 

@@ -14,9 +14,9 @@ from segiou._support.text import Json
 from segiou.analysis.comparison import text as comparison_text
 from segiou.analysis.comparison.ranking import ModelRank, Ranking
 from segiou.analysis.gap.imbalance import ImbalanceDifference
-from segiou.analysis.inference.intervals import OverUnits
-from segiou.analysis.inference.significance import Power
-from segiou.analysis.inference.units import FEW_UNITS, FEWEST_COMPARED
+from segiou.inference.intervals import OverUnits
+from segiou.inference.significance import Power
+from segiou.inference.units import FEW_UNITS, FEWEST_COMPARED
 
 
 @dataclass(frozen=True, slots=True)

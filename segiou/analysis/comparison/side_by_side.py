@@ -10,7 +10,7 @@ from segiou._support.document import Part, Tabular
 from segiou._support.text import Json
 from segiou.analysis.comparison.compare_runs import compare
 from segiou.analysis.comparison.result import Comparison
-from segiou.analysis.inference.units import HasRunCounts, Metric
+from segiou.inference.units import HasRunCounts, Metric
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from segiou._support import text
 from segiou._support.text import shown, shown_change, with_unit
-from segiou.analysis.inference.dependence import Caution
-from segiou.analysis.inference.significance import least_p, least_p_of
-from segiou.analysis.inference.units import plural_of
+from segiou.inference.dependence import Caution
+from segiou.inference.significance import least_p, least_p_of
+from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison.result import (

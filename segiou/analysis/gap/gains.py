@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.analysis.gap.steps import NextStep, corrected
-from segiou.analysis.inference.student import student
-from segiou.analysis.inference.units import Units
 from segiou.counting.counts import Counts
+from segiou.inference.student import student
+from segiou.inference.units import Units
 from segiou.metrics.per_class import iou
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats

@@ -21,10 +21,10 @@ from segiou.analysis.gap.baselines import (
     random_iou,
     weighted_mean,
 )
-from segiou.analysis.inference.paired_runs import classes_in_common
-from segiou.analysis.inference.scored_runs import hint_for, under
-from segiou.analysis.inference.units import HasCounts, difference
 from segiou.counting.counts import ConfusionCounts, Counts, check_counts
+from segiou.inference.paired_runs import classes_in_common
+from segiou.inference.scored_runs import hint_for, under
+from segiou.inference.units import HasCounts, difference
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_class import iou, prevalence, recall
 from segiou.metrics.protocols import Protocol, load_protocol

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import Json, plain
-from segiou.analysis.inference.jackknife import jackknife
-from segiou.analysis.inference.statistics import scored_counts
-from segiou.analysis.inference.units import Units
 from segiou.counting.counts import Counts
+from segiou.inference.leave_one_out import jackknife
+from segiou.inference.statistics import scored_counts
+from segiou.inference.units import Units
 from segiou.measures.measure import Alternative
 from segiou.metrics.protocols import Protocol
 

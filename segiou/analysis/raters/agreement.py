@@ -13,10 +13,6 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_level
 from segiou._support.document import Part, Tabular
 from segiou._support.text import Json, plain, records
-from segiou.analysis.inference.jackknife import jackknife
-from segiou.analysis.inference.statistics import Statistic
-from segiou.analysis.inference.student import student, student_below
-from segiou.analysis.inference.units import Units, units_of
 from segiou.analysis.raters.votes import (
     Votes,
     coincidences,
@@ -24,6 +20,10 @@ from segiou.analysis.raters.votes import (
     krippendorff_alpha,
     pairwise_agreement,
 )
+from segiou.inference.leave_one_out import jackknife
+from segiou.inference.statistics import Statistic
+from segiou.inference.student import student, student_below
+from segiou.inference.units import Units, units_of
 from segiou.measures.score import Score
 from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats, ratio

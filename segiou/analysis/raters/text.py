@@ -19,7 +19,7 @@ from segiou._support.text import (
     shown_range,
     signed_points,
 )
-from segiou.analysis.inference.units import plural_of
+from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:
     from segiou.analysis.raters.agreement import Estimate, ModelAgreement, RaterAgreement

@@ -17,7 +17,7 @@ from segiou._support.optional import Drawable
 from segiou._support.text import Json
 
 if TYPE_CHECKING:
-    from segiou.analysis.slices.metadata import Metadata
+    from segiou.inference.metadata import Metadata
 
 #: Fewer units have no interval.
 FEWEST = 3

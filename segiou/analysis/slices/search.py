@@ -14,16 +14,6 @@ from numpy.typing import NDArray
 from segiou._support import text
 from segiou._support.arguments import check_level
 from segiou._support.table_files import check_columns
-from segiou.analysis.inference.dependence import design_of
-from segiou.analysis.inference.jackknife import Jackknife, Side, tail_of, with_width
-from segiou.analysis.inference.order_statistics import median_limits
-from segiou.analysis.inference.paired_runs import Common, check_runs, names_of, same_images
-from segiou.analysis.inference.scored_runs import unit_of_pixels
-from segiou.analysis.inference.significance import holm_adjust
-from segiou.analysis.inference.statistics import Statistic
-from segiou.analysis.inference.student import student, student_below
-from segiou.analysis.inference.units import ROUNDING, Groups, HasRunCounts, Metric, Units
-from segiou.analysis.slices.metadata import Metadata, MetadataColumn, date_text, metadata_of
 from segiou.analysis.slices.result import (
     FEWEST,
     FEWEST_OF_PAIRS,
@@ -35,6 +25,16 @@ from segiou.analysis.slices.result import (
     Slices,
     Trend,
 )
+from segiou.inference.dependence import design_of
+from segiou.inference.leave_one_out import Jackknife, Side, tail_of, with_width
+from segiou.inference.metadata import Metadata, MetadataColumn, date_text, metadata_of
+from segiou.inference.order_statistics import median_limits
+from segiou.inference.paired_runs import Common, check_runs, names_of, same_images
+from segiou.inference.scored_runs import unit_of_pixels
+from segiou.inference.significance import holm_adjust
+from segiou.inference.statistics import Statistic
+from segiou.inference.student import student, student_below
+from segiou.inference.units import ROUNDING, Groups, HasRunCounts, Metric, Units
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
@@ -76,7 +76,7 @@ def slices(
     *runs : Run
         One run, or two on the same images.
     by : str, Path, mapping, sequence of mappings or DataFrame
-        See :func:`segiou.analysis.slices.metadata.metadata_of`.
+        See :func:`segiou.inference.metadata.metadata_of`.
     columns : sequence of str, optional
         By default, all columns with 2 to 50 values.
     metric : str or callable

@@ -19,8 +19,8 @@ from segiou._support.text import (
     shown_change,
     shown_range,
 )
-from segiou.analysis.inference.units import plural_of
 from segiou.analysis.slices.result import FEWEST, FEWEST_TESTED
+from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:
     from segiou.analysis.slices.result import Slice, Slices

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from segiou._support import text
 from segiou._support.text import Json
-from segiou.analysis.inference.bootstrapping import batches
-from segiou.analysis.inference.jackknife import Limits
-from segiou.analysis.inference.statistics import Statistic
-from segiou.analysis.inference.student import student, student_below
-from segiou.analysis.inference.units import ROUNDING, weighted
+from segiou.inference.bootstrapping import batches
+from segiou.inference.leave_one_out import Limits
+from segiou.inference.statistics import Statistic
+from segiou.inference.student import student, student_below
+from segiou.inference.units import ROUNDING, weighted
 from segiou.metrics.ratio import Floats
 
 #: Most units that a power estimate names.
@@ -263,7 +263,7 @@ def power(
     score : Statistic
         The score of one of the models, for its units.
     limits : Limits
-        Of the difference, from :func:`segiou.analysis.inference.jackknife.jackknife`.
+        Of the difference, from :func:`segiou.inference.leave_one_out.jackknife`.
     level, target : float
         Level of the intervals, e.g. 0.95; target power, e.g. 0.8.
     detect : float, optional

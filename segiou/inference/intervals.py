@@ -14,13 +14,14 @@ from segiou._support import text
 from segiou._support.arguments import check_choice, check_integer, check_level
 from segiou._support.document import Column, Line, Part, Table, Tabular, worded
 from segiou._support.text import Json
-from segiou.analysis.inference.bootstrapping import bootstrap_limits, limits_of, resampled
-from segiou.analysis.inference.dependence import BlockLength, Caution, Dependence, Design, design_of
-from segiou.analysis.inference.jackknife import Limits, jackknife, with_width
-from segiou.analysis.inference.order_statistics import median_limits
-from segiou.analysis.inference.scored_runs import scored_images, unit_of_pixels
-from segiou.analysis.inference.statistics import Aggregate, ScoredImages, Statistic
-from segiou.analysis.inference.units import (
+from segiou.counting.counts import Counts
+from segiou.inference.bootstrapping import bootstrap_limits, limits_of, resampled
+from segiou.inference.dependence import BlockLength, Caution, Dependence, Design, design_of
+from segiou.inference.leave_one_out import Limits, jackknife, with_width
+from segiou.inference.order_statistics import median_limits
+from segiou.inference.scored_runs import scored_images, unit_of_pixels
+from segiou.inference.statistics import Aggregate, ScoredImages, Statistic
+from segiou.inference.units import (
     FEW_UNITS,
     Groups,
     HasCounts,
@@ -29,7 +30,6 @@ from segiou.analysis.inference.units import (
     are_too_few,
     plural_of,
 )
-from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
@@ -322,7 +322,7 @@ def confidence_intervals(
     """Interval of a score and of each class.
 
     By default, a delete-one jackknife-t interval
-    (:func:`segiou.analysis.inference.jackknife.jackknife`). It is deterministic; its measured
+    (:func:`segiou.inference.leave_one_out.jackknife`). It is deterministic; its measured
     coverage is 93 to 97 % from five independent images on. It generalises to similar
     images scored with the same trained model, not to retraining or to other kinds of
     images.
@@ -333,7 +333,7 @@ def confidence_intervals(
         Per-image counts, or an object that has them. A confusion matrix has
         none because it is their sum.
     metric : str or callable
-        See :func:`segiou.analysis.inference.statistics.statistic`; for a run also any
+        See :func:`segiou.inference.statistics.statistic`; for a run also any
         score of its measures, such as ``"boundary_iou"``. For a function of
         counts that is not smooth, such as a median, pass
         ``method="percentile"``.
@@ -342,7 +342,7 @@ def confidence_intervals(
     groups : str, mapping, callable or sequence, optional
         Groups of dependent images (frames of one video, slices of one patient,
         tiles of one scene), which become the units; see
-        :func:`segiou.analysis.inference.units.groups_of`. From three groups on there is
+        :func:`segiou.inference.units.groups_of`. From three groups on there is
         an interval. ``"none"`` declares the images independent; ids are then
         ignored. By default, three or more sequences in the ids are the units,
         and one or two are divided into 4 to 20 batches of neighbouring images.
@@ -360,7 +360,7 @@ def confidence_intervals(
     resamples, seed : int
         Number of resamples and seed of the random numbers of a bootstrap.
     class_names, include, protocol, aggregate
-        See :func:`segiou.analysis.inference.statistics.statistic`; by default those of
+        See :func:`segiou.inference.statistics.statistic`; by default those of
         the run or report.
 
     Raises
@@ -372,7 +372,7 @@ def confidence_intervals(
 
     References
     ----------
-    Jackknife-t: see :func:`segiou.analysis.inference.jackknife.jackknife`. Bootstrap:
+    Jackknife-t: see :func:`segiou.inference.leave_one_out.jackknife`. Bootstrap:
     B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993),
     chapters 13 and 14. Batches: R. Ibragimov and U. Müller, J. Bus. Econ.
     Statist. 28 (2010); their number from the block length of D. N. Politis and

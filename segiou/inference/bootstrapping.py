@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.analysis.inference.jackknife import Limits, with_width
-from segiou.analysis.inference.statistics import Statistic
-from segiou.analysis.inference.units import weighted
+from segiou.inference.leave_one_out import Limits, with_width
+from segiou.inference.statistics import Statistic
+from segiou.inference.units import weighted
 from segiou.metrics.ratio import Floats
 
 #: Batches that fit into the cache are a quarter faster.

@@ -227,8 +227,8 @@ def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] |
     ids : sequence of str
         Ids of images.
     groups : str, mapping, callable or sequence, optional
-        A regular expression (see :func:`segiou.analysis.inference.units.group_by_pattern`),
-        ``FILE:COLUMN`` of a table (see :func:`segiou.analysis.slices.metadata.metadata_of`),
+        A regular expression (see :func:`segiou.inference.units.group_by_pattern`),
+        ``FILE:COLUMN`` of a table (see :func:`segiou.inference.metadata.metadata_of`),
         a mapping or function from id to group, or the groups in the order of
         the ids. ``"none"`` declares the images independent.
 
@@ -240,7 +240,7 @@ def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] |
     if groups is None or (isinstance(groups, str) and groups == INDEPENDENT):
         return None
     if isinstance(groups, str):
-        from segiou.analysis.slices.metadata import column_of
+        from segiou.inference.metadata import column_of
 
         column = column_of(groups, ids)
         return group_by_pattern(ids, groups) if column is None else column

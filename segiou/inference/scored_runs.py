@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from segiou._support.arguments import check_kind, read_several, refuse_kind
-from segiou.analysis.inference.statistics import (
+from segiou.counting.counts import Counts
+from segiou.inference.statistics import (
     ScoredImages,
     class_score,
     over_images,
     scored_counts,
 )
-from segiou.analysis.inference.units import HasCounts, ImageParts, Metric, is_large
-from segiou.counting.counts import Counts
+from segiou.inference.units import HasCounts, ImageParts, Metric, is_large
 from segiou.measures.registry import flag_of, measure_of_score
 from segiou.measures.score import Score
 from segiou.measures.score_names import ScoreName, members_of, not_measured, read_name

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.analysis.inference.units import group_by_pattern
+from segiou.inference.units import group_by_pattern
 
 #: Simple patterns that are preferred to the general one if they find the same sequences.
 _PLAIN_PATTERNS = (r"^[^_]+", r"^[^/]+", r"^[^-]+")

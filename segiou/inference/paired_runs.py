@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import read_several
 from segiou._support.text import plural
-from segiou.analysis.inference.scored_runs import hint_for, images_of_name, read_metric, under
-from segiou.analysis.inference.statistics import (
+from segiou.counting.counts import Counts
+from segiou.inference.scored_runs import hint_for, images_of_name, read_metric, under
+from segiou.inference.statistics import (
     Aggregate,
     ScoredImages,
     Statistic,
     class_score,
     scored_counts,
 )
-from segiou.analysis.inference.units import HasRunCounts, Metric, Units, some_of
-from segiou.counting.counts import Counts
+from segiou.inference.units import HasRunCounts, Metric, Units, some_of
 from segiou.measures.score import Score
 from segiou.metrics.per_class import iou
 from segiou.metrics.protocols import Protocol, load_protocol

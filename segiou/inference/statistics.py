@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_kind, read_several
-from segiou.analysis.inference.units import (
+from segiou.counting.counts import Counts
+from segiou.inference.units import (
     ImageParts,
     Metric,
     Table,
@@ -20,7 +21,6 @@ from segiou.analysis.inference.units import (
     row_parts,
     unit_sums,
 )
-from segiou.counting.counts import Counts
 from segiou.measures.parts import Parts
 from segiou.measures.score import Score, weights_of
 from segiou.measures.score_names import read_name, row_of

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.analysis.inference.statistics import Statistic
-from segiou.analysis.inference.student import student, student_below
-from segiou.analysis.inference.units import ROUNDING
+from segiou.inference.statistics import Statistic
+from segiou.inference.student import student, student_below
+from segiou.inference.units import ROUNDING
 from segiou.metrics.ratio import Floats
 
 #: Least degrees of freedom of a mean of classes: t(1) is 12.7 standard errors wide.
