@@ -11,7 +11,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from segiou.analysis import map_accuracy
+from segiou.maps import map_accuracy
 
 #: Shares of the area: reference class by map class; table 8 of Olofsson et al. (2014).
 SHARES = np.array(

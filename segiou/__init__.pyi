@@ -1,11 +1,13 @@
 from segiou import (
     accumulators as accumulators,
+    agreement as agreement,
     analysis as analysis,
     counting as counting,
     geometry as geometry,
     hooks as hooks,
     inference as inference,
     labels as labels,
+    maps as maps,
     masks as masks,
     measures as measures,
     metrics as metrics,
@@ -21,10 +23,11 @@ from segiou.accumulators.confusion import (
     ConfusionMatrix as ConfusionMatrix,
 )
 from segiou.accumulators.histograms.score_counts import ScoreHistogram as ScoreHistogram
+from segiou.agreement.folders import raters as raters
+from segiou.agreement.scores import RaterAgreement as RaterAgreement
 from segiou.analysis.comparison.compare_runs import compare as compare
 from segiou.analysis.comparison.rank_runs import rank as rank
 from segiou.analysis.gap.imbalance import explain as explain
-from segiou.analysis.raters.agreement import RaterAgreement as RaterAgreement
 from segiou.analysis.slices.search import slices as slices
 from segiou.counting.counts import Counts as Counts
 from segiou.inference.intervals import (
@@ -39,5 +42,4 @@ from segiou.report.report import Report as Report
 from segiou.runs.run import Run as Run
 from segiou.scoring.folder import score_folder as score_folder
 from segiou.scoring.job import DataError as DataError
-from segiou.scoring.rater_folders import raters as raters
 from segiou.scoring.score_arrays import score as score

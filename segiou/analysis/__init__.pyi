@@ -33,10 +33,3 @@ from segiou.analysis.gap.imbalance import (
 )
 from segiou.analysis.gap.steps import NextStep as NextStep, next_steps as next_steps
 from segiou.analysis.gap.threshold_gains import ThresholdGain as ThresholdGain
-from segiou.analysis.maps.estimates import (
-    Estimate as Estimate,
-    MapAccuracy as MapAccuracy,
-    SampleSize as SampleSize,
-    map_accuracy as map_accuracy,
-    sample_size as sample_size,
-)

@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-#: Module and function of each command outside commands.py.
+#: Module and function of each command outside commands.py. Those of features are in their packages.
 _ELSEWHERE = {
-    "demo": ("demo", "demo"),
-    "help": ("help_command", "command"),
-    "map-accuracy": ("map_command", "command"),
-    "raters": ("raters_command", "command"),
-    "slices": ("slices_command", "command"),
+    "demo": ("segiou.cli.demo", "demo"),
+    "help": ("segiou.cli.help_command", "command"),
+    "map-accuracy": ("segiou.maps.command", "command"),
+    "raters": ("segiou.agreement.command", "command"),
+    "slices": ("segiou.cli.slices_command", "command"),
 }
 #: Commands that report the files that they write.
 _WRITING = ("score", "compare", "explain", "report", "inspect", "map-accuracy", "raters", "slices")
@@ -44,8 +44,8 @@ def _run(parsed: Namespace) -> int:
         from segiou.cli.inputs import check_paths
 
         check_paths(parsed)
-    module, function = _ELSEWHERE.get(name, ("commands", name))
-    command = getattr(import_module(f"segiou.cli.{module}"), function)
+    module, function = _ELSEWHERE.get(name, ("segiou.cli.commands", name))
+    command = getattr(import_module(module), function)
     _drop_logs()
     with console.noted_warnings(quiet=getattr(parsed, "quiet", False)):
         code: int = command(parsed)

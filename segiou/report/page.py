@@ -145,8 +145,9 @@ def content_policy(style: str, script: str, *, more: bool = False) -> str:
 
 @cache
 def read_part(path: str) -> str:
-    """Read a file of a page from the package."""
-    return resources.files(__package__).joinpath(path).read_text(encoding="utf-8")
+    """Read a file of a page: ``PATH`` in this package, or ``PACKAGE:PATH`` in another one."""
+    package, _, path = path.rpartition(":")
+    return resources.files(package or __package__).joinpath(path).read_text(encoding="utf-8")
 
 
 #: JSON's escapes of characters that a page shows as escapes.
@@ -262,7 +263,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
-        loader=FunctionLoader(lambda name: read_part(f"templates/{name}")),
+        loader=FunctionLoader(lambda name: read_part(name if ":" in name else f"templates/{name}")),
         autoescape=True,
         finalize=_finalized,
         undefined=StrictUndefined,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from segiou import ConfusionMatrix
-from segiou.analysis import map_accuracy, sample_size
+from segiou.maps import map_accuracy, sample_size
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data" / "map_accuracy.json"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segiou.analysis.raters.votes import (
+from segiou.agreement.votes import (
     Votes,
     coincidences,
     consensus,

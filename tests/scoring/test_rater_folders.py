@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 import segiou
-from segiou.analysis.raters.votes import Votes
+from segiou.agreement.folders import ConsensusWriter, RaterCase
+from segiou.agreement.votes import Votes
 from segiou.cli.main import main
-from segiou.scoring.rater_folders import ConsensusWriter, RaterCase
 
 ANNA = {"case1": [[0, 1, 1]], "case2": [[1, 0, 0]], "case3": [[1, 1, 0]]}
 BEN = {"case1": [[0, 0, 1]], "case2": [[1, 0, 0]], "case3": [[0, 1, 0]]}
@@ -65,7 +65,7 @@ def test_an_unexpected_error_is_a_problem_of_the_file(folders, monkeypatch):
     def fails(*_):
         raise ZeroDivisionError("odd file")
 
-    monkeypatch.setattr("segiou.scoring.rater_folders.from_bytes", fails)
+    monkeypatch.setattr("segiou.agreement.folders.from_bytes", fails)
     with pytest.raises(segiou.DataError) as raised:
         segiou.raters({name: folders / name for name in ("anna", "ben")}, labels=2)
     assert len(raised.value.problems) == 6

@@ -12,13 +12,13 @@ from segiou._support.arguments import check_level
 from segiou._support.files import Problem, write_whole
 from segiou._support.renderers import RENDERERS
 from segiou._support.table_files import read_rows
-from segiou.analysis.maps.estimates import MapAccuracy, map_accuracy
 from segiou.cli import inputs
 from segiou.cli.output import as_json, in_format, write_text
 from segiou.labels.label_set import LabelSet, load_labels
-from segiou.masks.class_areas import class_areas, values_at
+from segiou.maps.class_areas import class_areas, values_at
+from segiou.maps.estimates import MapAccuracy, map_accuracy
+from segiou.maps.report import map_csv, map_html, map_parts
 from segiou.masks.read import MaskError
-from segiou.report.map_report import map_csv, map_html, map_parts
 from segiou.scoring.job import DataError
 
 #: Square metres of the units.

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from segiou._support.arguments import check_level
 from segiou._support.files import write_whole
-from segiou.analysis.raters.agreement import RaterAgreement
+from segiou.agreement.folders import ConsensusWriter, RaterCase, raters
+from segiou.agreement.page import CaseMaps, raters_html
+from segiou.agreement.scores import RaterAgreement
 from segiou.cli import inputs
 from segiou.cli.output import as_json, in_format, write_text
-from segiou.report.raters_page import CaseMaps, raters_html
-from segiou.scoring.rater_folders import ConsensusWriter, RaterCase, raters
 
 
 def command(parsed: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_level
 from segiou._support.document import Part, Tabular
 from segiou._support.text import Json, plain, records
-from segiou.analysis.raters.votes import (
+from segiou.agreement.votes import (
     Votes,
     coincidences,
     fleiss_kappa,
@@ -193,7 +193,7 @@ class RaterAgreement(Tabular):
 
     def parts(self) -> list[Part]:
         """The findings as parts of a document."""
-        from segiou.analysis.raters.text import rater_parts
+        from segiou.agreement.text import rater_parts
 
         return [*rater_parts(self)]
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice, check_kind
 from segiou._support.files import Problem, write_whole
 from segiou._support.text import listed
-from segiou.analysis.raters.agreement import RaterAgreement, rater_agreement
-from segiou.analysis.raters.votes import UNMARKED, Votes, consensus
+from segiou.agreement.scores import RaterAgreement, rater_agreement
+from segiou.agreement.votes import UNMARKED, Votes, consensus
 from segiou.counting.arrays import as_label_array
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.counting.id_pairs import count_ids

@@ -11,7 +11,7 @@ from segiou._support.text import csv_text, grouped, percent, plain, plural, poin
 from segiou.report.page import assemble
 
 if TYPE_CHECKING:
-    from segiou.analysis.maps.estimates import Estimate, MapAccuracy
+    from segiou.maps.estimates import Estimate, MapAccuracy
 
 _SCORES = {
     "users_accuracy": ("users", "user's accuracy"),
@@ -85,7 +85,7 @@ def map_html(accuracy: MapAccuracy, unit: str, facts: dict[str, str]) -> str:
     }
     names = list(accuracy.class_names)
     data = {"names": names, "unit": "pixels", "confusion": None, "images": None}
-    return assemble("map.html", context, data)
+    return assemble("segiou.maps:page.html", context, data)
 
 
 def _table(accuracy: MapAccuracy, unit: str) -> Iterator[tuple[str, ...]]:

@@ -22,7 +22,7 @@ from segiou._support.text import (
 from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:
-    from segiou.analysis.raters.agreement import Estimate, ModelAgreement, RaterAgreement
+    from segiou.agreement.scores import Estimate, ModelAgreement, RaterAgreement
 
 
 def rater_parts(result: RaterAgreement) -> Iterator[Part]:

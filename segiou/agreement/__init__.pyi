@@ -1,0 +1,2 @@
+from segiou.agreement.folders import raters as raters
+from segiou.agreement.scores import RaterAgreement as RaterAgreement

@@ -1,1 +1,0 @@
-"""Accuracy and areas of a map from a reference sample."""

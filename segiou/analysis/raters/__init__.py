@@ -1,1 +1,0 @@
-"""Agreement of raters, and of a model with them."""

@@ -1,0 +1,7 @@
+from segiou.maps.estimates import (
+    Estimate as Estimate,
+    MapAccuracy as MapAccuracy,
+    SampleSize as SampleSize,
+    map_accuracy as map_accuracy,
+    sample_size as sample_size,
+)
