@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou._support import optional, renderers
-from segiou._support.document import Line
+from segiou._support import optional
 from segiou.cli.main import main
+from segiou.document import renderers
+from segiou.document.parts import Line
 from segiou.labels import label_files, label_set
 from segiou.labels.label_set import LabelSet
 from segiou.metrics import protocols

@@ -252,6 +252,7 @@ class Drawable:
         Axes
             Save the figure with ``axes.figure.savefig("plot.pdf")``.
         """
-        from segiou.plots.kinds import plot
-
-        return plot(self, self._plot_kind if kind is None else kind, **options)
+        # By name: what can be drawn does not depend on how, nor on matplotlib.
+        plots: Any = import_module("segiou.plots")
+        axes: Axes = plots.plot(self, self._plot_kind if kind is None else kind, **options)
+        return axes

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.document import Facts, Line, Table
 from segiou._support.text import plural
+from segiou.document.parts import Facts, Line, Table
 from segiou.report.page import assemble
 from segiou.report.pictures import grey_png
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_level
-from segiou._support.document import Part, Tabular
 from segiou._support.text import Json, plain, records
 from segiou.agreement.votes import (
     Votes,
@@ -20,6 +19,7 @@ from segiou.agreement.votes import (
     krippendorff_alpha,
     pairwise_agreement,
 )
+from segiou.document.parts import Part, Tabular
 from segiou.inference.leave_one_out import jackknife
 from segiou.inference.statistics import Statistic
 from segiou.inference.student import student, student_below

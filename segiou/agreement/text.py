@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from segiou._support.document import GAP, Column, Facts, Line, Part, Table
 from segiou._support.text import (
     called,
     capital,
@@ -19,6 +18,7 @@ from segiou._support.text import (
     shown_range,
     signed_points,
 )
+from segiou.document.parts import GAP, Column, Facts, Line, Part, Table
 from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:

@@ -247,9 +247,9 @@ def inspect(parsed: argparse.Namespace) -> int:
 
 def labelsets(parsed: argparse.Namespace) -> int:
     """List the presets, or print one set as TOML."""
-    from segiou._support.document import Column, Line, Table
     from segiou._support.optional import plugin_names
-    from segiou._support.terminal import text_of
+    from segiou.document.parts import Column, Line, Table
+    from segiou.document.terminal import text_of
     from segiou.labels.label_set import labelset_names, load_labels
 
     from_file = getattr(parsed, "from")

@@ -6,11 +6,11 @@ import argparse
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
-from segiou._support.document import Column, Line, Part, Table
-from segiou._support.terminal import markdown_text, text_of
 from segiou._support.text import did_you_mean
 from segiou.cli import console
 from segiou.cli.options import COMMANDS, build_parser
+from segiou.document.parts import Column, Line, Part, Table
+from segiou.document.terminal import markdown_text, text_of
 
 #: Folder of the pages below the prefix of the environment.
 _INSTALLED = "share/doc/segiou/"

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from segiou._support.arguments import check_integer
 from segiou._support.files import is_device
 from segiou._support.optional import import_extra
-from segiou._support.renderers import RENDERERS
 from segiou._support.table_files import table_place
 from segiou._support.text import listed, plural, without_credentials
 from segiou.cli.console import note, progress_bar
 from segiou.cli.options import names_by_heading, option_of
 from segiou.cli.thresholds import Threshold, check_thresholds, check_where, read_thresholds
+from segiou.document.renderers import RENDERERS
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
 from segiou.measures.registry import (
     asked_measures,

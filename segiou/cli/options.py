@@ -14,8 +14,8 @@ import argparse
 import re
 import sys
 
-from segiou._support.renderers import RENDERERS
 from segiou.cli.console import EXIT_USAGE, harmless, note, say, stdout_width, wants_color, write
+from segiou.document.renderers import RENDERERS
 
 # Importing typing would add a tenth to the time of --help.
 TYPE_CHECKING = False

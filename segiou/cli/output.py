@@ -9,12 +9,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from segiou._support.document import GAP, Part, Section
 from segiou._support.files import Problem, problem_lines, write_whole
-from segiou._support.renderers import RENDERERS, rendered
 from segiou._support.text import csv_of, csv_text, encodable, plural
 from segiou.cli import console, inputs
 from segiou.cli.thresholds import Outcome, not_worse, outcomes, to_junit
+from segiou.document.parts import GAP, Part, Section
+from segiou.document.renderers import RENDERERS, rendered
 from segiou.masks.read import RawMask
 from segiou.masks.sources import Source, open_source
 from segiou.report.formats import nnunet_summary, render, to_json

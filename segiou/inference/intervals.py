@@ -12,9 +12,9 @@ import numpy as np
 
 from segiou._support import text
 from segiou._support.arguments import check_choice, check_integer, check_level
-from segiou._support.document import Column, Line, Part, Table, Tabular, worded
 from segiou._support.text import Json
 from segiou.counting.counts import Counts
+from segiou.document.parts import Column, Line, Part, Table, Tabular, worded
 from segiou.inference.bootstrapping import bootstrap_limits, limits_of, resampled
 from segiou.inference.dependence import BlockLength, Caution, Dependence, Design, design_of
 from segiou.inference.leave_one_out import Limits, jackknife, with_width

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from segiou._support.arguments import check_level
 from segiou._support.files import Problem, write_whole
-from segiou._support.renderers import RENDERERS
 from segiou._support.table_files import read_rows
 from segiou.cli import inputs
 from segiou.cli.output import as_json, in_format, write_text
+from segiou.document.renderers import RENDERERS
 from segiou.labels.label_set import LabelSet, load_labels
 from segiou.maps.class_areas import class_areas, values_at
 from segiou.maps.estimates import MapAccuracy, map_accuracy

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from segiou._support.document import GAP, Column, Line, Part, Table
 from segiou._support.text import csv_text, grouped, percent, plain, plural, points
+from segiou.document.parts import GAP, Column, Line, Part, Table
 from segiou.report.page import assemble
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, fields
 from inspect import cleandoc
 from typing import Any
 
-from segiou._support.document import (
+from segiou._support.text import Json
+from segiou.document.parts import (
     GAP,
     Column,
     Line,
@@ -15,7 +16,6 @@ from segiou._support.document import (
     Section,
     Table,
 )
-from segiou._support.text import Json
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.guard import package_of
 from segiou.measures.mask_pair import Masks

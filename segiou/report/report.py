@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou._support.arguments import check_integer, check_kind, check_path
-from segiou._support.document import worded
 from segiou._support.files import write_whole
-from segiou._support.renderers import rendered
 from segiou._support.text import in_python, percent, plural
+from segiou.document.parts import worded
+from segiou.document.renderers import rendered
 from segiou.measures.score_names import ScoreName
 from segiou.measures.score_table import ScoreTable
 from segiou.metrics.pixel_scores import PIXEL_SCORES
@@ -34,7 +34,7 @@ from segiou.report.wording import verdict
 if TYPE_CHECKING:
     import pandas
 
-    from segiou._support.document import Part
+    from segiou.document.parts import Part
     from segiou.report.report_dict import ReportDict
 
 
@@ -351,7 +351,7 @@ class Report(ReportNumbers):
         return self.to_text()
 
     def _repr_html_(self) -> str:
-        from segiou._support.notebook import notebook_of
+        from segiou.document.notebook import notebook_of
 
         return notebook_of(self._parts(), "report", in_python)
 

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segiou._support import __version__
-from segiou._support.document import (
+from segiou._support.text import called, cell, count, listed, percent, plural, points, tone_of
+from segiou.analysis.gap.steps import top_steps
+from segiou.document.notebook import NAME
+from segiou.document.parts import (
     GAP,
     TIE,
     Cell,
@@ -22,9 +25,6 @@ from segiou._support.document import (
     Section,
     Table,
 )
-from segiou._support.notebook import NAME
-from segiou._support.text import called, cell, count, listed, percent, plural, points, tone_of
-from segiou.analysis.gap.steps import top_steps
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_image import image_means
 from segiou.metrics.quantile import quantile

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.document import worded
 from segiou._support.files import write_whole
 from segiou._support.text import in_unit
 from segiou.analysis.comparison.text import short_name
 from segiou.analysis.gap.steps import top_steps
+from segiou.document.parts import worded
 from segiou.labels.label_set import LabelSet, hex_color
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats

@@ -11,9 +11,9 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from segiou._support.document import Part, Shown
 from segiou._support.files import Problem, problem_lines
 from segiou._support.text import Json, listed
+from segiou.document.parts import Part, Shown
 from segiou.labels.label_set import Color, LabelClass, LabelSet
 from segiou.masks.class_files import class_layout
 from segiou.masks.image_files import palette_colors

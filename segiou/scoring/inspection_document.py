@@ -6,19 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from segiou._support.document import (
+from segiou._support.files import problem_lines
+from segiou._support.text import (
+    count,
+    percent,
+    plural,
+)
+from segiou.document.parts import (
     GAP,
     Cell,
     Column,
     Line,
     Part,
     Table,
-)
-from segiou._support.files import problem_lines
-from segiou._support.text import (
-    count,
-    percent,
-    plural,
 )
 from segiou.scoring.label_set_match import LISTED
 

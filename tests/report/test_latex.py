@@ -9,9 +9,9 @@ import pytest
 from mask_files import write_mask
 
 import segiou
-from segiou._support.document import Cell, Column, Table
-from segiou._support.latex import latex_of
 from segiou.cli.main import main
+from segiou.document.latex import latex_of
+from segiou.document.parts import Cell, Column, Table
 
 TRUTH = [[[0, 0, 1, 1]], [[0, 0, 1, 1]], [[0, 0, 1, 1]]]
 #: Pooled IoU of the classes: 6/8 and 4/6; of the other model 6/7 and 5/6.

@@ -5,17 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from segiou._support.document import (
-    GAP,
-    TIE,
-    Cell,
-    Column,
-    Line,
-    Part,
-    Section,
-    Table,
-    worded,
-)
 from segiou._support.text import (
     cell,
     p_text,
@@ -32,6 +21,17 @@ from segiou.analysis.comparison.text import (
     difference_head,
     influences,
     significant_text,
+)
+from segiou.document.parts import (
+    GAP,
+    TIE,
+    Cell,
+    Column,
+    Line,
+    Part,
+    Section,
+    Table,
+    worded,
 )
 from segiou.inference.units import plural_of
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from segiou._support import text
-from segiou._support.document import Part, Shown
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.analysis.comparison.case_ranks import ranks_of
+from segiou.document.parts import Part, Shown
 from segiou.inference.intervals import OverUnits
 from segiou.inference.leave_one_out import Limits
 from segiou.inference.significance import holm_adjust, least_p

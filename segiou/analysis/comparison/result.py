@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from segiou._support import text
-from segiou._support.document import Part, Tabular
-from segiou._support.notebook import notebook_of
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.analysis.comparison import text as comparison_text
 from segiou.analysis.comparison.ranking import ModelRank, Ranking
 from segiou.analysis.gap.imbalance import ImbalanceDifference
+from segiou.document.notebook import notebook_of
+from segiou.document.parts import Part, Tabular
 from segiou.inference.intervals import OverUnits
 from segiou.inference.significance import Power
 from segiou.inference.units import FEW_UNITS, FEWEST_COMPARED

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from segiou._support.document import Part, Tabular
 from segiou._support.text import Json
 from segiou.analysis.comparison.compare_runs import compare
 from segiou.analysis.comparison.result import Comparison
+from segiou.document.parts import Part, Tabular
 from segiou.inference.units import HasRunCounts, Metric
 
 

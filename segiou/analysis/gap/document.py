@@ -6,7 +6,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from segiou._support.document import (
+from segiou._support.text import (
+    cell,
+    points,
+    signed_points,
+    tone_of,
+)
+from segiou.analysis.gap.steps import top_steps
+from segiou.document.parts import (
     GAP,
     Cell,
     Column,
@@ -15,13 +22,6 @@ from segiou._support.document import (
     Part,
     Table,
 )
-from segiou._support.text import (
-    cell,
-    points,
-    signed_points,
-    tone_of,
-)
-from segiou.analysis.gap.steps import top_steps
 
 if TYPE_CHECKING:
     from segiou.analysis.gap.imbalance import Imbalance, ImbalanceDifference

@@ -10,7 +10,6 @@ import numpy as np
 
 from segiou._support import text
 from segiou._support.arguments import read_several, refuse_kind
-from segiou._support.document import Part, Shown
 from segiou._support.text import Json
 from segiou.analysis.gap.baselines import (
     Baseline,
@@ -22,6 +21,7 @@ from segiou.analysis.gap.baselines import (
     weighted_mean,
 )
 from segiou.counting.counts import ConfusionCounts, Counts, check_counts
+from segiou.document.parts import Part, Shown
 from segiou.inference.paired_runs import classes_in_common
 from segiou.inference.scored_runs import hint_for, under
 from segiou.inference.units import HasCounts, difference

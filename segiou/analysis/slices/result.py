@@ -12,9 +12,9 @@ import numpy as np
 
 from segiou._support import text
 from segiou._support.arguments import check_integer
-from segiou._support.document import Part, Tabular, worded
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
+from segiou.document.parts import Part, Tabular, worded
 
 if TYPE_CHECKING:
     from segiou.inference.metadata import Metadata

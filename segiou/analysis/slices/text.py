@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from segiou._support.document import GAP, Cell, Column, Line, Part, Table
 from segiou._support.text import (
     capital,
     change,
@@ -20,6 +19,7 @@ from segiou._support.text import (
     shown_range,
 )
 from segiou.analysis.slices.result import FEWEST, FEWEST_TESTED
+from segiou.document.parts import GAP, Cell, Column, Line, Part, Table
 from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from segiou._support.document import Part
+    from segiou.document.parts import Part
 
 
 class Renderer:
@@ -24,9 +24,9 @@ class Renderer:
 
 
 RENDERERS = {
-    "table": Renderer("segiou._support.terminal:text_of", (".txt", ""), ("width", "color")),
-    "markdown": Renderer("segiou._support.document:markdown_of", (".md", ".markdown")),
-    "latex": Renderer("segiou._support.latex:latex_of", (".tex",), ("transposed",)),
+    "table": Renderer("segiou.document.terminal:text_of", (".txt", ""), ("width", "color")),
+    "markdown": Renderer("segiou.document.parts:markdown_of", (".md", ".markdown")),
+    "latex": Renderer("segiou.document.latex:latex_of", (".tex",), ("transposed",)),
 }
 
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from segiou._support.document import TIE, Cell, Column, Facts, Line, Part, Section, Table
 from segiou._support.files import printable
+from segiou.document.parts import TIE, Cell, Column, Facts, Line, Part, Section, Table
 
 _SIGNS = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},

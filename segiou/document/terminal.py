@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from segiou._support.document import TIE, Column, Facts, Line, Part, Section, Table
 from segiou._support.files import printable
 from segiou._support.text import listed
+from segiou.document.parts import TIE, Column, Facts, Line, Part, Section, Table
 
 #: Smallest width, and the width from which explanations are beside facts instead of below.
 _NARROWEST, _BESIDE_FROM = 24, 64

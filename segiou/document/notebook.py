@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-from segiou._support.document import Cell, Facts, Html, Line, Part, Table
 from segiou._support.files import printable
+from segiou.document.parts import Cell, Facts, Html, Line, Part, Table
 
 MUTED = "opacity:.75"
 NAME = "padding:.15em .8em;text-align:left"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from segiou._support.files import printable
 from segiou._support.optional import import_extra
-from segiou._support.renderers import rendered
 from segiou._support.text import capital, csv_of, in_unit
+from segiou.document.renderers import rendered
 
 if TYPE_CHECKING:
     import pandas
@@ -205,7 +205,7 @@ class Shown:
         return self.to_text()
 
     def _repr_html_(self) -> str:
-        from segiou._support.notebook import notebook_of
+        from segiou.document.notebook import notebook_of
 
         return notebook_of(self._parts(), type(self).__name__.lower())
 
