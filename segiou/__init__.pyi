@@ -37,7 +37,7 @@ from segiou.inference.intervals import (
 from segiou.labels.label_set import LabelSet as LabelSet, load_labels as load_labels
 from segiou.masks.read import MaskError as MaskError, read_mask as read_mask
 from segiou.metrics.protocols import Protocol as Protocol
-from segiou.report.explorer import explore as explore
+from segiou.report.pages.explorer import explore as explore
 from segiou.report.report import Report as Report
 from segiou.runs.run import Run as Run
 from segiou.scoring.folder import score_folder as score_folder

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from segiou._support.text import plural
 from segiou.document.parts import Facts, Line, Table
-from segiou.report.page import assemble
-from segiou.report.pictures import grey_png
+from segiou.report.pages.page import assemble
+from segiou.report.pages.pictures import grey_png
 
 if TYPE_CHECKING:
     from segiou.agreement.scores import RaterAgreement

@@ -214,7 +214,7 @@ def explore(parsed: argparse.Namespace) -> int:
     import webbrowser
 
     from segiou._support.files import is_device, write_whole
-    from segiou.report.explorer import explorer_page
+    from segiou.report.pages.explorer import explorer_page
 
     path = Path(parsed.output or Path(tempfile.mkdtemp(prefix="segiou-")) / "explore.html")
     page = write_whole(path, explorer_page()).resolve()

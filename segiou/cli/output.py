@@ -217,7 +217,7 @@ def _write_pages(scored: _Scored, parsed: argparse.Namespace) -> None:
     """Write the HTML page, the plots and the pictures of errors, if requested."""
     run, report = scored.run, scored.report
     if parsed.html:
-        from segiou.report.report_page import write_html
+        from segiou.report.pages.report_page import write_html
 
         options = {**_page_options(run, parsed), "columns": parsed.columns}
         options["outcomes"] = _in_words(scored.outcomes)
@@ -228,7 +228,7 @@ def _write_pages(scored: _Scored, parsed: argparse.Namespace) -> None:
 
         save_plots(report, parsed.plots, intervals=report.intervals)
     if parsed.errors:
-        from segiou.report.error_pictures import save_errors
+        from segiou.report.pages.error_pictures import save_errors
 
         number, classes = parsed.worst or 10, parsed.errors_of or ""
         sources = {"images": parsed.images, "read": _page_reader(parsed)}
@@ -240,7 +240,7 @@ def write_comparison_pages(
 ) -> None:
     """Write the HTML page of the two best models and the plots, if requested."""
     if parsed.html:
-        from segiou.report.comparison_page import write_comparison_html
+        from segiou.report.pages.comparison_page import write_comparison_html
 
         pair = comparison.best_pair
         shown = [runs[comparison.names.index(name)] for name in (pair.a, pair.b)]
@@ -256,7 +256,7 @@ def write_comparison_pages(
 def _page_options(run: Run, parsed: argparse.Namespace) -> dict[str, Any]:
     """Options for images in pages; reports which images have a file in ``--images``."""
     if parsed.images and not parsed.quiet:
-        from segiou.report.photos import match_images
+        from segiou.report.pages.photos import match_images
 
         match = match_images(parsed.images, run.ids)
         all_found = f"found {len(match.files)} of {plural(len(run), 'image')} in {parsed.images}"

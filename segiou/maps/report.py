@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from segiou._support.text import csv_text, grouped, percent, plain, plural, points
 from segiou.document.parts import GAP, Column, Line, Part, Table
-from segiou.report.page import assemble
+from segiou.report.pages.page import assemble
 
 if TYPE_CHECKING:
     from segiou.maps.estimates import Estimate, MapAccuracy

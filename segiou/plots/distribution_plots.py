@@ -26,7 +26,7 @@ from segiou.plots.style import (
     report_of,
     require,
 )
-from segiou.report.distance_pictures import first_distance, values_of_cases
+from segiou.report.pages.distance_pictures import first_distance, values_of_cases
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -238,14 +238,14 @@ class Report(ReportNumbers):
         return rendered(self._parts(sort=sort, reverse=reverse, columns=columns), "markdown")
 
     def to_html(self, **options: Any) -> str:
-        """A self-contained page; options as for :func:`segiou.report.report_page.render_report`.
+        """A self-contained page; options as for :func:`segiou.report.render_report`.
 
         Parameters
         ----------
         **options
             As there.
         """
-        from segiou.report.report_page import render_report
+        from segiou.report.pages.report_page import render_report
 
         return render_report(self, **options)
 

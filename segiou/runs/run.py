@@ -399,7 +399,7 @@ class Run(RunCounts):
         protocol : Protocol or str, optional
             The run's own by default.
         **options
-            Options of :func:`segiou.report.report_page.render_report`, such as ``images``.
+            Options of :func:`segiou.report.pages.report_page.render_report`, such as ``images``.
         """
         return self.report(protocol).to_html(run=self, **options)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import segiou
-from segiou.report.explorer import explorer_page
+from segiou.report.pages.explorer import explorer_page
 
 START = "#t=12,8,30,20&p=18,12,30,18&size=64x36"
 
@@ -29,7 +29,7 @@ def test_page_is_one_strict_file():
 
 
 def test_parts_of_the_page_are_packaged():
-    folder = Path(segiou.__file__).parent / "report" / "explorer_files"
+    folder = Path(segiou.__file__).parent / "report" / "pages" / "explorer_files"
     packaged = {f for pattern in ("*.html", "*.css", "script/*.js") for f in folder.glob(pattern)}
     text = explorer_page()
     for part in packaged - {folder / "page.html"}:

@@ -88,7 +88,7 @@ LABELS = {
     "count_channels": lambda t, p, m: count_channels(t, p, axis=0, mask=m).tp,
     "ChannelCounts": lambda t, p, m: ChannelCounts(3).update(t, p, axis=0, mask=m).counts.tp,
     "Evaluator": of_images,
-    "Evaluator": evaluated,
+    "Evaluator with measures": evaluated,
     "score": lambda t, p, m: segiou.score(t, p, labels=2, mask=m).total().matrix,
     "PanopticCounts": of_objects,
     "InstanceCounts": of_instances,

@@ -14,7 +14,7 @@ from segiou.cli.main import main
 from segiou.masks.annotation_files import MOST_PIXELS, Painting, run_lengths
 from segiou.masks.read import MaskError, from_bytes
 from segiou.masks.sources import open_source
-from segiou.report.picture_masks import read_indices
+from segiou.report.pages.picture_masks import read_indices
 from segiou.scoring import DataError
 
 TRUTH = {

@@ -24,7 +24,7 @@ from segiou.measures import (
     measure_keys,
     measure_of,
 )
-from segiou.report.comparison_page import write_comparison_html
+from segiou.report.pages.comparison_page import write_comparison_html
 
 BOTH = ("--midline", "--midline-dilate", "1", "--offsets", "--offsets-scale", "2")
 

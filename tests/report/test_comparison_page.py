@@ -12,7 +12,7 @@ import segiou
 from segiou.analysis.comparison.compare_runs import compare
 from segiou.inference.statistics import ScoredImages
 from segiou.measures.lesions import LesionOptions
-from segiou.report.comparison_page import render_comparison, write_comparison_html
+from segiou.report.pages.comparison_page import render_comparison, write_comparison_html
 
 TRUTH = np.random.default_rng(0).integers(0, 3, (8, 6, 6))
 

@@ -9,8 +9,8 @@ from command import FIXTURES
 
 import segiou
 from segiou.labels.label_set import LabelSet
-from segiou.report.comparison_page import render_comparison
-from segiou.report.page import BACKGROUND_COLOR, class_colors
+from segiou.report.pages.comparison_page import render_comparison
+from segiou.report.pages.page import BACKGROUND_COLOR, class_colors
 
 VOLUMES = FIXTURES / "volumes"
 

@@ -13,8 +13,8 @@ from mask_files import score_pairs, write_masks, write_pairs
 import segiou
 from segiou.accumulators.confusion import ChannelCounts
 from segiou.masks.sources import open_source
-from segiou.report import image_table
-from segiou.report.report_page import render_report, write_html
+from segiou.report.pages import image_table
+from segiou.report.pages.report_page import render_report, write_html
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</style>", "{{ 7*7 }}"]
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 import segiou
 from segiou.cli.main import main
-from segiou.report.picture_masks import adjusted_reader, read_indices
+from segiou.report.pages.picture_masks import adjusted_reader, read_indices
 from segiou.scoring.job import DataError
 
 CASES = Path(__file__).parents[3] / "shared" / "data" / "cases"

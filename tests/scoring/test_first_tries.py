@@ -9,7 +9,7 @@ from PIL import Image
 
 import segiou
 from segiou.cli.main import main
-from segiou.report.picture_masks import adjusted_reader
+from segiou.report.pages.picture_masks import adjusted_reader
 from segiou.scoring.inspection import inspect_folder
 from segiou.scoring.job import DataError
 

@@ -22,7 +22,7 @@ from segiou.measures.objects import ObjectOptions, PanopticCounts
 from segiou.measures.parts import Parts
 from segiou.regions import label_components
 from segiou.report import write_html
-from segiou.report.picture_masks import read_indices
+from segiou.report.pages.picture_masks import read_indices
 from segiou.runs.database import checksum
 from segiou.scoring import DataError
 

@@ -15,7 +15,7 @@ from segiou.cli.main import main
 from segiou.counting.encoding import count_pairs
 from segiou.masks import sources, windows
 from segiou.masks.volumes import read_volume
-from segiou.report.report_page import write_html
+from segiou.report.pages.report_page import write_html
 from segiou.scoring import pair
 from segiou.scoring.inspection import inspect_folder
 from segiou.scoring.job import DataError

@@ -9,7 +9,7 @@ import numpy as np
 from segiou._support.text import called, cell, did_you_mean
 from segiou.metrics.ratio import Floats
 from segiou.report.measured import distance_text
-from segiou.report.page import plural
+from segiou.report.pages.page import plural
 
 if TYPE_CHECKING:
     from segiou.report.report import Report

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from segiou.labels.label_set import LabelSet
-from segiou.report.page import Color, class_colors
-from segiou.report.photos import match_images
-from segiou.report.picture_masks import (
+from segiou.report.pages.page import Color, class_colors
+from segiou.report.pages.photos import match_images
+from segiou.report.pages.picture_masks import (
     Masks,
     PictureError,
     Reader,
@@ -23,7 +23,7 @@ from segiou.report.picture_masks import (
     adjusted_reader,
     read_indices,
 )
-from segiou.report.pictures import read_image
+from segiou.report.pages.pictures import read_image
 
 if TYPE_CHECKING:
     from segiou.runs.run import Run

@@ -17,16 +17,16 @@ from segiou._support.text import plain
 from segiou.labels.label_set import hex_color
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
-from segiou.report.page import Color
-from segiou.report.photos import ImageMatch
-from segiou.report.picture_masks import (
+from segiou.report.pages.page import Color
+from segiou.report.pages.photos import ImageMatch
+from segiou.report.pages.picture_masks import (
     PictureError,
     Reader,
     ScoreReader,
     adjusted_reader,
     read_indices,
 )
-from segiou.report.pictures import fitted, score_maps
+from segiou.report.pages.pictures import fitted, score_maps
 from segiou.runs.image_counts import Columns, unpack_parts
 
 if TYPE_CHECKING:

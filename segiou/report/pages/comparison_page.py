@@ -21,11 +21,11 @@ from segiou.analysis.comparison.text import (
 from segiou.inference.scored_runs import scored_images
 from segiou.measures.registry import measure_of_score
 from segiou.measures.score_names import read_name
-from segiou.report.distance_pictures import box_of
-from segiou.report.image_table import EXAMPLES, ImageScores
-from segiou.report.page import sentence
-from segiou.report.picture_masks import Reader
-from segiou.report.report_page import histogram, render_page, write_page
+from segiou.report.pages.distance_pictures import box_of
+from segiou.report.pages.image_table import EXAMPLES, ImageScores
+from segiou.report.pages.page import sentence
+from segiou.report.pages.picture_masks import Reader
+from segiou.report.pages.report_page import histogram, render_page, write_page
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison.ranking import Ranking

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.files import printable
 from segiou._support.text import cell, unit_text
-from segiou.report.image_table import LISTED
+from segiou.report.pages.image_table import LISTED
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,7 +17,7 @@ from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.labels.label_set import LabelClass, LabelSet, hex_color
 from segiou.masks.read import read_mask
-from segiou.report.page import (
+from segiou.report.pages.page import (
     class_colors,
     content_policy,
     json_in_html,

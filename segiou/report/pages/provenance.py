@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from segiou._support import __version__
 from segiou._support.text import count, in_unit
 from segiou.labels.label_set import LabelSet, load_labels
-from segiou.report.page import plural
+from segiou.report.pages.page import plural
 from segiou.report.wording import aligned_text, ignored_text
 
 if TYPE_CHECKING:

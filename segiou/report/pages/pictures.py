@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from segiou.masks.windows import resized
-from segiou.report.page import Color
-from segiou.report.picture_masks import Masks, PictureError, Shape, reduced
+from segiou.report.pages.page import Color
+from segiou.report.pages.picture_masks import Masks, PictureError, Shape, reduced
 
 #: Widths in decreasing order, tried until the pictures of an image fit its part of the page.
 _WIDTHS = (400, 320, 256, 208, 160, 128, 96, 64)

@@ -17,7 +17,7 @@ from segiou.analysis.slices.text import (
     trends,
     verdict,
 )
-from segiou.report.image_table import ImageTable
+from segiou.report.pages.image_table import ImageTable
 
 if TYPE_CHECKING:
     from segiou.analysis.slices.result import Slice, Slices

@@ -12,7 +12,7 @@ from segiou._support.text import count, short_count
 from segiou.analysis.gap.steps import confusion_gains
 from segiou.counting.counts import ConfusionCounts
 from segiou.metrics.ratio import Floats, ratio
-from segiou.report.pictures import grey_png
+from segiou.report.pages.pictures import grey_png
 from segiou.report.wording import share_text
 
 if TYPE_CHECKING:

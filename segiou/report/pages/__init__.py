@@ -1,0 +1,1 @@
+"""HTML pages of reports and comparisons, the explorer, and their pictures."""
