@@ -26,7 +26,7 @@ from benchmarks import inputs
 from benchmarks.counting import table
 from benchmarks.reading import seconds
 from segiou.counting import count_id_pairs
-from segiou.masks.image_files import Scratch, read_png
+from segiou.masks.formats.image_files import Scratch, read_png
 from segiou.measures.objects import PanopticCounts
 from segiou.regions import label_components
 from segiou.regions.components import components

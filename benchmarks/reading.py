@@ -28,8 +28,8 @@ from PIL import Image
 import segiou
 from benchmarks import inputs
 from benchmarks.counting import table
-from segiou.masks.decompression import inflater
-from segiou.masks.image_files import Scratch, read_png
+from segiou.masks.formats.decompression import inflater
+from segiou.masks.formats.image_files import Scratch, read_png
 
 OURS = "segiou"
 THINGS, CATEGORIES = 80, 133

@@ -32,7 +32,7 @@ def test_docstring_examples(name):
         if "pip install" not in str(error) and error.name != "zarr":  # a base class is zarr's
             raise
         pytest.skip(str(error))
-    if name == "segiou.masks.image_files" and not module.EXTENSION_BUILT:
+    if name == "segiou.masks.formats.image_files" and not module.EXTENSION_BUILT:
         pytest.skip("the C extension of the PNG reader is not built")
     if b">>>" not in Path(module.__file__).read_bytes():
         return  # as in most modules, where doctest would look through every docstring

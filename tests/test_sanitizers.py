@@ -26,10 +26,10 @@ CASES = [
         [],
     ),
     ("segiou.regions._components", ["instances/test_components.py"], []),
-    ("segiou.masks._png", ["masks/test_local.py", "masks/test_png_files.py"], []),
-    ("segiou.masks._png", ["masks/test_png_rows.py", "masks/test_png_texts.py"], []),
+    ("segiou.masks.formats._png", ["masks/test_local.py", "masks/test_png_files.py"], []),
+    ("segiou.masks.formats._png", ["masks/test_png_rows.py", "masks/test_png_texts.py"], []),
     (
-        "segiou.masks._png",
+        "segiou.masks.formats._png",
         ["masks/test_png_rows.py", "masks/test_png_fuzz.py"],
         ["-U__BYTE_ORDER__", "-U__SSE2__"],
     ),

@@ -14,7 +14,7 @@ from PIL import Image
 
 from segiou.counting import count_channels, count_id_pairs, count_pairs, scores_to_labels
 from segiou.masks import LocalFolder, read_mask
-from segiou.masks.image_files import Scratch
+from segiou.masks.formats.image_files import Scratch
 from segiou.measures.boundary import boundary_counts
 from segiou.measures.surfaces import surface_scores
 

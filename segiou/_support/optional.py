@@ -44,7 +44,7 @@ PARTS = {
     "segiou.regions._components": Part(
         "components", "finding of components", "about 20 times slower"
     ),
-    "segiou.masks._png": Part("png", "reading of PNG masks", "about 10 times slower"),
+    "segiou.masks.formats._png": Part("png", "reading of PNG masks", "about 10 times slower"),
 }
 #: Interface version of compiled modules that match these sources; see ``_python.h``.
 _INTERFACE = 5

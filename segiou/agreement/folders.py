@@ -20,10 +20,10 @@ from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.counting.id_pairs import count_ids
 from segiou.inference.units import Groups, groups_of
 from segiou.labels.class_options import ClassOptions, Labels
-from segiou.masks.pairing import pair_folders
+from segiou.masks.formats.volumes import geometry_difference
 from segiou.masks.read import RawMask, from_bytes, to_labels
-from segiou.masks.sources import Source, open_source
-from segiou.masks.volumes import geometry_difference
+from segiou.masks.sources.folders import Source, open_source
+from segiou.masks.sources.pairing import pair_folders
 from segiou.scoring.job import DataError, files_of
 from segiou.scoring.problems import UndeclaredError, or_problem, undeclared_problem
 

@@ -13,7 +13,7 @@ from segiou.cli import console, inputs
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
-    from segiou.masks.pairing import Pair
+    from segiou.masks.sources.pairing import Pair
     from segiou.measures.measure import Plan
     from segiou.scoring.job import Job
 

@@ -36,7 +36,7 @@ from segiou.scoring.job import PAIR_ARGUMENTS, Job
 
 if TYPE_CHECKING:
     from segiou.inference.intervals import OverUnits
-    from segiou.masks.pairing import Pair
+    from segiou.masks.sources.pairing import Pair
     from segiou.measures.measure import Measure, Plan
 
 _SHARE = re.compile(r"(.+?)=(\d*\.?\d+)(%?)(?:,|$)")
@@ -82,8 +82,8 @@ def command_of(parsed: argparse.Namespace) -> str:
 
 def _classes_of_files(places: Sequence[str], pattern: str) -> list[str] | None:
     """Background and the classes that have files; None if no file matches."""
-    from segiou.masks.class_files import BACKGROUND, check_pattern, classes_of
-    from segiou.masks.sources import open_source
+    from segiou.masks.sources.class_files import BACKGROUND, check_pattern, classes_of
+    from segiou.masks.sources.folders import open_source
 
     check_pattern("--class-files", pattern)
     names = {name for place in places for name in classes_of(open_source(place), pattern)}

@@ -16,7 +16,7 @@ from segiou.cli.thresholds import Outcome, not_worse, outcomes, to_junit
 from segiou.document.parts import GAP, Part, Section
 from segiou.document.renderers import RENDERERS, rendered
 from segiou.masks.read import RawMask
-from segiou.masks.sources import Source, open_source
+from segiou.masks.sources.folders import Source, open_source
 from segiou.report.formats import nnunet_summary, render, to_json
 from segiou.report.report import Report
 from segiou.runs.run import Run

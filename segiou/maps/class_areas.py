@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from segiou.labels.label_set import LabelSet
-from segiou.masks.georeference import Raster
+from segiou.masks.formats.georeference import Raster
 from segiou.masks.read import MaskError, RawMask, open_mask, to_labels
 from segiou.masks.windows import FileMask, open_windowed, window_slices
 

@@ -1,6 +1,10 @@
-from segiou.masks.archives import ArchiveFolder as ArchiveFolder
 from segiou.masks.finding import MASK_SUFFIXES as MASK_SUFFIXES, find_masks as find_masks
-from segiou.masks.pairing import Pair as Pair, Pairing as Pairing, pair_folders as pair_folders
+from segiou.masks.formats.volumes import (
+    Volume as Volume,
+    geometry_difference as geometry_difference,
+    read_volume as read_volume,
+    reorient as reorient,
+)
 from segiou.masks.read import (
     LossyMaskError as LossyMaskError,
     MaskError as MaskError,
@@ -8,17 +12,17 @@ from segiou.masks.read import (
     open_mask as open_mask,
     read_mask as read_mask,
 )
-from segiou.masks.sources import (
+from segiou.masks.sources.archives import ArchiveFolder as ArchiveFolder
+from segiou.masks.sources.folders import (
     LocalFolder as LocalFolder,
     RemoteFolder as RemoteFolder,
     Source as Source,
     open_source as open_source,
 )
-from segiou.masks.volumes import (
-    Volume as Volume,
-    geometry_difference as geometry_difference,
-    read_volume as read_volume,
-    reorient as reorient,
+from segiou.masks.sources.pairing import (
+    Pair as Pair,
+    Pairing as Pairing,
+    pair_folders as pair_folders,
 )
 from segiou.masks.windows import (
     FileMask as FileMask,

@@ -24,10 +24,10 @@ from segiou.masks.finding import (
 )
 
 if TYPE_CHECKING:
-    from segiou.masks.georeference import Raster
-    from segiou.masks.image_files import Scratch
-    from segiou.masks.numpy_files import Fits
-    from segiou.masks.volumes import Volume
+    from segiou.masks.formats.georeference import Raster
+    from segiou.masks.formats.image_files import Scratch
+    from segiou.masks.formats.numpy_files import Fits
+    from segiou.masks.formats.volumes import Volume
 
 #: The fix for masks of two classes with values between them.
 SOFT_EDGES = (
@@ -218,11 +218,11 @@ def open_mask(path: str | Path) -> RawMask:
             raise MaskError(path, "is not a regular file")
         with path.open("rb") as file:
             if file.read(6) == b"\x93NUMPY":
-                from segiou.masks.numpy_files import mapped_npy
+                from segiou.masks.formats.numpy_files import mapped_npy
 
                 return _of_npy(mapped_npy(path), path)
             if path.name.lower().endswith(".nii"):
-                from segiou.masks.volumes import read_volume
+                from segiou.masks.formats.volumes import read_volume
 
                 return _of_volume(read_volume(path))
             file.seek(0)
@@ -251,7 +251,7 @@ def from_bytes(
     raw = _of_magic(data, path, fits, key) or _of_ending(data, path)
     if raw is not None:
         return raw
-    from segiou.masks.image_files import from_image
+    from segiou.masks.formats.image_files import from_image
 
     return from_image(data, path, scratch)
 
@@ -259,18 +259,18 @@ def from_bytes(
 def _of_magic(data: bytes, path: str | Path, fits: Fits | None, key: str) -> RawMask | None:
     """A mask in a format that the first bytes tell; None for others."""
     if data[:6] == b"\x93NUMPY":
-        from segiou.masks.numpy_files import npy_array
+        from segiou.masks.formats.numpy_files import npy_array
 
         return _of_npy(npy_array(data, path), path)
     if data[:1] == b"\x80" and data[-1:] == b".":
         raise MaskError(path, IS_A_PICKLE)
     if data[:4] == b"PK\x03\x04":
-        from segiou.masks.numpy_files import npz_mask
+        from segiou.masks.formats.numpy_files import npz_mask
 
         values, spacing = npz_mask(data, path, key, fits)
         return RawMask(values, "npz", "NPZ", spacing=spacing)
     if data[:4] in TIFF_MAGIC:
-        from segiou.masks.tiff import from_tiff
+        from segiou.masks.formats.tiff import from_tiff
 
         return from_tiff(data, path)
     return None
@@ -280,7 +280,7 @@ def _of_ending(data: bytes, path: str | Path) -> RawMask | None:
     """A mask in a format that the extension tells; None for images."""
     ending = split_ending(str(path))[1].lower()
     if ending in VOLUME_SUFFIXES:
-        from segiou.masks.volumes import volume_from_bytes
+        from segiou.masks.formats.volumes import volume_from_bytes
 
         return _of_volume(volume_from_bytes(data, path))
     if ending == POINT_SUFFIX:
@@ -296,7 +296,7 @@ def _of_ending(data: bytes, path: str | Path) -> RawMask | None:
     if ending not in MASK_SUFFIXES and (added := _from_plugin(data, path, ending)) is not None:
         return added
     if ending in RASTER_SUFFIXES:
-        from segiou.masks.rasters import open_raster
+        from segiou.masks.formats.rasters import open_raster
 
         raw = open_raster(path)
         with raw.values as values:
@@ -386,7 +386,7 @@ def _replaced(values: NDArray[Any], old: int, new: int) -> NDArray[Any]:
 
 
 def _of_npy(array: NDArray[Any], path: str | Path) -> RawMask:
-    from segiou.masks.numpy_files import check_whole_numbers
+    from segiou.masks.formats.numpy_files import check_whole_numbers
 
     check_whole_numbers(array, path)
     return RawMask(array, "npy", "NPY")

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.masks.finding import is_raster
-from segiou.masks.numpy_files import check_whole_numbers, mapped_npy
+from segiou.masks.formats.numpy_files import check_whole_numbers, mapped_npy
 from segiou.masks.read import TIFF_MAGIC, MaskError, RawMask
 
 #: Masks with fewer pixels are read whole.
@@ -147,18 +147,18 @@ def open_windowed(path: str | Path, *, least: int | None = None) -> RawMask | No
         values = ArrayFile(path, array.shape, array.dtype, int(array.offset), fortran=is_fortran)
         return RawMask(values, "npy", "NPY")
     if magic[:4] in TIFF_MAGIC:
-        from segiou.masks.tiff import open_tiff
+        from segiou.masks.formats.tiff import open_tiff
 
         return open_tiff(path, bound)
     if is_raster(path):
-        from segiou.masks.rasters import open_raster
+        from segiou.masks.formats.rasters import open_raster
 
         raw = open_raster(path)
         if math.prod(raw.values.shape) >= bound:
             return raw
         raw.values.__exit__()
     if str(path).lower().endswith(".nii"):
-        from segiou.masks.volumes import open_nifti
+        from segiou.masks.formats.volumes import open_nifti
 
         return open_nifti(path, bound)
     return None

@@ -14,10 +14,10 @@ from segiou._support.arguments import check_choice, check_flag, read_spacing
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
-from segiou.masks.georeference import Raster
+from segiou.masks.formats.georeference import Raster
 
 if TYPE_CHECKING:
-    from segiou.masks.volumes import Volume
+    from segiou.masks.formats.volumes import Volume
 
 
 @dataclass(frozen=True)

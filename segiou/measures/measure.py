@@ -23,7 +23,7 @@ from segiou.metrics.ratio import Floats
 
 if TYPE_CHECKING:
     from segiou.masks.read import RawMask
-    from segiou.masks.sources import Source
+    from segiou.masks.sources.folders import Source
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.analysis.comparison.compare_runs import compare
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
-from segiou.masks.georeference import Raster
+from segiou.masks.formats.georeference import Raster
 from segiou.measures.clashes import check_key, check_scores
 from segiou.measures.guard import MeasureError, is_own
 from segiou.measures.mask_pair import MaskPair, Masks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from segiou.masks.numpy_files import is_of_nnunet
+from segiou.masks.formats.numpy_files import is_of_nnunet
 from segiou.masks.read import MaskError, RawMask
 from segiou.measures.mask_pair import ScoredPrediction
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from segiou._support.arguments import check_kind
 from segiou._support.files import Problem
 from segiou._support.optional import import_extra, leave_warning_to_parent, warn_missing
-from segiou.masks.pairing import Pair
+from segiou.masks.sources.pairing import Pair
 from segiou.scoring.pair import PairScorer, Result
 
 if TYPE_CHECKING:

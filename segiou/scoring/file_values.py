@@ -12,7 +12,7 @@ from segiou._support.files import Problem, os_problem
 from segiou.counting.id_pairs import count_ids
 from segiou.masks.colors import count_colors
 from segiou.masks.read import MaskError, RawMask, from_bytes, open_mask
-from segiou.masks.sources import LocalFolder, Source
+from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.windows import chunks_of, open_windowed, window_slices
 from segiou.scoring.problems import or_problem
 

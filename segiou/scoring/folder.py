@@ -15,11 +15,11 @@ from segiou._support.arguments import check_callable
 from segiou._support.files import Problem
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import labelset_names
-from segiou.masks.adjusted import place_of
 from segiou.masks.finding import RASTER_SUFFIXES
-from segiou.masks.pairing import Pair, Pairing
 from segiou.masks.read import MaskError
-from segiou.masks.sources import LocalFolder
+from segiou.masks.sources.adjusted import place_of
+from segiou.masks.sources.folders import LocalFolder
+from segiou.masks.sources.pairing import Pair, Pairing
 from segiou.measures.registry import read_measures
 from segiou.metrics.protocols import Protocol
 from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
@@ -142,7 +142,7 @@ def score_folder(
     protocol : Protocol or str
         The default protocol of the run's reports.
     truth_suffix, pred_suffix, key
-        See :func:`segiou.masks.pairing.pair_folders`.
+        See :func:`segiou.masks.sources.pairing.pair_folders`.
     ids : path or sequence of str, optional
         Score only these images: ids or file names, a text file with one id per
         line, such as Pascal VOC's ``ImageSets``, or ``FILE:COLUMN``. Ids
@@ -368,7 +368,7 @@ def _with_nodata(job: Job, pairing: Pairing) -> tuple[Job, int | None]:
     first = pairing.pairs[0].truth if pairing.pairs else ""
     if not first.lower().endswith((".tif", ".tiff", *RASTER_SUFFIXES)):
         return job, None
-    from segiou.masks.georeference import nodata_of
+    from segiou.masks.formats.georeference import nodata_of
 
     source, options = place_of(job.sources[0]), job.options
     try:

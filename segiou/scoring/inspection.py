@@ -15,11 +15,11 @@ from segiou._support.files import Problem, problem_lines
 from segiou._support.text import Json, listed
 from segiou.document.parts import Part, Shown
 from segiou.labels.label_set import Color, LabelClass, LabelSet
-from segiou.masks.class_files import class_layout
-from segiou.masks.image_files import palette_colors
-from segiou.masks.pairing import Pairing
+from segiou.masks.formats.image_files import palette_colors
 from segiou.masks.read import RawMask
-from segiou.masks.sources import LocalFolder, Source, open_source
+from segiou.masks.sources.class_files import class_layout
+from segiou.masks.sources.folders import LocalFolder, Source, open_source
+from segiou.masks.sources.pairing import Pairing
 from segiou.scoring.file_values import IN_NO_SHAPE, FileContent, read_values
 from segiou.scoring.job import files_of, pair_sources, pairing_problems
 from segiou.scoring.label_set_match import GOOD, LabelSetMatch, matches, possible_label_sets
@@ -27,7 +27,7 @@ from segiou.scoring.problems import geometry_text, size_text
 from segiou.scoring.suspicions import OF_IDS, are_ids, frequencies, suspicions
 
 if TYPE_CHECKING:
-    from segiou.masks.volumes import Volume
+    from segiou.masks.formats.volumes import Volume
 
 #: Values that conventionally mark unlabelled pixels.
 _NO_DATA = {255, 65535, 2**31 - 1, 2**32 - 1}
@@ -281,7 +281,7 @@ def _disagreements(pairing: Pairing, read: Sequence[FileContent | Problem]) -> t
         if pair.truth in files and pair.pred in files:
             truth, pred = files[pair.truth], files[pair.pred]
             if truth.mask.volume is not None and pred.mask.volume is not None:
-                from segiou.masks.volumes import geometry_difference
+                from segiou.masks.formats.volumes import geometry_difference
 
                 if difference := geometry_difference(truth.mask.volume, pred.mask.volume):
                     problems.append(Problem(pair.pred, geometry_text(pair.truth, difference)))
@@ -353,7 +353,7 @@ def _formats(files: Sequence[FileContent]) -> dict[str, Any]:
 
 
 def _spacing(volume: Volume) -> str:
-    from segiou.masks.volumes import spacing_text
+    from segiou.masks.formats.volumes import spacing_text
 
     unit = "mm" if volume.unit == "mm" else "(no unit given)"
     return f"{spacing_text(volume.spacing)} {unit}"

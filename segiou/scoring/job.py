@@ -32,12 +32,18 @@ from segiou._support.text import encodable, listed, plural, without_credentials
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
-from segiou.masks.adjusted import ADJUSTMENTS, AdjustedSource, adjusted, is_one_file, place_of
-from segiou.masks.class_files import BACKGROUND, ClassMasks, check_pattern, class_layout
 from segiou.masks.finding import IS_A_FILE, split_ending
-from segiou.masks.pairing import Pair, Pairing, duplicate_advice, listed_files, pair_folders
 from segiou.masks.read import VOLUME_SUFFIXES, MaskError, from_bytes
-from segiou.masks.sources import LocalFolder, RemoteFolder, Source, open_source
+from segiou.masks.sources.adjusted import (
+    ADJUSTMENTS,
+    AdjustedSource,
+    adjusted,
+    is_one_file,
+    place_of,
+)
+from segiou.masks.sources.class_files import BACKGROUND, ClassMasks, check_pattern, class_layout
+from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source, open_source
+from segiou.masks.sources.pairing import Pair, Pairing, duplicate_advice, listed_files, pair_folders
 from segiou.measures.mask_pair import Masks
 from segiou.measures.registry import fitted, plans_of
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -452,7 +458,7 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
             _check_layout(paths, labels, source.root)
     places = place_of(truth), place_of(pred)
     if not all(isinstance(source, LocalFolder) for source in places):
-        from segiou.masks.segment_files import named_as_other
+        from segiou.masks.sources.segment_files import named_as_other
 
         files = (
             named_as_other(files[0], *places, files[1]),

@@ -21,9 +21,8 @@ from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.counting.window_counts import count_windows
 from segiou.labels.label_set import LabelSet
 from segiou.masks.finding import RASTER_SUFFIXES
-from segiou.masks.image_files import Scratch
-from segiou.masks.numpy_files import Fits
-from segiou.masks.pairing import Pair
+from segiou.masks.formats.image_files import Scratch
+from segiou.masks.formats.numpy_files import Fits
 from segiou.masks.read import (
     VOLUME_SUFFIXES,
     MaskError,
@@ -32,7 +31,8 @@ from segiou.masks.read import (
     to_labels,
     with_background,
 )
-from segiou.masks.sources import LocalFolder, RemoteFolder, Source, stable_stamp, stamp_of
+from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source, stable_stamp, stamp_of
+from segiou.masks.sources.pairing import Pair
 from segiou.masks.windows import FileMask, ResizedMask, WindowedMask, open_windowed, resized
 from segiou.measures.mask_pair import MaskPair, ScoredPrediction
 from segiou.runs.image_counts import ImageCount, ImageFiles, pack_measured
@@ -48,8 +48,8 @@ from segiou.scoring.problems import (
 )
 
 if TYPE_CHECKING:
-    from segiou.masks.georeference import Raster
-    from segiou.masks.volumes import Volume
+    from segiou.masks.formats.georeference import Raster
+    from segiou.masks.formats.volumes import Volume
     from segiou.measures.objects.files import ObjectMask
     from segiou.runs.header import Header
 
@@ -410,7 +410,7 @@ class PairScorer:
                 raise MaskError(pair.pred, text)
         if truth.volume is None or pred.volume is None:
             return pred
-        from segiou.masks.volumes import geometry_difference, reorient
+        from segiou.masks.formats.volumes import geometry_difference, reorient
 
         volume = pred.volume
         turned = volume.orientation != truth.volume.orientation and pred.scores is None

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segiou.masks.volumes import Volume
+from segiou.masks.formats.volumes import Volume
 from segiou.measures.surfaces.measuring import surface_scores
 from segiou.measures.surfaces.options import CONVENTIONS, SHARES
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tifffile
 
-from segiou.masks.numpy_files import npz_mask
+from segiou.masks.formats.numpy_files import npz_mask
 from segiou.masks.read import MaskError, from_bytes
 from segiou.measures.scores.files import ScoreShape, read_scores
 

@@ -34,7 +34,7 @@ from strict_images import has_all_rows, strict_pgm
 from strict_tiff import strict_tiff
 
 from segiou.labels.class_options import ClassOptions
-from segiou.masks.pairing import Pair
+from segiou.masks.sources.pairing import Pair
 from segiou.runs.header import Header
 from segiou.runs.image_counts import ImageCount
 from segiou.scoring.pair import PairScorer

@@ -16,7 +16,7 @@ from mask_files import png, required
 
 import segiou
 from segiou.masks.read import from_bytes, open_mask, to_labels
-from segiou.masks.sources import open_source
+from segiou.masks.sources.folders import open_source
 from segiou.masks.windows import open_windowed
 
 LABELS = segiou.LabelSet.from_names(["background", "car", "tree"], ignore=255)
@@ -169,7 +169,7 @@ def test_tables_with_damaged_bytes(tmp_path):
 @pytest.mark.parametrize("blocks", [{}, {"tiled": True, "blockxsize": 16, "blockysize": 16}])
 def test_rasters_of_gdal_with_damaged_bytes(tmp_path, monkeypatch, packed, blocks):
     rasterio = required("rasterio", "SEGIOU_REQUIRE_EXTRAS")
-    monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
+    monkeypatch.setattr("segiou.masks.formats.tiff._MOST_SEGMENT_BYTES", 100)
     path = tmp_path / "a.tif"
     mask = np.random.default_rng(0).integers(0, 4, (40, 50)).astype(np.uint8)
     options = {"height": 40, "width": 50, "count": 1, "dtype": "uint8", "compress": packed}
@@ -196,7 +196,7 @@ def test_rasters_of_gdal_with_damaged_bytes(tmp_path, monkeypatch, packed, block
 @pytest.mark.parametrize("options", [{"rowsperstrip": 20}, {"tile": (16, 16)}])
 @pytest.mark.gate
 def test_rasters_with_damaged_tags(tmp_path, monkeypatch, options):
-    monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
+    monkeypatch.setattr("segiou.masks.formats.tiff._MOST_SEGMENT_BYTES", 100)
     path = tmp_path / "a.tif"
     tags = [
         (33550, "d", 3, (10.0, 10.0, 0.0), True),

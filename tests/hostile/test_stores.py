@@ -17,7 +17,7 @@ import pytest
 from mask_files import required
 
 from segiou.masks.read import MaskError
-from segiou.masks.sources import open_source
+from segiou.masks.sources.folders import open_source
 from segiou.scoring.inspection import inspect_folder
 from segiou.scoring.job import DataError
 

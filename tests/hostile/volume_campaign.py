@@ -26,8 +26,8 @@ import nibabel
 import numpy as np
 import SimpleITK as itk
 
+from segiou.masks.formats.volumes import Volume, read_volume
 from segiou.masks.read import MaskError
-from segiou.masks.volumes import Volume, read_volume
 from segiou.masks.windows import open_windowed
 
 MEGABYTES = 3000

@@ -17,7 +17,7 @@ import segiou
 from segiou.cli.main import main
 from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.masks.read import MaskError, from_bytes, to_labels
-from segiou.masks.sources import open_source
+from segiou.masks.sources.folders import open_source
 from segiou.scoring.job import DataError
 
 ANNOTATORS = "SEGIOU_REQUIRE_ANNOTATORS"

@@ -7,8 +7,8 @@ import pytest
 from mask_files import required
 
 import segiou
-from segiou.masks import array_stores
-from segiou.masks.sources import open_source
+from segiou.masks.sources import array_stores
+from segiou.masks.sources.folders import open_source
 from segiou.masks.windows import FileMask
 from segiou.scoring.job import DataError
 

@@ -16,7 +16,7 @@ from mask_files import required
 
 import segiou
 from segiou.cli.main import main
-from segiou.masks.georeference import Raster
+from segiou.masks.formats.georeference import Raster
 from segiou.masks.read import MaskError, open_mask, read_mask
 from segiou.masks.windows import open_windowed
 from segiou.scoring.job import DataError
@@ -178,8 +178,8 @@ def test_huge_deflated_strips_are_read_row_by_row(tmp_path, monkeypatch, dtype, 
     path = tmp_path / "a.tif"
     options = {"compression": "zlib", "rowsperstrip": rows, "byteorder": order}
     tifffile.imwrite(path, mask, predictor=predictor, **options)
-    monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
-    monkeypatch.setattr("segiou.masks.tiff._PART_BYTES", 7)
+    monkeypatch.setattr("segiou.masks.formats.tiff._MOST_SEGMENT_BYTES", 100)
+    monkeypatch.setattr("segiou.masks.formats.tiff._PART_BYTES", 7)
     with open_windowed(path, least=1).values as big:
         assert big.chunks == (1, 30)
         for top, bottom in ((0, 5), (5, 23), (22, 40), (3, 4)):
@@ -187,7 +187,7 @@ def test_huge_deflated_strips_are_read_row_by_row(tmp_path, monkeypatch, dtype, 
 
 
 def test_a_huge_strip_that_is_cut_off_or_damaged_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
+    monkeypatch.setattr("segiou.masks.formats.tiff._MOST_SEGMENT_BYTES", 100)
     mask = np.random.default_rng(0).integers(0, 200, (40, 30)).astype("u1")
     path = tmp_path / "a.tif"
     tifffile.imwrite(path, mask, compression="zlib", rowsperstrip=40)
@@ -204,7 +204,7 @@ def test_a_huge_strip_that_is_cut_off_or_damaged_is_refused(tmp_path, monkeypatc
 
 
 def test_a_huge_strip_that_holds_more_than_its_pixels_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
+    monkeypatch.setattr("segiou.masks.formats.tiff._MOST_SEGMENT_BYTES", 100)
     path = tmp_path / "a.tif"
     options = {"compression": "zlib", "rowsperstrip": 40, "byteorder": "<"}
     tifffile.imwrite(path, np.zeros((40, 30), "u1"), **options)
@@ -226,7 +226,7 @@ def test_a_huge_strip_that_holds_more_than_its_pixels_is_refused(tmp_path, monke
 @pytest.mark.parametrize("kept", [-1, -4, 9])
 def test_a_huge_strip_that_is_cut_off_is_refused(tmp_path, monkeypatch, kept):
     """Also where only its checksum is missing."""
-    monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
+    monkeypatch.setattr("segiou.masks.formats.tiff._MOST_SEGMENT_BYTES", 100)
     path = tmp_path / "a.tif"
     options = {"compression": "zlib", "rowsperstrip": 40, "byteorder": "<"}
     tifffile.imwrite(path, np.zeros((40, 30), "u1"), **options)
@@ -296,7 +296,7 @@ def test_every_packing_of_gdal_is_read(tmp_path, monkeypatch, packed, dtype, blo
     np.testing.assert_array_equal(raw.values, mask)
     assert raw.raster.crs == "EPSG:32632"
     # A piece counts as large, so that none is unpacked at once.
-    monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
+    monkeypatch.setattr("segiou.masks.formats.tiff._MOST_SEGMENT_BYTES", 100)
     opened = open_windowed(path, least=1)
     assert opened.raster == raw.raster
     with opened.values as big:
@@ -310,7 +310,7 @@ def test_large_strips_are_scored_like_small_ones(tmp_path, monkeypatch):
     for side, mask in masks.items():
         gdal_tiff(tmp_path / side / "a.tif", mask, packed="LZW", blockysize=300)
     expected = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=3)
-    monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
+    monkeypatch.setattr("segiou.masks.formats.tiff._MOST_SEGMENT_BYTES", 100)
     monkeypatch.setattr("segiou.masks.windows.WHOLE_PIXELS", 1)
     run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=3)
     assert run.total().matrix.tolist() == expected.total().matrix.tolist()
@@ -318,7 +318,7 @@ def test_large_strips_are_scored_like_small_ones(tmp_path, monkeypatch):
 
 def test_several_huge_strips_are_refused(tmp_path, monkeypatch):
     path = gdal_tiff(tmp_path / "a.tif", np.ones((70, 90)), packed="LERC", blockysize=35)
-    monkeypatch.setattr("segiou.masks.tiff._MOST_BLOCK_BYTES", 35 * 90 - 1)
+    monkeypatch.setattr("segiou.masks.formats.tiff._MOST_BLOCK_BYTES", 35 * 90 - 1)
     with pytest.raises(MaskError, match="strips of 3150 bytes; save it in tiles"):
         open_windowed(path, least=1)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from segiou.masks.image_files import Scratch, _png
+from segiou.masks.formats.image_files import Scratch, _png
 from segiou.masks.read import MaskError
-from segiou.masks.sources import LocalFolder
+from segiou.masks.sources.folders import LocalFolder
 from segiou.runs.image_counts import Stamp
 
 LIMIT = 1 << 18
@@ -78,8 +78,8 @@ def test_a_file_that_may_not_be_read_is_left_to_reading(put):
         pytest.skip("giving up the rights of root takes root")
     code = """
         import os, sys
-        from segiou.masks.image_files import Scratch
-        from segiou.masks.sources import LocalFolder
+        from segiou.masks.formats.image_files import Scratch
+        from segiou.masks.sources.folders import LocalFolder
         scratch = Scratch()
         os.setuid(65534)
         found = [LocalFolder(".").read_small(path, scratch) for path in sys.argv[1:]]

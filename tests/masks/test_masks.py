@@ -16,9 +16,9 @@ import tifffile
 from PIL import Image
 
 from segiou.labels.label_set import LabelClass, LabelSet, load_labels
-from segiou.masks.archives import ArchiveFolder
 from segiou.masks.read import LossyMaskError, MaskError, from_bytes, open_mask, read_mask
-from segiou.masks.sources import LocalFolder
+from segiou.masks.sources.archives import ArchiveFolder
+from segiou.masks.sources.folders import LocalFolder
 from segiou.masks.windows import open_windowed
 
 HOSTILE = Path(__file__).parents[2] / "fixtures" / "hostile"

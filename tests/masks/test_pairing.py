@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from segiou.masks.finding import find_masks, is_mask
-from segiou.masks.pairing import pair_folders
+from segiou.masks.sources.pairing import pair_folders
 
 
 def files(*names: str) -> dict[str, str]:

@@ -13,8 +13,8 @@ from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from PIL import Image
 
-from segiou.masks import image_files as reader
-from segiou.masks.image_files import Scratch, read_png
+from segiou.masks.formats import image_files as reader
+from segiou.masks.formats.image_files import Scratch, read_png
 
 pytestmark = pytest.mark.skipif(
     not reader.EXTENSION_BUILT, reason="the C extension of the PNG reader is not built"

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segiou.masks import image_files as reader
+from segiou.masks.formats import image_files as reader
 
 pytestmark = pytest.mark.skipif(
     not reader.EXTENSION_BUILT, reason="the C extension of the PNG reader is not built"

@@ -9,8 +9,8 @@ import zlib
 import pytest
 from PIL import Image
 
-from segiou.masks import image_files as reader
-from segiou.masks.image_files import read_png
+from segiou.masks.formats import image_files as reader
+from segiou.masks.formats.image_files import read_png
 
 needs_extension = pytest.mark.skipif(
     not reader.EXTENSION_BUILT, reason="the C extension of the PNG reader is not built"

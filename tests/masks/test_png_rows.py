@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 read_png = pytest.importorskip(
-    "segiou.masks._png", reason="the C extension of the PNG reader is not built"
+    "segiou.masks.formats._png", reason="the C extension of the PNG reader is not built"
 ).read_png
 
 

@@ -19,7 +19,7 @@ import segiou
 from segiou.cli.main import main
 from segiou.masks.finding import IS_A_PICKLE
 from segiou.masks.read import MaskError, from_bytes, read_mask
-from segiou.masks.sources import open_source
+from segiou.masks.sources.folders import open_source
 from segiou.scoring.job import DataError
 
 TRUTH = {"a": np.array([[0, 0, 1, 1]], np.uint8), "b": np.array([[1, 1], [0, 0]], np.uint8)}

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from segiou.masks.finding import find_masks
-from segiou.masks.pairing import pair_folders
+from segiou.masks.formats.volumes import geometry_difference, read_volume, reorient
 from segiou.masks.read import MaskError, open_mask, read_mask
-from segiou.masks.volumes import geometry_difference, read_volume, reorient
+from segiou.masks.sources.pairing import pair_folders
 from segiou.masks.windows import open_windowed, window_slices
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":

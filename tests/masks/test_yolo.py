@@ -9,8 +9,8 @@ from PIL import Image
 
 import segiou
 from segiou.cli.main import main
-from segiou.masks.sources import open_source
-from segiou.masks.yolo_files import YoloFolder
+from segiou.masks.sources.folders import open_source
+from segiou.masks.sources.yolo_files import YoloFolder
 from segiou.scoring.job import DataError
 
 

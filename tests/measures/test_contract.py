@@ -12,7 +12,7 @@ import pytest
 import segiou
 from segiou.cli.options import names_by_heading
 from segiou.labels.class_options import ClassOptions
-from segiou.masks.georeference import Raster
+from segiou.masks.formats.georeference import Raster
 from segiou.measures import MaskPair, Masks, Parts
 from segiou.measures.area import AreaOptions
 from segiou.measures.registry import measure_of, own_keys, own_scores, plans_of

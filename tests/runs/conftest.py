@@ -46,7 +46,7 @@ def score(folders):
 @pytest.fixture
 def reads(monkeypatch):
     """The names of the files that were read, in order."""
-    from segiou.masks.sources import LocalFolder
+    from segiou.masks.sources.folders import LocalFolder
 
     names: list[str] = []
     read, read_small = LocalFolder.read, LocalFolder.read_small
@@ -70,6 +70,6 @@ def reads(monkeypatch):
 def in_python(monkeypatch):
     """Files are read by Python's own calls, which a test can take hold of."""
 
-    from segiou.masks import sources
+    from segiou.masks.sources import folders as sources
 
     monkeypatch.setattr(sources, "read_small", lambda *_: None)

@@ -279,7 +279,7 @@ def test_a_run_file_that_is_replaced_while_scoring_is_an_error(score, tmp_path, 
 def test_a_file_that_is_changed_while_it_is_read_is_read_again(
     score, tmp_path, monkeypatch, write_mask, in_python
 ):
-    from segiou.masks import sources
+    from segiou.masks.sources import folders as sources
 
     path = tmp_path / "pred/scene0/00.png"
     other = tmp_path / "other.png"
@@ -302,7 +302,7 @@ def test_a_file_that_is_changed_while_it_is_read_is_read_again(
 
 
 def test_a_file_that_never_stays_the_same_is_a_problem(score, tmp_path, monkeypatch, in_python):
-    from segiou.masks import sources
+    from segiou.masks.sources import folders as sources
 
     path = tmp_path / "truth/scene0/00.png"
     fstat, inode, count = os.fstat, path.stat().st_ino, iter(range(1000))

@@ -11,7 +11,7 @@ from PIL import Image
 
 import segiou
 from segiou.cli.main import main
-from segiou.masks.class_files import class_layout
+from segiou.masks.sources.class_files import class_layout
 from segiou.scoring.inspection import inspect_folder
 
 CASES = Path(__file__).parents[2].parent / "shared" / "data" / "cases"

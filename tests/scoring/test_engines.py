@@ -15,7 +15,7 @@ from mask_files import score_pairs
 
 import segiou
 from segiou._support.files import Problem
-from segiou.masks.pairing import Pair
+from segiou.masks.sources.pairing import Pair
 from segiou.runs.header import Header
 from segiou.runs.image_counts import ImageCount
 from segiou.scoring import engines

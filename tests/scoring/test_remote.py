@@ -13,7 +13,7 @@ from mask_files import png
 
 import segiou
 from segiou.cli.main import main
-from segiou.masks.sources import RemoteFolder
+from segiou.masks.sources.folders import RemoteFolder
 from segiou.runs.image_counts import Stamp
 from segiou.scoring.job import DataError
 
@@ -157,7 +157,7 @@ def test_without_fsspec_the_extra_is_named(masks, monkeypatch):
             raise ImportError(msg)
         return original(name, *rest)
 
-    from segiou.masks import sources
+    from segiou.masks.sources import folders as sources
 
     monkeypatch.setattr(sources, "import_module", missing)
     with pytest.raises(ImportError, match=r"pip install 'segiou\[remote\]'"):

@@ -13,8 +13,9 @@ import pytest
 import segiou
 from segiou.cli.main import main
 from segiou.counting.encoding import count_pairs
-from segiou.masks import sources, windows
-from segiou.masks.volumes import read_volume
+from segiou.masks import windows
+from segiou.masks.formats.volumes import read_volume
+from segiou.masks.sources import folders as sources
 from segiou.report.pages.report_page import write_html
 from segiou.scoring import pair
 from segiou.scoring.inspection import inspect_folder

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_flag
 from segiou._support.text import plural
 from segiou.labels.class_options import ClassOptions
-from segiou.masks.georeference import Raster
+from segiou.masks.formats.georeference import Raster
 from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.measure import Counted, ImageColumn, Measure, Plan
 from segiou.measures.parts import Field, Layout, Parts

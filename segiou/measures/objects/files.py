@@ -17,8 +17,8 @@ from segiou.counting.id_pairs import mapped
 from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.masks.colors import packed
 from segiou.masks.read import MaskError, RawMask, open_mask, void_value
-from segiou.masks.segment_files import ImageSegments, load_segments, png_path
-from segiou.masks.sources import stamp_of
+from segiou.masks.sources.folders import stamp_of
+from segiou.masks.sources.segment_files import ImageSegments, load_segments, png_path
 from segiou.masks.windows import resized
 from segiou.measures.objects.counts import id_areas
 from segiou.regions.components import Components

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
 from segiou._support.text import listed, plural
-from segiou.masks.class_files import match_class
 from segiou.masks.finding import split_ending
-from segiou.masks.numpy_files import Fits, npy_array, npz_array
+from segiou.masks.formats.numpy_files import Fits, npy_array, npz_array
+from segiou.masks.formats.volumes import Volume
 from segiou.masks.read import TIFF_MAGIC, VOLUME_SUFFIXES, MaskError, RawMask
-from segiou.masks.sources import Source
-from segiou.masks.volumes import Volume
+from segiou.masks.sources.class_files import match_class
+from segiou.masks.sources.folders import Source
 
 _AXES = {"first": 0, "last": -1}
 #: Name of the array of nnU-Net's files, of several.
@@ -113,11 +113,11 @@ def _read(data: bytes | RawMask, path: str, fits: Fits) -> tuple[NDArray[Any], V
     if data[:4] == b"PK\x03\x04":
         return npz_array(data, path, fits, names=_OF_SEVERAL), None
     if data[:4] in TIFF_MAGIC:
-        from segiou.masks.tiff import scores_from_tiff
+        from segiou.masks.formats.tiff import scores_from_tiff
 
         return scores_from_tiff(data, path, fits), None
     if split_ending(path)[1].lower() in VOLUME_SUFFIXES:
-        from segiou.masks.volumes import scores_from_nifti
+        from segiou.masks.formats.volumes import scores_from_nifti
 
         if not path.lower().endswith((".nii", ".nii.gz")):
             kind = split_ending(path)[1].lower()
@@ -125,7 +125,7 @@ def _read(data: bytes | RawMask, path: str, fits: Fits) -> tuple[NDArray[Any], V
             raise MaskError(path, problem)
         volume = scores_from_nifti(data, path, fits)
         return volume.values, volume
-    from segiou.masks.image_files import from_image
+    from segiou.masks.formats.image_files import from_image
 
     return _of_image(from_image(data, path), path, fits), None
 

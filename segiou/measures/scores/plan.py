@@ -29,10 +29,10 @@ from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.counts import Counts
 from segiou.counting.scores import scores_to_labels
 from segiou.labels.class_options import ClassOptions
-from segiou.masks.class_files import check_pattern
-from segiou.masks.numpy_files import is_of_nnunet
+from segiou.masks.formats.numpy_files import is_of_nnunet
 from segiou.masks.read import MaskError, RawMask
-from segiou.masks.sources import Source
+from segiou.masks.sources.class_files import check_pattern
+from segiou.masks.sources.folders import Source
 from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction
 from segiou.measures.measure import Alternative, Counted, Measure, Plan, read_number
 from segiou.measures.parts import Field, Layout, Parts

@@ -440,7 +440,7 @@ _EMPTY: dict[Any, str] = {
 
 def surface_note(plan: Mapping[str, Any]) -> str:
     """One line on how surfaces were measured and how missed structures count."""
-    from segiou.masks.volumes import spacing_text
+    from segiou.masks.formats.volumes import spacing_text
 
     options = plan["options"]
     unit = {"px": "pixels", "": "units of the spacing"}.get(plan["unit"], plan["unit"])

@@ -16,8 +16,6 @@ from segiou.counting.encoding import Encoding
 from segiou.counting.value_codes import ValueCodes
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
-from segiou.masks.adjusted import ADJUSTMENTS, AdjustedSource, adjusted
-from segiou.masks.class_files import ClassMasks
 from segiou.masks.read import (
     VOLUME_SUFFIXES,
     MaskError,
@@ -27,13 +25,15 @@ from segiou.masks.read import (
     to_labels,
     with_background,
 )
-from segiou.masks.sources import LocalFolder, Source
+from segiou.masks.sources.adjusted import ADJUSTMENTS, AdjustedSource, adjusted
+from segiou.masks.sources.class_files import ClassMasks
+from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.windows import resized
 from segiou.measures.mask_pair import ScoredPrediction
 from segiou.measures.measure import Plan
 
 if TYPE_CHECKING:
-    from segiou.masks.volumes import Volume
+    from segiou.masks.formats.volumes import Volume
     from segiou.measures.objects.files import ObjectMask
     from segiou.measures.objects.options import ObjectOptions
 
@@ -329,7 +329,7 @@ def _read_side(
 
 def _upright(volume: Volume) -> tuple[NDArray[Any], tuple[float, ...]]:
     """Values and spacing of a volume in the radiological orientation."""
-    from segiou.masks.volumes import reorient
+    from segiou.masks.formats.volumes import reorient
 
     # To the right, to the front, to the top.
     turned = reorient(volume, replace(volume, affine=np.eye(4)))

@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, check_path
 from segiou._support.files import os_problem
-from segiou.masks.decompression import MAX_RATIO, inflater
-from segiou.masks.itk_headers import (
+from segiou.masks.formats.decompression import MAX_RATIO, inflater
+from segiou.masks.formats.itk_headers import (
     ItkParts,
     itk_header,
     metaimage_parts,
     needed_library,
     nrrd_parts,
 )
-from segiou.masks.numpy_files import Fits
+from segiou.masks.formats.numpy_files import Fits
 from segiou.masks.read import MaskError, RawMask, damage
 from segiou.masks.windows import ArrayFile
 
@@ -270,7 +270,7 @@ def _library_header(kind: str, head: bytes) -> tuple[Any, ...]:
     stored = header_type.from_fileobj(io.BytesIO(head), check=False)
     header = stored.copy()
     # nibabel's own logger writes what it repairs to stderr.
-    quiet = logging.Logger("segiou.masks.volumes")
+    quiet = logging.Logger("segiou.masks.formats.volumes")
     quiet.addHandler(logging.NullHandler())
     header.check_fix(logger=quiet)
     shape = tuple(int(n) for n in header.get_data_shape())

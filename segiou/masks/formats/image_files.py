@@ -20,10 +20,10 @@ from PIL import Image, UnidentifiedImageError
 
 from segiou._support.optional import load_part, warn_missing
 from segiou._support.text import plural
-from segiou.masks.decompression import MAX_RATIO, inflater, size_within
+from segiou.masks.formats.decompression import MAX_RATIO, inflater, size_within
 from segiou.masks.read import MaskError, RawMask, damage
 
-_COMPILED = "segiou.masks._png"
+_COMPILED = "segiou.masks.formats._png"
 _png = load_part(_COMPILED)
 #: Whether the compiled decoder is available; if not, :func:`read_png` returns None.
 EXTENSION_BUILT = _png is not None

@@ -38,7 +38,7 @@ def nodata_of(file: Any) -> int | None:
 
     try:
         if isinstance(file, str) and is_raster(file):
-            from segiou.masks.rasters import open_raster
+            from segiou.masks.formats.rasters import open_raster
 
             raw = open_raster(file)
             raw.values.__exit__()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.masks.georeference import NODATA, Raster, label_nodata
+from segiou.masks.formats.georeference import NODATA, Raster, label_nodata
 from segiou.masks.read import MaskError, RawMask, damage
 from segiou.masks.windows import FileMask, limits, unread
 

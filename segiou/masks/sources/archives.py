@@ -27,9 +27,9 @@ from typing import IO, Any
 from segiou._support.files import Stamp, os_problem
 from segiou._support.optional import import_extra
 from segiou.masks.finding import check_found, masks_among
-from segiou.masks.numpy_files import zip_member
+from segiou.masks.formats.numpy_files import zip_member
 from segiou.masks.read import MaskError, RawMask, damage
-from segiou.masks.sources import (
+from segiou.masks.sources.folders import (
     MOST_MASKS,
     MOST_MEMBER_BYTES,
     Source,

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.masks.decompression import inflater, size_within
-from segiou.masks.georeference import raster_of, stored_nodata
-from segiou.masks.numpy_files import Fits
-from segiou.masks.rasters import GdalMask, WholeNumbers, open_by_gdal, whole_numbers
+from segiou.masks.formats.decompression import inflater, size_within
+from segiou.masks.formats.georeference import raster_of, stored_nodata
+from segiou.masks.formats.numpy_files import Fits
+from segiou.masks.formats.rasters import GdalMask, WholeNumbers, open_by_gdal, whole_numbers
 from segiou.masks.read import MaskError, RawMask, damage
 from segiou.masks.windows import FileMask, RemoteFile, limits
 
@@ -77,7 +77,7 @@ def from_tiff(data: bytes, path: str | Path) -> RawMask:
         _check_decompressed_sizes(page, data, path)
         (kind, lossy), raster = _kind(page), raster_of(page)
         if not _can_decode(page) and _pillow_keeps(page):
-            from segiou.masks.image_files import from_image
+            from segiou.masks.formats.image_files import from_image
 
             with suppress(MaskError):
                 return from_image(data, path)._replace(kind=kind, lossy=lossy, raster=raster)

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from segiou._support.files import Stamp, os_problem
 from segiou._support.text import without_credentials
 from segiou.masks.finding import RASTER_SUFFIXES, check_found, find_masks, masks_among
-from segiou.masks.image_files import Scratch, read_small
+from segiou.masks.formats.image_files import Scratch, read_small
 from segiou.masks.read import MaskError, RawMask
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
@@ -95,7 +95,7 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     if isinstance(where, str) and ("://" in text or "::" in text) and not Path(text).exists():
         return RemoteFolder(text.rstrip("/"), dict(storage_options or {}))
     path = Path(where).expanduser()
-    from segiou.masks.array_stores import ArrayStore, is_store
+    from segiou.masks.sources.array_stores import ArrayStore, is_store
 
     # Paths of masks in a store do not exist.
     for part in (path,) if path.exists() else path.parents:
@@ -109,7 +109,7 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     # Other folders, which are most, are decided without the code that draws polygons.
     files = first_files(path) if path.is_dir() else []
     if files and all(name.lower().endswith(".txt") for name in files):
-        from segiou.masks.yolo_files import YoloFolder, is_yolo
+        from segiou.masks.sources.yolo_files import YoloFolder, is_yolo
 
         if is_yolo(path):
             return YoloFolder(str(path))
@@ -143,10 +143,10 @@ def _file_of_masks(path: Path, file: Path) -> Source:
     kind = file.suffix.lower()
     is_pattern = any(sign in file.name for sign in "*?[{") and not file.exists()
     if kind == ".json" and not is_pattern:
-        from segiou.masks.segment_files import SegmentFile
+        from segiou.masks.sources.segment_files import SegmentFile
 
         return SegmentFile(str(file))
-    from segiou.masks.archives import ArchiveFolder, ParquetFile, Shards, member_names
+    from segiou.masks.sources.archives import ArchiveFolder, ParquetFile, Shards, member_names
 
     if is_pattern:
         return Shards(str(path))
@@ -156,7 +156,7 @@ def _file_of_masks(path: Path, file: Path) -> Source:
     if kind == ".npz" and path == file and len(arrays) < 2:
         return LocalFolder(str(file))
     if path.parent == file and f"{path.name}.npy" in arrays:
-        from segiou.masks.adjusted import AdjustedSource
+        from segiou.masks.sources.adjusted import AdjustedSource
 
         return AdjustedSource(LocalFolder(str(file)), path.name)
     return ArchiveFolder(str(path), str(file))
@@ -470,7 +470,7 @@ class RemoteFolder:
         MaskError
             If it cannot be read, or is corrupt.
         """
-        from segiou.masks.tiff import open_tiff
+        from segiou.masks.formats.tiff import open_tiff
         from segiou.masks.windows import WHOLE_PIXELS, RemoteFile
 
         files, name = self._file(path)

@@ -20,7 +20,7 @@ from segiou.labels.label_set import LabelSet, background_of
 from segiou.masks.colors import packed
 from segiou.masks.finding import split_ending
 from segiou.masks.read import MaskError, RawMask, from_bytes
-from segiou.masks.sources import Source
+from segiou.masks.sources.folders import Source
 
 _FINDING = Lock()
 #: Name of the pixels outside all classes.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from segiou._support.files import Stamp
 from segiou.masks.finding import ZARR_FILES
 from segiou.masks.read import MaskError, RawMask, damage
-from segiou.masks.sources import MOST_MASKS, stamp_of
+from segiou.masks.sources.folders import MOST_MASKS, stamp_of
 from segiou.masks.windows import WHOLE_PIXELS, FileMask, unread
 
 #: Name of the mask of a store that is a single array.
@@ -106,7 +106,7 @@ class ArrayStore:
             raise ValueError(msg) from error
         if is_zarr:
             with damage(self.root, "cannot be opened as a zarr store"):
-                from segiou.masks.zarr_files import CheckedStore
+                from segiou.masks.formats.zarr_files import CheckedStore
 
                 store = CheckedStore(self.root, read_only=True)
                 arrays = dict(_arrays_below(module.open(store, mode="r"), self.root))

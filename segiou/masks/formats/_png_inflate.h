@@ -8,7 +8,7 @@
 #ifndef SEGIOU_PNG_INFLATE_H
 #define SEGIOU_PNG_INFLATE_H
 
-#include "../_support/_bytes.h"
+#include "../../_support/_bytes.h"
 
 #include <stddef.h>
 #include <stdint.h>

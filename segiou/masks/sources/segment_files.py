@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from segiou._support.files import Stamp, read_json
 from segiou.labels.label_set import VOID_VALUES
-from segiou.masks.annotation_files import DrawnImage, Painting, check_size, drawn_images
 from segiou.masks.colors import packed
+from segiou.masks.formats.annotation_files import DrawnImage, Painting, check_size, drawn_images
 from segiou.masks.read import MaskError, RawMask, open_mask
-from segiou.masks.sources import stamp_of
+from segiou.masks.sources.folders import stamp_of
 
 _FORMS = (
     "a list of results with 'segmentation' and 'image_id' (COCO) or 'file_name' (detectron2), "

@@ -1,5 +1,5 @@
 /* Python's entry points to the decoder of plain PNG files. */
-#include "../_support/_python.h"
+#include "../../_support/_python.h"
 
 #include "_png_file.h"
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from segiou._support.files import os_problem
-from segiou.masks.image_files import SIGNATURE
+from segiou.masks.formats.image_files import SIGNATURE
 from segiou.masks.read import RawMask
 
 #: Polygons, or an area, for :class:`Painting`.

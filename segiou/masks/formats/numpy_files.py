@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import plural
-from segiou.masks.decompression import inflater, pieces
+from segiou.masks.formats.decompression import inflater, pieces
 from segiou.masks.read import MaskError, RawMask, damage
 
 #: Raises an error for a shape that is not wanted.

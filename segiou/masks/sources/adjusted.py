@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from segiou._support.files import Stamp
-from segiou.masks.class_files import inside
 from segiou.masks.colors import packed
-from segiou.masks.pairing import pair_folders
 from segiou.masks.read import MaskError, RawMask, from_bytes
-from segiou.masks.sources import LocalFolder, Source, open_source
+from segiou.masks.sources.class_files import inside
+from segiou.masks.sources.folders import LocalFolder, Source, open_source
+from segiou.masks.sources.pairing import pair_folders
 
 _FINDING = Lock()
 

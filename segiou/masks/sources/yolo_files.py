@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Stamp, read_text
-from segiou.masks.annotation_files import check_corners, filled, image_size
 from segiou.masks.finding import check_found
+from segiou.masks.formats.annotation_files import check_corners, filled, image_size
 from segiou.masks.read import MaskError, RawMask
-from segiou.masks.sources import first_files, stamp_of
+from segiou.masks.sources.folders import first_files, stamp_of
 
 #: A class and three corners or more; with a confidence at the end, one number more.
 _POLYGON = re.compile(r"\d+(\s+-?[\d.]+(e-?\d+)?){6,}", re.IGNORECASE)

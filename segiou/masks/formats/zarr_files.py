@@ -12,8 +12,8 @@ from typing import Any
 
 from zarr.storage import LocalStore  # type: ignore[import-not-found, unused-ignore]
 
-from segiou.masks.decompression import inflater, pieces
 from segiou.masks.finding import ZARR_FILES
+from segiou.masks.formats.decompression import inflater, pieces
 from segiou.masks.read import MaskError
 
 #: Chunks may be larger than their array, but not much larger than this.

@@ -1,0 +1,1 @@
+"""Where masks come from: folders, archives, stores, files with many masks; pairs by name."""
