@@ -23,6 +23,7 @@ from segiou.document.renderers import RENDERERS
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
 from segiou.measures.registry import (
     asked_measures,
+    implied_classes,
     measure_of,
     measure_of_score,
 )
@@ -63,10 +64,8 @@ def _set_labels(truth: str, pred: str, parsed: argparse.Namespace) -> None:
     """Without --labels, set those of files or objects; ValueError if nothing determines them."""
     if parsed.labels is None and parsed.class_files:
         parsed.labels = _classes_of_files((truth, pred), parsed.class_files)
-    if parsed.labels is None and vars(parsed).get("objects") == "labels":
-        from segiou.measures.objects.options import OBJECT_CLASSES
-
-        parsed.labels = [*OBJECT_CLASSES]
+    if parsed.labels is None and parsed.name_of_command == "score":
+        parsed.labels = implied_classes(vars(parsed), names_by_heading("score"))
     if parsed.labels is None:
         from segiou.scoring.label_set_advice import label_set_question
 

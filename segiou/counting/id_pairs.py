@@ -259,3 +259,13 @@ def _by_table(ids: Ids, present: Ids, values: NDArray[Any]) -> NDArray[Any]:
     table = np.zeros(int(present[-1]) - int(present[0]) + 1, values.dtype)
     table[(present - present[0]).view(unsigned)] = values
     return np.asarray(table[(ids - present[0]).view(unsigned)])
+
+
+def id_areas(ids: NDArray[Any], pixels: NDArray[np.int64] | None = None) -> dict[int, int]:
+    """Number of pixels of each id, ascending unless each entry represents several pixels."""
+    if pixels is not None:
+        areas: dict[int, int] = {}
+        for number, some in zip(ids.tolist(), pixels.tolist(), strict=True):
+            areas[number] = areas.get(number, 0) + some
+        return areas
+    return count_ids(ids)

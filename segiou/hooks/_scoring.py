@@ -166,7 +166,7 @@ class MatrixScoring(Scoring):
         if self.protocol.needs_images:
             msg = (
                 f"protocol {self.protocol.name!r} averages over images, but hooks only keep pooled "
-                "counts; use segiou.measures.Evaluator and score its run()"
+                "counts; use segiou.scoring.Evaluator and score its run()"
             )
             raise ValueError(msg)
         threshold = options.get("threshold")

@@ -22,7 +22,7 @@ from segiou.hooks.distributed import Counted, DeferredErrors, add_up
 
 __all__ = ["DeferredErrors", "all_reduce"]
 
-_FIX = "Count with segiou.measures.Evaluator and ids to count each image once"
+_FIX = "Count with segiou.scoring.Evaluator and ids to count each image once"
 
 
 def all_reduce(

@@ -50,7 +50,7 @@ class SegmentationScores(Counting, Metric):
         Converts the engine's output to ``(y_pred, y)``.
     ids : bool
         Whether the converted output is ``(y_pred, y, ids)``, with one id per
-        image, as for :class:`segiou.measures.Evaluator`. Memory then grows
+        image, as for :class:`segiou.scoring.Evaluator`. Memory then grows
         by about 1 KiB per image, and ``state_dict`` does not contain the counts.
     conflict : {"error", "first"}
         Treatment of an image that is counted twice with different results.

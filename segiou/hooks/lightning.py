@@ -71,7 +71,7 @@ class SegmentationScores(Callback):
         default. A batch for which it returns None is not counted.
     ids : callable, optional
         ``ids(outputs, batch) -> ids``, one id per image, as for
-        :class:`segiou.measures.Evaluator`. Memory then grows by about
+        :class:`segiou.scoring.Evaluator`. Memory then grows by about
         1 KiB per image. Histograms are not kept per image.
     conflict : {"error", "first"}
         Treatment of an image that is counted twice with different results.

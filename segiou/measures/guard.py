@@ -19,10 +19,12 @@ from segiou.measures.score import Score
 _CHOICES = (
     *("asked", "of", "for_score", "fitted", "resolved", "predictions", "plan"),
     *("plan_from", "from_dict", "read_prediction", "check"),
+    *("class_names", "check_arrays", "read", "shared", "stamp"),
 )
 #: Other methods of measures and plans that segiou calls.
 _OTHERS = (
     *("flag_for", "to_dict", "layout", "count", "count_several", "class_scores", "counts_of"),
+    *("object_classes", "object_outcomes", "drawn_objects"),
     *("scores", "table", "columns", "image_columns", "alternative", "way", "difference"),
 )
 #: Attributes of scores that are functions, and those that return its values.

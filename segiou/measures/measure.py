@@ -22,8 +22,11 @@ from segiou.measures.score_table import Column, Kind, ScoreTable
 from segiou.metrics.ratio import Floats
 
 if TYPE_CHECKING:
+    from segiou._support.files import Stamp
+    from segiou.labels.label_set import LabelSet
     from segiou.masks.read import RawMask
     from segiou.masks.sources.folders import Source
+    from segiou.measures.object_mask import Drawn, ObjectMask
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,8 @@ class Measure(ABC):
     options: ClassVar[str] = ""
     score_names: ClassVar[tuple[str, ...]] = ()
     version: ClassVar[int] = 1
+    #: Whether it reads ids of objects from mask files with :meth:`read`.
+    reads_ids: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -250,6 +255,70 @@ class Measure(ABC):
         """
         return self
 
+    @classmethod
+    def class_names(cls, given: Mapping[str, Any]) -> Sequence[str] | None:
+        """Names of the classes that options of the command line imply; None by default.
+
+        Parameters
+        ----------
+        given : mapping
+            The parsed options by name.
+        """
+        return None
+
+    def check_arrays(self) -> None:  # noqa: B027 - most measures count arrays
+        """Reject options that arrays do not fit, such as formats of files.
+
+        Raises
+        ------
+        ValueError
+            If the measure cannot count arrays.
+        """
+
+    def read(
+        self, raw: RawMask, path: str, labels: LabelSet, beside: dict[str, Any] | None = None
+    ) -> ObjectMask | None:
+        """Read the ids of objects of a mask file; None if it has only classes.
+
+        Called if :attr:`reads_ids` is true.
+
+        Parameters
+        ----------
+        raw : RawMask
+            The pixels of the file.
+        path : str
+            The file.
+        labels : LabelSet
+            The classes of the file.
+        beside : dict, optional
+            What was read beside the files of a batch so far, and is not read again.
+        """
+        return None
+
+    def shared(
+        self, truth: ObjectMask | None, pred: ObjectMask | None
+    ) -> tuple[ObjectMask, ObjectMask] | None:
+        """Both sides with one entry per pair of ids that share pixels; None by default.
+
+        Parameters
+        ----------
+        truth, pred : ObjectMask, optional
+            Objects of both sides.
+        """
+        return None
+
+    def stamp(self, own: Stamp, path: str) -> Stamp:
+        """The stamp of a mask file, joined with those of files that are read beside it.
+
+        Parameters
+        ----------
+        own : Stamp
+            Stamp of the file.
+        path : str
+            The file.
+        """
+        return own
+
     def predictions(self, source: Source, classes: ClassOptions) -> Source:
         """The place of the predictions as the measure reads it; unchanged by default.
 
@@ -356,6 +425,8 @@ class Plan(ABC):
     error_columns: ClassVar[tuple[str, ...]] = ()
     #: Whether predictions are files that :meth:`read_prediction` reads.
     reads_predictions: ClassVar[bool] = False
+    #: Whether pages show objects, with :meth:`drawn_objects` and the two methods before it.
+    draws_objects: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -424,6 +495,34 @@ class Plan(ABC):
             Shape of the truth of these pixels.
         """
         return None
+
+    def object_classes(self) -> Sequence[int]:
+        """Indices of the classes that have objects."""
+        return ()
+
+    def object_outcomes(self, parts: Parts) -> NDArray[np.int64]:
+        """Numbers of found, false-positive and missed objects, shape (N, 3).
+
+        Parameters
+        ----------
+        parts : Parts
+            Parts of N images.
+        """
+        raise NotImplementedError
+
+    def drawn_objects(self, truth: Any, pred: Any, shape: Any, spacing: Any) -> Drawn:
+        """The objects of a pair as pages draw them.
+
+        Parameters
+        ----------
+        truth, pred : ObjectMask or ndarray
+            Ids of objects, or classes.
+        shape : tuple of int
+            Shape of the picture.
+        spacing : sequence of float
+            Size of a pixel along each axis.
+        """
+        raise NotImplementedError
 
     def counts_of(self, run: Any) -> object:
         """The counts of a run in the form that other functions take; by default of each image.

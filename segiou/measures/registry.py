@@ -152,11 +152,22 @@ def asked_measures(
 
     ``options`` are the names of options by their heading, which is the key of their measure.
     """
+    measures = (measure_of(key).asked(given, classes) for key in _asked_keys(given, options))
+    return tuple(one for one in measures if one is not None)
+
+
+def _asked_keys(given: Mapping[str, Any], options: Mapping[str, Sequence[str]]) -> list[str]:
     # Nobody can ask for a measure of another package whose key is an option of segiou.
     named = {key: [key] for key in measure_keys() if key not in RESERVED} | {**options}
-    keys = [key for key in measure_keys() if any(map(given.get, named.get(key, ())))]
-    measures = (measure_of(key).asked(given, classes) for key in keys)
-    return tuple(one for one in measures if one is not None)
+    return [key for key in measure_keys() if any(map(given.get, named.get(key, ())))]
+
+
+def implied_classes(
+    given: Mapping[str, Any], options: Mapping[str, Sequence[str]]
+) -> list[str] | None:
+    """Names of the classes that a measure of a command line implies, if any; see asked_measures."""
+    several = (measure_of(key).class_names(given) for key in _asked_keys(given, options))
+    return next((list(names) for names in several if names is not None), None)
 
 
 def plans_of(

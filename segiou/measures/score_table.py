@@ -184,6 +184,29 @@ class RowCurves(NamedTuple):
         return {**self._asdict(), "charts": charts}
 
 
+class CaseScores(NamedTuple):
+    """Scores of each case and structure, of which pages and plots draw one.
+
+    Attributes
+    ----------
+    rows : sequence of mapping
+        ``case``, ``label``, ``state`` (``"found"``, ``"missed"``, ``"false_positive"`` or
+        ``"absent"``), and the scores by name.
+    first : str
+        The distance that is drawn unless another score is chosen.
+    title, unit : str
+        Its title and its unit.
+    share : str
+        The score between 0 and 1 that pages show with it.
+    """
+
+    rows: Sequence[Mapping[str, Any]]
+    first: str
+    title: str
+    unit: str
+    share: str
+
+
 @dataclass(frozen=True)
 class ScoreTable:
     """The scores of a measure in a report.
@@ -206,6 +229,8 @@ class ScoreTable:
         For the rows, then the mean rows: whether nothing was there to score.
     data : mapping, optional
         Entries of the JSON report; by default one entry under the key.
+    cases : CaseScores, optional
+        Scores of each case, for plots and pages.
     histogram : ScoreHistogram, optional
         Histograms of the scores, for plots of curves and calibration.
     """
@@ -220,6 +245,7 @@ class ScoreTable:
     of: str = "class"
     empty: tuple[bool, ...] = ()
     data: Mapping[str, Any] | None = None
+    cases: CaseScores | None = field(default=None, kw_only=True, repr=False, compare=False)
     histogram: ScoreHistogram | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def taken(self, rows: Sequence[int]) -> ScoreTable:

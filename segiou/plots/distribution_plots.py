@@ -26,7 +26,7 @@ from segiou.plots.style import (
     report_of,
     require,
 )
-from segiou.report.pages.distance_pictures import first_distance, values_of_cases
+from segiou.report.pages.distance_pictures import cases_of, values_of_cases
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -260,15 +260,15 @@ def distance_boxes(
         If surfaces or the measure are not available, or no structure has a value in any case.
     """
     report = report_of(source)
-    measures: Any = report.measures
-    if "surface_plan" not in measures:
+    scored = cases_of(report)
+    if scored is None:
         msg = "surfaces were not measured; score with surfaces=True (--surface segiou)"
         raise NothingToDraw(msg)
-    cases = values_of_cases(report, measure)
+    cases = values_of_cases(scored, measure)
     if not any(values.size for values, _ in cases.values()):
         msg = "no structure has a value in any case, so nothing can be drawn"
         raise NothingToDraw(msg)
-    measure = measure or first_distance(report)
+    measure = measure or scored.first
     unit = report.score_unit(measure)
     title = measure.replace("hausdorff_", "HD").replace("_", " ")
     axis = ScoreAxis(title, unit, "lower" if unit else "higher")

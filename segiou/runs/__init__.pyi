@@ -1,4 +1,3 @@
-from segiou.measures.surfaces.plan import SurfacePlan as SurfacePlan
 from segiou.runs.database import RunFile as RunFile, RunFileError as RunFileError
 from segiou.runs.header import Header as Header
 from segiou.runs.image_counts import (

@@ -1,4 +1,5 @@
 from segiou.scoring.engines import ExecutorLostError as ExecutorLostError
+from segiou.scoring.evaluator import Evaluator as Evaluator
 from segiou.scoring.folder import (
     Callbacks as Callbacks,
     score_folder as score_folder,

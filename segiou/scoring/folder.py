@@ -36,10 +36,7 @@ from segiou.scoring.pair import Geometry, PairScorer
 from segiou.scoring.problems import UNDECLARED
 
 if TYPE_CHECKING:
-    from segiou.measures.boundary.options import BoundaryOptions
     from segiou.measures.measure import Measure
-    from segiou.measures.objects.options import ObjectOptions
-    from segiou.measures.surfaces.options import SurfaceOptions
     from segiou.runs.header import Header
     from segiou.runs.run_writing import RunWriter
 
@@ -112,10 +109,10 @@ def score_folder(
     array_axes: Literal["xyz", "zyx"] | None = None,
     class_files: str | None = None,
     roi: str | Path | None = None,
-    boundary: BoundaryOptions | bool | None = None,
-    objects: ObjectOptions | str | bool | None = None,
+    boundary: Measure | bool | None = None,
+    objects: Measure | str | bool | None = None,
     measures: Iterable[Measure | str] = (),
-    surfaces: SurfaceOptions | str | bool | None = None,
+    surfaces: Measure | str | bool | None = None,
     spacing: Sequence[float] | None = None,
     run: str | Path | None = None,
     shard: tuple[int, int] | None = None,
@@ -434,6 +431,5 @@ def _files_now(pairs: Mapping[str, Pair], job: Job, id: str) -> ImageFiles | Non
     files = pair.truth, pair.pred
     stamps = [source.stamp(file) for source, file in zip(job.sources, files, strict=True)]
     for measure in job.measures:
-        if hasattr(measure, "stamp"):
-            stamps = [*map(measure.stamp, stamps, files)]
+        stamps = [*map(measure.stamp, stamps, files)]
     return ImageFiles(*files, *stamps)

@@ -50,7 +50,7 @@ from segiou.scoring.problems import (
 if TYPE_CHECKING:
     from segiou.masks.formats.georeference import Raster
     from segiou.masks.formats.volumes import Volume
-    from segiou.measures.objects.files import ObjectMask
+    from segiou.measures.object_mask import ObjectMask
     from segiou.runs.header import Header
 
 Geometry = Literal["check", "ignore", "reorient"]
@@ -449,7 +449,7 @@ class PairScorer:
     @cached_property
     def _reader(self) -> Any:
         """The measure that also reads object ids from the files, if any."""
-        return next((p.measure for p in self.header.plans if hasattr(p.measure, "read")), None)
+        return next((p.measure for p in self.header.plans if p.measure.reads_ids), None)
 
 
 @contextmanager

@@ -33,10 +33,7 @@ from segiou.runs.run import Run
 from segiou.scoring.pair import PairScorer
 
 if TYPE_CHECKING:
-    from segiou.measures.boundary.options import BoundaryOptions
     from segiou.measures.measure import Measure
-    from segiou.measures.objects.options import ObjectOptions
-    from segiou.measures.surfaces.options import SurfaceOptions
 
 _END = object()
 
@@ -50,10 +47,10 @@ def score(
     argmax: int | None = None,
     threshold: float | None = None,
     mask: Any = None,
-    boundary: BoundaryOptions | bool | None = None,
-    objects: ObjectOptions | bool | None = None,
+    boundary: Measure | bool | None = None,
+    objects: Measure | bool | None = None,
     measures: Any = (),
-    surfaces: SurfaceOptions | str | bool | None = None,
+    surfaces: Measure | str | bool | None = None,
     spacing: Sequence[float] | None = None,
     protocol: Protocol | str = "segiou",
     name: str = "",
@@ -140,13 +137,8 @@ class ArrayScorer:
     """Counts images that are arrays; the first shows whether they are volumes."""
 
     def __init__(self, header: Header, measures: Sequence[Measure], spacing: Any = None) -> None:
-        sources = (getattr(measure, "source", "components") for measure in measures)
-        if others := [source for source in sources if source != "components"]:
-            msg = (
-                f"arrays have no {others[0]!r} object ids; score components (objects=True), "
-                "files (score_folder), or ids (segiou.measures.objects.PanopticCounts)"
-            )
-            raise ValueError(msg)
+        for measure in measures:
+            measure.check_arrays()
         self._empty, self._measures, self._spacing = header, measures, spacing
         self._matrix = ConfusionMatrix.from_options(header.options)
         values = {entry.name: entry.values[0] for entry in header.options.pred_labels.classes}

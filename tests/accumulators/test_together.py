@@ -9,9 +9,9 @@ import pytest
 from segiou import ChannelCounts, ConfusionMatrix
 from segiou.counting.counts import ConfusionCounts, Counts, SparseConfusionCounts
 from segiou.counting.encoding import UndeclaredValuesError
-from segiou.measures import Evaluator
 from segiou.measures.boundary.options import BoundaryOptions
 from segiou.runs.image_counts import Columns, ImageCount
+from segiou.scoring import Evaluator
 
 LARGEST = 2**63 - 1
 THREADS, UPDATES = 8, 40

@@ -9,7 +9,7 @@ import pytest
 import segiou
 from segiou.inference import (
     confidence_intervals,
-    leave_one_out as jackknife,
+    jackknife,
     median_limits,
     units_of,
     worst_mean_limits,

@@ -8,7 +8,6 @@ import pytest
 
 import segiou
 from segiou.counting.encoding import UndeclaredValuesError
-from segiou.measures import Evaluator
 from segiou.measures.boundary.image import boundary_counts
 from segiou.measures.boundary.options import BoundaryOptions
 from segiou.measures.boundary.scores import (
@@ -20,6 +19,7 @@ from segiou.measures.boundary.scores import (
 from segiou.measures.boundary.sums import BoundaryCounts
 from segiou.measures.surfaces.options import SurfaceOptions
 from segiou.regions.tolerance import Tolerance
+from segiou.scoring import Evaluator
 
 OPTIONS = BoundaryOptions(("2%", 2))
 

@@ -11,12 +11,12 @@ from PIL import Image
 import segiou
 from segiou._support.text import percent
 from segiou.cli.main import main
-from segiou.measures import Evaluator
 from segiou.measures.boundary.options import BoundaryOptions
 from segiou.measures.boundary.scores import boundary_iou
 from segiou.measures.surfaces.options import SurfaceOptions
 from segiou.runs.database import RunFileError
 from segiou.runs.image_counts import run_from_counts
+from segiou.scoring import Evaluator
 
 LABELS = ["sky", "road", "car"]
 OPTIONS = BoundaryOptions([1, "10%"])

@@ -9,11 +9,11 @@ import segiou
 from segiou import ChannelCounts, ConfusionMatrix
 from segiou.counting import count_channels, count_id_pairs
 from segiou.geometry import annotator_iou, mask_iou
-from segiou.measures import Evaluator
 from segiou.measures.boundary import BoundaryOptions
 from segiou.measures.lesions import lesion_scores
 from segiou.measures.objects import InstanceCounts, PanopticCounts
 from segiou.measures.surfaces.measuring import surface_scores
+from segiou.scoring import Evaluator
 
 RNG = np.random.default_rng(0)
 #: Three square images: turned ones have the same shape.

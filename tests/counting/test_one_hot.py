@@ -10,7 +10,7 @@ from segiou.counting import count_pairs
 from segiou.counting.arrays import OneHotError
 from segiou.hooks.evaluate import mean_iou
 from segiou.labels.label_set import LabelClass
-from segiou.measures import Evaluator
+from segiou.scoring import Evaluator
 
 RNG = np.random.default_rng(8)
 TRUTH = RNG.integers(0, 4, (8, 10))

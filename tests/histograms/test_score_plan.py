@@ -9,8 +9,9 @@ import pytest
 
 import segiou
 from segiou.cli.main import main
-from segiou.measures import Evaluator, Field, Parts
+from segiou.measures import Field, Parts
 from segiou.measures.scores import ScoreOptions
+from segiou.scoring import Evaluator
 
 RNG = np.random.default_rng(2)
 TRUTH = RNG.integers(0, 3, (5, 12, 16)).astype(np.uint8)

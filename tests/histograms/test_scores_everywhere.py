@@ -10,8 +10,8 @@ from PIL import Image
 
 import segiou
 from segiou.cli.main import main
-from segiou.measures import Evaluator
 from segiou.measures.scores import ScoreOptions
+from segiou.scoring import Evaluator
 
 NAMES = {
     "average_precision": "higher",

@@ -7,7 +7,7 @@ import pytest
 from accumulator_kinds import KINDS, counted
 
 from segiou import ConfusionMatrix
-from segiou.measures import Evaluator
+from segiou.scoring import Evaluator
 
 # Each rank runs this: it counts its share in every way and rank 0 prints what it got.
 RANK = """
@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, DistributedSampler
 from segiou import ConfusionMatrix
 from segiou.counting import ConfusionCounts
 from segiou.hooks.distributed import all_reduce
-from segiou.measures import Evaluator
+from segiou.scoring import Evaluator
 
 path, store, rank, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
@@ -118,7 +118,7 @@ from accelerate import Accelerator
 from torch.utils.data import DataLoader
 from segiou import ConfusionMatrix
 from segiou.hooks.accelerate import all_reduce
-from segiou.measures import Evaluator
+from segiou.scoring import Evaluator
 
 accelerator = Accelerator(cpu=True)
 data = np.load(sys.argv[1])

@@ -17,7 +17,7 @@ from torch import distributed as dist
 from segiou import ScoreHistogram
 from segiou.hooks.distributed import all_reduce
 from segiou.hooks.torchmetrics import SegmentationScores
-from segiou.measures import Evaluator
+from segiou.scoring import Evaluator
 
 path, store, rank, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)

@@ -9,7 +9,7 @@ import pytest
 
 from segiou import ConfusionMatrix
 from segiou.counting.arrays import framework_of, is_on_device, to_host
-from segiou.measures import Evaluator
+from segiou.scoring import Evaluator
 
 
 def labels_and_scores(seed: int):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from segiou import ConfusionMatrix, ScoreHistogram
-from segiou.measures import Evaluator
+from segiou.scoring import Evaluator
 
 
 @pytest.fixture

@@ -99,7 +99,7 @@ def plain_loop(need, batches, options, names=NAMES):
 def accelerate_loop(need, batches, options, names=NAMES):
     accelerator = need("accelerate").Accelerator(cpu=True)
     from segiou.hooks.accelerate import all_reduce
-    from segiou.measures import Evaluator
+    from segiou.scoring import Evaluator
 
     torch = need("torch")
     rows = [row for batch in batches for row in zip(*batch, strict=True)]

@@ -15,7 +15,7 @@ import sys, json
 import numpy as np, torch
 from torch import distributed as dist
 from segiou.hooks.distributed import all_reduce
-from segiou.hooks.torchmetrics import PanopticScores
+from segiou.measures.objects.torchmetrics import PanopticScores
 from segiou.measures.objects import PanopticCounts
 
 path, store, rank, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
@@ -64,7 +64,7 @@ def expected(scenes):
 @pytest.fixture
 def hook(need):
     need("torchmetrics")
-    from segiou.hooks import torchmetrics
+    from segiou.measures.objects import torchmetrics
 
     return torchmetrics
 

@@ -8,7 +8,7 @@ import pytest
 from segiou import ConfusionMatrix
 from segiou.counting.arrays import is_on_device, to_host
 from segiou.counting.scores import scores_to_labels
-from segiou.measures import Evaluator
+from segiou.scoring import Evaluator
 
 tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed here")
 

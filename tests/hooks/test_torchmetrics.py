@@ -398,8 +398,12 @@ def test_a_collection_plots_several_scores_together(hook, need):
 @pytest.mark.parametrize("scores", ["mean_iou", ["mean_iou", "iou"], "panoptic"])
 def test_a_scripted_module_may_hold_it(hook, need, scores):
     torch = need("torch")
-    is_panoptic = scores == "panoptic"
-    metric = hook.PanopticScores(2) if is_panoptic else hook.SegmentationScores(2, scores=scores)
+    if scores == "panoptic":
+        from segiou.measures.objects.torchmetrics import PanopticScores
+
+        metric = PanopticScores(2)
+    else:
+        metric = hook.SegmentationScores(2, scores=scores)
 
     class Module(torch.nn.Module):
         def __init__(self):

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from segiou import ChannelCounts, ConfusionMatrix, ScoreHistogram
-from segiou.measures import Evaluator
 from segiou.measures.boundary.options import BoundaryOptions
 from segiou.measures.objects import InstanceCounts, PanopticCounts
+from segiou.scoring import Evaluator
 
 NUMBER = 6
 BOUNDARIES = BoundaryOptions(("2%", 2))

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segiou.measures import Evaluator
 from segiou.measures.referring.measure import ReferringOptions
+from segiou.scoring import Evaluator
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "rules" / "referring"
 

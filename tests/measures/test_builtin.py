@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.measures import Evaluator
 from segiou.measures.boundary import BoundaryOptions
 from segiou.measures.lesions import LESION_PROTOCOLS, LesionOptions, lesion_scores
 from segiou.measures.surfaces import SurfaceOptions
 from segiou.report.formats import nnunet_summary
+from segiou.scoring import Evaluator
 
 VOLUMES = Path(__file__).parents[2] / "fixtures" / "volumes"
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.measures import Field, Measure, Parts, Plan, Score, check_measure
+from segiou.measures import Field, Measure, Parts, Plan, Score
+from segiou.report import check_measure
 
 
 def sizes_of(sides, number):

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.measures import Evaluator, Field, Measure, Parts, Plan, Score
+from segiou.measures import Field, Measure, Parts, Plan, Score
 from segiou.runs.database import RunFileError, checksum
+from segiou.scoring import Evaluator
 
 TRUTH = np.array([[[0, 0, 1, 1]], [[0, 1, 1, 1]]])
 PRED = np.array([[[0, 1, 1, 1]], [[0, 0, 1, 1]]])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.measures import Evaluator
+from segiou.scoring import Evaluator
 
 TRUTH = np.array([[[0, 1]], [[1, 1]]])
 PRED = np.array([[[0, 0]], [[1, 1]]])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.measures import Evaluator
 from segiou.measures.topology import TopologyOptions, betti_numbers, skeleton_counts
+from segiou.scoring import Evaluator
 
 # One line of seven pixels, in the prediction broken in the middle.
 LINE = np.zeros((5, 9), np.uint8)

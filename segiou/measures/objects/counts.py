@@ -16,7 +16,7 @@ from segiou.accumulators.base import TableAccumulator
 from segiou.counting.arrays import label_arrays
 from segiou.counting.counts import counts_array
 from segiou.counting.encoding import Encoding
-from segiou.counting.id_pairs import count_id_pairs, count_ids
+from segiou.counting.id_pairs import count_id_pairs
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned, class_indices
 
 Ints = NDArray[np.int64]
@@ -59,16 +59,6 @@ def shared_ids(truth: tuple[Any, Any], pred: tuple[Any, Any]) -> tuple[Ids, Ids,
 def unpack_ids(codes: NDArray[Any]) -> tuple[Ints, Ints]:
     """Class values and ids from numbers that :func:`pack_ids` packed."""
     return codes >> ID_BITS, codes & (2**ID_BITS - 1)
-
-
-def id_areas(ids: Ids, pixels: Ints | None = None) -> dict[int, int]:
-    """Number of pixels of each id, ascending unless each entry represents several pixels."""
-    if pixels is not None:
-        areas: dict[int, int] = {}
-        for number, some in zip(ids.tolist(), pixels.tolist(), strict=True):
-            areas[number] = areas.get(number, 0) + some
-        return areas
-    return count_ids(ids)
 
 
 class ObjectCounts(TableAccumulator):

@@ -26,9 +26,9 @@ from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.masks.read import MaskError, RawMask
 from segiou.measures.mask_pair import Masks
 from segiou.measures.measure import Measure, Plan
+from segiou.measures.object_mask import Drawn, ObjectMask
 from segiou.measures.objects.counts import NO_OBJECT, pack_ids, shared_ids, unpack_ids
 from segiou.measures.objects.files import (
-    ObjectMask,
     annotations_of,
     find_annotations,
     no_ids,
@@ -43,11 +43,6 @@ from segiou.regions.components import Components, components, least_size, read_s
 _SOURCES = ("components", "coco", "cityscapes", "kitti", "labels")
 #: Classes of images of object labels, if no others are given.
 OBJECT_CLASSES = ("background", "object")
-
-
-#: Per side: the number (from 1) of the object at each pixel; and for each object its outcome
-#: (0 dropped, 1 found, 2 missed or false positive), class index and pixels.
-Drawn = tuple[tuple[NDArray[np.int64], list[list[int]]], ...]
 
 
 @dataclass(frozen=True)
@@ -86,6 +81,7 @@ class ObjectOptions(Measure):
 
     key: ClassVar[str] = "objects"
     score_names: ClassVar[tuple[str, ...]] = ("pq", "sq", "rq")
+    reads_ids: ClassVar[bool] = True
 
     source: str = "components"
     things: tuple[str, ...] | None = None
@@ -157,6 +153,20 @@ class ObjectOptions(Measure):
         chosen = class_indices("things", classes.labels, given["things"])
         things = tuple(classes.labels.class_names[index] for index in chosen) or None
         return cls(given["objects"], things, min_size=given["min_size"] or 0)
+
+    @classmethod
+    def class_names(cls, given: Mapping[str, Any]) -> tuple[str, ...] | None:
+        """The classes of images of object labels."""
+        return OBJECT_CLASSES if given.get("objects") == "labels" else None
+
+    def check_arrays(self) -> None:
+        """Only components are found in arrays."""
+        if self.source != "components":
+            msg = (
+                f"arrays have no {self.source!r} object ids; score components (objects=True), "
+                "files (score_folder), or ids (segiou.measures.objects.PanopticCounts)"
+            )
+            raise ValueError(msg)
 
     def fitted(self, labels: Any, spacing: Any) -> ObjectOptions:
         """Options completed with the given label set and spacing."""

@@ -16,7 +16,8 @@ from segiou.counting.counts import ConfusionCounts
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair
 from segiou.measures.measure import Counted, Plan
-from segiou.measures.objects.options import ObjectOptions
+from segiou.measures.object_mask import Drawn
+from segiou.measures.objects.options import ObjectOptions, draw_objects
 from segiou.measures.objects.panoptic import PROTOCOLS, PanopticCounts, qualities, with_ious
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
@@ -39,6 +40,7 @@ class ObjectPlan(Plan):
 
     measure: ObjectOptions
 
+    draws_objects: ClassVar[bool] = True
     error_columns: ClassVar[tuple[str, ...]] = (
         *("objects_missed", "objects_false_positive", "objects_invented"),
     )
@@ -92,6 +94,19 @@ class ObjectPlan(Plan):
         if not self._nothing.are_matches(parts["detections"], rows, images):
             msg = "a match of objects has an unknown class or impossible numbers"
             raise ValueError(msg)
+
+    def object_classes(self) -> list[int]:
+        """Indices of the things."""
+        return [int(index) for index in np.flatnonzero(self._nothing.things)]
+
+    def object_outcomes(self, parts: Parts) -> NDArray[np.int64]:
+        """Found, false positive and missed things of each image."""
+        outcomes: NDArray[np.int64] = parts["detections"][:, self._nothing.things].sum(1)
+        return outcomes
+
+    def drawn_objects(self, truth: Any, pred: Any, shape: Any, spacing: Any) -> Drawn:
+        """Outcome of each object of a pair, and its pixels in pictures of this shape."""
+        return draw_objects(self.measure, self.classes, truth, pred, shape, spacing)
 
     def counts(self, total: Parts, pairs: int) -> PanopticCounts:
         """The total as an accumulator."""

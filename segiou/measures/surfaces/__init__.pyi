@@ -3,4 +3,5 @@ from segiou.measures.surfaces.measuring import (
     surface_scores as surface_scores,
 )
 from segiou.measures.surfaces.options import SurfaceOptions as SurfaceOptions
+from segiou.measures.surfaces.plan import SurfacePlan as SurfacePlan
 from segiou.measures.surfaces.rows import SurfaceRows as SurfaceRows

@@ -187,7 +187,7 @@ def surface_scores(
     See Also
     --------
     measure_surfaces : Regions, ignored voxels and rows that can be stored.
-    segiou.measures.Evaluator : Many cases.
+    segiou.scoring.Evaluator : Many cases.
 
     Notes
     -----

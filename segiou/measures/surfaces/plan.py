@@ -18,7 +18,7 @@ from segiou.measures.mask_pair import MaskPair
 from segiou.measures.measure import Counted, ImageColumn, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score, with_mean
-from segiou.measures.score_table import Column, ScoreTable
+from segiou.measures.score_table import CaseScores, Column, ScoreTable
 from segiou.measures.surfaces.measuring import measure_surfaces
 from segiou.measures.surfaces.options import SurfaceOptions
 from segiou.measures.surfaces.rows import STATES, SurfaceRows, flat_name, row_type
@@ -301,7 +301,10 @@ class SurfacePlan(Plan):
         for score in _SCORES:
             _bound(summary, score, found.intervals.get(score))
         columns = self._columns(summary, found)
-        plan = self.described()
+        plan, case_rows = self.described(), self._case_rows(rows)
+        names = [f"hausdorff_{percentile:g}" for percentile in self.options.percentiles]
+        first = (*names, "hausdorff")[0]
+        title = first.replace("hausdorff_", "HD")
         return ScoreTable(
             "surfaces",
             "Surface distances",
@@ -314,9 +317,10 @@ class SurfacePlan(Plan):
             (*(not any(c.values[i] for c in columns[:3]) for i in range(len(summary))), False),
             data={
                 "surfaces": tuple(summary),
-                "surface_cases": self._case_rows(rows),
+                "surface_cases": case_rows,
                 "surface_plan": plan,
             },
+            cases=CaseScores(case_rows, first, title, self.unit, "dice"),
         )
 
     def _case_rows(self, rows: SurfaceRows) -> tuple[dict[str, Json], ...]:

@@ -1,4 +1,4 @@
-"""Distances of surfaces as pages draw them: box plots, and a line per image of the viewer."""
+"""Distances of cases as pages draw them: box plots, and a line per image of the viewer."""
 
 from __future__ import annotations
 
@@ -6,34 +6,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.text import called, cell, did_you_mean
+from segiou._support.text import called, capital, cell, did_you_mean
 from segiou.metrics.ratio import Floats
 from segiou.report.measured import distance_text
 from segiou.report.pages.page import plural
 
 if TYPE_CHECKING:
+    from segiou.measures.score_table import CaseScores
     from segiou.report.report import Report
 
 
-def first_distance(report: Report) -> str:
-    """The distance to show: the first percentile, if there is one."""
-    names = (name for name in report.scores_by_name if name.startswith("hausdorff_"))
-    return next(names, "hausdorff")
+def cases_of(report: Report) -> CaseScores | None:
+    """The scores of cases of the first table that has any."""
+    return next((table.cases for table in report.tables if table.cases is not None), None)
 
 
-def values_of_cases(report: Report, measure: str = "") -> dict[str, tuple[Floats, int]]:
-    """The finite values of a measure by structure, and the number of cases without one."""
-    cases: Any = report.measures["surface_cases"]
-    names = dict.fromkeys(name for row in cases for name in row)
+def values_of_cases(cases: CaseScores, score: str = "") -> dict[str, tuple[Floats, int]]:
+    """The finite values of a score by structure, and the number of cases without one."""
+    names = dict.fromkeys(name for row in cases.rows for name in row)
     known = [name for name in names if name not in ("case", "label", "state")]
-    measure = measure or first_distance(report)
-    if measure not in known:
-        msg = f"{measure!r} was not measured{did_you_mean(measure, known)}"
+    score = score or cases.first
+    if score not in known:
+        msg = f"{score!r} was not measured{did_you_mean(score, known)}"
         raise ValueError(msg)
     measured: dict[str, list[float]] = {}
-    for row in cases:
-        if measure in row and row["state"] != "absent":
-            measured.setdefault(str(row["label"]), []).append(row[measure])
+    for row in cases.rows:
+        if score in row and row["state"] != "absent":
+            measured.setdefault(str(row["label"]), []).append(row[score])
     by_label = {label: np.array(values) for label, values in measured.items()}
     return {
         label: (np.sort(values[np.isfinite(values)]), int((~np.isfinite(values)).sum()))
@@ -42,31 +41,28 @@ def values_of_cases(report: Report, measure: str = "") -> dict[str, tuple[Floats
 
 
 def texts_of_cases(report: Report) -> dict[str, str]:
-    """Dice and the first distance percentile of every structure of each case, as text."""
-    measures: Any = report.measures
-    cases = measures.get("surface_cases")
-    if not cases:
+    """The share and the distance of every structure of each case, as text."""
+    cases = cases_of(report)
+    if cases is None:
         return {}
-    measure = first_distance(report)
     texts: dict[str, list[str]] = {}
-    for row in cases:
+    for row in cases.rows:
         score = row["state"]
         if score == "found":
-            score = f"{cell(row['dice'])}, {distance_text(row[measure])}"
+            score = f"{cell(row[cases.share])}, {distance_text(row[cases.first])}"
         if score != "absent":
             texts.setdefault(row["case"], []).append(f"{called(str(row['label']))} {score}")
-    unit = measures["surface_plan"]["unit"]
-    title = f"Dice and {measure.replace('hausdorff_', 'HD')} in {unit or 'units of the spacing'}"
+    unit = cases.unit or "units of the spacing"
+    title = f"{capital(cases.share)} and {cases.title} in {unit}"
     return {case: f"{title}: {'; '.join(parts)}" for case, parts in texts.items()}
 
 
 def distance_boxes(report: Report) -> dict[str, Any]:
     """Box plots of each structure's distances over its cases, as fractions of the longest."""
-    measures: Any = report.measures
-    states = report.scores_by_name.get("surfaces_found")
-    if states is None or not states.value:
+    cases = cases_of(report)
+    if cases is None or all(row["state"] != "found" for row in cases.rows):
         return {"boxes": []}
-    of_cases = {name: pair for name, pair in values_of_cases(report).items() if pair[0].size}
+    of_cases = {name: pair for name, pair in values_of_cases(cases).items() if pair[0].size}
     longest = max(float(values[-1]) for values, _ in of_cases.values()) or 1.0
     boxes = []
     for name, (values, lost) in of_cases.items():
@@ -78,11 +74,10 @@ def distance_boxes(report: Report) -> dict[str, Any]:
                 "cases": f"{values.size} of {plural(values.size + lost, 'case')}",
             }
         )
-    measure, unit = first_distance(report), measures["surface_plan"]["unit"]
     return {
         "boxes": boxes,
-        "boxes_of": ", ".join(filter(None, (f"HD{measure[10:]}", unit))),
-        "longest": f"{longest:.4g} {unit}".strip(),
+        "boxes_of": ", ".join(filter(None, (cases.title, cases.unit))),
+        "longest": f"{longest:.4g} {cases.unit}".strip(),
     }
 
 

@@ -30,6 +30,7 @@ from segiou.report.pages.pictures import fitted, score_maps
 from segiou.runs.image_counts import Columns, unpack_parts
 
 if TYPE_CHECKING:
+    from segiou.measures.measure import Plan
     from segiou.runs.run import Run
 
 Ints = NDArray[np.int64]
@@ -112,7 +113,7 @@ class ImageTable:
             for i, picture in enumerate(every):
                 call = f"segiouPicture({i}, {json.dumps(self.ids[i])}, {json.dumps(picture)});\n"
                 write_whole(self.folder / "pictures" / f"{i}.js", call)
-        counts: Any = self.runs[0].counts_of("objects")
+        drawer = drawer_of(self.runs[0])
         return {
             "models": list(self.models),
             "colors": [hex_color(color) for color in colors],
@@ -122,7 +123,7 @@ class ImageTable:
             "cells": [_packed(columns, self.kept) for columns in self.columns],
             "objects": self.objects,
             "curves": next((p.key for p in self.runs[0].plans if p.reads_predictions), ""),
-            "things": [] if counts is None else np.flatnonzero(counts.things).tolist(),
+            "things": [] if drawer is None else [*drawer.object_classes()],
             "pictures": within,
             "folder": "" if self.folder is None else "pictures",
         }
@@ -130,7 +131,7 @@ class ImageTable:
     def _pictures(
         self, colors: Sequence[Color], indices: Sequence[int], room: int | None, width: int
     ) -> Iterator[dict[str, Any]]:
-        plan = self.runs[0].plan("objects")
+        drawers = [] if self.objects is None else [*map(drawer_of, self.runs)]
         readers = [ScoreReader.of(run, self.read) for run in self.runs]
         read = adjusted_reader(self.runs[0], self.read)
 
@@ -138,9 +139,8 @@ class ImageTable:
             files = [columns.files[index] for columns in self.columns]
             preds = [(file.pred, run.options) for file, run in zip(files, self.runs, strict=True)]
             image = None if self.match is None else self.match.files.get(self.ids[index])
-            objects = None if plan is None or self.objects is None else plan.measure
             try:
-                masks = read_indices(files[0].truth, preds, read, width, objects, readers)
+                masks = read_indices(files[0].truth, preds, read, width, drawers, readers)
             except PictureError as error:
                 return {"problem": f"No pictures: {error}"}
             is_image = len(masks.full) == 2
@@ -177,19 +177,24 @@ def _interest(scores: ImageScores) -> Floats:
 
 def _objects(runs: tuple[Run, ...], columns: tuple[Columns, ...]) -> list[list[list[int]]] | None:
     """Objects of each image if all runs have the same options; stuff has none."""
-    plans = [run.plan("objects") for run in runs]
-    if plans[0] is None or any(p is None or p.measure != plans[0].measure for p in plans):
+    plans = [*map(drawer_of, runs)]
+    first = plans[0]
+    if first is None or any(p is None or p.measure != first.measure for p in plans):
         return None
     both = zip(columns, runs, strict=True)
-    detections = (unpack_parts(c.measured, r._header, "objects")["detections"] for c, r in both)
-    counts: Any = runs[0].counts_of("objects")
-    return [of_run[:, counts.things].sum(1).tolist() for of_run in detections]
+    parts = (unpack_parts(c.measured, r._header, first.key) for c, r in both)
+    return [first.object_outcomes(of_run).tolist() for of_run in parts]
+
+
+def drawer_of(run: Run) -> Plan | None:
+    """The plan whose objects are drawn, if there is one."""
+    return next((plan for plan in run.plans if plan.draws_objects), None)
 
 
 def _taken(run: Run, indices: Ints) -> Columns:
     """Some images by index; the others are not kept, since a run may be larger than memory."""
     parts, start = [], 0
-    for block in run._images.blocks(measured=run.plan("objects") is not None):
+    for block in run._images.blocks(measured=drawer_of(run) is not None):
         inside = indices[(indices >= start) & (indices < start + len(block))]
         parts.append(block.take((inside - start).tolist()))
         start += len(block)

@@ -30,12 +30,11 @@ from segiou.masks.sources.class_files import ClassMasks
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.windows import resized
 from segiou.measures.mask_pair import ScoredPrediction
-from segiou.measures.measure import Plan
+from segiou.measures.measure import Measure, Plan
 
 if TYPE_CHECKING:
     from segiou.masks.formats.volumes import Volume
-    from segiou.measures.objects.files import ObjectMask
-    from segiou.measures.objects.options import ObjectOptions
+    from segiou.measures.object_mask import ObjectMask
 
 Indices = NDArray[np.uint16]
 Shape = tuple[int, ...]
@@ -149,11 +148,12 @@ def read_indices(
     preds: Sequence[tuple[str, ClassOptions]],
     read: Reader | None = None,
     largest: int = 480,
-    objects: ObjectOptions | None = None,
+    drawers: Sequence[Plan] = (),
     readers: Sequence[ScoreReader | None] = (),
 ) -> Masks:
     """Read masks as class indices, predictions at the truth's size."""
     first = preds[0][1]
+    objects = drawers[0].measure if drawers else None
     side = _read_side(truth, first.labels, read, objects)
     frame = _Frame.of(side, largest, first.num_classes)
     outside, spacing = side.outside, side.spacing
@@ -172,7 +172,7 @@ def read_indices(
         has_region |= side.valid is not None
     masks = _with_scores(Masks(tuple(arrays), frame.full, spacing), scores, first.num_classes)
     # Objects of the whole image would differ from those that were counted in a region.
-    return masks if objects is None or has_region else _with_objects(masks, objects, whole, preds)
+    return masks if not drawers or has_region else _with_objects(masks, drawers, whole)
 
 
 def _check_kinds(truth: str, pred: str) -> None:
@@ -242,17 +242,13 @@ def _with_scores(masks: Masks, scores: Sequence[NDArray[np.uint8] | None], class
     return replace(masks, scored=tuple(chosen), scores=drawn)
 
 
-def _with_objects(
-    masks: Masks, objects: ObjectOptions, whole: Sequence[Any], preds: Sequence[tuple[Any, Any]]
-) -> Masks:
+def _with_objects(masks: Masks, drawers: Sequence[Plan], whole: Sequence[Any]) -> Masks:
     """The same with the objects of each side, and what became of them."""
-    from segiou.measures.objects.options import draw_objects
-
     truth, *others = whole
     shape = masks.arrays[0].shape
     drawn = [
-        draw_objects(objects, options, truth, pred, shape, masks.spacing)
-        for pred, (_, options) in zip(others, preds, strict=True)
+        drawer.drawn_objects(truth, pred, shape, masks.spacing)
+        for pred, drawer in zip(others, drawers, strict=True)
     ]
     numbers = [drawn[0][0][0], *(pred_numbers for _, (pred_numbers, _) in drawn)]
     if max(int(array.max()) for array in numbers) >= _MOST_OBJECTS:
@@ -295,7 +291,7 @@ def _read_side(
     path: str,
     labels: LabelSet,
     read: Callable[[str], bytes | RawMask | ScoredPrediction] | None,
-    objects: ObjectOptions | None,
+    objects: Measure | None,
     outside: int | None = None,
 ) -> _Side:
     """Read a mask file; ``outside`` is the label outside segments of its truth."""
