@@ -22,7 +22,6 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.cells import Cell, print_cells
-from segiou.agreement.scores import _excess, _expert_test, _Over
 from segiou.counting.counts import Counts
 from segiou.inference.bootstrapping import limits_of, resampled
 from segiou.inference.dependence import design_of
@@ -32,6 +31,7 @@ from segiou.inference.significance import permutation_test
 from segiou.inference.statistics import statistic
 from segiou.inference.units import units_of
 from segiou.metrics.overall import mean_iou
+from segiou.raters.scores import _excess, _expert_test, _Over
 
 #: Share of the images in which each class occurs.
 PRESENCE = {

@@ -1,6 +1,5 @@
 from segiou import (
     accumulators as accumulators,
-    agreement as agreement,
     analysis as analysis,
     counting as counting,
     geometry as geometry,
@@ -12,6 +11,7 @@ from segiou import (
     measures as measures,
     metrics as metrics,
     plots as plots,
+    raters as raters,
     regions as regions,
     report as report,
     runs as runs,
@@ -23,8 +23,6 @@ from segiou.accumulators.confusion import (
     ConfusionMatrix as ConfusionMatrix,
 )
 from segiou.accumulators.histograms.score_counts import ScoreHistogram as ScoreHistogram
-from segiou.agreement.folders import raters as raters
-from segiou.agreement.scores import RaterAgreement as RaterAgreement
 from segiou.analysis.comparison.compare_runs import compare as compare
 from segiou.analysis.comparison.rank_runs import rank as rank
 from segiou.analysis.gap.imbalance import explain as explain
@@ -37,6 +35,8 @@ from segiou.inference.intervals import (
 from segiou.labels.label_set import LabelSet as LabelSet, load_labels as load_labels
 from segiou.masks.read import MaskError as MaskError, read_mask as read_mask
 from segiou.metrics.protocols import Protocol as Protocol
+from segiou.raters.folders import compare_raters as compare_raters
+from segiou.raters.scores import RaterAgreement as RaterAgreement
 from segiou.report.pages.explorer import explore as explore
 from segiou.report.report import Report as Report
 from segiou.runs.run import Run as Run

@@ -45,7 +45,7 @@ ROOMS = (
     "plots",
     "hooks",
     "cli",
-    "agreement",
+    "raters",
     "maps",
 )
 RANK = {name: rank for rank, name in enumerate(ROOMS)}
@@ -103,7 +103,7 @@ def is_allowed(here: str, there: str, *, face: bool) -> bool:
     if there not in RANK:  # a kind of score
         return False
     if here not in RANK:
-        return there not in ("cli", "agreement", "maps")
+        return there not in ("cli", "raters", "maps")
     if face and there.startswith(f"{here}."):
         return True
     return RANK[there] < RANK[here] or (here, there) in MUTUAL

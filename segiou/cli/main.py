@@ -13,7 +13,7 @@ _ELSEWHERE = {
     "demo": ("segiou.cli.demo", "demo"),
     "help": ("segiou.cli.help_command", "command"),
     "map-accuracy": ("segiou.maps.command", "command"),
-    "raters": ("segiou.agreement.command", "command"),
+    "raters": ("segiou.raters.command", "command"),
     "slices": ("segiou.cli.slices_command", "command"),
 }
 #: Commands that report the files that they write.

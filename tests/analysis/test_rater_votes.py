@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segiou.agreement.votes import (
+from segiou.raters.votes import (
     Votes,
     coincidences,
     consensus,

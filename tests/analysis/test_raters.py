@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 import segiou
-from segiou.agreement.scores import rater_agreement
-from segiou.agreement.votes import Votes
+from segiou.raters.scores import rater_agreement
+from segiou.raters.votes import Votes
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "rules" / "raters"
 RATERS = ("anna", "ben", "chen", "dora")

@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 import segiou
-from segiou.agreement.folders import ConsensusWriter, RaterCase
-from segiou.agreement.votes import Votes
 from segiou.cli.main import main
+from segiou.raters.folders import ConsensusWriter, RaterCase
+from segiou.raters.votes import Votes
 
 ANNA = {"case1": [[0, 1, 1]], "case2": [[1, 0, 0]], "case3": [[1, 1, 0]]}
 BEN = {"case1": [[0, 0, 1]], "case2": [[1, 0, 0]], "case3": [[0, 1, 0]]}
@@ -28,8 +28,8 @@ def folders(tmp_path):
 
 def test_folders_and_arrays_agree(folders):
     arrays = {"anna": ANNA, "ben": BEN}
-    found = segiou.raters(arrays, labels=2)
-    assert found == segiou.raters({name: folders / name for name in arrays}, labels=2)
+    found = segiou.compare_raters(arrays, labels=2)
+    assert found == segiou.compare_raters({name: folders / name for name in arrays}, labels=2)
     # Pooled: 2 · 3 / (5 + 3).
     assert found.matrix("dice", "1").tolist() == [[1, 0.75], [0.75, 1]]
     assert found.agreement.value == 7 / 9
@@ -40,10 +40,10 @@ def test_cases_that_a_rater_lacks_are_found_on_either_side(folders):
     (folders / "ben" / "case3.png").unlink()
     both = {name: folders / name for name in ("anna", "ben")}
     with pytest.raises(ValueError, match="at least 2"):
-        segiou.raters(
+        segiou.compare_raters(
             {**both, "anna": {"case2": ANNA["case2"]}, "ben": {"case2": [[1, 0, 0]]}}, labels=2
         )
-    found = segiou.raters(both, labels=2)
+    found = segiou.compare_raters(both, labels=2)
     assert found.ids == ("case1", "case2", "case3")
     assert found.missing == {"anna": ("case1",), "ben": ("case3",)}
     assert found.pairs[0].dice.cases == 1
@@ -54,7 +54,7 @@ def test_every_problem_is_listed(folders):
     Image.fromarray(np.full((1, 3), 7, np.uint8)).save(folders / "ben" / "case2.png")
     (folders / "ben" / "case3.png").write_bytes(b"no image")
     with pytest.raises(segiou.DataError) as raised:
-        segiou.raters({name: folders / name for name in ("anna", "ben")}, labels=2)
+        segiou.compare_raters({name: folders / name for name in ("anna", "ben")}, labels=2)
     texts = {problem.where.rpartition("/")[2]: problem.text for problem in raised.value.problems}
     assert "shape (2, 3), expected (1, 3)" in texts["case1.png"]
     assert "undeclared values: 7" in texts["case2.png"]
@@ -65,9 +65,9 @@ def test_an_unexpected_error_is_a_problem_of_the_file(folders, monkeypatch):
     def fails(*_):
         raise ZeroDivisionError("odd file")
 
-    monkeypatch.setattr("segiou.agreement.folders.from_bytes", fails)
+    monkeypatch.setattr("segiou.raters.folders.from_bytes", fails)
     with pytest.raises(segiou.DataError) as raised:
-        segiou.raters({name: folders / name for name in ("anna", "ben")}, labels=2)
+        segiou.compare_raters({name: folders / name for name in ("anna", "ben")}, labels=2)
     assert len(raised.value.problems) == 6
     texts = {problem.text for problem in raised.value.problems}
     assert texts == {"cannot be read: ZeroDivisionError: odd file"}
@@ -83,14 +83,14 @@ def test_undeclared_values_of_volumes_have_the_advice_of_scores(tmp_path):
     with pytest.raises(segiou.DataError) as of_scores:
         segiou.score_folder(*folders, labels=2)
     with pytest.raises(segiou.DataError) as of_raters:
-        segiou.raters({"anna": folders[0], "ben": folders[1]}, labels=2)
+        segiou.compare_raters({"anna": folders[0], "ben": folders[1]}, labels=2)
     assert of_raters.value.problems[0].text == of_scores.value.problems[0].text
     assert "resampled with interpolation" in of_raters.value.problems[0].text
 
 
 def test_unmarked_pixels_are_left_out_of_pairs():
     unmarked = {**BEN, "case1": [[0, 255, 1]]}
-    found = segiou.raters({"anna": ANNA, "ben": unmarked}, labels=2, ignore=255)
+    found = segiou.compare_raters({"anna": ANNA, "ben": unmarked}, labels=2, ignore=255)
     # Anna's unmatched pixel of case 1 has no counterpart: 2 · 3 / (4 + 3).
     assert found.matrix("dice", "1")[0, 1] == 6 / 7
 
@@ -145,6 +145,6 @@ def test_a_rater_without_a_common_case_is_named():
     other = {f"x{case}": mask for case, mask in BEN.items()}
     words = "chen has no case of another rater; rename its files, as in case1, case2 and case3"
     with pytest.raises(ValueError, match=words):
-        segiou.raters({"anna": ANNA, "ben": BEN, "chen": other}, labels=2)
+        segiou.compare_raters({"anna": ANNA, "ben": BEN, "chen": other}, labels=2)
     with pytest.raises(ValueError, match="model has no case of another rater"):
-        segiou.raters({"anna": ANNA, "ben": BEN}, model=other, labels=2)
+        segiou.compare_raters({"anna": ANNA, "ben": BEN}, model=other, labels=2)

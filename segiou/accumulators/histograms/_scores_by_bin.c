@@ -132,7 +132,7 @@ typedef struct {
     void (*walk[2])(Work *work, float *planes); /* through scores as floats, as doubles */
 } Loops;
 
-#define LOOPS_FILE "../histograms/_scores_by_bin_walks.h"
+#define LOOPS_FILE "../accumulators/histograms/_scores_by_bin_walks.h"
 #include "../../_support/_loops.h"
 
 static int run(Work *work, const Loops *loops)

@@ -48,5 +48,5 @@ void spread_bits(BitRows *all, size_t rows, size_t size, size_t unit)
 }
 
 /* Loops over rows for each instruction set, and which this processor runs. */
-#define LOOPS_FILE "../boundary/_kernel_loops.h"
+#define LOOPS_FILE "../measures/boundary/_kernel_loops.h"
 #include "../../_support/_loops.h"

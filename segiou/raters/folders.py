@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice, check_kind
 from segiou._support.files import Problem, write_whole
 from segiou._support.text import listed
-from segiou.agreement.scores import RaterAgreement, rater_agreement
-from segiou.agreement.votes import UNMARKED, Votes, consensus
 from segiou.counting.arrays import as_label_array
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.counting.id_pairs import count_ids
@@ -24,6 +22,8 @@ from segiou.masks.formats.volumes import geometry_difference
 from segiou.masks.read import RawMask, from_bytes, to_labels
 from segiou.masks.sources.folders import Source, open_source
 from segiou.masks.sources.pairing import pair_folders
+from segiou.raters.scores import RaterAgreement, rater_agreement
+from segiou.raters.votes import UNMARKED, Votes, consensus
 from segiou.scoring.job import DataError, files_of
 from segiou.scoring.problems import UndeclaredError, or_problem, undeclared_problem
 
@@ -58,7 +58,7 @@ class RaterCase(NamedTuple):
     classes: int
 
 
-def raters(
+def compare_raters(
     raters: Mapping[str, Masks],
     *,
     labels: Labels,
@@ -107,7 +107,7 @@ def raters(
     --------
     >>> anna = {"case1": np.array([[0, 1, 1]]), "case2": np.array([[1, 0, 0]])}
     >>> ben = {"case1": np.array([[0, 0, 1]]), "case2": np.array([[1, 0, 0]])}
-    >>> found = raters({"anna": anna, "ben": ben}, labels=["no", "yes"])
+    >>> found = compare_raters({"anna": anna, "ben": ben}, labels=["no", "yes"])
     >>> found.matrix("dice", "yes")[0].tolist(), round(found.agreement.value, 4)
     ([1.0, 0.8], 0.8333)
     """

@@ -12,13 +12,6 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_level
 from segiou._support.text import Json, plain, records
-from segiou.agreement.votes import (
-    Votes,
-    coincidences,
-    fleiss_kappa,
-    krippendorff_alpha,
-    pairwise_agreement,
-)
 from segiou.document.parts import Part, Tabular
 from segiou.inference.leave_one_out import jackknife
 from segiou.inference.statistics import Statistic
@@ -27,6 +20,13 @@ from segiou.inference.units import Units, units_of
 from segiou.measures.score import Score
 from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats, ratio
+from segiou.raters.votes import (
+    Votes,
+    coincidences,
+    fleiss_kappa,
+    krippendorff_alpha,
+    pairwise_agreement,
+)
 
 #: Scores of a pair of raters.
 PAIR_SCORES = ("dice", "iou", "mean_dice", "mean_iou")
@@ -193,7 +193,7 @@ class RaterAgreement(Tabular):
 
     def parts(self) -> list[Part]:
         """The findings as parts of a document."""
-        from segiou.agreement.text import rater_parts
+        from segiou.raters.text import rater_parts
 
         return [*rater_parts(self)]
 

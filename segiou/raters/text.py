@@ -22,7 +22,7 @@ from segiou.document.parts import GAP, Column, Facts, Line, Part, Table
 from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:
-    from segiou.agreement.scores import Estimate, ModelAgreement, RaterAgreement
+    from segiou.raters.scores import Estimate, ModelAgreement, RaterAgreement
 
 
 def rater_parts(result: RaterAgreement) -> Iterator[Part]:

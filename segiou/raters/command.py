@@ -8,11 +8,11 @@ from pathlib import Path
 
 from segiou._support.arguments import check_level
 from segiou._support.files import write_whole
-from segiou.agreement.folders import ConsensusWriter, RaterCase, raters
-from segiou.agreement.page import CaseMaps, raters_html
-from segiou.agreement.scores import RaterAgreement
 from segiou.cli import inputs
 from segiou.cli.output import as_json, in_format, write_text
+from segiou.raters.folders import ConsensusWriter, RaterCase, compare_raters
+from segiou.raters.page import CaseMaps, raters_html
+from segiou.raters.scores import RaterAgreement
 
 
 def command(parsed: argparse.Namespace) -> int:
@@ -47,7 +47,7 @@ def _agreement(
 ) -> RaterAgreement:
     """Score the raters, and the model if there is one."""
     model = _named([parsed.model]) if parsed.model else {}
-    return raters(
+    return compare_raters(
         folders,
         labels=parsed.labels,
         model=next(iter(model.values()), None),

@@ -14,8 +14,8 @@ from segiou.report.pages.page import assemble
 from segiou.report.pages.pictures import grey_png
 
 if TYPE_CHECKING:
-    from segiou.agreement.scores import RaterAgreement
-    from segiou.agreement.votes import Votes
+    from segiou.raters.scores import RaterAgreement
+    from segiou.raters.votes import Votes
 
 #: Most maps of a page, and the most pixels of their longer side.
 _MAPS, _LARGEST = 60, 320
@@ -128,4 +128,4 @@ def raters_html(agreement: RaterAgreement, maps: CaseMaps) -> str:
         "pixel": "pixel",
     }
     data = {"names": [*agreement.class_names], "unit": "pixels", "confusion": None, "images": None}
-    return assemble("segiou.agreement:page.html", context, data)
+    return assemble("segiou.raters:page.html", context, data)

@@ -1,2 +1,0 @@
-from segiou.agreement.folders import raters as raters
-from segiou.agreement.scores import RaterAgreement as RaterAgreement
