@@ -79,8 +79,12 @@ def test_no_source_gives_a_warning(tmp_path, name):
 def test_what_clang_builds_passes_the_tests(tmp_path):
     if not shutil.which("clang"):
         skip_unless_required("there is no clang here", REQUIRE)
-    names = ["boundary/test_kernel.py", "counting/test_kernel.py", "counting/test_scores.py"]
-    names += ["boundary/test_surface_kernel.py", "masks/test_png_rows.py", "test_threads.py"]
+    names = [
+        "measures/boundary/test_kernel.py",
+        "counting/test_kernel.py",
+        "counting/test_scores.py",
+    ]
+    names += ["regions/test_surface_kernel.py", "masks/test_png_rows.py", "test_threads.py"]
     run_rebuilt("clang", tmp_path, SOURCES, map(TESTS.joinpath, names))
 
 
@@ -88,10 +92,10 @@ def test_what_clang_builds_passes_the_tests(tmp_path):
 @pytest.mark.parametrize("build", ["portable", "avx2"])
 def test_every_processor_gets_the_same_bits(tmp_path, build):
     """The tests compare compiled results with NumPy's or with counts by hand."""
-    names = ["boundary/test_kernel.py", "boundary/test_surface_kernel.py"]
+    names = ["measures/boundary/test_kernel.py", "regions/test_surface_kernel.py"]
     names += ["counting/test_kernel.py", "counting/test_odd_bytes.py", "counting/test_scores.py"]
     names += ["counting/test_count_channels.py", "counting/test_id_pairs.py"]
-    names += ["histograms/test_scores_backend.py", "instances/test_components.py"]
+    names += ["accumulators/histograms/test_scores_backend.py", "regions/test_components.py"]
     run_rebuilt(build, tmp_path, SOURCES, map(TESTS.joinpath, names))
 
 

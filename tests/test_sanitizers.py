@@ -10,8 +10,8 @@ from sanitizer import SOURCES, run_rebuilt
 TESTS = Path(__file__).parent
 #: Extension, its tests, and options of the compiler.
 CASES = [
-    ("segiou.measures.boundary._kernel", ["boundary/test_kernel.py"], []),
-    ("segiou.regions._surfaces", ["boundary/test_surface_kernel.py"], []),
+    ("segiou.measures.boundary._kernel", ["measures/boundary/test_kernel.py"], []),
+    ("segiou.regions._surfaces", ["regions/test_surface_kernel.py"], []),
     ("segiou.counting._channels", ["counting/test_count_channels.py"], []),
     ("segiou.counting._id_pairs", ["counting/test_id_pairs.py"], []),
     (
@@ -22,10 +22,13 @@ CASES = [
     ("segiou.counting._scores", ["counting/test_scores.py", "counting/test_score_bits.py"], []),
     (
         "segiou.accumulators.histograms._scores_by_bin",
-        ["histograms/test_scores_backend.py", "histograms/test_score_bits.py"],
+        [
+            "accumulators/histograms/test_scores_backend.py",
+            "accumulators/histograms/test_score_bits.py",
+        ],
         [],
     ),
-    ("segiou.regions._components", ["instances/test_components.py"], []),
+    ("segiou.regions._components", ["regions/test_components.py"], []),
     ("segiou.masks.formats._png", ["masks/test_local.py", "masks/test_png_files.py"], []),
     ("segiou.masks.formats._png", ["masks/test_png_rows.py", "masks/test_png_texts.py"], []),
     (

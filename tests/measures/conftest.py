@@ -1,12 +1,16 @@
-"""Two measures of other packages, installed beside segiou, and folders to score with them."""
+"""Masks for several kinds of scores; and two measures of other packages, with folders for them."""
 
 from __future__ import annotations
 
 import sys
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
+from scipy import ndimage
 
 from segiou._support import optional
 from segiou.cli.main import main
@@ -71,3 +75,51 @@ def command(folders, capsys):
         return code, found.out, found.err
 
     return run
+
+
+CAMVID = Path(__file__).parents[3] / "shared" / "data" / "camvid"
+
+
+def blobs(seed, shape=(40, 50), num_classes=3, smooth=3.0):
+    """A random label map of a few smooth regions."""
+    return _blobs(seed, shape, num_classes, smooth).copy()
+
+
+@cache
+def _blobs(seed, shape, num_classes, smooth):
+    rng = np.random.default_rng(seed)
+    fields = [ndimage.gaussian_filter(rng.normal(size=shape), smooth) for _ in range(num_classes)]
+    return np.argmax(fields, axis=0).astype(np.uint8)
+
+
+def pair_of_blobs(seed, **kwargs):
+    """A label map, and one much like it."""
+    truth = blobs(seed, **kwargs)
+    pred = np.roll(truth, (1, -2), (0, 1))
+    noise = np.random.default_rng(seed + 1000).random(truth.shape) < 0.02
+    return truth, np.where(noise, blobs(seed + 1, **kwargs), pred).astype(np.uint8)
+
+
+def square(shape=(20, 20), top=5, left=5, size=8):
+    """A square of class 1 in class 0."""
+    mask = np.zeros(shape, dtype=np.uint8)
+    mask[top : top + size, left : left + size] = 1
+    return mask
+
+
+def camvid_pairs(every):
+    """Real truth and predictions, void among them."""
+    if not CAMVID.is_dir():
+        pytest.skip(f"no CamVid masks at {CAMVID}")
+    paths = sorted((CAMVID / "truth").glob("*.png"))[::every]
+    return [
+        (np.array(Image.open(p)), np.array(Image.open(CAMVID / "base" / p.name))) for p in paths
+    ]
+
+
+@pytest.fixture(scope="session")
+def masks():
+    """The functions above, for test modules, which do not import each other."""
+    return SimpleNamespace(
+        blobs=blobs, pair_of_blobs=pair_of_blobs, square=square, camvid_pairs=camvid_pairs
+    )

@@ -11,7 +11,7 @@ import pytest
 from segiou.measures.referring.measure import ReferringOptions
 from segiou.scoring import Evaluator
 
-FOLDER = Path(__file__).resolve().parents[3] / "shared" / "rules" / "referring"
+FOLDER = Path(__file__).resolve().parents[4] / "shared" / "rules" / "referring"
 
 
 def scores_of(pairs, **options):

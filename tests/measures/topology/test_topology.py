@@ -126,7 +126,7 @@ def test_intervals_and_comparisons_follow(streets_runs):
 def streets_runs():
     from pathlib import Path
 
-    streets = Path(__file__).parents[2] / "fixtures" / "streets"
+    streets = Path(__file__).parents[3] / "fixtures" / "streets"
     chosen = [TopologyOptions(classes=("road", "sky"))]
     labels = streets / "labels.toml"
     return [

@@ -13,7 +13,7 @@ from segiou.masks.formats.volumes import Volume
 from segiou.measures.surfaces.measuring import surface_scores
 from segiou.measures.surfaces.options import CONVENTIONS, SHARES
 
-SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "volumes"
+SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "volumes"
 
 
 def cube(shape, start, stop):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-STREETS = Path(__file__).parents[2] / "fixtures" / "streets"
+STREETS = Path(__file__).parents[3] / "fixtures" / "streets"
 PROGRAM = """
 import sys, segiou
 truth, pred, labels = sys.argv[1:]

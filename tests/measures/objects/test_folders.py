@@ -26,7 +26,7 @@ from segiou.report.pages.picture_masks import read_indices
 from segiou.runs.database import checksum
 from segiou.scoring import DataError
 
-STREETS = Path(__file__).parents[2] / "fixtures" / "streets"
+STREETS = Path(__file__).parents[3] / "fixtures" / "streets"
 THINGS = ("tree", "car", "pole", "sign", "person", "bicycle")
 
 

@@ -18,7 +18,7 @@ import segiou
 from segiou.cli.main import main
 from segiou.labels import load_labels
 
-STREETS = Path(__file__).parents[2] / "fixtures" / "streets"
+STREETS = Path(__file__).parents[3] / "fixtures" / "streets"
 THINGS = ("tree", "car", "pole", "sign", "person", "bicycle")
 OBJECTS = ["--objects", "coco", "--things", ",".join(THINGS), "--unassigned", "count"]
 

@@ -10,7 +10,7 @@ import segiou
 from segiou.measures.components import ComponentOptions, component_counts
 from segiou.metrics.ratio import ratio
 
-FOLDER = Path(__file__).parents[3] / "shared" / "rules" / "components"
+FOLDER = Path(__file__).parents[4] / "shared" / "rules" / "components"
 
 
 def scored(truth, pred, **how):

@@ -1,7 +1,5 @@
-"""Masks that the tests of boundaries share, and definitions written out pixel by pixel."""
+"""Bands written out pixel by pixel, and both routines that count them."""
 
-from functools import cache
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,47 +8,6 @@ from scipy import ndimage
 
 from segiou.measures.boundary import image as boundary_image
 from segiou.regions import surface_points
-
-CAMVID = Path(__file__).parents[3] / "shared" / "data" / "camvid"
-
-
-def blobs(seed, shape=(40, 50), num_classes=3, smooth=3.0):
-    """A random label map of a few smooth regions."""
-    return _blobs(seed, shape, num_classes, smooth).copy()
-
-
-@cache
-def _blobs(seed, shape, num_classes, smooth):
-    rng = np.random.default_rng(seed)
-    fields = [ndimage.gaussian_filter(rng.normal(size=shape), smooth) for _ in range(num_classes)]
-    return np.argmax(fields, axis=0).astype(np.uint8)
-
-
-def pair_of_blobs(seed, **kwargs):
-    """A label map, and one much like it."""
-    truth = blobs(seed, **kwargs)
-    pred = np.roll(truth, (1, -2), (0, 1))
-    noise = np.random.default_rng(seed + 1000).random(truth.shape) < 0.02
-    return truth, np.where(noise, blobs(seed + 1, **kwargs), pred).astype(np.uint8)
-
-
-def square(shape=(20, 20), top=5, left=5, size=8):
-    """A square of class 1 in class 0."""
-    mask = np.zeros(shape, dtype=np.uint8)
-    mask[top : top + size, left : left + size] = 1
-    return mask
-
-
-def camvid_pairs(every):
-    """Real truth and predictions, void among them."""
-    from PIL import Image
-
-    if not CAMVID.is_dir():
-        pytest.skip(f"no CamVid masks at {CAMVID}")
-    paths = sorted((CAMVID / "truth").glob("*.png"))[::every]
-    return [
-        (np.array(Image.open(p)), np.array(Image.open(CAMVID / "base" / p.name))) for p in paths
-    ]
 
 
 def iterated_erosion_band(mask, width):
@@ -81,16 +38,9 @@ def naive_bands(truth, pred, valid, num_classes, width, border):
 
 
 @pytest.fixture(scope="session")
-def masks():
+def by_hand():
     """The functions above, for test modules, which do not import each other."""
-    return SimpleNamespace(
-        blobs=blobs,
-        pair_of_blobs=pair_of_blobs,
-        square=square,
-        camvid_pairs=camvid_pairs,
-        iterated_erosion_band=iterated_erosion_band,
-        naive_bands=naive_bands,
-    )
+    return SimpleNamespace(iterated_erosion=iterated_erosion_band, naive=naive_bands)
 
 
 @pytest.fixture(params=["live", "numpy"])

@@ -12,7 +12,7 @@ import pytest
 import segiou
 from segiou.measures.lesions import LESION_PROTOCOLS, LesionOptions, lesion_scores, object_scores
 
-GOLDEN = Path(__file__).parents[3] / "shared" / "rules" / "brats2026"
+GOLDEN = Path(__file__).parents[4] / "shared" / "rules" / "brats2026"
 SHARED = pytest.mark.skipif(not GOLDEN.exists(), reason="needs the shared cases")
 DETECTION = {"tp": "tp", "fp": "fp", "fn": "fn", "precision": "prec", "sensitivity": "rec"}
 MEANS = {"dice": "dsc", "hausdorff_95": "hd95", "surface_dice": "nsd"}

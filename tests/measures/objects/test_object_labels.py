@@ -14,7 +14,7 @@ from segiou.cli.main import main
 from segiou.measures.objects import ObjectOptions
 from segiou.scoring.inspection import inspect_folder
 
-CASES = Path(__file__).parents[2].parent / "shared" / "data" / "cases"
+CASES = Path(__file__).parents[3].parent / "shared" / "data" / "cases"
 #: Objects 1 and 2 touch; the prediction has other ids, finds the first (3 of 4 pixels) and the
 #: second (2 of 3), and invents one; the third is missed.
 TRUTH = [[1, 1, 1, 1, 2, 2, 0, 0, 3, 0, 0]]

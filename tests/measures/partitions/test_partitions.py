@@ -14,7 +14,7 @@ from segiou.measures.mask_pair import Masks
 from segiou.measures.partitions import PartitionOptions, partition_scores
 from segiou.measures.parts import Parts
 
-FOLDER = Path(__file__).parents[3] / "shared" / "rules" / "partitions"
+FOLDER = Path(__file__).parents[4] / "shared" / "rules" / "partitions"
 #: A merge of two segments, and a pixel outside.
 TRUTH, PRED = [[0, 1, 1, 2, 2]], [[0, 5, 5, 5, 5]]
 

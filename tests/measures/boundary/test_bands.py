@@ -52,23 +52,23 @@ def test_trimap_counted_by_hand():
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("width", [1, 2, 5, 30, 200])
-def test_equals_iterated_erosion(masks, seed, width):
+def test_equals_iterated_erosion(masks, by_hand, seed, width):
     truth, pred = masks.pair_of_blobs(seed)
     values = boundary_iou(boundary_counts(truth, pred, 3, options=bands(widths=width)))[0]
     for c in range(3):
-        t, p = (masks.iterated_erosion_band(x == c, width) for x in (truth, pred))
+        t, p = (by_hand.iterated_erosion(x == c, width) for x in (truth, pred))
         assert values[c] == (t & p).sum() / (t | p).sum()
 
 
 @pytest.mark.parametrize("border", ["boundary", "none"])
 @pytest.mark.parametrize("seed", range(3))
-def test_equals_the_definition_with_ignored_pixels(masks, seed, border):
+def test_equals_the_definition_with_ignored_pixels(masks, by_hand, seed, border):
     truth, pred = masks.pair_of_blobs(seed, shape=(23, 31), num_classes=4)
     valid = masks.blobs(seed + 50, shape=truth.shape, smooth=1.5) != 0
     options = bands(widths=(1, 3), border=border)
     counts = boundary_counts(truth, pred, 4, mask=valid, options=options)
     for k, width in enumerate((1, 3)):
-        expected = masks.naive_bands(truth, pred, valid, 4, width, border == "boundary")
+        expected = by_hand.naive(truth, pred, valid, 4, width, border == "boundary")
         np.testing.assert_array_equal(counts.part("band")[k], expected)
         if border == "none":
             np.testing.assert_array_equal(counts.part("trimap")[k, :, 0], expected[:, 0])
@@ -90,12 +90,12 @@ def test_class_trimap_is_the_band_on_both_sides(masks, seed):
         assert own.tn[c] == (near & ~t & ~p).sum()
 
 
-def test_camvid_equals_iterated_erosion(masks):
+def test_camvid_equals_iterated_erosion(masks, by_hand):
     for truth, pred in masks.camvid_pairs(every=30):
         filled = np.where(truth == 11, 3, truth)
         values = boundary_iou(boundary_counts(filled, pred, 11, options=bands()))[0]
         for c in range(11):
-            t, p = (masks.iterated_erosion_band(x == c, 12) for x in (filled, pred))
+            t, p = (by_hand.iterated_erosion(x == c, 12) for x in (filled, pred))
             union = (t | p).sum()
             expected = (t & p).sum() / union if union else np.nan
             assert values[c] == pytest.approx(expected, abs=0, nan_ok=True)

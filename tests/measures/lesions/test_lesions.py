@@ -10,7 +10,7 @@ from scipy import ndimage
 
 from segiou.measures.lesions import LESION_PROTOCOLS, LesionProtocol, lesion_scores, object_scores
 
-BRATS = Path(__file__).parents[2].parent / "shared" / "data" / "volumes" / "brats"
+BRATS = Path(__file__).parents[3].parent / "shared" / "data" / "volumes" / "brats"
 REGIONS = {"WT": [1, 2, 3], "TC": [1, 3], "ET": [3]}
 
 # Object 1 is met by 5 (2 of its 3 pixels) and 6 (1 of 1), 2 by 6 too far away, 3 by nothing.

@@ -10,7 +10,7 @@ import pytest
 
 from segiou.measures.topology import betti_numbers, skeleton_counts
 
-FOLDER = Path(__file__).resolve().parents[3] / "shared" / "rules" / "topology"
+FOLDER = Path(__file__).resolve().parents[4] / "shared" / "rules" / "topology"
 if not FOLDER.is_dir():
     pytest.skip("the masks are not beside this checkout", allow_module_level=True)
 CASES = json.loads((FOLDER / "topology.json").read_text(encoding="utf-8"))["cases"]

@@ -396,8 +396,8 @@ def test_millimetres_of_images_need_a_spacing(tmp_path, capsys):
     assert found["boundary"] is None
 
 
-FIXTURE = Path(__file__).parents[2] / "fixtures" / "volumes"
-INTERRUPTED = Path(__file__).parents[1] / "importable" / "interrupted.py"
+FIXTURE = Path(__file__).parents[3] / "fixtures" / "volumes"
+INTERRUPTED = Path(__file__).parents[2] / "importable" / "interrupted.py"
 
 
 def patients(model, **options):
