@@ -134,7 +134,8 @@ def test_id_0_is_void_whichever_file_lists_category_0(tmp_path, of_truth, of_pre
     assert total.ignored == 1
     truth, pred = (f"{side}/x.png" for side in sides)
     plan = run.plan("objects")
-    masks = read_indices(truth, [(pred, run.options)], read_any, objects=plan and plan.measure)
+    drawers = [plan] if plan else []
+    masks = read_indices(truth, [(pred, run.options)], read_any, drawers=drawers)
     assert [array.tolist() for array in masks.arrays] == [[[2, t, t, t, 1]], [[p, p, p, 3, 1]]]
     if objects:
         # Of 3 pixels outside void 2 match, enough if the categories agree.
@@ -514,7 +515,7 @@ def test_a_least_size_in_mm_is_kept_and_compared(scans):
         str(scans / "truth" / "thick.nii.gz"),
         [(str(scans / "pred" / "thick.nii.gz"), whole.options)],
     )
-    ((drawn, _),) = read_indices(*files, objects=whole.plan("objects").measure).outcomes
+    ((drawn, _),) = read_indices(*files, drawers=[whole.plan("objects")]).outcomes
     assert sorted(drawn) == [[1, 1, 3], [1, 1, 4], [1, 1, 6]]
     other = "min_size '4.5mm3' here and 4.5 there"
     with pytest.raises(ValueError, match=other):
