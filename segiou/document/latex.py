@@ -43,7 +43,7 @@ class _Cells(NamedTuple):
     """A column in LaTeX."""
 
     head: str
-    cells: list[str]
+    cells: Sequence[str]
     is_text: bool
 
 
@@ -81,7 +81,7 @@ def latex_text(text: str) -> str:
 
 
 def _tabular(part: Table, transposed: bool) -> Iterator[str]:
-    columns = _with_intervals([_in_cells(c) for c in part.filled if c.head])
+    columns = _with_intervals([c for c in part.filled if c.head])
     if not columns:
         return
     rows = [[c.head for c in columns], *map(list, zip(*(c.cells for c in columns), strict=True))]
@@ -114,17 +114,19 @@ def _cell(cell: Cell) -> str:
     return f"\\textbf{{{text}}}" if cell.tone == "bold" and text else text
 
 
-def _with_intervals(columns: Sequence[_Cells]) -> list[_Cells]:
-    """Columns in which the interval of a score, if it has one, follows its value in brackets."""
-    by_head: dict[str, _Cells] = {}
-    for column in columns:
-        name, _, what = column.head.rpartition(", ")
-        score_head = next((h for h in by_head if h.removesuffix(" (\\%)") == name), None)
-        if score_head is None or "interval" not in what:
-            by_head[column.head] = column
-            continue
-        both = zip(by_head[score_head].cells, column.cells, strict=True)
-        cells = [value if limits in ("", "--") else f"{value} ({limits})" for value, limits in both]
-        method = what.removesuffix(" (\\%)")
-        by_head[score_head] = _Cells(f"{score_head}, {method}", cells, is_text=False)
-    return [*by_head.values()]
+def _with_intervals(columns: Sequence[Column]) -> list[_Cells]:
+    """The columns, with the intervals of a score in brackets after its values."""
+    by_score: dict[str | int, list[Column]] = {}
+    for place, column in enumerate(columns):
+        by_score.setdefault(column.score or place, []).append(column)
+    return [_merged(*several) for several in by_score.values()]
+
+
+def _merged(values: Column, intervals: Column | None = None) -> _Cells:
+    shown = _in_cells(values)
+    if intervals is None:
+        return shown
+    both = zip(shown.cells, _in_cells(intervals).cells, strict=True)
+    cells = [value if limits in ("", "--") else f"{value} ({limits})" for value, limits in both]
+    method = latex_text(intervals.head).removeprefix(latex_text(values.head))
+    return _Cells(f"{shown.head}{method}", cells, is_text=False)

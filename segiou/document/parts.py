@@ -39,6 +39,8 @@ class Column(NamedTuple):
     is_text: bool = False
     #: Printed at the end where the column is hidden.
     otherwise: str = ""
+    #: Names the score of a column of values, and of the column of its intervals.
+    score: str = ""
 
     @property
     def texts(self) -> list[Cell]:

@@ -59,7 +59,9 @@ def map_csv(accuracy: MapAccuracy) -> str:
         ["", "overall_accuracy", *_cells(accuracy.overall)],
         ["", "kappa", *_cells(accuracy.kappa)],
     ]
+    sampled = accuracy.counts.sum(0).tolist()
     for c, name in enumerate(accuracy.class_names):
+        rows.append([name, "sample_units", sampled[c], "", "", "", ""])
         rows.append([name, "mapped_area", accuracy.mapped[c], "", "", "", ""])
         for key, (attribute, _) in _SCORES.items():
             rows.append([name, key, *_cells(getattr(accuracy, attribute)[c])])

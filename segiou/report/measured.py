@@ -94,18 +94,18 @@ def _means(report: Report, rows: Mapping[str, dict[str, Any]]) -> list[dict[str,
 def score_part(table: ScoreTable) -> Table:
     """The table of any measure, without rows that have no value."""
     number, places = len(table.rows), range(len(table.rows) + len(table.means))
-    columns = [(table.of if table.of != "name" else "class", [*table.rows, *table.means])]
+    columns = [(table.of if table.of != "name" else "class", [*table.rows, *table.means], "")]
     for column in (one for one in table.columns if one.title):
         head = with_unit(column.title, column.unit)
-        columns.append((head, [shown(table, column, i) for i in places]))
+        columns.append((head, [shown(table, column, i) for i in places], column.name))
         if column.limits:
             ends = [range_of(column, limits) for limits in column.limits]
-            columns.append((f"{head}, {100 * column.level:g} % interval", ends))
-    kept = [i for i in places if i >= number or any(c[i] != "–" for _, c in columns[1:])]
+            columns.append((f"{head}, {100 * column.level:g} % interval", ends, column.name))
+    kept = [i for i in places if i >= number or any(c[i] != "–" for _, c, _ in columns[1:])]
     tones = [*[""] * number, "bold", "dim", "dim"]
     parts = (
-        DocumentColumn(head, [Cell(cells[i], tones[i]) for i in kept], -k, is_text=not k)
-        for k, (head, cells) in enumerate(columns)
+        DocumentColumn(head, [Cell(cells[i], tones[i]) for i in kept], -k, not k, score=score)
+        for k, (head, cells, score) in enumerate(columns)
     )
     return Table([*parts], [table.note], last=len(table.means), split=True)
 

@@ -215,13 +215,13 @@ def _class_columns(
         cells = [shown_cell(table, one, at) for at in range(len(rows) + means)]
         if i == 0 and one.kind == "ratio":
             tones = [*map(tone_of, one.values), *last]
-            yield Column(title, [*map(Cell, cells, tones)], 8)
+            yield Column(title, [*map(Cell, cells, tones)], 8, score=one.name)
         else:
-            yield Column(title, cells, rank_of(one.name))
+            yield Column(title, cells, rank_of(one.name), score=one.name)
     for title, one in chosen:
         if one.limits:
             ranges = [range_of(one, ends) for ends in one.limits[: len(rows) + means]]
-            yield Column(f"{title}, {100 * one.level:g} % interval", ranges, 7)
+            yield Column(f"{title}, {100 * one.level:g} % interval", ranges, 7, score=one.name)
     bars = [Cell(_bar(row.iou), tone_of(row.iou), row.iou) for row in rows]
     yield Column("", [*bars, *last], 1, is_text=True)
     yield _notes(report, table.of, rows, last)

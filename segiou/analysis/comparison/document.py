@@ -96,9 +96,8 @@ def _of_score(
     for name, values in ((pair.a, "a"), (pair.b, "b")):
         cells = ["" if row is None else shown(getattr(row, values), unit) for row in rows]
         yield Column(f"{title}, {name}", cells, 8)
-    yield Column(
-        f"{difference_head(pair, unit)}{TIE * 2}", [_marked(comparison, row) for row in rows], 8
-    )
+    head = f"{title}, {difference_head(pair, unit)}{TIE * 2}"
+    yield Column(head, [_marked(comparison, row) for row in rows], 8)
 
 
 def pair_parts(comparison: Comparison, pair: PairComparison) -> Iterator[Line]:

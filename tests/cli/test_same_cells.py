@@ -1,0 +1,275 @@
+"""Law: a table of a command has the same cells in every format."""
+
+from __future__ import annotations
+
+import csv
+import re
+from html.parser import HTMLParser
+from io import StringIO
+
+import numpy as np
+import pytest
+from command import FIXTURES, LABELS, MODELS, STREETS
+from hypothesis import given, strategies as st
+from mask_files import write_mask
+
+import segiou
+from segiou.cli.main import main
+from segiou.document.latex import latex_of
+from segiou.document.notebook import notebook_of
+from segiou.document.parts import Column, Table, markdown_of
+from segiou.document.terminal import text_of
+
+VOLUMES = FIXTURES / "volumes"
+TRUTH = str(STREETS / "truth")
+CITIES = ["--slices", "(?P<city>[^_]+)_"]
+MEASURED = ["--boundary", "--objects", "--group-by", "none", "--intervals"]
+#: Columns that only the table of classes has.
+IS_CLASS = {"recall", "share"}
+#: Commands with tables, and the places that the fixtures below make.
+COMMANDS = {
+    "score": ["score", TRUTH, MODELS[1], *LABELS],
+    "score of measures": ["score", TRUTH, MODELS[1], *LABELS, *MEASURED],
+    "score of lesions": [
+        *("score", VOLUMES / "truth", VOLUMES / "model_a", "--labels", VOLUMES / "dataset.json"),
+        *("--lesions", "--surface=segiou", "--intervals"),
+    ],
+    "report": ["report", "{a}", "--intervals", "--detail", *CITIES],
+    "report and a baseline": [
+        *("report", "{a}", "--baseline", "{b}", "--fail-if-worse", "--worst", "3"),
+    ],
+    "compare": ["compare", "{a}", "{b}", *CITIES],
+    "compare by scores": ["compare", "{a}", "{b}", "--metric", "iou,dice,pixel_accuracy"],
+    "compare three": ["compare", "{a}", "{b}", "{c}"],
+    "slices": ["slices", "{a}", *CITIES[1:], "--by-class"],
+    "slices of two": ["slices", "{a}", "{b}", *CITIES[1:]],
+    "raters": ["raters", TRUTH, *MODELS, *LABELS],
+    "raters and a model": ["raters", TRUTH, MODELS[0], "--model", MODELS[1], *LABELS],
+    "map-accuracy": ["map-accuracy", "{sample}", "--areas", "{areas}"],
+    "explain": ["explain", TRUTH, MODELS[1], *LABELS],
+    "inspect": ["inspect", TRUTH],
+}
+#: Commands without CSV, and tables that are not in it.
+NO_CSV = {"explain", "inspect", "compare by scores", "report and a baseline"}
+NOT_IN_CSV = {"image", "rank"}
+#: Commands without a page, or whose page has two of three models.
+NO_PAGE = {"explain", "inspect", "slices", "slices of two", "compare three"}
+#: Pages have the images in a table of their own, and slices without the models' scores.
+NOT_ON_PAGES = {"image", "slice"}
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """Runs of three models, and a sample of a map."""
+    folder = tmp_path_factory.mktemp("places")
+    rng, found = np.random.default_rng(0), {}
+    truth = {
+        f"{city}_{i}": rng.integers(0, 3, (9, 8)) for city in ("bonn", "ulm") for i in range(9)
+    }
+    for name, share in zip("abc", (0.5, 0.3, 0.35), strict=True):
+        pred = {
+            id: np.where(rng.random(mask.shape) < share, rng.integers(0, 3, mask.shape), mask)
+            for id, mask in truth.items()
+        }
+        found[name] = folder / f"{name}.sqlite"
+        for id, mask in truth.items():
+            write_mask(folder / "truth" / f"{id}.png", mask)
+            write_mask(folder / name / f"{id}.png", pred[id])
+        segiou.score_folder(folder / "truth", folder / name, labels=3, run=found[name])
+    found |= {"sample": folder / "sample.csv", "areas": folder / "areas.csv"}
+    pairs = [("field", "field")] * 7 + [("field", "wood"), ("wood", "wood"), ("wood", "wood")]
+    found["sample"].write_text("map,reference\n" + "".join(f"{a},{b}\n" for a, b in pairs))
+    found["areas"].write_text("class,area\nfield,1200\nwood,340\n")
+    return found
+
+
+@pytest.fixture
+def output(places, tmp_path, capsys, monkeypatch):
+    """The output of a command in a format, wide enough for every column."""
+    monkeypatch.setenv("COLUMNS", "2000")
+
+    def of(command, kind):
+        words = [str(places.get(str(word).strip("{}"), word)) for word in COMMANDS[command]]
+        page = tmp_path / "page.html"
+        assert (
+            main([*words, *(["--html", str(page)] if kind == "html" else ["--format", kind])]) < 2
+        )
+        return page.read_text() if kind == "html" else capsys.readouterr().out
+
+    return of
+
+
+def plain(text):
+    """A cell without what only one format has: signs of per cent, escapes and kinds of blanks."""
+    text = re.sub(r"\\textbf\{(.*?)\}", r"\1", text).removeprefix("**").removesuffix("**")
+    text = text.replace("{*}", "*").replace("$-$", "−").replace("--", "–").replace("\\,", " ")
+    text = text.replace("$\\pm$", "±").replace("\\textless{}", "<").replace("\\textgreater{}", ">")
+    text = text.replace("$^2$", "²").replace("$\\infty$", "∞").replace("&lt;", "<")
+    text = text.replace("$\\times$", "×").replace("$\\cdot$", "·").replace("~", " ")
+    text = re.sub(r"\\([\\|\[\]`*%&_#])", r"\1", text)
+    return " ".join(re.sub(r" %(?= |$)| \(%\)", "", " ".join(text.split())).split())
+
+
+def of_markdown(text):
+    """Tables as rows of heading and cell."""
+    tables, lines = [], text.split("\n")
+    for at, line in enumerate(lines):
+        if re.fullmatch(r"\|( :?--:? \|)+", line):
+            rows = []
+            for row in lines[at + 1 :]:
+                if not row.startswith("| "):
+                    break
+                rows.append(row)
+            tables.append([_split(row, r"(?<!\\)\|") for row in [lines[at - 1], *rows]])
+    return [_by_head(table) for table in tables]
+
+
+def _split(row, sign):
+    return [plain(cell.strip()) for cell in re.split(sign, row.strip().strip("|"))]
+
+
+def _by_head(table):
+    return [[*zip(table[0], row, strict=True)] for row in table[1:]]
+
+
+def of_latex(text):
+    """Tables as rows of heading and cell; intervals are in the cell of their score.
+
+    The means of classes are in the lines above the table in other formats.
+    """
+    tables = []
+    for inside in re.findall(r"\\begin\{tabular\}\{[lr]+\}(.*?)\\end\{tabular\}", text, re.DOTALL):
+        lines = [line.strip() for line in inside.splitlines() if line.strip().endswith(" \\\\")]
+        rows = [_split(line.removesuffix("\\\\"), r"(?<!\\)&") for line in lines]
+        tables.append([[one for cell in row for one in _divided(*cell)] for row in _by_head(rows)])
+    return tables
+
+
+def _divided(head, cell):
+    score, comma, method = head.rpartition(", ")
+    if "interval" not in method or not comma:
+        return [(head, cell)]
+    value, _, limits = cell.partition(" (")
+    return [(score, value), (head, limits.removesuffix(")"))]
+
+
+class _Tables(HTMLParser):
+    """The cells of the tables of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.tables, self._open = [], False
+
+    def handle_starttag(self, tag, attributes):
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr" and self.tables:
+            self.tables[-1].append([])
+        elif tag in ("td", "th") and self.tables:
+            self.tables[-1][-1].append("")
+            self._open = True
+
+    def handle_endtag(self, tag):
+        self._open = self._open and tag not in ("td", "th")
+
+    def handle_data(self, data):
+        if self._open:
+            self.tables[-1][-1][-1] += data
+
+
+def of_html(text):
+    parser = _Tables()
+    parser.feed(text)
+    return [[[plain(cell) for cell in row] for row in table] for table in parser.tables]
+
+
+def of_text(text):
+    """Lines as cells that are not empty."""
+    return [_filled(re.split(r" {2,}", line.strip())) for line in text.split("\n")]
+
+
+def _filled(cells):
+    shown = [plain(cell) for cell in cells]
+    return [cell for cell in shown if cell and not re.fullmatch("[█▏▎▍▌▋▊▉ ]+", cell)]
+
+
+def _lines(table):
+    """The heading of a table and its rows, as texts."""
+    return [[head for head, _ in table[0]], *([cell for _, cell in row] for row in table)]
+
+
+def by_column(tables):
+    """Rows as headings and cells; LaTeX has no sign for an undefined interval."""
+    shown = [[[c for c in row if c[1] not in ("", "–")] for row in table] for table in tables]
+    return [[sorted(row) for row in table] for table in shown]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_documents_have_the_same_cells(command, output):
+    markdown, latex = of_markdown(output(command, "markdown")), of_latex(output(command, "latex"))
+    if command.startswith(("score", "report")):
+        (classes,) = (
+            table
+            for table in latex
+            if ("class", "mean") in table[-1] and {head for head, _ in table[-1]} >= IS_CLASS
+        )
+        classes.pop()
+    assert markdown
+    assert by_column(latex) == by_column(markdown)
+    lines = iter(of_text(output(command, "table")))
+    for row in (_filled(cells) for table in markdown for cells in _lines(table)):
+        assert row in lines, row
+
+
+COLUMNS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9)), min_size=1, max_size=6)
+
+
+@given(COLUMNS)
+def test_columns_with_equal_headings_are_all_there(columns):
+    parts = [Table([Column(head, [f"{cell}.50 %"], 1) for head, cell in columns])]
+    cells = [(head, f"{cell}.50") for head, cell in columns]
+    assert of_markdown(markdown_of(parts)) == of_latex(latex_of(parts)) == [[cells]]
+    shown = [[head for head, _ in cells], [cell for _, cell in cells]]
+    assert of_html(notebook_of(parts, "test")) == [shown]
+    assert [row for row in of_text(text_of(parts, 500)) if row and row[0][0] != "─"] == shown
+
+
+def numbers(text):
+    """The numbers in a cell, without blanks between groups of three digits."""
+    return {*re.findall(r"\d[\d.]*", re.sub(r"(?<=\d) (?=\d{3})", "", text))}
+
+
+def written(row):
+    """How tables may write the numbers of a row of CSV: with fewer digits, and margins."""
+    values = [float(cell) for cell in row.values() if re.fullmatch(r"-?[\d.]+(e-?\d+)?", cell)]
+    if row.get("low") and row.get("high"):
+        values.append((float(row["high"]) - float(row["low"])) / 2)
+    forms = {f"{abs(value):{form}}" for value in values for form in (".0f", ".2f", ".3g", ".4f")}
+    forms |= {f"{abs(100 * value):.2f}" for value in values}
+    return {"0.0001", "0.01"}.union(forms, *map(numbers, row.values()))
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - NO_CSV))
+def test_csv_has_the_numbers_of_the_tables(command, output):
+    rows = [*csv.DictReader(StringIO(output(command, "csv")))]
+    for table in of_markdown(output(command, "markdown")):
+        for (kind, name), *cells in () if table[0][0][0] in NOT_IN_CSV else table:
+            named = [row for row in rows if {*name.split(", ")} <= {*row.values()}] or rows
+            known = set().union(*map(written, named))
+            for head, cell in () if (kind, name) == ("class", "classes") else cells:
+                assert numbers(cell) <= known, (command, name, head, cell)
+
+
+@pytest.mark.parametrize(
+    "command", sorted(COMMANDS.keys() - {"compare three", "slices", "slices of two", *NO_CSV})
+)
+def test_pages_have_the_numbers_of_the_tables(command, output):
+    page = output(command, "html")
+    rows = [row for table in of_html(page) for row in table]
+    elsewhere = [[re.sub("<[^>]*>", " ", page).replace("\N{NO-BREAK SPACE}", " ")]]
+    for table in of_markdown(output(command, "markdown")):
+        for (_, name), *cells in () if table[0][0][0] in NOT_ON_PAGES else table:
+            named = [row for row in rows if row and row[0].startswith(name)] or elsewhere
+            known = set().union(*(numbers(cell) for row in named for cell in row))
+            for head, cell in cells:
+                assert head == "images" or numbers(cell) <= known, (command, name, head, cell)
