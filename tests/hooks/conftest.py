@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import json
 import os
 import socket
@@ -42,6 +42,22 @@ def need():
             pytest.skip(f"{name} is not installed here: {error}")
 
     return import_or_skip
+
+
+@pytest.fixture(scope="session")
+def need_keras():
+    """``need_keras("jax")`` skips, or fails as ``need`` does, without Keras or that backend."""
+
+    def find_or_skip(backend: str):
+        # Only whether they are there: importing keras would fix its backend.
+        for name in ("keras", backend):
+            if importlib.util.find_spec(name) is None:
+                # No extra brings TensorFlow.
+                if name != "tensorflow" and os.environ.get("SEGIOU_REQUIRE_FRAMEWORKS") == "1":
+                    pytest.fail(f"{name} is not installed here")
+                pytest.skip(f"{name} is not installed here")
+
+    return find_or_skip
 
 
 @pytest.fixture(scope="session")

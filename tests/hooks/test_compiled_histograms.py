@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 
@@ -229,10 +227,8 @@ print(json.dumps(out))
 
 @pytest.mark.gate
 @pytest.mark.parametrize("backend", ["torch", "jax", "tensorflow"])
-def test_keras(backend, run_python, tmp_path):
-    for name in ("keras", backend):
-        if find_spec(name) is None:
-            pytest.skip(f"{name} is not installed")
+def test_keras(backend, need_keras, run_python, tmp_path):
+    need_keras(backend)
     path = tmp_path / "scores.npz"
     np.savez(path, truth=TRUTH, logits=LOGITS, mask=MASK)
     out = run_python(KERAS, str(path), KERAS_BACKEND=backend)

@@ -175,7 +175,7 @@ def test_a_tensor_spread_over_processes_is_refused(need, run_python, tmp_path):
 
 def test_ids_are_the_same_whatever_they_came_in(need):
     torch, jnp = need("torch"), need("jax.numpy")
-    truth = np.array([[0], [1]])
+    truth = np.array([[[0]], [[1]]])
     given = [[3, 4], torch.tensor([3, 4]), list(torch.tensor([3, 4])), jnp.array([3, 4])]
     for ids in (*given, np.array([3, 4]), list(np.int64([3, 4])), ["3", "4"], [b"3", b"4"]):
         assert Evaluator(2).update(truth, truth, ids=ids).run().ids == ("3", "4")

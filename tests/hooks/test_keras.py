@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -211,19 +209,9 @@ MODES = [
 ]
 
 
-def need_backend(backend):
-    # Only whether they are there: importing keras would fix its backend.
-    for name in ("keras", backend):
-        if find_spec(name) is None:
-            # No extra brings TensorFlow.
-            if name != "tensorflow" and os.environ.get("SEGIOU_REQUIRE_FRAMEWORKS") == "1":
-                pytest.fail(f"{name} is not installed here")
-            pytest.skip(f"{name} is not installed here")
-
-
 @pytest.mark.parametrize(("backend", "mode"), MODES, ids=str)
-def test_fit_with_validation(backend, mode, run_python, streets, tmp_path):
-    need_backend(backend)
+def test_fit_with_validation(backend, mode, need_keras, run_python, streets, tmp_path):
+    need_keras(backend)
     path = tmp_path / "streets.npz"
     images = streets.images.transpose(0, 2, 3, 1)[:, ::2, ::2]
     np.savez(path, images=images, truth=streets.truth[:, ::2, ::2], names=np.array(streets.names))
@@ -261,8 +249,8 @@ def check_scores(scores):
 
 
 @pytest.mark.parametrize("backend", ["torch", "jax", "tensorflow"])
-def test_what_keras_users_give(backend, run_python):
-    need_backend(backend)
+def test_what_keras_users_give(backend, need_keras, run_python):
+    need_keras(backend)
     out = run_python(INPUTS, KERAS_BACKEND=backend)
     for name, (first, *others) in out["same"].items():
         assert np.sum(first[0]) > 0
@@ -282,8 +270,8 @@ def test_what_keras_users_give(backend, run_python):
         assert values == pytest.approx([expected] * 2, rel=1e-6, nan_ok=True), name
 
 
-def test_one_model_on_two_devices(run_python, streets, tmp_path):
-    need_backend("tensorflow")
+def test_one_model_on_two_devices(need_keras, run_python, streets, tmp_path):
+    need_keras("tensorflow")
     path = tmp_path / "streets.npz"
     images, truth = streets.images.transpose(0, 2, 3, 1)[:, ::8, ::8], streets.truth[:, ::8, ::8]
     np.savez(path, images=images, truth=truth)

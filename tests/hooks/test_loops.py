@@ -282,8 +282,8 @@ print(json.dumps(found))
 
 
 @pytest.mark.parametrize("backend", ["torch", "jax"])
-def test_keras_gives_the_numbers_of_brute_force(backend, need, run_python, tmp_path):
-    need(backend)
+def test_keras_gives_the_numbers_of_brute_force(backend, need_keras, run_python, tmp_path):
+    need_keras(backend)
     logits = np.moveaxis(LOGITS, 1, -1)
     np.savez(tmp_path / "data.npz", truth=TRUTH, logits=logits)
     arguments = str(tmp_path / "data.npz"), json.dumps([NAMES, SCORES])

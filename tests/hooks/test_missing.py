@@ -38,8 +38,6 @@ for module, names in json.loads(sys.argv[1]):
     os.close(write)
     said.append(open(read).read())
     assert os.wait()[1] == 0
-    if module == "images":  # which needs no framework, as its fork has found, and all hooks need
-        import segiou.hooks.images
 print(json.dumps(said))
 """
 EXTRAS = {
@@ -58,7 +56,7 @@ WITH_TORCH = ("accelerate", "huggingface", "ignite", "torchmetrics")
 
 # Which hook is imported without which modules.
 CASES = {
-    **{module: (module, FRAMEWORKS) for module in ("images", "evaluate")},
+    "evaluate": ("evaluate", FRAMEWORKS),
     **{module: (module, (framework,)) for module, (framework, _) in EXTRAS.items()},
     **{f"{module} without torch": (module, ("torch",)) for module in WITH_TORCH},
     "lightning": ("lightning", ("lightning", "pytorch_lightning")),
@@ -102,9 +100,8 @@ def test_lightning_may_be_either_of_its_packages(said, need):
     assert said("pytorch_lightning") == ""
 
 
-@pytest.mark.parametrize("module", ["images", "evaluate"])
-def test_what_needs_no_framework(module, said):
-    assert said(module) == ""
+def test_what_needs_no_framework(said):
+    assert said("evaluate") == ""
 
 
 def test_every_hook_is_held_to_this():
@@ -114,4 +111,4 @@ def test_every_hook_is_held_to_this():
 
     modules = {module.name for module in pkgutil.iter_modules(segiou.hooks.__path__)}
     public = {name for name in modules if not name.startswith("_")}
-    assert public == {*EXTRAS, "lightning", "images", "evaluate", "hook_options"}
+    assert public == {*EXTRAS, "lightning", "evaluate", "hook_options"}

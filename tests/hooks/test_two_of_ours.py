@@ -185,8 +185,8 @@ print(json.dumps({"ties": ties, "both": both, "errors": errors, "again": [*again
 
 
 @pytest.mark.parametrize("backend", ["torch", pytest.param("jax", marks=pytest.mark.gate)])
-def test_keras_names_precede_the_keys(backend, need, run_python):
-    need("torch" if backend == "torch" else "jax")
+def test_keras_names_precede_the_keys(backend, need_keras, run_python):
+    need_keras(backend)
     arguments = json.dumps(TRUTH.tolist()), json.dumps(PRED.tolist())
     out = run_python(KERAS, *arguments, KERAS_BACKEND=backend)
     both = out["both"]
