@@ -248,7 +248,7 @@ def inspect(parsed: argparse.Namespace) -> int:
 def labelsets(parsed: argparse.Namespace) -> int:
     """List the presets, or print one set as TOML."""
     from segiou._support.optional import plugin_names
-    from segiou.document.parts import Column, Line, Table
+    from segiou.document.parts import Column, Line, Part, Table
     from segiou.document.terminal import text_of
     from segiou.labels.label_set import labelset_names, load_labels
 
@@ -270,8 +270,8 @@ def labelsets(parsed: argparse.Namespace) -> int:
         Column("title", [labels.title for labels in sets], 2, is_text=True),
     )
     hint = "To customise a set: segiou labelsets NAME > FILE.toml, edit it, then --labels FILE.toml"
-    parts, color = [Table(columns), Line(hint, "dim")], console.wants_color()
-    console.write(text_of(parts, console.stdout_width(), color=color))
+    parts: list[Part] = [Table(columns), Line(hint, "dim")]
+    console.write(text_of(parts, console.stdout_width(), color=console.wants_color()))
     return 0
 
 

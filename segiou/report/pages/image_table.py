@@ -131,7 +131,8 @@ class ImageTable:
     def _pictures(
         self, colors: Sequence[Color], indices: Sequence[int], room: int | None, width: int
     ) -> Iterator[dict[str, Any]]:
-        drawers = [] if self.objects is None else [*map(drawer_of, self.runs)]
+        objects = [] if self.objects is None else map(drawer_of, self.runs)
+        drawers = [drawer for drawer in objects if drawer]
         readers = [ScoreReader.of(run, self.read) for run in self.runs]
         read = adjusted_reader(self.runs[0], self.read)
 
