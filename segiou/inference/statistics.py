@@ -175,11 +175,6 @@ class Statistic:
         return exact.evaluate(np.ones(1, np.int64))
 
     @property
-    def alone(self) -> Floats:
-        """The score of each unit alone, shape (U,)."""
-        return np.concatenate([self.evaluate(part)[:, 0] for part in row_parts(self.sums)])
-
-    @property
     def products(self) -> Table:
         """The sums in a data type in which every resample is exact.
 

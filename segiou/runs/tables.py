@@ -142,9 +142,10 @@ class RunTable:
         for block in self._small():
             values = sign * score(block)
             order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())][:n]
+            ranked = (sign * values[order]).tolist()
             rows = [
-                row if by in row else {**row, by: sign * float(values[i])}
-                for i, row in zip(order, self._rows_of(block.take(order.tolist())), strict=True)
+                row if row.get(by) == value else {**row, by: value}
+                for value, row in zip(ranked, self._rows_of(block.take([*order])), strict=True)
             ]
             worst = sorted([*worst, *rows], key=lambda row: sign * row[by])[:n]
         return worst
@@ -236,20 +237,20 @@ class RunTable:
         )
 
     def _long(self, block: Columns) -> Iterator[list[Any]]:
-        counts = block.counts(self.run.options.num_classes)
-        names = [*self.run.class_names]
-        columns: list[tuple[str, str, str, list[Any]]] = []
+        """Rows of a block; a measure's score replaces that of pixels with the same name."""
+        counts, columns = block.counts(self.run.options.num_classes), {}
         for score in _LONG_SCORES:
             values = PIXEL_SCORES[score].function(counts).T.tolist()
-            columns += [(name, score, "", cells) for name, cells in zip(names, values, strict=True)]
+            for name, cells in zip(self.run.class_names, values, strict=True):
+                columns[name, score] = "", cells
         for plan in self.run.plans:
             measured = plan.columns(unpack_parts(block.measured, self.run._header, plan.key))
             for one in plan.image_columns:
                 score, _, structure = one.name.partition(":")
-                columns.append((structure, score, one.unit, measured[one.name].tolist()))
+                columns[structure, score] = one.unit, measured[one.name].tolist()
         for i, id in enumerate(map(encodable, block.ids)):
-            for structure, score, unit, cells in columns:
-                yield [id, structure, score, *_noted(cells[i], unit)]
+            for key, (unit, cells) in columns.items():
+                yield [id, *key, *_noted(cells[i], unit)]
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a :class:`pandas.DataFrame`, indexed by id."""

@@ -1,6 +1,8 @@
+import csv
 import json
 import pickle
 from dataclasses import dataclass, field, replace
+from io import StringIO
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from segiou.inference.intervals import confidence_intervals
 from segiou.inference.paired_runs import DifferentImagesError
 from segiou.metrics.overall import mean_iou
 from segiou.metrics.per_class import iou
+from segiou.metrics.per_image import image_means
 from segiou.metrics.protocols import Protocol, load_protocol
 
 
@@ -100,12 +103,23 @@ def test_influential_are_leave_one_out():
         kept = np.arange(12) != i
         without = mean_iou(b.counts[kept].summed()) - mean_iou(a.counts[kept].summed())
         assert image.effect == pytest.approx(whole - float(without))
-        assert image.a == pytest.approx(float(mean_iou(a.counts[i])))
+        assert image.a == pytest.approx(float(image_means(a.counts)[i]))
     assert len(pair.favours_b) == 3
     effects = [m.effect for m in pair.favours_b]
     assert effects == sorted(effects, reverse=True)
     assert effects[-1] > 0
     assert all(m.effect < 0 for m in pair.favours_a)
+
+
+@pytest.mark.parametrize("protocol", ["segiou", "ade20k", "monai"])
+def test_an_image_has_one_mean_iou(protocol):
+    # Class 2 is only predicted, and does not count in the image.
+    truth, pred = [[[0, 0, 1, 1]], [[0, 1, 1, 2]]], [[[0, 1, 1, 2]], [[0, 0, 1, 2]]]
+    runs = [score(truth, one, labels=3, ids=[*"ab"]) for one in (pred, truth)]
+    pair = compare(*runs, protocol=protocol, **FEW).pairs[0]
+    (image,) = (one for one in (*pair.favours_a, *pair.favours_b) if one.id == "a")
+    row = next(csv.DictReader(StringIO(runs[0].to_csv(protocol=protocol))))
+    assert image.a == float(row["mean_iou"]) == pytest.approx((1 / 2 + 1 / 3) / 2)
 
 
 def test_ranking_of_several():

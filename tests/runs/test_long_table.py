@@ -5,15 +5,20 @@ from __future__ import annotations
 import csv
 from io import StringIO
 
+import numpy as np
 import pytest
 from mask_files import write_mask
 
 import segiou
 from segiou.cli.main import main
+from segiou.measures.registry import measure_of, own_keys
+from segiou.measures.surfaces import SurfaceOptions
 
 #: 4 pixels of "organ", 2 of them found; no "tumour" in the second case.
 TRUTH = {"x": [[1, 1, 1, 1, 2]], "y": [[1, 1, 1, 1, 0]]}
 PRED = {"x": [[1, 1, 0, 0, 2]], "y": [[1, 1, 1, 1, 0]]}
+#: Measures that need scores, a georeference, object ids or a target.
+NEED_MORE = {"scores", "area", "partitions", "referring"}
 NAMES = ["air", "organ", "tumour"]
 
 
@@ -44,3 +49,31 @@ def test_the_command_writes_scores_of_measures_with_units(tmp_path):
     assert [(row["case"], row["unit"]) for row in far] == [("x", "px"), ("y", "px")]
     assert {row["note"] for row in rows} <= {"", "undefined", "infinite"}
     assert not {"nan", "inf"} & {row["value"] for row in rows}
+
+
+@pytest.mark.parametrize("key", sorted({*own_keys()} - NEED_MORE))
+def test_a_name_has_one_value(key):
+    """Law: keys of the long table are unique, and its values are those of the wide table."""
+    rng = np.random.default_rng(1)
+    truth, pred = rng.integers(0, 3, (2, 4, 8, 9))
+    truth[0][truth[0] == 2], pred[0][pred[0] == 2] = 0, 0
+    run = segiou.score(
+        truth, pred, labels=NAMES, ids=[*"abcd"], measures=[measure_of(key).of(True)]
+    )
+    long = rows_of(run.to_csv(long=True))
+    found = {(r["case"], r["structure"], r["score"]): r["value"] for r in long}
+    assert len(found) == len(long)
+    for row in run.rows():
+        for name, value in row.items():
+            score, _, structure = name.partition(":")
+            cell = found.get((row["id"], structure, score), value)
+            assert cell in ("", value) or float(cell) == value, (name, value)
+
+
+def test_a_case_has_the_dice_that_the_convention_of_its_measure_gives():
+    surfaces = SurfaceOptions(empty={"dice": (1, 0, 0)})
+    run = segiou.score([[[0, 1]]], [[[0, 1]]], labels=NAMES, ids=["x"], measures=[surfaces])
+    rows = [
+        (r["structure"], r["value"]) for r in rows_of(run.to_csv(long=True)) if r["score"] == "dice"
+    ]
+    assert rows == [("air", "1.0"), ("organ", "1.0"), ("tumour", "1.0")]

@@ -396,7 +396,7 @@ class _Compared(NamedTuple):
         """Compare two models, given the adjustments over the pairs."""
         score, names = a.score, (a.name, b.name)
         overall, *classes = self.differences(a, b, limits, permuted, over_pairs)
-        sides = [*self.influential_images(a.alone, b.alone)]  # those that raise it first
+        sides = [*self.influential_images(a, b)]  # those that raise it first
         favours_b, favours_a = sides if score.score.better == "higher" else sides[::-1]
         undefined = np.isnan([score.values[1:], b.score.values[1:]])
         for_one = undefined[0] != undefined[1]
@@ -451,13 +451,12 @@ class _Compared(NamedTuple):
         is_testable = self.has_runs(a, b) or family * least < 1 - self.level
         return [replace(overall, testable=is_testable, _family=family), *classes]
 
-    def influential_images(
-        self, a: Statistic, b: Statistic
-    ) -> Iterator[tuple[InfluentialImage, ...]]:
+    def influential_images(self, a: _Model, b: _Model) -> Iterator[tuple[InfluentialImage, ...]]:
         """The most influential images: those that raise the difference, those that lower it."""
-        ids, both = a.units.names, (b.values - a.values, b.left_out - a.left_out)
-        influence = Influence(a.score.name, a.units.kind, ids, a.names, *both)
-        rows = text.records(id=ids, effect=influence.effect[:, 0], a=a.alone, b=b.alone)
+        first, second, units = a.alone, b.alone, a.alone.units
+        both = second.values - first.values, second.left_out - first.left_out
+        influence = Influence(first.score.name, units.kind, units.names, first.names, *both)
+        rows = text.records(id=units.names, effect=influence.effect[:, 0], a=a.cases, b=b.cases)
         images = [InfluentialImage(**row) for row in rows]
         for side in influence.strongest(self.influential):
             yield tuple(images[i] for i in side)

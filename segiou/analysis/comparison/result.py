@@ -114,7 +114,7 @@ class InfluentialImage:
     effect : float
         Delta minus delta without the image.
     a, b : float
-        The score of each model on this image.
+        The score of each model on this image; means cover the classes in its truth.
     """
 
     id: str
