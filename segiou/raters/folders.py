@@ -21,6 +21,7 @@ from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.formats.volumes import geometry_difference
 from segiou.masks.read import RawMask, from_bytes, to_labels
 from segiou.masks.sources.folders import Source, open_source
+from segiou.masks.sources.one_file import check_different
 from segiou.masks.sources.pairing import pair_folders
 from segiou.raters.scores import RaterAgreement, rater_agreement
 from segiou.raters.votes import UNMARKED, Votes, consensus
@@ -139,6 +140,7 @@ def rater_cases(everyone: Mapping[str, Masks], options: ClassOptions) -> Iterato
     sides = [_Side.of(masks, options) for masks in everyone.values()]
     problems: list[Problem] = []
     matched = _matched(sides)
+    _check_files(sides, [*matched.values()])
     for number, name in enumerate(everyone):
         rows = [row for row in matched.values() if row[number] is not None]
         if len(sides) > 1 and not any(sum(p is not None for p in row) > 1 for row in rows):
@@ -160,6 +162,7 @@ class _Side(NamedTuple):
     files: Mapping[str, str]
     open: Callable[[str], tuple[NDArray[Any], Any]]
     options: ClassOptions
+    source: Source | None = None
 
     @classmethod
     def of(cls, masks: Masks, options: ClassOptions) -> _Side:
@@ -167,7 +170,17 @@ class _Side(NamedTuple):
             arrays = {str(name): as_label_array(one, str(name)) for name, one in masks.items()}
             return cls({name: name for name in arrays}, lambda name: (arrays[name], None), options)
         source = open_source(masks)
-        return cls(files_of(source), lambda path: _decoded(source, path, options), options)
+        return cls(files_of(source), lambda path: _decoded(source, path, options), options, source)
+
+
+def _check_files(sides: Sequence[_Side], rows: Sequence[Sequence[str | None]]) -> None:
+    """DataError if two raters have one file; arrays have none."""
+    in_files = [i for i, side in enumerate(sides) if side.source is not None]
+    sources = [source for side in sides if (source := side.source) is not None]
+    try:
+        check_different(sources, [[row[i] for i in in_files] for row in rows])
+    except ValueError as error:
+        raise DataError([Problem("raters", str(error))]) from error
 
 
 def _decoded(source: Source, path: str, options: ClassOptions) -> tuple[NDArray[Any], Any]:

@@ -43,6 +43,7 @@ from segiou.masks.sources.adjusted import (
 )
 from segiou.masks.sources.class_files import BACKGROUND, ClassMasks, check_pattern, class_layout
 from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source, open_source
+from segiou.masks.sources.one_file import check_different
 from segiou.masks.sources.pairing import Pair, Pairing, duplicate_advice, listed_files, pair_folders
 from segiou.measures.mask_pair import Masks
 from segiou.measures.registry import fitted, plans_of
@@ -449,7 +450,7 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
     """
     if is_one_file(truth) and is_one_file(pred):
         pair = Pair(split_ending(Path(truth.root).name)[0], truth.root, pred.root)
-        return Pairing((pair,), (), (), (), "two files")
+        return _of_different_files(Pairing((pair,), (), (), (), "two files"), truth, pred)
     files = _files_of_both(truth, pred)
     is_chosen = job and (job.class_files or job.truth_suffix or job.pred_suffix or job.key)
     if job is not None and not is_chosen:
@@ -464,7 +465,17 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
             named_as_other(files[0], *places, files[1]),
             named_as_other(files[1], *places[::-1], files[0]),
         )
-    return pair_folders(*files) if job is None else _paired(*files, job)
+    pairing = pair_folders(*files) if job is None else _paired(*files, job)
+    return _of_different_files(pairing, truth, pred)
+
+
+def _of_different_files(pairing: Pairing, truth: Source, pred: Source) -> Pairing:
+    """The pairing; DataError if the truth of a pair is its prediction."""
+    try:
+        check_different((truth, pred), [(pair.truth, pair.pred) for pair in pairing.pairs])
+    except ValueError as error:
+        raise DataError([Problem("pairing", str(error))]) from error
+    return pairing
 
 
 def _files_of_both(truth: Source, pred: Source) -> tuple[Mapping[str, str], Mapping[str, str]]:

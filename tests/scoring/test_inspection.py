@@ -171,9 +171,11 @@ def test_pairs_of_other_sizes_are_listed(tmp_path):
 
 
 def test_pairs_that_agree_are_told(tmp_path):
-    save(tmp_path / "a.png", np.zeros((3, 3)))
-    assert "pairs   1, all with the same size\n" in str(inspect_folder(tmp_path, pred=tmp_path))
-    assert "pairs" not in str(inspect_folder(tmp_path))
+    truth, pred = tmp_path / "truth", tmp_path / "pred"
+    save(truth / "a.png", np.zeros((3, 3)))
+    save(pred / "a.png", np.zeros((3, 3)))
+    assert "pairs   1, all with the same size\n" in str(inspect_folder(truth, pred=pred))
+    assert "pairs" not in str(inspect_folder(truth))
 
 
 def test_what_predictions_hold_is_shown_too(tmp_path):
