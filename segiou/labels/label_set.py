@@ -101,7 +101,8 @@ class LabelSet:
         If a part is of the wrong kind.
     ValueError
         If names, values or colours are not unique, a value is both a class and
-        ignored or has more than 64 bits, or a group names an unknown class.
+        ignored or has more than 64 bits, or a group names an unknown class or
+        has the name of a class that is not its only member.
 
     Examples
     --------
@@ -154,6 +155,12 @@ class LabelSet:
 
     def _check_groups(self) -> None:
         for group, members in self.groups.items():
+            if group in self.class_names and {*members} != {group}:
+                msg = (
+                    f"label set {self.name!r}: group {group!r} has the name of a class, but its "
+                    f"members are {list(members)}; rename the group"
+                )
+                raise ValueError(msg)
             if unknown := [name for name in members if name not in self.class_names]:
                 msg = (
                     f"label set {self.name!r}: unknown classes {unknown} in group {group!r}; "

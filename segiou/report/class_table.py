@@ -7,15 +7,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from segiou._support.arguments import check_kind, read_several
 from segiou._support.text import Json, did_you_mean, in_unit, with_unit
 from segiou.counting.counts import Counts
 from segiou.measures.registry import measure_of_score
 from segiou.measures.score_names import ALIASES, ScoreName, not_measured, read_name
 from segiou.measures.score_table import Column, ScoreTable
-from segiou.metrics.pixel_scores import CASE_SCORES, METRICS, OF_CLASSES, PIXEL_SCORES
+from segiou.metrics.pixel_scores import CASE_SCORES, OF_CLASSES, PIXEL_SCORES
 from segiou.metrics.ratio import ratio
 
 if TYPE_CHECKING:
@@ -133,15 +131,8 @@ def group_table(report: Report) -> ScoreTable | None:
     counts = report.group_counts
     if counts is None:
         return None
-    names = [name for name, _ in report.groups]
-    with np.errstate(all="ignore"):
-        values = {name: tuple(METRICS[name](counts).tolist()) for name in METRICS}
-    pixels = [Column(name, PIXEL_SCORES[name].title, scores) for name, scores in values.items()]
-    # A group with the name of a class has no interval, because that name is the class's.
-    known = [name if name not in report.class_names else "" for name in names]
-    columns = [_with_intervals(column, known, report) for column in pixels]
-    columns += _columns(report.measured_scores, names, report)
-    return _table("group", names, counts, columns)
+    names, scores = [name for name, _ in report.groups], report.scores_by_name.values()
+    return _table("group", names, counts, [*_columns(scores, names, report)])
 
 
 def _table(kind: str, names: Sequence[str], counts: Counts, columns: list[Column]) -> ScoreTable:

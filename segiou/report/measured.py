@@ -64,7 +64,7 @@ def cells_by_row(report: Report, classes: ScoreTable) -> list[dict[str, Any]]:
     """Classes, groups and structures with all their scores; infinite distances are ``inf``."""
     lines: dict[str, dict[str, Any]] = {}
     for table in filter(None, (classes, report.group_table)):
-        for row in rows_of(table):  # a group may have the name of a class
+        for row in rows_of(table):  # a class may be a group of its own
             lines.setdefault(row.name, row.to_dict())
     for table in report.tables:
         for at, name in enumerate(table.rows):

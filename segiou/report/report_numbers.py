@@ -389,7 +389,12 @@ class ReportNumbers(Drawable):
             return None
         only = self.protocol.groups == "grouped"
         members = [classes for _, classes in self.groups]
-        return self.tally.group_counts(members, grouped_truth_only=only)
+        counts = self.tally.group_counts(members, grouped_truth_only=only)
+        for at, (name, classes) in enumerate(self.groups):
+            if name in self.class_names:  # one thing, whichever pixels groups are scored over
+                for key in ("tp", "fp", "fn", "tn"):
+                    getattr(counts, key)[at] = getattr(self.counts, key)[classes[0]]
+        return counts
 
     def _mean(self, metric: Callable[[Counts], Floats]) -> Mean:
         return self.protocol.mean(

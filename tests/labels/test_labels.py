@@ -90,6 +90,10 @@ def test_a_set_survives_pickling_and_hashes():
         (f"classes = {'[' * 200}{']' * 200}", "class 0 must have a name"),
         ('classes = ["a"]\nignore = "255"', "ignore must be an integer, not str .'255'."),
         ('classes = ["a"]\ntitle = 3', "title must be text, not int .3."),
+        (
+            'classes = ["a", "b"]\n[groups]\na = ["a", "b"]',
+            r"group 'a' has the name of a class, but its members are \['a', 'b'\]; rename",
+        ),
         ('classes = ["a"]\n[groups]\ng = "a"', "group 'g' must be a list of class names, not str"),
     ],
 )

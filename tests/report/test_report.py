@@ -127,14 +127,24 @@ def test_groups_are_unions():
 
 
 def test_a_group_is_charged_for_what_it_takes_from_classes_outside_all_groups():
-    truth, pred = [0] * 90 + [15] * 10, [15] * 100
+    truth, pred = [0] * 90 + [3] * 10, [3] * 100
     report = ConfusionMatrix("voc2012").update(truth, pred).report()
-    person = next(row for row in report.group_rows if row.name == "person")
-    assert (person.tp, person.fp, person.fn, person.iou, person.share) == (10, 90, 0, 0.1, 0.1)
+    animal = next(row for row in report.group_rows if row.name == "animal")
+    assert (animal.tp, animal.fp, animal.fn, animal.iou, animal.share) == (10, 90, 0, 0.1, 0.1)
     # cityscapesScripts, for which what is in no category is void, does not look at it.
     report = ConfusionMatrix("voc2012").update(truth, pred).report("cityscapes")
+    animal = next(row for row in report.group_rows if row.name == "animal")
+    assert (animal.tp, animal.fp, animal.iou, animal.share) == (10, 0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("protocol", ["segiou", "cityscapes", "monai"])
+def test_a_class_that_is_a_group_of_its_own_has_one_score(protocol):
+    truth, pred = [[0] * 80 + [15] * 20, [15] * 100], [[15] * 100, [0] * 50 + [15] * 50]
+    masks = ([[row] for row in side] for side in (truth, pred))
+    report = segiou.score(*masks, labels="voc2012").report(protocol)
     person = next(row for row in report.group_rows if row.name == "person")
-    assert (person.tp, person.fp, person.iou, person.share) == (10, 0, 1.0, 1.0)
+    assert person == report.classes[15]
+    assert person.iou == report.scores_by_name["iou"].rows["person"]
 
 
 BRATS = {"whole tumor": (1, 2, 4), "tumor core": (1, 4), "enhancing tumor": (4,)}
