@@ -124,7 +124,7 @@ def _headline(report: Report) -> tuple[str, str]:
         return f"Mean IoU is undefined under protocol {name}: {names} {have} no IoU.", ""
     total = plural(len(report.class_names), "class", "classes")
     mean = f"Mean IoU {percent(report.mean_iou)} over {report.mean_iou_classes} of {total}."
-    steps = [step for step in report.next_steps if step.kind != "few_images"]
+    steps = report.next_steps
     if absent and report.protocol.absent == "zero" and not report.protocol.needs_images:
         # The mean without the absent classes, minus the mean.
         lost = report.mean_iou * len(absent) / max(report.mean_iou_classes - len(absent), 1)
@@ -143,13 +143,12 @@ def _absent(report: Report) -> list[str]:
 
 def _costliest(steps: Sequence[NextStep], unit: str) -> str:
     """The costliest error, or the first two if their gains differ within noise."""
-    certain = [step for step in steps if not step.uncertain] or steps
-    first = max(certain, key=lambda step: step.gain)
+    first = steps[0]
     missed = [called(str(step.truth)) for step in steps if step.kind == "missed_class"]
     if first.kind == "missed_class" and len(missed) > 1:
         up_to = f"(up to {points(first.gain)} points each)"
         return f"{listed(missed, NAMED)} are never predicted {up_to}."
-    other = next((step for step in certain if step.tied and step.truth != first.truth), None)
+    other = next((step for step in steps if step.tied and step.truth != first.truth), None)
     if first.kind != "confusion" or other is None or other.kind != "confusion":
         return _error(first, unit)
     both = " or ".join(_error(step, unit).rstrip(".") for step in (first, other))
@@ -158,7 +157,8 @@ def _costliest(steps: Sequence[NextStep], unit: str) -> str:
 
 def _error(step: NextStep, unit: str) -> str:
     """An error and its cost."""
-    return f"{in_unit(step.error, unit)} ({points(step.gain)} points)."
+    noise = ", within noise" if step.uncertain else ""
+    return f"{in_unit(step.error, unit)} ({points(step.gain)} points{noise})."
 
 
 #: Alignments of predictions with the truth.

@@ -25,10 +25,10 @@ def test_the_silent_winner_is_told_unasked():
     assert found.wins_by_omission
     assert (found.omitted_tp, found.omitted_fp) == (0.04, 0.07)
     assert " ".join(found.sentences()) == (
-        "plain has higher pixel accuracy (95.00 % vs 92.00 %) because it never predicts 1 rare "
-        "class: person. keen predicts it: 4.00 % of all pixels are true positives and 7.00 % are "
-        "false positives. This costs keen 3.00 points of accuracy, at least the whole difference "
-        "of 3.00."
+        "plain has higher pixel accuracy (95.00 % vs 92.00 %) but lower mean IoU (47.50 % vs "
+        "62.50 %). plain never predicts 1 rare class: person. keen predicts it: 4.00 % of all "
+        "pixels are true positives and 7.00 % are false positives. This costs keen at most 3.00 "
+        "points of accuracy, less wherever plain is also wrong; the whole difference is 3.00."
     )
 
 
@@ -98,7 +98,9 @@ def test_camvid_small_wins_only_by_never_predicting_five_rare_classes(camvid_tab
     assert found.models[1].mean_iou == pytest.approx(0.4679, abs=5e-5)
     assert found.wins_by_omission
     assert found.omitted == ("pole", "sign", "fence", "pedestrian", "bicyclist")
-    assert "because it never predicts 5 rare classes" in found.sentences()[0]
+    assert "small never predicts 5 rare classes" in found.sentences()[1]
+    # Predicting them costs base 1.01 points, because small is wrong on most of the same pixels.
+    assert "This costs base at most 2.36 points of accuracy" in found.sentences()[3]
 
 
 def test_a_difference_of_rounding_is_none():

@@ -1,4 +1,4 @@
-"""Intervals of the gains of next steps, and the order that follows from them."""
+"""Intervals of the gains of next steps."""
 
 from __future__ import annotations
 
@@ -46,28 +46,29 @@ class ImageGains:
             np.add.at(self._found[place], (units, truth), pixels)
             np.add.at(self._lost[place], (units, pred), pixels)
 
-    def ordered(self, steps: Sequence[NextStep]) -> tuple[NextStep, ...]:
-        """Add the intervals; steps whose gain may be 0 follow the others."""
+    def with_limits(self, steps: Sequence[NextStep]) -> tuple[NextStep, ...]:
+        """Add the intervals, and whether a gain is within noise of the first; the order stays.
+
+        Steps within noise are not put last: this made the truly costliest error first less often.
+        """
         if len(self._units) < 3 or not steps:
             return tuple(steps)
         gains = self._left_out(min(len(steps), _BOUNDED))
-        first = [*steps[:_BOUNDED]]
+        first = steps[:_BOUNDED]
         away = np.array([step.gain for step in first])[:, None] - gains
         has = (self._found[: len(first)].sum(-1) > 0).sum(-1)
         t = np.asarray(student(np.maximum(has - 1, 1), _TAIL))
         reach = t * np.sqrt((away**2).sum(-1))
+        spread = np.sqrt(((away[0] - away) ** 2).sum(-1)) * np.maximum(t[0], t)
         bounded = [
-            _bounded(step, r, k)
-            for step, r, k in zip(first, reach.tolist(), has.tolist(), strict=True)
+            _bounded(step, *of_step)
+            for step, *of_step in zip(first, reach.tolist(), has.tolist(), strict=True)
         ]
-        order = sorted(range(len(first)), key=lambda i: (bounded[i].uncertain, i))
-        lead = order[0]
-        ranked = []
-        for i in order:
-            spread = np.sqrt(((away[lead] - away[i]) ** 2).sum()) * max(t[lead], t[i])
-            near = i != lead and bounded[lead].gain - bounded[i].gain <= spread
-            ranked.append(replace(bounded[i], tied=bool(near) and not bounded[i].uncertain))
-        return (*ranked, *steps[_BOUNDED:])
+        ranked = [
+            replace(step, tied=steps[0].gain - step.gain <= near and not step.uncertain)
+            for step, near in zip(bounded[1:], spread[1:].tolist(), strict=True)
+        ]
+        return (bounded[0], *ranked, *steps[_BOUNDED:])
 
     def _left_out(self, steps: int) -> Floats:
         """Gains without each unit, (S, U)."""

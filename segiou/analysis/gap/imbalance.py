@@ -399,9 +399,10 @@ class ImbalanceDifference(Shown):
         False and true positives of the other model on these classes, as shares
         of all pixels.
     wins_by_omission : bool
-        Whether the higher pixel accuracy is due to never predicting the omitted
-        classes: mean IoU is lower, and the difference in accuracy is at most
-        ``omitted_fp - omitted_tp``.
+        Whether the higher pixel accuracy may be due to never predicting the
+        omitted classes: mean IoU is lower, and the difference in accuracy is at
+        most ``omitted_fp - omitted_tp``, the largest possible cost of predicting
+        them.
     uncommon_classes : tuple of str
         Classes that only one of the models scores, which both means leave out, as in
         :func:`segiou.compare`.
@@ -440,11 +441,12 @@ class ImbalanceDifference(Shown):
 
     def sentences(self) -> list[str]:
         """Return the findings as sentences, rounded to 0.01 points."""
+        omission: list[str] = []
         if self.wins_by_omission:
-            claims = _omission_sentences(self)
-        else:
-            claims = [_order_sentence(self), *([_omitted_sentence(self)] if self.omitted else [])]
-        return [*claims, *_coverage_sentence(self)]
+            omission = _omission_sentences(self)
+        elif self.omitted:
+            omission = [_omitted_sentence(self)]
+        return [_order_sentence(self), *omission, *_coverage_sentence(self)]
 
     @property
     def _ranked(self) -> tuple[int, int]:
@@ -530,7 +532,7 @@ def explain_difference(
 
 
 def _omission(a: Counts, b: Counts, gain: float) -> tuple[list[int], int, int, bool]:
-    """Classes that only the less accurate model predicts, its FP and TP, and if they decide."""
+    """Classes that only the less accurate model predicts, its FP and TP, and if they may decide."""
     higher, lower = (b, a) if gain > 0 else (a, b)
     omitted = (higher.truth > 0) & (higher.pred == 0) & (lower.pred > 0) & (gain != 0)
     fp, tp = int(lower.fp[omitted].sum()), int(lower.tp[omitted].sum())
@@ -590,17 +592,15 @@ def _omitted_sentence(difference: ImbalanceDifference) -> str:
 
 
 def _omission_sentences(difference: ImbalanceDifference) -> list[str]:
-    first, second = difference._ranked
-    higher, other = difference.names[first], difference.names[second]
-    accuracies = (text.percent(difference.models[i].pixel_accuracy) for i in (first, second))
+    higher, other = (difference.names[i] for i in difference._ranked)
     omitted, number = _omitted(difference)
+    # Counts of one model do not show where the other is also wrong, so this is an upper bound.
+    most = text.points(difference.omitted_fp - difference.omitted_tp)
     return [
-        f"{higher} has higher pixel accuracy ({' vs '.join(accuracies)}) because it never "
-        f"predicts {number}: {text.classes(difference.omitted)}.",
+        f"{higher} never predicts {number}: {text.classes(difference.omitted)}.",
         f"{other} predicts {'it' if len(omitted) == 1 else 'them'}: "
         f"{text.percent(difference.omitted_tp)} of all pixels are true positives and "
         f"{text.percent(difference.omitted_fp)} are false positives.",
-        f"This costs {other} {text.points(difference.omitted_fp - difference.omitted_tp)} points "
-        "of accuracy, at least the whole difference of "
-        f"{text.points(abs(difference.accuracy_difference))}.",
+        f"This costs {other} at most {most} points of accuracy, less wherever {higher} is also "
+        f"wrong; the whole difference is {text.points(abs(difference.accuracy_difference))}.",
     ]

@@ -304,7 +304,7 @@ def steps_with_images(
     located = tuple(
         replace(step, images=_most(images)) for step, images in zip(steps, held, strict=True)
     )
-    return located if gains is None else gains.ordered(located)
+    return located if gains is None else gains.with_limits(located)
 
 
 def _cells_of(
