@@ -1,4 +1,8 @@
-"""The order of the packages, what may look upward, what importing loads, and the page on it."""
+"""The order of the packages, what may look upward, what importing loads, and the page on it.
+
+``python tests/test_architecture.py`` prints the code lines of each folder; with ``--write``, it
+also writes them to docs/architecture.md.
+"""
 
 from __future__ import annotations
 
@@ -50,22 +54,22 @@ ROOMS = (
 )
 RANK = {name: rank for rank, name in enumerate(ROOMS)}
 PACKAGES = [name for name in ROOMS if "." not in name]
+#: What a few users need: folders that could be deleted, as the kinds of scores could.
+FEATURES = ("geometry", "plots", "hooks", "raters", "maps")
 #: Kinds of scores: no room imports one, and a kind imports only rooms and itself.
 KINDS = sorted(path.parent.name for path in (ROOT / "measures").glob("*/__init__.py"))
-#: Methods that make something of a higher room, for the comfort of who calls them; and
-#: the type that they return, where it is imported for types only ("").
+#: Methods that make something of a higher room, for the comfort of who calls them; and the
+#: type that they return, where it is imported for types only (""). Plots are found by name.
 UPWARD = {
+    ("accumulators/base.py", "PixelAccumulator.report", "report"),
     ("accumulators/base.py", "", "report"),
-    ("accumulators/confusion.py", "ChannelCounts._report_kind", "report"),
-    ("accumulators/confusion.py", "ConfusionMatrix._report_kind", "report"),
-    ("accumulators/confusion.py", "", "report"),
     ("report/report.py", "Report.to_html", "report.pages"),
     ("runs/run.py", "Run.report", "report"),
     ("runs/run.py", "", "report"),
     ("scoring/evaluator.py", "", "report"),
 }
-#: Rooms that need each other: masks are read by their formats, which fill the masks.
-MUTUAL = {("masks", "masks.formats")}
+#: Masks are read by their formats, which fill the masks; objects have a hook of their own.
+MUTUAL = {("masks", "masks.formats"), ("measures.objects", "hooks")}
 
 
 def room_of(name: str) -> str:
@@ -78,7 +82,7 @@ def room_of(name: str) -> str:
 
 
 def imports(tree: ast.AST, where: str = "") -> list[tuple[str, str]]:
-    """Every import of the package: the function it stands in, and the room imported."""
+    """Every name of the package that is imported, and the function in which that is done."""
     found = []
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.expr):
@@ -88,8 +92,7 @@ def imports(tree: ast.AST, where: str = "") -> list[tuple[str, str]]:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        rooms = {room_of(name[7:]) for name in names if name.startswith("segiou.")}
-        found += [(where, room) for room in sorted(rooms) if room]
+        found += [(where, name[7:]) for name in names if name.startswith("segiou.")]
         named = isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
         inside = f"{where}.{node.name}".lstrip(".") if named else where
         found += imports(node, inside)
@@ -103,18 +106,23 @@ def is_allowed(here: str, there: str, *, face: bool) -> bool:
     if there not in RANK:  # a kind of score
         return False
     if here not in RANK:
-        return there not in ("cli", "raters", "maps")
+        return there not in ("cli", *FEATURES) or (here, there) in MUTUAL
     if face and there.startswith(f"{here}."):
         return True
     return RANK[there] < RANK[here] or (here, there) in MUTUAL
 
 
 def violations(path: str, source: str) -> set[tuple[str, str, str]]:
+    """Imports of a source that look upward, or at a kind."""
+    return forbidden(path, imports(ast.parse(source)))
+
+
+def forbidden(path: str, names: list[tuple[str, str]]) -> set[tuple[str, str, str]]:
     """Imports of a file that look upward, or at a kind: the file, the function, the room."""
     here = room_of(".".join(Path(path).parent.parts))
     face = path.endswith("__init__.pyi")
-    found = imports(ast.parse(source))
-    return {(path, at, room) for at, room in found if not is_allowed(here, room, face=face)}
+    found = {(path, at, room_of(name)) for at, name in names}
+    return {one for one in found if one[2] and not is_allowed(here, one[2], face=face)}
 
 
 def modules() -> list[str]:
@@ -122,10 +130,13 @@ def modules() -> list[str]:
     return sorted(path.as_posix() for path in paths if len(path.parts) > 1)
 
 
+@cache
+def imports_of(path: str) -> list[tuple[str, str]]:
+    return imports(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+
+
 def test_imports_go_one_way():
-    found = set()
-    for path in modules():
-        found |= violations(path, (ROOT / path).read_text(encoding="utf-8"))
+    found = set().union(*(forbidden(path, imports_of(path)) for path in modules()))
     assert found == UPWARD
 
 
@@ -135,6 +146,148 @@ def test_every_room_has_a_place_and_nothing_is_loose():
     folders = {path.parent.relative_to(ROOT).as_posix() for path in ROOT.rglob("__init__.py")}
     rooms = {*ROOMS, *(f"measures.{kind}" for kind in KINDS)}
     assert {folder.replace("/", ".") for folder in folders} - {"."} == rooms
+
+
+def file_of(name: str) -> str:
+    """The file that an import names, or the face of a package."""
+    parts = name.split(".")
+    several = ["/".join(parts[:number]) for number in range(len(parts), 0, -1)]
+    paths = [f"{path}{end}" for path in several for end in (".py", "/__init__.pyi", "/__init__.py")]
+    return next((path for path in paths if (ROOT / path).is_file()), "__init__.pyi")
+
+
+def graph() -> dict[str, set[str]]:
+    """Files and the files that they import: at once, lazily or for types, but not upward."""
+    found = {}
+    for path in ["__init__.pyi", *modules()]:
+        names = imports_of(path)
+        found[path] = {
+            file_of(name) for at, name in names if (path, at, room_of(name)) not in UPWARD
+        }
+    return found
+
+
+def circles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """Files that import each other, directly or by others; the most first."""
+    reached = {path: reach(graph, path) for path in graph}
+    found = {frozenset(b for b in reached[a] if a in reached.get(b, ())) for a in graph}
+    return sorted(map(set, found - {frozenset()}), key=len, reverse=True)
+
+
+def reach(graph: dict[str, set[str]], start: str) -> set[str]:
+    seen: set[str] = set()
+    ahead = set(graph.get(start, ()))
+    while ahead:
+        seen |= ahead
+        ahead = set().union(*(graph.get(path, set()) for path in ahead)) - seen
+    return seen
+
+
+def test_circles_of_files_stay_small():
+    found = circles(graph())
+    print(f"largest circle: {len(found[0])} files")
+    assert len(found[0]) <= 10, sorted(found[0])
+
+
+def test_the_check_of_circles_can_fail():
+    links = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}}
+    assert circles(links) == [{"a", "b", "c"}, {"d", "e"}]
+
+
+PAGE_PATH = Path(__file__).parents[1] / "docs" / "architecture.md"
+
+
+def code_lines(path: Path) -> int:
+    """Lines of code: without docstrings, comments and blank lines."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix in (".c", ".h"):
+        text = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
+        return sum(bool(line.strip()) for line in text.splitlines())
+    lines = enumerate(map(str.strip, text.splitlines()), 1)
+    found = {number for number, line in lines if line and not line.startswith("#")}
+    for node in ast.walk(ast.parse(text)):
+        documented = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+        if documented and node.body and ast.get_docstring(node, clean=False):
+            found -= {*range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)}
+    return len(found)
+
+
+def sizes() -> dict[str, tuple[int, int]]:
+    """Lines of Python and of C: of each package, of each kind, of the core and of all."""
+    found: dict[str, list[int]] = {}
+    for path in ROOT.rglob("*.*"):
+        if path.suffix not in (".py", ".pyi", ".c", ".h"):
+            continue
+        parts = path.relative_to(ROOT).parts
+        kind = parts[0] == "measures" and parts[1] in KINDS
+        home = "/".join(parts[: 2 if kind else 1]) if len(parts) > 1 else ""
+        core = not kind and home not in FEATURES
+        lines = code_lines(path)
+        for name in (home, "all", *(["core"] if core else [])):
+            found.setdefault(name, [0, 0])[path.suffix in (".c", ".h")] += lines
+    return {name: (python, c) for name, (python, c) in found.items()}
+
+
+def with_sizes(page: str, found: dict[str, tuple[int, int]]) -> str:
+    """The page with the lines of each folder in the last cells of its row."""
+    for name, (python, c) in found.items():
+        head = f"`{name}/`" if name not in ("core", "all") else f"**{name}**"
+        row = rf"^(\| {re.escape(head)} \|[^|]*\|)[ ·\d]*\|[ ·\d]*\|$"
+        page = re.sub(row, rf"\1 {python} | {c or '·'} |", page, flags=re.MULTILINE)
+    return page
+
+
+def written_sizes(page: str) -> dict[str, int]:
+    row = r"^\| [`*]+([\w/]+?)/?[`*]+ \|[^|]*\| (\d+) \|[ ·\d]*\|$"
+    return {name: int(number) for name, number in re.findall(row, page, re.MULTILINE)}
+
+
+def test_the_page_has_the_size_of_each_folder():
+    found, written = sizes(), written_sizes(PAGE)
+    print("\n".join(f"{name:22}{python:7}{c:6}" for name, (python, c) in found.items() if name))
+    assert set(written) == set(found) - {""}
+    for name in ("core", "all"):
+        # python tests/test_architecture.py --write
+        assert written[name] == pytest.approx(found[name][0], rel=0.05)
+
+
+def test_code_lines_by_hand(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text(
+        '"""Doc.\n\nMore."""\n# why\n\ndef f():\n    """Doc."""\n    x = """\n\n"""\n    return x\n'
+    )
+    assert code_lines(path) == 4
+    path = tmp_path / "a.c"
+    path.write_text("/* Why\n   so. */\nint x; // y\n\nint y;\n")
+    assert code_lines(path) == 2
+
+
+def test_the_page_is_written_row_by_row():
+    page = "| `a/` | of a | 1 | |\n| `a/b/` | of b | | |\n| **core** | | 1 | 2 |\n"
+    found = {"a": (10, 0), "a/b": (20, 3), "core": (30, 0)}
+    assert with_sizes(page, found) == (
+        "| `a/` | of a | 10 | · |\n| `a/b/` | of b | 20 | 3 |\n| **core** | | 30 | · |\n"
+    )
+
+
+def test_the_core_imports_no_feature():
+    """The face of segiou names them, and pages of plots look up their names."""
+    found = set()
+    for path in modules():
+        here = room_of(".".join(Path(path).parent.parts)).split(".")[0]
+        names = imports_of(path)
+        there = {room_of(name).split(".")[0] for _, name in names} & set(FEATURES)
+        found |= {(path, one) for one in there if here not in FEATURES and here != "measures"}
+    assert found <= {("cli/output.py", "plots")}
+
+
+def test_upward_methods_are_few():
+    """A page of a report is one of its formats, so ``to_html`` stands beside ``report``."""
+    names = {at.rpartition(".")[2] for _, at, _ in UPWARD if at}
+    assert names <= {"report", "plot", "to_html"}
+    assert {path for path, at, _ in UPWARD if not at} <= {
+        path for path in modules() if "def report(" in (ROOT / path).read_text(encoding="utf-8")
+    }
 
 
 def test_every_kind_is_found_by_its_entry_point_alone():
@@ -179,7 +332,7 @@ def test_rooms_stay_few():
     assert len(PACKAGES) <= 20
 
 
-PAGE = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = PAGE_PATH.read_text(encoding="utf-8")
 
 
 def test_every_file_of_the_page_exists():
@@ -192,7 +345,11 @@ def test_every_file_of_the_page_exists():
 
 
 def test_the_page_has_the_packages_in_their_order():
-    assert re.findall(r"^\| `(\w+)/` \|", PAGE, re.MULTILINE) == list(PACKAGES)
+    found = re.findall(r"^\| `(\w+)/` \|", PAGE, re.MULTILINE)
+    core = [name for name in PACKAGES if name not in FEATURES]
+    assert found == [*core, *FEATURES]
+    kinds = re.findall(r"^\| `measures/(\w+)/` \|", PAGE, re.MULTILINE)
+    assert kinds == KINDS
 
 
 @pytest.mark.parametrize(
@@ -309,3 +466,10 @@ def test_faces_say_what_is_public():
         assert dir(module) == sorted(module.__all__)
         for name in module.__all__:
             assert getattr(module, name) is not None
+
+
+if __name__ == "__main__":
+    print("\n".join(f"{name or '.':22}{python:7}{c:6}" for name, (python, c) in sizes().items()))
+    print(f"largest circle of imports: {len(circles(graph())[0])} files")
+    if "--write" in sys.argv:
+        PAGE_PATH.write_text(with_sizes(PAGE, sizes()), encoding="utf-8")

@@ -367,6 +367,7 @@ class PixelAccumulator(TableAccumulator):
 
     #: The sum over these axes is a number of pixels, which bounds every other sum of counts.
     _pixel_axes: ClassVar[tuple[int, ...]]
+    _has_matrix: ClassVar[bool] = True
 
     def _check_sum(self, cells: NDArray[np.int64]) -> None:
         super()._check_sum(cells)
@@ -393,11 +394,6 @@ class PixelAccumulator(TableAccumulator):
     def _tally(self, cells: NDArray[np.int64]) -> ConfusionCounts:
         """View the counts of a snapshot as confusion counts."""
 
-    @staticmethod
-    @abstractmethod
-    def _report_kind() -> type[Report]:
-        """The class of reports on these counts."""
-
     def compute(self) -> Report:
         """The same as :meth:`report`, under the usual name in validation loops."""
         return self.report()
@@ -417,10 +413,13 @@ class PixelAccumulator(TableAccumulator):
         Report
             For channels, a :class:`segiou.report.channel_report.ChannelReport`.
         """
+        from segiou.report.channel_report import ChannelReport
+        from segiou.report.report import Report
+
         protocol = load_protocol(protocol)
         cells, pairs = self._snapshot()
         tally = self._tally(cells)
-        return self._report_kind()(
+        return (Report if self._has_matrix else ChannelReport)(
             class_names=self.class_names,
             tally=protocol.tally_of(tally),
             counted=tally,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,6 @@ from segiou.counting.encoding import Encoding
 from segiou.counting.scores import NanScoresError, nan_pixels, scores_to_labels
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import load_labels
-
-if TYPE_CHECKING:
-    from segiou.report.report import Report
 
 #: Tables of all pairs of classes in memory at once: the counts, and two during an addition.
 _TABLES = 3
@@ -401,12 +398,6 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         """Share of the valid pixels that are correct."""
         return float(metrics.pixel_accuracy(self.counts))
 
-    @staticmethod
-    def _report_kind() -> type[Report]:
-        from segiou.report.report import Report
-
-        return Report
-
     def __repr__(self) -> str:
         cells, pairs = self._snapshot()
         return (
@@ -456,6 +447,7 @@ class ChannelCounts(PixelAccumulator):
 
     _noun = "channel counts"
     _pixel_axes = (0,)
+    _has_matrix = False
 
     def __init__(self, labels: Labels, *, exclude: int | str | Iterable[int | str] = ()) -> None:
         # Channels have no label values, so only the names of a label set are used.
@@ -559,12 +551,6 @@ class ChannelCounts(PixelAccumulator):
         cells[-1] = counts_array(ignored, "ignored")
         self._add(cells, pairs)
         return self
-
-    @staticmethod
-    def _report_kind() -> type[Report]:
-        from segiou.report.channel_report import ChannelReport
-
-        return ChannelReport
 
     def __repr__(self) -> str:
         return (
