@@ -12,6 +12,7 @@ from typing import Any
 from segiou._support.files import read_json, read_text
 from segiou._support.optional import import_extra
 from segiou._support.table_files import read_rows
+from segiou.labels.class_lines import IGNORED, Row, folder_title, label_set_of, read_lines
 from segiou.labels.label_set import (
     MOST_VALUE,
     ONE_CLASS,
@@ -21,24 +22,23 @@ from segiou.labels.label_set import (
     background_of,
 )
 
-#: Default ignored value of MMSegmentation and Hugging Face.
-_IGNORED = 255
 _FORMS = (
     "'labels' (nnU-Net's dataset.json), 'categories' (COCO), 'id2label' (Hugging Face's "
     "config.json), 'classes' (MMSegmentation's METAINFO, Supervisely's meta.json) or a list of "
     "'labels' with names (Mapillary's config.json); for masks "
     "and drawn shapes, run segiou inspect FILE --propose LABELS.toml"
 )
-#: A line with the value and the name of a class.
-_NUMBERED = re.compile(r"(\d{1,9})[\s,;]+(\D.*)")
 #: Column headers of names, values and colours.
 _COLUMNS = (
     ("name", "class", "class_name", "label"),
-    ("pixel_value", "value", "id", "index"),
+    ("pixel_value", "value", "id", "index", "label_key"),
     *(("r", "red"), ("g", "green"), ("b", "blue")),
+    ("hex",),
 )
+#: ScanNet's table: each of its objects has a number and a class of NYU40.
+_SCANNET = ("id", "nyu40id", "nyu40class")
 #: Targets of Ultralytics that ignore a value.
-_DROPPED = ("ignore_label", None, _IGNORED)
+_DROPPED = ("ignore_label", None, IGNORED)
 #: Column usages of GDAL's attribute tables, by number.
 _USES = {"1": "count", "2": "name", "3": "least", "4": "most", "5": "value"}
 _USES |= {"6": "red", "7": "green", "8": "blue"}
@@ -70,29 +70,16 @@ def _of_json(path: Path) -> LabelSet:
         first = annotations[:1] if isinstance(annotations, list) else []
         return _of_coco(categories, path, any("segmentation" in entry for entry in first))
     if isinstance(names := description.get("id2label"), dict):
-        ignore = description.get("semantic_loss_ignore_index", _IGNORED)
-        return of_id2label(names, _title(path), ignore)
+        ignore = description.get("semantic_loss_ignore_index", IGNORED)
+        return of_id2label(names, folder_title(path), ignore)
     if isinstance(classes := description.get("classes"), list):
         if any(isinstance(entry, dict) for entry in classes):
             return _of_supervisely(classes, path)
         return _of_metainfo(classes, description.get("palette"), path)
     if description and all(key.isdecimal() for key in description):
-        return of_id2label(description, _title(path))
+        return of_id2label(description, folder_title(path))
     msg = f"is not a label file; expected {_FORMS}"
     raise ValueError(msg)
-
-
-#: Name, value, and colour (or None) of a class.
-Row = tuple[str, int, Any]
-
-
-def _label_set(name: str, rows: Sequence[Row], source: str, ignore: int | None = None) -> LabelSet:
-    """The label set of these classes; ``ignore`` is dropped if it is the value of a class."""
-    classes = tuple(
-        LabelClass(name, (value,), () if color is None else (color,)) for name, value, color in rows
-    )
-    ignored = () if ignore is None or any(ignore in c.values for c in classes) else (ignore,)
-    return LabelSet(name, classes, ignore=ignored, source=source)
 
 
 def _of_coco(categories: Sequence[Any], path: Path, of_objects: bool) -> LabelSet:
@@ -109,16 +96,11 @@ def _of_coco(categories: Sequence[Any], path: Path, of_objects: bool) -> LabelSe
     free = next(value for value in VOID_VALUES if value not in values)
     covers = any("isthing" in entry for entry in categories) or not of_objects
     if covers or background_of(names):
-        return _label_set(path.stem, rows, "COCO categories", free)
-    return _label_set(path.stem, [("background", free, None), *rows], "COCO categories")
+        return label_set_of(path.stem, rows, "COCO categories", free)
+    return label_set_of(path.stem, [("background", free, None), *rows], "COCO categories")
 
 
-def _title(path: Path) -> str:
-    """Name of the label set of a file with a general name: that of its folder."""
-    return path.resolve().parent.name or path.stem
-
-
-def of_id2label(names: Mapping[Any, Any], title: str, ignore: Any = _IGNORED) -> LabelSet:
+def of_id2label(names: Mapping[Any, Any], title: str, ignore: Any = IGNORED) -> LabelSet:
     """The label set of a mapping from numbers, or their text, to names."""
     rows: list[Row] = []
     for value, name in names.items():
@@ -127,7 +109,7 @@ def of_id2label(names: Mapping[Any, Any], title: str, ignore: Any = _IGNORED) ->
             raise ValueError(msg)
         rows.append((name, int(value), None))
     ignored = ignore if type(ignore) is int else None
-    return _label_set(title, sorted(rows, key=itemgetter(1)), "Hugging Face id2label", ignored)
+    return label_set_of(title, sorted(rows, key=itemgetter(1)), "Hugging Face id2label", ignored)
 
 
 def _of_metainfo(names: Sequence[Any], palette: Any, path: Path) -> LabelSet:
@@ -135,7 +117,7 @@ def _of_metainfo(names: Sequence[Any], palette: Any, path: Path) -> LabelSet:
         msg = f"'palette' must have one colour per class ({len(names)})"
         raise ValueError(msg)
     rows = list(zip(names, range(len(names)), palette or [None] * len(names), strict=True))
-    return _label_set(path.stem, rows, "MMSegmentation METAINFO", _IGNORED)
+    return label_set_of(path.stem, rows, "MMSegmentation METAINFO", IGNORED)
 
 
 def _check_named(entries: Sequence[Any], key: str, what: str) -> None:
@@ -153,7 +135,7 @@ def _of_supervisely(classes: Sequence[Any], path: Path) -> LabelSet:
     known = {title: color if count[color] == 1 else None for title, color in colors.items()}
     background = {} if background_of(known) else {"background": None}
     rows = [(title, i, color) for i, (title, color) in enumerate((background | known).items())]
-    return _label_set(path.resolve().parent.name, rows, f"Supervisely, {path.name}")
+    return label_set_of(path.resolve().parent.name, rows, f"Supervisely, {path.name}")
 
 
 def _of_mapillary(labels: Sequence[Any], path: Path) -> LabelSet:
@@ -171,78 +153,97 @@ def _of_mapillary(labels: Sequence[Any], path: Path) -> LabelSet:
             name = entry["readable" if distinct else "name"]
             classes.append(LabelClass(name, (i,), tuple(color)))
     options: Any = {"ignore": ignored, "ignore_colors": colors, "source": f"Mapillary, {path.name}"}
-    return LabelSet(_title(path), tuple(classes), **options)
-
-
-def _of_text(path: Path) -> LabelSet:
-    """Names of classes, one per line, or the labelmap.txt of CVAT and Datumaro."""
-    lines = [(n, line.strip()) for n, line in enumerate(read_text(path).splitlines(), 1)]
-    lines = [(n, line) for n, line in lines if line and not line.startswith("#")]
-    if any(":" in line for _, line in lines):
-        return _of_labelmap(lines, path)
-    names = [line for _, line in lines]
-    numbered = [_NUMBERED.fullmatch(name) for name in names]
-    rows = [(m[2], int(m[1]), None) for m in numbered if m]
-    if len(rows) < len(names):
-        # LabelMe's labels.txt begins with the ignored label.
-        names = names[names[:1] == ["__ignore__"] :]
-        rows = [(name, value, None) for value, name in enumerate(names)]
-    if not rows:
-        msg = "has no class names; expected one per line"
-        raise ValueError(msg)
-    ignored = _IGNORED if "__ignore__" in [line for _, line in lines[:1]] else None
-    return _label_set(_title(path), rows, path.name, ignored)
-
-
-def _of_labelmap(lines: Sequence[tuple[int, str]], path: Path) -> LabelSet:
-    """Lines ``name:red,green,blue:parts:actions``."""
-    rows: list[Row] = []
-    for number, line in lines:
-        fields = line.rsplit(":", 3)
-        parts = fields[1].split(",") if len(fields) == 4 else ["?"]
-        if parts != [""] and not (len(parts) == 3 and all(p.strip().isdecimal() for p in parts)):
-            msg = f"line {number}: expected name:red,green,blue:parts:actions, got {line!r:.80}"
-            raise ValueError(msg)
-        color = None if parts == [""] else tuple(int(part[:9]) for part in parts)
-        rows.append((fields[0], len(rows), color))
-    return _label_set(_title(path), rows, "labelmap.txt")
+    return LabelSet(folder_title(path), tuple(classes), **options)
 
 
 def _of_table(path: Path) -> LabelSet:
-    """A CSV file of classes, such as Roboflow's _classes.csv and class_dict.csv."""
+    """A CSV or TSV file of classes, such as Roboflow's, GOOSE's, and ScanNet's."""
     table = read_rows(path, [])
     columns = {str(head).strip().lower().replace(" ", "_"): head for head in (table or [{}])[0]}
-    name, value, *rgb = (
+    if all(key in columns for key in _SCANNET):
+        return _of_scannet(table, path)
+    name, value, *rgb, code = (
         next((columns[key] for key in keys if key in columns), None) for keys in _COLUMNS
     )
-    if name is None or (value is None and None in rgb):
+    if name is None or (value is None and code is None and None in rgb):
         heads = ", ".join(map(repr, columns)) or "none"
-        msg = f"expected columns name and value, or name, r, g and b; found {heads}"
+        msg = f"expected columns name and value, name, r, g and b, or name and hex; found {heads}"
         raise ValueError(msg)
     rows: list[Row] = []
     for number, row in enumerate(table):
         try:
-            color = None if None in rgb else tuple(int(row[head]) for head in rgb if head)
+            color: Any = None if None in rgb else tuple(int(row[head]) for head in rgb if head)
+            if code is not None:
+                color = row[code].strip()
             class_value = number if value is None else int(row[value])
         except (TypeError, ValueError) as error:
             msg = f"row {number + 2}: expected integers, got {[*row.values()]!r:.80}"
             raise ValueError(msg) from error
-        rows.append((row[name].strip(), class_value, color))
-    return _label_set(_title(path), rows, path.name)
+        rows.append(
+            (row[name].strip(), class_value, color or (row[code].strip() if code else None))
+        )
+    return label_set_of(folder_title(path), rows, path.name)
 
 
-def _of_yolo(path: Path) -> LabelSet:
-    """data.yaml of Ultralytics: the classes of its masks, or of its polygons and the background."""
+def _of_scannet(table: Sequence[Mapping[str, str]], path: Path) -> LabelSet:
+    """Classes of NYU40 with the numbers of their objects, which ScanNet's label images have."""
+    values: dict[str, list[int]] = {}
+    for number, row in enumerate(table):
+        try:
+            if row["nyu40class"].strip():
+                values.setdefault(row["nyu40class"].strip(), []).append(int(row["id"]))
+        except ValueError as error:
+            msg = f"row {number + 2}: expected an integer id, got {row['id']!r:.80}"
+            raise ValueError(msg) from error
+    classes = tuple(LabelClass(name, tuple(several)) for name, several in values.items())
+    notes = "Label images with raw ids; for NYU40 ids, use the preset nyu40 or scannet20."
+    return LabelSet(
+        folder_title(path), classes, ignore=(0,), source=f"ScanNet, {path.name}", notes=notes
+    )
+
+
+def _of_yaml(path: Path) -> LabelSet:
+    """SemanticKITTI's and RELLIS' description of labels, or data.yaml of Ultralytics."""
     yaml = import_extra("yaml", f"{path}: reading YAML needs PyYAML", "yaml")
     try:
         data = yaml.safe_load(read_text(path))
     except yaml.YAMLError as error:
         msg = f"is not valid YAML: {error}"
         raise ValueError(msg) from error
+    if isinstance(data, dict) and isinstance(data.get("labels"), dict):
+        return _of_kitti(data, path)
+    return _of_yolo(data, path)
+
+
+def _of_kitti(data: Mapping[str, Any], path: Path) -> LabelSet:
+    """Numbers and names, and the classes that they are evaluated as if there is a learning map."""
+    names = {value: name for value, name in data["labels"].items() if type(value) is int}
+    learned = data.get("learning_map") or {value: value for value in names}
+    ignored = {c for c, ignore in (data.get("learning_ignore") or {}).items() if ignore}
+    values: dict[int, list[int]] = {}
+    for value, target in learned.items():
+        values.setdefault(target, []).append(value)
+    shown = data.get("learning_map_inv") or {c: several[0] for c, several in values.items()}
+    if unknown := [c for c in values if shown.get(c) not in names]:
+        msg = f"'learning_map' has class {unknown[0]!r}, which has no name in 'labels'"
+        raise ValueError(msg)
+    classes = tuple(
+        LabelClass(str(names[shown[c]]), tuple(several))
+        for c, several in sorted(values.items())
+        if c not in ignored
+    )
+    several = tuple(value for c in ignored for value in values.get(c, ()))
+    source = f"{path.name}, labels" + (" and learning_map" if "learning_map" in data else "")
+    return LabelSet(path.stem, classes, ignore=several, source=source)
+
+
+def _of_yolo(data: Any, path: Path) -> LabelSet:
+    """The classes of Ultralytics' masks, or of its polygons and the background."""
     listed = data.get("names") if isinstance(data, dict) else None
     named = dict(enumerate(listed)) if isinstance(listed, list) else listed
     if not isinstance(named, dict) or not named or sorted(named) != [*range(len(named))]:
-        msg = f"expected 'names', a list or a mapping from 0, 1, …, got {listed!r:.80}"
+        expected = "'labels' (SemanticKITTI) or 'names', a list or a mapping from 0, 1, …"
+        msg = f"expected {expected}, got {listed!r:.80}"
         raise ValueError(msg)
     names = [str(named[i]) for i in range(len(named))]
     mapping = data.get("label_mapping") or {}
@@ -251,9 +252,9 @@ def _of_yolo(path: Path) -> LabelSet:
         names, source = ["background", *names], f"{ONE_CLASS}, {path.name}"
     elif not (mapping or data.get("masks_dir") or background_of(names)):
         names.append("background")  # of pixels outside all polygons
-    classes, ignored = _mapped(mapping, len(names), data.get("ignore", _IGNORED))
+    classes, ignored = _mapped(mapping, len(names), data.get("ignore", IGNORED))
     several = tuple(LabelClass(n, tuple(v)) for n, v in zip(names, classes, strict=True))
-    return LabelSet(_title(path), several, ignore=tuple(ignored), source=source)
+    return LabelSet(folder_title(path), several, ignore=tuple(ignored), source=source)
 
 
 def _mapped(mapping: Any, number: int, ignore: Any) -> tuple[list[list[int]], list[int]]:
@@ -263,11 +264,11 @@ def _mapped(mapping: Any, number: int, ignore: Any) -> tuple[list[list[int]], li
         raise ValueError(msg)
     ignored = [ignore] if type(ignore) is int else [*(ignore or ())]
     targets: dict[Any, Any] = {
-        int(v): _IGNORED if t in _DROPPED else int(t) for v, t in mapping.items()
+        int(v): IGNORED if t in _DROPPED else int(t) for v, t in mapping.items()
     }
     unmapped = [value for value in range(number) if value not in targets]
     for value, target in targets.items():
-        if target == _IGNORED:
+        if target == IGNORED:
             ignored.append(value)
         elif not 0 <= target < number:
             msg = f"'label_mapping' maps {value} to {target}, which is not one of {number} classes"
@@ -305,7 +306,7 @@ def _of_gdal(path: Path) -> LabelSet:
     if not rows:
         msg = "has no classes: expected category names, an attribute table with names, or colours"
         raise ValueError(msg)
-    return _label_set(path.name.split(".")[0], rows, f"GDAL, {path.name}", nodata)
+    return label_set_of(path.name.split(".")[0], rows, f"GDAL, {path.name}", nodata)
 
 
 def _of_tiff(path: Path) -> tuple[str, list[Any], int | None]:
@@ -404,8 +405,8 @@ def _label_values(label: str, value: Any) -> tuple[int, ...]:
 #: The reader of each extension; other files are TOML.
 READERS: dict[str, Callable[[Path], LabelSet]] = {
     ".json": _of_json,
-    **dict.fromkeys((".txt", ".names"), _of_text),
-    ".csv": _of_table,
-    **dict.fromkeys((".yaml", ".yml"), _of_yolo),
+    **dict.fromkeys((".txt", ".names", ".label", ".ctbl"), read_lines),
+    **dict.fromkeys((".csv", ".tsv"), _of_table),
+    **dict.fromkeys((".yaml", ".yml"), _of_yaml),
     **dict.fromkeys((".xml", ".tif", ".tiff", ".img", ".vrt"), _of_gdal),
 }

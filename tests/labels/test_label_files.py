@@ -241,7 +241,7 @@ def test_attribute_table_inside_a_tiff(tmp_path):
         ("a.txt", "", "has no class names"),
         ("a.csv", "name\ncar", "expected columns name and value"),
         ("a.csv", "name,value\ncar,x", "row 2: expected integers"),
-        ("a.yaml", "names: {1: car}", "expected 'names'"),
+        ("a.yaml", "names: {1: car}", "or 'names', a list"),
         ("a.yaml", "names: [a, b]\nlabel_mapping: {5: 2}", "maps 5 to 2, which is not one of 2"),
         ("a.yaml", "names: [a", "is not valid YAML"),
         ("a.json", {"labels": [{"color": [0, 0, 0]}]}, "label 0 must have a 'name'"),
