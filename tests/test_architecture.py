@@ -291,7 +291,9 @@ def test_upward_methods_are_few():
 
 
 def test_every_kind_is_found_by_its_entry_point_alone():
-    project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads(
+        (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    )["project"]
     homes = {key: f"segiou.measures.{key}" for key in KINDS}
     entries = project["entry-points"]["segiou.measures"]
     assert {key: value.partition(":")[0] for key, value in entries.items()} == homes

@@ -481,9 +481,9 @@ def load_labels(
         (entry point ``segiou.labelsets``); the path of a TOML file or of another
         tool's label file (nnU-Net's ``dataset.json``, COCO's ``categories``, Hugging
         Face's ``id2label``, MMSegmentation's ``METAINFO`` as JSON, CVAT's
-        ``labelmap.txt``, Ultralytics' ``data.yaml``, a CSV file or text file of
-        names, a raster with GDAL's ``.aux.xml``); class names for the values 0, 1,
-        2, …; a mapping from class name to its value or values, or from values to
+        ``labelmap.txt``, Ultralytics' ``data.yaml``, SemanticKITTI's YAML, a CSV
+        file or text file of names, a raster with GDAL's ``.aux.xml``); class names
+        for the values 0, 1, 2, …, also as one text with commas; a mapping from class name to its value or values, or from values to
         names (``model.config.id2label``, where 255 is ignored); or the number of
         classes.
 
@@ -535,11 +535,13 @@ def _of_name(name: str) -> LabelSet:
         return read_label_file(path)
     from segiou._support.optional import find_plugin, plugin_names
 
+    if "," in name and "" not in (names := [part.strip() for part in name.split(",")]):
+        return LabelSet.from_names(names)
     added: LabelSet | None = find_plugin("labelsets", name, LabelSet)
     if added is not None:  # which is found by this name, whatever its own is
         return replace(added, name=name)
     presets = (*labelset_names(), *plugin_names("labelsets"))
     near = did_you_mean(name, presets)
-    known = f". Presets: {', '.join(presets)}; or pass the path of a label file"
+    known = f". Presets: {', '.join(presets)}; or pass the path of a label file, names as in road,car, or a number"
     msg = f"unknown label set {name!r}: neither a preset nor a file{near or known}"
     raise ValueError(msg)

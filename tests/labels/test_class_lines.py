@@ -149,3 +149,13 @@ def test_learning_map_of_a_class_without_a_name(tmp_path):
     path.write_text("labels: {0: void}\nlearning_map: {0: 0, 3: 1}\n")
     with pytest.raises(ValueError, match="'learning_map' has class 1, which has no name"):
         segiou.load_labels(path)
+
+
+def test_names_with_commas_number_the_classes():
+    assert classes(segiou.load_labels("road, car,person")) == [
+        ("road", (0,), ()),
+        ("car", (1,), ()),
+        ("person", (2,), ()),
+    ]
+    with pytest.raises(ValueError, match="unknown label set 'road,,car'"):
+        segiou.load_labels("road,,car")
