@@ -483,9 +483,9 @@ def load_labels(
         Face's ``id2label``, MMSegmentation's ``METAINFO`` as JSON, CVAT's
         ``labelmap.txt``, Ultralytics' ``data.yaml``, SemanticKITTI's YAML, a CSV
         file or text file of names, a raster with GDAL's ``.aux.xml``); class names
-        for the values 0, 1, 2, …, also as one text with commas; a mapping from class name to its value or values, or from values to
-        names (``model.config.id2label``, where 255 is ignored); or the number of
-        classes.
+        for the values 0, 1, 2, …, also as one text with commas; a mapping
+        from class name to its value or values, or from values to names
+        (``model.config.id2label``, where 255 is ignored); or the number of classes.
 
     Raises
     ------
@@ -542,6 +542,7 @@ def _of_name(name: str) -> LabelSet:
         return replace(added, name=name)
     presets = (*labelset_names(), *plugin_names("labelsets"))
     near = did_you_mean(name, presets)
-    known = f". Presets: {', '.join(presets)}; or pass the path of a label file, names as in road,car, or a number"
+    other = "or pass the path of a label file, names as in road,car, or a number"
+    known = f". Presets: {', '.join(presets)}; {other}"
     msg = f"unknown label set {name!r}: neither a preset nor a file{near or known}"
     raise ValueError(msg)
