@@ -8,6 +8,7 @@ import struct
 import sys
 import zlib
 from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -330,6 +331,17 @@ def test_packings_without_rasterio_name_the_extra(tmp_path, monkeypatch):
     for read in (open_mask, partial(open_windowed, least=1)):
         with pytest.raises(MaskError, match=words):
             read(path)
+
+
+@pytest.mark.parametrize(("dtype", "order"), [("int8", "LITTLE"), ("int16", "BIG")])
+def test_signed_values_keep_their_sign_or_name_the_extra(tmp_path, monkeypatch, dtype, order):
+    mask = np.array([[-1, 0, 1], [2, 1, -1]])
+    path = gdal_tiff(tmp_path / "a.tif", mask, packed="LZW", dtype=dtype, ENDIANNESS=order)
+    np.testing.assert_array_equal(open_mask(path).values, mask)
+    if find_spec("imagecodecs") is None:
+        monkeypatch.setitem(sys.modules, "rasterio", None)
+        with pytest.raises(MaskError, match=r"needs pip install 'segiou\[geo\]' or imagecodecs"):
+            open_mask(path)
 
 
 @pytest.mark.parametrize("packed", ["LZW", "ZSTD"])

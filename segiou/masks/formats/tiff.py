@@ -43,6 +43,9 @@ _REQUIRED = ("Compression", "PhotometricInterpretation")
 _DEFLATE = (8, 32946)
 #: Decompressors of compressions with unbounded ratios: Deflate and LZMA.
 _ENGINES = {**dict.fromkeys(_DEFLATE, inflater.decompressobj), 34925: lzma.LZMADecompressor}
+#: What remains to be done about a compression that nothing installed decompresses.
+_IMAGECODECS = "pip install imagecodecs"
+_SAVE = "or save it with 8 bits and deflate, in tiles of 256 × 256 or so"
 #: Compressions that tifffile supports without imagecodecs, including none and PackBits.
 _SUPPORTED = {1, 32773, *_ENGINES}
 #: Bits per sample that tifffile decodes without imagecodecs.
@@ -51,6 +54,8 @@ _WHOLE_BITS = {1, 8, 16, 32, 64}
 _HARMLESS_BYTES = 1 << 14
 _LOSSY_COMPRESSIONS = {6, 7, 33003, 33004, 33005, 34712, 34892, 50001}
 
+#: SampleFormat of unsigned integers.
+_UNSIGNED = 1
 #: Flag of pages that are overviews, as in a COG.
 _REDUCED = 1
 _GDAL = {"GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR", "GDAL_CACHEMAX": 64}
@@ -120,8 +125,7 @@ def _planes(file: Any, data: bytes, path: str | Path, fits: Fits) -> NDArray[Any
     for page in pages:
         _check_page(page, len(data), path)
         if not _can_decode(page):
-            packed = getattr(page.compression, "name", page.compression)
-            problem = f"uses {packed} compression, which is not supported; save it with deflate"
+            problem = f"{_encoding(page)} of several planes, which needs {_IMAGECODECS}; {_SAVE}"
             raise MaskError(path, problem)
         _check_decompressed_sizes(page, data, path)
     return np.asarray(series.asarray())
@@ -175,10 +179,11 @@ def _can_decode(page: Any) -> bool:
 
 
 def _pillow_keeps(page: Any) -> bool:
-    """Whether Pillow returns the stored values; it scales and inverts others."""
+    """Whether Pillow returns the stored values; it scales or inverts others, and drops signs."""
     bits, kind = int(page.bitspersample), int(page.photometric)
     is_plain = (kind == 1 and bits in (1, 8, 16)) or (kind == 2 and bits == 8) or kind == 3
-    return is_plain or int(page.compression) in _LOSSY_COMPRESSIONS
+    is_lossy = int(page.compression) in _LOSSY_COMPRESSIONS
+    return int(page.sampleformat) == _UNSIGNED and (is_plain or is_lossy)
 
 
 def open_tiff(path: str | Path, least: int, remote: RemoteFile | None = None) -> RawMask | None:
@@ -473,18 +478,25 @@ def _check_decompressed_size(page: Any, packed: bytes, segment: int, path: str |
             raise MaskError(path, problem)
 
 
+def _encoding(page: Any) -> str:
+    """The values and compression of a page that tifffile cannot decode by itself."""
+    packed = getattr(page.compression, "name", page.compression)
+    bits = "" if page.bitspersample in _WHOLE_BITS else f"{page.bitspersample}-bit values and "
+    return f"uses {bits}{packed} compression"
+
+
 def _opened_by_gdal(
     path: str | Path, page: Any, place: Any, dtype: np.dtype[Any] | None = None, **options: Any
 ) -> GdalMask:
     """A page opened by GDAL, which supports all compressions and reads large strips in parts."""
-    packed = getattr(page.compression, "name", page.compression)
-    bits = "" if page.bitspersample in _WHOLE_BITS else f"{page.bitspersample}-bit values and "
-    need = (
-        f"uses {bits}{packed} compression, which needs pip install 'segiou[geo]'; or save it with "
-        "8 bits and deflate, in tiles of 256 × 256 or so"
-    )
+    need = f"{_encoding(page)}, which needs pip install 'segiou[geo]' or imagecodecs; {_SAVE}"
     options |= {"driver": "GTiff"}
-    dataset = open_by_gdal(path, place, need, "is a corrupt TIFF", _GDAL, **options)
+    try:
+        dataset = open_by_gdal(path, place, need, "is a corrupt TIFF", _GDAL, **options)
+    except MaskError as error:
+        if "missing codec" not in error.problem:
+            raise
+        raise MaskError(path, f"{_encoding(page)}, which needs {_IMAGECODECS}; {_SAVE}") from error
     if (size := math.prod(dataset.block_shapes[0]) * page.dtype.itemsize) > _MOST_BLOCK_BYTES:
         dataset.close()
         problem = f"has tiles or strips of {size} bytes; save it in tiles of 256 × 256 or so"
