@@ -23,7 +23,7 @@ _PLACE = re.compile(r"(.+?\.(?:csv|tsv|txt|json|jsonl|parquet))(?::(.+))?", re.I
 
 #: Text of floats that are not a number, and of missing values and dates of pandas.
 _NOT_GIVEN = ("nan", "<NA>", "NaT")
-_DECIMAL = re.compile(r"^(\s*-?\d+),(\d+\s*)$")
+_DECIMAL = re.compile(r"^(\s*-?[0-9]+),([0-9]+\s*)$")
 
 
 def table_place(text: str) -> tuple[Path, str] | None:

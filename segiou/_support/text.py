@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 from segiou._support.files import printable
+from segiou._support.numbers import is_digits
 
 #: Values that JSON can represent; a tuple counts as a list.
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -223,7 +224,7 @@ def called(name: str) -> str:
     >>> called("3"), called("road"), called("a\x1b[2J")
     ('class 3', 'road', 'a\\x1b[2J')
     """
-    return f"class {name}" if name.isdecimal() else printable(name)
+    return f"class {name}" if is_digits(name) else printable(name)
 
 
 def classes(names: Sequence[str]) -> str:

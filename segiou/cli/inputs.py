@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import check_integer
 from segiou._support.files import is_device
+from segiou._support.numbers import is_digits, number_in
 from segiou._support.optional import import_extra
 from segiou._support.table_files import table_place
 from segiou._support.text import listed, plural, without_credentials
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from segiou.masks.sources.pairing import Pair
     from segiou.measures.measure import Measure, Plan
 
-_SHARE = re.compile(r"(.+?)=(\d*\.?\d+)(%?)(?:,|$)")
+_SHARE = re.compile(r"(.+?)=([0-9]*\.?[0-9]+)(%?)(?:,|$)")
 _SQLITE = b"SQLite format 3\0"
 #: Options of thresholds.
 _THRESHOLDS = ("fail_under", "fail_over", "require")
@@ -100,7 +101,7 @@ def _spacing_of(text: str | None) -> tuple[float, ...] | None:
     if text is None:
         return None
     try:
-        return tuple(float(part) for part in text.split(","))
+        return tuple(number_in(part) for part in text.split(","))
     except ValueError:
         msg = f"--spacing {text}: expected one number per axis, e.g. 0.5,0.5"
         raise ValueError(msg) from None
@@ -311,7 +312,7 @@ def _bins(texts: Sequence[str]) -> dict[str, int | list[str]]:
         if not name or not value:
             msg = f"--bins {text}: expected COLUMN=NUMBER or COLUMN=EDGE,EDGE,…"
             raise ValueError(msg)
-        is_number = value.isdecimal() and int(value) > 1
+        is_number = is_digits(value) and int(value) > 1
         bins[name] = int(value) if is_number else value.split(",")
     return bins
 

@@ -14,6 +14,7 @@ import argparse
 import re
 import sys
 
+from segiou._support.numbers import integer_in, is_digits, number_in
 from segiou.cli.console import EXIT_USAGE, harmless, note, say, stdout_width, wants_color, write
 from segiou.document.renderers import RENDERERS
 
@@ -354,22 +355,29 @@ def _class_values(text: str) -> list[int | str]:
 
 def _number_or_name(text: str) -> int | str:
     try:
-        return int(text)
+        return integer_in(text)
     except ValueError:
         return text
 
 
 def _count(text: str, least: int = 0) -> int:
     # Python rejects numbers with very many digits.
-    if not text.isdecimal() or len(text) > 1000 or int(text) < least:
+    if not is_digits(text) or len(text) > 1000 or int(text) < least:
         msg = f"expected an integer ≥ {least}, got {text[:40]!r}"
         raise argparse.ArgumentTypeError(msg)
     return int(text)
 
 
+def _number(text: str) -> float:
+    try:
+        return number_in(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _block_length(text: str) -> float | str:
     try:
-        length = float(text)
+        length = number_in(text)
     except ValueError:
         length = 0.0
     if text != "auto" and not 1 <= length < float("inf"):
@@ -380,7 +388,7 @@ def _block_length(text: str) -> float | str:
 
 def _shard(text: str) -> tuple[int, int]:
     part, _, parts = text.partition("/")
-    are_numbers = part.isdecimal() and parts.isdecimal()
+    are_numbers = is_digits(part) and is_digits(parts)
     if not are_numbers or not 1 <= _count(part) <= _count(parts):
         msg = f"expected I/N with 1 ≤ I ≤ N, got {text!r}"
         raise argparse.ArgumentTypeError(msg)
@@ -388,7 +396,7 @@ def _shard(text: str) -> tuple[int, int]:
 
 
 def _address(text: str) -> str:
-    if text and not text.rpartition(":")[2].isdecimal():
+    if text and not is_digits(text.rpartition(":")[2]):
         msg = f"expected an address with a port, e.g. tcp://host:8786, got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return text
@@ -411,17 +419,17 @@ _KINDS: dict[str, Any] = {
     "NUMBER": _count,
     # A hyphen means stdout.
     "FILE": lambda text: "/dev/stdout" if text == "-" else text,
-    "DIFFERENCE": float,
+    "DIFFERENCE": _number,
     "I/N": _shard,
     "K": lambda text: _count(text, 1),
     "LENGTH": _block_length,
-    "MARGIN": float,
+    "MARGIN": _number,
     "N": lambda text: _count(text, 1),
     "MEASURE=BOTH,TRUTH,PRED": lambda text: [text],
     "NAME=VALUE": lambda text: [text],
-    "P": float,
+    "P": _number,
     "RUN_FILE": _run_file,
     # A number of classes or a name.
-    "SET": lambda text: _count(text) if text.isdecimal() else text,
+    "SET": lambda text: _count(text) if is_digits(text) else text,
     "VALUE": _class_values,
 }

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from segiou._support.files import printable
+from segiou._support.numbers import number_in
 from segiou._support.text import did_you_mean, plain, signed_points, unit_text
 from segiou.measures.registry import better_of, flag_of, measure_of, measure_of_score
 from segiou.measures.score_names import ScoreName, read_name, rows_of_score
@@ -100,7 +101,7 @@ def check_where(option: str, text: str, known: Mapping[str, Sequence[str]]) -> N
 
 def _limit(option: str, text: str, value: str, *, is_free: bool) -> float:
     try:
-        limit = float(value)
+        limit = number_in(value)
     except ValueError:
         limit = math.nan
     if math.isnan(limit):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, read_several
+from segiou._support.numbers import number_in
 from segiou._support.table_files import (
     Row,
     cell_text,
@@ -359,23 +360,23 @@ def _texts(cell: Any, known: dict[Any, list[str]]) -> list[str]:
 
 
 class _Numbers(NamedTuple):
-    """Numbers, or ISO dates as seconds, and how they are read and written."""
+    """Numbers, or ISO dates as seconds, and how they are read."""
 
     values: Floats
     read: Callable[[Any], float]
-    shown: Callable[[float], str]
+    are_dates: bool
 
 
 def _numbers(cells: list[list[str]]) -> _Numbers | None:
     """Numbers or dates; None for other text, and for lists."""
     if any(len(texts) > 1 for texts in cells):
         return None
-    for read, shown in ((float, "{:g}".format), (_seconds, date_text)):
+    for read in (number_in, _seconds):
         try:
             values = np.array([read(texts[0]) if texts else np.nan for texts in cells])
         except ValueError:
             continue
-        return None if np.isinf(values).any() else _Numbers(values, read, shown)
+        return None if np.isinf(values).any() else _Numbers(values, read, read is _seconds)
     return None
 
 
@@ -385,15 +386,36 @@ def _seconds(text: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def date_text(seconds: float) -> str:
-    """An ISO date, with minutes if they are not 0."""
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return f"{moment:%Y-%m-%d %H:%M}" if seconds % _DAY else f"{moment:%Y-%m-%d}"
+def told_apart(numbers: Sequence[float], *, are_dates: bool = False) -> list[str]:
+    """Different numbers or dates with six digits or minutes, and with more if they need them.
+
+    >>> told_apart([0.1234567, 40.0, 1e7]), told_apart([20240511.25, 20240511.5])
+    (['0.123457', '40', '10000000'], ['20240511.2', '20240511.5'])
+    >>> told_apart([0.0, 86400.0, 90000.0], are_dates=True)
+    ['1970-01-01', '1970-01-02', '1970-01-02 01:00']
+    """
+    texts: list[str] = []
+    for finer in ("minutes", "seconds", "microseconds") if are_dates else range(6, 18):
+        texts = [_date(one, finer) if are_dates else _rounded(one, finer) for one in numbers]
+        if len({*texts}) == len({*numbers}):
+            break
+    return texts
+
+
+def _rounded(number: float, digits: int) -> str:
+    is_whole = number == round(number) and abs(number) < 1e16
+    return f"{number + 0.0:.0f}" if is_whole else f"{number:.{digits}g}"
+
+
+def _date(seconds: float, finer: str) -> str:
+    """An ISO date, with the time unless it is midnight."""
+    moment = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
+    return moment.isoformat(" ", finer) if seconds % _DAY else f"{moment:%Y-%m-%d}"
 
 
 def _natural(value: str) -> tuple[int, float, str, str]:
     try:
-        return 0, float(value), "", value
+        return 0, number_in(value), "", value
     except ValueError:
         return 1, 0.0, value.lower(), value
 
@@ -405,18 +427,18 @@ def _binned(name: str, numbers: _Numbers, bins: Any) -> MetadataColumn:
     if is_number:
         number = check_integer(f"bins of {name}", _QUANTILES if bins is None else bins, 2)
         edges = np.quantile(known, np.linspace(0, 1, number + 1))[1:-1]
-        if numbers.shown is date_text and not (known % _DAY).any():
+        if numbers.are_dates and not (known % _DAY).any():
             edges = np.ceil(edges / _DAY) * _DAY  # the same bins
         edges = np.unique(edges)
     else:
         edges = _edges(name, numbers, bins)
     above = np.searchsorted(edges, numbers.values, side="right")
     codes = np.where(np.isnan(numbers.values), -1, above).astype(np.intp)
-    ends = [*map(numbers.shown, edges.tolist())]
+    ends = told_apart(edges.tolist(), are_dates=numbers.are_dates)
     inner = [f"{a} to {b}" for a, b in pairwise(ends)]
     values = (f"< {ends[0]}", *inner, f"≥ {ends[-1]}")
     tested = numbers.values if is_number else None
-    return MetadataColumn(name, values, codes, tested, is_date=numbers.shown is date_text)
+    return MetadataColumn(name, values, codes, tested, is_date=numbers.are_dates)
 
 
 def _edges(name: str, numbers: _Numbers, bins: Any) -> Floats:
@@ -425,7 +447,7 @@ def _edges(name: str, numbers: _Numbers, bins: Any) -> Floats:
     except (TypeError, ValueError):
         edges = np.empty(0)
     if not len(edges) or (np.diff(edges) <= 0).any() or np.isnan(edges).any():
-        kind = "dates" if numbers.shown is date_text else "edges"
+        kind = "dates" if numbers.are_dates else "edges"
         msg = f"bins of {name} must be a number of quantiles or ascending {kind}, got {bins!r}"
         raise ValueError(msg)
     return edges

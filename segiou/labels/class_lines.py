@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from segiou._support.files import read_text
+from segiou._support.numbers import is_digits
 from segiou.labels.label_set import LabelClass, LabelSet
 
 #: Default ignored value of MMSegmentation and Hugging Face.
 IGNORED = 255
-_VALUE, _RGB = r"(?P<value>\d{1,9})", r"(?P<r>\d{1,3})[\s,]+(?P<g>\d{1,3})[\s,]+(?P<b>\d{1,3})"
+_VALUE = r"(?P<value>[0-9]{1,9})"
+_RGB = r"(?P<r>[0-9]{1,3})[\s,]+(?P<g>[0-9]{1,3})[\s,]+(?P<b>[0-9]{1,3})"
 #: The forms of lines by the tools that write them; a file has the first that all of its lines have.
 _FORMS = (
     ("ITK-SNAP", rf'{_VALUE}\s+{_RGB}\s+[\d.]+\s+[01]\s+[01]\s+"(?P<name>.*)"'),
@@ -100,7 +102,7 @@ def _of_labelmap(lines: Sequence[tuple[int, str]], path: Path) -> LabelSet:
     for number, line in lines:
         fields = line.rsplit(":", 3)
         parts = fields[1].split(",") if len(fields) == 4 else ["?"]
-        if parts != [""] and not (len(parts) == 3 and all(p.strip().isdecimal() for p in parts)):
+        if parts != [""] and not (len(parts) == 3 and all(is_digits(p.strip()) for p in parts)):
             msg = f"line {number}: expected name:red,green,blue:parts:actions, got {line!r:.80}"
             raise ValueError(msg)
         color = None if parts == [""] else tuple(int(part[:9]) for part in parts)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from segiou._support.files import read_json, read_text
+from segiou._support.numbers import integer_in, is_digits, number_in
 from segiou._support.optional import import_extra
 from segiou._support.table_files import read_rows
 from segiou.labels.class_lines import IGNORED, Row, folder_title, label_set_of, read_lines
@@ -76,7 +77,7 @@ def _of_json(path: Path) -> LabelSet:
         if any(isinstance(entry, dict) for entry in classes):
             return _of_supervisely(classes, path)
         return _of_metainfo(classes, description.get("palette"), path)
-    if description and all(key.isdecimal() for key in description):
+    if description and all(is_digits(key) for key in description):
         return of_id2label(description, folder_title(path))
     msg = f"is not a label file; expected {_FORMS}"
     raise ValueError(msg)
@@ -172,10 +173,12 @@ def _of_table(path: Path) -> LabelSet:
     rows: list[Row] = []
     for number, row in enumerate(table):
         try:
-            color: Any = None if None in rgb else tuple(int(row[head]) for head in rgb if head)
+            color: Any = (
+                None if None in rgb else tuple(integer_in(row[head]) for head in rgb if head)
+            )
             if code is not None:
                 color = row[code].strip()
-            class_value = number if value is None else int(row[value])
+            class_value = number if value is None else integer_in(row[value])
         except (TypeError, ValueError) as error:
             msg = f"row {number + 2}: expected integers, got {[*row.values()]!r:.80}"
             raise ValueError(msg) from error
@@ -191,7 +194,7 @@ def _of_scannet(table: Sequence[Mapping[str, str]], path: Path) -> LabelSet:
     for number, row in enumerate(table):
         try:
             if row["nyu40class"].strip():
-                values.setdefault(row["nyu40class"].strip(), []).append(int(row["id"]))
+                values.setdefault(row["nyu40class"].strip(), []).append(integer_in(row["id"]))
         except ValueError as error:
             msg = f"row {number + 2}: expected an integer id, got {row['id']!r:.80}"
             raise ValueError(msg) from error
@@ -356,9 +359,9 @@ def _of_attributes(root: Any) -> Iterator[Row]:
         cells = dict(zip(columns, [cell.text or "" for cell in row.iterfind("F")], strict=False))
         value = cells.get("value") or cells.get("least") or row.get("index", "")
         try:
-            rgb = [int(cells[part]) for part in ("red", "green", "blue") if cells.get(part)]
+            rgb = [integer_in(cells[part]) for part in ("red", "green", "blue") if cells.get(part)]
             if cells["name"]:
-                yield cells["name"], int(float(value)), rgb or None
+                yield cells["name"], int(number_in(value)), rgb or None
         except (ValueError, KeyError, OverflowError) as error:
             msg = f"row {row.get('index')} of its attribute table: {error}"
             raise ValueError(msg) from error
@@ -371,7 +374,7 @@ def _of_nnunet(labels: Mapping[str, Any], path: Path, title: Any) -> LabelSet:
     list of one value is a region if another label has several values. nnU-Net v1 and the
     Medical Segmentation Decathlon map values to names instead.
     """
-    if all(value.isdecimal() and isinstance(name, str) for value, name in labels.items()):
+    if all(is_digits(value) and isinstance(name, str) for value, name in labels.items()):
         named = {str(name): int(value) for value, name in labels.items()}
         labels = named if len(named) == len(labels) else labels
     values = {label: _label_values(label, value) for label, value in labels.items()}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from segiou._support.arguments import check_level
 from segiou._support.files import Problem, write_whole
+from segiou._support.numbers import number_in
 from segiou._support.table_files import read_rows
 from segiou.cli import inputs
 from segiou.cli.output import as_json, in_format, write_text
@@ -120,7 +121,7 @@ def _points(rows: list[dict[str, str]], columns: str) -> list[tuple[float, float
     points = []
     for number, row in enumerate(rows, 1):
         try:
-            x, y = (float(row[name]) for name in names)
+            x, y = (number_in(row[name]) for name in names)
         except ValueError:
             x = y = math.nan
         if not (math.isfinite(x) and math.isfinite(y)):
@@ -169,7 +170,7 @@ def _listed_areas(path: str, names: dict[str, str]) -> dict[str, float]:
         name = next((cell for key, cell in row.items() if key != "area"), "")
         name = names.get(name, name)
         try:
-            area = float(row["area"] or "")
+            area = number_in(row["area"])
         except ValueError:
             area = -1.0
         if not 0 <= area < float("inf"):

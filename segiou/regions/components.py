@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_number, read_several
+from segiou._support.numbers import number_in
 from segiou._support.optional import import_whole, load_part, warn_missing
 from segiou.counting.arrays import as_label_array
 from segiou.counting.counts import LARGEST
@@ -219,7 +220,7 @@ def read_size(size: float | str) -> tuple[float, str]:
         text = unicodedata.normalize("NFKC", size).strip()
         unit = text[-3:] if text.endswith(("mm2", "mm3")) else ""
         try:
-            number = float(text.removesuffix(unit))
+            number = number_in(text.removesuffix(unit))
         except ValueError:
             msg = f"invalid min_size {size!r}; use pixels, such as 50, or a size such as 50mm3"
             raise ValueError(msg) from None

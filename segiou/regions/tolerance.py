@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from segiou._support.arguments import check_choice, check_number, read_several
+from segiou._support.numbers import number_in
 from segiou._support.text import digits
 
 __all__ = ["Tolerance"]
@@ -72,7 +73,7 @@ class Tolerance:
         text = value.strip()
         unit: Unit = next((u for end, u in _UNITS.items() if text.endswith(end)), "absolute")
         try:
-            parsed = float(text.removesuffix("%").removesuffix("mm"))
+            parsed = number_in(text.removesuffix("%").removesuffix("mm"))
         except ValueError:
             msg = (
                 f"invalid tolerance {value!r}; use '3' (pixels), '2%' (of the image diagonal) "

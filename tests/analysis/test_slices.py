@@ -365,3 +365,24 @@ def test_equal_results_are_equal_where_nothing_is_defined():
         lambda: segiou.slices(run, run, by=table, metric="dice:2").slices,
     ):
         assert use() == use()
+
+
+def test_slices_whose_edges_differ_late_are_tested_alone():
+    rng = np.random.default_rng(1)
+    truth = {f"im{k:02d}": rng.integers(0, 2, (20, 20)) for k in range(60)}
+    wrong = {id: rng.random((20, 20)) < (0.45 if k % 4 == 2 else 0.1) for k, id in enumerate(truth)}
+    pred = {id: np.where(wrong[id], 1 - mask, mask) for id, mask in truth.items()}
+    run = segiou.score(truth, pred, labels=2)
+
+    def found(start):
+        rows = [{"id": id, "date": start + 10 * (k % 4)} for k, id in enumerate(truth)]
+        edges = {"date": [start + 10, start + 20, start + 30]}
+        return run.slices(rows, bins=edges, mix={"date": {f"{start + 20} to {start + 30}": 1.0}})
+
+    dates, small = found(20240501), found(0)
+    assert [one.gap for one in dates] == [one.gap for one in small]
+    assert (dates.tests, len({one.name for one in dates})) == (4, 4)
+    assert all(one.gap.p <= one.gap.p_holm for one in dates)
+    (worst,) = dates.worst()[:1]
+    assert (worst.name, dates.mixes[0].score) == ("date=20240521 to 20240531", worst.score)
+    assert dates.images_in(worst.name) == tuple(id for k, id in enumerate(truth) if k % 4 == 2)

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from segiou.inference.metadata import metadata_of
 from segiou.inference.units import groups_of
@@ -219,3 +220,33 @@ def test_too_many_values():
 def test_bins_of_a_text_column_are_an_error():
     with pytest.raises(ValueError, match=r"column 'x' has text \(a\), which cannot be divided"):
         metadata_of({"i": {"x": "a", "y": 1}, "j": {"x": "b", "y": 2}}, ["i", "j"], bins={"x": 3})
+
+
+@given(st.lists(st.floats(-1e15, 1e15), min_size=1, max_size=6, unique=True))
+def test_bins_have_different_names(edges):
+    """Law: edges have as many digits as tell them apart."""
+    edges = sorted(edges)
+    rows = {str(i): {"x": one} for i, one in enumerate([edges[0] - 1, *edges, edges[-1] * 2 + 1])}
+    (column,) = metadata_of(rows, [*rows], bins={"x": edges}).columns
+    assert len({*column.values}) == len(column.values) == len(edges) + 1
+
+
+def test_days_written_as_numbers_are_different_bins():
+    rows = {str(i): {"day": 20240501 + i} for i in range(31)}
+    (column,) = metadata_of(rows, [*rows], bins={"day": [20240511, 20240521]}).columns
+    assert column.values == ("< 20240511", "20240511 to 20240521", "≥ 20240521")
+
+
+def test_times_have_the_seconds_that_tell_them_apart():
+    rows = {str(i): {"time": f"2024-05-01T10:00:{i:02d}"} for i in range(60)}
+    (column,) = metadata_of(
+        rows, [*rows], bins={"time": ["2024-05-01T10:00:15", "2024-05-01T10:00:45"]}
+    ).columns
+    assert column.values[1] == "2024-05-01 10:00:15 to 2024-05-01 10:00:45"
+
+
+@pytest.mark.parametrize("form", ["{}_{}", "\N{FULLWIDTH DIGIT ONE}{}{}"])
+def test_names_of_digits_are_not_numbers(form):
+    rows = {str(i): {"drive": form.format(i % 3, i % 4)} for i in range(12)}
+    (column,) = metadata_of(rows, [*rows]).columns
+    assert len(column.values) == 12 and column.numbers is None

@@ -27,7 +27,7 @@ from segiou.analysis.slices.result import (
 )
 from segiou.inference.dependence import design_of
 from segiou.inference.leave_one_out import Jackknife, Side, tail_of, with_width
-from segiou.inference.metadata import Metadata, MetadataColumn, date_text, metadata_of
+from segiou.inference.metadata import Metadata, MetadataColumn, metadata_of, told_apart
 from segiou.inference.order_statistics import median_limits
 from segiou.inference.paired_runs import Common, check_runs, names_of, same_images
 from segiou.inference.scored_runs import unit_of_pixels
@@ -199,23 +199,22 @@ def _tested(
     scored: _Scored, columns: Sequence[MetadataColumn]
 ) -> tuple[tuple[Slice, ...], tuple[Trend, ...], int]:
     """Slices and trends, p adjusted for all tests; two complements are one test."""
-    every = [one for column in columns for one in scored.column(column)]
-    trends = [trend for column in columns for trend in scored.trend(column)]
-    halved = {c.name for c in columns if len(c.values) == 2 and not c.more}
-
-    def test_of(one: Slice) -> tuple[str, ...]:
-        return (one.column, one.row, "" if one.column in halved else one.value)
-
-    p = {test_of(one): one.gap.p for one in every if not math.isnan(one.gap.p)}
-    p |= {(trend.column,): trend.p for trend in trends if not math.isnan(trend.p)}
+    every: list[tuple[tuple[Any, ...], Slice]] = []
+    trends: list[tuple[tuple[Any, ...], Trend]] = []
+    for at, column in enumerate(columns):
+        is_halved = len(column.values) == 2 and not column.more
+        for place, one in enumerate(scored.column(column)):
+            every.append(((at, one.row if is_halved else place), one))
+        trends += [((at,), trend) for trend in scored.trend(column)]
+    p = {test: one.gap.p for test, one in every if not math.isnan(one.gap.p)}
+    p |= {test: trend.p for test, trend in trends if not math.isnan(trend.p)}
     adjusted = dict(zip(p, holm_adjust(np.array([*p.values()])).tolist(), strict=True))
-    gaps = (
-        one.gap if math.isnan(one.gap.p) else replace(one.gap, p_holm=adjusted[test_of(one)])
-        for one in every
-    )
     return (
-        tuple(replace(one, gap=gap) for one, gap in zip(every, gaps, strict=True)),
-        tuple(replace(t, p_holm=adjusted.get((t.column,), math.nan)) for t in trends),
+        tuple(
+            replace(one, gap=replace(one.gap, p_holm=adjusted.get(test, math.nan)))
+            for test, one in every
+        ),
+        tuple(replace(trend, p_holm=adjusted.get(test, math.nan)) for test, trend in trends),
         len(p),
     )
 
@@ -462,7 +461,7 @@ class _Scored:
         p = 2 * float(student_below(-abs(slope) / error, freedom))
         start, end = np.quantile(x, [0.1, 0.9]).tolist()
         change, low, high = ((end - start) * (slope + side * reach) for side in (0, -1, 1))
-        first, last = (date_text(one) if column.is_date else one for one in (start, end))
+        first, last = told_apart([start, end], are_dates=True) if column.is_date else (start, end)
         yield Trend(column.name, first, last, change, low, high, p)
 
 

@@ -20,6 +20,7 @@ from segiou._support.text import (
 )
 from segiou.analysis.slices.result import FEWEST, FEWEST_TESTED
 from segiou.document.parts import GAP, Cell, Column, Line, Part, Table
+from segiou.inference.metadata import told_apart
 from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:
@@ -207,11 +208,12 @@ def _columns(slices: Slices) -> list[Column]:
 def trends(slices: Slices) -> Table:
     """Trends, a row per numeric column."""
     rows, unit = slices.trends, slices.score_unit
+    ends = [_told_apart(one.start, one.end) for one in rows]
     return Table(
         [
             Column("trend", [one.column for one in rows], 9, is_text=True),
-            Column("from", [_number(one.start) for one in rows], 4),
-            Column("to", [_number(one.end) for one in rows], 4),
+            Column("from", [start for start, _ in ends], 4),
+            Column("to", [end for _, end in ends], 4),
             Column("change", [shown_change(one.change, unit) for one in rows], 8),
             Column("interval", [changes(one.low, one.high, slices) for one in rows], 6),
             Column("p", [p_text(one.p_holm) for one in rows], 7),
@@ -220,8 +222,10 @@ def trends(slices: Slices) -> Table:
     )
 
 
-def _number(end: float | str) -> str:
-    return end if isinstance(end, str) else f"{end:g}"
+def _told_apart(*ends: float | str) -> list[str]:
+    """The ends of a trend as text, which those of dates are already."""
+    numbers = [end for end in ends if not isinstance(end, str)]
+    return told_apart(numbers) if numbers else [*map(str, ends)]
 
 
 def mark(slices: Slices, one: Slice) -> Cell:

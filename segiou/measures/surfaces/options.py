@@ -15,6 +15,7 @@ from segiou._support.arguments import (
     read_several,
     read_spacing,
 )
+from segiou._support.numbers import number_in
 from segiou._support.text import Json
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import Masks
@@ -322,7 +323,7 @@ def _rules(text: str) -> list[tuple[str, tuple[float | str, ...]]]:
     """Values of measures for empty masks, from the command line."""
     name, _, values = text.partition("=")
     try:
-        rule = tuple(v if v == "diagonal" else float(v) for v in values.split(","))
+        rule = tuple(v if v == "diagonal" else number_in(v) for v in values.split(","))
     except ValueError:
         msg = (
             f"--empty {text}: expected MEASURE=BOTH,TRUTH,PRED, where values are numbers, nan, inf "
