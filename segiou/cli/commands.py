@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 def score(parsed: argparse.Namespace) -> int:
     """Score folders, write the outputs and check the thresholds."""
+    from segiou._support.files import write_whole
+    from segiou.cli.junit import junit_of_error
     from segiou.cli.output import show_run, write_problems
     from segiou.scoring.job import DataError, ScoringInterrupted
 
@@ -31,6 +33,8 @@ def score(parsed: argparse.Namespace) -> int:
     except DataError as error:
         if parsed.problems:
             write_problems(parsed.problems, error.problems)
+        if parsed.junit:
+            write_whole(parsed.junit, junit_of_error(error, ""))
         raise
     except ScoringInterrupted as stopped:
         hint = "nothing was saved; use --run FILE to make the command resumable"

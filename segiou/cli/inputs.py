@@ -158,6 +158,27 @@ def open_baseline(parsed: argparse.Namespace) -> Run:
     return run.excluding(parsed.exclude)
 
 
+def baseline_and(run: Run, parsed: argparse.Namespace) -> tuple[Run, Run]:
+    """The baseline and the run, with ``--common`` both on the images that both have."""
+    from segiou.inference.paired_runs import DifferentImagesError
+
+    baseline = open_baseline(parsed)
+    common = sorted({*baseline.ids} & {*run.ids})
+    lengths = len(baseline), len(run)
+    if lengths == (len(common), len(common)):
+        return baseline, run
+    if not common or not parsed.common:
+        ids = ({*one.ids} - {*other.ids} for one, other in ((baseline, run), (run, baseline)))
+        only = dict(zip(("baseline", "run"), map(sorted, ids), strict=True))
+        raise DifferentImagesError(only, "--common compares the images of both" if common else "")
+    if not parsed.quiet:
+        note(
+            f"--common: {plural(len(common), 'image')} compared, of {lengths[0]} in the baseline "
+            f"and {lengths[1]} in the run"
+        )
+    return baseline.select(common), run.select(common)
+
+
 def run_at(path: str, if_folder: str) -> Run:
     """Open a run file; ``if_folder`` is the error message for folders."""
     if Path(path).expanduser().is_dir():
@@ -377,7 +398,7 @@ _NEEDS = {
         ("junit", "confident"),
         (*_THRESHOLDS, "fail_if_worse", "fail_if_worse_slice"),
     ),
-    **dict.fromkeys(("fail_if_worse", "fail_if_worse_slice"), ("baseline",)),
+    **dict.fromkeys(("fail_if_worse", "fail_if_worse_slice", "common"), ("baseline",)),
     **dict.fromkeys(("slices_key", "bins", "mix"), ("slices",)),
     **dict.fromkeys(("resamples", "seed", "method"), _WITH_INTERVALS),
     "level": (*_WITH_INTERVALS, "slices"),

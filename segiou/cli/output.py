@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from segiou._support.files import Problem, problem_lines, write_whole
 from segiou._support.text import csv_of, csv_text, encodable, plural
 from segiou.cli import console, inputs
-from segiou.cli.thresholds import Outcome, not_worse, outcomes, to_junit
+from segiou.cli.junit import to_junit
+from segiou.cli.thresholds import Outcome, not_worse, outcomes
 from segiou.document.parts import GAP, Part, Section
 from segiou.document.renderers import RENDERERS, rendered
 from segiou.masks.read import RawMask
@@ -72,40 +73,50 @@ def _scored(run: Run, parsed: argparse.Namespace) -> _Scored:
     report = run.report(
         parsed.protocol, intervals=intervals, worst=parsed.worst or 0, worst_by=parsed.worst_by
     )
-    change = _change_of(run, parsed) if parsed.baseline else None
+    models = inputs.baseline_and(run, parsed) if parsed.baseline else None
+    change = None if models is None else _change_of(models, parsed)
     return _Scored(
         run,
         report,
-        _outcomes_of(run, report, change, parsed),
+        _outcomes_of(run, report, parsed) + _changes(models, change, parsed),
         change,
         slices_of([run], parsed) if parsed.slices else None,
     )
 
 
-def _change_of(run: Run, parsed: argparse.Namespace) -> Comparison:
+def _change_of(models: tuple[Run, Run], parsed: argparse.Namespace) -> Comparison:
     """The comparison of the baseline with a run."""
     from segiou.analysis.comparison.compare_runs import compare
     from segiou.analysis.comparison.text import BASELINE
 
-    models = inputs.open_baseline(parsed), run
-    protocol = parsed.protocol or run.protocol
+    protocol = parsed.protocol or models[1].protocol
     return compare(*models, protocol=protocol, **inputs.resampling(parsed), names=BASELINE)
 
 
-def _outcomes_of(
-    run: Run, report: Report, change: Comparison | None, parsed: argparse.Namespace
-) -> list[Outcome]:
-    """The outcomes of all thresholds: of scores, of slices, and of changes."""
+def _outcomes_of(run: Run, report: Report, parsed: argparse.Namespace) -> list[Outcome]:
+    """The outcomes of the thresholds of scores, and of slices."""
     thresholds = inputs.thresholds_of(parsed, run.plans)
     groups = inputs.resampling(parsed).get("groups")
     results = outcomes(run, report, thresholds, confident=parsed.confident, groups=groups)
     if parsed.slices:
-        from segiou.cli.slice_thresholds import not_worse_slices, slice_outcomes
+        from segiou.cli.slice_thresholds import slice_outcomes
 
         results += slice_outcomes(run, thresholds, parsed)
-        if parsed.fail_if_worse_slice is not None:
-            results += not_worse_slices(inputs.open_baseline(parsed), run, parsed)
-    if change is not None and parsed.fail_if_worse is not None:
+    return results
+
+
+def _changes(
+    models: tuple[Run, Run] | None, change: Comparison | None, parsed: argparse.Namespace
+) -> list[Outcome]:
+    """The outcomes of thresholds of changes from the baseline."""
+    results: list[Outcome] = []
+    if models is None or change is None:
+        return results
+    if parsed.slices and parsed.fail_if_worse_slice is not None:
+        from segiou.cli.slice_thresholds import not_worse_slices
+
+        results += not_worse_slices(*models, parsed)
+    if parsed.fail_if_worse is not None:
         margin = float(parsed.fail_if_worse)
         results.append(not_worse(change, margin, confident=parsed.confident))
     return results

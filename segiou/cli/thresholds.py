@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from segiou._support.files import printable
 from segiou._support.numbers import number_in
 from segiou._support.text import did_you_mean, plain, signed_points, unit_text
 from segiou.measures.registry import better_of, flag_of, measure_of, measure_of_score
@@ -265,25 +264,3 @@ def _change_text(comparison: Comparison, margin: float, state: str) -> str:
     if state == "failed" or not least > 0:
         return said
     return f"{said}; smallest margin that {comparison.units_text} can confirm: {least:.2f} points"
-
-
-def to_junit(outcomes: Sequence[Outcome], name: str) -> str:
-    """Outcomes as JUnit XML, one test case per threshold."""
-    from xml.etree import ElementTree
-
-    states = [outcome.state for outcome in outcomes]
-    numbers = {"failures": states.count("failed"), "skipped": states.count("undecided")}
-    about = {"tests": str(len(outcomes))} | {name: str(n) for name, n in numbers.items()}
-    suites = ElementTree.Element("testsuites")
-    suite = ElementTree.SubElement(
-        suites, "testsuite", about, name=printable(f"segiou {name}".strip())
-    )
-    for outcome in outcomes:
-        sign = "<=" if outcome.better == "lower" else ">="
-        title = printable(f"{outcome.name} {sign} {outcome.limit}")
-        case = ElementTree.SubElement(suite, "testcase", classname="segiou", name=title)
-        if outcome.state != "passed":
-            kind = "failure" if outcome.state == "failed" else "skipped"
-            ElementTree.SubElement(case, kind, message=printable(outcome.words))
-    ElementTree.indent(suites)
-    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"

@@ -35,15 +35,15 @@ class DifferentImagesError(ValueError):
         Run name → ids that are missing in another run.
     """
 
-    def __init__(self, only: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, only: Mapping[str, Sequence[str]], fix: str = "") -> None:
         self.only: dict[str, tuple[str, ...]] = {name: tuple(ids) for name, ids in only.items()}
+        self._fix = fix or "score all models on the same images"
         super().__init__(
-            f"cannot compare runs scored on different images: {_only_in(self.only)}; "
-            "score all models on the same images"
+            f"cannot compare runs scored on different images: {_only_in(self.only)}; {self._fix}"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (DifferentImagesError, (self.only,))
+        return (DifferentImagesError, (self.only, self._fix))
 
 
 def check_runs(what: str, runs: Sequence[Any]) -> tuple[HasRunCounts, ...]:

@@ -17,7 +17,7 @@ RESERVED = frozenset(
         r"\w+",
         """
         allow_lossy backend baseline blocks boundary_options boundary_tolerance classes cohen_kappa
-        compiled dask detail empty examples exclude extra fail_if_worse fail_over fail_under
+        common compiled dask detail empty examples exclude extra fail_if_worse fail_over fail_under
         fine_grained format format_version frequency_weighted_iou gap geometry group_by groups help
         help_all html ids ignore ignored images intervals junit key labels left_out level majority
         matrix matrix_cells mean_accuracy mean_dice mean_iou mean_iou_classes method min_size

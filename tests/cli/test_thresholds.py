@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from command import FIXTURES, LABELS, MODELS, SCORE
+from mask_files import write_masks
 from PIL import Image
 
 from segiou.analysis.comparison.compare_runs import compare
@@ -147,9 +148,11 @@ def test_a_score_near_the_threshold_is_within_noise(inside, tmp_path):
     assert near.returncode == 1
     assert "threshold failed: mean_iou is 69.50 %, below 70.00 %, within noise" in near.stderr
     (suite,) = ElementTree.parse(tmp_path / "j.xml").getroot()
-    assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
-    above = inside(*SCORE, "--fail-under", "mean_iou=0.69")
+    assert (suite.get("failures"), suite.get("skipped")) == ("1", "0")
+    above = inside(*SCORE, "--fail-under", "mean_iou=0.69", *junit)
     assert above.returncode == 0 and "threshold passed: " in above.stderr
+    (suite,) = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
     sure = inside(*SCORE, "--fail-under", "mean_iou=0.69", "--confident")
     assert sure.returncode == 1 and "threshold undecided: " in sure.stderr
     assert inside(*SCORE, "--fail-under", "mean_iou=0.5", "--confident").returncode == 0
@@ -205,3 +208,39 @@ def test_undefined_scores_fail_a_threshold(inside):
     done = inside("score", *pair, "--labels", tiny / "labels.toml", "--fail-under", "miou=0")
     assert done.returncode == 1
     assert "mean_iou is undefined" in done.stderr
+
+
+def test_a_changed_test_set_is_compared_on_its_common_images(inside, tmp_path):
+    # Images b and c are in both; there, the mean IoU falls from 1 to (2/4 + 4/6) / 2.
+    truth = {name: np.array([[0, 0, 1, 1]]) for name in "abcd"}
+    worse = {name: np.array([[0, 1, 1, 1]]) for name in "abcd"}
+    for folder, masks in (("truth", truth), ("main", truth), ("new", worse)):
+        write_masks(tmp_path / folder, masks)
+    runs = tmp_path / "main.sqlite", tmp_path / "new.sqlite"
+    for run, pred, ids in zip(runs, ("main", "new"), ("abc", "bcd"), strict=True):
+        listed = tmp_path / f"{pred}.txt"
+        listed.write_text("\n".join(ids))
+        folders = tmp_path / "truth", tmp_path / pred
+        done = inside("score", *folders, "--labels", "2", "--ids", listed, "--run", run)
+        assert done.returncode == 0
+    asked = ["report", runs[1], "--baseline", runs[0], "--format", "json"]
+    refused = inside(*asked)
+    assert refused.returncode == 2
+    assert "only in baseline: a; only in run: d; --common compares the images" in refused.stderr
+    done = inside(*asked, "--common")
+    assert "--common: 2 images compared, of 3 in the baseline and 3 in the run" in done.stderr
+    (pair,) = json.loads(done.stdout)["baseline"]["pairs"]
+    assert pair["overall"]["delta"] == pytest.approx((1 / 2 + 2 / 3) / 2 - 1)
+    alone = inside("report", runs[1], "--common")
+    assert alone.returncode == 2 and "--common has no effect without --baseline" in alone.stderr
+
+
+def test_junit_is_written_if_the_masks_cannot_be_scored(inside, tmp_path):
+    write_masks(tmp_path / "truth", {"a": np.array([[7]])})
+    write_masks(tmp_path / "pred", {"a": np.array([[0]])})
+    folders = tmp_path / "truth", tmp_path / "pred"
+    options = ["--labels", "2", "--fail-under", "mean_iou=0.5", "--junit", tmp_path / "j.xml"]
+    assert inside("score", *folders, *options).returncode == 3
+    (suite,) = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
+    assert "undeclared value" in suite.find("testcase/error").get("message")
