@@ -26,6 +26,8 @@ _MOST_DECADES, _CLOSE, _MOST_STEPS = 15.0, 1e-11, 100
 _DECADES, _LARGE_T = 3.0, 10.0
 #: Numbers of units up to which no permutation test is significant at 95 %.
 _FEW = 5
+#: Shares above the limits of usual levels, which are exactly nested.
+_USUAL_TAILS = 0.25, 0.1, 0.05, 0.025, 0.01, 0.005, 0.0005
 #: Rows that are multiplied at once.
 _ROWS = 256
 
@@ -107,8 +109,9 @@ def jackknife(of: Statistic, minus: Statistic | None = None, *, level: float = 0
     of their two arms, so everything that they share cancels. A mean over one class has the limits
     of this class. A mean of distances is symmetric on the log scale. The variance of a score, but
     not of a difference, includes the square of its jackknife bias. A score at a bound of the scale
-    has the limit of as many hits or misses in a row. Differences of classes stay on the identity
-    scale.
+    has the limit of as many hits or misses in a row, or of the same images with one pixel changed,
+    whichever is closer. Limits are nested: at a level, they are those of the widest interval at any
+    lower level. Differences of classes stay on the identity scale.
 
     Parameters
     ----------
@@ -280,7 +283,7 @@ class Jackknife:
             reach = np.where(error > 0, t * error, np.nan)
             return reach, reach.copy()
         low, high = self.models[0].arms(places, t)
-        bound = self.at_bound(self.values[places], self.seen[places], tail)
+        bound = self.at_bound(self.values[places], self.seen[places], tail, self.near(places, t))
         some = error > 0
         down, up = (
             np.where(some, t * error * arm, np.where(np.isnan(error), np.nan, end))
@@ -288,16 +291,32 @@ class Jackknife:
         )
         return down, up
 
-    def at_bound(self, values: Floats, hits: Any, tail: float) -> tuple[Floats, Floats]:
-        """Distances of the limits if all units agree: at a bound, of as many hits in a row."""
+    def at_bound(self, values: Floats, hits: Any, tail: float, near: Any) -> tuple[Floats, Floats]:
+        """Distances of the limits if all units agree: at a bound, of as many hits in a row.
+
+        A model with one wrong pixel may have a closer limit, and that of a perfect one is ``near``.
+        """
         least, most = self.bounds
         with np.errstate(invalid="ignore", over="ignore"):
             away = (most - least) * (1 - tail ** (1 / np.maximum(hits, 1)))
+        away = np.fmin(away, near)
         low, high = values == least, values == most
         down = np.where(low, 0.0, np.where(high, away, np.nan))
         up = np.where(high, 0.0, np.where(low, away, np.nan))
         finite = np.isfinite(away)
         return np.where(finite, down, np.nan), np.where(finite, up, np.nan)
+
+    def near(self, places: Any, t: Any, shrink: float = 1.0) -> Floats:
+        """Distances of limits from a bound with one pixel changed, NaN if unknown.
+
+        Only the unit of the pixel changes, by its step, so this is the standard error.
+        """
+        scale, statistic = self.models[0].scale, self.models[0].statistic
+        if not np.isin(self.values[places], self.bounds).any():
+            return np.full(np.shape(self.values[places]), np.nan)
+        step = statistic.least_steps[places]
+        with np.errstate(invalid="ignore", over="ignore"):
+            return scale.ends(scale.least + step, t * step * shrink)[1] - scale.least
 
     def _only_class(self) -> int | None:
         """The class that the score is the value of, if it is the mean over one class."""
@@ -324,7 +343,8 @@ class Jackknife:
         """The value at a place, or the mean of parts; their steps in one pass."""
         used, weights = np.array([place or 0]), np.ones(1)
         if parts is not None:
-            used = 1 + np.flatnonzero((parts > 0) & (self.variance[1:] > 0))
+            varying = (parts > 0) & (self.variance[1:] > 0)
+            used = 1 + np.flatnonzero(varying if varying.any() else parts > 0)
             weights = parts[used - 1]
         # Without an upper bound, the arm of one rare class is many times the score.
         is_plain = place is None and self.models[0].scale.most == np.inf
@@ -413,15 +433,40 @@ class Side:
         if self.is_class:
             down, up = self.left_out.class_reach(self.places, t, tail)
         elif self.error > 0:
-            # The bias is too uncertain to be subtracted, so it widens the limits like a variance.
-            wider = t * math.sqrt(1 + self.bias**2 / self.variance)
-            low, high = (self._moved(arm) for arm in self._arms(t))
-            return wider * low, wider * high
+            return self._widest(t)
         elif self.left_out.is_paired or math.isnan(self.error):
             return math.nan, math.nan
         else:
-            down, up = self.left_out.at_bound(np.array([self.value]), self.hits, tail)
+            near = self._near(tail)
+            down, up = self.left_out.at_bound(np.array([self.value]), self.hits, tail, near)
         return float(down[0]), float(up[0])
+
+    def _near(self, tail: float) -> float:
+        """Distance of the limit from a bound with one pixel changed, in the class of the least."""
+        seen, units = self.left_out.seen[self.places], len(self.moves)
+        freedom = np.minimum(np.maximum(seen - 1.0, LEAST_FREEDOM), units - 1.0)
+        t = np.asarray(student(freedom, tail))
+        near = self.left_out.near(self.places, t, math.sqrt((units - 1) / units))
+        return float(np.fmin.reduce(self.weights * near))
+
+    def _widest(self, t: float) -> tuple[float, float]:
+        """Distances of the limits; of a single score, the largest up to this quantile.
+
+        Arms end at the bounds, so those of classes that compensate may shrink as t grows.
+        """
+        # The bias is too uncertain to be subtracted, so it widens the limits like a variance.
+        wider = math.sqrt(1 + self.bias**2 / self.variance)
+        tried = np.array([t])
+        if not self.left_out.is_paired and len(self.places):
+            tried = np.append(self._usual[self._usual < t], t)
+        down, up = (wider * tried * self._moved(arm) for arm in self._arms(tried[:, None]))
+        return float(down.max()), float(up.max())
+
+    @cached_property
+    def _usual(self) -> Floats:
+        """Quantiles up to which the limits are compared."""
+        usual = [float(student(self.freedom, tail)) for tail in _USUAL_TAILS]
+        return np.append(np.geomspace(0.25, 64, 25), usual)
 
     def tail(self) -> float:
         """One-sided p that a difference is on the other side of 0; twice for two sides.
@@ -456,16 +501,15 @@ class Side:
         scale = math.sqrt(self.variance * other.variance)
         return float(self.moves[mine] @ other.moves[theirs]) / scale if scale > 0 else 0.0
 
-    def _moved(self, arms: Floats) -> float:
-        """Root of the summed squared contributions of the units, with scaled parts."""
-        x = np.append(1.0, self.weights * arms)
+    def _moved(self, arms: Floats) -> Floats:
+        """Roots of the summed squared contributions of the units, with parts scaled by (T, K)."""
+        x = np.insert(self.weights * arms, 0, 1.0, axis=-1)
         with np.errstate(over="ignore", invalid="ignore"):  # arms may be of any length
-            square = float(x @ self.products @ x)
-        if math.isnan(square) and not np.isnan(x).any():
-            return math.inf
-        return math.sqrt(max(square, 0.0))
+            square = ((x @ self.products) * x).sum(-1)
+        square[np.isnan(square) & ~np.isnan(x).any(-1)] = np.inf
+        return np.asarray(np.sqrt(np.maximum(square, 0.0)))
 
-    def _arms(self, t: float) -> tuple[Floats, Floats]:
+    def _arms(self, t: Any) -> tuple[Floats, Floats]:
         """Lengths of the arms of the parts; two models share the longer ones."""
         (low, high), *others = (model.arms(self.places, t) for model in self.left_out.models)
         for down, up in others:  # subtracted

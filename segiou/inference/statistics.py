@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_kind, read_several
 from segiou.counting.counts import Counts
+from segiou.inference.least_steps import least_steps
 from segiou.inference.units import (
     ImageParts,
     Metric,
@@ -56,6 +57,8 @@ class Statistic:
     median_of : ndarray of float, shape (N, C), or None
         Values of the images, if the scores of the classes are their medians,
         which are not smooth.
+    images : ImageParts or None
+        Counts of the images, for the limits of a perfect score.
     """
 
     score: Score
@@ -64,6 +67,14 @@ class Statistic:
     seen: NDArray[np.int64]
     aggregate: str = "D"
     median_of: Floats | None = None
+    images: ImageParts | None = None
+
+    @cached_property
+    def least_steps(self) -> Floats:
+        """Smallest change of each value by one pixel, (1 + C,); NaN if unknown."""
+        if self.images is None:
+            return np.full(1 + len(self.score.names), np.nan)
+        return least_steps(self.images, self.score, self.whole)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -158,7 +169,9 @@ class Statistic:
             seen = _seen(self.score, classes)
             return _of_medians(self.score, self.median_of[images], units, seen, None)
         sums = units.sums(self.sums[images])
-        return replace(self, units=units, sums=sums, seen=_seen(self.score, classes, sums))
+        seen = _seen(self.score, classes, sums)
+        some = None if self.images is None else self.images.where(images)
+        return replace(self, units=units, sums=sums, seen=seen, images=some)
 
     def of_unit(self, images: Any) -> Floats:
         """Values of some images as one unit, if this is over single images.
@@ -309,7 +322,9 @@ class ScoredImages:
             values = self.images.joined(score.median_of)
             return _of_medians(score, values, units, _seen(score, classes), aggregate)
         sums = unit_sums(units, map(score.sums, self.images.parts()))
-        return Statistic(score, units, sums, _seen(score, classes, sums), aggregate or score.over)
+        seen = _seen(score, classes, sums)
+        over = aggregate or score.over
+        return Statistic(score, units, sums, seen, over, images=self.images)
 
 
 def _seen(score: Score, classes: Any, sums: Any = None) -> NDArray[np.int64]:

@@ -340,6 +340,18 @@ class ImageParts:
         starts = range(0, max(number, 1), step)
         return cls(number, classes, lambda: (counts[s : s + step] for s in starts))
 
+    def where(self, taken: NDArray[np.bool_]) -> ImageParts:
+        """The parts of some images, (N,), if they are counts of classes."""
+
+        def parts() -> Iterator[Any]:
+            start = 0
+            for part in self.parts():
+                number = len(part.tp) if isinstance(part, Counts) else 0
+                yield part[taken[start : start + number]] if number else part
+                start += number
+
+        return ImageParts(int(taken.sum()), self.width, parts)
+
     def joined(self, function: Callable[[Any], Floats]) -> Floats:
         """Values of the images, (N, ...)."""
         return np.concatenate([*map(function, self.parts())])

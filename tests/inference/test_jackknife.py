@@ -1,7 +1,10 @@
 """Jackknife-t intervals: by hand, at the bounds, over groups, and with several training runs."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 from scipy.special import expit, logit
 
@@ -166,12 +169,74 @@ def test_the_mean_of_equal_classes_has_their_degrees_of_freedom():
     assert 2 <= both.freedom[0] <= 19
 
 
-def test_limits_at_a_bound_are_those_of_hits_in_a_row():
-    found = jackknife(stat(recalls([4] * 5, [4] * 5), "recall"))
+def test_limits_at_a_bound_are_those_of_hits_in_a_row_or_of_one_changed_pixel():
+    # One of 5 pixels missed would have the lower limit 0.21.
+    found = jackknife(stat(recalls([1] * 5, [1] * 5), "recall"))
     assert found.low.tolist() == pytest.approx([0.025**0.2] * 2)
     assert found.high.tolist() == [1.0, 1.0]
-    missed = jackknife(stat(recalls([0] * 5, [4] * 5), "recall"))
+    missed = jackknife(stat(recalls([0] * 5, [1] * 5), "recall"))
     assert missed.high.tolist() == pytest.approx([1 - 0.025**0.2] * 2)
+    # One of 100 pixels missed: 0.99 with the standard error 0.01.
+    close = expit(logit(0.99) - stats.t.ppf(0.975, 4) / 0.99)
+    found = jackknife(stat(recalls([20] * 5, [20] * 5), "recall"))
+    assert found.low[1] == pytest.approx(close) and close > 0.025**0.2
+    missed = jackknife(stat(recalls([0] * 5, [20] * 5), "recall"))
+    assert missed.high[1] == pytest.approx(1 - close)
+
+
+def test_a_perfect_model_may_pass_where_one_wrong_pixel_passes():
+    truths = np.zeros((59, 24, 24), int)
+    truths[:, :, 12:] = 1
+    preds = truths.copy()
+    perfect = score([*truths], [*preds], labels=2)
+    preds[7, 3, 3] = 1
+    wrong = score([*truths], [*preds], labels=2)
+    ends = [one.intervals(level=0.9).overall.low for one in (perfect, wrong)]
+    assert ends[0] >= ends[1] > 0.999
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_a_perfect_model_has_the_bound_of_one_wrong_pixel_or_better(data):
+    images, classes = data.draw(st.integers(3, 8)), data.draw(st.integers(2, 4))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    truths = rng.integers(0, classes, (images, 1, 1)) * np.ones((1, 6, 6), int)
+    truths = np.where(
+        rng.random(truths.shape) < 0.4, rng.integers(0, classes, truths.shape), truths
+    )
+    preds = truths.copy()
+    place = tuple(int(rng.integers(0, n)) for n in truths.shape)
+    preds[place] = (preds[place] + 1) % classes
+    aggregate = data.draw(st.sampled_from(["D", "I", "C"]))
+    metric = data.draw(st.sampled_from(["iou", "dice", "recall", "pixel_accuracy"]))
+    if metric == "pixel_accuracy" and aggregate == "C":
+        aggregate = "D"
+    perfect, wrong = (
+        score([*truths], [*pred], labels=classes).intervals(
+            metric, aggregate=aggregate, groups="none", level=0.9
+        )
+        for pred in (truths, preds)
+    )
+    for best, other in zip(perfect, wrong, strict=True):
+        if other.low == other.low and other.value < 1:
+            assert best.low >= other.low - 1e-12, (best, other)
+
+
+@given(st.integers(3, 6), st.integers(1, 4), st.integers(0, 2**32 - 1))
+@settings(max_examples=300, deadline=None)
+def test_limits_of_a_score_are_nested_in_the_level(images, classes, seed):
+    rng = np.random.default_rng(seed)
+    size = rng.integers(0, 60, (images, classes)) ** rng.integers(1, 3)
+    hit = rng.binomial(size, rng.random((images, classes)) ** rng.random())
+    fp = np.roll(size - hit, 1, axis=1)
+    counts = Counts(hit, fp, size - hit, size.sum(1, keepdims=True) + 4000 - size - fp)
+    for aggregate in (None, "I", "C"):
+        left_out = Jackknife.of(stat(counts, aggregate=aggregate))
+        several = [left_out.limits(level) for level in (0.9, 0.95, 0.99)]
+        for inner, outer in pairwise(several):
+            known = ~np.isnan(inner.low + outer.low)
+            assert (outer.low - inner.low)[known].max(initial=0) <= 1e-12
+            assert (inner.high - outer.high)[known].max(initial=0) <= 1e-12
 
 
 def test_a_class_in_one_image_has_no_interval_and_leaves_the_mean_one():
