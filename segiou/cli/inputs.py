@@ -8,6 +8,7 @@ import re
 import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from segiou._support.arguments import check_integer
 from segiou._support.files import is_device
 from segiou._support.numbers import is_digits, number_in
 from segiou._support.optional import import_extra
+from segiou._support.output_folder import OutputFolder
 from segiou._support.table_files import table_place
 from segiou._support.text import listed, plural, without_credentials
 from segiou.cli.console import note, progress_bar
@@ -478,8 +480,9 @@ _OUTPUTS = (
     *("output", "propose", "html", "per_image", "per_case", "junit", "problems", "run"),
     *_FOLDERS,
 )
+_MASKS = ("truth", "pred", "roi", "images", "dir", "rater", "model", "path")
 _INPUTS = (
-    *("truth", "pred", "roi", "images", "dir", "rater", "model", "path"),
+    *_MASKS,
     *("ids", "labels", "pred_labels", "group_by", "slices", "source"),
     *("run_file", "baseline", "sample", "areas"),
 )
@@ -499,16 +502,40 @@ def check_paths(parsed: argparse.Namespace) -> None:
         option = option_of(name)
         _check_output(name, f"{option} {text}", text)
         full = os.path.realpath(Path(text).expanduser())
-        if name == "plots" or (name == "html" and text.endswith("/")):
-            continue  # their files have names of their own
+        if _is_folder(name, text):
+            _check_output_folder(f"{option} {text}", full, parsed)
+            if name == "html":
+                OutputFolder(text, overwrite=parsed.overwrite).checked("index.html")
+            continue
         if (lost := _overwritten(full, taken)) and not is_device(full):
             msg = f"{option} {text}: would overwrite {lost}; choose a different path"
             raise ValueError(msg)
-        if name not in _FOLDERS:  # which outputs may share
-            taken[full] = f"what {option} writes"
+        taken[full] = f"what {option} writes"
     images = getattr(parsed, "images", None)
     if images is not None and not Path(images).expanduser().is_dir():
         msg = f"--images {images}: not a folder"
+        raise ValueError(msg)
+
+
+def _is_folder(name: str, text: str) -> bool:
+    """Whether an output is a folder, which outputs may share."""
+    return name in _FOLDERS or (name == "html" and text.endswith("/"))
+
+
+def _check_output_folder(what: str, full: str, parsed: argparse.Namespace) -> None:
+    """ValueError for a folder among the inputs: the next run would read what is written there."""
+    inputs = {os.path.realpath(path): str(path) for path in _input_paths(parsed) if path.is_dir()}
+    around = [inputs[str(p)] for p in (Path(full), *Path(full).parents) if str(p) in inputs]
+    for text in (text for name in _MASKS for text in _texts(parsed, name)):
+        for pattern in (text, text.partition("=")[2]):
+            places = (full, f"{full}/1.png")
+            if "*" in pattern and any(fnmatch(p, os.path.realpath(pattern)) for p in places):
+                around.append(pattern)
+    if around:
+        msg = (
+            f"{what}: is in the input {around[0]}, so the next run would read its files as masks; "
+            "choose a folder outside"
+        )
         raise ValueError(msg)
 
 
@@ -538,21 +565,25 @@ def _overwritten(full: str, taken: Mapping[str, str]) -> str:
 def _input_paths(parsed: argparse.Namespace) -> Iterator[Path]:
     """Files and folders that the command reads, also as FILE:COLUMN and NAME=PATH,PATH."""
     for name in _INPUTS:
-        argument = getattr(parsed, name, None)
-        for text in argument if isinstance(argument, list) else [argument]:
-            if not isinstance(text, str):
-                continue
+        for text in _texts(parsed, name):
             table = table_place(text)
             several = (text, *text.partition("=")[2].split(","), str(table[0]) if table else "")
             paths = (Path(one).expanduser() for one in several if one)
             yield from (path for path in paths if path.exists())
 
 
+def _texts(parsed: argparse.Namespace, name: str) -> list[str]:
+    """The texts of an argument, which may be a list."""
+    argument = getattr(parsed, name, None)
+    every = argument if isinstance(argument, list) else [argument]
+    return [text for text in every if isinstance(text, str)]
+
+
 def _check_output(name: str, what: str, text: str) -> None:
     path = Path(text).expanduser()
     if name == "plots":
         import_extra("matplotlib", "--plots needs matplotlib", "plot")
-    if name in _FOLDERS or (name == "html" and text.endswith("/")):
+    if _is_folder(name, text):
         if path.exists() and not path.is_dir():
             msg = f"{what}: expected a folder, got a file"
             raise ValueError(msg)

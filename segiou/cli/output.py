@@ -237,13 +237,14 @@ def _write_pages(scored: _Scored, parsed: argparse.Namespace) -> None:
     if parsed.plots:
         from segiou.plots.kinds import save_plots
 
-        save_plots(report, parsed.plots, intervals=report.intervals)
+        save_plots(report, parsed.plots, intervals=report.intervals, overwrite=parsed.overwrite)
     if parsed.errors:
         from segiou.report.pages.error_pictures import save_errors
 
         number, classes = parsed.worst or 10, parsed.errors_of or ""
+        options = {"by": parsed.worst_by, "of": classes, "overwrite": parsed.overwrite}
         sources = {"images": parsed.images, "read": _page_reader(parsed)}
-        save_errors(parsed.errors, run, number=number, by=parsed.worst_by, of=classes, **sources)
+        save_errors(parsed.errors, run, number=number, **options, **sources)
 
 
 def write_comparison_pages(
@@ -261,7 +262,7 @@ def write_comparison_pages(
     if parsed.plots:
         from segiou.plots.kinds import save_plots
 
-        save_plots(comparison, parsed.plots)
+        save_plots(comparison, parsed.plots, overwrite=parsed.overwrite)
 
 
 def _page_options(run: Run, parsed: argparse.Namespace) -> dict[str, Any]:
@@ -273,6 +274,7 @@ def _page_options(run: Run, parsed: argparse.Namespace) -> dict[str, Any]:
         all_found = f"found {len(match.files)} of {plural(len(run), 'image')} in {parsed.images}"
         console.note("--images: " + "\n".join(match.sentences() or [all_found]))
     return {
+        "overwrite": parsed.overwrite,
         "images": parsed.images,
         "examples": parsed.examples,
         "read": _page_reader(parsed),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from segiou._support.arguments import check_choice, check_path
-from segiou._support.files import write_whole
+from segiou._support.output_folder import OutputFolder
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.plots.class_plots import (
     accuracy_vs_iou,
@@ -103,7 +103,12 @@ def plot(source: Any, kind: str, **options: Any) -> Axes:
 
 
 def save_plots(
-    source: Any, directory: str | Path, *, intervals: Intervals | None = None, dpi: int = 300
+    source: Any,
+    directory: str | Path,
+    *,
+    intervals: Intervals | None = None,
+    dpi: int = 300,
+    overwrite: bool = False,
 ) -> list[Path]:
     """Save every applicable plot as PNG, SVG and PDF.
 
@@ -113,31 +118,37 @@ def save_plots(
         Source of the scores. A comparison gives the forest plot of each pair of
         models and their bars, and of three or more models those of the ranking.
     directory : str or path
-        Created if missing; existing files are replaced.
+        Created if missing.
     intervals : Intervals, optional
         Intervals of the class IoU.
     dpi : int
         Resolution of the PNG files.
+    overwrite : bool
+        Whether to replace files that segiou did not write there.
 
     Returns
     -------
     list of Path
         The files in the order they were written.
+
+    Raises
+    ------
+    FileExistsError
+        If a file exists that segiou did not write there, or a link.
     """
     check_path("directory", directory)
-    folder = Path(directory).expanduser()
+    folder = OutputFolder(directory, overwrite=overwrite)
     kinds = _kinds_of(source)
     if kinds is not _OF_SCORES and "class_bars" in kinds:
         source = report_of(source)
     files = []
-    require("matplotlib")  # before creating the folder
-    folder.mkdir(parents=True, exist_ok=True)
+    require("matplotlib")
     for name, axes in _figures(source, kinds, intervals):
         figure = cast("Figure", axes.figure)
         for ending, metadata in FORMATS.items():
             out = BytesIO()
             figure.savefig(out, format=ending, dpi=dpi, metadata=metadata)
-            files.append(write_whole(folder / f"{name}.{ending}", out.getvalue()))
+            files.append(folder.write(f"{name}.{ending}", out.getvalue()))
     return files
 
 

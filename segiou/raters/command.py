@@ -26,7 +26,8 @@ def command(parsed: argparse.Namespace) -> int:
     maps = CaseMaps(len(folders)) if parsed.html or kind == "html" else None
     consensus = None
     if parsed.consensus:
-        consensus = ConsensusWriter(parsed.consensus, len(folders), parsed.consensus_by)
+        options = {"rule": parsed.consensus_by, "overwrite": parsed.overwrite}
+        consensus = ConsensusWriter(parsed.consensus, len(folders), **options)
 
     def on_case(case: RaterCase) -> None:
         if maps is not None:

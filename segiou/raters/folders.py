@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_kind
-from segiou._support.files import Problem, write_whole
+from segiou._support.files import Problem
+from segiou._support.output_folder import OutputFolder
 from segiou._support.text import listed
 from segiou.counting.arrays import as_label_array
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
@@ -277,27 +278,34 @@ class ConsensusWriter:
         Number of experts; later raters are models.
     rule : {"majority", "staple"}
         The class with most votes; or the most probable class by STAPLE, one class at a time.
+    overwrite : bool
+        Whether to replace files that segiou did not write there.
     """
 
-    def __init__(self, folder: str | Path, experts: int, rule: str = "majority") -> None:
+    def __init__(
+        self,
+        folder: str | Path,
+        experts: int,
+        rule: str = "majority",
+        *,
+        overwrite: bool = False,
+    ) -> None:
         check_choice("rule", rule, ("majority", "staple"))
-        self.folder: Path = Path(folder)
+        self._out = OutputFolder(folder, overwrite=overwrite)
         self.experts: int = experts
         self.rule: str = rule
 
     def write(self, case: RaterCase) -> None:
-        """Write the mask of a case."""
+        """Write the mask of a case; FileExistsError if a file is in its place."""
         from PIL import Image
 
         votes = case.votes.of_experts(self.experts)
         chosen = consensus(votes, self.rule)[case.place]
         void = 255 if case.classes <= 255 else 65535
         mask = np.where(chosen < 0, void, chosen).astype(np.uint8 if void == 255 else np.uint16)
-        path = self.folder / f"{case.id}{'.png' if mask.ndim == 2 else '.npy'}"
-        path.parent.mkdir(parents=True, exist_ok=True)
         data = BytesIO()
         if mask.ndim == 2:
             Image.fromarray(mask).save(data, "PNG")
         else:
             np.save(data, mask)
-        write_whole(path, data.getvalue())
+        self._out.write(f"{case.id}{'.png' if mask.ndim == 2 else '.npy'}", data.getvalue())

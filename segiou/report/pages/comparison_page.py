@@ -162,7 +162,13 @@ def _models_context(comparison: Comparison, pair: PairComparison) -> dict[str, A
 
 
 def write_comparison_html(
-    path: str | Path, comparison: Comparison, run_a: Run, run_b: Run, **options: Any
+    path: str | Path,
+    comparison: Comparison,
+    run_a: Run,
+    run_b: Run,
+    *,
+    overwrite: bool = False,
+    **options: Any,
 ) -> Path:
     """Write the page of a comparison atomically.
 
@@ -172,8 +178,11 @@ def write_comparison_html(
         A file or a folder, as for :func:`segiou.report.write_html`.
     comparison, run_a, run_b, **options
         As for :func:`render_comparison`.
+    overwrite : bool
+        As for :func:`segiou.report.write_html`.
     """
-    return write_page(path, partial(render_comparison, comparison, run_a, run_b, **options))
+    render = partial(render_comparison, comparison, run_a, run_b, **options)
+    return write_page(path, render, overwrite=overwrite)
 
 
 def _runs_reach(comparison: Comparison) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
+from segiou._support.output_folder import OutputFolder
 from segiou.labels.label_set import LabelSet
 from segiou.report.pages.page import Color, class_colors
 from segiou.report.pages.photos import match_images
@@ -45,6 +47,7 @@ def save_errors(
     of: str = "",
     images: str | Path | None = None,
     read: Reader | None = None,
+    overwrite: bool = False,
 ) -> list[Path]:
     """Write truth, prediction and difference of the worst images as PNG files.
 
@@ -69,6 +72,8 @@ def save_errors(
         Folder of the original images, shown in grey below the difference.
     read : callable, optional
         Reads the file of a path, for masks that are not local.
+    overwrite : bool
+        Whether to replace files that segiou did not write there.
 
     Returns
     -------
@@ -80,14 +85,15 @@ def save_errors(
     ValueError
         If the class or score is unknown, no image has such errors, or a file
         cannot be shown.
+    FileExistsError
+        If a file exists that segiou did not write there, or a link.
     """
     labels = run.labels
     truth, pred = _classes(labels, of)
     ids = _worst(run, number, by, truth, pred)
     colors = class_colors(labels)
     photos = {} if images is None else match_images(images, ids).files
-    root = Path(folder)
-    root.mkdir(parents=True, exist_ok=True)
+    out = OutputFolder(folder, overwrite=overwrite)
     written = []
     for rank, id in enumerate(ids, 1):
         masks = _masks(run, id, read)
@@ -95,11 +101,15 @@ def save_errors(
         plain = re.sub(r"[^\w.-]", "_", id)
         name = f"{rank:0{len(str(len(ids)))}}_{plain}"
         for kind, picture in pictures.items():
-            written.append(root / f"{name}_{kind}.png")
-            Image.fromarray(picture).save(written[-1])
-    written.append(root / "legend.png")
-    _legend(labels, colors, (truth, pred)).save(written[-1])
-    return written
+            written.append(out.write(f"{name}_{kind}.png", _png(Image.fromarray(picture))))
+    legend = _legend(labels, colors, (truth, pred))
+    return [*written, out.write("legend.png", _png(legend))]
+
+
+def _png(picture: Image.Image) -> bytes:
+    data = BytesIO()
+    picture.save(data, "PNG")
+    return data.getvalue()
 
 
 def _classes(labels: LabelSet, wanted: str) -> tuple[int | None, int | None]:

@@ -6,13 +6,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.files import write_whole
+from segiou._support.output_folder import OutputFolder
 from segiou._support.text import plain
 from segiou.labels.label_set import hex_color
 from segiou.metrics.per_image import image_means
@@ -80,7 +79,7 @@ class ImageTable:
     #: Gives the content of a mask file.
     read: Reader | None = None
     #: The folder of the page, if pictures are files next to it.
-    folder: Path | None = None
+    folder: OutputFolder | None = None
     #: Other scores of an image, as text.
     texts: Mapping[str, str] = field(default_factory=dict)
 
@@ -108,11 +107,10 @@ class ImageTable:
             within = {str(i): picture for i, picture in zip(examples, pictures, strict=True)}
         else:
             # A script for each image: a page from disk may run scripts, and read no other file.
-            (self.folder / "pictures").mkdir(parents=True, exist_ok=True)
             every = self._pictures(colors, range(len(self.ids)), None, _WIDTH_BESIDE)
             for i, picture in enumerate(every):
                 call = f"segiouPicture({i}, {json.dumps(self.ids[i])}, {json.dumps(picture)});\n"
-                write_whole(self.folder / "pictures" / f"{i}.js", call)
+                self.folder.write(f"pictures/{i}.js", call)
         drawer = drawer_of(self.runs[0])
         return {
             "models": list(self.models),

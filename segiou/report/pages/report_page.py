@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou._support.files import write_whole
+from segiou._support.output_folder import OutputFolder
 from segiou._support.text import in_unit
 from segiou.analysis.comparison.text import short_name
 from segiou.analysis.gap.steps import top_steps
@@ -288,7 +289,7 @@ def _images_of(
     *,
     images: str | Path | None,
     read: Reader | None,
-    folder: str | Path | None,
+    folder: str | Path | OutputFolder | None,
 ) -> ImageTable:
     """The images of the runs, with the places of their photos, masks and pictures."""
     return image_table(
@@ -297,7 +298,7 @@ def _images_of(
         scores or ImageScores.of_iou(runs),
         match=None if images is None else match_images(images, runs[0].ids),
         read=read,
-        folder=None if folder is None else Path(folder),
+        folder=OutputFolder(folder) if isinstance(folder, (str, Path)) else folder,
         texts=texts_of_cases(reports[0]) if len(reports) == 1 else {},
     )
 
@@ -357,7 +358,9 @@ def _advice(table: ImageTable | None, shown: int) -> list[str]:
     return advice
 
 
-def write_html(path: str | Path, report: Report, **options: Any) -> Path:
+def write_html(
+    path: str | Path, report: Report, *, overwrite: bool = False, **options: Any
+) -> Path:
     """Write the page of a report, whole or not at all.
 
     Parameters
@@ -368,19 +371,27 @@ def write_html(path: str | Path, report: Report, **options: Any) -> Path:
         next to it.
     report : Report
         The report to show.
+    overwrite : bool
+        Whether to replace files of the folder that segiou did not write there.
     **options
         As for :func:`render_report`.
+
+    Raises
+    ------
+    FileExistsError
+        If the folder has such a file, or a link in its place.
     """
-    return write_page(path, partial(render_report, report, **options))
+    return write_page(path, partial(render_report, report, **options), overwrite=overwrite)
 
 
-def write_page(path: str | Path, render: Callable[..., str]) -> Path:
+def write_page(path: str | Path, render: Callable[..., str], *, overwrite: bool) -> Path:
     """Write the result of ``render(folder=…)``: one file, or a folder with its index last."""
     folder = Path(path).expanduser()
     if not str(path).endswith(("/", os.sep)) and not folder.is_dir():
         return write_whole(path, render(folder=None))
-    folder.mkdir(parents=True, exist_ok=True)
-    return write_whole(folder / "index.html", render(folder=folder))
+    out = OutputFolder(folder, overwrite=overwrite)
+    out.checked("index.html")
+    return out.write("index.html", render(folder=out))
 
 
 def _bounds(report: Report, drawn: Sequence[Intervals], of_iou: Intervals | None) -> dict[str, Any]:
