@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
@@ -129,8 +129,8 @@ class Evaluator(Accumulator):
         Parameters
         ----------
         truth, pred, mask, argmax, threshold
-            As in :meth:`segiou.ConfusionMatrix.update`: a 2-D truth is one image; the first
-            axis of other arrays counts the images.
+            As in :meth:`segiou.ConfusionMatrix.update`: a 2-D truth is one image, unless it
+            has several ids; the first axis of other arrays counts the images.
         ids : iterable of str or int, or tensor of them, optional
             One id per image, unique over all processes; images are numbered by default.
         spacing : sequence of float, optional
@@ -144,13 +144,15 @@ class Evaluator(Accumulator):
             Nothing of the batch is added then.
         """
         pred, mask = with_dimensions_of(truth, pred, argmax), with_dimensions_of(truth, mask)
-        if argmax is not None and argmax >= 0 and not is_one_image(truth):
+        has_several = isinstance(ids, Sized) and len(ids) > 1
+        is_batch = has_several or not is_one_image(truth)
+        if argmax is not None and argmax >= 0 and is_batch:
             if argmax == 0:
                 msg = "argmax=0 is the axis of the images; pass the class axis, such as argmax=1"
                 raise ValueError(msg)
             argmax -= 1  # each image lacks the first axis
         options: dict[str, Any] = {"argmax": argmax, "threshold": threshold, "spacing": spacing}
-        batch = each_image(truth, pred, mask, ids)
+        batch = each_image(truth, pred, mask, ids, is_batch=is_batch)
         counted = [self._scorer.count(*each, **options) for each in batch]
         if ids is not None:
             return self._keep(counted)

@@ -116,7 +116,8 @@ def score(
     chosen = fitted(asked, labels, spacing)
     scorer = ArrayScorer(Header(classes, load_protocol(protocol), name), chosen, spacing)
     decided: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
-    images = [scorer.count(*each, **decided) for each in each_image(truth, pred, mask, ids)]
+    batch = each_image(truth, pred, mask, ids, is_batch=not is_one_image(truth))
+    images = [scorer.count(*each, **decided) for each in batch]
     return Run(scorer.header, Columns.of(images).by_id())
 
 
@@ -205,11 +206,11 @@ class ArrayScorer:
 
 
 def each_image(
-    truth: Any, pred: Any, mask: Any, ids: Iterable[Any] | None
+    truth: Any, pred: Any, mask: Any, ids: Iterable[Any] | None, *, is_batch: bool
 ) -> Iterator[tuple[str, Any, Any, Any]]:
-    """Id, truth, prediction and mask of each image."""
+    """Id, truth, prediction and mask of each image; rows of a 2-D array may be flat images."""
     sides = {"truth": truth, "pred": pred} | ({} if mask is None else {"mask": mask})
-    if is_one_image(truth):
+    if not is_batch:
         images: list[Any] = [[side] for side in sides.values()]
     else:
         images = [_images_of(name, side, truth) for name, side in sides.items()]

@@ -90,6 +90,16 @@ def test_images_without_ids_are_numbered_and_repeat():
         loop.run()
 
 
+def test_rows_with_ids_are_images_of_a_batch(make):
+    rows = TRUTH[:, 0], PRED[:, 0]
+    assert len(make(2).update(*rows)) == 1
+    counted = make(2).update(*rows, ids=["a", "b"])
+    assert counted.run().ids == ("a", "b")
+    assert counted.total().matrix.tolist() == [[1, 0], [1, 2]]
+    scores = np.eye(2)[PRED[:, 0]].transpose(0, 2, 1)
+    assert make(2).update(rows[0], scores, ids=["a", "b"], argmax=1) == counted
+
+
 def test_kinds_do_not_mix():
     with pytest.raises(TypeError, match="only evaluators can be merged"):
         Evaluator(2).merge(segiou.ConfusionMatrix(2))
