@@ -186,7 +186,7 @@ def test_inspect_takes_no_fitting_set_for_certain(inside, tmp_path):
     assert "  fits " in shown
     fitting = [line.split()[1] for line in shown.splitlines() if line.startswith("  --labels ")]
     assert fitting[0] == "brats"
-    assert {"camvid", "cityscapes-train"} <= set(fitting)
+    assert {"brats2023", "isprs-index"} <= set(fitting)
     assert "pick the one your masks use" in shown
     assert "segiou labelsets NAME > mine.toml" in shown
 
