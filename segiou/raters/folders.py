@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -191,25 +192,56 @@ def _decoded(source: Source, path: str, options: ClassOptions) -> tuple[NDArray[
 
 
 def _matched(sides: Sequence[_Side]) -> dict[str, list[str | None]]:
-    """The place of each case for each rater, by id; names are matched as those of folders."""
-    first, *others = sides
-    rows: dict[str, list[str | None]] = {}
-    names = {place: name for name, place in first.files.items()}
-    ids = {place: _id(name) for place, name in names.items()}
-    extra: list[tuple[int, dict[str, str]]] = []
-    for number, side in enumerate(others, 1):
-        pairing = pair_folders(first.files, side.files)
-        ids |= {pair.truth: pair.id for pair in pairing.pairs}
+    """The place of each case for each rater, by id, in any order of the raters.
+
+    The names of every two raters are matched as those of folders, so a case that one rater lacks
+    is found in the others.
+    """
+    # Suffixes are found in a canonical order of the folders, and the best matches come first.
+    order = sorted(range(len(sides)), key=lambda number: sorted(sides[number].files))
+    pairings = [
+        (a, b, pair_folders(sides[a].files, sides[b].files)) for a, b in combinations(order, 2)
+    ]
+    cases = _Cases(sides)
+    for a, b, pairing in sorted(pairings, key=lambda item: -len(item[2].pairs)):
         for pair in pairing.pairs:
-            rows.setdefault(pair.truth, [None] * len(sides))[number] = pair.pred
-        extra.append((number, {_id(n): p for n, p in side.files.items() if p in pairing.extra}))
-    for place in first.files.values():
-        rows.setdefault(place, [None] * len(sides))[0] = place
-    by_id = {ids[place]: places for place, places in rows.items()}
-    for number, lacking in extra:
-        for id, place in lacking.items():
-            by_id.setdefault(id, [None] * len(sides))[number] = place
-    return dict(sorted(by_id.items()))
+            cases.join((a, pair.truth), (b, pair.pred), pair.id)
+    return cases.by_id()
+
+
+class _Cases:
+    """The places of all raters, joined into cases of at most one place per rater."""
+
+    def __init__(self, sides: Sequence[_Side]) -> None:
+        self.number = len(sides)
+        self.rows: dict[tuple[int, str], dict[int, str]] = {}
+        self.ids: dict[tuple[int, str], list[str]] = {}
+        for number, side in enumerate(sides):
+            for name, place in side.files.items():
+                self.rows[number, place] = {number: place}
+                self.ids[number, place] = [_id(name)]
+
+    def join(self, one: tuple[int, str], other: tuple[int, str], id: str) -> None:
+        """Join the cases of two places, unless a rater would have two places in one."""
+        first, second = self.rows[one], self.rows[other]
+        if first is not second and not first.keys() & second.keys():
+            first |= second
+            self.rows.update(dict.fromkeys(second.items(), first))
+        if self.rows[one] is self.rows[other]:
+            self.ids[one].append(id)
+            self.ids[other].append(id)
+
+    def by_id(self) -> dict[str, list[str | None]]:
+        """The places by id, which is the shortest name; a name that is taken is that of a place."""
+        named: list[tuple[str, str, dict[int, str]]] = []
+        for row in {id(row): row for row in self.rows.values()}.values():
+            names = [name for key in row.items() for name in self.ids[key]]
+            named.append((min(names, key=lambda name: (len(name), name)), min(row.values()), row))
+        found: dict[str, list[str | None]] = {}
+        for name, place, row in sorted(named, key=lambda one: (-len(one[2]), *one[:2])):
+            places = [row.get(number) for number in range(self.number)]
+            found[place if name in found else name] = places
+        return dict(sorted(found.items()))
 
 
 def _id(name: str) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 from PIL import Image
 
 import segiou
@@ -47,6 +49,49 @@ def test_cases_that_a_rater_lacks_are_found_on_either_side(folders):
     assert found.ids == ("case1", "case2", "case3")
     assert found.missing == {"anna": ("case1",), "ben": ("case3",)}
     assert found.pairs[0].dice.cases == 1
+
+
+RATERS = "ABC"
+
+
+def named(lacking, style):
+    """Masks of ten cases of three raters, whose names have the rater; some lack some cases."""
+    rng = np.random.default_rng(3)
+    masks = {r: {} for r in RATERS}
+    for case in range(10):
+        truth = rng.integers(0, 2, (4, 5))
+        for r in RATERS:
+            mask = np.where(rng.random(truth.shape) < 0.2, 1 - truth, truth)
+            if case not in lacking[r]:
+                masks[r][style.format(case=case, rater=r)] = mask
+    return masks
+
+
+LACKING = st.fixed_dictionaries({r: st.sets(st.integers(0, 9), max_size=5) for r in RATERS})
+
+
+@given(
+    LACKING, st.sampled_from(["case{case}_{rater}.png", "{case:02d}-{rater}.png", "c{case}.png"])
+)
+def test_the_order_of_raters_changes_nothing(lacking, style):
+    """Law: any order of the raters gives the same pairs, cases and values."""
+    masks, results = named(lacking, style), []
+    for order in permutations(RATERS):
+        found = segiou.compare_raters({r: masks[r] for r in order}, labels=2)
+        pairs = {
+            (frozenset((one.first, one.second)), one.class_name): (one.dice, one.iou)
+            for one in found.pairs
+        }
+        numbers = found.agreement.value, found.krippendorff_alpha.value, found.fleiss_kappa.value
+        results.append((found.ids, dict(sorted(found.missing.items())), pairs, numbers))
+    for other in results[1:]:
+        assert other[:3] == results[0][:3]
+        assert other[3] == pytest.approx(results[0][3], nan_ok=True)
+    ids, _, pairs, _ = results[0]
+    assert len(ids) == len({*range(10)} - set.intersection(*lacking.values()))
+    for pair, _ in pairs:
+        both = [case for case in range(10) if not any(case in lacking[r] for r in pair)]
+        assert pairs[pair, "1"][0].cases == len(both)
 
 
 def test_every_problem_is_listed(folders):
