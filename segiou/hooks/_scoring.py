@@ -24,7 +24,7 @@ from segiou.counting.counts import Cells, ConfusionCounts, Counts, SparseConfusi
 from segiou.hooks import _reading as reading
 from segiou.hooks.hook_options import HookOptions, Scores, TorchOptions
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
-from segiou.measures.score_names import is_whole, read_name, row_of
+from segiou.measures.score_names import is_whole, plain_name, read_name, row_of
 from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.metrics.protocols import load_protocol
 from segiou.report.formats import score_keys
@@ -248,7 +248,8 @@ class MatrixScoring(Scoring):
     def _entries(self, separator: str) -> dict[str, Entry]:
         entries: dict[str, Entry] = {}
         for name in self.names:
-            base = name.removesuffix(_FOREGROUND) if is_whole(name) else name
+            mean = plain_name(name).removesuffix(_FOREGROUND)
+            base = mean if is_whole(mean) else name
             score = read_name(base).score
             if score not in PIXEL_SCORES:
                 msg = f"score {name!r} does not follow from a confusion matrix; score it in a Run"
@@ -256,7 +257,8 @@ class MatrixScoring(Scoring):
             if not PIXEL_SCORES[score].per_class:
                 entries[name] = Entry(score)
             elif is_whole(base):
-                entries[name] = Entry(score, include=self._include(without_first=base != name))
+                without_first = plain_name(name) != mean
+                entries[name] = Entry(score, include=self._include(without_first=without_first))
             else:
                 rows = self.options.labels.class_names
                 keys = score_keys([base], lambda _: rows, separator)  # noqa: B023

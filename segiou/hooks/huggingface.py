@@ -6,8 +6,10 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Unpack
 
-from segiou.hooks._reading import upsampled
-from segiou.hooks._scoring import missing, scoring_of
+import numpy as np
+
+from segiou.hooks._reading import callers, upsampled
+from segiou.hooks._scoring import HistogramScoring, missing, scoring_of
 
 try:
     import torch
@@ -42,8 +44,20 @@ def preprocess_logits_for_metrics(logits: Any, labels: Any) -> torch.Tensor:
     -------
     torch.Tensor of int32, shape (N, H, W)
         Class indices.
+
+    Raises
+    ------
+    ValueError
+        If the logits have a single channel, whose argmax is always 0.
     """
-    scores = torch.as_tensor(logits[0] if isinstance(logits, (tuple, list)) else logits)
+    scores = torch.as_tensor(_first(logits))
+    if scores.shape[1] == 1:
+        msg = (
+            f"logits of shape {tuple(scores.shape)} have a single channel, whose argmax is always "
+            "0; build metrics = ComputeMetrics(..., threshold=0.0) and pass "
+            "metrics.preprocess_logits_for_metrics to the Trainer"
+        )
+        raise ValueError(msg)
     pred = torch.empty((len(scores), *labels.shape[-2:]), dtype=torch.int32, device=scores.device)
     for i in range(len(scores)):
         pred[i] = upsampled(scores[i], tuple(labels.shape[-2:]), 0).argmax(0)
@@ -54,7 +68,7 @@ class ComputeMetrics:
     """``compute_metrics`` of a Trainer, with or without ``batch_eval_metrics``.
 
     Each evaluation starts without counts, even if the previous one was
-    interrupted; a new evaluation is recognised by its data loader.
+    interrupted.
 
     Parameters
     ----------
@@ -81,11 +95,32 @@ class ComputeMetrics:
         self.counted: Any = self.scoring.empty()
         self._running: Any = None
 
-    def __call__(self, eval_pred: EvalPrediction, compute_result: bool = True) -> dict[str, float]:
-        """Count one batch, or all; return the scores if `compute_result` is true."""
-        loader = GradientState().active_dataloader
-        if self._running is None or self._running() is not loader:
+    def preprocess_logits_for_metrics(self, logits: Any, labels: Any) -> Any:
+        """Reduce logits to what is counted, for the argument of the Trainer of this name.
+
+        Returns class indices in the size of the labels or, with a threshold, scores in it;
+        for histograms, all logits.
+
+        Parameters
+        ----------
+        logits, labels
+            As for :func:`preprocess_logits_for_metrics`.
+        """
+        if isinstance(self.scoring, HistogramScoring):
+            return _first(logits)
+        if self.scoring.threshold is None:
+            return preprocess_logits_for_metrics(logits, labels)
+        return upsampled(_first(logits), tuple(labels.shape))[:, 0]
+
+    def __call__(
+        self, eval_pred: EvalPrediction, compute_result: bool | None = None
+    ) -> dict[str, float]:
+        """Count a batch, and return the scores if `compute_result`; or count all batches."""
+        evaluation = _evaluation()
+        if self._running is None or self._running() is not evaluation:
             self.counted = self.scoring.empty()
+        if compute_result is None:
+            _check_sizes(eval_pred)
         pairs = [*_batches(eval_pred)]
         # A batch of several arrays is added as a whole or, after an error, not at all.
         batch = self.counted if len(pairs) == 1 else self.scoring.empty()
@@ -93,11 +128,43 @@ class ComputeMetrics:
             self.scoring.update(batch, *pair)
         if batch is not self.counted:
             self.counted.merge(batch)
-        if not compute_result:
-            self._running = (lambda: None) if loader is None else weakref.ref(loader)
+        if compute_result is False:
+            known = evaluation is not None
+            self._running = weakref.ref(evaluation) if known else lambda: None
             return {}
         self._running = None
         return self.scoring.values(self.counted, separator="_")
+
+
+def _first(outputs: Any) -> Any:
+    return outputs[0] if isinstance(outputs, (tuple, list)) else outputs
+
+
+def _evaluation() -> Any:
+    """An object that lives as long as the evaluation that called; else its data loader, or None.
+
+    A loader with persistent workers serves several evaluations. Tried with transformers 5.23,
+    whose `evaluation_loop` keeps its losses in `all_losses`.
+    """
+    for _, frame in callers():
+        if frame.f_code.co_name == "evaluation_loop" and "all_losses" in frame.f_locals:
+            return frame.f_locals["all_losses"]
+    return GradientState().active_dataloader
+
+
+def _check_sizes(eval_pred: EvalPrediction) -> None:
+    """Raise a ValueError for logits of images whose labels the Trainer has padded."""
+    truths, preds = eval_pred.label_ids, _first(eval_pred.predictions)
+    if isinstance(truths, list) or preds.ndim <= truths.ndim:  # labels are padded alike
+        return
+    padded = np.array([(truth[-1] == _PADDING).all() for truth in truths])
+    if padded.any() and not padded.all():
+        msg = (
+            f"{padded.sum()} of {len(truths)} label images end in rows of {_PADDING}, with which "
+            f"the Trainer pads images of different heights, so logits of shape {preds.shape} do "
+            "not match their sizes; pass batch_eval_metrics=True to TrainingArguments"
+        )
+        raise ValueError(msg)
 
 
 def _batches(eval_pred: EvalPrediction) -> Iterator[tuple[Any, Any]]:
@@ -106,7 +173,7 @@ def _batches(eval_pred: EvalPrediction) -> Iterator[tuple[Any, Any]]:
     truths: Any = eval_pred.label_ids
     pairs = zip(truths, preds, strict=True) if isinstance(truths, list) else [(truths, preds)]
     for truth, outputs in pairs:
-        pred = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
+        pred = _first(outputs)
         if pred.shape[-2:] == truth.shape[-2:]:
             yield truth, pred
         else:

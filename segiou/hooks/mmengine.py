@@ -10,6 +10,7 @@ from segiou.hooks._scoring import Scoring, missing, scoring_of
 from segiou.hooks.hook_options import TorchOptions
 
 try:
+    from mmengine.dist import get_world_size
     from mmengine.evaluator import BaseMetric
     from mmengine.hooks import CheckpointHook
     from mmengine.registry import METRICS
@@ -94,7 +95,8 @@ class SegmentationScores(BaseMetric):
     def evaluate(self, size: int) -> dict[str, float]:
         """The scores of the whole data set; an error of `process` is raised on all processes."""
         errors, self._deferred = self._deferred, DeferredErrors()
-        results, self.results = self.results, []
+        # MMEngine keeps the samples of an interrupted evaluation; those of this one are the last.
+        results, self.results = self.results[-size // get_world_size() :], []
         all_reduce(self.scoring.empty(), errors=errors)
         self.results = results
         scores: dict[str, float] = super().evaluate(size)

@@ -73,7 +73,9 @@ def is_taken(score: str) -> bool:
 
 
 def check_scores(plans: Iterable[Plan]) -> None:
-    """Raise ValueError if two measures, or one and segiou, have a score of the same name."""
+    """Raise ValueError for a score whose name is taken, or reads as that of a mean only."""
+    from segiou.measures.score_names import is_whole
+
     owners: dict[str, str] = {}
     for plan in plans:
         kind = type(plan.measure)
@@ -83,4 +85,10 @@ def check_scores(plans: Iterable[Plan]) -> None:
             other = "segiou" if is_taken(name) else other
             if other != package:
                 msg = f"score {name!r} is defined by {other} and {package}; rename it in {package}"
+                raise ValueError(msg)
+            if is_whole(name):
+                msg = (
+                    f"score {name!r} of {package} has the name of a mean, so its classes cannot be "
+                    "read; remove 'mean' from the name there"
+                )
                 raise ValueError(msg)

@@ -41,8 +41,8 @@ ALIASES: dict[str, tuple[str, str]] = {
     "nsd": ("surface_dice", "NSD"),
     "bf": ("boundary_f1", "BF"),
 }
-#: Names that mean the whole only: a class of them is a mistake.
-_WHOLE = ("mean_", "miou", "mdice", "macc")
+#: Other names that mean the whole only, as ``mean_…`` do: a class of them is a mistake.
+_WHOLE = ("miou", "mdice", "macc")
 
 
 class ScoreName(NamedTuple):
@@ -130,13 +130,19 @@ def not_measured(one: ScoreName) -> ValueError:
 
 
 def is_whole(text: str) -> bool:
-    """Whether a name is that of the mean only, such as ``mean_iou``."""
-    return text.lower().startswith(_WHOLE)
+    """Whether a name is that of the mean only, such as ``mean_iou`` or ``Mean IoU``."""
+    plain = plain_name(text)
+    return plain.startswith("mean_") or plain in _WHOLE
+
+
+def plain_name(text: str) -> str:
+    """A name in lower case, with underscores between words."""
+    return text.strip().lower().replace("-", "_").replace(" ", "_")
 
 
 def spellings(spelling: str) -> Iterable[str]:
     """The name in lower case, without ``mean_``, and the name of which it is a synonym."""
-    plain = spelling.strip().lower().replace("-", "_").replace(" ", "_")
+    plain = plain_name(spelling)
     yield spelling.strip()
     for name in (plain, plain.removeprefix("mean_")):
         yield name

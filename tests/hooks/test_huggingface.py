@@ -97,6 +97,114 @@ def test_an_interrupted_evaluation_leaves_nothing_behind(trainer, upsampled):
     np.testing.assert_array_equal(metrics.counted.matrix, upsampled.matrix)
 
 
+def test_an_evaluation_is_new_though_its_loader_is_not(trainer, upsampled):
+    """Persistent workers keep the loader; the user presses stop in the notebook."""
+    made, metrics = trainer(
+        batch_eval_metrics=True, dataloader_num_workers=1, dataloader_persistent_workers=True
+    )
+    made.model.fail_at = 2
+    with pytest.raises(InterruptedError):
+        made.evaluate()
+    assert 0 < metrics.counted.pixels < upsampled.pixels
+    for _ in range(2):
+        made.evaluate()
+        np.testing.assert_array_equal(metrics.counted.matrix, upsampled.matrix)
+
+
+@pytest.fixture
+def evaluate(need, tmp_path):
+    """``evaluate(metrics, images, labels)``: scores of a model whose logits are its images."""
+    torch, transformers = need("torch"), need("transformers")
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.zero = torch.nn.Parameter(torch.zeros(1))
+
+        def forward(self, pixel_values, labels=None):
+            return {"loss": self.zero.sum(), "logits": pixel_values + self.zero}
+
+    def run(metrics, images, labels, preprocess=None, **options):
+        pairs = zip(images, labels, strict=True)
+        trainer = transformers.Trainer(
+            model=Model(),
+            args=transformers.TrainingArguments(
+                output_dir=str(tmp_path),
+                per_device_eval_batch_size=1,
+                use_cpu=True,
+                report_to=[],
+                remove_unused_columns=False,
+                label_names=["labels"],
+                disable_tqdm=True,
+                **options,
+            ),
+            eval_dataset=[{"pixel_values": image, "labels": label} for image, label in pairs],
+            compute_metrics=metrics,
+            preprocess_logits_for_metrics=preprocess,
+        )
+        return trainer.evaluate()
+
+    return run
+
+
+@pytest.mark.parametrize("options", [{}, {"batch_eval_metrics": True}])
+def test_one_channel_needs_a_threshold(need, evaluate, options):
+    torch = need("torch")
+    need("transformers")
+    from segiou.hooks.huggingface import ComputeMetrics, preprocess_logits_for_metrics
+
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn((3, 1, 4, 6), generator=generator)
+    labels = torch.randint(0, 2, (3, 16, 24), generator=generator)
+    labels[0, :3] = 255
+    large = torch.nn.functional.interpolate(logits, size=(16, 24), mode="bilinear")[:, 0] > 0
+    right = ConfusionMatrix(2, ignore=255).update(labels, large.long())
+    metrics = ComputeMetrics(2, ignore=255, threshold=0.0)
+    for preprocess in (None, metrics.preprocess_logits_for_metrics):
+        scores = evaluate(metrics, logits, labels, preprocess, **options)
+        assert scores["eval_mean_iou"] == right.mean_iou()
+        assert (metrics.counted.matrix == right.matrix).all()
+    with pytest.raises(ValueError, match=r"single channel, .*ComputeMetrics\(\.\.\., threshold=0\.0"):
+        evaluate(metrics, logits, labels, preprocess_logits_for_metrics, **options)
+    without = ComputeMetrics(2, ignore=255)
+    for preprocess in (None, without.preprocess_logits_for_metrics):
+        with pytest.raises(ValueError, match=r"single channel.*threshold="):
+            evaluate(without, logits, labels, preprocess, **options)
+
+
+@pytest.mark.parametrize("size", [32, 48])  # another height than the largest label, or its own
+@pytest.mark.parametrize("kind", ["labels", "threshold", "histogram"])
+def test_labels_of_several_heights_with_logits_of_one_size(need, evaluate, size, kind):
+    torch = need("torch")
+    need("transformers")
+    from segiou import ScoreHistogram
+    from segiou.hooks.huggingface import ComputeMetrics
+
+    channels = 1 if kind == "threshold" else 2
+    labels = [torch.zeros((height, 32), dtype=torch.int64) for height in (48, 32, 16)]
+    images = torch.full((3, channels, size, 32), -9.0)
+    for image, label in zip(images, labels, strict=True):
+        label[len(label) // 2 :] = 1
+        image[-1, size // 2 :] = 9  # right at every pixel
+    images[:, 0] -= images[:, -1] * (kind != "threshold")
+    build = {
+        "labels": lambda: ComputeMetrics(2),
+        "threshold": lambda: ComputeMetrics(2, threshold=0.0),
+        "histogram": lambda: ComputeMetrics(ScoreHistogram(2), activation="softmax"),
+    }[kind]
+    key = "eval_average_precision" if kind == "histogram" else "eval_mean_iou"
+    scores = evaluate(build(), images, labels, batch_eval_metrics=True)
+    assert scores[key] == pytest.approx(1, abs=1e-3)
+    text = r"2 of 3 label images end in rows of -100, .* pass batch_eval_metrics=True"
+    with pytest.raises(ValueError, match=text):
+        evaluate(build(), images, labels)
+    if kind != "histogram":
+        metrics = build()
+        preprocess = metrics.preprocess_logits_for_metrics
+        assert evaluate(metrics, images, labels, preprocess)[key] == 1
+        assert metrics.counted.pixels - metrics.counted.ignored == (48 + 32 + 16) * 32
+
+
 def test_predict_after_evaluate(trainer, upsampled):
     made, _ = trainer(batch_eval_metrics=True)
     made.evaluate()

@@ -82,6 +82,16 @@ def test_low_resolution_logits(torch):
         metric(3, upsample=True).update(large.movedim(1, -1), truth)
 
 
+@pytest.mark.parametrize("name", ["mean iou", "mean-iou", "Mean IoU", "mIoU"])
+def test_every_spelling_of_a_mean_is_a_scalar(torch, name):
+    found = metric(["road", "car"], scores=name)
+    found.update(torch.tensor([[0, 1, 1, 1]]), torch.tensor([[0, 0, 1, 1]]))
+    assert float(found.compute()) == pytest.approx((1 / 2 + 2 / 3) / 2)
+    without = metric(["road", "car"], scores=f"{name} foreground")
+    without.update(torch.tensor([[0, 1, 1, 1]]), torch.tensor([[0, 0, 1, 1]]))
+    assert float(without.compute()) == pytest.approx(2 / 3)
+
+
 def test_volumes_are_upsampled(torch):
     found = metric(2, upsample=True)
     found.update(torch.tensor([0.0, 1.0]).reshape(1, 2, 1, 1, 1), torch.ones((1, 2, 2, 2)).long())

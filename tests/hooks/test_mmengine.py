@@ -131,6 +131,17 @@ def test_a_real_evaluator_names_classes_and_drops_padding(evaluator, streets, ne
         assert scores["segiou/iou/road"] == diagonal[2] / union[2]
 
 
+def test_an_interrupted_evaluation_leaves_nothing_behind(evaluator, streets, need):
+    whole, _ = evaluator(labels=streets.names, ignore=255)
+    wrong = samples(streets, need, range(2))
+    for sample in wrong:
+        sample.pred_sem_seg.data = sample.pred_sem_seg.data * 0
+    whole.process(wrong, data_batch=None)  # then the user stops, and validates again
+    whole.process(samples(streets, need, range(6)), data_batch=None)
+    scores = whole.evaluate(size=6)
+    assert scores["segiou/pixel_accuracy"] == np.trace(streets.matrix) / streets.matrix.sum()
+
+
 def test_a_prefix_of_its_own_and_given_labels(evaluator, streets, need):
     whole, _ = evaluator(labels=streets.names, ignore=255, prefix="val", scores=["mean_iou"])
     whole.process(samples(streets, need, range(6)), data_batch=None)

@@ -85,6 +85,13 @@ def test_every_consumer_knows_aliases(run):
     assert [row["id"] for row in run.worst(1, by="jaccard:car")] == ["0"]
 
 
+@pytest.mark.parametrize("name", ["mean_iou", "mean iou", "mean-iou", "Mean IoU", " mean_IoU "])
+def test_every_spelling_of_a_mean_is_the_mean(run, name):
+    assert run.report().scores(names=[name]) == {name: (7 / 10 + 6 / 9) / 2}
+    with pytest.raises(ValueError, match="is the mean over all classes; for one class, use iou:"):
+        read_name(f"{name}:car")
+
+
 def test_a_score_of_a_class_is_a_score(run):
     own = run.intervals("dice:car")
     (car,) = (one for one in run.intervals("dice").classes if one.name == "car")
