@@ -135,8 +135,8 @@ FAULTS = {
     "of a class that no image has must be NaN": {"ratio": zero},
     "set unit='number'": {"ratio": factor},
     "'dice' is defined by segiou": {"score_name": "dice"},
-    "'mean_ratio' .* has the name of a mean": {"score_name": "mean_ratio"},
-    "'Mean Ratio' .* remove 'mean' from the name": {"score_name": "Mean Ratio"},
+    "'mean_size' .* has the name of a mean": {"score_name": "mean_size"},
+    "'Mean Size' .* remove 'mean' from the name": {"score_name": "Mean Size"},
     "must return numbers of shape": {"ratio": lambda self, sums: share(sums)[..., :1]},
 }
 
