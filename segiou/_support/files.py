@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import os
 import re
@@ -283,9 +285,14 @@ def os_problem(error: Exception) -> str:
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a UTF-8 file; ValueError if it cannot be read or decoded."""
+    """The text of a file in UTF-8, or in UTF-16 with its mark, as Excel writes "Unicode text".
+
+    ValueError if it cannot be read or decoded.
+    """
     try:
-        with Path(path).open(encoding="utf-8-sig") as file:  # which may be an endless stream
+        with Path(path).open("rb") as content:  # which may be an endless stream
+            is_wide = content.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+            file = io.TextIOWrapper(content, "utf-16" if is_wide else "utf-8-sig")
             text = file.read(_MOST_TEXT + 1)
         if len(text) <= _MOST_TEXT:
             return text
@@ -293,7 +300,7 @@ def read_text(path: str | Path) -> str:
     except OSError as error:
         msg = f"{path}: {os_problem(error)}"
     except UnicodeDecodeError as error:
-        msg = f"{path}: is not UTF-8 text: {error}"
+        msg = f"{path}: is neither UTF-8 nor UTF-16 text: {error}"
     raise ValueError(msg)
 
 

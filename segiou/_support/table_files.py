@@ -19,10 +19,12 @@ from segiou._support.text import csv_name, did_you_mean
 Row = dict[str, Any]
 
 #: A file, and columns after a colon.
-_PLACE = re.compile(r"(.+?\.(?:csv|tsv|txt|json|jsonl|parquet))(?::(.+))?", re.IGNORECASE)
+_PLACE = re.compile(r"(.+?\.(?:csv|tsv|txt|jsonl?|parquet|xls[xm]?|ods))(?::(.+))?", re.IGNORECASE)
 
 #: Text of floats that are not a number, and of missing values and dates of pandas.
 _NOT_GIVEN = ("nan", "<NA>", "NaT")
+#: Extensions of spreadsheet programs.
+_WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 _DECIMAL = re.compile(r"^(\s*-?[0-9]+),([0-9]+\s*)$")
 
 
@@ -65,7 +67,11 @@ def _read(path: Path) -> Any:
     if suffix == ".json":
         return read_json(path)
     if suffix == ".jsonl":
-        return [_json_line(path, *line) for line in enumerate(read_text(path).splitlines(), 1)]
+        # Lines end at line feeds alone: other separators of Unicode may stand in strings.
+        return [_json_line(path, *line) for line in enumerate(read_text(path).split("\n"), 1)]
+    if suffix in _WORKBOOKS:
+        msg = f"{path}: is a workbook, which is not read; save the sheet as CSV"
+        raise ValueError(msg)
     return _separated(path)
 
 
@@ -88,6 +94,8 @@ def _delimited(text: str) -> tuple[str, str]:
 def _separated(path: Path) -> list[Row]:
     """Rows of a CSV file, separated by commas, semicolons or tabs."""
     delimiter, text = _delimited(read_text(path))
+    if path.suffix.lower() == ".tsv":
+        delimiter = "\t"
     reader = csv.reader(StringIO(text), delimiter=delimiter, strict=True)
     try:
         heads = [csv_name(name.strip()) for name in next(reader, ())]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, read_several
+from segiou._support.names import composed
 from segiou._support.numbers import number_in
 from segiou._support.table_files import (
     Row,
@@ -185,8 +186,8 @@ def _by_pattern(pattern: str, ids: Sequence[str]) -> list[Row]:
 def _forms(name: str) -> list[str]:
     """A name, without suffix, without folders, and without both: the most exact first."""
     if not _PARTED.search(name):
-        return [name] if name else []
-    name = name.replace("\\", "/")
+        return [composed(name)] if name else []
+    name = composed(name).replace("\\", "/")
     last = name.rpartition("/")[2]
     forms = (name, _SUFFIXES.sub("", name), last, _SUFFIXES.sub("", last))
     return [*dict.fromkeys(filter(None, forms))]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, read_several
+from segiou._support.names import composed
 from segiou._support.table_files import cell_text
 from segiou.counting.counts import Counts, check_counts
 from segiou.measures.parts import Parts, row_parts as row_parts
@@ -203,7 +204,7 @@ def group_by_pattern(ids: Sequence[str], pattern: str) -> tuple[str, ...]:
         check_kind("an id", name, str, "text")
     check_kind("pattern", pattern, str, "a regular expression")
     try:
-        searched = re.compile(pattern)
+        searched = re.compile(composed(pattern))
     except re.error as error:
         msg = f"{pattern!r} is not a regular expression: {error}"
         raise ValueError(msg) from None

@@ -588,7 +588,8 @@ def ids_of(choice: str | Path | Iterable[str]) -> tuple[str, ...]:
 def _read_ids(text: str) -> list[str]:
     path, column = table_place(text) or (Path(text).expanduser(), "")
     if column:
-        return [id for row in read_rows(path, [column]) if (id := row.get(column))]
+        cells = [row.get(column) for row in read_rows(path, [column])]
+        return [cell.replace("\\", "/") for cell in cells if cell]
     suffix = path.suffix.lower()
     lines = [] if suffix == ".parquet" else read_text(path).splitlines()
     is_table = lines and suffix in (".csv", ".tsv") and re.search("[,;\t]", lines[0])
@@ -599,4 +600,4 @@ def _read_ids(text: str) -> list[str]:
     lines = [line.strip() for line in lines if not line.startswith("#")]
     words = [_TWO_WORDS.fullmatch(line) for line in lines]
     ids = [match[1] if match else line for match, line in zip(words, lines, strict=True)]
-    return [id for id in ids if id]
+    return [id.replace("\\", "/") for id in ids if id]

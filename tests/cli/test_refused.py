@@ -232,7 +232,7 @@ def test_a_merged_run_is_no_stream(capsys):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"id,drive\n\xff,1\n", "is not UTF-8 text"),
+        (b"id,drive\n\xff,1\n", "is neither UTF-8 nor UTF-16 text"),
         (b'id,drive\n"a,1\n', "is not valid CSV: unexpected end of data"),
         (b"id\na\n", "has no column 'drive'; columns: id"),
         (b"", "has no rows"),

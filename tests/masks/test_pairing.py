@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+import unicodedata
+
 import pytest
 from hypothesis import example, given, strategies as st
 
@@ -206,13 +209,84 @@ def test_a_key_that_is_not_needed_is_said():
     st.lists(st.text("ab1_-(", min_size=1, max_size=6), min_size=1, max_size=6, unique=True),
 )
 def test_no_names_break_the_search_for_options(truth, pred):
-    files_of = named("{}.png", truth), named("{}.png", pred)
-    found = pair_folders(*files_of)
+    check_proposals(named("{}.png", truth), named("{}.png", pred))
+
+
+def check_proposals(truth, pred):
+    """Each proposed set of options makes exactly the pairs that it claims; returns their number."""
+    found = pair_folders(truth, pred)
+    counts = []
     for text in filter(None, found.hint.split("; or ")):
-        count, _, options = text.partition(" pairs match with ")
-        given_options = eval(f"dict({options.rpartition(' (--')[0]})")
-        assert len(pair_folders(*files_of, **given_options).pairs) >= int(count)
+        count, options = re.fullmatch(r"(\d+) pairs? match(?:es)? with (.*) \(--.*", text).groups()
+        given_options = eval(f"dict({options})")
+        left = {side: given_options.pop(side, "") == "skip" for side in ("missing", "extra")}
+        pairing = pair_folders(truth, pred, **given_options)
+        assert (len(pairing.pairs), pairing.duplicates) == (int(count), ())
+        assert {side: bool(getattr(pairing, side)) for side in left} == left
         assert int(count) > len(found.pairs)
+        counts.append(int(count))
+    return max(counts, default=len(found.pairs))
+
+
+#: How a data set names the file of an image of a sequence.
+NAMINGS = (
+    *("{id}.png", "{id}_gt.png", "{id}-mask.png", "gt_{id}.png", "{id}/mask.png"),
+    *("{id}/label.npy", "{sequence}/{id}.png", "{sequence}/{id}_seg.png", "val/{id}/gt.png"),
+)
+
+
+@given(
+    st.sampled_from(NAMINGS),
+    st.sampled_from(NAMINGS),
+    st.lists(st.text("abcü1", min_size=2, max_size=4), min_size=2, max_size=5, unique=True),
+    st.booleans(),
+    st.booleans(),
+)
+def test_proposals_of_any_layout_pair_as_they_claim(of_truth, of_pred, names, decomposed, beside):
+    sides = []
+    for naming in (of_truth, of_pred):
+        paths = [naming.format(id=name, sequence=name[0]) for name in names]
+        if beside and naming is of_truth and naming.startswith("{id}/"):
+            paths += [path.replace("mask", "normal").replace("label", "color") for path in paths]
+        form = "NFD" if decomposed and naming is of_truth else "NFC"
+        sides.append(files(*(unicodedata.normalize(form, path) for path in paths)))
+    check_proposals(*sides)
+
+
+@pytest.mark.parametrize(
+    ("truth", "pred", "pairs"),
+    [
+        (["{}/mask.png"], "{}.png", 12),
+        (["{}/mask.png"], "{}_pred.png", 12),
+        (["val/{}/mask.png"], "{}.npy", 12),
+        (["{}/color.npy", "{}/segment20.npy", "{}/instance.npy"], "{}_pred.npy", 12),
+    ],
+)
+def test_folders_of_samples_are_proposed(truth, pred, pairs):
+    of_truth = {k: v for form in truth for k, v in named(form).items()}
+    assert check_proposals(of_truth, named(pred)) == pairs
+
+
+def test_masks_are_proposed_before_other_arrays():
+    forms = ("{}/color.npy", "{}/instance.npy", "{}/segment20.npy", "{}/normal.npy")
+    truth = {k: v for form in forms for k, v in named(form).items()}
+    assert "/segment20|_pred" in pair_folders(truth, named("{}_pred.npy")).hint.split("; or ")[0]
+
+
+def test_numbers_are_equal_without_leading_zeros():
+    truth = files(*(f"frame_{n:06}.png" for n in range(0, 100, 20)))
+    pred = files(*(f"{n}.png" for n in range(0, 100, 5)))
+    assert check_proposals(truth, pred) == 5
+    assert "extra='skip'" in pair_folders(truth, pred).hint
+
+
+def test_names_are_compared_in_one_unicode_form():
+    composed, decomposed = (unicodedata.normalize(form, "Zürich_1") for form in ("NFC", "NFD"))
+    assert composed != decomposed
+    found = pair_folders(files(f"{decomposed}.png"), files(f"{composed}.png"))
+    assert ids(found) == [composed]
+    suffixed = files(f"1_{decomposed}.png"), files("1.png")
+    assert ids(pair_folders(*suffixed, truth_suffix=f"_{composed}")) == ["1"]
 
 
 LAYOUTS = {

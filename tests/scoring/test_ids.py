@@ -29,6 +29,7 @@ def pairs(tmp_path):
         ("2007_000032  1\n2007_000039 -1\n", ("2007_000032", "2007_000039")),
         ("img/a.jpg ann/a.png\nimg/b.jpg\tann/b.png", ("img/a.jpg", "img/b.jpg")),
         ("my first image\n", ("my first image",)),
+        ("val\\a.png\n", ("val/a.png",)),
     ],
 )
 def test_lists(tmp_path, text, ids):
@@ -49,12 +50,26 @@ def test_a_column_of_a_table(tmp_path):
     assert ids_of(path) == ("a", "b")
 
 
+def test_tables_of_spreadsheets(tmp_path):
+    wide, tabs, book = (tmp_path / name for name in ("val.csv", "val.tsv", "val.xlsx"))
+    wide.write_text("Bild\tTag\nzürich\\1.png\tMo\n", encoding="utf-16")  # Excel's "Unicode text"
+    assert ids_of(f"{wide}:Bild") == ("zürich/1.png",)
+    tabs.write_text("Bild, Ort; Tag\tfold\na\t1\n")
+    assert ids_of(f"{tabs}:fold") == ("1",)
+    book.write_bytes(b"PK")
+    with pytest.raises(ValueError, match="is a workbook, which is not read; save the sheet as CSV"):
+        ids_of(f"{book}:Bild")
+    lines = tmp_path / "val.jsonl"
+    lines.write_text('{"id": "a\u2028b"}\n{"id": "c"}\n', encoding="utf-8")
+    assert ids_of(f"{lines}:id") == ("a\u2028b", "c")
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"", "no ids found"),
         (b"a\na\n", "duplicate id a"),
-        (b"\xff\xfe\x00", "is not UTF-8 text"),
+        (b"\xff\xfe\x00", "is neither UTF-8 nor UTF-16 text"),
         (None, "does not exist"),
     ],
 )

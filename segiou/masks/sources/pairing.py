@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from bisect import bisect
@@ -11,6 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 
+from segiou._support.names import composed
+from segiou._support.text import plural
 from segiou.masks.finding import MASK_SUFFIXES, is_mask, split_ending
 
 
@@ -107,24 +110,14 @@ def pair_folders(
     >>> found.pairs
     (Pair(id='a', truth='t/a_gt.png', pred='p/a_pred.png'),)
     """
-    if truth_suffix is key is None and (suffix := _suffix_of_masks(truth)):
-        pairing = pair_folders(truth, pred, truth_suffix=suffix, pred_suffix=pred_suffix)
-        others = [name for name in truth if not name.endswith(suffix)]
-        is_clear = all(split_ending(name)[1].lower() in _PHOTOS for name in others)
-        return pairing if is_clear else replace(pairing, masks_suffix=suffix)
-    truth_keys, pred_keys, rule = _keyed(truth, pred, truth_suffix, pred_suffix, key)
-    pairing = _pairing(truth_keys, pred_keys, rule)
-    if not _left(pairing) and pairing.pairs:
+    pairing = _paired(truth, pred, truth_suffix, pred_suffix, key)
+    if pairing.pairs and (not _left(pairing) or not (pairing.missing or pairing.extra)):
         return pairing
-    if (truth_suffix, pred_suffix, key) == (None, None, None):
-        pairing = _published(truth, pred, pairing)
-    if not (pairing.missing or pairing.extra) and pairing.pairs:
-        return pairing
-    sides = ("truth", truth_suffix, truth_keys), ("predicted", pred_suffix, pred_keys)
+    asked = {"truth": truth_suffix, "predicted": pred_suffix}
     unmet = [
         f"no {side} file ends with {suffix!r}"
-        for side, suffix, keys in sides
-        if suffix and not keys
+        for (side, suffix), files in zip(asked.items(), (truth, pred), strict=True)
+        if suffix and not any(_ends_with(name, suffix) for name in files)
     ]
     plain_truth, plain_pred, rule = _keyed(truth, pred)
     if (alone := len(plain_truth.keys() & plain_pred.keys())) > len(pairing.pairs):
@@ -132,6 +125,30 @@ def pair_folders(
     elif proposals := _proposals(truth, pred, len(pairing.pairs)):
         unmet.append("; or ".join(proposals))
     return replace(pairing, hint="; ".join(unmet))
+
+
+def _ends_with(name: str, suffix: str) -> bool:
+    return bool(_by_key({name: name}, _Rule(True, *_suffixes({}, suffix)[0]).key_of))
+
+
+def _paired(
+    truth: Mapping[str, str],
+    pred: Mapping[str, str],
+    truth_suffix: str | None = None,
+    pred_suffix: str | None = None,
+    key: str | None = None,
+) -> Pairing:
+    """The pairs under these options, without advice."""
+    if truth_suffix is key is None and (suffix := _suffix_of_masks(truth)):
+        pairing = _paired(truth, pred, suffix, pred_suffix)
+        others = [name for name in truth if not name.endswith(suffix)]
+        is_clear = all(split_ending(name)[1].lower() in _PHOTOS for name in others)
+        return pairing if is_clear else replace(pairing, masks_suffix=suffix)
+    pairing = _pairing(*_keyed(truth, pred, truth_suffix, pred_suffix, key))
+    is_whole = pairing.pairs and not _left(pairing)
+    if is_whole or (truth_suffix, pred_suffix, key) != (None, None, None):
+        return pairing
+    return _published(truth, pred, pairing)
 
 
 def _suffix_of_masks(files: Mapping[str, str]) -> str:
@@ -173,8 +190,8 @@ def listed_files(
     """Truth files selected by ids or file names, and the ids without a file."""
     if key is not None:
         keyed = _by_key(truth, _searched(key))
-        wanted = {path for id in ids for path in keyed.get(id, ())}
-        unknown = tuple(id for id in ids if id not in keyed)
+        wanted = {path for id in ids for path in keyed.get(composed(id), ())}
+        unknown = tuple(id for id in ids if composed(id) not in keyed)
     else:
         named = {id if is_mask(id) else f"{id}.png": id for id in ids}
         pairing = pair_folders(truth, named, truth_suffix=truth_suffix)
@@ -316,7 +333,7 @@ class _Rule:
 def _by_key(files: Mapping[str, str], key_of: Callable[[str], str | None]) -> _Keys:
     keys: _Keys = {}
     for relative, path in files.items():
-        if (key := key_of(relative)) is not None:
+        if (key := key_of(composed(relative))) is not None:
             keys.setdefault(key, []).append(path)
     return keys
 
@@ -324,7 +341,7 @@ def _by_key(files: Mapping[str, str], key_of: Callable[[str], str | None]) -> _K
 def _searched(key: str) -> Callable[[str], str | None]:
     """A function that extracts a file's key with a regular expression."""
     try:
-        pattern = re.compile(key)
+        pattern = re.compile(composed(key))
     except re.error as error:
         msg = f"key {key!r} is not a valid regular expression: {error}"
         raise ValueError(msg) from error
@@ -342,8 +359,8 @@ def _suffixes(files: Mapping[str, str], suffix: str | None) -> list[tuple[str, s
     """Suffixes to try, the required extension, and whether the suffix is required."""
     if suffix is not None:
         ending = next((e for e in MASK_SUFFIXES if suffix.lower().endswith(e)), "")
-        return [(suffix[: len(suffix) - len(ending)], ending, True)]
-    backwards = [_stem(name)[::-1] for name in files]
+        return [(composed(suffix[: len(suffix) - len(ending)]), ending, True)]
+    backwards = [_stem(composed(name))[::-1] for name in files]
     common = _common(min(backwards), max(backwards))[::-1]
     # Each cut at a separator is a candidate: "_gtFine_labelIds", then "_labelIds".
     cuts = [common[m.start() :] for m in _SEPARATED.finditer(common)]
@@ -372,8 +389,13 @@ _NEIGHBOURS = 3
 _TRIED = 8
 #: Most choices listed.
 _CHOICES = 5
-#: The first number of a name, and the last.
-_NUMBERS = (r"(\d+)[^/]*$", r"(\d+)[^\d/]*\.[^.]+$")
+#: The first number of a name, and the last; with the same digits, and without leading zeros.
+_NUMBERS = (
+    *(r"(\d+)[^/]*$", r"(\d+)[^\d/]*\.[^.]+$"),
+    *(r"(?<!\d)0*(\d+)[^/]*$", r"(?<!\d)0*(\d+)[^\d/]*\.[^.]+$"),
+)
+#: Names of arrays beside masks that are not masks of classes.
+_NOT_MASKS = re.compile("inst|colou?r|normal|coord|depth|strength|image|rgb|photo", re.IGNORECASE)
 #: Word boundaries: at a separator, or after a number.
 _WORDS = re.compile(rf"{_SEPARATED.pattern}|(?<=\d)(?=\D)")
 
@@ -382,23 +404,50 @@ Difference = tuple[str, str]
 
 
 def _proposals(truth: Mapping[str, str], pred: Mapping[str, str], pairs: int) -> list[str]:
-    """Options that match more files than now, and at least half of them."""
+    """Options that match more files than now, and at least half of them; each was tried."""
     least = max(pairs + 1, -(-min(len(truth), len(pred)) // 2))
-    paths = [[split_ending(path)[0] for path in side] for side in (truth, pred)]
+    for candidates in _candidates([*map(composed, truth)], [*map(composed, pred)]):
+        tried = [(_paired(truth, pred, **options), options) for options in candidates]
+        tried = [(found, options) for found, options in tried if not found.duplicates]
+        most = max((len(found.pairs) for found, _ in tried), default=0)
+        if most >= least:
+            best = [one for one in tried if len(one[0].pairs) == most]
+            return [_words(*one) for one in best[:_CHOICES]]
+    return []
+
+
+def _candidates(truth: Sequence[str], pred: Sequence[str]) -> Iterator[list[Options]]:
+    """Options that may match the files of two folders, the plainest first."""
     names = [[_stem(path) for path in side] for side in (truth, pred)]
+    yield [_suffixed(ends) for ends in _best_differences(*names)]
+    yield [*_of_samples(truth, pred)]
     backwards = [[name[::-1] for name in side] for side in names]
-    for sides, options in ((paths, _suffixed), (names, _suffixed), (backwards, _prefixed)):
-        count, best = _best_differences(*sides)
-        # A key is searched in both folders, so a prefix of one may also be removed in the other.
-        choices = [
-            choice
-            for choice in map(options, best)
-            if "key" not in choice or _same_key(truth, pred, choice["key"]) >= count
-        ]
-        if count >= least and choices:
-            return [_words(count, choice) for choice in choices[:_CHOICES]]
-    count, number = max((_same_key(truth, pred, key), key) for key in _NUMBERS)
-    return [_words(count, {"key": number})] if count >= max(least, 2) else []
+    yield [_prefixed(ends) for ends in _best_differences(*backwards)]
+    for keys in (_NUMBERS[:2], _NUMBERS[2:]):
+        yield [{"key": key} for key in keys if min(len(truth), len(pred)) > 1]
+
+
+def _of_samples(truth: Sequence[str], pred: Sequence[str]) -> Iterator[Options]:
+    """Keys that are folders with one mask each on one side, and the names of files on the other."""
+    for folders, others in ((truth, pred), (pred, truth)):
+        counted = Counter(path.rpartition("/")[2] for path in folders if "/" in path)
+        # Other arrays of a sample are proposed only if none may be its mask.
+        masks = [name for name in counted if not _NOT_MASKS.search(name)] or [*counted]
+        likely = sorted(masks, key=lambda name: (not _OF_MASKS.search(name), -counted[name], name))
+        stems = {_stem(path) for path in others}
+        if not counted:
+            continue
+        above = os.path.commonpath([path.rpartition("/")[0].rpartition("/")[0] for path in folders])
+        prefix = rf"(?:{re.escape(above)}/)?" if above else ""
+        for name in likely[:_TRIED]:
+            ids = [path.split("/")[-2] for path in folders if path.endswith(f"/{name}")]
+            rest = Counter(stem[len(id) :] for id in ids for stem in stems if stem.startswith(id))
+            end = rest.most_common(1)[0][0] if rest else ""
+            stem = re.escape(split_ending(name)[0])
+            start, either = (
+                ("", f"(?:/{stem}|{re.escape(end)})") if end else (f"^{prefix}", f"(?:/{stem})?")
+            )
+            yield {"key": rf"{start}([^/]+?){either}\.[^/]+$"}
 
 
 def _suffixed(ends: Difference) -> Options:
@@ -413,19 +462,23 @@ def _prefixed(ends: Difference) -> Options:
     return {"key": rf"(?:^|/)(?:{'|'.join(prefixes)}){optional}([^/]+)\.[^.]+$"}
 
 
-def _words(count: int, options: Options) -> str:
+def _words(found: Pairing, options: Options) -> str:
+    """The options as text, with those that skip what they leave without a partner."""
+    left = {"missing": found.missing, "extra": found.extra}
     python, command = [], []
-    for name, text in options.items():
+    for name, text in (options | {side: "skip" for side, files in left.items() if files}).items():
         literal = f"r'{text}'" if "\\" in text and "'" not in text else repr(text)
         python.append(f"{name}={literal}")
         # A value that begins with a hyphen would be parsed as an option.
         joint = "=" if text.startswith("-") else " "
         command.append(f"--{name.replace('_', '-')}{joint}{shlex.quote(text)}")
-    return f"{count} pairs match with {', '.join(python)} ({' '.join(command)})"
+    count = plural(len(found.pairs), "pair")
+    verb = "matches" if len(found.pairs) == 1 else "match"
+    return f"{count} {verb} with {', '.join(python)} ({' '.join(command)})"
 
 
-def _best_differences(truth: Sequence[str], pred: Sequence[str]) -> tuple[int, list[Difference]]:
-    """Name endings whose removal makes most names equal, and how many become equal."""
+def _best_differences(truth: Sequence[str], pred: Sequence[str]) -> list[Difference]:
+    """Name endings whose removal makes most names equal."""
     tried = [ends for ends, _ in _differences(truth, pred).most_common(_TRIED)]
     counted = {ends: _equal_without(truth, pred, ends) for ends in tried}
     most = max(counted.values(), default=0)
@@ -435,7 +488,7 @@ def _best_differences(truth: Sequence[str], pred: Sequence[str]) -> tuple[int, l
         cuts = (zip(ends, other, strict=True) for other in best)
         if not any(all(a.endswith(b) or b.endswith(a) for a, b in pairs) for pairs in cuts):
             best.append(ends)
-    return most, best
+    return best
 
 
 def _plainness(ends: Difference) -> tuple[int, int, Difference]:
@@ -482,10 +535,3 @@ def _equal_without(truth: Sequence[str], pred: Sequence[str], ends: Difference) 
 def _unique_in_both(truth: Iterable[str], pred: Iterable[str]) -> int:
     once = [{key for key, n in Counter(keys).items() if n == 1} for keys in (truth, pred)]
     return len(once[0] & once[1])
-
-
-def _same_key(truth: Iterable[str], pred: Iterable[str], key: str) -> int:
-    pattern = re.compile(key)
-    return _unique_in_both(
-        *([m[1] for m in map(pattern.search, files) if m] for files in (truth, pred))
-    )
