@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from segiou._support.text import did_you_mean
+
 #: Extensions of mask files.
 MASK_SUFFIXES = frozenset(
     {".png", ".tif", ".tiff", ".npy", ".npz", ".bmp", ".gif", ".pgm", ".ppm", ".pbm", ".pnm"}
@@ -31,6 +33,8 @@ UNSUPPORTED = {
     **dict.fromkeys((".pkl", ".pickle", ".pt", ".pth"), IS_A_PICKLE),
     **dict.fromkeys((".safetensors", ".h5", ".hdf5", ".mat"), _TENSORS),
 }
+#: Names that an error lists.
+_MOST_NAMED = 12
 #: Files that a zarr store begins with.
 ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")
 #: Problems of folders with masks in another layout, by a file in them.
@@ -145,3 +149,13 @@ def check_found(files: Collection[str], where: str | os.PathLike[str]) -> None:
         known = sorted(MASK_SUFFIXES | _plugin_suffixes())
         msg = f"{where}: no mask files found ({', '.join(known)})"
         raise ValueError(msg)
+
+
+def unknown_part(
+    where: str | os.PathLike[str], kind: str, name: str, known: Iterable[str]
+) -> ValueError:
+    """The error for a name after a file of several masks that it does not contain."""
+    names = sorted(known)
+    more = f", … ({len(names)} in total)" if len(names) > _MOST_NAMED else ""
+    choices = f"choose from {', '.join(names[:_MOST_NAMED])}{more}{did_you_mean(name, names)}"
+    return ValueError(f"{where}: unknown {kind} {name!r}; {choices}")

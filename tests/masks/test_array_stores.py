@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 from mask_files import required
@@ -82,9 +84,82 @@ def test_other_arrays_are_named(tmp_path, ending):
     WRITERS[ending](pred, {"a": TRUTH[0].astype(np.float32)})
     with pytest.raises(DataError, match="contains float32 values"):
         segiou.score_folder(truth, pred, labels=3)
-    WRITERS[ending](pred, {"a": TRUTH[None]})
-    with pytest.raises(DataError, match=r"\(1, 4, 9, 12\)"):
+    WRITERS[ending](pred, {"a": np.stack([TRUTH, TRUTH])})
+    with pytest.raises(DataError, match=r"\(2, 4, 9, 12\)"):
         segiou.score_folder(truth, pred, labels=3)
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+def test_axes_of_length_1_are_dropped(tmp_path, ending):
+    truth, pred = (tmp_path / f"{side}{ending}" for side in ("truth", "pred"))
+    WRITERS[ending](truth, {"a": TRUTH, "b": TRUTH[0]})
+    WRITERS[ending](pred, {"a": PRED[None, :, None], "b": PRED[None, None, 0]})
+    run = segiou.score_folder(truth, pred, labels=3)
+    masks = [*TRUTH, TRUTH[0]], [*PRED, PRED[0]]
+    assert [*run.ids] == ["a/0", "a/1", "a/2", "a/3", "b"]
+    assert run.report().mean_iou == segiou.score(*masks, labels=3).report().mean_iou
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+def test_a_name_after_a_store_selects_arrays_or_is_an_error(tmp_path, ending):
+    store = tmp_path / f"both{ending}"
+    WRITERS[ending](store, {"truth": TRUTH, "pred": PRED, "deep/er": TRUTH[0]})
+    run = segiou.score_folder(store / "truth", store / "pred", labels=3)
+    assert run.report().mean_iou == EXPECTED
+    assert [*open_source(store / "deep").find()] == ["er"]
+    for wrong in ("Truth", "tru", "classes"):
+        words = rf"unknown array or group '{wrong}'; choose from deep/er, pred, truth"
+        with pytest.raises(DataError, match=words):
+            segiou.score_folder(store / wrong, store / "pred", labels=3)
+
+
+def write_ngff(path, labels, *, version="0.4", image=False):
+    """An OME-NGFF file of labels (y, x) with a pyramid, below an image with channels or alone."""
+    zarr = required("zarr")
+    axes = [{"name": name, "type": "space"} for name in "yx"]
+
+    def pyramid(group, values, axes, **more):
+        for level in range(3):
+            group.create_array(str(level), data=values[..., :: 2**level, :: 2**level])
+        datasets = [{"path": str(level)} for level in range(3)]
+        scales = {"multiscales": [{"axes": axes, "datasets": datasets, "version": version}], **more}
+        group.attrs.update(scales if version == "0.4" else {"ome": scales})
+
+    root = zarr.open_group(str(path), mode="w", zarr_format=2 if version == "0.4" else 3)
+    if image:
+        channels = [{"name": "c", "type": "channel"}, *axes]
+        pyramid(root, np.full((2, *labels.shape), 1, np.uint8), channels)
+        root = root.create_group("labels").create_group("cells")
+    pyramid(root, labels, axes, **{"image-label": {}})
+
+
+@pytest.mark.parametrize("version", ["0.4", "0.5"])
+@pytest.mark.parametrize(
+    ("image", "below", "name"),
+    [
+        (False, "", "mask"),
+        (True, "", "labels/cells"),
+        (True, "labels", "cells"),
+        (True, "labels/cells", "mask"),
+        (True, "labels/cells/0", "mask"),
+    ],
+)
+def test_ngff_is_its_labels_in_full_size(tmp_path, version, image, below, name):
+    for side, mask in (("truth", TRUTH[0]), ("pred", PRED[0])):
+        write_ngff(tmp_path / f"{side}.ome.zarr", mask, version=version, image=image)
+    places = (tmp_path / f"{side}.ome.zarr" / below for side in ("truth", "pred"))
+    run = segiou.score_folder(*places, labels=3)
+    assert [*run.ids] == [name]
+    assert run.report().mean_iou == segiou.score(TRUTH[:1], PRED[:1], labels=3).report().mean_iou
+    (path,) = open_source(tmp_path / "truth.ome.zarr" / below).find().values()
+    np.testing.assert_array_equal(open_source(path).read(path)[0].values, TRUTH[0])
+
+
+def test_an_ngff_image_without_labels_is_not_a_mask(tmp_path):
+    write_ngff(tmp_path / "image.zarr", TRUTH[0], image=True)
+    shutil.rmtree(tmp_path / "image.zarr" / "labels")
+    with pytest.raises(ValueError, match="is an image of 2 channels without labels"):
+        open_source(tmp_path / "image.zarr").find()
 
 
 def test_a_missing_reader_is_named(tmp_path, monkeypatch):

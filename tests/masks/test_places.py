@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from mask_files import score_pairs, write_mask, write_masks
 from PIL import Image
 
 import segiou
+from segiou.masks.sources.folders import open_source
 from segiou.masks.sources.pairing import duplicate_advice, pair_folders
 from segiou.scoring.job import DataError
 
@@ -133,3 +137,19 @@ def test_label_id_of_hugging_face(tmp_path):
     write_mask(tmp_path / "pred" / "a.png", [[[1, 0, 0], [2, 0, 0], [2, 0, 0], [2, 0, 0]]])
     write_mask(tmp_path / "truth" / "a.png", TRUTH)
     assert ious(segiou.score_folder(tmp_path / "truth", path, labels=2)) == [1 / 2, 2 / 3]
+
+
+def test_a_wrong_name_after_a_file_of_masks_is_an_error_with_its_names(tmp_path):
+    np.savez(tmp_path / "case.npz", gts=np.ones((2, 3), int), segs=np.ones((2, 3), int))
+    with zipfile.ZipFile(tmp_path / "masks.zip", "w") as archive:
+        for folder in ("truth", "pred"):
+            with archive.open(f"{folder}/a.npy", "w") as file:
+                np.save(file, np.ones((2, 3), int))
+    (tmp_path / "coco.json").write_text("{}")
+    for place, words in (
+        ("case.npz/seg", "unknown part 'seg'; choose from gts, segs; did you mean segs?"),
+        ("masks.zip/pre", "unknown part 'pre'; choose from pred, truth; did you mean pred?"),
+        ("coco.json/a", "is inside a JSON file; pass the file"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(words)):
+            open_source(tmp_path / place).find()

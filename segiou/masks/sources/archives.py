@@ -16,17 +16,17 @@ import tempfile
 import threading
 import zipfile
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from glob import glob
 from itertools import accumulate
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from segiou._support.files import Stamp, os_problem
 from segiou._support.optional import import_extra
-from segiou.masks.finding import check_found, masks_among
+from segiou.masks.finding import check_found, masks_among, unknown_part
 from segiou.masks.formats.numpy_files import zip_member
 from segiou.masks.read import MaskError, RawMask, damage
 from segiou.masks.sources.folders import (
@@ -95,6 +95,8 @@ class ArchiveFolder:
         if doubled := [name for name in inside if len(members[name]) > 1]:
             msg = f"{self.root}: contains {min(doubled)!r} more than once; keep one"
             raise ValueError(msg)
+        if folder and not inside:
+            raise unknown_part(self.root, "part", folder, _parts(members))
         check_found(inside, self.root)
         relative = relative_names([name[len(inner) :] for name in inside])
         return {
@@ -151,6 +153,13 @@ def member_names(file: Path) -> list[str]:
             return archive.namelist()
     except Exception:  # noqa: BLE001 - reading it reports the problem
         return []
+
+
+def _parts(members: Iterable[str]) -> set[str]:
+    """Folders of masks in an archive, and arrays of an ``.npz`` file."""
+    masks = masks_among(members)
+    folders = {str(parent) for name in masks for parent in PurePosixPath(name).parents} - {"."}
+    return folders | {name.removesuffix(".npy") for name in masks if "/" not in name}
 
 
 def relative_names(names: list[str]) -> list[str]:

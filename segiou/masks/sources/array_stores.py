@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
-from segiou.masks.finding import ZARR_FILES
+from segiou.masks.finding import ZARR_FILES, unknown_part
 from segiou.masks.read import MaskError, RawMask, damage
 from segiou.masks.sources.folders import MOST_MASKS, stamp_of
 from segiou.masks.windows import WHOLE_PIXELS, FileMask, unread
@@ -34,23 +34,42 @@ def is_store(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class ArrayStore:
-    """A zarr store or safetensors file: one mask per array (H, W), or per item of (N, H, W)."""
+    """Masks of a zarr store or safetensors file: arrays (H, W), or items of arrays (N, H, W).
+
+    Attributes
+    ----------
+    root : str
+        The path of the store, optionally followed by an array or group in it.
+    store : str
+        The path of the store.
+    """
 
     root: str
+    store: str
 
     def find(self) -> dict[str, str]:
-        """Masks by name; those of a stack by the name of its array and their index."""
+        """Masks by name; those of a stack by the name of its array and their index.
+
+        Raises
+        ------
+        ValueError
+            If the store is corrupt, or contains no masks of this name.
+        """
         masks: dict[str, str] = {}
         with self._arrays() as arrays:
             shapes = {name: _shape_of(array) for name, array in arrays.items()}
-        self._check_number(shapes)
-        for name, shape in shapes.items():
-            path = f"{self.root}/{name}"
+        part = self.root[len(self.store) + 1 :].strip("/")
+        chosen = {_below(name, part): name for name in shapes if _is_below(name, part)}
+        if shapes and not chosen:
+            raise unknown_part(self.root, "array or group", part, shapes)
+        self._check_number({name: shapes[name] for name in chosen.values()})
+        for short, name in chosen.items():
+            path, shape = f"{self.store}/{name}", shapes[name]
             if len(shape) == 2:
-                masks[name] = path
+                masks[short] = path
             elif len(shape) == 3:
                 width = len(str(shape[0] - 1))
-                masks |= {f"{name}/{i:0{width}}": f"{path}[{i}]" for i in range(shape[0])}
+                masks |= {f"{short}/{i:0{width}}": f"{path}[{i}]" for i in range(shape[0])}
             else:
                 msg = f"{path}: has shape {shape}; expected (H, W) or (N, H, W)"
                 raise ValueError(msg)
@@ -64,7 +83,7 @@ class ArrayStore:
         for name, shape in shapes.items():
             if 0 in shape or math.prod(shape[-2:]) > _MOST_PIXELS:
                 wanted = f"at most {_MOST_PIXELS} pixels" if all(shape) else "at least one pixel"
-                msg = f"{self.root}/{name}: has shape {shape}; a mask must have {wanted}"
+                msg = f"{self.store}/{name}: has shape {shape}; a mask must have {wanted}"
                 raise ValueError(msg)
         number = sum(shape[0] if len(shape) == 3 else 1 for shape in shapes.values())
         if number > MOST_MASKS:
@@ -76,12 +95,12 @@ class ArrayStore:
 
     def stamp(self, path: str) -> Stamp:
         """Size and time of a safetensors file; unknown for zarr, which has many files."""
-        return Stamp(None, None) if Path(self.root).is_dir() else stamp_of(self.root)
+        return Stamp(None, None) if Path(self.store).is_dir() else stamp_of(self.store)
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
         """A mask, whole unless it is large."""
         stamp = self.stamp(path)
-        name, _, index = path[len(self.root) + 1 :].partition("[")
+        name, _, index = path[len(self.store) + 1 :].partition("[")
         with self._arrays() as arrays, damage(path, "cannot be read", MemoryError):
             array = arrays[name or _ALONE]
             if hasattr(array, "store"):  # zarr
@@ -96,33 +115,48 @@ class ArrayStore:
     @contextmanager
     def _arrays(self) -> Iterator[Mapping[str, Any]]:
         """The arrays by name."""
-        is_zarr = Path(self.root).is_dir()
+        is_zarr = Path(self.store).is_dir()
         package = "zarr" if is_zarr else "safetensors"
         try:
             module: Any = import_module(package)
         except ImportError as error:
             what = "zarr store" if is_zarr else "safetensors file"
-            msg = f"{self.root}: is a {what}, which needs {package}: pip install {package}"
+            msg = f"{self.store}: is a {what}, which needs {package}: pip install {package}"
             raise ValueError(msg) from error
         if is_zarr:
-            with damage(self.root, "cannot be opened as a zarr store"):
+            with damage(self.store, "cannot be opened as a zarr store"):
                 from segiou.masks.formats.zarr_files import CheckedStore
 
-                store = CheckedStore(self.root, read_only=True)
-                arrays = dict(_arrays_below(module.open(store, mode="r"), self.root))
+                store = CheckedStore(self.store, read_only=True)
+                arrays = dict(_arrays_below(module.open(store, mode="r"), self.store))
             yield arrays
             return
         with (
-            damage(self.root, "is a corrupt safetensors file"),
-            module.safe_open(self.root, framework="numpy") as file,
+            damage(self.store, "is a corrupt safetensors file"),
+            module.safe_open(self.store, framework="numpy") as file,
         ):
             yield {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
 
 
+def _is_below(name: str, part: str) -> bool:
+    return not part or name == part or name.startswith(f"{part}/")
+
+
+def _below(name: str, part: str) -> str:
+    """The name of an array within a part of its store."""
+    return name[len(part) :].lstrip("/") or _ALONE
+
+
 def _arrays_below(store: Any, root: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """All arrays of a zarr group, or the array itself."""
+    """All arrays of a zarr group that may be masks, or the array itself."""
     if hasattr(store, "shape"):
         yield _ALONE, store
+        return
+    if levels := _ngff(store, "multiscales"):
+        if "labels" in store:  # the arrays of the group are those of the image
+            yield from _arrays_below(store["labels"], root, f"{prefix}labels/")
+        else:
+            yield prefix.rstrip("/") or _ALONE, _largest(store, levels[0])
         return
     for name, one in sorted(store.arrays()):
         yield f"{prefix}{name}", one
@@ -134,7 +168,35 @@ def _arrays_below(store: Any, root: str, prefix: str = "") -> Iterator[tuple[str
         yield from _arrays_below(group, root, f"{prefix}{name}/")
 
 
+def _ngff(group: Any, key: str) -> Any:
+    """Metadata of OME-NGFF: attributes of the group, from version 0.5 on below ``ome``."""
+    return group.attrs.get("ome", {}).get(key) or group.attrs.get(key)
+
+
+def _largest(group: Any, levels: Mapping[str, Any]) -> Any:
+    """The first level of an OME-NGFF pyramid, which is the largest."""
+    path = levels["datasets"][0]["path"]
+    if path not in group:
+        msg = f"group {group.path!r} lists the level {path!r}, which is missing"
+        raise ValueError(msg)
+    array = group[path]
+    kinds = [axis["type"] for axis in levels.get("axes", ()) if isinstance(axis, dict)]
+    for kind, length in zip(kinds, array.shape, strict=False):
+        if kind == "channel" and length > 1:
+            msg = f"group {group.path!r} is an image of {length} channels without labels"
+            raise ValueError(msg)
+    return array
+
+
 def _shape_of(array: Any) -> tuple[int, ...]:
+    """The shape of an array; with more axes than a stack has, without those of length 1."""
+    shape = _full_shape(array)
+    if len(shape) < 4:
+        return shape
+    return (*(length for length in shape[:-2] if length != 1), *shape[-2:])
+
+
+def _full_shape(array: Any) -> tuple[int, ...]:
     return tuple(array.shape if hasattr(array, "shape") else array.get_shape())
 
 
@@ -142,15 +204,14 @@ class _StoredMask(FileMask):
     """An array of a store, or an item of a stack; windows are read."""
 
     def __init__(self, path: str, array: Any, item: int | None) -> None:
-        self._array, self._item = array, item
-        shape, chunks = _shape_of(array)[-2:], getattr(array, "chunks", None)
+        shape, chunks = _full_shape(array), getattr(array, "chunks", None)
+        self._array = array
+        # Of the axes before height and width, at most that of the items is longer than 1.
+        self._item = [slice(0, 1) if n == 1 else slice(item, (item or 0) + 1) for n in shape[:-2]]
         # safetensors give the type with the values.
         kind = np.dtype(getattr(array, "dtype", np.uint8))
-        super().__init__(path, shape, kind, chunks and chunks[-2:], unread)
+        super().__init__(path, shape[-2:], kind, chunks and chunks[-2:], unread)
 
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
-        if self._item is None:
-            return np.asarray(self._array[index])
-        item = slice(self._item, self._item + 1)
-        window: NDArray[Any] = np.asarray(self._array[(item, *index)])[0]
-        return window
+        window: NDArray[Any] = np.asarray(self._array[(*self._item, *index)])
+        return window.reshape(window.shape[-2:])

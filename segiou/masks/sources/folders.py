@@ -100,7 +100,7 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     # Paths of masks in a store do not exist.
     for part in (path,) if path.exists() else path.parents:
         if is_store(part):
-            return ArrayStore(str(part))
+            return ArrayStore(str(path), str(part))
     for part in (path, *path.parents):
         if part.name.lower().endswith(_FILES_OF_MASKS) and not part.is_dir():
             return _file_of_masks(path, part)
@@ -145,7 +145,7 @@ def _file_of_masks(path: Path, file: Path) -> Source:
     if kind == ".json" and not is_pattern:
         from segiou.masks.sources.segment_files import SegmentFile
 
-        return SegmentFile(str(file))
+        return SegmentFile(str(path), str(file))
     from segiou.masks.sources.archives import ArchiveFolder, ParquetFile, Shards, member_names
 
     if is_pattern:

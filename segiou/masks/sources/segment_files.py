@@ -49,21 +49,25 @@ class SegmentFile:
     """
 
     root: str
+    file: str
 
     def find(self) -> dict[str, str]:
         """Images by file name, or by id if they have none."""
+        if self.root != self.file:
+            msg = f"{self.root}: is inside a JSON file; pass the file: {self.file}"
+            raise ValueError(msg)
         images = self._contents().images
         if not images:
-            msg = f"{self.root}: names no images"
+            msg = f"{self.file}: names no images"
             raise ValueError(msg)
-        return {name: f"{self.root}/{name}" for name in images}
+        return {name: f"{self.file}/{name}" for name in images}
 
     def stamp(self, path: str) -> Stamp:
         """The stamp of the file, joined with that of the image's PNG."""
-        image, stamp = self._image(path), stamp_of(self.root)
+        image, stamp = self._image(path), stamp_of(self.file)
         if not isinstance(image, ImageSegments) or not image.png:
             return stamp
-        return stamp.joined(stamp_of(png_path(image, Path(self.root))))
+        return stamp.joined(stamp_of(png_path(image, Path(self.file))))
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
         """The mask of an image."""
@@ -74,7 +78,7 @@ class SegmentFile:
             stamp = self.stamp(path)
             if isinstance(image, DrawnImage):
                 return image.draw(), stamp
-            mask = (_of_png if image.png else _drawn)(image, contents, Path(self.root))
+            mask = (_of_png if image.png else _drawn)(image, contents, Path(self.file))
         except MaskError:
             raise
         except ValueError as error:
@@ -85,11 +89,11 @@ class SegmentFile:
         return raw._replace(background=None if contents.covered else contents.free), stamp
 
     def _image(self, path: str) -> ImageSegments | DrawnImage | None:
-        return self._contents().images.get(path[len(self.root) + 1 :])
+        return self._contents().images.get(path[len(self.file) + 1 :])
 
     def _contents(self) -> _Contents:
         """The current content of the file."""
-        return load_segments(self.root, stamp_of(self.root))
+        return load_segments(self.file, stamp_of(self.file))
 
 
 @dataclass
