@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -390,17 +390,16 @@ def _seconds(text: str) -> float:
 def told_apart(numbers: Sequence[float], *, are_dates: bool = False) -> list[str]:
     """Different numbers or dates with six digits or minutes, and with more if they need them.
 
-    >>> told_apart([0.1234567, 40.0, 1e7]), told_apart([20240511.25, 20240511.5])
-    (['0.123457', '40', '10000000'], ['20240511.2', '20240511.5'])
+    >>> told_apart([0.1234567, 40.0, 1e7]), told_apart([1.23456789, 1.2345679])
+    (['0.123457', '40', '10000000'], ['1.23456789', '1.2345679'])
     >>> told_apart([0.0, 86400.0, 90000.0], are_dates=True)
     ['1970-01-01', '1970-01-02', '1970-01-02 01:00']
     """
-    texts: list[str] = []
-    for finer in ("minutes", "seconds", "microseconds") if are_dates else range(6, 18):
-        texts = [_date(one, finer) if are_dates else _rounded(one, finer) for one in numbers]
-        if len({*texts}) == len({*numbers}):
-            break
-    return texts
+    forms: list[Callable[[float], str]] = [partial(_rounded, digits=n) for n in range(6, 18)]
+    if are_dates:
+        forms = [partial(_date, finer=part) for part in ("minutes", "seconds", "microseconds")]
+    several = [[*map(form, numbers)] for form in forms]
+    return next((texts for texts in several if len({*texts}) == len({*numbers})), several[-1])
 
 
 def _rounded(number: float, digits: int) -> str:

@@ -38,7 +38,7 @@ def across_runs(runs: Sequence[Statistic]) -> Statistic:
     weights = first.weights
     if weights is not None:
         score = replace(score, weights=lambda _: weights)
-    return replace(first, sums=sums, score=score)
+    return replace(first, sums=sums, score=score, images=None)
 
 
 def crossed(

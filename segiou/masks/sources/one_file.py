@@ -40,7 +40,8 @@ def check_different(sides: Sequence[Source], rows: Iterable[Sequence[str | None]
                 example.setdefault(pair, str(row[pair[0]]))
     if shared:
         pair, count = shared.most_common(1)[0]
-        raise ValueError(_problem(*(sides[i] for i in pair), count, number, example[pair]))
+        first, second = (sides[i] for i in pair)
+        raise ValueError(_problem(first, second, count, number, example[pair]))
 
 
 def _identity(path: str) -> tuple[int, int, str] | str:
