@@ -20,13 +20,14 @@ from segiou._support.output_folder import OutputFolder
 from segiou._support.table_files import table_place
 from segiou._support.text import listed, plural, without_credentials
 from segiou.cli.console import note, progress_bar
-from segiou.cli.options import names_by_heading, option_of
+from segiou.cli.options import keys_of_headings, names_by_heading, option_of
 from segiou.cli.thresholds import Threshold, check_thresholds, check_where, read_thresholds
 from segiou.document.renderers import RENDERERS
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
 from segiou.measures.registry import (
     asked_measures,
     implied_classes,
+    measure_keys,
     measure_of,
     measure_of_score,
 )
@@ -60,7 +61,19 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
         return Job.of(options, _needed_for(arguments.get("metric")), arguments)
     if arguments["columns"] == "map":
         arguments["area"] = arguments["area"] or "where known"
-    return Job.of(options, asked_measures(arguments, options, names_by_heading("score")), arguments)
+    by_heading = names_by_heading("score")
+    _check_installed(arguments, by_heading)
+    return Job.of(options, asked_measures(arguments, options, by_heading), arguments)
+
+
+def _check_installed(given: Mapping[str, Any], by_heading: Mapping[str, Sequence[str]]) -> None:
+    """Raise ValueError if an option is that of measures of which none is installed."""
+    missing = keys_of_headings() - {*measure_keys()}
+    there = {name for key, names in by_heading.items() if key not in missing for name in names}
+    for key in sorted(missing):
+        if name := next((n for n in by_heading[key] if given.get(n) and n not in there), None):
+            msg = f"{option_of(name)} needs the measure {key!r}, which is not installed"
+            raise ValueError(msg)
 
 
 def _set_labels(truth: str, pred: str, parsed: argparse.Namespace) -> None:

@@ -45,7 +45,13 @@ def _run(parsed: Namespace) -> int:
 
         check_paths(parsed)
     module, function = _ELSEWHERE.get(name, ("segiou.cli.commands", name))
-    command = getattr(import_module(module), function)
+    try:
+        command = getattr(import_module(module), function)
+    except ModuleNotFoundError as error:
+        if (error.name or "x") not in (module, module.rpartition(".")[0]):
+            raise
+        msg = f"segiou {name} needs {module.rpartition('.')[0]}, which is not installed"
+        raise ImportError(msg) from error
     _drop_logs()
     with console.noted_warnings(quiet=getattr(parsed, "quiet", False)):
         code: int = command(parsed)

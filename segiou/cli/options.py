@@ -1,11 +1,11 @@
 """Command-line options: parsers and help, generated from the table ``options.txt``.
 
 The table starts with the commands; brackets list the options of their short help. A heading names
-a section of the help and the commands that have it. Lines below it are options and their help.
-The value follows the option: ``{a,b}`` is a choice, ``[…]`` is optional (with its value if omitted
-after ``=``), ``...`` is repeatable; options without a value are flags. Words without hyphens are
-positional arguments. Options and library arguments have the same names. Building a parser imports
-nothing that the commands need.
+a section of the help and the commands that have it; ``(measure)`` marks the keys of measures. Lines
+below it are options and their help. The value follows the option: ``{a,b}`` is a choice, ``[…]`` is
+optional (with its value if omitted after ``=``), ``...`` is repeatable; options without a value are
+flags. Words without hyphens are positional arguments. Options and library arguments have the same
+names. Building a parser imports nothing that the commands need.
 """
 
 from __future__ import annotations
@@ -236,6 +236,8 @@ class _Parser(argparse.ArgumentParser):
             hint = f"; to pass several files, quote the pattern: '*.{word.rpartition('.')[2]}'"
         elif not word.startswith("-") and "/" in word:
             hint = "; to pass a pattern of folders, quote it: 'data/*/masks'"
+        elif not hint and word.startswith("--") and self.prog == "segiou score":
+            hint = "; no installed measure has this option (segiou measures lists them)"
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
 
     def format_help(self) -> str:
@@ -304,6 +306,12 @@ def names_by_heading(command: str) -> dict[str, list[str]]:
         for one in heading.split(", "):
             by_heading.setdefault(one, []).extend(_name_of(name) for name in names)
     return by_heading
+
+
+def keys_of_headings() -> set[str]:
+    """The headings that are keys of measures, installed or not."""
+    marked = [line.partition(":")[0] for line in _LINES if line.endswith(" (measure)")]
+    return {key for heading in marked for key in heading.split(", ")}
 
 
 def _name_of(option: str) -> str:
