@@ -275,6 +275,15 @@ def in_unit(text: str, unit: str) -> str:
     return _OF_IMAGES.sub(lambda m: _OF_VOLUMES[m[0]], text) if unit == "voxels" else text
 
 
+def nouns(unit: str) -> tuple[str, str]:
+    """What a pixel and an image are called if this is the unit of the pixels.
+
+    >>> nouns("pixels"), nouns("voxels")
+    (('pixel', 'image'), ('voxel', 'case'))
+    """
+    return ("voxel", "case") if unit == "voxels" else ("pixel", "image")
+
+
 def plural(number: int, one: str, many: str | None = None) -> str:
     """Put a number before a noun in its singular or plural form.
 

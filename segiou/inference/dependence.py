@@ -21,6 +21,7 @@ from segiou.inference.units import (
     Units,
     group_names,
     groups_of,
+    plural_of,
     units_of,
 )
 from segiou.metrics.ratio import Floats
@@ -37,7 +38,7 @@ _ROUNDING = 1e-24
 _LEAST_IN_BATCHES = 40
 #: Fewer images of one or two sequences are too few to judge their dependence well.
 _LEAST_IN_ONE = 100
-_SO_INDEPENDENT = "so the images are treated as independent"
+_SO_INDEPENDENT = "so the {images} are treated as independent."
 #: Fewer and more batches than these are not made.
 _BATCHES = (4, 20)
 #: Fewer batches of a difference: 4 give p ≥ 2/2⁴, so nothing would be significant.
@@ -97,15 +98,23 @@ class Dependence:
         data: dict[str, Any] = plain(self)
         return data | {"images": self.images, "effective_images": self.effective_images}
 
-    def sentences(self) -> list[str]:
-        """Origin of the images, and how strongly neighbours are correlated."""
+    def sentences(self, image: str = "image") -> list[str]:
+        """Origin of the images, and how strongly neighbours are correlated.
+
+        Parameters
+        ----------
+        image : str
+            What an image is called, such as ``"case"``.
+        """
         said, scores = [], "In file-name order, neighbouring scores"
         if len(self.sequences) > 1:
             several = {name: size for name, size in self.sequences.items() if size > 1}
             shown = several or self.sequences
             sizes = listed([f"{name} {size}" for name, size in shown.items()], 4, last=", ")
             number = plural(len(shown), "sequence")
-            rest = f" and {plural(self.single, 'single image')}" if several and self.single else ""
+            rest = (
+                f" and {plural(self.single, f'single {image}')}" if several and self.single else ""
+            )
             said = [f"File names suggest {number} ({printable(sizes)}){rest}."]
             scores = "Neighbouring scores"
         if not self.correlated:
@@ -113,7 +122,7 @@ class Dependence:
         return [
             *said,
             f"{scores} have correlation {self.correlations[0]:.2f} (design effect "
-            f"{self.design_effect:.2f}), so {self.images} images carry as much information as "
+            f"{self.design_effect:.2f}), so {self.images} {image}s carry as much information as "
             f"about {self.effective_images:.0f} independent ones.",
         ]
 
@@ -212,17 +221,17 @@ class Design:
     images: Units
     dependence: Dependence | None = None
     independence: str = ""
-    """Why images are treated as independent, if they are."""
+    """Why images, as ``{images}``, are treated as independent, if they are."""
 
-    @property
-    def caution(self) -> Caution | None:
-        """The first caution about the units that applies."""
+    def caution(self, image: str = "image") -> Caution | None:
+        """The first caution about the units that applies; images have this noun."""
         kind, number = self.units.kind, len(self.units)
         if self.units.too_few:
-            return Caution(f"an interval needs at least 3 {kind}s, and there are {number}")
+            units = plural_of(kind, image)
+            return Caution(f"an interval needs at least 3 {units}, and there are {number}")
         if kind in ("group", "sequence") and (largest := self._unequal()):
             return Caution(
-                f"the largest {kind} has {percent(largest)} of the images, so the interval is "
+                f"the largest {kind} has {percent(largest)} of the {image}s, so the interval is "
                 "probably too narrow"
             )
         if self.dependence is None or kind == "sequence":
@@ -232,12 +241,12 @@ class Design:
         images = self.dependence.images
         if kind == "image":
             return Caution(
-                f"dependence cannot be judged from {images} images of {origin}",
+                f"dependence cannot be judged from {images} {image}s of {origin}",
                 "--group-by none",
-                " if the images are independent",
+                f" if the {image}s are independent",
             )
         if kind == "batch" and images < _LEAST_IN_ONE:
-            return Caution(f"only {images} images of {origin}, so the interval is a rough guide")
+            return Caution(f"only {images} {image}s of {origin}, so the interval is a rough guide")
         return None
 
     def _unequal(self) -> float:
@@ -268,7 +277,7 @@ def design_of(
     groups = groups_of(ids or (), groups)
     named = None if groups is None else group_names(groups, images.names)
     if independent:
-        return Design(images, images, None, "The images were declared independent.")
+        return Design(images, images, None, "The {images} were declared independent.")
     unknown = ids is None or number < FEW_UNITS
     if blocks is None and (named is not None or unknown):
         return Design(units_of(number, named, ids), images)
@@ -279,7 +288,7 @@ def design_of(
         if blocks is not None:
             candidates += (Sequences(("",), (np.arange(number),)),)
     if not candidates:
-        return Design(images, images, None, f"File names show no order, {_SO_INDEPENDENT}.")
+        return Design(images, images, None, f"File names show no order, {_SO_INDEPENDENT}")
     return _along(scores(), images, candidates, blocks)
 
 
@@ -295,7 +304,7 @@ def _along(
     sequences = next((accepted for accepted in tried if accepted is not None), None)
     if sequences is None:
         unrelated = "Scores are unrelated to the order of the file names"
-        return Design(images, images, None, f"{unrelated}, {_SO_INDEPENDENT}.")
+        return Design(images, images, None, f"{unrelated}, {_SO_INDEPENDENT}")
     each = [dependence_of(values, sequences) for values in series]
     strongest = max(each, key=lambda one: one.design_effect)
     if blocks is None and sequences.several > 2:

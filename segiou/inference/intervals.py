@@ -14,7 +14,7 @@ from segiou._support import text
 from segiou._support.arguments import check_choice, check_integer, check_level
 from segiou._support.text import Json
 from segiou.counting.counts import Counts
-from segiou.document.parts import Column, Line, Part, Table, Tabular, worded
+from segiou.document.parts import Column, Line, Part, Table, Tabular
 from segiou.inference.bootstrapping import bootstrap_limits, limits_of, resampled
 from segiou.inference.dependence import BlockLength, Caution, Dependence, Design, design_of
 from segiou.inference.leave_one_out import Limits, jackknife, with_width
@@ -104,16 +104,29 @@ class OverUnits:
     _pixel_unit: str = field(default="pixels", repr=False, compare=False)
 
     @property
+    def _image(self) -> str:
+        """What an image is called."""
+        return text.nouns(self._pixel_unit)[1]
+
+    @property
+    def _kind(self) -> str:
+        """The plural of the unit."""
+        return plural_of(self.unit, self._image)
+
+    @property
     def units_text(self) -> str:
         """The units in words."""
         if self.unit == "batch":
             return text.plural(
-                self.units, "batch of neighbouring images", "batches of neighbouring images"
+                self.units,
+                f"batch of neighbouring {self._image}s",
+                f"batches of neighbouring {self._image}s",
             )
         single = 0 if self.dependence is None else self.dependence.single
         if self.unit != "sequence" or not single:
-            return text.plural(self.units, self.unit)
-        rest = text.plural(single, "single image")
+            kind = self._image if self.unit == "image" else self.unit
+            return text.plural(self.units, kind)
+        rest = text.plural(single, f"single {self._image}")
         return f"{text.plural(self.units - single, 'sequence')} and {rest}"
 
     @property
@@ -146,7 +159,7 @@ class OverUnits:
     def units_sentences(self) -> list[str]:
         """Why these are the units."""
         if self.dependence is not None:
-            return self.dependence.sentences()
+            return self.dependence.sentences(self._image)
         return [self.independence] if self.independence else []
 
     def _plain(self) -> dict[str, Any]:
@@ -246,15 +259,13 @@ class Intervals(OverUnits, Tabular):
                 [text.shown_range(row.low, row.high, unit) for row in rows],
                 2,
             ),
-            Column(plural_of(self.unit), [str(row.units) for row in rows], 1),
+            Column(self._kind, [str(row.units) for row in rows], 1),
         )
-        parts: list[Part] = [*map(Line, self.sentences()), Table(columns, first=1)]
-        return worded(parts, self._pixel_unit)
+        return [*map(Line, self.sentences()), Table(columns, first=1)]
 
     def sentences(self) -> list[str]:
         """Return the score, its interval and its limits as sentences."""
-        lines = [_overall_sentence(self), *self.cautions()]
-        return [text.in_unit(line, self._pixel_unit) for line in lines]
+        return [_overall_sentence(self), *self.cautions()]
 
     def caution(self) -> Caution | None:
         """Main limit of the interval of the score, if any."""
@@ -283,7 +294,7 @@ class Intervals(OverUnits, Tabular):
             return []
         said: list[str] = []
         if self.unreliable_classes:
-            few = f"fewer than {FEW_UNITS} {plural_of(self.unit)} contain the class"
+            few = f"fewer than {FEW_UNITS} {self._kind} contain the class"
             classes = text.classes(self.unreliable_classes)
             said.append(f"Unreliable intervals ({few}): {classes}.")
         undefined = [
@@ -415,8 +426,7 @@ def confidence_intervals(
         classes=tuple(classes),
         score_unit=prepared.score.unit,
         _over=design.units,
-        _pixel_unit=unit_of_pixels(counts),
-        **of_design(design, blocks),
+        **of_design(design, blocks, unit_of_pixels(counts)),
         **_unseen(scored, prepared, aggregate),
     )
 
@@ -466,16 +476,18 @@ def check_method(method: str, level: float) -> None:
     check_level("level", level)
 
 
-def of_design(design: Design, blocks: BlockLength | None) -> dict[str, Any]:
+def of_design(design: Design, blocks: BlockLength | None, pixel_unit: str) -> dict[str, Any]:
     """Attributes of :class:`OverUnits` that follow from the units."""
+    _, image = text.nouns(pixel_unit)
     length = None if blocks is None else len(design.images) / len(design.units)
     return {
         "unit": design.units.kind,
         "units": len(design.units),
         "dependence": design.dependence,
         "block_length": length,
-        "independence": design.independence,
-        "limit": design.caution,
+        "independence": design.independence.format(images=f"{image}s"),
+        "limit": design.caution(image),
+        "_pixel_unit": pixel_unit,
     }
 
 

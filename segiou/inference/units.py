@@ -43,9 +43,9 @@ def difference(first: Any, second: Any) -> Any:
     return np.where(np.abs(delta) < ROUNDING, 0.0, delta)
 
 
-def plural_of(kind: str) -> str:
-    """The plural of a kind of units."""
-    return "batches" if kind == "batch" else f"{kind}s"
+def plural_of(kind: str, image: str = "image") -> str:
+    """The plural of a kind of units; images have this noun."""
+    return "batches" if kind == "batch" else f"{image if kind == 'image' else kind}s"
 
 
 def are_too_few(kind: str, number: int) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from segiou import metrics
-from segiou._support.text import in_unit
+from segiou._support.text import nouns
 from segiou.measures.score_names import read_name
 from segiou.metrics.per_image import image_means
 from segiou.metrics.pixel_scores import OF_CLASSES, metric_label
@@ -131,11 +131,11 @@ def image_distribution(
         ends = axes.get_xlim()
         axes.hist(scores, bins, range=ends, color=color, edgecolor="white", linewidth=0.6)
         line: dict[str, Any] = {"color": "black", "linewidth": 0.9}
-        axes.axvline(float(scores.mean()), label=in_unit("mean over images", unit), **line)
+        axes.axvline(float(scores.mean()), label=f"mean over {nouns(unit)[1]}s", **line)
         if ends[0] <= scored.whole <= ends[1]:
             axes.axvline(scored.whole, label="data set", linestyle=(0, (3, 2)), **line)
         axes.set_xlim(ends)
-        axes.set_ylabel(in_unit("images", unit))
+        axes.set_ylabel(f"{nouns(unit)[1]}s")
         axes.yaxis.set_major_locator(require("matplotlib.ticker").MaxNLocator(integer=True))
         legend_above(axes, 2)
     return axes

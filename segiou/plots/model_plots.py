@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from segiou._support.arguments import read_several, refuse_kind
-from segiou._support.text import in_unit
 from segiou.analysis.comparison.text import score_title
 from segiou.plots.class_plots import axis_of, count_note, height_of, score_column
 from segiou.plots.score_axis import ScoreAxis, mark_interval, mark_special
@@ -278,7 +277,7 @@ def slices(sliced: Slices, *, limit: int = 40, color: Any = IOU, **look: Unpack[
         note = ""
         if np.isfinite(sliced.score):
             axes.axvline(sliced.score, color="black", linestyle=(0, (3, 2)), linewidth=0.8)
-            note = in_unit(", dashed: all images", sliced._pixel_unit)
+            note = f", dashed: all {sliced._image}s"
         for place, one in enumerate(rows):
             is_sure = one.differs(sliced.level)
             mark_interval(axes, place, (one.score, one.low, one.high), color if is_sure else "")

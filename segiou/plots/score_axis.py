@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from segiou._support.text import in_unit, with_unit
+from segiou._support.text import nouns, with_unit
 from segiou.plots.style import MUTED, in_percent, label_x, short_name
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class ScoreAxis(NamedTuple):
     def of_images(self, pixel_unit: str, title: str = "") -> ScoreAxis:
         """The axis of the values of images, or cases of voxels, which may have another title."""
         name = short_name(title or self.title, _TITLE - len(_PER_IMAGE))
-        return self._replace(title=f"{name}{in_unit(_PER_IMAGE, pixel_unit)}")
+        return self._replace(title=f"{name} per {nouns(pixel_unit)[1]}")
 
     def show(self, axes: Axes, values: Any, note: str = "") -> None:
         """Show values: ratios on an axis from 0 to 1, and anything else from 0 to the largest."""

@@ -15,7 +15,7 @@ from segiou._support.arguments import (
     read_several,
     refuse_kind,
 )
-from segiou._support.text import in_unit, listed, plural
+from segiou._support.text import listed, nouns, plural
 from segiou.inference.scored_runs import unit_of_pixels
 from segiou.labels.class_options import class_indices
 from segiou.measures.registry import read_measures
@@ -406,7 +406,7 @@ class Run(RunCounts):
     def __repr__(self) -> str:
         left_out = f", {len(self.skipped)} skipped" if self.skipped else ""
         unfinished = "" if self.finished else ", unfinished"
-        images = in_unit(plural(len(self), "image"), unit_of_pixels(self))
+        images = plural(len(self), nouns(unit_of_pixels(self))[1])
         classes = plural(self.options.num_classes, "class", "classes")
         return f"<Run: {images}, {classes}{left_out}{unfinished}>"
 

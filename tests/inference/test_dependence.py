@@ -428,7 +428,7 @@ def test_a_video_beside_single_images_is_divided_into_batches():
     sizes = np.bincount(design.units.index)
     assert design.units.kind == "batch"
     assert sizes[-16:].tolist() == [1] * 16 and 4 <= len(sizes) - 16 <= 20
-    assert "one sequence" in str(design.caution)
+    assert "one sequence" in str(design.caution())
 
 
 def test_the_units_of_a_comparison_name_sequences_and_single_images():

@@ -24,7 +24,7 @@ from segiou.analysis.comparison.result import (
     InfluentialImage,
     PairComparison,
 )
-from segiou.analysis.gap.imbalance import explain_difference
+from segiou.analysis.gap.imbalance import ImbalanceDifference, explain_difference
 from segiou.counting.counts import Counts
 from segiou.inference.bootstrapping import resampled
 from segiou.inference.dependence import BlockLength, design_of
@@ -177,7 +177,8 @@ def compare(
         resampled(means, resamples, seed) if draws else repeat(None),
     )
     compared = _Compared([*models], same, level, method, detect, permutations, seed, influential)
-    comparison = compared.comparison(of_design(design, blocks), resamples if draws else None)
+    units = of_design(design, blocks, unit_of_pixels(runs[0]))
+    comparison = compared.comparison(units, resamples if draws else None)
     return _with_uncommon(comparison, common, [*recipes.values()])
 
 
@@ -297,7 +298,6 @@ class _Compared(NamedTuple):
             score_unit=first.score.unit,
             run_scores=self.run_scores(),
             stability=ranking if len(self.models) > 2 else None,
-            _pixel_unit=unit_of_pixels(self.same.runs[0]),
             **units,
         )
 
@@ -356,7 +356,6 @@ class _Compared(NamedTuple):
             cases=tuple(tuple(model.cases.tolist()) for model in self.models),
             case_name=first.names[0],
             case_unit=first.score.unit,
-            _pixel_unit=unit_of_pixels(self.same.runs[0]),
             **placed(names, contest, level=self.level),
             **units,
         )
@@ -410,17 +409,22 @@ class _Compared(NamedTuple):
             favours_b=favours_b,
             power=power(score, limits, level=self.level, detect=self.detect),
             defined_for_one=tuple(score.names[1 + c] for c in np.flatnonzero(for_one).tolist()),
-            imbalance=explain_difference(
-                a.counts,
-                b.counts,
-                self.same.class_names,
-                names=names,
-                include=self.same.include,
-                protocol=self.same.protocol,
-            ),
+            imbalance=self.explained(a, b),
             images_differing=_images_differing(a.alone, b.alone),
             bounds=self.ends(a, b, limits, _BOUNDS),
         )
+
+    def explained(self, a: _Model, b: _Model) -> ImbalanceDifference:
+        """Why pixel accuracy and mean IoU differ."""
+        explained = explain_difference(
+            a.counts,
+            b.counts,
+            self.same.class_names,
+            names=(a.name, b.name),
+            include=self.same.include,
+            protocol=self.same.protocol,
+        )
+        return replace(explained, _pixel=text.nouns(unit_of_pixels(self.same.runs[0]))[0])
 
     def differences(
         self, a: _Model, b: _Model, limits: Limits, permuted: Permuted, over_pairs: _Adjusted

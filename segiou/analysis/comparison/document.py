@@ -31,9 +31,7 @@ from segiou.document.parts import (
     Part,
     Section,
     Table,
-    worded,
 )
-from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison.ranking import Ranking
@@ -45,10 +43,6 @@ _CHANGES = 10
 
 def comparison_parts(comparison: Comparison) -> Iterator[Part]:
     """Verdicts, evidence, classes, images (of volumes, cases) and the method of a comparison."""
-    return worded(_comparison_parts(comparison), comparison._pixel_unit)
-
-
-def _comparison_parts(comparison: Comparison) -> Iterator[Part]:
     if comparison.stability is not None:
         yield from ranking_parts(comparison.stability)
     method: dict[str, None] = {}
@@ -65,10 +59,6 @@ def _comparison_parts(comparison: Comparison) -> Iterator[Part]:
 
 def side_by_side_parts(comparisons: Sequence[Comparison]) -> Iterator[Part]:
     """The verdicts by several scores, and a table of the classes for each pair of models."""
-    return worded(_side_by_side_parts(comparisons), comparisons[0]._pixel_unit)
-
-
-def _side_by_side_parts(comparisons: Sequence[Comparison]) -> Iterator[Part]:
     for first in comparisons[0].ordered_pairs:
         each = [(one, _same_pair(one, first)) for one in comparisons]
         for one, pair in each:
@@ -120,18 +110,18 @@ def _details(comparison: Comparison, pair: PairComparison) -> Iterator[Section]:
         yield Section(title, [table], shown=len(comparison.pairs) == 1)
     if pair.imbalance.disagree:
         reasons = " ".join([*pair.imbalance.sentences(), see("imbalance")])
-        yield Section("Why pixel accuracy disagrees", [Line(reasons), GAP])
+        yield Section(f"Why {pair.imbalance._pixel} accuracy disagrees", [Line(reasons), GAP])
     if moved := influences(pair):
         unit = comparison.score_unit
         of_effect = f"effect ({text})" if (text := unit_text(unit or "points")) else "effect"
         columns = (
-            Column("image", [image.id for image, _ in moved], 9, is_text=True),
+            Column(comparison._image, [image.id for image, _ in moved], 9, is_text=True),
             Column("shifts toward", [name for _, name in moved], 6, is_text=True),
             Column(of_effect, [shown_change(i.effect, unit) for i, _ in moved], 8),
             Column(pair.a, [shown(image.a, unit) for image, _ in moved], 5),
             Column(pair.b, [shown(image.b, unit) for image, _ in moved], 4),
         )
-        yield Section("Most influential images", [Table(columns)])
+        yield Section(f"Most influential {comparison._image}s", [Table(columns)])
 
 
 def _best(text: str, ahead: float) -> Cell:
@@ -164,7 +154,7 @@ def _differences(
     yield Column(f"{difference_head(pair, unit)}{TIE * 2}", marked, 8)
     yield Column("interval", intervals, 7)
     yield Column("p (Holm)", [p_text(row.p_holm) for row in rows], 3)
-    yield Column(plural_of(comparison.unit), [str(row.units) for row in rows], 1)
+    yield Column(comparison._kind, [str(row.units) for row in rows], 1)
 
 
 def change_table(change: Comparison) -> Iterator[Part]:
@@ -190,5 +180,4 @@ def ranking_parts(ranking: Ranking) -> Iterator[Part]:
         Column("P(best)", [cell(row.best) if ranking.is_resampled else "–" for row in rows], 6),
         Column(ranking.sets_name, [row.possible_ranks for row in rows], 5),
     )
-    section = Section("Ranking", [Table(columns, ranking.sentences())], shown=True)
-    yield from worded([section], ranking._pixel_unit)
+    yield Section("Ranking", [Table(columns, ranking.sentences())], shown=True)

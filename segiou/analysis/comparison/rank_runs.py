@@ -163,9 +163,8 @@ def rank(
         case_unit=first.unit,
         uncommon_classes=contest.uncommon,
         protocol_scores=contest.protocol_scores,
-        _pixel_unit=unit_of_pixels(several[0]),
         **placed(run_names, contest, ties, level),
-        **of_design(design, blocks),
+        **of_design(design, blocks, unit_of_pixels(several[0])),
     )
 
 

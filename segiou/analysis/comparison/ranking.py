@@ -155,7 +155,7 @@ class Ranking(OverUnits, Shown, Drawable):
 
     def sentences(self) -> list[str]:
         """Return the stability of the ranking as sentences."""
-        return [text.in_unit(line, self._pixel_unit) for line in _sentences(self)]
+        return [*_sentences(self)]
 
     def _parts(self) -> Iterable[Part]:
         from segiou.analysis.comparison.document import ranking_parts
@@ -164,7 +164,7 @@ class Ranking(OverUnits, Shown, Drawable):
 
     def __repr__(self) -> str:
         names = text.listed(self.names, 6)
-        images = text.in_unit(text.plural(self.images, "image"), self._pixel_unit)
+        images = text.plural(self.images, self._image)
         return f"<Ranking of {names} by {', '.join(self.by)}: {images}>"
 
     def to_dict(self) -> dict[str, Json]:
@@ -193,7 +193,8 @@ def _sentences(ranking: Ranking) -> Iterator[str]:
             )
     if ranking.models[0].rank_low is not None:
         sets = text.capital(ranking.sets_name)
-        yield f"{sets}: ranks that the images cannot rule out, simultaneously for all models."
+        images = f"{ranking._image}s"
+        yield f"{sets}: ranks that the {images} cannot rule out, simultaneously for all models."
     if not math.isnan(ranking.false_claim):
         yield _false_claim(ranking)
 

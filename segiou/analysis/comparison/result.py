@@ -266,7 +266,7 @@ class Comparison(OverUnits, Tabular, Drawable):
                 lines += pair.imbalance.sentences()
             if pair.images_differing:
                 lines += comparison_text.method(self, pair)
-        return [text.in_unit(line, self._pixel_unit) for line in dict.fromkeys(lines) if line]
+        return [line for line in dict.fromkeys(lines) if line]
 
     def outcome(self, pair: PairComparison) -> comparison_text.Outcome:
         """The finding of the comparison of two models, which the verdict puts into words.
@@ -304,7 +304,7 @@ class Comparison(OverUnits, Tabular, Drawable):
 
     def __repr__(self) -> str:
         names = text.listed(self.names, 6)
-        images = text.in_unit(text.plural(self.images, "image"), self._pixel_unit)
+        images = text.plural(self.images, self._image)
         return f"<Comparison of {names} by {self.metric}: {images}>"
 
     def to_dict(self) -> dict[str, Json]:

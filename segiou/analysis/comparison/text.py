@@ -118,16 +118,17 @@ def _pooling(comparison: Comparison) -> list[str]:
     name = comparison.metric.partition(":")[0]
     if name not in ("dice", "mean_dice") or comparison.aggregate != "D":
         return []
-    return ["Score: Dice of the pixels pooled over all images, not the mean over images."]
+    pixel, image = text.nouns(comparison._pixel_unit)
+    return [f"Score: Dice of the {pixel}s pooled over all {image}s, not the mean over {image}s."]
 
 
 def limitations(comparison: Comparison, *, options: bool = True) -> list[str]:
     """Independence and scope."""
     said = comparison.units_sentences() or [
-        f"{text.capital(plural_of(comparison.unit))} are assumed to be independent."
+        f"{text.capital(comparison._kind)} are assumed to be independent."
     ]
     if comparison.unit in ("sequence", "batch") and options:
-        said.append("If the images are independent, use --group-by none.")
+        said.append(f"If the {comparison._image}s are independent, use --group-by none.")
     first, *others = said
     independence = " ".join([f"Independence: {first[:1].lower()}{first[1:]}", *others])
     return [independence, _scope(comparison)]
@@ -190,7 +191,7 @@ def _outcome(comparison: Comparison, pair: PairComparison) -> str:
         "better": f"{first} scores {verb} than {second}: {both}.",
         "borderline": f"Borderline: {first} may score {verb} than {second}: {both}.",
         "similar": f"No significant difference between {names}: {both}.",
-        "too few": f"Not enough {plural_of(comparison.unit)} to compare {names}: {both}.",
+        "too few": f"Not enough {comparison._kind} to compare {names}: {both}.",
         "equal": f"{names} have the same {score.name}: {values[first]}.",
         "identical": f"{names} are identical: {score.name} {values[first]}.",
     }
@@ -219,7 +220,7 @@ def evidence(comparison: Comparison, pair: PairComparison) -> str:
     score = pair.overall
     if math.isnan(score.delta):
         return ""
-    images = text.plural(comparison.images, "image")
+    images = text.plural(comparison.images, comparison._image)
     if not pair.images_differing:
         classes = f", {text.plural(len(pair.classes), 'class', 'classes')}" if pair.classes else ""
         return f"All counts are equal on {images}{classes}."
@@ -251,7 +252,7 @@ def _basis(comparison: Comparison, pair: PairComparison) -> Iterator[str]:
     if score.testable:
         return
     least, needed = score._family * least_p(comparison.units), _units_to_test(comparison, score)
-    limit = f"fewer than {needed} {plural_of(comparison.unit)}"
+    limit = f"fewer than {needed} {comparison._kind}"
     if needed == comparison.units:  # enough units, but few permutations with a difference
         least = score._family * least_p_of(pair.permutations, pair.exact)
         limit = text.plural(pair.permutations, "permutation")
@@ -266,7 +267,8 @@ def _test(comparison: Comparison, pair: PairComparison) -> str:
     number = f"{text.count(pair.permutations)} permutations"
     test = f"paired permutation test ({f'exact, {number}' if pair.exact else number})"
     if comparison.run_scores:
-        kind, test = "interval and t test with images and training runs crossed", ""
+        crossed = f"{comparison._image}s and training runs crossed"
+        kind, test = f"interval and t test with {crossed}", ""
     kinds = " and ".join(filter(None, ([] if comparison.too_few else [kind]) + [test]))
     seed = "" if comparison.seed is None or comparison.run_scores else f", seed {comparison.seed}"
     adjusted = "; class p-values Holm-adjusted" if pair.classes else ""
@@ -275,7 +277,7 @@ def _test(comparison: Comparison, pair: PairComparison) -> str:
 
 def _power(comparison: Comparison, pair: PairComparison) -> list[str]:
     """The difference that the units can detect, and those that another one needs."""
-    power, unit = pair.power, plural_of(pair.power.unit)
+    power, unit = pair.power, plural_of(pair.power.unit, comparison._image)
     if comparison.too_few or not power.detectable > 0:
         return []
     start = f"Power ({pair.b} vs {pair.a})" if len(comparison.pairs) > 1 else "Power"
@@ -296,19 +298,21 @@ def _size(value: float, comparison: Comparison) -> str:
 
 
 def _scope(comparison: Comparison) -> str:
+    images = f"{comparison._image}s"
     others = {
-        "group": "similar images of other groups",
-        "sequence": "similar images of other sequences",
+        "group": f"similar {images} of other groups",
+        "sequence": f"similar {images} of other sequences",
         "batch": "other parts of these sequences",
-    }.get(comparison.unit, "similar images")
+    }.get(comparison.unit, f"similar {images}")
     dependence = comparison.dependence
     if comparison.unit == "batch" and dependence and len(dependence.sequences) == 1:
         others = "other parts of this sequence"
     if comparison.run_scores:
         return (
-            f"Scope: {others}, with these training recipes. Other kinds of images are not covered."
+            f"Scope: {others}, with these training recipes. "
+            f"Other kinds of {images} are not covered."
         )
-    rest = "Other kinds of images and retraining are not covered."
+    rest = f"Other kinds of {images} and retraining are not covered."
     return f"Scope: {others}, with these trained models. {rest}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -419,6 +419,7 @@ class ImbalanceDifference(Shown):
     omitted_tp: float
     wins_by_omission: bool
     uncommon_classes: tuple[str, ...] = ()
+    _pixel: str = field(default="pixel", repr=False, compare=False)
 
     @property
     def disagree(self) -> bool:
@@ -564,12 +565,12 @@ def _order_sentence(difference: ImbalanceDifference) -> str:
     name, other = (difference.names[i] for i in difference._ranked)
     a, b = (difference.models[i] for i in difference._ranked)
     accuracies = f"({text.percent(a.pixel_accuracy)} vs {text.percent(b.pixel_accuracy)})"
-    ious = f"({text.percent(a.mean_iou)} vs {text.percent(b.mean_iou)})"
+    ious, pixel = f"({text.percent(a.mean_iou)} vs {text.percent(b.mean_iou)})", difference._pixel
     if difference.disagree:
-        return f"{name} has higher pixel accuracy {accuracies} but lower mean IoU {ious}."
+        return f"{name} has higher {pixel} accuracy {accuracies} but lower mean IoU {ious}."
     if difference.accuracy_difference == 0 or difference.mean_iou_difference == 0:
-        return f"{name} vs {other}: pixel accuracy {accuracies}, mean IoU {ious}."
-    return f"{name} has higher pixel accuracy {accuracies} and higher mean IoU {ious}."
+        return f"{name} vs {other}: {pixel} accuracy {accuracies}, mean IoU {ious}."
+    return f"{name} has higher {pixel} accuracy {accuracies} and higher mean IoU {ious}."
 
 
 def _omitted(difference: ImbalanceDifference) -> tuple[list[ClassBalance], str]:
@@ -599,7 +600,7 @@ def _omission_sentences(difference: ImbalanceDifference) -> list[str]:
     return [
         f"{higher} never predicts {number}: {text.classes(difference.omitted)}.",
         f"{other} predicts {'it' if len(omitted) == 1 else 'them'}: "
-        f"{text.percent(difference.omitted_tp)} of all pixels are true positives and "
+        f"{text.percent(difference.omitted_tp)} of all {difference._pixel}s are true positives and "
         f"{text.percent(difference.omitted_fp)} are false positives.",
         f"This costs {other} at most {most} points of accuracy, less wherever {higher} is also "
         f"wrong; the whole difference is {text.points(abs(difference.accuracy_difference))}.",

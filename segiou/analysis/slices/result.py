@@ -14,7 +14,8 @@ from segiou._support import text
 from segiou._support.arguments import check_integer
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
-from segiou.document.parts import Part, Tabular, worded
+from segiou.document.parts import Part, Tabular
+from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:
     from segiou.inference.metadata import Metadata
@@ -217,6 +218,16 @@ class Slices(Tabular, Drawable):
     _is_median: bool = field(default=False, repr=False, compare=False)
     _pixel_unit: str = field(default="pixels", repr=False, compare=False)
 
+    @property
+    def _image(self) -> str:
+        """What an image is called."""
+        return text.nouns(self._pixel_unit)[1]
+
+    @property
+    def _kind(self) -> str:
+        """The plural of the unit."""
+        return plural_of(self.unit, self._image)
+
     def __iter__(self) -> Iterator[Slice]:
         return iter(self.slices)
 
@@ -311,4 +322,4 @@ class Slices(Tabular, Drawable):
     def _parts(self) -> Iterable[Part]:
         from segiou.analysis.slices.text import slices_parts
 
-        return worded(slices_parts(self), self._pixel_unit)
+        return slices_parts(self)

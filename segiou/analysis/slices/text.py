@@ -11,6 +11,7 @@ from segiou._support.text import (
     change,
     change_range,
     listed,
+    nouns,
     p_equals,
     p_text,
     plural,
@@ -21,7 +22,6 @@ from segiou._support.text import (
 from segiou.analysis.slices.result import FEWEST, FEWEST_TESTED
 from segiou.document.parts import GAP, Cell, Column, Line, Part, Table
 from segiou.inference.metadata import told_apart
-from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:
     from segiou.analysis.slices.result import Slice, Slices
@@ -73,11 +73,12 @@ def _subject(slices: Slices) -> str:
 
 def _why_not(slices: Slices) -> str:
     """Why nothing is tested."""
-    units = plural_of(slices.unit)
+    units = slices._kind
     if not any(math.isnan(one.gap.low) and not math.isnan(one.gap.value) for one in slices):
         return f"fewer than {FEWEST_TESTED} {units} on a side"
     if slices._is_median and all(math.isnan(one.low) for one in slices):
-        return f"medians need one structure ({slices.metric}:NAME) and independent images"
+        independent = f"independent {slices._image}s"
+        return f"medians need one structure ({slices.metric}:NAME) and {independent}"
     return f"all {units} of a side agree"
 
 
@@ -99,7 +100,7 @@ def notes(slices: Slices) -> Iterator[str]:
     """Notes on the table and on missing values."""
     yield _reference(slices)
     if slices.key:
-        yield f"Rows were matched with images by the column {slices.key}."
+        yield f"Rows were matched with {slices._image}s by the column {slices.key}."
     yield from _small_slices(slices)
     yield from _values(slices)
     yield from _paradoxes(slices)
@@ -110,10 +111,10 @@ def notes(slices: Slices) -> Iterator[str]:
 def _reference(slices: Slices) -> str:
     """The images that slices are compared with."""
     mean = any(one.gap.classes for one in slices)
-    units = plural_of(slices.unit)
+    units = slices._kind
     over = f", over the classes that at least two {units} of both have" if mean else ""
     if not slices.against:
-        return f"The rest are the other images that have a value in the column{over}."
+        return f"The rest are the other {slices._image}s that have a value in the column{over}."
     return (
         f"The difference is to {slices.against} in columns with this value, and else to the "
         f"rest{over}."
@@ -122,7 +123,7 @@ def _reference(slices: Slices) -> str:
 
 def _small_slices(slices: Slices) -> Iterator[str]:
     """Slices of too few units, and of fewer classes."""
-    units = plural_of(slices.unit)
+    units = slices._kind
     if few := [one.name for one in slices if one.units < FEWEST]:
         yield f"Fewer than {FEWEST} {units}, so no interval: {listed(few, _LISTED)}."
     if few := [one.name for one in slices if FEWEST <= one.units < FEWEST_TESTED]:
@@ -139,7 +140,8 @@ def _small_slices(slices: Slices) -> Iterator[str]:
 def _values(slices: Slices) -> Iterator[str]:
     """Missing and similar values of columns, and columns without slices."""
     for column, number in slices.missing.items():
-        yield f"{column}: {plural(number, 'image')} without a value, in no slice and in no rest."
+        images = plural(number, slices._image)
+        yield f"{column}: {images} without a value, in no slice and in no rest."
     for column, reason in slices.skipped.items():
         yield f"{column} {reason}: no slices."
     seen: dict[str, Slice] = {}
@@ -147,11 +149,13 @@ def _values(slices: Slices) -> Iterator[str]:
         if (same := seen.setdefault(one.name.casefold(), one)) is not one:
             yield f"{same.name} and {one.name} differ only in case; are they one value?"
     for first, second in slices.alike:
-        yield f"{first} and {second} are nearly the same images: their effects cannot be separated."
+        same = f"nearly the same {slices._image}s"
+        yield f"{first} and {second} are {same}: their effects cannot be separated."
 
 
 def _paradoxes(slices: Slices) -> Iterator[str]:
     """Slices that all say the opposite of the whole, or are all on one side of it."""
+    pixel, image = nouns(slices._pixel_unit)
     for column in slices.reversed:
         each = listed(
             [
@@ -163,15 +167,16 @@ def _paradoxes(slices: Slices) -> Iterator[str]:
         )
         yield (
             f"Simpson's paradox: the change is {change(slices.score, slices.score_unit)} on all "
-            f"images, but {each} ({column}), because the whole weighs slices by their pixels."
+            f"{image}s, but {each} ({column}), because the whole weighs slices by their "
+            f"{pixel}s."
         )
     for column in slices.outside:
         own_scores = [s.score for s in slices if s.column == column]
         way = "below" if max(own_scores) < slices.score else "above"
         yield (
             f"All slices of {column} are {way} the whole "
-            f"({shown(slices.score, slices.score_unit)}), which sums their pixels and is not their "
-            "average."
+            f"({shown(slices.score, slices.score_unit)}), which sums their {pixel}s and is not "
+            "their average."
         )
 
 
@@ -179,10 +184,10 @@ def _columns(slices: Slices) -> list[Column]:
     unit, rows, two = slices.score_unit, slices.slices, len(slices.names) > 1
     columns = [
         Column("slice", [one.name for one in rows], 9, is_text=True),
-        Column("images", [str(one.images) for one in rows], 3),
+        Column(f"{slices._image}s", [str(one.images) for one in rows], 3),
     ]
     if slices.unit != "image":
-        columns.append(Column(plural_of(slices.unit), [str(one.units) for one in rows], 2))
+        columns.append(Column(slices._kind, [str(one.units) for one in rows], 2))
     if two:
         for i, name in enumerate(slices.names):
             columns.append(Column(name, [shown(one.scores[i], unit) for one in rows], 4))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.text import in_unit
 from segiou.analysis.comparison import text as comparison_text
 from segiou.analysis.comparison.text import (
     difference_head,
@@ -93,7 +92,7 @@ def render_comparison(
     scores = _image_scores(comparison, runs, protocol)
     context = {
         **_pair_context(comparison, shown_pair, reports),
-        **_words_context(comparison, shown_pair, reports[0].unit),
+        **_words_context(comparison, shown_pair),
         **_models_context(comparison, shown_pair),
         "sliced": [*slices],
         "reports": reports,
@@ -134,7 +133,7 @@ def _pair_context(
     }
 
 
-def _words_context(comparison: Comparison, pair: PairComparison, unit: str) -> dict[str, Any]:
+def _words_context(comparison: Comparison, pair: PairComparison) -> dict[str, Any]:
     """The verdict, its evidence and the method, in words."""
     method = [
         line.partition(": ") for line in comparison_text.method(comparison, pair, options=False)
@@ -146,7 +145,7 @@ def _words_context(comparison: Comparison, pair: PairComparison, unit: str) -> d
         "significant": significant_text(comparison, pair),
         "contributions": comparison_text.contributions(comparison, pair),
         "reasons": pair.imbalance.sentences() if pair.imbalance.disagree else (),
-        "method": [(name, sentence(in_unit(text, unit))) for name, _, text in method],
+        "method": [(name, sentence(text)) for name, _, text in method],
     }
 
 

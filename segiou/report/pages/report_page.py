@@ -13,7 +13,7 @@ import numpy as np
 
 from segiou._support.files import write_whole
 from segiou._support.output_folder import OutputFolder
-from segiou._support.text import in_unit
+from segiou._support.text import in_unit, nouns
 from segiou.analysis.comparison.text import short_name
 from segiou.analysis.gap.steps import top_steps
 from segiou.document.parts import worded
@@ -269,8 +269,7 @@ def render_page(
         "report": reports[0],
         "class_names": names,
         "colors": [hex_color(color) for color in colors],
-        "pixel": in_unit("pixel", reports[0].unit),
-        "image": in_unit("image", reports[0].unit),
+        **dict(zip(("pixel", "image"), nouns(reports[0].unit), strict=True)),
         "table": table,
         "shown": len(chosen),
         "advice": [*context.get("advice", ()), *_advice(table, len(chosen))],
