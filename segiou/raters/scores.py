@@ -14,7 +14,7 @@ from segiou._support.arguments import check_level
 from segiou._support.text import Json, plain, records
 from segiou.document.parts import Part, Tabular
 from segiou.inference.leave_one_out import jackknife
-from segiou.inference.statistics import Statistic
+from segiou.inference.statistics import Statistic, addends, means_of
 from segiou.inference.student import student, student_below
 from segiou.inference.units import Units, units_of
 from segiou.measures.score import Score
@@ -351,8 +351,12 @@ class _Over(NamedTuple):
             "logit",
         )
 
+    def mean_ratios(self, values: Floats) -> list[Estimate]:
+        """Means of ratios over the cases that have one, (N, K), as in reports."""
+        return self.estimates(addends(values), means_of, ~np.isnan(values), "logit")
+
     def means(self, values: Floats) -> list[Estimate]:
-        """Means over the cases that have a value, from (N, K) values, with Student's interval.
+        """Means of differences over the cases that have one, (N, K), with Student's interval.
 
         The variance is that of the jackknife over units, (k − 1)/k Σ (mean − mean without one)²,
         which is s²/k if each case is a unit.
@@ -380,7 +384,7 @@ def _pairs(
     both, first, second = np.moveaxis(overlaps.reshape(len(overlaps), -1, 3), -1, 0)
     sums = {"dice": (2 * both, first + second), "iou": (both, first + second - both)}
     scores = {name: over.ratios(*parts) for name, parts in sums.items()}
-    scores |= {f"mean_{name}": over.means(ratio(*parts)) for name, parts in sums.items()}
+    scores |= {f"mean_{name}": over.mean_ratios(ratio(*parts)) for name, parts in sums.items()}
     rows = zip(product(raters, class_names), records(**scores), strict=True)
     return [RaterPair(*names, class_name, **row) for (names, class_name), row in rows]
 

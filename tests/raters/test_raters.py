@@ -149,3 +149,21 @@ def test_findings_with_rows_are_csv_and_data_frames():
         assert [*filter(None, frame.index.names)] == index
         assert heads.split(",") == [*index, *frame.columns] == [*next(iter(found.rows()))]
         assert len(lines) == len(frame)
+
+
+def test_intervals_of_a_pair_are_those_of_a_report():
+    # Mean Dice 83 % of three cases, one of them poor: Student's interval ended at 105 %.
+    first = [[1, 1, 1, 0], [1, 1, 1, 1], [1, 1, 1, 1]]
+    second = [[1, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]]
+    (_, pair) = agreement_of([*zip(first, second, strict=True)]).pairs
+    run = segiou.score(np.array(first)[:, None], np.array(second)[:, None], labels=2)
+    for found, metric, aggregate in (
+        (pair.dice, "dice", "D"),
+        (pair.iou, "iou", "D"),
+        (pair.mean_dice, "dice", "C"),
+        (pair.mean_iou, "iou", "C"),
+    ):
+        classes = run.intervals(metric, aggregate=aggregate, groups="none").classes
+        same = classes[1]
+        assert (found.value, found.low, found.high) == (same.value, same.low, same.high)
+        assert 0 <= found.low < found.value < found.high <= 1
