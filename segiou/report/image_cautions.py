@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from segiou._support.files import printable
 from segiou._support.text import Json, capital, encodable, listed
-from segiou.inference.scored_runs import of_volumes
-from segiou.labels.label_set import BACKGROUNDS
 from segiou.runs.run import Run
+from segiou.runs.tables import background_of, false_alarms
 
 #: Most ids that are listed, in sentences and in JSON.
 _NAMED, _LISTED = 3, 100
@@ -25,15 +24,30 @@ class ImageCaution:
 
     Attributes
     ----------
-    kind : {"void", "empty", "structures_missed", "classes_missed"}
+    kind : {"void", "empty", "structures_missed", "classes_missed", "false_alarms"}
         Every pixel is ignored; the prediction is background only, unlike the
-        truth; every structure or class of the truth is missed.
+        truth; every structure or class of the truth is missed; the truth is
+        background only, unlike the prediction.
     images : tuple of str
         Ids of the images.
+    of : int
+        Number of images whose truth is background only, for ``"false_alarms"``.
     """
 
-    kind: Literal["void", "empty", "structures_missed", "classes_missed"]
+    kind: Literal["void", "empty", "structures_missed", "classes_missed", "false_alarms"]
     images: tuple[str, ...]
+    of: int = 0
+
+    @property
+    def title(self) -> str:
+        """A short name of the kind of images."""
+        return {
+            "void": "every pixel ignored",
+            "empty": "empty predictions",
+            "structures_missed": "every structure missed",
+            "classes_missed": "every class missed",
+            "false_alarms": "false positives without foreground",
+        }[self.kind]
 
     def __str__(self) -> str:
         names, number = listed([printable(id) for id in self.images], _NAMED), len(self.images)
@@ -42,7 +56,11 @@ class ImageCaution:
             "empty": "the prediction is empty",
             "structures_missed": "every structure is missed",
             "classes_missed": "every class is missed",
+            "false_alarms": "the truth has no foreground, but the prediction has",
         }[self.kind]
+        if self.kind == "false_alarms" and self.of > 1:
+            found = f"{number} of {self.of} images without foreground"
+            return f"{found} {'has' if number == 1 else 'have'} false positives: {names}."
         if number == 1:
             return f"{names}: {finding}."
         if self.kind == "empty":
@@ -52,16 +70,18 @@ class ImageCaution:
     def to_dict(self) -> dict[str, Json]:
         """Plain values: the number of images and the ids of the first hundred."""
         images = [encodable(id) for id in self.images[:_LISTED]]
-        return {"kind": self.kind, "count": len(self.images), "images": images, "text": str(self)}
+        data: dict[str, Json] = {"kind": self.kind, "count": len(self.images), "images": [*images]}
+        return data | ({"of": self.of} if self.of else {}) | {"text": str(self)}
 
 
 def image_cautions(run: Run, include: NDArray[np.bool_]) -> tuple[ImageCaution, ...]:
     """One caution per kind of image that occurs; ``include`` are the classes of the mean."""
-    counts, background = run.counts, _background(run)
+    counts, background = run.counts, background_of(run)
     structures, total = include & ~background, counts.total[:, 0]
     wanted = counts.truth[:, structures].sum(-1) > 0
     empty = wanted & (counts.pred[:, background].sum(-1) == total)
     missed = wanted & (counts.tp[:, structures].sum(-1) == 0) & ~empty
+    alarms, without = false_alarms(counts, background, include)
     cautions = (
         ImageCaution("void", tuple(compress(run.ids, total == 0))),
         ImageCaution("empty", tuple(compress(run.ids, empty))),
@@ -69,14 +89,6 @@ def image_cautions(run: Run, include: NDArray[np.bool_]) -> tuple[ImageCaution, 
             "structures_missed" if background.any() else "classes_missed",
             tuple(compress(run.ids, missed)),
         ),
+        ImageCaution("false_alarms", tuple(compress(run.ids, alarms)), int(without.sum())),
     )
     return tuple(one for one in cautions if one.images)
-
-
-def _background(run: Run) -> NDArray[np.bool_]:
-    """The class that is named background, or else the class of value 0 in volumes."""
-    named = np.array([name.lower() in BACKGROUNDS for name in run.class_names], bool)
-    volumes = of_volumes(run.provenance) or any(plan.masks.volumes for plan in run.plans)
-    if named.any() or not volumes:
-        return named
-    return np.array([values == (0,) for values in run.labels.class_values], bool)

@@ -168,7 +168,11 @@ def worst_part(report: Report, worst: WorstImages) -> Table:
     """The worst images and their scores."""
     names = [row["id"] for row in worst.rows] or ["none"]
     scores = [worst_score(report, row, worst.by) for row in worst.rows] or ["–"]
-    return Table((Column("worst images", names, 1, is_text=True), Column(worst.by, scores, 0)))
+    columns = [Column("worst images", names, 1, is_text=True), Column(worst.by, scores, 0)]
+    notes = [str(row.get("note", "")) for row in worst.rows]
+    if any(notes):
+        columns.append(Column("note", notes, 2, is_text=True))
+    return Table(columns)
 
 
 def _means_over_images(report: Report) -> Iterator[tuple[str, str, str]]:

@@ -22,6 +22,7 @@ from segiou.counting.counts import Counts
 from segiou.inference.scored_runs import in_groups_only, of_volumes, structure_score
 from segiou.inference.statistics import scored_counts
 from segiou.labels.class_options import ClassOptions
+from segiou.labels.label_set import BACKGROUNDS
 from segiou.measures.measure import ImageColumn, Plan
 from segiou.measures.score_names import (
     ScoreName,
@@ -49,6 +50,8 @@ _SCORES = ("mean_iou", "pixel_accuracy", "influence")
 _LONG_SCORES = ("dice", "iou", "precision", "recall")
 #: Numbers of images that are not scores of a run.
 _OTHER = ("influence", "false_positive_classes")
+#: Note of images whose truth is background only, unlike their prediction.
+_ALARM = "false positives without foreground"
 
 
 def check_score_name(by: str, options: ClassOptions, plans: Sequence[Plan] = ()) -> None:
@@ -67,6 +70,24 @@ def check_score_name(by: str, options: ClassOptions, plans: Sequence[Plan] = ())
         raise not_measured(named)
     if named.row:
         row_of(named.row, rows_of_score(named.score, options, plans), named.score)
+
+
+def background_of(run: Run) -> NDArray[np.bool_]:
+    """The class that is named background, or else the class of value 0 in volumes."""
+    named = np.array([name.lower() in BACKGROUNDS for name in run.class_names], bool)
+    volumes = of_volumes(run.provenance) or any(plan.masks.volumes for plan in run.plans)
+    if named.any() or not volumes:
+        return named
+    return np.array([values == (0,) for values in run.labels.class_values], bool)
+
+
+def false_alarms(
+    counts: Counts, background: NDArray[np.bool_], include: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Images without foreground whose prediction has some, and all without foreground, (N,)."""
+    structures = include & ~background
+    without = (counts.truth[:, background].sum(-1) > 0) & ~counts.truth[:, ~background].any(-1)
+    return without & counts.pred[:, structures].any(-1), without
 
 
 def _ranking(plans: Sequence[Plan]) -> list[ImageColumn]:
@@ -136,19 +157,35 @@ class RunTable:
         return (part for block in blocks for part in block.parts(_BLOCK))
 
     def worst(self, n: int, by: str) -> list[dict[str, Any]]:
-        """Rows of the n worst images, the worst first; ValueError if the score is unknown."""
+        """Rows of the n worst images, the worst first; ValueError if the score is unknown.
+
+        Mean IoU over the classes of the truth does not see the false positives of a truth without
+        foreground, so such images are ranked with IoU 0 of each false class, and have a note.
+        """
         score, sign = self._score(by)
-        worst: list[dict[str, Any]] = []
+        worst: list[tuple[float, dict[str, Any]]] = []
         for block in self._small():
             values = sign * score(block)
-            order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())][:n]
-            ranked = (sign * values[order]).tolist()
-            rows = [
-                row if row.get(by) == value else {**row, by: value}
-                for value, row in zip(ranked, self._rows_of(block.take([*order])), strict=True)
-            ]
-            worst = sorted([*worst, *rows], key=lambda row: sign * row[by])[:n]
-        return worst
+            alarms = self._false_alarms(block) & (by == "mean_iou")
+            places = np.where(alarms, values / (1 + self._false_classes(block)), values)
+            order = np.argsort(places, kind="stable")[: int((~np.isnan(values)).sum())][:n]
+            columns = ((sign * values[order]).tolist(), places[order].tolist(), alarms[order])
+            for value, place, alarm, row in zip(
+                *columns, self._rows_of(block.take([*order])), strict=True
+            ):
+                noted = {"note": _ALARM} if alarm else {}
+                worst.append((place, {**row, by: value, **noted}))
+            worst = sorted(worst, key=lambda ranked: ranked[0])[:n]
+        return [row for _, row in worst]
+
+    def _false_alarms(self, block: Columns) -> NDArray[np.bool_]:
+        """Images whose truth has no foreground, but whose prediction has."""
+        counts = block.counts(self.run.options.num_classes)
+        return false_alarms(counts, background_of(self.run), self.include)[0]
+
+    def _false_classes(self, block: Columns) -> NDArray[np.int64]:
+        """Number of included classes that are predicted but not in the truth, (N,)."""
+        return false_positive_classes(block.counts(self.run.options.num_classes)[:, self.include])
 
     def _score(self, by: str) -> tuple[Callable[[Columns], Floats], int]:
         """A function from N images to scores (N,), and -1 if lower is better."""

@@ -65,3 +65,48 @@ def test_every_output_has_the_cautions():
     assert json.loads(report.to_json())["image_cautions"] == [
         {"kind": "empty", "count": 1, "images": ["case_002"], "text": text}
     ]
+
+
+def slides():
+    """Two images with a lesion, then five without, all of which have false positives."""
+    truths, preds = np.zeros((2, 7, 10, 10), int)
+    truths[0, :5] = preds[0, :4] = 1  # of the lesion 80 %
+    truths[1, :5] = preds[1, :5] = 1
+    for i in range(2, 7):
+        preds[i, 0, : i - 1] = 1  # 1 to 5 pixels of 100
+    ids = [f"slide_{i}" for i in range(7)]
+    labels = {"background": 0, "lesion": 1}
+    return segiou.score(truths, preds, labels=labels, ids=ids)
+
+
+def test_false_positives_without_foreground_are_a_caution():
+    report = slides().report()
+    (caution,) = report.image_cautions
+    assert (caution.kind, len(caution.images), caution.of) == ("false_alarms", 5, 5)
+    text = (
+        "5 of 5 images without foreground have false positives: slide_2, slide_3, slide_4 and 2 "
+        "more."
+    )
+    assert str(caution) == text and text in report.verdict
+    assert json.loads(report.to_json())["image_cautions"][0]["of"] == 5
+    # Without the false positives, there is nothing to say.
+    truth = np.zeros((3, 1, 4), int)
+    labels = {"background": 0, "lesion": 1}
+    assert not segiou.score(truth, truth, labels=labels).report().image_cautions
+
+
+def test_false_positives_without_foreground_are_among_the_worst():
+    rows = slides().worst(6)
+    assert [row["id"] for row in rows[:5]] == ["slide_6", *(f"slide_{i}" for i in (5, 4, 3, 2))]
+    assert rows[0]["mean_iou"] == 0.95  # of the background, the only class of the truth
+    assert rows[0]["note"] == "false positives without foreground"
+    assert "note" not in rows[5]
+    text = slides().report(worst=6).to_text()
+    assert text.count("false positives without foreground") == 5
+
+
+def test_the_page_lists_the_images_of_a_caution():
+    run = slides()
+    page = run.report().to_html(run=run)
+    assert 'href="#slice=false+positives+without+foreground"' in page
+    assert '"false positives without foreground":[2,3,4,5,6]' in page

@@ -310,9 +310,10 @@ def test_boundaries_have_a_section_where_they_were_measured():
     assert 'id="boundaries"' not in without
 
 
-def test_perfect_scores_have_an_interval():
+def test_perfect_scores_have_the_interval_of_one_wrong_pixel():
     truth = np.array([[[0, 1, 1, 0]]] * 12)
     run = segiou.score(truth, truth, labels=["road", "car"])
+    # Of one of two classes: 24 of 25 pixels, ± t(11) √(11/12) 25/24 on the logit, and half of it.
     assert "95 % interval 86.38 to 100.00 %" in text_of(run.to_html())
 
 

@@ -326,6 +326,14 @@ def _makings(
     }
 
 
+def _cautioned(report: Report, table: ImageTable | None) -> dict[str, list[int]]:
+    """The places of the listed images of each caution, by its title."""
+    place = {} if table is None else {id: i for i, id in enumerate(table.ids)}
+    return {
+        one.title: [place[id] for id in one.images if id in place] for one in report.image_cautions
+    }
+
+
 def _script_data(
     context: Mapping[str, Any], sliced: Sequence[Slices], table: ImageTable | None
 ) -> dict[str, Any]:
@@ -334,7 +342,7 @@ def _script_data(
     return {
         "names": list(report.class_names),
         "unit": report.unit,
-        "slices": slice_images(sliced, table),
+        "slices": {**slice_images(sliced, table), **_cautioned(report, table)},
         "confusion": context.get("matrix"),
         "curves": {
             part["name"]: [curve.to_dict() for curve in part["curves"]]
