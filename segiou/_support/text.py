@@ -484,13 +484,3 @@ def tone_of(value: float) -> str:
     if value != value:
         return ""
     return "red" if value < 1 / 3 else "yellow" if value < 2 / 3 else "green"
-
-
-def in_python(sentence: str) -> str:
-    """Write options of the command line as arguments."""
-    sentence = sentence.replace("--blocks auto", 'blocks="auto"')
-    return re.sub(r"--group-by (\S+?)(?=\.? |\.?$)", _argument, sentence)
-
-
-def _argument(match: re.Match[str]) -> str:
-    return f"groups={match[1].strip(chr(39))!r}"

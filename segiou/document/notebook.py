@@ -6,7 +6,7 @@ have a dark theme.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from segiou._support.files import printable
@@ -43,26 +43,24 @@ body.append(...[...body.rows].map((row) => [key(row), row]).sort(([a], [b]) =>
 """
 
 
-def notebook_of(
-    parts: Iterable[Part], name: str, worded: Callable[[str], str] = lambda text: text
-) -> str:
-    """Parts as an element of class ``segiou-NAME``; ``worded`` changes sentences."""
-    return f'<div class="segiou-{name}">{"".join(_html(part, worded) for part in parts)}</div>'
+def notebook_of(parts: Iterable[Part], name: str) -> str:
+    """Parts as an element of class ``segiou-NAME``."""
+    return f'<div class="segiou-{name}">{"".join(map(_html, parts))}</div>'
 
 
-def _html(part: Part, worded: Callable[[str], str]) -> str:
+def _html(part: Part) -> str:
     if isinstance(part, Html):
         return part.text
     if isinstance(part, Line):
         look = f' style="{_STYLES[part.style]}"' if part.style in _STYLES else ""
-        text = _text(worded(part.text))
+        text = _text(part.text)
         return f"<div{look}>{part.lead}{text}</div>" if text else ""
     if isinstance(part, Facts):
         return f"<div>{_text(part.line)}</div>"
     if isinstance(part, Table):
-        notes = (f'<div style="{MUTED}">{_text(worded(note))}</div>' for note in part.notes if note)
+        notes = (f'<div style="{MUTED}">{_text(note)}</div>' for note in part.notes if note)
         return _table(part) + "".join(notes)
-    body = "".join(_html(one, worded) for one in part.parts)
+    body = "".join(map(_html, part.parts))
     opened, style = " open" if part.shown else "", 'style="margin-top:.5em"'
     summary = f'<summary style="cursor:pointer">{_text(part.title)}</summary>'
     return f"<details {style}{opened}>{summary}{body}</details>" if body else ""

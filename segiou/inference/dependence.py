@@ -39,6 +39,8 @@ _LEAST_IN_BATCHES = 40
 #: Fewer images of one or two sequences are too few to judge their dependence well.
 _LEAST_IN_ONE = 100
 _SO_INDEPENDENT = "so the {images} are treated as independent."
+#: How independence is declared, on the command line and in Python.
+DECLARED = "--group-by none", "groups='none'"
 #: Fewer and more batches than these are not made.
 _BATCHES = (4, 20)
 #: Fewer batches of a difference: 4 give p ≥ 2/2⁴, so nothing would be significant.
@@ -134,10 +136,17 @@ class Caution(NamedTuple):
     option: str = ""
     rest: str = ""
     """Ends the sentence about the option."""
+    argument: str = ""
+    """The option in Python."""
 
     def __str__(self) -> str:
         use = f" Use {self.option}{self.rest}." if self.option else ""
         return f"{printable(self.text)}.{use} {see('intervals')}"
+
+    @property
+    def in_python(self) -> Caution:
+        """The same with the argument."""
+        return self._replace(option=self.argument)
 
 
 def dependence_of(values: Floats, sequences: Sequences) -> Dependence:
@@ -242,8 +251,7 @@ class Design:
         if kind == "image":
             return Caution(
                 f"dependence cannot be judged from {images} {image}s of {origin}",
-                "--group-by none",
-                f" if the {image}s are independent",
+                *(DECLARED[0], f" if the {image}s are independent", DECLARED[1]),
             )
         if kind == "batch" and images < _LEAST_IN_ONE:
             return Caution(f"only {images} {image}s of {origin}, so the interval is a rough guide")

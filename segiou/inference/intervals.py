@@ -102,6 +102,8 @@ class OverUnits:
     independence: str = ""
     limit: Caution | None = None
     _pixel_unit: str = field(default="pixels", repr=False, compare=False)
+    #: Whether sentences name arguments instead of options of the command line.
+    _python: bool = field(default=False, repr=False, compare=False)
 
     @property
     def _image(self) -> str:

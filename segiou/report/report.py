@@ -12,7 +12,7 @@ import numpy as np
 
 from segiou._support.arguments import check_integer, check_kind, check_path
 from segiou._support.files import write_whole
-from segiou._support.text import in_python, percent, plural
+from segiou._support.text import percent, plural
 from segiou.document.parts import worded
 from segiou.document.renderers import rendered
 from segiou.measures.score_names import ScoreName
@@ -353,7 +353,7 @@ class Report(ReportNumbers):
     def _repr_html_(self) -> str:
         from segiou.document.notebook import notebook_of
 
-        return notebook_of(self._parts(), "report", in_python)
+        return notebook_of(self._parts(python=True), "report")
 
     def __repr__(self) -> str:
         return (

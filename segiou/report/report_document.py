@@ -68,6 +68,7 @@ def report_parts(
     outcomes: Sequence[tuple[str, bool]] = (),
     change: Comparison | None = None,
     means: bool = False,
+    python: bool = False,
 ) -> Iterator[Part]:
     """Verdict, scores, thresholds and change, classes, measures, images, and how it was counted."""
     yield from [Line(report.title, "title")] if report.title else []
@@ -75,7 +76,7 @@ def report_parts(
     yield Facts([*_headline(report, detail=detail, of_map=is_map(columns))])
     intervals = report.intervals_or_default
     if intervals is not None and (caution := intervals.caution()) is not None:
-        yield Line(f"Caution: {caution}", "yellow")
+        yield Line(f"Caution: {caution.in_python if python else caution}", "yellow")
     yield GAP
     if outcomes:
         yield _outcome_table(outcomes)

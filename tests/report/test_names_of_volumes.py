@@ -72,3 +72,14 @@ def test_the_page_keeps_names(runs, tmp_path):
     page = path.read_text(encoding="utf-8")
     assert "pixel decoder" in page and "image encoder" in page
     assert "voxel decoder" not in page and "case encoder" not in page
+
+
+def test_notebooks_name_arguments_and_keep_names():
+    ids = [f"drive_{i:04d}" for i in range(60)]
+    truth = [[[0, 0, 1, 1]]] * 60
+    preds = ([[[0, i % 2, 1, 1]] for i in range(60)], [[[0, 0, 1, i % 3 > 0]] for i in range(60)])
+    runs = [segiou.score(truth, pred, labels=2, ids=ids) for pred in preds]
+    found = segiou.compare(*runs, names=("new", "--group-by image"), blocks=8)
+    page = found._repr_html_()
+    assert "--group-by none" in found.to_markdown() and "--group-by none" not in page
+    assert "groups=&#x27;none&#x27;" in page and "--group-by image" in page

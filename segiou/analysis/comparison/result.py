@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from segiou._support import text
 from segiou._support.optional import Drawable
@@ -333,7 +333,6 @@ class Comparison(OverUnits, Tabular, Drawable):
                 yield {"model_a": pair.a, "model_b": pair.b} | {n: getattr(row, n) for n in shown}
 
     def _repr_html_(self) -> str:
-        from segiou._support.text import in_python
         from segiou.analysis.comparison.text import with_short_names
 
-        return notebook_of(with_short_names(self)._parts(), "comparison", in_python)
+        return notebook_of(replace(with_short_names(self), _python=True)._parts(), "comparison")

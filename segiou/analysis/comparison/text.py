@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from segiou._support import text
 from segiou._support.text import shown, shown_change, with_unit
-from segiou.inference.dependence import Caution
+from segiou.inference.dependence import DECLARED, Caution
 from segiou.inference.significance import least_p, least_p_of
 from segiou.inference.units import plural_of
 
@@ -51,7 +51,8 @@ def caution(comparison: Comparison, pair: PairComparison) -> Caution | None:
     if lone := [name for name, scores in scores_of_runs if len(scores) == 1]:
         assumed = "is assumed to vary between trainings as much as the other"
         return Caution(f"{lone[0]} has only one training run and {assumed}")
-    return comparison.limit
+    limit = comparison.limit
+    return limit.in_python if limit is not None and comparison._python else limit
 
 
 def coverage(comparison: Comparison, pair: PairComparison) -> str:
@@ -128,7 +129,9 @@ def limitations(comparison: Comparison, *, options: bool = True) -> list[str]:
         f"{text.capital(comparison._kind)} are assumed to be independent."
     ]
     if comparison.unit in ("sequence", "batch") and options:
-        said.append(f"If the {comparison._image}s are independent, use --group-by none.")
+        said.append(
+            f"If the {comparison._image}s are independent, use {DECLARED[comparison._python]}."
+        )
     first, *others = said
     independence = " ".join([f"Independence: {first[:1].lower()}{first[1:]}", *others])
     return [independence, _scope(comparison)]

@@ -149,8 +149,8 @@ def _values(slices: Slices) -> Iterator[str]:
         if (same := seen.setdefault(one.name.casefold(), one)) is not one:
             yield f"{same.name} and {one.name} differ only in case; are they one value?"
     for first, second in slices.alike:
-        same = f"nearly the same {slices._image}s"
-        yield f"{first} and {second} are {same}: their effects cannot be separated."
+        alike = f"nearly the same {slices._image}s"
+        yield f"{first} and {second} are {alike}: their effects cannot be separated."
 
 
 def _paradoxes(slices: Slices) -> Iterator[str]:
