@@ -1,17 +1,32 @@
-"""Colour masks → labels: each pixel gets the value of the class with exactly its colour."""
+"""Colour masks → labels: each pixel gets the value of the class with exactly its colour.
+
+Palettes of index images can contradict the reading of their indices as values.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import plural
-from segiou.labels.label_set import LabelSet
+from segiou.labels.label_set import Color, LabelSet, hex_color
 from segiou.masks.read import SOFT_EDGES, MaskError, RawMask
+
+ReadPalette = Literal["indices", "colors"]
+READINGS = get_args(ReadPalette)
+#: Formats of images with palettes.
+PALETTE_SUFFIXES = (".png", ".gif", ".bmp")
+_FIX = (
+    "if the colours are right, pass read_palette='colors' (--read-palette colors); if the indices "
+    "are right, read_palette='indices' (--read-palette indices)"
+)
+
 
 _UNKNOWN = np.uint16(0xFFFF)
 #: Pixels that are mapped at once.
@@ -24,6 +39,8 @@ def labels_of_colors(
     """Map each pixel to the first value of the class with its colour."""
     colors: NDArray[Any] = raw.values
     if labels is None or not labels.has_colors:
+        if raw.palette and not (packed(colors) % 0x10101).any():
+            return np.asarray(packed(colors) & 255).astype(np.uint8)
         name = "no label set" if labels is None else f"nothing in label set {labels.name!r}"
         problem = f"is a colour image (mode {raw.mode}), but {name} maps its colours to classes"
         if not (packed(colors) % 0x10101).any():
@@ -107,3 +124,92 @@ def _unknown_text(unknown: NDArray[Any], labels: LabelSet) -> str:
     else:
         hint = f"add them to a class or to ignore_colors{_if_coco(labels)}"
     return f"has colours not in label set {labels.name!r}: {shown}{more}; {hint}"
+
+
+def check_palette(raw: RawMask, path: str | Path, labels: LabelSet) -> None:
+    """Raise a MaskError if the palette of a mask contradicts its indices."""
+    if not _suspects(raw.palette, labels):
+        return  # whatever its indices are
+    used = np.flatnonzero(np.bincount(np.asarray(raw.values).ravel())).tolist()
+    if problem := contradiction(raw.palette, used, labels):
+        raise MaskError(path, problem)
+
+
+def contradiction(palette: bytes, used: Iterable[int], labels: LabelSet) -> str:
+    """The problem and its fix if colours of used indices are those of other values; else empty."""
+    colors, owners = colors_of(palette, used), _owners(labels)
+    is_grey = all(len({*rgb}) == 1 for rgb in colors.values())
+    # Palettes of other label sets have a few colours of this one by chance, most by design.
+    is_of_set = 2 * sum(rgb in owners for rgb in colors.values()) >= len(colors)
+    # A colour of several indices, such as the black that pads palettes, tells nothing.
+    often = Counter(colors.values())
+    for index in sorted(
+        _suspects(palette, labels) & {i for i, c in colors.items() if often[c] == 1}
+    ):
+        color = colors[index]
+        if color in owners and is_of_set and index not in owners[color][1]:
+            what = f"the colour of {owners[color][0]}"
+        elif is_grey and color not in owners:
+            what = f"the grey of value {color[0]}"
+        else:
+            continue
+        return f"has a palette in which index {index} has {hex_color(color)}, {what}; {_FIX}"
+    return ""
+
+
+@lru_cache(maxsize=64)
+def _suspects(palette: bytes, labels: LabelSet) -> frozenset[int]:
+    """Indices whose colour is that of a class with other values, or whose grey is another value."""
+    owners, values = _owners(labels), labels.declared_values.union(labels.ignore)
+    colors = colors_of(palette, range(len(palette) // 3))
+    of_class = {i for i, rgb in colors.items() if rgb in owners and i not in owners[rgb][1]}
+    greys = {i for i, (r, g, b) in colors.items() if r == g == b and 0 != r != i and r in values}
+    greys -= {
+        i for one in labels.classes for i in one.values if colors.get(i, (-1,))[0] in one.values
+    }
+    return frozenset(of_class | greys)
+
+
+@lru_cache(maxsize=64)
+def _owners(labels: LabelSet) -> dict[Color, tuple[str, tuple[int, ...]]]:
+    """The class of each colour, in words, and its values."""
+    owners = {rgb: (f"class {c.name!r}", c.values) for c in labels.classes for rgb in c.colors}
+    return owners | {rgb: ("ignored pixels", tuple(labels.ignore)) for rgb in labels.ignore_colors}
+
+
+def colors_of(palette: bytes, used: Iterable[int]) -> dict[int, Color]:
+    """The colours of used indices."""
+    known = (i for i in used if 0 <= 3 * i < len(palette))
+    return {i: (palette[3 * i], palette[3 * i + 1], palette[3 * i + 2]) for i in known}
+
+
+def clash(files: Iterable[tuple[str, bytes, Iterable[int]]]) -> tuple[str, str] | None:
+    """A file with another colour for an index than one before it, and the problem; or None.
+
+    Parameters
+    ----------
+    files : iterable of (str, bytes, iterable of int)
+        Path, palette and used indices of each.
+    """
+    known: dict[int, tuple[Color, str]] = {}
+    for path, palette, used in files:
+        for index, rgb in colors_of(palette, used).items():
+            before, where = known.setdefault(index, (rgb, path))
+            if before != rgb:
+                both = f"{hex_color(rgb)} for index {index}, but {hex_color(before)} in {where}"
+                return path, f"has a palette with {both}; {_FIX}"
+    return None
+
+
+def as_read(raw: RawMask, path: str | Path, how: ReadPalette | None) -> RawMask:
+    """The mask with the colours of its palette, or with indices that are not checked."""
+    if how is None or not raw.palette or raw.is_color:
+        return raw
+    if how == "indices":
+        return raw._replace(palette=b"")
+    table = np.frombuffer(raw.palette, np.uint8).reshape(-1, 3).astype(np.uint32)
+    if (most := int(np.max(raw.values, initial=0))) >= len(table):
+        problem = f"has index {most}, but a palette of {len(table)} colours; read its indices"
+        raise MaskError(path, problem)
+    colors: NDArray[Any] = (table @ np.array([1, 1 << 8, 1 << 16], np.uint32)).astype(np.uint32)
+    return raw._replace(values=colors[raw.values], mode="RGB")

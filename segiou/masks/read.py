@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_flag, check_kind, check_path
+from segiou._support.arguments import check_choice, check_flag, check_kind, check_path
 from segiou._support.files import os_problem
 from segiou._support.text import plural
 from segiou.labels.label_set import VOID_VALUES, LabelSet, background_of
@@ -24,6 +24,7 @@ from segiou.masks.finding import (
 )
 
 if TYPE_CHECKING:
+    from segiou.masks.colors import ReadPalette
     from segiou.masks.formats.georeference import Raster
     from segiou.masks.formats.image_files import Scratch
     from segiou.masks.formats.numpy_files import Fits
@@ -102,6 +103,8 @@ class RawMask(NamedTuple):
         Largest possible value, for PGM files, which declare it.
     sets : tuple of tuple of int, optional
         Values of the classes of a pixel indexed by ``values``, for one file per class.
+    palette : bytes
+        Red, green and blue of each index, for palette images.
     """
 
     values: Any
@@ -117,6 +120,7 @@ class RawMask(NamedTuple):
     spacing: tuple[float, ...] | None = None
     maximum: int | None = None
     sets: tuple[tuple[int, ...], ...] = ()
+    palette: bytes = b""
 
     @property
     def is_color(self) -> bool:
@@ -161,7 +165,11 @@ def damage(path: str | Path, what: str, *passed: type[BaseException]) -> Iterato
 
 
 def read_mask(
-    path: str | Path, labels: LabelSet | None = None, *, allow_lossy: bool = False
+    path: str | Path,
+    labels: LabelSet | None = None,
+    *,
+    allow_lossy: bool = False,
+    read_palette: ReadPalette | None = None,
 ) -> NDArray[np.integer[Any] | np.bool_]:
     """Read the labels of a mask file.
 
@@ -174,6 +182,9 @@ def read_mask(
         with exactly its colour.
     allow_lossy : bool
         Whether to accept JPEG and other lossy formats.
+    read_palette : {"indices", "colors"}, optional
+        Reading of palette images: their indices, or their colours. By default indices, and an
+        error if the palette contradicts them.
 
     Returns
     -------
@@ -189,7 +200,12 @@ def read_mask(
     if labels is not None:
         check_kind("labels", labels, LabelSet, "a LabelSet, as returned by segiou.load_labels")
     check_flag("allow_lossy", allow_lossy)
-    return to_labels(open_mask(path), path, labels, allow_lossy=allow_lossy)
+    from segiou.masks.colors import READINGS, as_read
+
+    if read_palette is not None:
+        check_choice("read_palette", read_palette, READINGS)
+    raw = as_read(open_mask(path), path, read_palette)
+    return to_labels(raw, path, labels, allow_lossy=allow_lossy)
 
 
 def open_mask(path: str | Path) -> RawMask:
@@ -340,6 +356,10 @@ def to_labels(
     values: NDArray[Any] = raw.values
     if raw.void is not None and labels is not None:
         return _replaced(values, raw.void, void_value(raw.void, labels))
+    if raw.palette and labels is not None and not raw.is_color:
+        from segiou.masks.colors import check_palette
+
+        check_palette(raw, path, labels)
     if not raw.is_color:
         if raw.mode == "tiff" and values.ndim > 2:  # ids of objects may have pages
             problem = f"has {len(values)} pages; expected one. Save each page as a separate file"

@@ -29,6 +29,7 @@ from segiou.scoring.job import (
     DataError,
     Job,
     ScoringInterrupted,
+    check_palettes,
     pair_sources,
     pairing_problems,
 )
@@ -109,6 +110,7 @@ def score_folder(
     array_axes: Literal["xyz", "zyx"] | None = None,
     class_files: str | None = None,
     roi: str | Path | None = None,
+    read_palette: Literal["indices", "colors"] | None = None,
     boundary: Measure | bool | None = None,
     objects: Measure | str | bool | None = None,
     measures: Iterable[Measure | str] = (),
@@ -175,6 +177,10 @@ def score_folder(
     roi : str or path, optional
         Folder of regions of interest, or one, paired by name with the truth. Pixels
         outside (0) are ignored.
+    read_palette : {"indices", "colors"}, optional
+        Reading of palette images: their indices, or their colours. By default indices, and an
+        error if the palette contradicts them: an index has the colour (or grey) of another
+        value, or different colours in the files of one folder.
     boundary : BoundaryOptions or bool, optional
         Boundary metrics to compute; True computes all, with the defaults of
         :class:`segiou.measures.boundary.BoundaryOptions`. For volumes, surfaces are
@@ -259,6 +265,8 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     check_engine(job, executor)
     pairing = pair_sources(*job.sources, job)
     problems, left_out = pairing_problems(pairing, job.missing, job.extra)
+    for source, paths in zip(job.sources, pairing.sides, strict=True):
+        check_palettes(source, paths)
     job, nodata = _with_nodata(job, pairing)
     pairs = _of_shard(pairing.pairs, job.shard)
     if not problems:

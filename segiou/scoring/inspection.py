@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from segiou._support.files import Problem, problem_lines
 from segiou._support.text import Json, listed
 from segiou.document.parts import Part, Shown
-from segiou.labels.label_set import Color, LabelClass, LabelSet
-from segiou.masks.formats.image_files import palette_colors
-from segiou.masks.read import RawMask
+from segiou.labels.label_set import Color, LabelClass, LabelSet, labelset_names, load_labels
+from segiou.masks.colors import clash, colors_of, contradiction
 from segiou.masks.sources.class_files import class_layout
 from segiou.masks.sources.folders import LocalFolder, Source, open_source
 from segiou.masks.sources.pairing import Pairing
@@ -239,13 +238,13 @@ def inspect_folder(
         tasks += [(pred_source, pair.pred) for pair in pairing.pairs]
     read = _read(tasks, workers, progress or (lambda done, total: None))
     masks, preds = read[: len(paths)], read[len(paths) :]
-    inspection = _with_palette(summary_of(str(folder), masks, labels), source, masks)
+    inspection = _with_palette(summary_of(str(folder), masks, labels), masks, labels)
     if not single and (layout := class_layout(source.find())):
         text = f"one file per class ({listed(list(layout[1]), 8)}): --class-files '{layout[0]}'"
         inspection = replace(inspection, suspicions=(text, *inspection.suspicions))
     if pairing is None:
         return inspection
-    of_pred = _with_palette(summary_of(str(pred), preds, labels), pred_source, preds)
+    of_pred = _with_palette(summary_of(str(pred), preds, labels), preds, labels)
     return replace(
         inspection,
         problems=inspection.problems + of_pred.problems,
@@ -297,14 +296,30 @@ def _rgb(color: str) -> Color:
 
 
 def _with_palette(
-    summary: Inspection, source: Source, read: Sequence[FileContent | Problem]
+    summary: Inspection, read: Sequence[FileContent | Problem], labels: LabelSet | None
 ) -> Inspection:
-    """The inspection with the colours on which the palettes of a sample agree."""
-    files = [file for file in read if isinstance(file, FileContent) and file.mask.mode == "P"]
-    contents = [source.read(f.path)[0] for f in sampled(files, SAMPLE)]
-    palettes = [palette_colors(data) for data in contents if not isinstance(data, RawMask)]
-    agreed = set.intersection(*(set(p.items()) for p in palettes)) if palettes else set()
-    return replace(summary, palette={v: rgb for v, rgb in sorted(agreed) if v in summary.values})
+    """The inspection with the colours on which palettes agree, and what they contradict."""
+    contents = (file for file in read if isinstance(file, FileContent))
+    files = [(file.path, file.mask.palette, [*file.pixels]) for file in contents]
+    files = [file for file in files if file[1]]
+    if not files:
+        return summary
+    found = [clash(files)]
+    for one in _with_colors(files) if labels is None else [labels]:
+        each = ((path, contradiction(p, used, one)) for path, p, used in files)
+        found.append(next(((path, problem) for path, problem in each if problem), None))
+    warned = dict.fromkeys(f"{path} {problem}" for path, problem in filter(None, found))
+    agreed = set.intersection(*({*colors_of(p, summary.values).items()} for _, p, _ in files))
+    return replace(summary, palette=dict(sorted(agreed)), suspicions=(*warned, *summary.suspicions))
+
+
+def _with_colors(files: Sequence[tuple[str, bytes, list[int]]]) -> Iterator[LabelSet]:
+    """Presets that have every used colour; and the indices as values, for greys."""
+    used = {rgb for _, palette, values in files for rgb in colors_of(palette, values).values()}
+    yield LabelSet.from_names([f"value {value}" for value in range(256)])
+    for preset in map(load_labels, labelset_names() if len(used) > 2 else ()):
+        if used <= {rgb for one in preset.classes for rgb in one.colors}:
+            yield preset
 
 
 def summary_of(

@@ -6,11 +6,13 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+import numpy as np
 
 from segiou._support.arguments import (
     check_choice,
@@ -32,6 +34,7 @@ from segiou._support.text import encodable, listed, plural, without_credentials
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
+from segiou.masks.colors import PALETTE_SUFFIXES, READINGS, ReadPalette, clash
 from segiou.masks.finding import IS_A_FILE, split_ending
 from segiou.masks.read import VOLUME_SUFFIXES, MaskError, from_bytes
 from segiou.masks.sources.adjusted import (
@@ -130,7 +133,7 @@ class Job:
         The averaging protocol.
     on_error, allow_lossy, resize_pred, geometry, spacing, measures
         How pairs are read and measured, as in :func:`segiou.score_folder`.
-    truth_threshold, pred_threshold, array_key, array_axes, class_files, roi
+    truth_threshold, pred_threshold, array_key, array_axes, class_files, roi, read_palette
         How masks are changed as they are read, as in :func:`segiou.score_folder`.
     run, workers, processes, dask, storage_options, name
         The run file and the workers, as in :func:`segiou.score_folder`.
@@ -166,6 +169,7 @@ class Job:
     array_axes: str | None = None
     class_files: str | None = None
     roi: str | Path | None = None
+    read_palette: ReadPalette | None = None
     measures: tuple[Measure, ...] = ()
     spacing: Sequence[float] | None = None
     run: str | Path | None = None
@@ -252,6 +256,8 @@ class Job:
             choices["resize_pred"] = ("nearest",)
         if self.array_axes is not None:
             choices["array_axes"] = ARRAY_AXES
+        if self.read_palette is not None:
+            choices["read_palette"] = READINGS
         for name, allowed in choices.items():
             check_choice(name, getattr(self, name), allowed)
 
@@ -476,6 +482,31 @@ def _of_different_files(pairing: Pairing, truth: Source, pred: Source) -> Pairin
     except ValueError as error:
         raise DataError([Problem("pairing", str(error))]) from error
     return pairing
+
+
+#: Files of a side whose palettes are compared.
+_PALETTES = 40
+
+
+def check_palettes(source: Source, paths: Sequence[str]) -> None:
+    """DataError if an index has different colours in palette images of one place, of a sample."""
+    if isinstance(source, AdjustedSource) and source.palette is not None:
+        return
+
+    def read() -> Iterator[tuple[str, bytes, list[int]]]:
+        for path in paths[:: max(1, -(-len(paths) // _PALETTES))]:
+            if not path.lower().endswith(PALETTE_SUFFIXES):
+                return
+            try:
+                raw = from_bytes(source.read(path)[0], path)
+            except (MaskError, OSError):  # reported when the pair is scored
+                continue
+            if not raw.palette:
+                return
+            yield path, raw.palette, np.unique(raw.values).tolist()
+
+    if problem := clash(read()):
+        raise DataError([Problem(*problem)])
 
 
 def _files_of_both(truth: Source, pred: Source) -> tuple[Mapping[str, str], Mapping[str, str]]:

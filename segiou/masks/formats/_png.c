@@ -3,10 +3,12 @@
 
 #include "_png_file.h"
 
+/* As long as the file, which has the palette, is in memory. */
 static PyObject *
 size_and_mode(const PngImage *image)
 {
-    return Py_BuildValue("nns", (Py_ssize_t)image->height, (Py_ssize_t)image->width, image->mode);
+    return Py_BuildValue("nnsy#", (Py_ssize_t)image->height, (Py_ssize_t)image->width, image->mode,
+                         (const char *)image->palette, (Py_ssize_t)image->palette_size);
 }
 
 static PyObject *
@@ -21,16 +23,17 @@ decode_file(PyObject *Py_UNUSED(module), PyObject *args)
     Py_BEGIN_ALLOW_THREADS
     done = read_png(file.buf, (size_t)file.len, (size_t)memory.len, memory.buf, &image);
     Py_END_ALLOW_THREADS
+    PyObject *result = done ? size_and_mode(&image) : Py_NewRef(Py_None);
     PyBuffer_Release(&file);
     PyBuffer_Release(&memory);
-    return done ? size_and_mode(&image) : Py_NewRef(Py_None);
+    return result;
 }
 
 PyDoc_STRVAR(read_png_doc,
 "read_png(file, memory, /)\n--\n\n"
 "Decode a plain PNG file at the beginning of memory: one byte per pixel, an aligned uint16\n"
 "for 16 bits, or for colours an aligned uint32, red + 256 green + 65536 blue.\n\n"
-"Height, width and Pillow's mode; None where the file is not plain, is damaged, or\n"
+"Height, width, Pillow's mode and the palette; None where the file is not plain, is damaged, or\n"
 "needs more memory: for its pixels and 64 bytes.");
 
 #if !defined(_WIN32)

@@ -29,6 +29,8 @@ typedef struct {
     unsigned bytes;       /* of a pixel in the file; 1 if it has fewer bits */
     unsigned depth, scale; /* bits per sample, and the factor of packed samples */
     const char *mode;     /* Pillow's */
+    const uint8_t *palette; /* in the file; empty for other modes */
+    size_t palette_size;
     size_t stream_size;
 } PngImage;
 
@@ -202,7 +204,8 @@ join_stream(PngReader *reader, const uint8_t *file, size_t size, PngImage *image
     size_t at = HEADER_BYTES, colors = 0;
     int is_palette = image->mode[0] == 'P', has_begun = 0, has_ended = 0, has_alpha = 0;
     int is_plain = 1;
-    image->stream_size = 0;
+    image->stream_size = image->palette_size = 0;
+    image->palette = file;
     reader->texts = 0;
     while (is_plain && size - at >= CHUNK_BYTES) {
         size_t length = read_big_endian(file + at);
@@ -228,6 +231,8 @@ join_stream(PngReader *reader, const uint8_t *file, size_t size, PngImage *image
             is_plain = is_palette && !has_begun && !colors && length && length % 3 == 0;
             colors = length / 3;
             is_plain &= colors <= 256;
+            image->palette = body;
+            image->palette_size = length;
         } else if (memcmp(name, "tRNS", 4) == 0) {
             is_plain = !has_begun && !has_alpha
                 && (is_palette ? length > 0 && length <= colors

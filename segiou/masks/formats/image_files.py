@@ -126,10 +126,12 @@ def read_small(
     return mask, (size, modified)
 
 
-def _plain_png(memory: NDArray[np.uint8], height: int, width: int, mode: str) -> RawMask:
+def _plain_png(
+    memory: NDArray[np.uint8], height: int, width: int, mode: str, palette: bytes
+) -> RawMask:
     """The mask that compiled code decoded into memory."""
     values = np.ndarray((height, width), _DTYPES.get(mode, np.uint8), memory)
-    return RawMask(values, mode, "PNG")
+    return RawMask(values, mode, "PNG", palette=palette)
 
 
 def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
@@ -151,21 +153,6 @@ def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
         except Image.DecompressionBombError as error:
             problem = f"declares an invalid size: {error}; save huge masks as TIFF or .npy"
             raise MaskError(path, problem) from error
-
-
-def palette_colors(data: bytes) -> dict[int, tuple[int, int, int]]:
-    """The colours of the palette of an image file; empty if it has none.
-
-    >>> palette_colors(b"not an image")
-    {}
-    """
-    try:
-        with Image.open(io.BytesIO(data)) as image:
-            channels = image.getpalette("RGB") or []
-    except (OSError, ValueError):
-        return {}
-    parts = (channels[c::3] for c in range(3))
-    return dict(enumerate(zip(*parts, strict=False)))
 
 
 def _is_lossless_webp(data: bytes) -> bool:
@@ -295,6 +282,7 @@ def _from_pillow(image: Image.Image, path: str | Path, is_lossless: bool) -> Raw
         )
     image.load()
     mode, pixels = image.mode, np.asarray(image)
+    palette = bytes(image.getpalette("RGB") or ()) if mode in ("P", "PA") else b""
     if mode in ("LA", "PA", "RGBA"):
         if translucent := int((pixels[..., -1] != 255).sum()):
             pixels_text = plural(translucent, "transparent pixel")
@@ -308,4 +296,5 @@ def _from_pillow(image: Image.Image, path: str | Path, is_lossless: bool) -> Raw
         raise MaskError(path, problem)
     elif mode == "1":
         pixels = pixels.view(np.uint8) != 0  # Pillow's True is the byte 255
-    return RawMask(pixels, mode, kind, kind in _LOSSY and not is_lossless)
+    is_lossy = kind in _LOSSY and not is_lossless
+    return RawMask(pixels, mode, kind, is_lossy, palette=palette)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from segiou._support.files import Stamp
-from segiou.masks.colors import packed
+from segiou.masks.colors import ReadPalette, as_read, packed
 from segiou.masks.read import MaskError, RawMask, from_bytes
 from segiou.masks.sources.class_files import inside
 from segiou.masks.sources.folders import LocalFolder, Source, open_source
@@ -34,18 +34,21 @@ class AdjustedSource:
         Grey values from this one on are the second of two classes.
     roi : Source, optional
         Masks of the regions of interest, which are 0 outside.
+    palette : {"indices", "colors"}, optional
+        Reading of palette images.
     """
 
     place: Source
     key: str = ""
     threshold: int | None = None
     roi: Source | None = None
+    palette: ReadPalette | None = None
     #: The region of each file, once it is known.
     _regions: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Workers look up the regions they need instead of receiving the whole listing.
-        return type(self), (self.place, self.key, self.threshold, self.roi)
+        return type(self), (self.place, self.key, self.threshold, self.roi, self.palette)
 
     @property
     def root(self) -> str:
@@ -96,7 +99,7 @@ class AdjustedSource:
         path : str
             The file.
         """
-        raw = from_bytes(data, path, key=self.key)
+        raw = as_read(from_bytes(data, path, key=self.key), path, self.palette)
         if self.threshold is not None:
             raw = _thresholded(raw, path, self.threshold)
         if self.roi is None:
@@ -146,7 +149,7 @@ def place_of(source: Source) -> Source:
 
 
 #: Options of :func:`adjusted`.
-ADJUSTMENTS = ("truth_threshold", "pred_threshold", "array_key", "roi")
+ADJUSTMENTS = ("truth_threshold", "pred_threshold", "array_key", "roi", "read_palette")
 
 
 def adjusted(truth: Source, pred: Source, options: Mapping[str, Any]) -> tuple[Source, Source]:
@@ -154,18 +157,26 @@ def adjusted(truth: Source, pred: Source, options: Mapping[str, Any]) -> tuple[S
     keys = (options.get("array_key") or "").split(",")
     roi = options.get("roi")
     region = None if roi is None else open_source(roi, options.get("storage_options"))
+    palette = options.get("read_palette")
     return (
-        _with(truth, keys[0], options.get("truth_threshold"), region),
-        _with(pred, keys[-1], options.get("pred_threshold")),
+        _with(truth, keys[0], options.get("truth_threshold"), region, palette),
+        _with(pred, keys[-1], options.get("pred_threshold"), None, palette),
     )
 
 
-def _with(source: Source, key: str, threshold: int | None, roi: Source | None = None) -> Source:
-    if not key and threshold is None and roi is None:
+def _with(
+    source: Source,
+    key: str,
+    threshold: int | None,
+    roi: Source | None,
+    palette: ReadPalette | None,
+) -> Source:
+    if not key and threshold is None and roi is None and palette is None:
         return source
     if isinstance(source, AdjustedSource):  # FILE.npz/KEY
-        return replace(source, key=key or source.key, threshold=threshold, roi=roi)
-    return AdjustedSource(source, key, threshold, roi)
+        key = key or source.key
+        return replace(source, key=key, threshold=threshold, roi=roi, palette=palette)
+    return AdjustedSource(source, key, threshold, roi, palette)
 
 
 def _thresholded(raw: RawMask, path: str, threshold: int) -> RawMask:

@@ -1,0 +1,140 @@
+"""Palettes that contradict the indices of palette images."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from PIL import Image
+
+import segiou
+from segiou.cli.main import main
+from segiou.labels.label_set import LabelClass, LabelSet
+from segiou.masks.colors import contradiction
+from segiou.masks.read import MaskError, read_mask
+from segiou.scoring import inspect_folder
+
+COLORS = [(0, 0, 0), (128, 0, 0), (0, 128, 0), (128, 128, 0)]
+NAMED = LabelSet("four", tuple(LabelClass(n, (i,), (COLORS[i],)) for i, n in enumerate("abcd")))
+VALUES = np.random.default_rng(0).choice(4, (20, 30), p=[0.1, 0.2, 0.3, 0.4]).astype(np.uint8)
+
+
+def save(path, indices, palette):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image = Image.fromarray(np.asarray(indices, np.uint8))
+    image.putpalette([channel for color in palette for channel in color])
+    image.save(path)
+
+
+@pytest.mark.parametrize("ending", ["png", "gif", "bmp"])
+@pytest.mark.parametrize("order", [*permutations(range(4))][1:8])
+def test_reordered_palettes_are_errors_and_read_by_colour(tmp_path, order, ending):
+    """The same colours in another order, as Pillow's adaptive palettes have."""
+    truth, pred = tmp_path / "truth", tmp_path / "pred"
+    save(truth / "x.png", VALUES, COLORS)
+    save(pred / f"x.{ending}", np.argsort(order)[VALUES], [COLORS[i] for i in order])
+    with pytest.raises(segiou.DataError, match=r"the colour of class .*--read-palette colors"):
+        segiou.score_folder(truth, pred, labels=NAMED)
+    right = segiou.score_folder(truth, pred, labels=NAMED, read_palette="colors")
+    assert right.report().mean_iou == 1
+    kept = segiou.score_folder(truth, pred, labels=NAMED, read_palette="indices")
+    assert kept.report().pixel_accuracy == (np.argsort(order)[VALUES] == VALUES).mean()
+
+
+def test_every_route_of_pillow_to_palettes(tmp_path):
+    image = Image.fromarray(np.array(COLORS, np.uint8)[VALUES])
+    save(tmp_path / "truth" / "x.png", VALUES, COLORS)
+    adaptive = image.convert("P", palette=Image.Palette.ADAPTIVE, colors=4)
+    for name, one in {"quantize": image.quantize(4), "adaptive": adaptive, "gif": image}.items():
+        path = tmp_path / name / ("x.gif" if name == "gif" else "x.png")
+        path.parent.mkdir()
+        one.save(path)
+        run = segiou.score_folder(
+            tmp_path / "truth", path.parent, labels=NAMED, read_palette="colors"
+        )
+        assert run.report().mean_iou == 1, name
+
+
+def test_one_index_with_two_colours(tmp_path):
+    save(tmp_path / "truth" / "a.png", [[0, 1]], COLORS)
+    save(tmp_path / "truth" / "b.png", [[0, 1]], COLORS)
+    save(tmp_path / "pred" / "a.png", [[0, 1]], [(9, 9, 8), (8, 9, 9)])
+    save(tmp_path / "pred" / "b.png", [[0, 1]], [(9, 9, 8), (7, 9, 9)])
+    with pytest.raises(segiou.DataError, match=r"#070909 for index 1, but #080909 in .*a\.png"):
+        segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=4)
+    run = segiou.score_folder(
+        tmp_path / "truth", tmp_path / "pred", labels=4, read_palette="indices"
+    )
+    assert run.report().mean_iou == 1
+    assert "for index 1, but" in str(inspect_folder(tmp_path / "pred"))
+
+
+def test_greys_that_are_other_values(tmp_path):
+    """Pillow writes only the values that occur into a GIF: 0, 3, 7 get the indices 0, 1, 2."""
+    values = np.array([[0, 3, 7, 7]], np.uint8)
+    Image.fromarray(values).save(tmp_path / "truth.png")
+    save(tmp_path / "pred.png", [[0, 1, 2, 2]], [(v, v, v) for v in (0, 3, 7)])
+    places = tmp_path / "truth.png", tmp_path / "pred.png"
+    with pytest.raises(segiou.DataError, match="index 1 has #030303, the grey of value 3"):
+        segiou.score_folder(*places, labels=8)
+    run = segiou.score_folder(*places, labels=8, read_palette="colors")
+    assert run.report().mean_iou == 1
+    assert "the grey of value 3" in str(inspect_folder(tmp_path / "pred.png"))
+    assert read_mask(places[1], read_palette="colors").tolist() == values.tolist()
+
+
+@given(st.permutations([*range(4)]), st.sets(st.integers(0, 3), min_size=2))
+def test_a_palette_is_a_contradiction_if_a_used_colour_is_that_of_another_class(order, used):
+    palette = bytes(channel for i in order for channel in COLORS[i])
+    is_wrong = any(order[i] != i for i in used)
+    assert bool(contradiction(palette, used, NAMED)) == is_wrong
+
+
+@pytest.mark.parametrize(
+    "palette",
+    [
+        [(i, i, i) for i in range(256)],
+        COLORS,
+        [(250 - i, i, 9) for i in range(200)],
+        [(0, 0, 0), (255, 255, 255)],
+        [(0, 0, 0)],
+    ],
+)
+def test_palettes_that_say_nothing_are_silent(tmp_path, palette):
+    indices = np.arange(4)[None] % len(palette)
+    save(tmp_path / "t.png", indices, palette)
+    for labels in (NAMED, LabelSet.from_names([*"abcd"])):
+        assert read_mask(tmp_path / "t.png", labels).tolist() == indices.tolist()
+
+
+def test_two_values_of_one_class_are_no_contradiction(tmp_path):
+    save(tmp_path / "t.png", [[0, 1]], [(0, 0, 0), (255, 255, 255)])
+    binary = segiou.load_labels("binary")  # 1 and 255 are its foreground
+    assert read_mask(tmp_path / "t.png", binary).tolist() == [[0, 1]]
+
+
+def test_the_command_and_other_routes(tmp_path, capsys):
+    turned = [COLORS[i] for i in (0, 2, 1, 3)]
+    for side, palette in (("truth", COLORS), ("pred", turned), ("other", turned)):
+        for name in "ab":
+            indices = VALUES if palette is COLORS else np.array([0, 2, 1, 3])[VALUES]
+            save(tmp_path / side / f"{name}.png", indices, palette)
+    (tmp_path / "l.toml").write_text(NAMED.to_toml())
+    truth, pred, other = (str(tmp_path / side) for side in ("truth", "pred", "other"))
+    labels = ["--labels", str(tmp_path / "l.toml")]
+    for words in (["score", truth, pred], ["compare", pred, other, "--truth", truth]):
+        assert main([*words, *labels]) == 3
+        assert "the colour of class" in capsys.readouterr().err
+        assert main([*words, *labels, "--read-palette", "colors"]) == 0
+        assert main(["inspect", pred, *labels]) == 0
+    assert "the colour of class" in capsys.readouterr().out
+    page = tmp_path / "page.html"
+    assert (
+        main(["score", truth, pred, *labels, "--read-palette", "colors", "--html", str(page)]) == 0
+    )
+    assert "No pictures: " not in page.read_text()
+    with pytest.raises(MaskError, match="read_palette='colors'"):
+        read_mask(tmp_path / "pred" / "a.png", NAMED)
+    assert (read_mask(tmp_path / "pred" / "a.png", NAMED, read_palette="colors") == VALUES).all()
