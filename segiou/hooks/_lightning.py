@@ -27,6 +27,17 @@ def _callback() -> Any:
 Callback: Any = _callback()
 
 
+def number_of_loaders(trainer: Any, stage: str) -> int:
+    """The number of dataloaders that Lightning logs one by one.
+
+    A CombinedLoader whose mode is not sequential joins the batches of its loaders. Tried with
+    Lightning 2.6, in which only private names tell this.
+    """
+    loop = getattr(trainer, "_evaluation_loop", None)
+    is_joined = not getattr(loop, "_is_sequential", True)
+    return 1 if is_joined else len(getattr(trainer, f"num_{stage}_batches"))
+
+
 def names_of_steps(trainer: Any, place: str) -> set[str]:
     """The names that steps of the module have logged; several dataloaders are in `place`."""
     names = set()

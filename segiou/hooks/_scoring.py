@@ -198,6 +198,7 @@ class MatrixScoring(Scoring):
     def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
         """Truth and prediction without a class axis of size 1, and the keywords for `update`."""
         truth, pred = self._arranged(truth, pred, "pred")
+        self._check_channels(truth, pred)
         if self.threshold is not None:
             if len(pred.shape) == len(truth.shape) + 1:
                 pred = reading.without_channel(pred, self.axis, truth)
@@ -217,6 +218,17 @@ class MatrixScoring(Scoring):
             raise ValueError(msg)
         self.options.check_scores(tuple(pred.shape), self.axis)
         return truth, pred, {"argmax": self.axis}
+
+    def _check_channels(self, truth: Any, pred: Any) -> None:
+        """Raise a ValueError for two channels, or for those that compiled code could not see."""
+        shape, classes = tuple(truth.shape), self.options.num_classes
+        is_decided = self.threshold is None and reading.is_float(pred)
+        if is_decided or len(shape) < 3 or shape != tuple(pred.shape):
+            return
+        is_last = len(shape) > 3 and self.axis in (-1, len(shape) - 1)
+        if (classes == 2 or is_last) and -len(shape) <= self.axis < len(shape):
+            option = "" if self.threshold is None else "threshold=T"
+            self.options.check_single(shape, (self.axis,), option)
 
     @staticmethod
     def _counts(counted: Any) -> Counts:

@@ -115,12 +115,23 @@ class PixelCounter:
             images = jnp.reshape(mask, (-1,) + (1,) * (np.ndim(truth) - 1))
             mask = jnp.broadcast_to(images, np.shape(truth))
         self._counts.check_pixels(np.shape(truth))
-        if decision and isinstance(self._counts.like, ConfusionMatrix):
-            self._counts.like.options.check_scores(np.shape(pred), decision.get("argmax"))
+        if isinstance(self._counts.like, ConfusionMatrix):
+            self._check_channels(np.shape(truth), np.shape(pred), decision)
         count = self._counts.tables.count(truth, pred, mask=mask, **decision)
         low, high = self._counts.add(state.low, state.high, count)
         maxima = jnp.maximum(state.maxima, count.maxima.astype(jnp.int32))
         return CountState(low, high, maxima, state.batches + 1)
+
+    def _check_channels(
+        self, truth: tuple[int, ...], pred: tuple[int, ...], decision: dict[str, Any]
+    ) -> None:
+        """Raise a ValueError for shapes of scores, or of channels, that do not fit the classes."""
+        options = self._counts.like.options
+        if decision:
+            options.check_scores(pred, decision.get("argmax"))
+        elif truth == pred and len(truth) >= 3:
+            axes = (1, -1) if len(truth) >= 4 else (-1,)
+            options.check_single(truth, axes if options.num_classes == 2 else axes[1:])
 
     def merge(self, a: CountState, b: CountState) -> CountState:
         """Add the counts of two states.

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
-from segiou.hooks._lightning import Callback, give, log_figure, names_of_steps
+from segiou.hooks._lightning import Callback, give, log_figure, names_of_steps, number_of_loaders
 from segiou.hooks._repeats import warn_of_lightning
 from segiou.hooks._scoring import fix_of_repeats, scoring_of
 from segiou.hooks.distributed import DeferredErrors, all_reduce
@@ -17,6 +17,7 @@ from segiou.hooks.hook_options import TorchOptions
 from segiou.report.formats import DEFAULT, format_of
 from segiou.report.report import Report
 from segiou.scoring.evaluator import Conflict, Evaluator
+from segiou.scoring.score_arrays import id_text
 
 __all__ = ["SegmentationScores"]
 
@@ -79,7 +80,8 @@ class SegmentationScores(Callback):
         Precedes each name, for one of several callbacks: with ``prefix="foreground/"``,
         ``val/foreground/mean_iou`` is logged.
     combine : bool
-        Whether the images of several dataloaders are scored together.
+        Whether the images of several dataloaders are scored together. Their ids are then those
+        of their dataloader, such as ``1/17``.
     report : path or callable, optional
         A file that the first process writes after each epoch, or a function that
         it calls with the report and the epoch. The extension sets the format,
@@ -152,11 +154,19 @@ class SegmentationScores(Callback):
         if place not in self.counted:
             self.counted[place] = self._empty.empty()
         with self._deferred:
-            ids = {} if self.ids is None else {"ids": self.ids(outputs, batch)}
+            ids = {} if self.ids is None else {"ids": self._ids(trainer, outputs, batch, loader)}
             self.scoring.update(self.counted[place], *pair, **ids)
 
+    def _ids(self, trainer: Any, outputs: Any, batch: Any, loader: int) -> Any:
+        """The ids of a batch; those of several combined dataloaders may start again in each."""
+        ids = self.ids(outputs, batch)  # type: ignore[misc]
+        stage = "test" if trainer.testing else "val"
+        if not self.combine or number_of_loaders(trainer, stage) == 1:
+            return ids
+        return [f"{loader}/{id_text(one)}" for one in ids]
+
     def _end(self, trainer: Any, module: Any, stage: str) -> None:
-        loaders = 1 if self.combine else len(getattr(trainer, f"num_{stage}_batches"))
+        loaders = 1 if self.combine else number_of_loaders(trainer, stage)
         for loader in range(0 if trainer.sanity_checking else loaders):
             counted: Any = self.counted.setdefault(loader, self._empty.empty())
             counted = all_reduce(counted, errors=self._deferred)

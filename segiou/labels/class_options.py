@@ -160,10 +160,48 @@ class ClassOptions:
             if self.num_classes != 2:
                 msg = f"threshold requires two classes, got {self.num_classes}"
                 raise ValueError(msg)
+            if len(shape) >= 4:
+                self.check_single(shape, (1, -1), "threshold=T")
         elif -len(shape) <= argmax < len(shape) and shape[argmax] != self.num_classes:
             msg = (
                 f"scores of shape {shape} have {shape[argmax]} channels along axis {argmax}, "
                 f"expected {self.num_classes}, one per class"
+            )
+            raise ValueError(msg)
+
+    def check_single(
+        self, shape: tuple[int, ...], axes: Iterable[int], threshold: str = ""
+    ) -> None:
+        """Raise an error for channels of the classes in place of one value per pixel.
+
+        Exclusive and overlapping channels cannot be told from label maps by their values.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Shape of truth and prediction.
+        axes : iterable of int
+            Possible class axes.
+        threshold : str, default ""
+            The option that decides the scores, if there is one.
+
+        Raises
+        ------
+        ValueError
+            If one of the axes is as long as the classes.
+        """
+        number, sizes = self.num_classes, dict(enumerate(shape))
+        for axis in axes:
+            if number < 2 or sizes.get(axis % len(shape)) != number:
+                continue
+            more = f", {threshold}" if threshold else ""
+            option = f" without {threshold}" if threshold else ""
+            msg = (
+                f"arrays of shape {shape} have {number} channels along axis {axis}, one per class, "
+                "but expected one value per pixel. For channels that may overlap, use "
+                f"segiou.ChannelCounts({number}).update(truth, pred, axis={axis}{more}); for "
+                f"exclusive classes, pass truth.argmax({axis}) and pred.argmax({axis}){option}; "
+                "for label maps of this shape, pass truth.ravel() and pred.ravel()"
             )
             raise ValueError(msg)
 

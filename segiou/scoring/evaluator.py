@@ -151,6 +151,8 @@ class Evaluator(Accumulator):
                 msg = "argmax=0 is the axis of the images; pass the class axis, such as argmax=1"
                 raise ValueError(msg)
             argmax -= 1  # each image lacks the first axis
+        if threshold is not None:  # images alone do not show channels
+            self.options.check_scores(tuple(getattr(pred, "shape", ())), None)
         options: dict[str, Any] = {"argmax": argmax, "threshold": threshold, "spacing": spacing}
         batch = each_image(truth, pred, mask, ids, is_batch=is_batch)
         counted = [self._scorer.count(*each, **options) for each in batch]

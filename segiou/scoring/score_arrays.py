@@ -114,6 +114,8 @@ def score(
         check_several("ids", ids, "one id per image")
     asked = read_measures(measures, boundary=boundary, objects=objects, surfaces=surfaces)
     chosen = fitted(asked, labels, spacing)
+    if threshold is not None:  # images alone do not show channels
+        classes.check_scores(tuple(getattr(pred, "shape", ())), None)
     scorer = ArrayScorer(Header(classes, load_protocol(protocol), name), chosen, spacing)
     decided: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
     batch = each_image(truth, pred, mask, ids, is_batch=not is_one_image(truth))
@@ -225,7 +227,7 @@ def each_image(
             longer = next(what for what in row if what not in ended)
             msg = f"got {number} {ended[0]}, but more {longer}; pass equal numbers"
             raise ValueError(msg)
-        name = str(number) if ids is None else _id_text(items[-1])
+        name = str(number) if ids is None else id_text(items[-1])
         yield name, items[0], items[1], None if mask is None else items[2]
 
 
@@ -250,7 +252,7 @@ def _check_lengths(streams: Mapping[str, Iterable[Any]]) -> None:
             raise ValueError(msg)
 
 
-def _id_text(id: Any) -> str:
+def id_text(id: Any) -> str:
     """An id as text; ``3`` and ``tensor(3)`` are the same image."""
     plain = to_host(id).item() if framework_of(id) else id
     return plain.decode() if isinstance(plain, bytes) else str(plain)

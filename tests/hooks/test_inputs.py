@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from segiou import ConfusionMatrix, ScoreHistogram
+from segiou import ConfusionMatrix, ScoreHistogram, score
 from segiou.scoring import Evaluator
 
 
@@ -170,6 +170,167 @@ def test_a_batch_of_as_many_images_as_classes_is_not_one_hot(torch, need, name):
         one_hot = torch.nn.functional.one_hot(noise[:3], 4).movedim(-1, 1)
         with pytest.raises(ValueError, match="is as long as the 4 classes"):
             HOOKS[name](4, one_hot, one_hot)
+
+
+def of_jax(classes, truth, pred, **options):
+    import jax
+
+    from segiou.hooks.jax import PixelCounter
+
+    counter = PixelCounter(classes)
+    step = jax.jit(lambda state, *batch: counter.update(state, *batch, **options))
+    state = step(counter.init(), truth.numpy(), pred.numpy())
+    return counter.confusion_matrix(state)
+
+
+def of_each(classes, truth, pred, **options):
+    """Each hook by name, with options of the class."""
+
+    def torchmetrics():
+        found = metric(classes, **options)
+        found.update(pred, truth)
+        return found.confusion_matrix()
+
+    def flax():
+        from segiou.hooks.flax import SegmentationScores
+
+        found = SegmentationScores(classes, axis=1, **options)
+        found.update(logits=pred.numpy(), labels=truth.numpy())
+        return found.confusion_matrix()
+
+    def transformers():
+        from types import SimpleNamespace
+
+        from segiou.hooks.huggingface import ComputeMetrics
+
+        found = ComputeMetrics(classes, **options)
+        found(SimpleNamespace(predictions=pred.numpy(), label_ids=truth.numpy()))
+        return found.counted
+
+    def mmengine():
+        from segiou.hooks.mmengine import SegmentationScores
+
+        found = SegmentationScores(classes, **options)
+        data = [
+            {"gt_sem_seg": {"data": t}, "pred_sem_seg": {"data": p}}
+            for t, p in zip(truth, pred, strict=True)
+        ]
+        found.process(None, data)
+        return found.scoring.summed(found.results)
+
+    def ignite():
+        return of_ignite(classes, truth, pred, **options)
+
+    def ignite_by_image():
+        return of_ignite(classes, truth, pred, ids=True, **options)
+
+    def lightning():
+        from types import SimpleNamespace
+
+        from segiou.hooks.lightning import SegmentationScores
+
+        found = SegmentationScores(classes, **options)
+        trainer = SimpleNamespace(sanity_checking=False)
+        outputs = {"truth": truth, "pred": pred}
+        found.on_validation_batch_end(trainer, None, outputs, None, 0)
+        return found.counted[0]
+
+    def jax():
+        return of_jax(classes, truth, pred, **options)
+
+    return locals()
+
+
+ADAPTERS = (
+    "torchmetrics",
+    "lightning",
+    "transformers",
+    "ignite",
+    "ignite_by_image",
+    "mmengine",
+    "jax",
+    "flax",
+)
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_two_overlapping_channels_are_not_two_classes(torch, need, name):
+    need(name.split("_")[0])
+    generator = torch.Generator().manual_seed(0)
+    truth = torch.rand((3, 2, 8, 9), generator=generator) < 0.4
+    scores = torch.where(truth, 0.8, 0.3)
+    pred = scores > 0.5
+    cases = [
+        (truth.float(), scores, {"threshold": 0.5}),
+        (truth.long(), scores, {"threshold": 0.5}),
+        (truth, pred, {}),
+        (truth.int(), pred.int(), {}),
+    ]
+    for one, other, options in cases:
+        with pytest.raises(ValueError, match=r"2 channels along axis .*ChannelCounts\(2\)\.update"):
+            of_each(2, one, other, **options)[name]()
+    ones = int(truth.sum())
+    flat = of_each(2, truth.ravel(), scores.ravel(), threshold=0.5)
+    if name in ("torchmetrics", "jax", "flax"):  # the fix in the message
+        assert flat[name]().matrix.tolist() == [[truth.numel() - ones, 0], [0, ones]]
+
+
+@pytest.mark.parametrize("name", ["jax", "flax"])
+def test_compiled_code_does_not_count_more_channels_as_labels(torch, need, name):
+    need(name)
+    generator = torch.Generator().manual_seed(0)
+    truth = torch.rand((2, 8, 9, 3), generator=generator) < 0.4
+    from segiou.hooks import flax, jax
+
+    counter = jax.PixelCounter(3)
+    update = {
+        "flax": lambda t, p: flax.SegmentationScores(3).update(logits=p, labels=t),
+        "jax": lambda t, p: counter.update(counter.init(), t, p),
+    }[name]
+    with pytest.raises(ValueError, match=r"3 channels along axis -1, .*ChannelCounts\(3\)"):
+        update(truth.numpy(), truth.numpy())
+
+
+CHANNELS_OF_KERAS = """
+import json
+import keras
+import numpy as np
+from segiou.hooks.keras import SegmentationScores
+
+found = []
+model = keras.Sequential([keras.Input((8, 9, 3)), keras.layers.Conv2D(2, 1)])
+y = np.random.default_rng(0).random((2, 8, 9, 2)) < 0.4
+model.compile(loss="mse", metrics=[SegmentationScores(2, threshold=0.5)])
+for call in (
+    lambda: model.evaluate(np.zeros((2, 8, 9, 3)), y.astype("float32"), verbose=0),
+    lambda: SegmentationScores(2).update_state(y, y),
+    lambda: SegmentationScores(2).update_state(y.astype(int), y.astype(int)),
+    lambda: SegmentationScores(4).update_state(np.tile(y, 2), np.tile(y, 2)),
+):
+    try:
+        found.append(str(call()))
+    except ValueError as error:
+        found.append(str(error))
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.parametrize("backend", ["torch", "jax"])
+def test_overlapping_channels_of_keras(torch, need, run_python, backend):
+    need("jax")
+    found = run_python(CHANNELS_OF_KERAS, KERAS_BACKEND=backend)
+    assert all("channels along axis -1" in text and "ChannelCounts(" in text for text in found)
+
+
+def test_channels_with_a_threshold_in_plain_loops():
+    truth = np.zeros((3, 2, 8, 9), bool)
+    for counted in (ConfusionMatrix(2), Evaluator(2)):
+        with pytest.raises(ValueError, match=r"2 channels along axis 1, .*ChannelCounts\(2\)"):
+            counted.update(truth, truth * 0.7, threshold=0.5)
+        with pytest.raises(ValueError, match=r"axis=-1, threshold=T\)"):
+            counted.update(truth.transpose(0, 2, 3, 1), np.zeros((3, 8, 9, 2)), threshold=0.5)
+    with pytest.raises(ValueError, match="2 channels along axis 1"):
+        score(truth, truth * 0.7, labels=2, threshold=0.5)
 
 
 def test_one_hot_pairs_show_in_the_counts():

@@ -346,3 +346,66 @@ def test_two_devices(need, run_two, streets, tmp_path):
     for text in (of_log, said):
         assert "2 processes draw 6 images from a data set of 5" in text
         assert "1 is counted twice" in text
+
+
+@pytest.mark.parametrize("mode", ["min_size", "max_size", "max_size_cycle", "sequential"])
+def test_a_combined_loader_is_logged_as_lightning_does(
+    lightning, module, streets, network, tmp_path, mode, need
+):
+    torch = need("torch")
+    from lightning.pytorch.utilities import CombinedLoader
+
+    from segiou.hooks.lightning import SegmentationScores
+
+    class Joined(module):
+        def validation_step(self, batch, batch_idx, dataloader_idx=0):
+            parts = [batch] if mode == "sequential" else [part for part in batch if part]
+            images, truth = (torch.cat([part[i] for part in parts]) for i in (0, 1))
+            seen.append((truth, self.net(images).argmax(1)))
+            return {"truth": truth, "pred": self.net(images)}
+
+    def loader(rows):
+        images, truth = torch.from_numpy(streets.images), torch.from_numpy(streets.truth).long()
+        return torch.utils.data.DataLoader(
+            torch.utils.data.TensorDataset(images[rows], truth[rows]), batch_size=1
+        )
+
+    seen = []
+    callback = SegmentationScores(streets.names, ignore=255, scores=["pixel_accuracy"])
+    made = trainer(lightning, tmp_path, callback)
+    loaders = CombinedLoader([loader(slice(4)), loader(slice(4, 6))], mode)
+    made.validate(Joined(), loaders, verbose=False)
+    expected = ConfusionMatrix(streets.names, ignore=255)
+    for pair in seen:
+        expected.update(*pair)
+    logged = {key: float(value) for key, value in made.callback_metrics.items()}
+    if mode != "sequential":
+        assert logged == {"val/pixel_accuracy": pytest.approx(expected.pixel_accuracy())}
+        assert set(callback.counted) == {0}
+        return
+    assert sorted(logged) == [f"val/pixel_accuracy/dataloader_idx_{i}" for i in (0, 1)]
+    assert sum(callback.counted.values()) == expected
+
+
+@pytest.mark.parametrize("as_tensor", [True, False])
+def test_combined_loaders_may_have_equal_ids(
+    lightning, module, loader, answer, streets, tmp_path, as_tensor, need
+):
+    torch = need("torch")
+    from segiou.hooks.lightning import SegmentationScores
+
+    def part(rows):
+        images, truth = torch.from_numpy(streets.images), torch.from_numpy(streets.truth).long()
+        ids = torch.arange(len(images[rows]))  # from 0 in each
+        data = torch.utils.data.TensorDataset(images[rows], truth[rows], ids)
+        return torch.utils.data.DataLoader(data, batch_size=2)
+
+    def ids(outputs, batch):
+        return batch[2] if as_tensor else batch[2].tolist()
+
+    callback = SegmentationScores(streets.names, ignore=255, combine=True, ids=ids)
+    made = trainer(lightning, tmp_path, callback)
+    loaders = [part(slice(4)), part(slice(4, 6))]
+    made.validate(module(), loaders, verbose=False)
+    np.testing.assert_array_equal(callback.counted[0].matrix, answer.matrix)
+    assert float(made.callback_metrics["val/mean_iou"]) == pytest.approx(answer.mean_iou())

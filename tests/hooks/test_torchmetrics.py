@@ -97,8 +97,8 @@ def test_clones_copies_pickles_and_checkpoints(hook, streets, batches, need):
 
 def test_scores_and_thresholds(hook, need):
     torch = need("torch")
-    truth = torch.tensor([[[0, 1], [1, 1]]])
-    logits = torch.tensor([[[[2.0, 0], [0, 3]], [[1.0, 1], [1, 1]]]], dtype=torch.bfloat16)
+    truth = torch.tensor([[[0, 1, 1, 1]]])
+    logits = torch.tensor([[[[2.0, 0, 0, 3]], [[1.0, 1, 1, 1]]]], dtype=torch.bfloat16)
     metric = hook.SegmentationScores(2, scores="pixel_accuracy")
     assert float(metric(logits, truth)) == 0.75
     binary = hook.SegmentationScores(2, scores="pixel_accuracy", threshold=0.5)
