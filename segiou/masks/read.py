@@ -164,6 +164,16 @@ def damage(path: str | Path, what: str, *passed: type[BaseException]) -> Iterato
         raise MaskError(path, f"{what}{text}") from error
 
 
+def check_upright(orientation: int, path: str | Path) -> None:
+    """Raise an error for an orientation of TIFF or EXIF by which some programs turn the pixels."""
+    if orientation not in (0, 1):
+        problem = (
+            f"has the Orientation tag {orientation}, which programs interpret differently; save "
+            "the pixels in display order, without the tag"
+        )
+        raise MaskError(path, problem)
+
+
 def read_mask(
     path: str | Path,
     labels: LabelSet | None = None,

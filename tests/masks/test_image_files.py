@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 import warnings
 import zlib
@@ -10,8 +11,11 @@ import zlib
 import numpy as np
 import pytest
 from mask_files import required
+from PIL import Image, PngImagePlugin
 
-from segiou.masks.read import MaskError, from_bytes
+from segiou.masks.formats.image_files import Scratch
+from segiou.masks.read import MaskError, from_bytes, open_mask
+from segiou.masks.sources.folders import LocalFolder
 
 
 def chunk(name, data):
@@ -116,3 +120,77 @@ def test_missing_rows_of_an_interlaced_png_are_not_zeros():
 def test_a_size_that_the_data_cannot_fill_gets_no_memory():
     with pytest.raises(MaskError, match="declares a size that its data cannot fill"):
         from_bytes(png(9000, 9000, 8, 2, bytes(100)), "a.png")
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("png", {}), ("png", {"bits": 1}), ("jpeg", {}), ("webp", {"lossless": True})],
+)
+def test_an_image_that_programs_turn_is_refused_like_a_tiff(tmp_path, kind, options):
+    path = tmp_path / f"mask.{kind}"
+    image = Image.new("RGB" if kind == "webp" else "P" if options else "L", (6, 4))
+    for orientation in (1, 3, 6):
+        exif = Image.Exif()
+        exif[274] = orientation
+        image.save(path, exif=exif, **options)
+        if orientation == 1:
+            assert open_mask(path).values.shape[:2] == (4, 6)
+            assert LocalFolder(str(tmp_path)).read(str(path))
+            continue
+        with pytest.raises(MaskError, match=rf"has the Orientation tag {orientation}, which"):
+            open_mask(path)
+    os.utime(path, (1e9, 1e9))  # a file that just changed is read with more care
+    small = LocalFolder(str(tmp_path)).read_small(str(path), Scratch())
+    assert small is None or isinstance(small[0], bytes)
+
+
+def test_an_orientation_in_xmp_counts_and_a_corrupt_exif_does_not(tmp_path):
+    xmp = '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf tiff:Orientation="8"/></x:xmpmeta>'
+    info = PngImagePlugin.PngInfo()
+    info.add_itxt("XML:com.adobe.xmp", xmp)
+    Image.new("L", (6, 4)).save(tmp_path / "xmp.png", pnginfo=info)
+    with pytest.raises(MaskError, match="has the Orientation tag 8"):
+        open_mask(tmp_path / "xmp.png")
+    info = PngImagePlugin.PngInfo()
+    info.add(b"eXIf", b"anything")
+    Image.new("L", (6, 4), 3).save(tmp_path / "other.png", pnginfo=info)
+    assert (open_mask(tmp_path / "other.png").values == 3).all()
+
+
+def bmp(indices, bits, palette):
+    """A BMP of 1, 4 or 8 bits, as the specification has it."""
+    height, width = indices.shape
+    samples = (indices[..., None] >> np.arange(bits - 1, -1, -1)) & 1
+    rows = np.packbits(samples.reshape(height, -1).astype(np.uint8), axis=1)
+    rows = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 4)))[::-1].tobytes()
+    colors = b"".join(struct.pack("4B", *color[::-1], 0) for color in palette)
+    start = 54 + len(colors)
+    head = struct.pack("<2sIHHI", b"BM", start + len(rows), 0, 0, start)
+    info = (40, width, height, 1, bits, 0, len(rows), 0, 0, len(palette), 0)
+    return head + struct.pack("<IiiHHIIiiII", *info) + colors + rows
+
+
+@pytest.mark.parametrize("bits", [1, 4, 8])
+@pytest.mark.parametrize("colors", [2, 3, 16, 200])
+@pytest.mark.parametrize("kind", ["grey", "black and white", "colour"])
+def test_a_bmp_gives_its_indices_whatever_its_palette(tmp_path, bits, colors, kind):
+    colors = min(colors, 1 << bits)
+    palette = {
+        "grey": [(i, i, i) for i in range(colors)],
+        "black and white": [(255 * (i % 2),) * 3 for i in range(colors)],
+        "colour": [(i, 7, 255 - i) for i in range(colors)],
+    }[kind]
+    indices = np.random.default_rng(bits).integers(0, colors, (7, 13))
+    data = bmp(indices, bits, palette)
+    (tmp_path / "a.bmp").write_bytes(data)
+    np.testing.assert_array_equal(open_mask(tmp_path / "a.bmp").values, indices)
+    (tmp_path / "a.bmp").write_bytes(data[:-9])
+    with pytest.raises(MaskError, match="is corrupt"):
+        open_mask(tmp_path / "a.bmp")
+
+
+def test_a_palette_of_two_greys_written_by_pillow(tmp_path):
+    image = Image.fromarray(np.uint8([[0, 1, 1], [1, 0, 0]]), "P")
+    image.putpalette([0, 0, 0, 255, 255, 255])
+    image.save(tmp_path / "a.bmp")
+    assert open_mask(tmp_path / "a.bmp").values.tolist() == [[0, 1, 1], [1, 0, 0]]

@@ -29,7 +29,6 @@ BOMB = zlib.compress(bytes(1 << 21))
         (b"iTXt", b"Title\0\0\0en\0\0plain"),
         (b"iTXt", b"Title\0\1\0en\0\0" + DEFLATED),
         (b"iTXt", b"Title\0\0\0en\0\0\xff not UTF-8"),
-        (b"eXIf", b"anything"),
         (b"tIME", bytes(7)),
     ],
 )
@@ -60,6 +59,10 @@ def test_texts_do_no_harm(png, name, body):
         (b"iTXt", b"Flag\0\2\0\0\0" + DEFLATED),
         (b"iTXt", b"Method\0\1\1\0\0" + DEFLATED),
         (b"iTXt", b"Parts\0\0\0en"),
+        (b"eXIf", b"anything"),  # could turn the image
+        (b"tEXt", b"Raw profile type exif\0anything"),
+        (b"zTXt", b"Raw profile type exif\0\0" + DEFLATED),
+        (b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0anything"),
     ],
 )
 def test_texts_that_could_do_harm(png, name, body):

@@ -483,3 +483,17 @@ def test_masks_are_read_from_volumes(tmp_path):
     np.testing.assert_array_equal(read_mask(path), labels())
     assert find_masks(tmp_path) == {"a.nii.gz": str(path)}
     assert [pair.id for pair in pair_folders(*[find_masks(tmp_path)] * 2).pairs] == ["a"]
+
+
+@pytest.mark.parametrize("kind", ["Nifti1Image", "Nifti2Image"])
+@pytest.mark.parametrize("ending", [".nii", ".nii.gz"])
+@pytest.mark.parametrize("sizes", [[1], [150], [170], [190], [5000, 20000]])
+def test_extensions_of_any_size_are_skipped(tmp_path, kind, ending, sizes):
+    values = np.random.default_rng(0).integers(0, 3, (5, 6, 7), dtype=np.uint8)
+    image = getattr(nibabel, kind)(values, np.diag([1.5, 2, 3, 1]))
+    for size in sizes:  # TotalSegmentator and AFNI write names of labels there
+        image.header.extensions.append(nibabel.nifti1.Nifti1Extension(0, b"x" * size))
+    nibabel.save(image, tmp_path / f"a{ending}")
+    volume = read_volume(tmp_path / f"a{ending}")
+    np.testing.assert_array_equal(volume.values, values)
+    assert volume.spacing == (1.5, 2, 3)

@@ -132,6 +132,19 @@ is_short_text(PngReader *reader, size_t joined, const uint8_t *deflated, size_t 
                    skip_text, &length);
 }
 
+/* Whether a keyword is that of a text with EXIF or XMP, which can turn the image. */
+static int
+can_turn(const uint8_t *keyword, size_t length)
+{
+    static const char *const known[] = {"Raw profile type exif", "XML:com.adobe.xmp"};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (length == strlen(known[i]) && memcmp(keyword, known[i], length) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Whether a text or profile is short, also decompressed, and has a keyword that Pillow does not
  * use itself: it stores texts and its own properties together, and a text called `interlace`
  * changes how it reads the pixels. */
@@ -141,7 +154,8 @@ is_harmless_text(PngReader *reader, size_t joined, const uint8_t *name, const ui
 {
     const uint8_t *end = body + length, *rest = memchr(body, 0, length);
     int is_fact = 1, is_deflated = memcmp(name, "tEXt", 4) != 0;
-    if (++reader->texts > MOST_TEXTS || rest == NULL || rest - body > MOST_KEYWORD) {
+    if (++reader->texts > MOST_TEXTS || rest == NULL || rest - body > MOST_KEYWORD
+        || can_turn(body, (size_t)(rest - body))) {
         return 0;
     }
     for (; body < rest; body++) {
@@ -179,8 +193,8 @@ is_harmless(PngReader *reader, size_t joined, const uint8_t *name, const uint8_t
         char name[5];
         int length;
     } known[] = {{"gAMA", 4}, {"cHRM", 32}, {"sRGB", 1}, {"pHYs", 9}, {"tEXt", TEXT},
-                 {"zTXt", TEXT}, {"iCCP", TEXT}, {"iTXt", TEXT}, {"acTL", NEVER},
-                 {"fcTL", NEVER}, {"fdAT", NEVER}};
+                 {"zTXt", TEXT}, {"iCCP", TEXT}, {"iTXt", TEXT}, {"eXIf", NEVER},
+                 {"acTL", NEVER}, {"fcTL", NEVER}, {"fdAT", NEVER}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (memcmp(name, known[i].name, 4) == 0) {
             return known[i].length == TEXT

@@ -11,6 +11,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from PIL import Image, UnidentifiedImageError
 from segiou._support.optional import load_part, warn_missing
 from segiou._support.text import plural
 from segiou.masks.formats.decompression import MAX_RATIO, inflater, size_within
-from segiou.masks.read import MaskError, RawMask, damage
+from segiou.masks.read import MaskError, RawMask, check_upright, damage
 
 _COMPILED = "segiou.masks.formats._png"
 _png = load_part(_COMPILED)
@@ -48,6 +49,8 @@ _NETPBM = re.compile(_GAP_OR_COMMENT.join([rb"P([2356])", *[rb"(\d{1,9})"] * 3])
 _LOSSY = {"JPEG", "JPEG2000", "MPO", "WEBP", "AVIF", "HEIF"}
 #: Types of pixels by Pillow's mode; others have bytes.
 _DTYPES = {"RGB": np.uint32, "I;16": np.uint16}
+#: Tag of the orientation in EXIF.
+_ORIENTATION = 274
 _LABEL_MODES = {"1", "L", "P", "I", "I;16", "I;16B", "I;16L"}
 
 
@@ -144,6 +147,9 @@ def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
     with damage(path, "is corrupt"):
         try:
             with Image.open(io.BytesIO(data)) as image:
+                indices = _bmp_indices(image, data)
+                if indices is not None:
+                    return RawMask(indices, "P", "BMP")
                 mask = _from_pillow(image, path, _is_lossless_webp(data))
             if has_16_bits and mask.is_color:
                 _check_low_bytes(data, mask, path)
@@ -273,6 +279,33 @@ def _samples(body: bytes, count: int, most: int, path: str | Path) -> NDArray[An
     return np.frombuffer(body, dtype, min(count, len(body) // dtype.itemsize))
 
 
+def _bmp_indices(image: Any, data: bytes) -> NDArray[np.uint8] | None:
+    """The indices of a BMP of 4 or 8 bits whose palette is grey, if Pillow would misread them.
+
+    Pillow reads two colours as 1 bit, and any number as 8 bits.
+    """
+    if image.format != "BMP" or image.mode not in ("1", "L"):
+        return None
+    (kind, _, offset, options), *_ = image.tile
+    bits = data[24 if data[14] == 12 else 28]
+    if kind != "raw" or bits not in (4, 8):
+        return None
+    (width, height), row_bytes = image.size, options[1]
+    if height > (len(data) - offset) // row_bytes:
+        raise ValueError("rows are missing")
+    rows = np.frombuffer(data, np.uint8, height * row_bytes, offset).reshape(height, row_bytes)
+    if bits == 4:
+        rows = np.stack([rows >> 4, rows & 15], axis=-1).reshape(height, -1)
+    return rows[:: options[2], :width]
+
+
+def _orientation(image: Image.Image) -> int:
+    """The orientation in the EXIF or XMP of a loaded image; 1 if it has none that can be read."""
+    with suppress(SyntaxError, OSError, ValueError, TypeError, KeyError, struct.error):
+        return int(image.getexif().get(_ORIENTATION, 1))
+    return 1
+
+
 def _from_pillow(image: Image.Image, path: str | Path, is_lossless: bool) -> RawMask:
     kind = image.format or "image"
     frames = getattr(image, "n_frames", 1)
@@ -281,6 +314,7 @@ def _from_pillow(image: Image.Image, path: str | Path, is_lossless: bool) -> Raw
             path, f"has {frames} frames; expected one. Save each frame as a separate file"
         )
     image.load()
+    check_upright(_orientation(image), path)
     mode, pixels = image.mode, np.asarray(image)
     palette = bytes(image.getpalette("RGB") or ()) if mode in ("P", "PA") else b""
     if mode in ("LA", "PA", "RGBA"):

@@ -22,7 +22,7 @@ from segiou.masks.formats.decompression import inflater, size_within
 from segiou.masks.formats.georeference import raster_of, stored_nodata
 from segiou.masks.formats.numpy_files import Fits
 from segiou.masks.formats.rasters import GdalMask, WholeNumbers, open_by_gdal, whole_numbers
-from segiou.masks.read import MaskError, RawMask, damage
+from segiou.masks.read import MaskError, RawMask, check_upright, damage
 from segiou.masks.windows import FileMask, RemoteFile, limits
 
 # Our errors quote what these libraries log about corrupt files; without a handler, logging
@@ -373,13 +373,7 @@ def _check_page(page: Any, size: int, path: str | Path) -> None:
     if not hasattr(page.photometric, "name"):
         problem = f"is a corrupt TIFF: its PhotometricInterpretation is {page.photometric!r}"
         raise MaskError(path, problem)
-    turned = page.tags.valueof("Orientation", 1)
-    if turned not in (0, 1):
-        problem = (
-            f"has the Orientation tag {getattr(turned, 'value', turned)}, which programs interpret "
-            "differently; save the pixels in display order, without the tag"
-        )
-        raise MaskError(path, problem)
+    check_upright(int(page.tags.valueof("Orientation", 1)), path)
     if page.predictor == 3 and page.dtype is not None and page.dtype.kind in "biu":
         raise MaskError(path, "uses predictor 3, which is for floats; save it with predictor 2")
     _check_segments(page, size, path)

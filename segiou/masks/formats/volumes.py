@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import math
 import os
@@ -31,6 +30,8 @@ from segiou.masks.windows import ArrayFile
 _GZIP = b"\x1f\x8b"
 #: Bytes of the longest NIfTI header.
 _HEAD = 540
+#: Bytes of a header without extensions.
+_HEADER_BYTES = {"Nifti1Header": 348, "Nifti2Header": 540}
 #: Most voxels of a volume.
 _MOST_VOXELS = 1 << 33
 #: Tolerance of spacing and affine, relative to the spacing.
@@ -267,7 +268,8 @@ def _other_problem(head: bytes) -> str:
 def _library_header(kind: str, head: bytes) -> tuple[Any, ...]:
     """The header parsed by nibabel; cached, because it takes longer than a small file."""
     header_type = getattr(needed_library("nibabel"), kind)
-    stored = header_type.from_fileobj(io.BytesIO(head), check=False)
+    # from_fileobj would also read extensions, which can be longer than the bytes at hand.
+    stored = header_type(head[: _HEADER_BYTES[kind]], check=False)
     header = stored.copy()
     # nibabel's own logger writes what it repairs to stderr.
     quiet = logging.Logger("segiou.masks.formats.volumes")
