@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -117,3 +118,41 @@ def test_scoring_asks_no_other_package(monkeypatch):
     monkeypatch.setattr(optional, "_entries", None)
     streets = Path(__file__).parents[1] / "fixtures" / "streets"
     segiou.score_folder(streets / "truth", streets / "model_a", labels=streets / "labels.toml")
+
+
+#: What ends a process, or looks like it; Python ends with 0 or 1, which are verdicts.
+ENDS = ("SystemExit(0)", "SystemExit(1)", "SystemExit()", "GeneratorExit()", "BaseException('x')")
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("more", [[], ["--on-error", "skip"], ["--processes", "2"]])
+def test_nothing_that_a_format_raises_is_a_verdict(installed, tmp_path, capsys, end, more):
+    entries = '[project.entry-points."segiou.formats"]\nxyz = "forest_masks:read"\n'
+    site = installed(f"def read(data, path):\n    raise {end}\n", entries)
+    for side in ("truth", "pred"):
+        (tmp_path / side).mkdir()
+        for name in "ab":
+            (tmp_path / side / f"{name}.xyz").write_text("x")
+    places = [str(tmp_path / side) for side in ("truth", "pred")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", f"{site}:{os.environ['PYTHONPATH']}")
+        gate = ["score", *places, "--labels", "2", "--fail-under", "mean_iou=0.9", *more]
+        assert main(gate) == 70
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert "tried to end the process" in found.err
+    with pytest.raises(RuntimeError, match=r"the plug-in for \.xyz tried to end the process"):
+        segiou.score_folder(*places, labels=2)
+    with pytest.raises(RuntimeError, match="tried to end the process"):
+        read_mask(tmp_path / "pred" / "a.xyz")
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_plugin_that_ends_while_it_is_loaded_is_no_verdict(installed, tmp_path, capsys, end):
+    entries = '[project.entry-points."segiou.formats"]\nxyz = "forest_masks:read"\n'
+    installed(f"raise {end}\n", entries)
+    (tmp_path / "a.xyz").write_text("x")
+    (tmp_path / "b.xyz").write_text("x")
+    places = [str(tmp_path / name) for name in ("a.xyz", "b.xyz")]
+    assert main(["score", *places, "--labels", "2"]) not in (0, 1)
+    assert "cannot be loaded" in capsys.readouterr().err

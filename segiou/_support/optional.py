@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, wraps
 from importlib import import_module
 from pathlib import Path
@@ -217,7 +218,9 @@ def find_plugin(kind: str, name: str, wanted: type | None = None) -> Any:
         raise ValueError(msg)
     try:
         plugin = entries[0].load()
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit would end the command as if it had succeeded
         why = str(error) or type(error).__name__
         msg = f"segiou.{kind}: {name!r} from {owners[0]} cannot be loaded: {why}"
         raise PluginImportError(msg) from error
@@ -227,6 +230,22 @@ def find_plugin(kind: str, name: str, wanted: type | None = None) -> Any:
         msg = f"segiou.{kind}: {name!r} from {owners[0]} must be a {what}, not {plugin!r:.80}"
         raise PluginTypeError(msg)
     return plugin
+
+
+class ForeignExitError(RuntimeError):
+    """Code of another package tried to end the process, which must not look like a result."""
+
+
+@contextmanager
+def no_exit(whose: str) -> Iterator[None]:
+    """Turn SystemExit, GeneratorExit and the like of foreign code into a ForeignExitError."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        msg = f"{whose} tried to end the process ({type(error).__name__}: {error})"
+        raise ForeignExitError(msg) from error
 
 
 class Drawable:

@@ -25,12 +25,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from segiou.cli import console
     from segiou.cli.options import parse
 
+    parsed = None
     try:
-        return _run(parse(arguments))
+        parsed = parse(arguments)
+        return _run(parsed)
     except KeyboardInterrupt:  # if another program runs the command and handles SIGINT
         console.note("interrupted")
         return console.EXIT_INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - code 1 would mean that a threshold failed
+    except BaseException as error:  # code 1 would mean that a threshold failed
+        if isinstance(error, SystemExit) and parsed is None:  # of the parser
+            raise
         return _failed(error)
 
 
@@ -62,7 +66,7 @@ def _run(parsed: Namespace) -> int:
     return code
 
 
-def _failed(error: Exception) -> int:
+def _failed(error: BaseException) -> int:
     """Report an error, and return its exit code."""
     from segiou.cli import console
 
@@ -97,7 +101,7 @@ def _drop_logs() -> None:
         logging.getLogger().addHandler(logging.NullHandler())
 
 
-def _unexpected(error: Exception) -> int:
+def _unexpected(error: BaseException) -> int:
     """Report an unexpected error and the place to send it."""
     import traceback
 

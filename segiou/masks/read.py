@@ -332,11 +332,12 @@ def _of_ending(data: bytes, path: str | Path) -> RawMask | None:
 
 def _from_plugin(data: bytes, path: str | Path, ending: str) -> RawMask | None:
     """The mask read by a plug-in; None if no plug-in supports the extension."""
-    from segiou._support.optional import find_plugin
+    from segiou._support.optional import ForeignExitError, find_plugin, no_exit
 
     if (read := find_plugin("formats", ending[1:])) is None:
         return None
-    with damage(path, f"cannot be read as {ending}"):
+    whose = f"{path}: the plug-in for {ending}"
+    with damage(path, f"cannot be read as {ending}", ForeignExitError), no_exit(whose):
         values = np.asarray(read(data, str(path)))
     is_color = values.ndim == 3 and values.shape[2] == 3 and values.dtype == np.uint8
     if not is_color and (values.ndim != 2 or values.dtype.kind not in "biu"):

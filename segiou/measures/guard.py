@@ -112,9 +112,9 @@ def naming(owner: Any, name: str, *, choices: bool = False) -> Iterator[None]:
 
     try:
         yield
-    except (MeasureError, MaskError, MemoryError):
+    except (MeasureError, MaskError, MemoryError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # also SystemExit, which would look like a result
         if choices and isinstance(error, ValueError):
             raise
         key, package = who(owner)

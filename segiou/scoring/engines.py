@@ -28,7 +28,12 @@ from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import check_kind
 from segiou._support.files import Problem
-from segiou._support.optional import import_extra, leave_warning_to_parent, warn_missing
+from segiou._support.optional import (
+    ForeignExitError,
+    import_extra,
+    leave_warning_to_parent,
+    warn_missing,
+)
 from segiou.masks.sources.pairing import Pair
 from segiou.scoring.pair import PairScorer, Result
 
@@ -164,6 +169,8 @@ class Dispatcher:
         except CancelledError as error:
             msg = "the executor cancelled its tasks; is the cluster still running?"
             raise ExecutorLostError(msg) from error
+        except ForeignExitError:
+            raise
         except Exception as error:  # noqa: BLE001 - executors raise anything for a lost task
             self._lost(self._running.pop(future), f"{type(error).__name__}: {error}")
         else:

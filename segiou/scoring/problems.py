@@ -7,6 +7,7 @@ from operator import ge
 from typing import Any, TypeVar
 
 from segiou._support.files import Problem
+from segiou._support.optional import ForeignExitError
 from segiou._support.text import plural
 from segiou.counting.arrays import OneHotError
 from segiou.counting.encoding import UndeclaredValuesError
@@ -48,6 +49,8 @@ def or_problem(path: str, do: Callable[..., T], *arguments: Any) -> T | Problem:
         return problem
     except MaskError as error:
         return Problem(error.path, error.problem)
+    except ForeignExitError:
+        raise
     except MemoryError:
         return Problem(path, "does not fit into memory; store it as tiled TIFF or .npy")
     except Exception as error:  # noqa: BLE001 - one odd file must not end the run

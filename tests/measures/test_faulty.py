@@ -163,6 +163,7 @@ def test_measures_lists_those_that_can_be_used(install, command):
     [
         ({"plan": "raise RuntimeError('no plan')"}, "plan failed (RuntimeError: no plan)"),
         ({"plan": "raise SystemExit(0)"}, "plan failed (SystemExit: 0)"),
+        ({"plan": "raise GeneratorExit"}, "plan failed (GeneratorExit: )"),
         ({"plan": "return 3"}, "plan failed (it must return a Plan, not int)"),
         ({"layout": "return 3"}, "layout failed (it must return a mapping of names to Field"),
         ({"layout": "return {'sizes': (3, 2)}"}, "layout failed (TypeError: the array 'sizes'"),
@@ -202,6 +203,7 @@ def test_faults_of_scores(install, score, evaluate, words):
     [
         ("raise RuntimeError('no count')", "RuntimeError: no count"),
         ("raise SystemExit(1)", "SystemExit: 1"),
+        ("raise GeneratorExit", "GeneratorExit: "),
         ("return 3", "it must return Parts, not int"),
         ("return Parts.of({'x': Field(())}, x=1)", "it must return Parts of 1"),
         ("sizes = sizes[:1]", "sizes must have shape (3, 2) for one image"),
