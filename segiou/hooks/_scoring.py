@@ -45,6 +45,8 @@ class Scoring(ABC):
     lacks: ClassVar[dict[str, str]]
     #: Whether the first score is better if higher.
     higher_is_better: bool
+    #: Where scores become classes; None if they are not decided by a threshold.
+    threshold: Any = None
 
     def __init__(self, scores: Scores, options: TorchOptions) -> None:
         #: The requested scores: a single name, or several.
@@ -293,7 +295,6 @@ class HistogramScoring(Scoring):
         "report": "report needs a confusion matrix; add a callback with the labels for it",
         "figure": "figure needs a confusion matrix; add a callback with the labels for it",
     }
-    threshold = None  # scores are not decided
 
     def __init__(self, histogram: ScoreHistogram, default: Scores, options: TorchOptions) -> None:
         applies = ("scores", "axis", "activation", "ignore", "upsample")

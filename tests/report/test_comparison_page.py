@@ -7,6 +7,7 @@ from html import unescape
 
 import numpy as np
 import pytest
+from mask_files import write_masks
 
 import segiou
 from segiou.analysis.comparison.compare_runs import compare
@@ -182,3 +183,19 @@ def test_structures_that_are_not_classes_have_no_share():
     row = page[page.index(">lesion</span>") :]
     cells = re.findall(r"<td[^>]*>(.*?)</td>", row[: row.index("</tr>")], re.DOTALL)
     assert [cells[0], cells[1], cells[5]] == ["0.00 %", "100.00 %", "–"]
+
+
+def test_each_model_is_drawn_as_its_run_read_it(tmp_path):
+    # Foreground is 200 in model a, above its threshold, and 1 in model b.
+    masks = np.array([[[0, 1, 1, 0]]] * 8)
+    write_masks(tmp_path / "truth", masks)
+    write_masks(tmp_path / "a", masks * 200)
+    write_masks(tmp_path / "b", masks)
+    first = segiou.score_folder(tmp_path / "truth", tmp_path / "a", labels=2, pred_threshold=100)
+    second = segiou.score_folder(tmp_path / "truth", tmp_path / "b", labels=2)
+    page = render_comparison(compare(first, second), first, second)
+    data = json.loads(
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1]
+    )
+    truth, *drawn = data["images"]["pictures"]["0"]["masks"]
+    assert drawn == [truth, truth]

@@ -115,6 +115,7 @@ def pair_folders(
     >>> found.pairs
     (Pair(id='a', truth='t/a_gt.png', pred='p/a_pred.png'),)
     """
+    truth, pred = _in_one_form(truth, pred)
     pairing = _paired(truth, pred, truth_suffix, pred_suffix, key)
     if pairing.pairs and (not _left(pairing) or not (pairing.missing or pairing.extra)):
         return pairing
@@ -130,6 +131,13 @@ def pair_folders(
     elif proposals := _proposals(truth, pred, len(pairing.pairs)):
         unmet.append("; or ".join(proposals))
     return replace(pairing, hint="; ".join(unmet))
+
+
+def _in_one_form(*sides: Mapping[str, str]) -> list[Mapping[str, str]]:
+    """The files by names in one Unicode form, unless two files of a side differ only in it."""
+    named = [{composed(name): path for name, path in files.items()} for files in sides]
+    is_clear = all(len(new) == len(old) for new, old in zip(named, sides, strict=True))
+    return [*named] if is_clear else [*sides]
 
 
 def _ends_with(name: str, suffix: str) -> bool:
@@ -194,6 +202,7 @@ def listed_files(
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Truth files selected by ids or file names, and the ids without a file."""
     if key is not None:
+        (truth,) = _in_one_form(truth)
         keyed = _by_key(truth, _searched(key))
         wanted = {path for id in ids for path in keyed.get(composed(id), ())}
         unknown = tuple(id for id in ids if composed(id) not in keyed)
@@ -338,7 +347,7 @@ class _Rule:
 def _by_key(files: Mapping[str, str], key_of: Callable[[str], str | None]) -> _Keys:
     keys: _Keys = {}
     for relative, path in files.items():
-        if (key := key_of(composed(relative))) is not None:
+        if (key := key_of(relative)) is not None:
             keys.setdefault(key, []).append(path)
     return keys
 
@@ -365,7 +374,7 @@ def _suffixes(files: Mapping[str, str], suffix: str | None) -> list[tuple[str, s
     if suffix is not None:
         ending = next((e for e in MASK_SUFFIXES if suffix.lower().endswith(e)), "")
         return [(composed(suffix[: len(suffix) - len(ending)]), ending, True)]
-    backwards = [_stem(composed(name))[::-1] for name in files]
+    backwards = [_stem(name)[::-1] for name in files]
     common = _common(min(backwards), max(backwards))[::-1]
     # Each cut at a separator is a candidate: "_gtFine_labelIds", then "_labelIds".
     cuts = [common[m.start() :] for m in _SEPARATED.finditer(common)]
@@ -411,7 +420,7 @@ Difference = tuple[str, str]
 def _proposals(truth: Mapping[str, str], pred: Mapping[str, str], pairs: int) -> list[str]:
     """Options that match more files than now, and at least half of them; each was tried."""
     least = max(pairs + 1, -(-min(len(truth), len(pred)) // 2))
-    for candidates in _candidates([*map(composed, truth)], [*map(composed, pred)]):
+    for candidates in _candidates([*truth], [*pred]):
         tried = [(_paired(truth, pred, **options), options) for options in candidates]
         tried = [(found, options) for found, options in tried if not found.duplicates]
         most = max((len(found.pairs) for found, _ in tried), default=0)

@@ -132,14 +132,16 @@ class ImageTable:
         objects = [] if self.objects is None else map(drawer_of, self.runs)
         drawers = [drawer for drawer in objects if drawer]
         readers = [ScoreReader.of(run, self.read) for run in self.runs]
-        read = adjusted_reader(self.runs[0], self.read)
+        reads = [adjusted_reader(run, self.read) for run in self.runs]
 
         def picture(index: int) -> dict[str, Any]:
             files = [columns.files[index] for columns in self.columns]
             preds = [(file.pred, run.options) for file, run in zip(files, self.runs, strict=True)]
             image = None if self.match is None else self.match.files.get(self.ids[index])
             try:
-                masks = read_indices(files[0].truth, preds, read, width, drawers, readers)
+                masks = read_indices(
+                    files[0].truth, preds, reads[0], width, drawers, readers, pred_reads=reads
+                )
             except PictureError as error:
                 return {"problem": f"No pictures: {error}"}
             is_image = len(masks.full) == 2

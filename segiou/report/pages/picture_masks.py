@@ -150,8 +150,9 @@ def read_indices(
     largest: int = 480,
     drawers: Sequence[Plan] = (),
     readers: Sequence[ScoreReader | None] = (),
+    pred_reads: Sequence[Reader | None] = (),
 ) -> Masks:
-    """Read masks as class indices, predictions at the truth's size."""
+    """Read masks as class indices, predictions at the truth's size, each as its run read it."""
     first = preds[0][1]
     objects = drawers[0].measure if drawers else None
     side = _read_side(truth, first.labels, read, objects)
@@ -162,9 +163,10 @@ def read_indices(
     scores: list[NDArray[np.uint8] | None] = []
     has_region = side.valid is not None
     # One by one and reduced immediately, because masks may be huge.
-    for (path, options), reader in zip_longest(preds, readers[: len(preds)]):
+    reads = pred_reads or [read] * len(preds)
+    for (path, options), own, reader in zip_longest(preds, reads, readers[: len(preds)]):
         _check_kinds(truth, path)
-        content = read if reader is None else partial(reader, frame.full)
+        content = own if reader is None else partial(reader, frame.full)
         side = _read_side(path, options.pred_labels, content, objects, outside)
         arrays.append(frame.indices(side, Encoding.of_classes(options).pred, path))
         whole += [frame.whole(side)] if objects else []
