@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -32,6 +32,7 @@ _KEYS = {
     "area": "areas",
     "mapped_area": "mapped",
 }
+_SCALED = "value", "standard_error", "low", "high", "margin"
 #: Cells (strata, reference, map), and areas whose squares are finite and not 0.
 _MOST_CELLS = 200**3
 _LEAST, _MOST = 1e-100, 1e100
@@ -46,9 +47,12 @@ class Estimate:
     ----------
     value, standard_error : float
     low, high : float
-        Ends of the normal interval, which is not cut at 0 or 1, as in the papers.
+        Ends of Wilson's interval with the effective sample size of the design; of kappa, the
+        normal interval.
     reason : str
         Why a number is NaN or the standard error 0; empty otherwise.
+    margin : float
+        Half the width of the normal interval, as the papers report it (``0.95 ± 0.02``).
     """
 
     value: float
@@ -56,11 +60,7 @@ class Estimate:
     low: float
     high: float
     reason: str = ""
-
-    @property
-    def margin(self) -> float:
-        """Half the width of the interval, as in ``0.95 ± 0.02``."""
-        return (self.high - self.low) / 2
+    margin: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,8 @@ def map_accuracy(
 
     The sample is a simple random sample in each stratum. The standard errors are
     those of Olofsson et al. [1]_ [2]_ if the strata are the map's classes, and of
-    Stehman [3]_ otherwise, which contain the former.
+    Stehman [3]_ otherwise, which contain the former. Intervals are Wilson's with the
+    effective sample size of the design [4]_; that of kappa is normal.
 
     Parameters
     ----------
@@ -194,6 +195,7 @@ def map_accuracy(
     .. [1] Olofsson et al. (2013), Remote Sensing of Environment 129, 122–131.
     .. [2] Olofsson et al. (2014), Remote Sensing of Environment 148, 42–57.
     .. [3] Stehman (2014), International Journal of Remote Sensing 35, 4923–4939.
+    .. [4] Yan and Su (2010), Statistics in Biopharmaceutical Research 2, 329–335.
 
     Examples
     --------
@@ -276,7 +278,38 @@ class _Estimator:
         sum_y, sum_x = (float(self._sizes @ self._means(z)) for z in (y, x))
         value = sum_y / sum_x
         variance, reason = self._variance(y - value * x)
-        return self._estimate(scale * value, scale * math.sqrt(variance) / sum_x, reason)
+        estimate = self._estimate(value, math.sqrt(variance) / sum_x, reason)
+        if not math.isnan(variance):
+            low, high = self._wilson(value, self._cautious_variance(y - value * x) / sum_x**2)
+            estimate = replace(estimate, low=low, high=high)
+        scaled = (scale * getattr(estimate, name) for name in _SCALED)
+        return replace(estimate, **dict(zip(_SCALED, scaled, strict=True)))
+
+    def _cautious_variance(self, cells: Floats) -> float:
+        """Variance of a total with one more unit per stratum, half of it right, half wrong."""
+        right = np.eye(len(self._names), dtype=bool) & self._possible
+        wrong = self._possible & ~right
+        more = sum(
+            half / np.maximum(half.sum((1, 2), keepdims=True), 1) / 2 for half in (right, wrong)
+        )
+        counts, n = self._counts + more, self._n + more.sum((1, 2))
+        means = (counts * cells).sum((1, 2)) / n
+        spread = ((cells - means[:, None, None]) ** 2 * counts).sum((1, 2)) / n
+        return float(self._weights @ spread)
+
+    def _wilson(self, value: float, variance: float) -> tuple[float, float]:
+        """Wilson's interval of a share with the sample size that would have this variance."""
+        z2 = NormalDist().inv_cdf((1 + self._level) / 2) ** 2
+        if variance <= 0:
+            return value, value
+        # At 0 and 1, the share has the variance of a sample with half an error more.
+        size = int(self._n.sum())
+        share = min(max(value, 0.5 / (size + 1)), 1 - 0.5 / (size + 1))
+        n = share * (1 - share) / variance
+        centre = (value + z2 / (2 * n)) / (1 + z2 / n)
+        reach = math.sqrt(z2 / n * (value * (1 - value) + z2 / (4 * n))) / (1 + z2 / n)
+        # Rounding may put the limit of 0 or 1 beside it.
+        return min(max(centre - reach, 0.0), value), max(min(centre + reach, 1.0), value)
 
     def _kappa(self, p: Floats) -> Estimate:
         truth, pred = p.sum(1), p.sum(0)
@@ -311,7 +344,7 @@ class _Estimator:
 
     def _estimate(self, value: float, error: float, reason: str) -> Estimate:
         margin = NormalDist().inv_cdf((1 + self._level) / 2) * error
-        return Estimate(value, error, value - margin, value + margin, reason)
+        return Estimate(value, error, value - margin, value + margin, reason, margin)
 
 
 def sample_size(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from segiou._support.text import csv_text, grouped, percent, plain, plural, points
+from segiou._support.text import csv_text, grouped, percent, plain, plural, shown_range
 from segiou.document.parts import GAP, Column, Line, Part, Table
 from segiou.report.pages.page import assemble
 
@@ -26,7 +26,9 @@ def verdict(accuracy: MapAccuracy) -> str:
     kappa = accuracy.kappa.value
     coefficient = "" if math.isnan(kappa) else f"; kappa {kappa:.4f} ± {accuracy.kappa.margin:.4f}"
     units = plural(int(accuracy.counts.sum()), "sample unit")
-    return f"Overall accuracy {_ratio(accuracy.overall)} ({units}){coefficient}"
+    overall = accuracy.overall
+    limits = "" if math.isnan(overall.low) else f"{shown_range(overall.low, overall.high)}, "
+    return f"Overall accuracy {percent(overall.value)} ({limits}{units}){coefficient}"
 
 
 def notes(accuracy: MapAccuracy, unit: str) -> list[str]:
@@ -39,7 +41,11 @@ def notes(accuracy: MapAccuracy, unit: str) -> list[str]:
     for title, estimate in rows:
         if estimate.reason:
             reasons.setdefault(estimate.reason, []).append(title)
-    start = f"±: half the width of the {100 * accuracy.level:g} % interval"
+    level = f"{100 * accuracy.level:g} %"
+    start = (
+        f"in brackets: {level} Wilson intervals with the effective sample size of the design; "
+        f"kappa ±: half the width of its {level} normal interval"
+    )
     return [start, *(f"{'; '.join(titles)}: {reason}" for reason, titles in reasons.items())]
 
 
@@ -102,15 +108,15 @@ def _table(accuracy: MapAccuracy, unit: str) -> Iterator[tuple[str, ...]]:
         )
         area, mapped = accuracy.areas[c], _area(accuracy.mapped[c])
         shown = _area(area.value)
-        if not math.isnan(area.margin):
-            shown = f"{shown} ± {_area(area.margin)}"
+        if not math.isnan(area.low):
+            shown = f"{shown} ({_area(area.low)} to {_area(area.high)})"
         yield name, users, producers, f1, shown, mapped, str(sampled[c])
 
 
 def _ratio(one: Estimate) -> str:
-    if math.isnan(one.margin):
+    if math.isnan(one.low):
         return percent(one.value, "–")
-    return f"{points(one.value)} ± {points(one.margin)} %"
+    return f"{percent(one.value)} ({shown_range(one.low, one.high)})"
 
 
 def _area(value: float) -> str:

@@ -91,9 +91,9 @@ def test_notes_are_escaped_in_markdown(files, capsys):
 def test_table_8_of_olofsson_2014_as_text(files, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "140")
     text = output(capsys, files[0], "--areas", files[1])
-    assert "94.65 ± 1.85 %" in text
-    assert "21 158 ± 6158" in text
-    assert "88.00 ± 7.40 %" in text
+    assert "94.65 % (92.45 to 96.24 %, 640 sample units)" in text
+    assert "21 158 (15 601 to 28 629)" in text
+    assert "88.00 % (78.54 to 93.63 %)" in text
     assert "area, ha" in text
 
 
@@ -107,11 +107,11 @@ def test_every_format_has_the_same_figures(files, capsys, tmp_path):
     area = next(row for row in rows if (row["class"], row["score"]) == ("loss", "area"))
     assert float(area["value"]) == data["classes"][0]["area"]["value"]
     markdown = output(capsys, *given, "--format", "markdown")
-    assert "| loss | 88.00 ± 7.40 % |" in markdown
+    assert "| loss | 88.00 % (78.54 to 93.63 %) |" in markdown
     page = tmp_path / "page.html"
     assert run(*given, "--html", page, "-o", tmp_path / "found.json") == 0
     assert json.loads((tmp_path / "found.json").read_text()) == data
-    assert "21 158 ± 6158" in page.read_text(encoding="utf-8")
+    assert "21 158 (15 601 to 28 629)" in page.read_text(encoding="utf-8")
     assert str(page) in capsys.readouterr().err
 
 

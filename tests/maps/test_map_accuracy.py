@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from segiou import ConfusionMatrix
 from segiou.maps import map_accuracy, sample_size
@@ -256,3 +257,41 @@ def test_names_of_classes_are_read_as_cells_of_a_table():
     assert others == [first, first]
     with pytest.raises(ValueError, match="row 2 has no value in column 'map'"):
         map_accuracy(whole | {"map": [1, float("nan"), 2, 1]}, areas)
+
+
+def wilson(share, units):
+    """Wilson's 95 % interval."""
+    z2 = 1.959963984540054**2
+    centre = (share + z2 / (2 * units)) / (1 + z2 / units)
+    reach = (z2 / units * (share * (1 - share) + z2 / (4 * units))) ** 0.5 / (1 + z2 / units)
+    return centre - reach, centre + reach
+
+
+def test_intervals_are_wilsons_with_the_effective_sample_size():
+    # Of 75 units of a stratum, 66 are right; one more is half right: 66.5 of 76.
+    (users, *_) = accuracy_of(OLOFSSON_2014).users
+    variance = (66.5 / 76) * (9.5 / 76) / 75
+    assert (users.low, users.high) == pytest.approx(wilson(0.88, 0.88 * 0.12 / variance))
+    assert users.standard_error == pytest.approx((0.88 * 0.12 / 74) ** 0.5)  # of the papers
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 40), min_size=3, max_size=3), min_size=3, max_size=3),
+    st.lists(st.integers(1, 10**6), min_size=3, max_size=3),
+)
+@settings(max_examples=200, deadline=None)
+def test_limits_are_within_bounds_around_the_estimate(rows, areas):
+    counts = np.array(rows) + 2 * np.eye(3, dtype=int)
+    found = map_accuracy(counts, areas)
+    shares = [found.overall, *found.users, *found.producers, *found.f1]
+    for one, most in [*((x, 1) for x in shares), *((x, found.total) for x in found.areas)]:
+        if not math.isnan(one.value):
+            assert 0 <= one.low <= one.value * (1 + 1e-12)
+            assert one.value <= one.high * (1 + 1e-12) and one.high <= most * (1 + 1e-12)
+            assert one.low < one.high
+
+
+def test_a_sample_without_errors_has_an_interval():
+    found = map_accuracy([[20, 0], [0, 30]], [2, 8])
+    assert found.overall.value == 1
+    assert 0.8 < found.overall.low < 1 == found.overall.high
