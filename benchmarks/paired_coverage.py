@@ -12,6 +12,7 @@ figures are in docs/comparison.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cache
 
@@ -21,7 +22,7 @@ from benchmarks.cells import Cell, print_cells
 from benchmarks.coverage import CAMVID, camvid
 from segiou.counting.counts import Counts
 from segiou.inference.dependence import design_of
-from segiou.inference.leave_one_out import Jackknife
+from segiou.inference.paired import Paired
 from segiou.inference.scored_runs import scored_images
 from segiou.inference.statistics import statistic
 from segiou.inference.units import Units, units_of
@@ -34,6 +35,7 @@ DESIGNS = {
 }
 SHARED = 0.6
 _MANY = 100_000
+PERMUTATIONS = 499
 
 
 def models(
@@ -73,13 +75,17 @@ def true_difference(design: str, rho: float, lift: float) -> float:
 
 def outcome(pair: list[Counts], units: Units, truth: float) -> list[float]:
     """Whether the interval contains the truth, its width, whether it excludes 0; both bounds."""
-    first, second = (statistic(counts, units=units) for counts in pair)
-    side = Jackknife.of(second, first).score
-    down, up = side.reach(0.95)
-    low, high = side.value - down, side.value + up
-    below, above = side.reach(0.9)
-    bounds = [float(side.value - below >= truth), float(side.value + above < truth)]
-    return [float(low <= truth <= high), 100 * (high - low), float(low > 0 or high < 0), *bounds]
+    change = Paired.of(*(statistic(counts, units=units) for counts in pair), PERMUTATIONS).score
+    (low, high), (below, above) = change.limits(0.95), change.limits(0.9)
+    rejects = change.p < 0.05 - 1e-12
+    assert math.isnan(low) or rejects == (low > 0 or high < 0)
+    return [
+        float(low <= truth <= high),
+        100 * (high - low),
+        float(rejects),
+        float(below > truth),
+        float(above < truth),
+    ]
 
 
 def images(design: str, number: int, rng: np.random.Generator, rho: float, lift: float) -> list:

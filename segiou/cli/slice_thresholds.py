@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from segiou._support.text import plural, signed_points
 from segiou.analysis.slices.search import slices
 from segiou.cli.inputs import slices_options
-from segiou.cli.thresholds import Outcome, Threshold, compared
+from segiou.cli.thresholds import Outcome, Threshold, bounds_of_change, compared
 from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def not_worse_slices(baseline: Run, run: Run, parsed: argparse.Namespace) -> lis
     """
     margin, runs = float(parsed.fail_if_worse_slice), (baseline, run)
     options = slices_options(parsed, parsed.slices)
-    tests = sum(not math.isnan(one.low) for one in slices(*runs, **options))
-    tail = (0.1 if margin else 1 - (parsed.level or 0.95)) / max(tests, 1)
-    every = slices(*runs, level=1 - tail, **options)
+    tests = sum(not math.isnan(one.p) for one in slices(*runs, **options))
+    level = 1 - 0.1 / max(tests, 1)
+    every = slices(*runs, level=level, **options)
     outcomes = []
     for part in every:
         outcome = Outcome(
@@ -67,7 +67,7 @@ def not_worse_slices(baseline: Run, run: Run, parsed: argparse.Namespace) -> lis
             -margin,
             "",
             "higher",
-            (0.0, 0.0) if part.score == 0 and math.isnan(part.low) else _bounds(part),
+            bounds_of_change(part.score, part.p, (part.low, part.high), level),
             parsed.confident,
             tolerant=True,
         )

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from segiou._support.numbers import number_in
-from segiou._support.text import did_you_mean, plain, signed_points, unit_text
+from segiou._support.text import did_you_mean, p_equals, plain, signed_points, unit_text
+from segiou.inference.significance import is_significant
 from segiou.measures.registry import better_of, flag_of, measure_of, measure_of_score
 from segiou.measures.score_names import ScoreName, read_name, rows_of_score
 
@@ -230,24 +231,37 @@ def compared(threshold: Threshold, value: float) -> str:
     return f"{name} is {shown[0]}, {inside if passed else outside} {shown[1]}"
 
 
+#: From so many units on, a margin has a one-sided error of at most 8 % (docs/comparison.md).
+_FEWEST_OF_MARGIN = 20
+
+
 def not_worse(comparison: Comparison, margin: float = 0.0, *, confident: bool = False) -> Outcome:
     """Whether the second of two models is not worse than the first by more than a margin.
 
-    Without a margin, it is worse if the interval of the difference is below 0. With one, the bounds
-    are those of non-inferiority, at one-sided 95 %.
+    The bounds are one-sided, at 95 %; without a margin, the lower model is worse if and only if
+    half of its p is below 5 %.
     """
-    change = comparison.pairs[0].overall
-    bounds = comparison.pairs[0].bounds if margin else (change.low, change.high)
-    if math.isnan(change.low):  # too few groups, or equal on every image
-        bounds = (change.delta, change.delta) if change.delta == 0 else (-math.inf, math.inf)
+    pair = comparison.pairs[0]
+    bounds = bounds_of_change(pair.overall.delta, pair.overall.p, pair.bounds, 0.9)
     outcome = Outcome(
-        "mean_iou:change", change.delta, -margin, "", "higher", bounds, confident, not margin
+        "mean_iou:change", pair.overall.delta, -margin, "", "higher", bounds, confident, not margin
     )
     return outcome._replace(text=_change_text(comparison, margin, outcome.state))
 
 
+def bounds_of_change(
+    delta: float, p: float, bounds: tuple[float, float], level: float
+) -> tuple[float, float]:
+    """The limits of a difference, or those that its p implies if all units differ alike."""
+    if not math.isnan(bounds[0]):
+        return bounds
+    is_certain = delta == 0 or is_significant(p, level)
+    return (delta, delta) if is_certain else (-math.inf, math.inf)
+
+
 def _change_text(comparison: Comparison, margin: float, state: str) -> str:
-    change = comparison.pairs[0].overall
+    pair = comparison.pairs[0]
+    change, (low, high) = pair.overall, pair.bounds
     verb = {
         "failed": "is lower",
         "undecided": "is not significantly lower",
@@ -255,12 +269,16 @@ def _change_text(comparison: Comparison, margin: float, state: str) -> str:
     }[state]
     by = f" by more than {100 * margin:.2f} points" if margin else ""
     said = f"mean IoU {verb} than the baseline{by} ({signed_points(change.delta)} points"
-    if math.isnan(change.low):
-        return f"{said}, no interval from {comparison.units_text})"
-    ends = f"{signed_points(change.low)} to {signed_points(change.high)}"
-    said = f"{said}, {100 * comparison.level:g} % interval {ends})"
+    if math.isnan(low):
+        p = "" if math.isnan(change.p) else f", one-sided {p_equals(change.p / 2)}"
+        return f"{said}, no interval from {comparison.units_text}{p})"
+    said = f"{said}, 90 % interval {signed_points(low)} to {signed_points(high)}"
+    said = f"{said})" if margin else f"{said}, one-sided {p_equals(change.p / 2)})"
     # Rounded up, because the gate passes with this margin.
-    least = math.ceil(-10000 * comparison.pairs[0].bounds[0]) / 100
-    if state == "failed" or not least > 0:
-        return said
-    return f"{said}; smallest margin that {comparison.units_text} can confirm: {least:.2f} points"
+    least = math.ceil(-10000 * low) / 100
+    if state != "failed" and least > 0:
+        confirmed = f"{comparison.units_text} can confirm: {least:.2f} points"
+        said = f"{said}; smallest margin that {confirmed}"
+    if margin and comparison.units < _FEWEST_OF_MARGIN:
+        said = f"{said}; a margin should have at least {_FEWEST_OF_MARGIN} {comparison._kind}"
+    return said

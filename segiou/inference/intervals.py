@@ -34,6 +34,8 @@ from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
 Method = Literal["jackknife", "percentile", "bca"]
+#: Of differences of models.
+PairedMethod = Literal["permutation", "percentile", "bca"]
 #: A method that cannot be chosen: medians have it by default.
 _MEDIANS: Any = "order_statistics"
 
@@ -91,7 +93,7 @@ class OverUnits:
 
     aggregate: str
     level: float
-    method: Method
+    method: Method | PairedMethod
     resamples: int | None
     seed: int | None
     unit: str
@@ -511,23 +513,18 @@ def _intervals_of(score: Statistic, limits: Limits) -> list[Interval]:
 def limits_by(
     method: str,
     score: Statistic,
-    minus: Statistic | None = None,
     *,
     level: float,
     drawn: Floats | None = None,
 ) -> Limits:
-    """Limits of a score, or of the difference of two, from ``drawn`` values of resamples, if any.
-
-    There are none over too few groups, and no differences over too few units.
-    """
+    """Limits of a score, from ``drawn`` values of resamples, if any; none over too few groups."""
     if method == _MEDIANS:
         limits = _limits_of_medians(score, level, drawn)
-    elif method == "jackknife" or drawn is None:
-        limits = jackknife(score, minus, level=level)
+    elif method in ("percentile", "bca") and drawn is not None:
+        limits = bootstrap_limits(drawn, score, level=level, method=method)
     else:
-        limits = bootstrap_limits(drawn, score, minus, level=level, method=method)
-    few = score.units.too_few if minus is None else score.units.too_few_to_compare
-    return limits.without_ends() if few else limits
+        limits = jackknife(score, level=level)
+    return limits.without_ends() if score.units.too_few else limits
 
 
 def _limits_of_medians(score: Statistic, level: float, drawn: Floats | None) -> Limits:

@@ -1,4 +1,4 @@
-"""Jackknife-t intervals: a score, or the difference of two, without each unit in turn."""
+"""Jackknife-t intervals: a score without each unit in turn."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou.inference.statistics import Statistic
-from segiou.inference.student import student, student_below
+from segiou.inference.student import student
 from segiou.inference.units import ROUNDING
 from segiou.metrics.ratio import Floats
 
@@ -22,10 +22,8 @@ LEAST_FREEDOM = 2.0
 _KEPT = 1 << 22
 #: The logarithm of the smallest p, to which relative distance it is computed, in how many steps.
 _MOST_DECADES, _CLOSE, _MOST_STEPS = 15.0, 1e-11, 100
-#: Decades of p, and quantiles of t, above the levels that are used.
-_DECADES, _LARGE_T = 3.0, 10.0
-#: Numbers of units up to which no permutation test is significant at 95 %.
-_FEW = 5
+#: Decades of p above the levels that are used.
+_DECADES = 3.0
 #: Shares above the limits of usual levels, which are exactly nested.
 _USUAL_TAILS = 0.25, 0.1, 0.05, 0.025, 0.01, 0.005, 0.0005
 #: Rows that are multiplied at once.
@@ -79,8 +77,6 @@ class Limits:
         Degrees of freedom of Student's t.
     undefined_share : ndarray of float
         Share of the resamples without a value; NaN if nothing was resampled.
-    left_out : Jackknife or None
-        What the limits were computed from; None for other methods.
     """
 
     values: Floats
@@ -89,7 +85,6 @@ class Limits:
     standard_error: Floats
     freedom: Floats
     undefined_share: Floats
-    left_out: Jackknife | None = None
 
     def without_ends(self) -> Limits:
         """The same without intervals."""
@@ -97,28 +92,25 @@ class Limits:
         return replace(self, low=nowhere, high=nowhere)
 
 
-def jackknife(of: Statistic, minus: Statistic | None = None, *, level: float = 0.95) -> Limits:
-    """Jackknife-t intervals of a score and its classes, or of their differences.
+def jackknife(of: Statistic, *, level: float = 0.95) -> Limits:
+    """Jackknife-t intervals of a score and its classes.
 
     Every unit is left out in turn. The variance of a class, V_c = Σ_i (v_c − v_c(i))², has
     k_c − 1 degrees of freedom for k_c units whose truth has the class, and its limits are
     symmetric on the score's scale (the logit of a ratio), by the delta method. A mean of classes
     has Satterthwaite degrees of freedom, (Σ V_c)² / Σ V_c²/(k_c − 1), and unequal arms: each class
     contributes the distances of its limits from its value, so the interval keeps the correlation
-    of the classes (MOVER on jackknife influences). In a difference, both models have the longer
-    of their two arms, so everything that they share cancels. A mean over one class has the limits
-    of this class. A mean of distances is symmetric on the log scale. The variance of a score, but
-    not of a difference, includes the square of its jackknife bias. A score at a bound of the scale
-    has the limit of as many hits or misses in a row, or of the same images with one pixel changed,
-    whichever is closer. Limits are nested: at a level, they are those of the widest interval at any
-    lower level. Differences of classes stay on the identity scale.
+    of the classes (MOVER on jackknife influences). A mean over one class has the limits of this
+    class. A mean of distances is symmetric on the log scale. The variance of a score includes the
+    square of its jackknife bias. A score at a bound of the scale has the limit of as many hits or
+    misses in a row, or of the same images with one pixel changed, whichever is closer. Limits are
+    nested: at a level, they are those of the widest interval at any lower level. Differences of
+    models: :class:`segiou.inference.paired.Paired`.
 
     Parameters
     ----------
     of : Statistic
         The score over its units.
-    minus : Statistic, optional
-        The same score of another model over the same units, to be subtracted.
     level : float
         Between 0 and 1. Limits at 0.9 are one-sided bounds at 95 %.
 
@@ -128,39 +120,38 @@ def jackknife(of: Statistic, minus: Statistic | None = None, *, level: float = 0
     (1946), 110-114; G. Y. Zou and A. Donner, Statist. Med. 27 (2008), 1693-1702 (MOVER);
     J. A. Hanley and A. Lippman-Hand, JAMA 249 (1983), 1743-1745 (limits at a bound).
     """
-    return Jackknife.of(of, minus).limits(level)
+    return Jackknife.of(of).limits(level)
 
 
 @dataclass(frozen=True, eq=False)
 class Jackknife:
-    """A score without each unit in turn, or the difference of two models' scores.
+    """A score without each unit in turn.
 
     Made once, it has limits of any part of the score at any level::
 
-        left_out = Jackknife.of(score)  # or of(second, first), subtracted
+        left_out = Jackknife.of(score)
         left_out.limits(0.95)  # of the score and every class
         side = left_out.score  # as the score averages its classes
         side = left_out.mean_of(classes)  # the mean over some classes, bool (C,)
         side = left_out.of_class(3)
         side.value, side.moves, side.variance, side.freedom
         down, up = side.reach(0.95)  # distances of the limits from the value
-        side.tail()  # one-sided p against 0, by inversion of the limits
 
     Two sides over other units (a slice and the rest) are subtracted by MOVER: the lower limit of
-    s − r is √(down_s² + up_r² − 2 ρ down_s up_r) below it, with ρ of :meth:`Side.correlation` if
+    s − r is √(down_s² + up_r² − 2 ρ down_s up_r) below it, with ρ of :func:`correlation` if
     some units are in both. :func:`tail_of` inverts any such distance for p.
 
     Attributes
     ----------
     values : ndarray of float, shape (1 + C,)
-        The score, then the classes; of two models, the second minus the first.
+        The score, then the classes.
     seen : ndarray of int, shape (1 + C,)
         Units with a score, and units whose truth contains each class.
     variance : ndarray of float, shape (1 + C,)
         Sums of squared steps.
     """
 
-    models: tuple[_Model, ...]
+    model: _Model
     values: Floats
     seen: NDArray[np.int64]
     variance: Floats
@@ -168,57 +159,33 @@ class Jackknife:
 
     @classmethod
     @np.errstate(invalid="ignore")  # differences of infinite distances are undefined
-    def of(cls, score: Statistic, minus: Statistic | None = None) -> Jackknife:
-        """Leave out the units of a score, or of the difference of the same score of two models."""
-        several = [score] if minus is None else [score, minus]
-        if not all(one.is_smooth for one in several):
-            msg = (
-                "the jackknife is wrong for medians and percentiles; use a bootstrap "
-                "(method='percentile')"
-            )
-            raise ValueError(msg)
-        values = [one.values for one in several]
-        kept, squares = [], np.zeros((1 + len(several), len(values[0])))
-        for joint, *singles in _steps(several, values):
-            squares += [np.einsum("ij,ij->j", step, step) for step in (joint, *singles)]
-            if len(score.units) * joint.shape[1] <= _KEPT:
-                kept.append(joint)
-        models = tuple(map(_Model.of, several, values, squares[1:]))
-        seen = np.minimum.reduce([one.seen for one in several])
-        delta = values[0] if minus is None else values[0] - values[1]
-        return cls(models, delta, seen, squares[0], tuple(kept))
+    def of(cls, score: Statistic) -> Jackknife:
+        """Leave out the units of a score."""
+        values, kept = score.values, []
+        squares = np.zeros(len(values))
+        for step in steps_of(score):
+            squares += np.einsum("ij,ij->j", step, step)
+            if len(score.units) * step.shape[1] <= _KEPT:
+                kept.append(step)
+        return cls(_Model.of(score, values, squares), values, score.seen, squares, tuple(kept))
 
     def steps(self) -> Iterator[Floats]:
         """Contributions of units to each value, in parts (n, 1 + C); 0 for a class's only unit."""
-        if self.kept:
-            yield from self.kept
-            return
-        several = [model.statistic for model in self.models]
-        for joint, *_ in _steps(several, [model.values for model in self.models]):
-            yield joint
-
-    @property
-    def is_paired(self) -> bool:
-        """Whether it is a difference."""
-        return len(self.models) > 1
+        yield from self.kept or steps_of(self.model.statistic)
 
     @property
     def bounds(self) -> tuple[float, float]:
         """The smallest and the largest possible value."""
-        scale = self.models[0].scale
-        room = scale.most - scale.least
-        return (-room, room) if self.is_paired else (scale.least, scale.most)
+        return self.model.scale.least, self.model.scale.most
 
     @property
     def score(self) -> Side:
         """The score, as it averages its classes; not kept, so that no cycle keeps the steps."""
-        if (place := self._only_class()) is not None:
+        if (place := only_class([self.model.statistic])) is not None:
             return self.of_class(place)
-        parts, *others = (model.weights for model in self.models)
-        if any(parts is None or weights is None or (weights != parts).any() for weights in others):
-            parts = None
+        parts = self.model.weights
         freedom = self.seen[0] - 1.0 if parts is None else self._freedom(parts)
-        if self.models[0].scale.most == np.inf:
+        if self.model.scale.most == np.inf:
             # Without an upper bound, the arm of one rare class is many times the score.
             parts = None
         return self._side(0, parts, float(freedom), int(self.seen[0]))
@@ -259,7 +226,7 @@ class Jackknife:
         down, up = self.class_reach(slice(None), t, tail)
         down[0], up[0] = score.reach_at(float(t[0]), tail)
         low, high = with_width(self.values - down, self.values + up, self.bounds)
-        return Limits(self.values, low, high, error, freedom, np.full(len(low), np.nan), self)
+        return Limits(self.values, low, high, error, freedom, np.full(len(low), np.nan))
 
     def class_errors(self) -> Floats:
         """Standard errors by the plain sum of squares, (1 + C,); undefined for one unit."""
@@ -279,10 +246,7 @@ class Jackknife:
             The share above them.
         """
         error = self.class_errors()[places]
-        if self.is_paired:  # on the identity scale
-            reach = np.where(error > 0, t * error, np.nan)
-            return reach, reach.copy()
-        low, high = self.models[0].arms(places, t)
+        low, high = self.model.arms(places, t)
         bound = self.at_bound(self.values[places], self.seen[places], tail, self.near(places, t))
         some = error > 0
         down, up = (
@@ -311,22 +275,12 @@ class Jackknife:
 
         Only the unit of the pixel changes, by its step, so this is the standard error.
         """
-        scale, statistic = self.models[0].scale, self.models[0].statistic
+        scale, statistic = self.model.scale, self.model.statistic
         if not np.isin(self.values[places], self.bounds).any():
             return np.full(np.shape(self.values[places]), np.nan)
         step = statistic.least_steps[places]
         with np.errstate(invalid="ignore", over="ignore"):
             return scale.ends(scale.least + step, t * step * shrink)[1] - scale.least
-
-    def _only_class(self) -> int | None:
-        """The class that the score is the value of, if it is the mean over one class."""
-        score, weights = self.models[0].statistic.score, self.models[0].weights
-        used = score.include if weights is None else weights > 0
-        if used is None or used.sum() != 1:
-            return None
-        place = int(used.argmax())
-        same = all(model.values[0] == model.values[1 + place] for model in self.models)
-        return place if same else None
 
     def _freedom(self, weights: Floats) -> float:
         """Satterthwaite degrees of freedom of a mean of classes."""
@@ -347,7 +301,7 @@ class Jackknife:
             used = 1 + np.flatnonzero(varying if varying.any() else parts > 0)
             weights = parts[used - 1]
         # Without an upper bound, the arm of one rare class is many times the score.
-        is_plain = place is None and self.models[0].scale.most == np.inf
+        is_plain = place is None and self.model.scale.most == np.inf
         moves: list[Floats] = []
         size = 1 if is_plain else 1 + len(used)
         products = np.zeros((size, size))
@@ -360,10 +314,10 @@ class Jackknife:
             block = np.column_stack(rest)
             moves.append(moved)
             products += _gram(block)
-        is_class, units = bool(place), len(self.models[0].statistic.units)
+        is_class, units = bool(place), len(self.model.statistic.units)
         shrink = 1.0 if is_class else (units - 1) / units
         every = np.concatenate(moves) * math.sqrt(shrink)
-        bias = 0.0 if is_class or self.is_paired else float(every.sum()) * math.sqrt(shrink)
+        bias = 0.0 if is_class else float(every.sum()) * math.sqrt(shrink)
         if is_plain:
             used, weights = used[:0], weights[:0]
         if place is None and parts is not None:
@@ -385,7 +339,7 @@ class Side:
     moves : ndarray of float, shape (U,)
         What each unit adds to the value; the squares sum to the variance.
     bias : float
-        By the jackknife; 0 for a class and for a difference, in which most of it cancels.
+        By the jackknife; 0 for a class.
     freedom : float
         Degrees of freedom of Student's t.
     """
@@ -417,6 +371,11 @@ class Side:
         known = math.isfinite(self.value) and (self.freedom > 0 or not self.is_class)
         return math.sqrt(self.variance) if known else math.nan
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest possible value."""
+        return self.left_out.bounds
+
     def reach(self, level: float) -> tuple[float, float]:
         """Distances of the lower and the upper limit from the value; NaN if undefined.
 
@@ -434,7 +393,7 @@ class Side:
             down, up = self.left_out.class_reach(self.places, t, tail)
         elif self.error > 0:
             return self._widest(t)
-        elif self.left_out.is_paired or math.isnan(self.error):
+        elif math.isnan(self.error):
             return math.nan, math.nan
         else:
             near = self._near(tail)
@@ -450,16 +409,17 @@ class Side:
         return float(np.fmin.reduce(self.weights * near))
 
     def _widest(self, t: float) -> tuple[float, float]:
-        """Distances of the limits; of a single score, the largest up to this quantile.
+        """Distances of the limits, the largest up to this quantile.
 
         Arms end at the bounds, so those of classes that compensate may shrink as t grows.
         """
         # The bias is too uncertain to be subtracted, so it widens the limits like a variance.
         wider = math.sqrt(1 + self.bias**2 / self.variance)
         tried = np.array([t])
-        if not self.left_out.is_paired and len(self.places):
+        if len(self.places):
             tried = np.append(self._usual[self._usual < t], t)
-        down, up = (wider * tried * self._moved(arm) for arm in self._arms(tried[:, None]))
+        arms = self.left_out.model.arms(self.places, tried[:, None])
+        down, up = (wider * tried * self._moved(arm) for arm in arms)
         return float(down.max()), float(up.max())
 
     @cached_property
@@ -467,39 +427,6 @@ class Side:
         """Quantiles up to which the limits are compared."""
         usual = [float(student(self.freedom, tail)) for tail in _USUAL_TAILS]
         return np.append(np.geomspace(0.25, 64, 25), usual)
-
-    def tail(self) -> float:
-        """One-sided p that a difference is on the other side of 0; twice for two sides.
-
-        Limits of up to five units may end at the bounds of a score before they reach 0. So their p
-        is below 2^-U for U units, the smallest p of a permutation test, only if that of the value
-        divided by its standard error is.
-        """
-        if not self.error > 0:
-            return math.nan
-        side, size = (0 if self.value > 0 else 1), abs(self.value)
-        start = max(size / self.error, 0.5)
-
-        def beyond(t: float) -> float:
-            return self.reach_at(t, math.nan)[side] - size  # the tail is for values at a bound
-
-        t = _crossing(beyond, start, _LARGE_T, start * 10**_MOST_DECADES)
-        inverted, plain = map(float, student_below([-t, -size / self.error], self.freedom))
-        units = len(self.moves)
-        least = min(plain, 2.0**-units) if units <= _FEW else 0.0
-        return max(inverted, least, 10**-_MOST_DECADES)
-
-    def correlation(self, other: Side, mine: NDArray[Any], theirs: NDArray[Any]) -> float:
-        """Correlation of the two sides, whose units overlap.
-
-        Parameters
-        ----------
-        other : Side
-        mine, theirs : ndarray of int
-            Places of the shared units in each.
-        """
-        scale = math.sqrt(self.variance * other.variance)
-        return float(self.moves[mine] @ other.moves[theirs]) / scale if scale > 0 else 0.0
 
     def _moved(self, arms: Floats) -> Floats:
         """Roots of the summed squared contributions of the units, with parts scaled by (T, K)."""
@@ -509,12 +436,27 @@ class Side:
         square[np.isnan(square) & ~np.isnan(x).any(-1)] = np.inf
         return np.asarray(np.sqrt(np.maximum(square, 0.0)))
 
-    def _arms(self, t: Any) -> tuple[Floats, Floats]:
-        """Lengths of the arms of the parts; two models share the longer ones."""
-        (low, high), *others = (model.arms(self.places, t) for model in self.left_out.models)
-        for down, up in others:  # subtracted
-            low, high = np.maximum(low, up), np.maximum(high, down)
-        return low, high
+
+class Moved(Protocol):
+    """A value over units."""
+
+    @property
+    def moves(self) -> Floats:
+        """What each unit adds to the value; the squares sum to the variance."""
+
+
+def correlation(a: Moved, b: Moved, mine: NDArray[Any], theirs: NDArray[Any]) -> float:
+    """Correlation of two values, whose units overlap.
+
+    Parameters
+    ----------
+    a, b : Side or Change
+    mine, theirs : ndarray of int
+        Places of the shared units in each.
+    """
+    first, second = a.moves, b.moves
+    scale = math.sqrt(float(np.einsum("i,i", first, first) * np.einsum("i,i", second, second)))
+    return float(first[mine] @ second[theirs]) / scale if scale > 0 else 0.0
 
 
 def with_width(
@@ -604,15 +546,36 @@ def _gram(block: Floats) -> Floats:
     return np.asarray((parts.transpose(0, 2, 1) @ parts).sum(0) + rest.T @ rest)
 
 
-def _steps(several: Sequence[Statistic], values: Sequence[Floats]) -> Iterator[list[Floats]]:
-    """Contributions of units, in parts, to the difference, then to each model."""
-    for parts in zip(*(one.left_out_parts() for one in several), strict=True):
-        steps = []
-        for whole, without in zip(values, parts, strict=True):
-            step = whole - without
-            step[:, 1:][np.isnan(step[:, 1:])] = 0
-            steps.append(step)
-        yield [steps[0] - steps[1] if len(steps) > 1 else steps[0], *steps]
+def steps_of(score: Statistic) -> Iterator[Floats]:
+    """What units add to each value, in parts (n, 1 + C); 0 for a class's only unit."""
+    if not score.is_smooth:
+        msg = (
+            "the jackknife is wrong for medians and percentiles; use a bootstrap "
+            "(method='percentile')"
+        )
+        raise ValueError(msg)
+    values = score.values
+    for without in score.left_out_parts():
+        step = values - without
+        step[:, 1:][np.isnan(step[:, 1:])] = 0
+        yield step
+
+
+def bounds_of(score: Statistic) -> tuple[float, float]:
+    """The smallest and the largest possible difference of a score."""
+    scale = SCALES[score.scale]
+    return scale.least - scale.most, scale.most - scale.least
+
+
+def only_class(models: Sequence[Statistic]) -> int | None:
+    """The class that the score is the value of, if it is the mean over one class."""
+    score, weights = models[0].score, models[0].weights
+    used = score.include if weights is None else weights > 0
+    if used is None or used.sum() != 1:
+        return None
+    place = int(used.argmax())
+    same = all(one.values[0] == one.values[1 + place] for one in models)
+    return place if same else None
 
 
 @dataclass(frozen=True, eq=False)

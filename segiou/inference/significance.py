@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +13,9 @@ from numpy.typing import NDArray
 from segiou._support import text
 from segiou._support.text import Json
 from segiou.inference.bootstrapping import batches
-from segiou.inference.leave_one_out import Limits
 from segiou.inference.statistics import Statistic
 from segiou.inference.student import student, student_below
-from segiou.inference.units import ROUNDING, weighted
+from segiou.inference.units import ROUNDING, Units, weighted
 from segiou.metrics.ratio import Floats
 
 #: Most units that a power estimate names.
@@ -34,7 +32,7 @@ class Power:
     units : int
         Units of the runs.
     level : float
-        Level of the intervals that must exclude 0.
+        1 minus the significance level.
     target : float
         Target power.
     detectable : float
@@ -61,15 +59,54 @@ class Power:
         return dict(text.plain(self))
 
 
-class Permuted(NamedTuple):
-    """p-values of a permutation test."""
+@dataclass(frozen=True, eq=False)
+class Permuted:
+    """Differences under the permutations of a paired test, and their p.
 
-    p: Floats
-    """Of the score, then of the classes, (1 + C,); NaN if the difference is undefined."""
-    permutations: int
-    """Number of permutations in which the score has a difference."""
+    Attributes
+    ----------
+    deltas : ndarray of float, shape (N, 1 + C)
+        Difference of the score, then of the classes, in each permutation; the observed one is
+        first. NaN if a permutation has none.
+    always : ndarray of bool, shape (C,)
+        Classes that both models have in every permutation in which one has them.
+    covered : ndarray of bool or None
+        Classes of the means that are compared, if some permutations lack others.
+    exact : bool
+        Whether these are all permutations.
+    """
+
+    deltas: Floats
+    always: NDArray[np.bool_]
+    covered: NDArray[np.bool_] | None
     exact: bool
-    """Whether these are all such permutations."""
+
+    @property
+    def p(self) -> Floats:
+        """Of the score, then of the classes, (1 + C,); NaN if the difference is undefined."""
+        return np.array([share_reached(column, column[0]) for column in self.deltas.T])
+
+    @property
+    def permutations(self) -> int:
+        """Number of permutations in which the score has a difference."""
+        defined = len(self.deltas) - int(np.isnan(self.deltas[:, 0]).sum())
+        return defined if self.exact else max(defined - 1, 0)
+
+    def of_means(self, classes: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.bool_]]:
+        """Differences of the mean over some classes, and those of them that it covers.
+
+        A class that the truth lacks may be scored for one model only in some permutations. Then
+        the mean covers the classes that both models have in every permutation, if there are any,
+        so that no permutation is skipped.
+        """
+        kept = classes & self.always if (classes & self.always).any() else classes
+        return self.deltas[:, 1:][:, kept].mean(1), kept
+
+
+def share_reached(deltas: Floats, delta: float) -> float:
+    """Share of the differences that are as far from 0 as one of them; NaN without it."""
+    sizes = np.abs(deltas[~np.isnan(deltas)])
+    return float(np.mean(sizes >= abs(delta) - ROUNDING)) if delta == delta else math.nan
 
 
 def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -> Permuted:
@@ -88,7 +125,7 @@ def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -
     Parameters
     ----------
     a, b : Statistic
-        The same score over the same units.
+        The same score over the same units; the differences are b − a.
     permutations, seed : int
         Number of permutations; seed of the random numbers.
 
@@ -98,104 +135,46 @@ def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -
     B. Phipson and G. K. Smyth, Stat. Appl. Genet. Mol. Biol.
     9:39 (2010).
     """
-    units = len(a.units)
-    exact = 2**units <= permutations
+    exact = 2 ** len(a.units) <= permutations
     sums_a, sums_b = a.products, b.products
     first_a, step = sums_a.sum(0), sums_b - sums_a
     whole = first_a + sums_b.sum(0)
-
-    def swaps() -> Iterator[NDArray[np.int64]]:
-        """Rows of 0 and 1 per unit, 1 if the two models are exchanged."""
-        if exact:
-            yield (np.arange(2**units)[:, None] >> np.arange(units)) & 1
-            return
-        # A different stream from that of the bootstrap, which starts from the bare seed.
-        rng = np.random.default_rng([seed, 1])
-        for size in batches(permutations, units, 2 * sums_a.shape[1]):
-            yield rng.integers(0, 2, (size, units))
-
-    def counted(covered: NDArray[np.bool_] | None = None) -> _Reached:
-        count = _Reached.by(a, b, covered)
-        for swapped in swaps():
-            first = first_a + weighted(swapped, step)
-            second = whole - first
-            values = a.evaluate(first), b.evaluate(second)
-            count.add(*values, a.has_score(first, values[0]), b.has_score(second, values[1]))
-        return count
-
-    count = counted()
-    if (always := count.always_scored) is not None:
-        count = counted(always)
-    added = 0 if exact else 1
-    p = (count.reached + added) / np.maximum(count.defined + added, 1)
-    p[np.isnan(b.values - a.values)] = np.nan
-    return Permuted(p, int(count.defined[0]), exact)
+    score = a.score
+    classes = score.include if score.is_mean and score.weights is not None else None
+    deltas, for_one, for_any = [], *np.zeros((2, len(a.values) - 1), bool)
+    for swapped in _swaps(len(a.units), permutations, seed, sums_a.shape[1]):
+        first = first_a + weighted(swapped, step)
+        second = whole - first
+        values = a.evaluate(first), b.evaluate(second)
+        has_first, has_second = a.has_score(first, values[0]), b.has_score(second, values[1])
+        delta, of_one = values[1] - values[0], has_first != has_second
+        if classes is not None:  # means over different classes
+            delta[(of_one & classes).any(1), 0] = np.nan
+        deltas.append(delta)
+        for_one |= of_one.any(0)
+        for_any |= (has_first | has_second).any(0)
+    found = Permuted(np.concatenate(deltas), for_any & ~for_one, None, exact)
+    if classes is None or not (for_one & classes).any() or not (classes & found.always).any():
+        return found
+    found.deltas[:, 0], covered = found.of_means(classes)
+    return replace(found, covered=covered)
 
 
-@dataclass(eq=False)
-class _Reached:
-    """Numbers of permutations, for a score and each of its classes, (1 + C,)."""
+def _swaps(units: int, permutations: int, seed: int, width: int) -> Iterator[NDArray[np.int64]]:
+    """Rows of 0 and 1 per unit, 1 if the two models are exchanged; the first row is all 0."""
+    if 2**units <= permutations:
+        yield (np.arange(2**units)[:, None] >> np.arange(units)) & 1
+        return
+    yield np.zeros((1, units), np.int64)
+    # A different stream from that of the bootstrap, which starts from the bare seed.
+    rng = np.random.default_rng([seed, 1])
+    for size in batches(permutations, units, 2 * width):
+        yield rng.integers(0, 2, (size, units))
 
-    classes: NDArray[np.bool_] | None
-    """Classes that the score is the mean of, (C,); None if it is another kind of score."""
-    covered: NDArray[np.bool_] | None
-    """Those that it covers instead."""
-    observed: Floats
-    """Sizes of the differences of the models."""
-    reached: NDArray[np.int64]
-    """Permutations whose difference is at least as large."""
-    defined: NDArray[np.int64]
-    """Permutations with a difference."""
-    for_one: NDArray[np.bool_]
-    """Whether a permutation has a score of the class for one model only, (C,)."""
-    for_any: NDArray[np.bool_]
-    """Whether a permutation has a score of the class."""
 
-    @classmethod
-    def by(cls, a: Statistic, b: Statistic, covered: NDArray[np.bool_] | None) -> _Reached:
-        """No permutations yet."""
-        score, size = a.score, len(a.values)
-        classes = score.include if score.is_mean and score.weights is not None else None
-        none, never = np.zeros((2, size), np.int64), np.zeros((2, size - 1), bool)
-        count = cls(classes, covered, np.empty(0), *none, *never)
-        first, second = a.values[None], b.values[None]
-        for_one = a.has_scores != b.has_scores
-        count.observed = np.abs(count.differences(first, second, for_one[None])[0])
-        return count
-
-    def add(
-        self,
-        first: Floats,
-        second: Floats,
-        has_first: NDArray[np.bool_],
-        has_second: NDArray[np.bool_],
-    ) -> None:
-        """Count permutations by their scores, (B, 1 + C), and whether classes have one, (B, C)."""
-        for_one = has_first != has_second
-        delta = np.abs(self.differences(first, second, for_one))
-        self.reached += np.count_nonzero(delta >= self.observed - ROUNDING, axis=0)
-        self.defined += len(delta) - np.count_nonzero(np.isnan(delta), axis=0)
-        self.for_one |= for_one.any(0)
-        self.for_any |= has_first.any(0) | has_second.any(0)
-
-    def differences(self, first: Floats, second: Floats, for_one: NDArray[np.bool_]) -> Floats:
-        """Differences (B, 1 + C); undefined for means over different classes."""
-        delta = second - first
-        if self.classes is None:
-            return delta
-        if self.covered is not None:
-            delta[:, 0] = delta[:, 1:][:, self.covered].mean(1)
-        else:
-            delta[:, 0][(for_one & self.classes).any(1)] = np.nan
-        return delta
-
-    @property
-    def always_scored(self) -> NDArray[np.bool_] | None:
-        """Classes of the mean that both models always had; None if these are all, or none is."""
-        if self.classes is None or not (self.for_one & self.classes).any():
-            return None
-        always = self.classes & self.for_any & ~self.for_one
-        return always if always.any() else None
+def is_significant(p: float, level: float) -> bool:
+    """Whether a p-value is below 1 − level, except for rounding; an undefined one is not."""
+    return p < 1 - level - ROUNDING
 
 
 def least_p(units: int) -> float:
@@ -242,8 +221,8 @@ def holm_adjust(p: Floats) -> Floats:
 
 
 def power(
-    score: Statistic,
-    limits: Limits,
+    units: Units,
+    spread: Callable[[int], tuple[float, float]],
     *,
     level: float = 0.95,
     target: float = 0.8,
@@ -251,48 +230,49 @@ def power(
 ) -> Power:
     """Difference that a comparison can detect, and the units it takes to detect another.
 
-    A true difference δ is detected if its interval excludes 0, which has the
-    probability T_ν(δ / s − t) for the standard error s of the observed
-    difference, ν degrees of freedom and Student's t at the level. s is
-    proportional to 1/√units. The observed difference itself is not used:
-    power at the observed difference only restates p (J. Hoenig and D. Heisey,
-    Am. Stat. 55 (2001), 19-24).
+    A true difference δ is significant with the probability T_ν(δ / e − t) for the error e, which
+    is the reach of the interval divided by Student's t at the level, and ν degrees of freedom.
+    Without training runs, e is proportional to 1/√units and ν = units − 1; the variance of
+    training runs does not fall with units. The observed difference itself is not asked about:
+    power at it only restates p (J. Hoenig and D. Heisey, Am. Stat. 55 (2001), 19-24).
 
     Parameters
     ----------
-    score : Statistic
-        The score of one of the models, for its units.
-    limits : Limits
-        Of the difference, from :func:`segiou.inference.leave_one_out.jackknife`.
+    units : Units
+    spread : callable
+        Error and degrees of freedom by the number of units.
     level, target : float
         Level of the intervals, e.g. 0.95; target power, e.g. 0.8.
     detect : float, optional
         A true difference to ask about.
     """
-    units = len(score.units)
-    error, freedom = float(limits.standard_error[0]), float(limits.freedom[0])
-    if math.isnan(freedom):  # of a bootstrap
-        freedom = units - 1.0
-    result = Power(score.units.kind, units, level, target, _reach(error, freedom, level, target))
-    if detect is None or not error > 0 or math.isnan(result.detectable):
-        return result
 
     def reach(number: int) -> float:
-        share = number / units
-        return _reach(error / math.sqrt(share), max(freedom * share, 1.0), level, target)
+        error, freedom = spread(number)
+        t = student(freedom, (1 - level) / 2) + student(freedom, 1 - target)
+        return text.number_of(t * error)
 
+    number = len(units)
+    result = Power(units.kind, number, level, target, reach(number))
+    if detect is None or not result.detectable > 0:
+        return result
+    error, freedom = spread(number)
     size = abs(detect)
     now = float(student_below(size / error - student(freedom, (1 - level) / 2), freedom))
-    numbers = range(2, _MOST_UNITS)
-    needed = bisect_left(numbers, True, key=lambda number: reach(number) <= size)
-    return replace(
-        result,
-        difference=size,
-        now=now,
-        needed=numbers[needed] if needed < len(numbers) else None,
-    )
+    # Few degrees of freedom of training runs may weigh more with more units, so the first numbers
+    # are tried one after the other.
+    enough = next((n for n in _doubled(_MOST_UNITS) if reach(n) <= size), None)
+    needed = None
+    if enough is not None:
+        numbers = range(max(enough // 2, 2), enough + 1)
+        needed = numbers[bisect_left(numbers, True, key=lambda number: reach(number) <= size)]
+    return replace(result, difference=size, now=now, needed=needed)
 
 
-def _reach(error: float, freedom: float, level: float, target: float) -> float:
-    """The true difference that is detected with the target power."""
-    return float((student(freedom, (1 - level) / 2) + student(freedom, 1 - target)) * error)
+def _doubled(most: int) -> Iterator[int]:
+    """2, 4, 8 and so on, and last the most."""
+    number = 2
+    while number < most:
+        yield number
+        number *= 2
+    yield most

@@ -6,11 +6,11 @@ from io import StringIO
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from segiou import analysis, score
 from segiou.analysis.comparison.compare_runs import compare
 from segiou.analysis.comparison.rank_runs import rank
-from segiou.analysis.comparison.text import DISAGREE
 from segiou.cli.thresholds import not_worse
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.inference.intervals import confidence_intervals
@@ -67,7 +67,7 @@ def test_differences_are_second_minus_first():
 
 def test_interval_is_paired_and_so_narrower_than_the_models_own():
     a, b = models()
-    found = compare(a, b, permutations=10)
+    found = compare(a, b, permutations=100)
     alone = confidence_intervals(a.counts).overall
     pair = found.pairs[0].overall
     assert pair.high - pair.low < 0.7 * (alone.high - alone.low)
@@ -189,12 +189,15 @@ def test_groups_in_every_form(groups):
     assert (found.unit, found.units, found.images) == ("group", 3, 30)
     assert found.pairs[0].exact
     _, evidence = found.pair_sentences(found.pairs[0])
-    # A test over three groups cannot be significant, so the interval decides.
+    # Permutations of three groups cannot be significant, so Student's t stands in.
     assert found.outcome(found.pairs[0]) == ("better", "m1", "m0")
-    assert evidence.endswith(
-        "p = 0.25 (3 groups; p cannot be below 0.25 with fewer than 6 groups)."
-    )
-    assert found.pairs[0].overall.freedom <= 2
+    assert evidence.endswith("(3 groups; Student's t, because fewer than 6).")
+    assert "paired t test and its interval" in " ".join(found.sentences())
+    overall = found.pairs[0].overall
+    assert overall.freedom == 2
+    assert overall.p == pytest.approx(2 * stats.t.sf(overall.delta / overall.standard_error, 2))
+    margin = stats.t.isf(0.025, 2) * overall.standard_error
+    assert overall.low == pytest.approx(overall.delta - margin)
 
 
 def test_two_groups_have_no_interval():
@@ -229,7 +232,8 @@ def test_two_images_show_no_difference(method):
 def test_few_permutations_limit_p():
     a, b = models()
     pair = compare(a, b, permutations=9, groups="none").pairs[0]
-    assert (pair.permutations, pair.exact, pair.overall.testable) == (9, False, False)
+    assert (pair.permutations, pair.exact) == (9, False)
+    assert not pair.overall.low > 0
     _, evidence = compare(a, b, permutations=9, groups="none").pair_sentences(pair)[:2]
     assert evidence.endswith("p = 0.10 (30 images; p cannot be below 0.10 with 9 permutations).")
 
@@ -245,12 +249,12 @@ def test_pairs_of_single_runs_beside_a_recipe_are_tested_over_their_images():
     recipes = {"a": [model(0.3)], "b": [model(0.05)], "c": [model(0.2), model(0.2)]}
     found = compare(recipes, groups="none")
     single, *crossed = found.pairs
-    # The permutation test of 4 images has p ≥ 2/2⁴; recipes are compared by a t test.
-    assert not single.overall.testable
-    assert "p cannot be below 0.12 with fewer than 6 images" in found.pair_sentences(single)[1]
+    # Permutations of 4 images have p ≥ 2/2⁴; recipes are compared by a t test of their own.
+    assert single.exact and single.permutations == 16
     for pair in crossed:
-        assert pair.overall.testable
-        assert "cannot be below" not in found.pair_sentences(pair)[1]
+        assert pair.permutations == 0
+        assert "training runs crossed" in " ".join(found.sentences())
+        assert pair.overall.low <= pair.overall.delta <= pair.overall.high
 
 
 def test_text_gives_verdict_evidence_and_titled_sections():
@@ -280,17 +284,26 @@ def test_no_difference_is_not_called_one():
     assert "95 % interval −" in evidence
     text = found.to_text()
     assert "Classes (significant: none)" in text
-    assert "Largest contributions" not in text and "* interval" not in text
+    assert "Largest contributions" not in text and "* Holm" not in text
 
 
-@pytest.mark.parametrize("change", [{"p_holm": 0.2}, {"low": -0.01}])
-def test_interval_and_test_may_disagree(change):
+def test_p_decides_and_says_so_if_a_bootstrap_disagrees():
+    found = compare(*models(), method="percentile", **FEW)
+    pair = found.pairs[0]
+    assert pair.overall.low > 0
+    doubtful = replace(pair, overall=replace(pair.overall, p_holm=0.2))
+    _, evidence, *_ = found.pair_sentences(doubtful)
+    assert found.outcome(doubtful).kind == "similar"
+    assert evidence.endswith("The bootstrap interval and the test disagree; p decides.")
+
+
+def test_a_limit_that_is_printed_as_0_is_explained():
     found = compare(*models(), **FEW)
     pair = found.pairs[0]
-    doubtful = replace(pair, overall=replace(pair.overall, **change))
-    _, evidence, *_ = found.pair_sentences(doubtful)
-    assert found.outcome(doubtful) == ("borderline", "m1", "m0")
-    assert evidence.endswith(DISAGREE)
+    close = replace(pair, overall=replace(pair.overall, low=0.00004))
+    _, evidence, *_ = found.pair_sentences(close)
+    assert "interval 0.00 to" in evidence
+    assert evidence.endswith("The interval excludes 0, which its rounded limit hides.")
 
 
 @pytest.mark.parametrize(
@@ -307,14 +320,12 @@ def test_interval_and_test_may_disagree(change):
 def test_what_stands_on_one_screen_does_not_contradict(images, lifts, kind):
     found = compare(*models(images, lifts), permutations=400)
     pair, ranks = found.best_pair, found.stability
-    _, evidence, *_ = found.pair_sentences(pair)
     outside = pair.overall.low > 0 or pair.overall.high < 0
     outcome = found.outcome(pair)
     assert outcome.kind == kind
     assert outcome.first == (found.ranking[0].name if kind == "better" else pair.a)
     assert outside == pair.overall.differs(0.95) == (kind == "better")
-    unlikely = pair.overall.p_holm < 0.05
-    assert unlikely == outside or "p cannot be below" in evidence
+    assert (pair.overall.p_holm < 0.05) == outside
     if ranks is not None:
         assert ranks.models[0].name in (pair.a, pair.b)
         assert (ranks.false_claim < 0.025) == outside
@@ -329,7 +340,6 @@ def test_three_models_do_not_contradict_each_other(images):
     for seed in range(30):
         found = compare(*models(images, (0, 6, 9), seed), resamples=400, permutations=400)
         best, claim = found.ranking[0], found.stability.false_claim
-        assert best.best <= 1 - claim + 1 / 400
         assert sum(model.best for model in found.ranking) == pytest.approx(1)
         ranks = {model.name: (model.rank_low, model.rank_high) for model in found.ranking}
         for pair in found.pairs:
@@ -342,9 +352,9 @@ def test_three_models_do_not_contradict_each_other(images):
             if outcome.kind == "better":
                 assert outcome == ("better", winner, loser)
                 assert outside and ranks[loser][0] > 1 and ranks[winner][1] < 3
-                assert score.p_holm < 0.05 or not score.testable
+                assert score.p_holm < 0.05
             elif outcome.kind == "similar":
-                assert not outside and (best.best <= 0.975 or best.name not in (pair.a, pair.b))
+                assert not outside
 
 
 def test_a_score_in_a_unit_that_is_better_when_lower():
@@ -493,7 +503,7 @@ def test_camvid_base_is_ahead(camvid_tables):
     )  # fmt: skip
     found = compare(small, base, resamples=2000, permutations=2000).pairs[0]
     assert found.overall.delta == pytest.approx(0.4679 - 0.3917, abs=1e-4)
-    assert found.overall.low == pytest.approx(0.04296, abs=1e-5)
+    assert found.overall.low == pytest.approx(0.04165, abs=1e-5)
     assert {c.name for c in found.different(0.95)} == {"pedestrian", "pole"}
 
 

@@ -1,5 +1,6 @@
 """Jackknife-t intervals: by hand, at the bounds, over groups, and with several training runs."""
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -9,15 +10,33 @@ from scipy import stats
 from scipy.special import expit, logit
 
 from segiou import compare, score
-from segiou.analysis.comparison.recipes import across_runs, crossed
+from segiou.analysis.comparison.recipes import Crossed, across_runs
 from segiou.counting.counts import Counts
 from segiou.inference.intervals import confidence_intervals
-from segiou.inference.leave_one_out import Jackknife, jackknife
-from segiou.inference.significance import permutation_test
+from segiou.inference.leave_one_out import Jackknife, correlation, jackknife
+from segiou.inference.paired import Paired
 from segiou.inference.statistics import statistic
 from segiou.inference.student import student, student_below
 from segiou.inference.units import units_of
-from segiou.metrics.protocols import Protocol
+from segiou.metrics.protocols import Protocol, load_protocol
+
+
+@dataclass
+class Scored:
+    """A run as a comparison sees it."""
+
+    name: str
+    counts: Counts
+    ids: tuple[str, ...]
+    class_names: tuple[str, ...]
+    include: np.ndarray
+    protocol: Protocol
+
+
+def named_run(counts, name):
+    images, classes = counts.tp.shape
+    ids, names = tuple(f"i{i}" for i in range(images)), tuple(map(str, range(classes)))
+    return Scored(name, counts, ids, names, np.ones(classes, bool), load_protocol("segiou"))
 
 
 def recalls(hits, pixels):
@@ -54,111 +73,42 @@ def twice(counts):
     return Counts(*(np.repeat(x, 2, axis=1) for x in vars(counts).values()))
 
 
-def test_the_bias_of_a_score_widens_its_interval_but_not_that_of_a_difference():
+def test_the_bias_of_a_score_widens_its_interval():
     # Recall 6/16 without each image: 4/12, 3/12, 5/8; bias 2 (29/72 - 27/72) = 1/18.
     pixels = [4, 4, 8]
     one = stat(twice(recalls([2, 3, 1], pixels)), "recall")
-    none = stat(twice(recalls([0, 0, 0], pixels)), "recall")
     found = jackknife(one)
     squares = (1 + 9 + 36) / 24**2
     assert found.standard_error == pytest.approx(np.sqrt([2 / 3 * squares, squares, squares]))
     wider = np.sqrt((2 / 3 * squares + 1 / 18**2) / squares)
     for ends in (found.low, found.high):
         assert ends[0] - 6 / 16 == pytest.approx(wider * (ends[1] - 6 / 16))
-    # The class that is never hit has no arms, that is arms of 1, so the longer ones are shared.
-    apart = jackknife(one, none)
-    reach = stats.t.ppf(0.975, 2) * np.sqrt(2 / 3 * squares)
-    assert (apart.low[0], apart.high[0]) == pytest.approx((6 / 16 - reach, 1))
-
-
-def test_two_models_share_the_longer_arms_so_that_what_they_share_cancels():
-    # Class 1 of two is alike in both models: 9, 1 and 5 of 10 pixels. Class 0 differs by 1 to 3 px.
-    first, second = ([[5, 9], [3, 1], [2, 5]], [[7, 9], [6, 1], [3, 5]])
-    pixels = np.full((3, 2), 10)
-    a, b = (
-        stat(Counts(np.array(hit), 0 * pixels, pixels - hit, 0 * pixels), "recall")
-        for hit in (first, second)
-    )
-    found = jackknife(b, a)
-    # Class 0: differences .6/3 over 30 pixels, without each image 4/20, 3/20, 5/20.
-    steps = np.array([0.0, 0.05, -0.05])
-    assert found.values == pytest.approx([0.1, 0.2, 0.0])
-    assert found.standard_error[1] == pytest.approx(np.sqrt((steps**2).sum()))
-    # Recall 1/3, 8/15 of class 0; their own errors by their left-out values.
-    ends = [jackknife(one) for one in (a, b)]
-    errors = [one.standard_error[1] for one in ends]
-    t = stats.t.ppf(0.975, 2)
-    down_b = (ends[1].values[1] - ends[1].low[1]) / (t * errors[1])
-    up_b = (ends[1].high[1] - ends[1].values[1]) / (t * errors[1])
-    down_a = (ends[0].values[1] - ends[0].low[1]) / (t * errors[0])
-    up_a = (ends[0].high[1] - ends[0].values[1]) / (t * errors[0])
-    half = t * np.sqrt(2 / 3 * (steps**2).sum()) / 2
-    assert found.low[0] == pytest.approx(0.1 - max(down_b, up_a) * half)
-    assert found.high[0] == pytest.approx(0.1 + max(up_b, down_a) * half)
 
 
 @pytest.mark.parametrize("aggregate", [None, "I", "C"])
-def test_a_mean_over_one_class_is_that_class_for_one_model_and_for_two(aggregate):
-    only = {"include": [False, True, False], "aggregate": aggregate}
-    a, b = stat(some_counts(8), **only), stat(some_counts(8, lift=0.05), **only)
-    for found in (jackknife(a), jackknife(b, a)):
-        for column in (found.values, found.low, found.high, found.standard_error, found.freedom):
-            assert column[0] == column[2] != column[1]
-    p = permutation_test(a, b, 1000, 0).p
-    assert p[0] == p[2]
+def test_a_mean_over_one_class_is_that_class(aggregate):
+    found = jackknife(stat(some_counts(8), include=[False, True, False], aggregate=aggregate))
+    for column in (found.values, found.low, found.high, found.standard_error, found.freedom):
+        assert column[0] == column[2] != column[1]
 
 
 def test_limits_of_any_classes_at_any_level():
-    a, b = stat(some_counts(30)), stat(some_counts(30, lift=0.1))
-    for several in ((a,), (b, a)):
-        left_out = Jackknife.of(*several)
-        every = left_out.mean_of(np.ones(3, bool))
-        assert every.reach(0.9) == pytest.approx(left_out.score.reach(0.9))
-        whole = left_out.limits(0.9)
-        assert left_out.values[0] - whole.low[0] == pytest.approx(every.reach(0.9)[0])
-        assert every.variance == pytest.approx(whole.standard_error[0] ** 2)
-        two = np.array([True, False, True])
-        only = {"include": two}
-        same = Jackknife.of(*(stat(some_counts(30, lift=x), **only) for x in (0.1, 0.0)))
-        if len(several) == 2:
-            assert left_out.mean_of(two).reach(0.95) == pytest.approx(same.score.reach(0.95))
-        one = left_out.of_class(2)
-        assert one.value - one.reach(0.9)[0] == pytest.approx(whole.low[3])
-        assert left_out.mean_of(np.array([False, False, True])).value == one.value
-
-
-def test_the_tail_inverts_the_limits():
-    a, b = stat(some_counts(30)), stat(some_counts(30, lift=0.03))
-    side = Jackknife.of(b, a).score
-    p = side.tail()
-    down, up = side.reach(1 - 2 * p)
-    assert (down if side.value > 0 else up) == pytest.approx(abs(side.value))
-    assert Jackknife.of(a, b).score.tail() == pytest.approx(p)
-    limits = jackknife(b, a)
-    assert (limits.low[0] > 0 or limits.high[0] < 0) == (p < 0.025)
-    assert np.isnan(Jackknife.of(a, a).score.tail())
-
-
-def test_p_of_three_units_is_not_0_if_no_limit_reaches_0():
-    # Errors of two classes cancel in three images, so the limits end at 0.026 however high the
-    # level is; the difference is 0.0388, and its standard error 0.0145.
-    truths = [[8, 8], [5, 7], [2, 7]]
-    hits = [[3, 0], [3, 3], [2, 4]], [[2, 2], [2, 5], [2, 4]]
-    wrong = [[8, 5], [4, 2], [3, 0]], [[6, 6], [2, 3], [3, 0]]
-    models = []
-    for tp, fp in zip(np.array(hits), np.array(wrong), strict=True):
-        fn = np.array(truths) - tp
-        models.append(stat(Counts(tp, fp, fn, 16 - tp - fp - fn)))
-    side = Jackknife.of(models[1], models[0]).score
-    assert max(side.reach(1 - 1e-9)) < side.value
-    assert side.tail() == pytest.approx(stats.t.sf(side.value / side.error, side.freedom))
+    left_out = Jackknife.of(stat(some_counts(30)))
+    every = left_out.mean_of(np.ones(3, bool))
+    assert every.reach(0.9) == pytest.approx(left_out.score.reach(0.9))
+    whole = left_out.limits(0.9)
+    assert left_out.values[0] - whole.low[0] == pytest.approx(every.reach(0.9)[0])
+    assert every.variance == pytest.approx(whole.standard_error[0] ** 2)
+    one = left_out.of_class(2)
+    assert one.value - one.reach(0.9)[0] == pytest.approx(whole.low[3])
+    assert left_out.mean_of(np.array([False, False, True])).value == one.value
 
 
 def test_sides_of_the_same_units_are_correlated():
     left_out = Jackknife.of(stat(some_counts(30)))
     side, units = left_out.score, np.arange(30)
-    assert side.correlation(side, units, units) == pytest.approx(1)
-    assert side.correlation(side, units[:0], units[:0]) == 0
+    assert correlation(side, side, units, units) == pytest.approx(1)
+    assert correlation(side, side, units[:0], units[:0]) == 0
 
 
 def test_the_mean_of_equal_classes_has_their_degrees_of_freedom():
@@ -267,14 +217,6 @@ def test_kappa_is_on_fishers_scale_and_may_be_negative():
     )
 
 
-def test_a_difference_with_itself_has_no_interval_and_signs_follow_the_order():
-    a, b = stat(some_counts()), stat(some_counts(seed=0, lift=0.1))
-    assert np.isnan(jackknife(a, a).low).all()
-    forth, back = jackknife(b, a), jackknife(a, b)
-    assert forth.low == pytest.approx(-back.high)
-    assert forth.values == pytest.approx(b.values - a.values)
-
-
 def test_parts_of_units_do_not_change_the_numbers(monkeypatch):
     whole = jackknife(stat(some_counts(50)))
     monkeypatch.setattr("segiou.inference.units._PART", 36)
@@ -327,6 +269,16 @@ def test_every_aggregate_has_an_interval_around_its_value(aggregate):
 # -- several training runs -------------------------------------------------------------------
 
 
+def crossed(a, b):
+    both = Crossed.of(a, b)
+    return both.limits(0.95), both.p
+
+
+def of_images(a, b):
+    """Standard errors of the difference of the means, without training runs."""
+    return Paired.of(across_runs(a), across_runs(b)).limits(0.95).standard_error
+
+
 def runs_of(lift, seeds, images=30):
     return [stat(some_counts(images, seed=0, lift=lift + 0.01 * seed)) for seed in seeds]
 
@@ -341,8 +293,8 @@ def test_the_mean_over_runs_is_the_mean_of_their_scores():
 def test_runs_that_differ_widen_the_interval():
     same, p_same = crossed(runs_of(0, (0, 0, 0)), runs_of(0.1, (0, 0, 0)))
     apart, p_apart = crossed(runs_of(0, (0, 4, 9)), runs_of(0.1, (-4, 0, 5)))
-    images = jackknife(across_runs(runs_of(0.1, (0, 0, 0))), across_runs(runs_of(0, (0, 0, 0))))
-    assert same.standard_error == pytest.approx(images.standard_error)
+    images = of_images(runs_of(0, (0, 0, 0)), runs_of(0.1, (0, 0, 0)))
+    assert same.standard_error == pytest.approx(images)
     assert apart.standard_error[0] > 1.5 * same.standard_error[0]
     assert apart.freedom[0] < same.freedom[0]
     assert p_apart[0] > p_same[0]
@@ -357,11 +309,48 @@ def test_the_variance_of_runs_by_hand():
     )
     found, p = crossed(a, b)
     seeds = np.var([0.0, 0.03, 0.06], ddof=1) / 3
-    images = jackknife(across_runs(b), across_runs(a)).standard_error[0] ** 2
+    images = of_images(a, b)[0] ** 2
     assert found.standard_error[0] ** 2 == pytest.approx(images + seeds)
     assert found.values[0] == pytest.approx(0.06)
     t = found.values[0] / found.standard_error[0]
     assert p[0] == pytest.approx(2 * stats.t.sf(t, found.freedom[0]))
+
+
+def test_unequal_designs_pool_the_variance_of_runs():
+    # Runs that differ by a constant on every image have no residual: .01 and .03 apart.
+    hits = np.array([50, 60, 70, 80, 55, 65])
+    a, b = (
+        [stat(recalls(hits + s, [100] * 6), "recall") for s in own]
+        for own in ((0, 1), (9, 9, 12, 12, 9, 12))
+    )
+    both = Crossed.of(a, b)
+    # Sums of squares .00005 and 6 · .015², with 1 and 5 degrees of freedom.
+    pooled = (0.00005 + 0.00135) / 6
+    assert both.runs[0] == pytest.approx(pooled * (1 / 2 + 1 / 6))
+    assert both.run_freedom[0] == 6
+    # The variance of images falls with their number, that of runs does not.
+    error, _ = both.spread(24)
+    assert error[0] ** 2 == pytest.approx(both.images[0] / 4 + both.runs[0])
+    assert both.spread(10**9)[0][0] == pytest.approx(np.sqrt(both.runs[0]), rel=1e-6)
+
+
+def test_no_number_of_images_replaces_training_runs():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(4000, 6000, (60, 2))
+
+    def run_of(wrong):
+        fn = np.rint(truth * wrong * rng.uniform(0.97, 1.03, truth.shape)).astype(int)
+        return Counts(truth - fn, fn[:, ::-1], fn, truth[:, ::-1] - fn[:, ::-1])
+
+    recipes = {
+        name: [named_run(run_of(x), f"{name}{i}") for i, x in enumerate(own)]
+        for name, own in {"old": (0.18, 0.2, 0.22), "new": (0.17, 0.2, 0.21)}.items()
+    }
+    found = compare(recipes, groups="none", detect=0.01)
+    assert found.pairs[0].power.needed is None
+    assert "no number of images is enough without more training runs" in str(found)
+    few = compare(recipes, groups="none", detect=0.2).pairs[0].power
+    assert few.needed is not None and few.needed < 60
 
 
 def trained(wrong, seed):
@@ -456,16 +445,3 @@ def test_tails_of_student_at_the_ends():
     assert student_below([-np.inf, np.inf], 3.0).tolist() == [0, 1]
     assert np.isnan(student_below([np.nan, 1.0, 1.0], [3.0, np.nan, 0.0])).all()
     assert isinstance(student_below(-1.0, 3.0), float)
-
-
-@pytest.mark.parametrize("lift", [0.0, 0.003, 0.02, 0.2])
-def test_p_of_a_difference_is_where_its_interval_ends_at_0(lift):
-    # Against a search by the limits alone, over 15 decades.
-    side = Jackknife.of(stat(some_counts(30, lift=lift)), stat(some_counts(30, seed=1))).score
-    place = 0 if side.value > 0 else 1
-    low, high = -15.0, np.log10(0.5)
-    for _ in range(60):
-        middle = (low + high) / 2
-        beyond = side.reach(1 - 2 * 10**middle)[place] > abs(side.value)
-        low, high = (middle, high) if beyond else (low, middle)
-    assert side.tail() == pytest.approx(10**low, rel=1e-6)

@@ -8,7 +8,7 @@ from segiou.analysis.comparison.influential import influence
 from segiou.counting.counts import Counts
 from segiou.inference import units
 from segiou.inference.intervals import bootstrap
-from segiou.inference.leave_one_out import jackknife
+from segiou.inference.paired import Paired
 from segiou.inference.significance import permutation_test
 from segiou.inference.statistics import scored_counts, statistic
 from segiou.inference.units import ImageParts, units_of, weighted
@@ -82,7 +82,7 @@ def test_tests_and_power_take_sparse_tables(as_large):
     large = [statistic(run.counts, units=units_of(14)) for run in runs]
     assert not isinstance(large[0].sums, np.ndarray)
     assert np.array_equal(permutation_test(*large, 50, 0).p, permutation_test(*small, 50, 0).p)
-    of_large, of_small = (jackknife(*pair) for pair in (large, small))
+    of_large, of_small = (Paired.of(*pair, 50).limits(0.95) for pair in (large, small))
     for name in ("values", "low", "high", "standard_error", "freedom"):
         one, other = getattr(of_large, name), getattr(of_small, name)
         assert one == pytest.approx(other, abs=1e-12, nan_ok=True)

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import combinations, repeat
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from segiou._support import text
-from segiou._support.arguments import check_integer, read_several
+from segiou._support.arguments import check_choice, check_integer, check_level, read_several
 from segiou.analysis.comparison.case_ranks import ranks_of
 from segiou.analysis.comparison.influential import Influence
-from segiou.analysis.comparison.ranking import Contest, Ranking, adjusted_claims, contest_of, placed
-from segiou.analysis.comparison.recipes import across_runs, crossed
+from segiou.analysis.comparison.ranking import (
+    Contest,
+    Duel,
+    Ranking,
+    adjusted_pairs,
+    contest_of,
+    placed,
+)
+from segiou.analysis.comparison.recipes import Crossed, across_runs
 from segiou.analysis.comparison.result import (
     Comparison,
     Difference,
@@ -26,10 +33,11 @@ from segiou.analysis.comparison.result import (
 )
 from segiou.analysis.gap.imbalance import ImbalanceDifference, explain_difference
 from segiou.counting.counts import Counts
-from segiou.inference.bootstrapping import resampled
-from segiou.inference.dependence import BlockLength, design_of
-from segiou.inference.intervals import Method, check_method, limits_by, of_design
+from segiou.inference.bootstrapping import bootstrap_limits, resampled
+from segiou.inference.dependence import BlockLength, Design, design_of
+from segiou.inference.intervals import PairedMethod, limits_by, of_design
 from segiou.inference.leave_one_out import Limits
+from segiou.inference.paired import Paired
 from segiou.inference.paired_runs import (
     Common,
     SameImages,
@@ -38,18 +46,18 @@ from segiou.inference.paired_runs import (
     same_images,
 )
 from segiou.inference.scored_runs import unit_of_pixels
-from segiou.inference.significance import (
-    Permuted,
-    holm_adjust,
-    least_p,
-    least_p_of,
-    permutation_test,
-    power,
-)
+from segiou.inference.significance import holm_adjust, permutation_test, power
 from segiou.inference.statistics import Aggregate, ScoredImages, Statistic, exchangeable
-from segiou.inference.units import Groups, HasRunCounts, Metric, Units, difference
+from segiou.inference.units import (
+    ROUNDING,
+    Groups,
+    HasRunCounts,
+    Metric,
+    Units,
+    difference,
+)
 from segiou.metrics.protocols import Protocol
-from segiou.metrics.ratio import Floats, ratio
+from segiou.metrics.ratio import Floats
 
 #: The level of intervals whose ends are one-sided bounds at 95 %.
 _BOUNDS = 0.9
@@ -67,7 +75,7 @@ def compare(
     permutations: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
-    method: Method = "jackknife",
+    method: PairedMethod = "permutation",
     detect: float | None = None,
     names: Sequence[str] | None = None,
     influential: int = 5,
@@ -75,9 +83,9 @@ def compare(
     """Compare two or more models on the same images.
 
     Each pair gets the difference (second minus first) of the score and of every
-    class with a paired interval
-    (:func:`segiou.inference.leave_one_out.jackknife`), a paired permutation p
-    (:func:`permutation_test`) and Holm's adjustment over the classes
+    class with the p of a paired permutation test (:func:`permutation_test`), an
+    interval from the same permutations that excludes 0 if and only if p < 1 − level
+    (:class:`segiou.inference.paired.Change`), Holm's adjustment over the classes
     (:func:`holm_adjust`), the most influential images, and the difference that
     these images can detect (:func:`power`). More than two models are also
     ranked.
@@ -88,7 +96,7 @@ def compare(
         Two or more runs on the same images, in any order. Or one mapping from
         the name of a training recipe to the runs of several trainings, whose
         mean is compared; the interval then covers retraining
-        (:func:`segiou.analysis.comparison.recipes.crossed`).
+        (:class:`segiou.analysis.comparison.recipes.Crossed`).
     metric, aggregate
         See :func:`segiou.inference.statistics.statistic`; or a score of a measure,
         such as ``"boundary_iou"`` or ``"pq"``. Larger values of a
@@ -108,9 +116,10 @@ def compare(
         of the random numbers.
     level : float
         Level of the intervals; 1 − level is the significance level of p.
-    method : {"jackknife", "percentile", "bca"}
-        Jackknife-t, or a bootstrap: percentiles of the resamples, or corrected
-        for bias and skew (BCa).
+    method : {"permutation", "percentile", "bca"}
+        Intervals from the permutations, or a bootstrap: percentiles of the resamples, or
+        corrected for bias and skew (BCa), which may contradict p; p decides. Medians always
+        have a bootstrap. ``"jackknife"``, the default of scores, means ``"permutation"``.
     detect : float, optional
         True difference in score whose power and sample size to estimate, such
         as 0.01 for 1 point.
@@ -147,7 +156,7 @@ def compare(
     check_integer("permutations", permutations, 1)
     check_integer("seed", seed, 0)
     check_integer("influential", influential, 0)
-    check_method(method, level)
+    method = _checked_method(method, level)
     run_names = names_of(runs, names if recipes is None else None)
     same = same_images(runs, run_names, protocol)
     images = same.scored(metric)
@@ -158,28 +167,32 @@ def compare(
     common = Common.of(images, design.images, aggregate)
     images = images if common.keep is None else common.images
 
-    by_recipe = [images[at] for at in recipes.values()]
-    trained = _over(by_recipe, design.units, aggregate)
-    is_same = design.units is design.images
-    alone = trained if is_same else _over(by_recipe, design.images, aggregate)
-    if not trained[0][0].is_smooth:
+    if not common.scores[0].is_smooth:
         method = "percentile"
-    means = [across_runs(statistics) for statistics in trained]
-    draws = method != "jackknife" or len(recipes) > 2
-    models = map(
-        _Model,
-        recipes,
-        _pooled([same.counts[at] for at in recipes.values()]),
-        trained,
-        means,
-        map(across_runs, alone),
-        (np.mean([one.of_images() for one in several], 0) for several in by_recipe),
-        resampled(means, resamples, seed) if draws else repeat(None),
+    draws = method != "permutation" or len(recipes) > 2
+    counts = _pooled([same.counts[at] for at in recipes.values()])
+    prepared = _Prepared(
+        [*recipes],
+        counts,
+        [images[at] for at in recipes.values()],
+        [cases[at] for at in recipes.values()],
+        aggregate,
+        resamples if draws else 0,
+        seed,
+        groups,
+        blocks,
     )
-    compared = _Compared([*models], same, level, method, detect, permutations, seed, influential)
-    units = of_design(design, blocks, unit_of_pixels(runs[0]))
-    comparison = compared.comparison(units, resamples if draws else None)
+    options = level, method, detect, permutations, seed, influential
+    compared = _Compared(prepared, design, same, *options)
+    comparison = compared.comparison()
     return _with_uncommon(comparison, common, [*recipes.values()])
+
+
+def _checked_method(method: str, level: float) -> PairedMethod:
+    """A known method; the default of scores is that of differences."""
+    check_level("level", level)
+    check_choice("method", method, ("jackknife", *get_args(PairedMethod)))
+    return "permutation" if method == "jackknife" else method  # type: ignore[return-value]
 
 
 def _over(
@@ -248,37 +261,87 @@ class _Model(NamedTuple):
     """Scores of the resamples, (B, 1 + C)."""
 
 
-class _Adjusted(NamedTuple):
-    """Adjustments of a pair of models over all pairs."""
+class _Prepared(NamedTuple):
+    """Scores of the images of all models, to be summed over units."""
 
-    p: float
-    """The adjusted p of the permutation test."""
-    times: float
-    """Factor of the p of its interval."""
-    family: int
-    """Most that p is multiplied by."""
+    names: list[str]
+    counts: list[Counts]
+    images: list[list[ScoredImages]]
+    """Of each training run of each model."""
+    cases: list[list[Floats]]
+    """The score of each image."""
+    aggregate: Aggregate | None
+    resamples: int
+    seed: int
+    groups: Groups | None
+    blocks: BlockLength | None
+
+    def design(self, places: Sequence[int]) -> Design:
+        """The units of some models, which depend on no other model."""
+        cases = [of_run for place in places for of_run in self.cases[place]]
+        ids, number = self.images[0][0].ids, len(cases[0])
+        return design_of(ids, number, lambda: cases, self.groups, self.blocks)
+
+    def models(self, design: Design, places: Sequence[int]) -> list[_Model]:
+        """Some models over units."""
+        images = [self.images[place] for place in places]
+        trained = _over(images, design.units, self.aggregate)
+        is_same = design.units is design.images
+        alone = trained if is_same else _over(images, design.images, self.aggregate)
+        means = [across_runs(statistics) for statistics in trained]
+        drawn = resampled(means, self.resamples, self.seed) if self.resamples else repeat(None)
+        of_cases = (np.mean([one.of_images() for one in several], 0) for several in images)
+        several = [self.names[i] for i in places], [self.counts[i] for i in places], trained, means
+        return [*map(_Model, *several, map(across_runs, alone), of_cases, drawn)]
+
+
+class _Tested(NamedTuple):
+    """The differences of two models."""
+
+    units: int
+    limits: Limits
+    p: Floats
+    permutations: int
+    exact: bool
+    ends: Callable[[float], tuple[float, float]]
+    """Limits of the difference of the score by their level."""
+    spread: Callable[[int], tuple[float, float]]
+    """Error and degrees of freedom of the score by the number of units."""
+
+    @property
+    def duel(self) -> Duel:
+        """The difference of the score."""
+        delta = float(np.where(abs(self.limits.values[0]) < ROUNDING, 0, self.limits.values[0]))
+        return Duel(delta, float(self.p[0]), *self.spread(self.units))
 
 
 class _Compared(NamedTuple):
     """Models on the same images, compared in pairs."""
 
-    models: list[_Model]
+    prepared: _Prepared
+    whole: Design
     same: SameImages
     level: float
-    method: Method
+    method: PairedMethod
     detect: float | None
     permutations: int
     seed: int
     influential: int
 
-    def comparison(self, units: dict[str, Any], resamples: int | None) -> Comparison:
+    def comparison(self) -> Comparison:
         """All pairs and the ranking."""
-        first, pairs = self.models[0].score, [*combinations(self.models, 2)]
-        tests = [self.tested(a, b) for a, b in pairs]
-        contest = self.contest([limits for limits, _ in tests])
-        adjusted = self.adjusted(contest, np.array([permuted.p[0] for _, permuted in tests]))
-        ranking = self.ranking(contest, units, resamples)
-        is_random = resamples is not None or not all(permuted.exact for _, permuted in tests)
+        number = len(self.prepared.names)
+        models = self.prepared.models(self.whole, range(number))
+        places = [*combinations(range(number), 2)]
+        pairs = [self.pair_models(models, *place) for place in places]
+        tests = [self.tested(a, b) for _, a, b in pairs]
+        duels = {at: test.duel for at, test in zip(places, tests, strict=True)}
+        # Two models have no stability to print.
+        contest = self.contest(models, duels if number > 2 else {})
+        adjusted = self.adjusted(contest, {at: duel.p for at, duel in duels.items()})
+        units, first = self.units(self.whole), models[0].score
+        ranking = self.ranking(models, contest, units)
+        is_random = self.prepared.resamples or not all(test.exact for test in tests)
         return Comparison(
             metric=first.score.name,
             aggregate=first.aggregate,
@@ -287,114 +350,162 @@ class _Compared(NamedTuple):
             images=ranking.images,
             level=self.level,
             method=self.method,
-            resamples=resamples,
+            resamples=self.prepared.resamples or None,
             seed=self.seed if is_random else None,
             ranking=ranking.models,
             pairs=tuple(
-                self.pair(*pair, *test, both)
+                self.pair(*pair, test, both)
                 for pair, test, both in zip(pairs, tests, adjusted, strict=True)
             ),
             better=first.score.better,
             score_unit=first.score.unit,
-            run_scores=self.run_scores(),
-            stability=ranking if len(self.models) > 2 else None,
+            run_scores=self.run_scores(models),
+            stability=ranking if number > 2 else None,
             **units,
         )
 
-    def run_scores(self) -> tuple[tuple[float, ...], ...]:
-        """Scores of the training runs of each model; empty if every model has only one."""
-        if all(len(model.runs) == 1 for model in self.models):
-            return ()
-        return tuple(tuple(float(run.values[0]) for run in m.runs) for m in self.models)
+    def units(self, design: Design) -> dict[str, Any]:
+        """Attributes that follow from units."""
+        return of_design(design, self.prepared.blocks, unit_of_pixels(self.same.runs[0]))
 
-    def contest(self, compared: Sequence[Limits]) -> Contest:
+    def pair_models(self, models: list[_Model], i: int, j: int) -> tuple[Design, _Model, _Model]:
+        """Two models over their own units."""
+        first, second = models[i], models[j]
+        design, whole = self.whole, self.whole.units
+        if len(models) > 2:
+            design = self.prepared.design((i, j))
+        units = design.units
+        if units.kind != whole.kind or not np.array_equal(units.index, whole.index):
+            first, second = self.prepared.models(design, (i, j))
+        return design, first, second
+
+    @staticmethod
+    def run_scores(models: list[_Model]) -> tuple[tuple[float, ...], ...]:
+        """Scores of the training runs of each model; empty if every model has only one."""
+        if all(len(model.runs) == 1 for model in models):
+            return ()
+        return tuple(tuple(float(run.values[0]) for run in m.runs) for m in models)
+
+    def contest(self, models: list[_Model], duels: Mapping[tuple[int, int], Duel]) -> Contest:
         """The models by score, with their differences."""
-        drawn = [model.drawn for model in self.models]
         limits = [
             limits_by(self.method, model.score, level=self.level, drawn=model.drawn)
-            for model in self.models
+            for model in models
         ]
-        pairs = zip(combinations(range(len(self.models)), 2), compared, strict=True)
-        # Two models have no stability to print.
-        known = dict(pairs) if len(self.models) > 2 else {}
-        return contest_of([model.score for model in self.models], limits, known, drawn)
+        drawn = [model.drawn for model in models]
+        return contest_of([model.score for model in models], limits, duels, drawn)
 
-    def adjusted(self, contest: Contest, p: Floats) -> Iterator[_Adjusted]:
-        """Adjustments of the pairs for their number."""
+    @staticmethod
+    def adjusted(
+        contest: Contest, p: Mapping[tuple[int, int], float]
+    ) -> Iterator[tuple[float, int]]:
+        """Adjusted p of the score of each pair, and its largest factor."""
         ranks = ranks_of(contest.values, contest.better)
-        pairs = [*combinations(range(len(self.models)), 2)]
-        is_alone = (ranks == 1).sum() == 1
-        lead = np.array([is_alone and bool((ranks[[*pair]] == 1).any()) for pair in pairs])
-        holm, together = holm_adjust(p), p[lead].max(initial=0)
-        claims = adjusted_claims(contest.p, ranks)
-        for (i, j), p_holm, is_lead in zip(pairs, holm.tolist(), lead.tolist(), strict=True):
-            a, b = (i, j) if contest.p[i, j] < contest.p[j, i] else (j, i)
-            times = float(ratio(claims[a, b], 2 * contest.p[a, b]))
-            is_together = is_lead and together <= p_holm
-            yield _Adjusted(
-                float(together) if is_together else p_holm,
-                times if times > 1 + 1e-9 else 1.0,
-                1 if is_together else len(pairs),
-            )
+        every = np.full((len(ranks), len(ranks)), np.nan)
+        for (i, j), one in p.items():
+            every[i, j] = every[j, i] = one
+        adjusted = adjusted_pairs(every, ranks)
+        best = np.flatnonzero(ranks == 1)
+        for i, j in p:
+            is_lead = len(best) == 1 and best[0] in (i, j)
+            yield float(adjusted[i, j]), 1 if is_lead else len(p)
 
-    def ranking(self, contest: Contest, units: dict[str, Any], resamples: int | None) -> Ranking:
+    def ranking(self, models: list[_Model], contest: Contest, units: dict[str, Any]) -> Ranking:
         """Models by score, with the stability of their ranks."""
-        first = self.models[0].score
-        names = tuple(model.name for model in self.models)
+        first = models[0].score
+        names = tuple(model.name for model in models)
         return Ranking(
             by=(first.score.name,),
             scheme="aggregate-then-rank",
             aggregate=first.aggregate if first.median_of is None else "median",
             value_name=first.names[0],
             names=names,
-            images=len(self.models[0].cases),
+            images=len(models[0].cases),
             level=self.level,
-            method=self.method,
-            seed=None if resamples is None else self.seed,
+            method="jackknife" if self.method == "permutation" else self.method,
+            seed=self.seed if self.prepared.resamples else None,
             better=first.score.better,
             score_unit=first.score.unit,
-            cases=tuple(tuple(model.cases.tolist()) for model in self.models),
+            cases=tuple(tuple(model.cases.tolist()) for model in models),
             case_name=first.names[0],
             case_unit=first.score.unit,
             **placed(names, contest, level=self.level),
             **units,
         )
 
-    def tested(self, a: _Model, b: _Model) -> tuple[Limits, Permuted]:
-        """Intervals and p of the differences."""
-        limits, p = self.limits(a, b, self.level)
-        if p is not None:  # a permutation test would ignore that the training runs vary
-            return limits, Permuted(p, 0, True)
-        return limits, permutation_test(a.score, b.score, self.permutations, self.seed)
+    def tested(self, a: _Model, b: _Model) -> _Tested:
+        """Intervals and p of the differences; no intervals over too few units."""
+        if len(a.runs) > 1 or len(b.runs) > 1:  # permutations would ignore that the runs vary
+            tested = self.crossed(a, b)
+        elif self.method == "permutation":
+            tested = self.permuted(a, b)
+        else:
+            tested = self.drawn(a, b)
+        if not a.score.units.too_few_to_compare:
+            return tested
+        p = np.full(len(tested.p), np.nan) if not tested.permutations else tested.p
+        nowhere = (math.nan, math.nan)
+        return tested._replace(
+            limits=tested.limits.without_ends(),
+            p=p,
+            ends=lambda _: nowhere,
+            spread=lambda _: nowhere,
+        )
 
-    @staticmethod
-    def has_runs(a: _Model, b: _Model) -> bool:
-        """Whether a model has several training runs, which have a t test."""
-        return len(a.runs) > 1 or len(b.runs) > 1
+    def permuted(self, a: _Model, b: _Model) -> _Tested:
+        """By the permutation test."""
+        paired = Paired.of(a.score, b.score, self.permutations, self.seed)
+        score, test = paired.score, paired.permuted
+        return _Tested(
+            len(a.score.units),
+            paired.limits(self.level),
+            paired.p,
+            test.permutations,
+            test.exact,
+            score.limits,
+            lambda units: score.spread(units, self.level),
+        )
 
-    def limits(self, a: _Model, b: _Model, level: float) -> tuple[Limits, Floats | None]:
-        """Intervals of the differences, and p of those of several training runs."""
-        if self.has_runs(a, b):
-            limits, p = crossed(a.runs, b.runs, level=level)
-            few = a.score.units.too_few_to_compare
-            return (limits.without_ends(), np.full(len(p), np.nan)) if few else (limits, p)
-        drawn = None if a.drawn is None or b.drawn is None else b.drawn - a.drawn
-        return limits_by(self.method, b.score, a.score, level=level, drawn=drawn), None
+    def drawn(self, a: _Model, b: _Model) -> _Tested:
+        """By a bootstrap, with p of the permutation test."""
+        assert a.drawn is not None and b.drawn is not None
+        units, values = len(a.score.units), b.drawn - a.drawn
+        test = permutation_test(a.score, b.score, self.permutations, self.seed)
 
-    def ends(self, a: _Model, b: _Model, limits: Limits, level: float) -> tuple[float, float]:
-        """Limits of the difference of the score at another level."""
-        if a.score.units.too_few_to_compare:
-            return math.nan, math.nan
-        left_out = limits.left_out
-        other = self.limits(a, b, level)[0] if left_out is None else left_out.limits(level)
-        return text.number_of(other.low[0]), text.number_of(other.high[0])
+        def limits(level: float) -> Limits:
+            return bootstrap_limits(values, b.score, a.score, level=level, method=self.method)
+
+        def ends(level: float) -> tuple[float, float]:
+            found = limits(level)
+            return float(found.low[0]), float(found.high[0])
+
+        def spread(number: int) -> tuple[float, float]:
+            error = float(limits(self.level).standard_error[0])
+            return error / math.sqrt(number / units), number - 1.0
+
+        about = test.p, test.permutations, test.exact
+        return _Tested(units, limits(self.level), *about, ends, spread)
+
+    def crossed(self, a: _Model, b: _Model) -> _Tested:
+        """Of several training runs."""
+        both = Crossed.of(a.runs, b.runs)
+
+        def ends(level: float) -> tuple[float, float]:
+            found = both.limits(level)
+            return text.number_of(found.low[0]), text.number_of(found.high[0])
+
+        def spread(number: int) -> tuple[float, float]:
+            error, freedom = both.spread(number)
+            return float(error[0]), float(freedom[0])
+
+        return _Tested(both.units, both.limits(self.level), both.p, 0, True, ends, spread)
 
     def pair(
-        self, a: _Model, b: _Model, limits: Limits, permuted: Permuted, over_pairs: _Adjusted
+        self, design: Design, a: _Model, b: _Model, tested: _Tested, adjusted: tuple[float, int]
     ) -> PairComparison:
-        """Compare two models, given the adjustments over the pairs."""
+        """Compare two models, given p adjusted over the pairs."""
         score, names = a.score, (a.name, b.name)
-        overall, *classes = self.differences(a, b, limits, permuted, over_pairs)
+        overall, *classes = self.differences(a, b, tested, *adjusted)
         sides = [*self.influential_images(a, b)]  # those that raise it first
         favours_b, favours_a = sides if score.score.better == "higher" else sides[::-1]
         undefined = np.isnan([score.values[1:], b.score.values[1:]])
@@ -403,15 +514,16 @@ class _Compared(NamedTuple):
             *names,
             overall=overall,
             classes=tuple(classes),
-            permutations=permuted.permutations,
-            exact=permuted.exact,
+            permutations=tested.permutations,
+            exact=tested.exact,
             favours_a=favours_a,
             favours_b=favours_b,
-            power=power(score, limits, level=self.level, detect=self.detect),
+            power=power(score.units, tested.spread, level=self.level, detect=self.detect),
             defined_for_one=tuple(score.names[1 + c] for c in np.flatnonzero(for_one).tolist()),
             imbalance=self.explained(a, b),
             images_differing=_images_differing(a.alone, b.alone),
-            bounds=self.ends(a, b, limits, _BOUNDS),
+            bounds=tested.ends(_BOUNDS),
+            over=self.units(design),
         )
 
     def explained(self, a: _Model, b: _Model) -> ImbalanceDifference:
@@ -427,11 +539,10 @@ class _Compared(NamedTuple):
         return replace(explained, _pixel=text.nouns(unit_of_pixels(self.same.runs[0]))[0])
 
     def differences(
-        self, a: _Model, b: _Model, limits: Limits, permuted: Permuted, over_pairs: _Adjusted
+        self, a: _Model, b: _Model, tested: _Tested, p_adjusted: float, family: int
     ) -> list[Difference]:
         """The difference of the score, then those of the classes."""
-        score = a.score
-        adjusted = np.concatenate([[over_pairs.p], holm_adjust(permuted.p[1:])])
+        score, limits = a.score, tested.limits
         rows = text.records(
             name=score.names,
             a=score.values,
@@ -440,20 +551,18 @@ class _Compared(NamedTuple):
             low=limits.low,
             high=limits.high,
             standard_error=limits.standard_error,
-            p=permuted.p,
-            p_holm=adjusted,
+            p=tested.p,
+            p_holm=np.concatenate([[p_adjusted], holm_adjust(tested.p[1:])]),
             units=score.seen,
             undefined_share=limits.undefined_share,
             freedom=limits.freedom,
         )
         overall, *classes = (Difference(**row) for row in rows)
-        if over_pairs.times > 1:
-            low, high = self.ends(a, b, limits, 1 - (1 - self.level) / over_pairs.times)
+        if p_adjusted > overall.p:  # so that the interval excludes 0 if this p is below 1 − level
+            level = 1 - (1 - self.level) * overall.p / p_adjusted
+            low, high = tested.ends(level)
             overall = replace(overall, low=low, high=high)
-        family = over_pairs.family
-        least = max(least_p(len(score.units)), least_p_of(permuted.permutations, permuted.exact))
-        is_testable = self.has_runs(a, b) or family * least < 1 - self.level
-        return [replace(overall, testable=is_testable, _family=family), *classes]
+        return [replace(overall, _family=family), *classes]
 
     def influential_images(self, a: _Model, b: _Model) -> Iterator[tuple[InfluentialImage, ...]]:
         """The most influential images: those that raise the difference, those that lower it."""

@@ -67,7 +67,7 @@ def side_by_side_parts(comparisons: Sequence[Comparison]) -> Iterator[Part]:
         columns = [column for one, pair in each for column in _of_score(one, pair, rows)]
         names = Column("class", ["all classes", *rows], 9, is_text=True)
         alpha = f"{1 - comparisons[0].level:.3g}"
-        notes = [f"* interval excludes 0 and p < {alpha}, adjusted over the classes of each score"]
+        notes = [f"* p < {alpha}, adjusted over the classes of each score"]
         yield from (GAP, Table([names, *columns], notes, first=1, split=True), GAP)
 
 
@@ -103,7 +103,7 @@ def _details(comparison: Comparison, pair: PairComparison) -> Iterator[Section]:
         notes = [comparison_text.contributions(comparison, pair)]
         if any(row.differs(comparison.level) for row in (pair.overall, *pair.classes)):
             alpha = f"{1 - comparison.level:.3g}"
-            notes.insert(0, f"* interval excludes 0 and Holm-adjusted p < {alpha}")
+            notes.insert(0, f"* Holm-adjusted p < {alpha}")
         rows, unit = (pair.overall, *pair.classes), comparison.score_unit
         table = Table([*_differences(comparison, pair, rows, unit)], notes, first=1)
         title = f"Classes ({significant_text(comparison, pair)})"
@@ -163,7 +163,7 @@ def change_table(change: Comparison) -> Iterator[Part]:
     yield from pair_parts(change, pair)
     moved = sorted((row for row in pair.classes if row.delta), key=lambda row: -abs(row.delta))
     rows = (pair.overall, *moved[:_CHANGES])
-    note = "* significant by both the interval and the Holm-adjusted test"
+    note = "* significant by the Holm-adjusted test"
     if more := len(pair.classes) - len(rows) + 1:
         note += f"; {plural(more, 'class', 'classes')} with smaller or no change not shown"
     yield from (GAP, Table([*_differences(change, pair, rows, "")][:5], [note], first=1))

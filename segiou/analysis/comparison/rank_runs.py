@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -22,11 +22,18 @@ from segiou.analysis.comparison.case_ranks import (
     ranks_of,
     signed_rank_tests,
 )
-from segiou.analysis.comparison.ranking import MEDIANS, Contest, Ranking, contest_of, placed
+from segiou.analysis.comparison.ranking import (
+    MEDIANS,
+    Contest,
+    Duel,
+    Ranking,
+    contest_of,
+    placed,
+)
 from segiou.inference.bootstrapping import resampled, times_drawn
 from segiou.inference.dependence import BlockLength, design_of
 from segiou.inference.intervals import check_method, limits_by, of_design
-from segiou.inference.leave_one_out import jackknife
+from segiou.inference.paired import Paired
 from segiou.inference.paired_runs import (
     Common,
     check_runs,
@@ -35,8 +42,15 @@ from segiou.inference.paired_runs import (
     same_images,
 )
 from segiou.inference.scored_runs import unit_of_pixels
-from segiou.inference.statistics import ScoredImages, Statistic, addends, means_of
-from segiou.inference.units import Groups, HasRunCounts, ImageParts, Metric, Units
+from segiou.inference.statistics import Aggregate, ScoredImages, Statistic, addends, means_of
+from segiou.inference.units import (
+    Groups,
+    HasRunCounts,
+    ImageParts,
+    Metric,
+    Units,
+    difference,
+)
 from segiou.measures.score import Score
 from segiou.metrics.overall import mean
 from segiou.metrics.protocols import Protocol
@@ -113,7 +127,7 @@ def rank(
     References
     ----------
     Schemes: M. Wiesenfarth et al., Sci. Rep. 11, 2369 (2021). Confidence sets,
-    here with Holm's adjustment of one-sided tests of all ordered pairs:
+    here with Holm's adjustment of permutation tests of all pairs:
     M. Mogstad et al., Rev. Econ. Stud. 91 (2024), 476-518. Probability of a
     false claim: E. Christodoulou et al., arXiv 2505.04720 (2025).
 
@@ -137,11 +151,22 @@ def rank(
     run_names, several = _named_runs(runs, names)
     scores = _metrics(by)
     in_cases = _ranks_cases(scheme, aggregate, missing)
-    partial = in_cases and (scheme == "rank-then-aggregate" or missing not in (None, "error"))
-    scored = [_Scored.of(several, run_names, key, protocol, partial=partial) for key in scores]
+    some = in_cases and (scheme == "rank-then-aggregate" or missing not in (None, "error"))
+    scored = [_Scored.of(several, run_names, key, protocol, partial=some) for key in scores]
     first, number = scored[0], len(scored[0].ids)
     design = design_of(first.ids, number, lambda: [*first.of_images(finite=True)], groups, blocks)
-    setup = _Setup(scheme, aggregate, missing, ties, alpha, design.units, draws, seed, level)
+    setup = _Setup(
+        scheme,
+        aggregate,
+        missing,
+        ties,
+        alpha,
+        design.units,
+        first.units(groups, blocks),
+        draws,
+        seed,
+        level,
+    )
     contests = [setup.contest(one, in_cases=in_cases) for one in scored]
     contest = contests[0] if len(scored) == 1 else _combined(contests, ties)
     name, unit = _value_name(scheme, aggregate, scored)
@@ -265,6 +290,18 @@ class _Scored:
             raise ValueError(msg)
         return scored
 
+    def units(
+        self, groups: Groups | None, blocks: BlockLength | None
+    ) -> Callable[[int, int], Units]:
+        """The units of two models, which depend on no other model."""
+        cases = self.of_images(finite=True)
+
+        def of_pair(i: int, j: int) -> Units:
+            several = [cases[i], cases[j]]
+            return design_of(self.ids, len(self.ids), lambda: several, groups, blocks).units
+
+        return of_pair
+
     @cached_property
     def over_common_classes(self) -> _Scored:
         """The score of images over the classes that every run scores in some image."""
@@ -302,6 +339,8 @@ class _Setup(NamedTuple):
     ties: str
     alpha: float
     units: Units
+    units_of: Callable[[int, int], Units]
+    """Of two of the models, by their places."""
     draws: int
     seed: int
     level: float
@@ -311,7 +350,8 @@ class _Setup(NamedTuple):
         if not in_cases:
             aggregate: Any = self.aggregate
             common = Common.of(scored.images, self.units, aggregate)
-            ranked = self.of_statistics(common.scores)
+            over = partial(_over, common.images, aggregate)
+            ranked = self.of_statistics(common.scores, over)
             return ranked._replace(uncommon=common.uncommon, protocol_scores=common.protocol_scores)
         scored = scored.over_common_classes
         ranked = self.of_cases(scored)
@@ -328,27 +368,38 @@ class _Setup(NamedTuple):
         score = _RANKS if self.scheme == "rank-then-aggregate" else scored.images[0].score
         if self.aggregate == "median":
             return _unknown(medians(cases), score.better)
-        means = [_case_mean(row, self.units, score) for row in cases]
+        over = partial(_case_mean, cases, score)
+        means = [over(place, self.units) for place in range(len(cases))]
         if self.scheme == "test-then-rank":
-            return self.tests(cases, scored.better, means)
-        return self.of_statistics(means)
+            claims = self._replace(draws=0).of_statistics(means, over).p
+            return self.tests(cases, scored.better)._replace(claims=claims)
+        return self.of_statistics(means, over)
 
-    def of_statistics(self, statistics: list[Statistic]) -> Contest:
-        """Values, intervals and tests of smooth scores."""
+    def of_statistics(
+        self, statistics: list[Statistic], over: Callable[[int, Units], Statistic]
+    ) -> Contest:
+        """Values, intervals and tests of smooth scores; ``over`` sums those of a model."""
         if not statistics[0].is_smooth:
             if self.draws:
                 raise _no_bootstrap()
             values = np.array([one.values[0] for one in statistics])
             return _unknown(values, statistics[0].score.better)
         pairs = {
-            (i, j): jackknife(statistics[j], statistics[i], level=self.level)
+            (i, j): self.duel(*(over(place, self.units_of(i, j)) for place in (i, j)))
             for i, j in combinations(range(len(statistics)), 2)
         }
         limits = [limits_by("jackknife", one, level=self.level) for one in statistics]
         drawn = resampled(statistics, self.draws, self.seed) if self.draws else []
         return contest_of(statistics, limits, pairs, drawn)
 
-    def tests(self, cases: Floats, better: str, means: list[Statistic]) -> Contest:
+    @np.errstate(invalid="ignore")  # differences of infinite distances are undefined
+    def duel(self, first: Statistic, second: Statistic) -> Duel:
+        """The difference of two models, with its p."""
+        change = Paired.of(first, second, seed=self.seed).score
+        delta = float(difference(first.values[0], second.values[0]))
+        return Duel(delta, change.p, *change.spread(len(first.units), self.level))
+
+    def tests(self, cases: Floats, better: str) -> Contest:
         """Shares of the other models that are beaten, on images and on resamples."""
         p = signed_rank_tests(cases, better)
         drawn = None
@@ -362,8 +413,13 @@ class _Setup(NamedTuple):
         # The tests take images as independent, so they give sets of ranks for images only.
         sets = p[0] if self.units.kind == "image" else np.full(p[0].shape, np.nan)
         nowhere = np.full((len(cases), 2), np.nan)
-        claims = self._replace(draws=0).of_statistics(means).p
-        return Contest(beaten(p, self.alpha)[0], "higher", nowhere, sets, drawn, claims)
+        return Contest(beaten(p, self.alpha)[0], "higher", nowhere, sets, drawn)
+
+
+def _over(
+    images: Sequence[ScoredImages], aggregate: Aggregate | None, place: int, units: Units
+) -> Statistic:
+    return images[place].over(units, aggregate)
 
 
 #: Ranks of a model on images, as a score.
@@ -372,8 +428,9 @@ _RANKS = Score(
 )
 
 
-def _case_mean(row: Floats, units: Units, score: Score) -> Statistic:
-    """The mean of the values of a score on images as a statistic over units."""
+def _case_mean(cases: Floats, score: Score, place: int, units: Units) -> Statistic:
+    """The mean of the values of a score on images, (M, N), as a statistic of a model over units."""
+    row = cases[place]
     names = () if score.row is None else score.names
     mean = Score(
         score.name,

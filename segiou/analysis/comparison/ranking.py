@@ -19,7 +19,7 @@ from segiou.inference.intervals import OverUnits
 from segiou.inference.leave_one_out import Limits
 from segiou.inference.significance import holm_adjust, least_p
 from segiou.inference.statistics import Statistic
-from segiou.inference.student import student_below
+from segiou.inference.units import ROUNDING
 from segiou.metrics.ratio import Floats, ratio
 
 #: Why rankings by medians are not resampled.
@@ -43,7 +43,7 @@ class ModelRank:
     best : float
         Share of the resamples in which the model ranks first; ties are split
         evenly. The resamples are spread as the interval of the difference from the
-        closest rival, so that they agree.
+        closest rival.
     rank : float
     rank_low, rank_high : int or None
         Simultaneous confidence set of the ranks of all models.
@@ -243,13 +243,24 @@ class Contest(NamedTuple):
     """Values over all classes of the protocol, if classes are left out."""
 
 
+class Duel(NamedTuple):
+    """The difference of two models, second minus first."""
+
+    delta: float
+    p: float
+    """Two-sided."""
+    error: float
+    freedom: float
+    """Of the spread of its interval."""
+
+
 def contest_of(
     scores: Sequence[Statistic],
     of_models: Sequence[Limits],
-    pairs: Mapping[tuple[int, int], Limits],
+    pairs: Mapping[tuple[int, int], Duel],
     drawn: Sequence[Floats | None],
 ) -> Contest:
-    """Models by a score: its limits, those of differences of pairs, and values of resamples."""
+    """Models by a score: its limits, differences of pairs, and values of resamples."""
     first = scores[0]
     limits = np.array([(one.low[0], one.high[0]) for one in of_models])
     values = np.array([one.values[0] for one in of_models])
@@ -257,19 +268,16 @@ def contest_of(
         return Contest(
             values, first.score.better, limits, np.full((len(values), len(values)), np.nan), None
         )
-    p = _one_sided(len(values), pairs, first)
+    p = _one_sided(len(values), pairs, first.score.better)
     contest = Contest(values, first.score.better, limits, p, None)
     several = [values[:, 0] for values in drawn if values is not None]
     if not several:
         return contest
     best = int(np.argmin(ranks_of(values, first.score.better)))
-    known = {place: limits for place, limits in pairs.items() if best in place}
+    known = {place: duel for place, duel in pairs.items() if best in place}
     # The closest rival.
     i, j = max(known, key=lambda place: float(np.nanmax(p[best, list(place)])), default=(0, 0))
-    error, freedom = math.nan, math.nan
-    if known:
-        near = known[i, j]
-        error, freedom = float(near.standard_error[0]), float(near.freedom[0])
+    error, freedom = (known[i, j].error, known[i, j].freedom) if known else (math.nan, math.nan)
     stacked = np.stack(several, axis=1)
     factor = float(ratio(error, np.std(stacked[:, j] - stacked[:, i])))
     return contest._replace(drawn=_spread(stacked, values, factor, freedom, len(first.units)))
@@ -287,22 +295,16 @@ def _spread(drawn: Floats, values: Floats, factor: float, freedom: float, units:
     return np.where(np.isfinite(away), values + away, drawn)
 
 
-def _one_sided(number: int, pairs: Mapping[tuple[int, int], Limits], score: Statistic) -> Floats:
-    """One-sided p of each model against each other, from differences of pairs (second − first)."""
+def _one_sided(number: int, pairs: Mapping[tuple[int, int], Duel], better: str) -> Floats:
+    """One-sided p of each model against each other, half of that of the pair."""
     p = np.full((number, number), np.nan)
-    for (i, j), limits in pairs.items():
-        error, freedom = limits.standard_error[0], limits.freedom[0]
-        ahead = limits.values[0] * (1 if score.score.better == "higher" else -1)
-        if error == 0:  # equal on every image, or by the same amount
-            p[j, i], p[i, j] = float(ahead <= 0), float(-ahead <= 0)
-        elif error > 0 and not math.isnan(ahead):
-            if limits.left_out is not None:
-                # Inverted from the interval, so the claim and the interval never disagree.
-                tail = limits.left_out.score.tail()
-            else:  # of a bootstrap
-                freedom = len(score.units) - 1.0 if math.isnan(freedom) else freedom
-                tail = student_below(-abs(ahead) / error, freedom)
-            p[j, i], p[i, j] = (tail, 1 - tail) if ahead > 0 else (1 - tail, tail)
+    for (i, j), duel in pairs.items():
+        ahead = duel.delta * (1 if better == "higher" else -1)
+        if ahead == 0 and not duel.error > 0:  # equal on every image
+            p[j, i] = p[i, j] = 1.0
+        elif not math.isnan(ahead):
+            half = duel.p / 2
+            p[j, i], p[i, j] = (half, 1 - half) if ahead > 0 else (1 - half, half)
     return p
 
 
@@ -320,11 +322,6 @@ def placed(
     known = not np.isnan(claims[lead]).all()
     false_claim = float(np.nanmax(claims[lead])) if known else math.nan
     rival = int(np.nanargmax(claims[lead])) if known else lead
-    excess = models[lead].best - (1 - false_claim)
-    if excess * len(drawn) >= 1 and ranks[order[1]] > ranks[lead]:
-        # It is best no more often than it beats its closest rival.
-        models[lead] = replace(models[lead], best=1 - false_claim)
-        models[rival] = replace(models[rival], best=models[rival].best + excess)
     return {
         "models": tuple(models[i] for i in order),
         "resamples": len(contest.drawn) if contest.drawn is not None else None,
@@ -383,19 +380,22 @@ def _stability(ranks: Floats, drawn_ranks: Floats) -> dict[str, Any]:
     return {"tau": float(taus.mean()), "tau_quartiles": tuple(quartiles)}
 
 
-def adjusted_claims(p: Floats, ranks: Floats | None) -> Floats:
-    """One-sided p of each model against each other, adjusted over the ordered pairs by Holm.
+def adjusted_pairs(p: Floats, ranks: Floats | None) -> Floats:
+    """Adjust p of pairs of models, (M, M), over the pairs by Holm.
 
-    That the best model beats every other is one claim, whose two-sided p is the largest of its
+    That the best model beats every other is one claim, whose p is the largest of its
     pairs and needs no adjustment (Hung and Fithian, Annals of Statistics 47, 2019).
     """
-    pairs = ~np.eye(len(p), dtype=bool)
+    pairs = np.triu_indices(len(p), 1)
     adjusted = np.full(p.shape, np.nan)
-    if not np.isnan(p[pairs]).any():
-        adjusted[pairs] = holm_adjust(p[pairs])
-        best = np.flatnonzero(ranks == 1) if ranks is not None else np.zeros(0, int)
-        if len(best) == 1:
-            adjusted[best] = np.minimum(adjusted[best], 2 * np.nanmax(p[best]))
+    adjusted[pairs] = holm_adjust(p[pairs])
+    adjusted = np.asarray(np.fmax(adjusted, adjusted.T))
+    best = np.flatnonzero(ranks == 1) if ranks is not None else np.zeros(0, int)
+    if len(best) == 1:
+        together = np.delete(p[best[0]], best).max()  # NaN if one is
+        adjusted[best] = np.fmin(adjusted[best], together)
+        adjusted[:, best] = adjusted[best].T
+    np.fill_diagonal(adjusted, np.nan)
     return adjusted
 
 
@@ -404,10 +404,11 @@ def _rank_sets(
 ) -> tuple[list[int | None], list[int | None]]:
     """Least and largest rank of each model: those that beat it, and those that it beats."""
     number = len(p)
-    adjusted = adjusted_claims(p, ranks)
-    if np.isnan(adjusted).all():
+    adjusted = adjusted_pairs(np.minimum(1, 2 * np.fmin(p, p.T)), ranks)
+    off = ~np.eye(number, dtype=bool)
+    if np.isnan(adjusted[off]).any():
         return [None] * number, [None] * number
-    beats = adjusted <= 1 - level
+    beats = (adjusted < 1 - level - ROUNDING) & (p < p.T)
     return (1 + beats.sum(0)).tolist(), (number - beats.sum(1)).tolist()
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.inference.leave_one_out import Jackknife, Limits, with_width
+from segiou.inference.leave_one_out import Limits, bounds_of, steps_of, with_width
 from segiou.inference.statistics import Statistic
 from segiou.inference.student import student, student_below
 from segiou.metrics.ratio import Floats
@@ -41,67 +41,118 @@ def across_runs(runs: Sequence[Statistic]) -> Statistic:
     return replace(first, sums=sums, score=score, images=None)
 
 
-def crossed(
-    a: Sequence[Statistic], b: Sequence[Statistic], *, level: float = 0.95
-) -> tuple[Limits, Floats]:
+@dataclass(frozen=True, eq=False)
+class Crossed:
     """Differences of the means of two recipes, with images and training runs as crossed factors.
 
     The variance is that of the images, V_img (jackknife of the difference of
-    the means), plus that of the runs, V_seed = s²_a/M_a + s²_b/M_b, less the
-    image-by-run residual that both contain. A recipe with one run takes the
-    variance of the other.
+    the means), plus that of the runs, V_runs = s² (1/M_a + 1/M_b), less the
+    image-by-run residual that both contain. s² is pooled over the recipes, so a
+    recipe with one run takes the variance of the other. With as many runs of both, V_runs is
+    the same without pooling, and has Welch's degrees of freedom.
 
     References
     ----------
     Degrees of freedom: F. E. Satterthwaite, Biometrics Bulletin 2 (1946),
     110-114; B. L. Welch, Biometrika 34 (1947), 28-35.
+
+    Attributes
+    ----------
+    values : ndarray of float, shape (1 + C,)
+        The differences, second minus first.
+    images, runs, residual : ndarray of float, shape (1 + C,)
+        Variances.
+    image_freedom, run_freedom : ndarray of float, shape (1 + C,)
+    units : int
+    bounds : tuple of float
+        The smallest and the largest possible difference.
     """
-    if not a[0].is_smooth:
-        name = a[0].score.name
-        msg = (
-            f"medians and percentiles of several training runs cannot be compared ({name}); pass "
-            "single runs"
-        )
-        raise ValueError(msg)
-    difference = Jackknife.of(across_runs(b), across_runs(a))
-    images = difference.limits(level)
-    units = len(a[0].units)
-    seeds, freedom, residual = _of_runs(a, b, units)
-    of_images = images.standard_error**2
-    variance = of_images + np.maximum(seeds - residual, 0)
-    with np.errstate(all="ignore"):
-        parts = np.maximum(of_images - residual, 0) ** 2 / images.freedom + seeds**2 / freedom
+
+    values: Floats
+    images: Floats
+    runs: Floats
+    residual: Floats
+    image_freedom: Floats
+    run_freedom: Floats
+    units: int
+    bounds: tuple[float, float]
+
+    @classmethod
+    def of(cls, a: Sequence[Statistic], b: Sequence[Statistic]) -> Crossed:
+        """Compare the training runs of two recipes on the same units."""
+        if not a[0].is_smooth:
+            name = a[0].score.name
+            msg = (
+                f"medians and percentiles of several training runs cannot be compared ({name}); "
+                "pass single runs"
+            )
+            raise ValueError(msg)
+        first, second = across_runs(a), across_runs(b)
+        units, seen = len(a[0].units), np.minimum(first.seen, second.seen)
+        steps = np.concatenate([*steps_of(second)]) - np.concatenate([*steps_of(first)])
+        images = (steps**2).sum(0)
+        images[0] *= (units - 1) / units
+        values = second.values - first.values
+        images[(seen < 2) | ~np.isfinite(values)] = np.nan
+        runs, freedom = _of_runs(a, b)
+        several = [each for each in (a, b) if len(each) > 1]
+        residual = sum((_residual(each, units) for each in several), np.zeros(len(values)))
+        bounds = bounds_of(second)
+        return cls(values, images, runs, residual, seen - 1.0, freedom, units, bounds)
+
+    @np.errstate(all="ignore")
+    def spread(self, units: int | None = None) -> tuple[Floats, Floats]:
+        """Standard errors and degrees of freedom over these units, or another number of them.
+
+        Parameters
+        ----------
+        units : int, optional
+        """
+        share = 1.0 if units is None else units / self.units
+        images, residual = self.images / share, self.residual / share
+        image_freedom = np.maximum((self.image_freedom + 1) * share - 1, 1.0)
+        variance = images + np.maximum(self.runs - residual, 0)
+        own = np.maximum(images - residual, 0) ** 2 / image_freedom
+        parts = own + self.runs**2 / self.run_freedom
         together = np.where(parts > 0, variance**2 / parts, np.inf)
         # The variance is less than that of its parts if the residual is larger than that of runs.
-        together = np.fmax(together, np.fmin(images.freedom, freedom))
-        together = np.minimum(together, units - 1.0)
-        error = np.sqrt(variance)
-        p = 2 * student_below(-np.abs(images.values) / error, together)
-    reach = student(together, (1 - level) / 2) * error
-    low, high = with_width(images.values - reach, images.values + reach, difference.bounds)
-    limits = replace(
-        images, low=low, high=high, standard_error=error, freedom=together, left_out=None
-    )
-    return limits, np.where(error > 0, p, np.nan)
+        together = np.fmax(together, np.fmin(image_freedom, self.run_freedom))
+        return np.sqrt(variance), np.minimum(together, self.units * share - 1.0)
+
+    @property
+    def p(self) -> Floats:
+        """Two-sided p of Student's t; NaN if undefined."""
+        error, freedom = self.spread()
+        with np.errstate(all="ignore"):
+            p = 2 * student_below(-np.abs(self.values) / error, freedom)
+        return np.where(error > 0, p, np.nan)
+
+    def limits(self, level: float) -> Limits:
+        """Intervals of the score and of every class.
+
+        Parameters
+        ----------
+        level : float
+            Between 0 and 1, two-sided.
+        """
+        error, freedom = self.spread()
+        reach = student(freedom, (1 - level) / 2) * error
+        ends = with_width(self.values - reach, self.values + reach, self.bounds)
+        nowhere = np.full(len(self.values), np.nan)
+        return Limits(self.values, *ends, error, freedom, nowhere)
 
 
-def _of_runs(
-    a: Sequence[Statistic], b: Sequence[Statistic], units: int
-) -> tuple[Floats, Floats, Floats]:
-    """Variance of the means from the runs, its degrees of freedom, and the residual in it."""
-    several = [runs for runs in (a, b) if len(runs) > 1]
-    spread = [np.var([run.values for run in runs], 0, ddof=1) for runs in several]
-    own_freedom = [len(runs) - 1 for runs in several]
-    if len(spread) == 1:
-        spread, own_freedom = spread * 2, own_freedom * 2
-    means = [s / len(runs) for s, runs in zip(spread, (a, b), strict=True)]
-    seeds = means[0] + means[1]
-    with np.errstate(all="ignore"):
-        freedom = seeds**2 / sum(m**2 / f for m, f in zip(means, own_freedom, strict=True))
-    if min(len(a), len(b)) == 1:  # both variances are the same estimate
-        freedom = np.full(len(seeds), float(own_freedom[0]))
-    residual = sum((_residual(runs, units) for runs in several), np.zeros(len(seeds)))
-    return seeds, freedom, residual
+def _of_runs(a: Sequence[Statistic], b: Sequence[Statistic]) -> tuple[Floats, Floats]:
+    """Variance of the difference of the means from the runs, and its degrees of freedom."""
+    several = [[run.values for run in runs] for runs in (a, b) if len(runs) > 1]
+    own = [len(values) - 1 for values in several]
+    spread = [np.var(values, 0, ddof=1) for values in several]
+    pooled = sum(s * f for s, f in zip(spread, own, strict=True)) / sum(own)
+    freedom = np.full(len(pooled), float(sum(own)))
+    if len(a) == len(b):
+        with np.errstate(all="ignore"):
+            freedom = sum(spread) ** 2 / sum(s**2 / own[0] for s in spread)
+    return pooled * (1 / len(a) + 1 / len(b)), freedom
 
 
 def _residual(runs: Sequence[Statistic], units: int) -> Floats:

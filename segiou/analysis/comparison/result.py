@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from segiou._support import text
 from segiou._support.optional import Drawable
@@ -15,7 +16,7 @@ from segiou.analysis.gap.imbalance import ImbalanceDifference
 from segiou.document.notebook import notebook_of
 from segiou.document.parts import Part, Tabular
 from segiou.inference.intervals import OverUnits
-from segiou.inference.significance import Power
+from segiou.inference.significance import Power, is_significant
 from segiou.inference.units import FEW_UNITS, FEWEST_COMPARED
 
 
@@ -32,13 +33,15 @@ class Difference:
     delta : float
         b − a.
     low, high : float
-        Limits of the paired interval of delta; NaN for fewer than three units. Those of the score
-        of one of more than two models are adjusted over the pairs like ``p_holm``.
+        Limits of the paired interval of delta, from the permutations of the test, or by Student's
+        t for three to five units; NaN for fewer, or if all units differ by the same amount. Those
+        of the score of one of more than two models are adjusted over the pairs like ``p_holm``.
     standard_error : float
         Jackknife standard error of delta, or its standard deviation over the
         resamples.
     p : float
-        p-value of the paired permutation test.
+        p-value of the paired permutation test; of Student's t if its interval is. Without an
+        adjustment, the interval excludes 0 if and only if p < 1 − level.
     p_holm : float
         Holm-adjusted p: over the classes for a class, over the pairs of models
         for the score. The largest p of the pairs of the best model holds for all of
@@ -49,10 +52,7 @@ class Difference:
         Share of the resamples in which delta was undefined; NaN if nothing was
         resampled.
     freedom : float
-        Degrees of freedom of the interval; NaN for the bootstrap.
-    testable : bool
-        Whether the permutation test can be significant over so few units; if
-        not, the interval of the score alone decides.
+        Degrees of freedom of the standard error; NaN for the bootstrap.
     """
 
     name: str
@@ -67,7 +67,6 @@ class Difference:
     units: int
     undefined_share: float = math.nan
     freedom: float = math.nan
-    testable: bool = True
     #: Most that p is multiplied by.
     _family: int = field(default=1, repr=False, compare=False)
 
@@ -76,32 +75,15 @@ class Difference:
         """Whether too few units contain the class."""
         return self.units < FEW_UNITS
 
-    def shown_by(self, level: float) -> tuple[bool, bool]:
-        """Whether the interval and the adjusted p show a difference.
-
-        Without an interval, p decides; if p cannot be significant over so few units, the
-        interval decides.
-
-        Parameters
-        ----------
-        level : float
-            Level of the intervals, such as 0.95.
-        """
-        by_p = self.p_holm < 1 - level
-        if math.isnan(self.low):
-            return by_p, by_p
-        by_interval = self.low > 0 or self.high < 0
-        return by_interval, by_p if self.testable else by_interval
-
     def differs(self, level: float) -> bool:
-        """Whether both the interval and the adjusted p show a difference.
+        """Whether the adjusted p is below 1 − level.
 
         Parameters
         ----------
         level : float
             Level of the intervals, such as 0.95.
         """
-        return all(self.shown_by(level))
+        return is_significant(self.p_holm, level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +130,9 @@ class PairComparison:
         Number of images on which the counts of the models differ.
     bounds : tuple of float
         One-sided 95 % bounds of the difference of the score.
+    over : mapping
+        Their units, which depend on no third model: ``unit``, ``units``, ``dependence``,
+        ``block_length``, ``independence`` and ``limit``, as of the comparison.
     """
 
     a: str
@@ -163,6 +148,7 @@ class PairComparison:
     imbalance: ImbalanceDifference
     images_differing: int
     bounds: tuple[float, float] = (math.nan, math.nan)
+    over: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def different(self, level: float) -> tuple[Difference, ...]:
         """Classes with a significant difference, largest first.
@@ -192,7 +178,7 @@ class Comparison(OverUnits, Tabular, Drawable):
     units : int
         Number of units.
     level : float
-    method : {"jackknife", "percentile", "bca"}
+    method : {"permutation", "percentile", "bca"}
     resamples, seed : int or None
         None if nothing is random.
     ranking : tuple of ModelRank
@@ -244,6 +230,16 @@ class Comparison(OverUnits, Tabular, Drawable):
     def too_few(self) -> bool:
         """Whether there are too few units to compare models."""
         return self.units < FEWEST_COMPARED
+
+    def of(self, pair: PairComparison) -> Comparison:
+        """The same over the units of a pair.
+
+        Parameters
+        ----------
+        pair : PairComparison
+            Two of the models.
+        """
+        return replace(self, **pair.over)
 
     @property
     def best_pair(self) -> PairComparison:
@@ -312,6 +308,8 @@ class Comparison(OverUnits, Tabular, Drawable):
         data = self._plain()
         for i, (result, pair) in enumerate(zip(self.pairs, data["pairs"], strict=True)):
             pair["imbalance"] = result.imbalance.to_dict()
+            del pair["over"]
+            pair["unit"], pair["units"] = result.power.unit, result.power.units
             for row in (pair["overall"], *pair["classes"]):
                 row["vanished"] = row["undefined_share"]
             old = {"for_a": "favours_a", "for_b": "favours_b", "one_sided": "defined_for_one"}

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from segiou._support import text
 from segiou._support.text import shown, shown_change, with_unit
 from segiou.inference.dependence import DECLARED, Caution
+from segiou.inference.paired import FEWEST_PERMUTED
 from segiou.inference.significance import least_p, least_p_of
-from segiou.inference.units import plural_of
+from segiou.inference.units import FEWEST_COMPARED, plural_of
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison.result import (
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     )
 
 
-#: The rule for an interval and a test that disagree.
-DISAGREE = "The interval and the test disagree; a difference is significant only if both show it."
+#: Smaller limits are printed as 0.00 points; of a distance, as 0.00 of its unit.
+_ROUNDED = 0.00005
 #: The names of an earlier run and of this one, which read as words.
 BASELINE = ("the baseline", "this run")
 
@@ -51,7 +52,7 @@ def caution(comparison: Comparison, pair: PairComparison) -> Caution | None:
     if lone := [name for name, scores in scores_of_runs if len(scores) == 1]:
         assumed = "is assumed to vary between trainings as much as the other"
         return Caution(f"{lone[0]} has only one training run and {assumed}")
-    limit = comparison.limit
+    limit = comparison.of(pair).limit
     return limit.in_python if limit is not None and comparison._python else limit
 
 
@@ -88,6 +89,7 @@ def contributions(comparison: Comparison, pair: PairComparison) -> str:
 
 def method(comparison: Comparison, pair: PairComparison, *, options: bool = True) -> list[str]:
     """Test, independence, power and scope; ``options`` names those of the command line."""
+    comparison = comparison.of(pair)
     independence, scope = limitations(comparison, options=options)
     tests = [_test(comparison, pair), *_adjustment(comparison)]
     return [*_pooling(comparison), *tests, independence, *_power(comparison, pair), scope]
@@ -148,15 +150,14 @@ class Outcome(NamedTuple):
 
     Attributes
     ----------
-    kind : {"better", "borderline", "similar", "too few", "equal", "identical", "undefined"}
-        ``"better"`` if the interval excludes 0 and the test is significant, ``"borderline"`` if
-        one of them is so, else ``"similar"``; ``"too few"`` units for both; ``"equal"`` scores of
-        different counts, or ``"identical"`` counts.
+    kind : {"better", "similar", "too few", "equal", "identical", "undefined"}
+        ``"better"`` if the adjusted p is significant, else ``"similar"``; ``"too few"`` units to
+        test; ``"equal"`` scores of different counts, or ``"identical"`` counts.
     first, second : str
-        The models; of ``"better"`` and ``"borderline"``, the one with the better score first.
+        The models; of ``"better"``, the one with the better score first.
     """
 
-    kind: Literal["better", "borderline", "similar", "too few", "equal", "identical", "undefined"]
+    kind: Literal["better", "similar", "too few", "equal", "identical", "undefined"]
     first: str
     second: str
 
@@ -170,14 +171,13 @@ def outcome(comparison: Comparison, pair: PairComparison) -> Outcome:
         return Outcome("identical", pair.a, pair.b)
     if not score.delta:
         return Outcome("equal", pair.a, pair.b)
-    if comparison.too_few:
+    if comparison.of(pair).too_few:
         return Outcome("too few", pair.a, pair.b)
-    shown = score.shown_by(comparison.level)
-    if not any(shown):
+    if not score.differs(comparison.level):
         return Outcome("similar", pair.a, pair.b)
     rises = (score.delta > 0) == (comparison.better == "higher")
     ordered = (pair.b, pair.a) if rises else (pair.a, pair.b)
-    return Outcome("better" if all(shown) else "borderline", *ordered)
+    return Outcome("better", *ordered)
 
 
 def _outcome(comparison: Comparison, pair: PairComparison) -> str:
@@ -189,12 +189,11 @@ def _outcome(comparison: Comparison, pair: PairComparison) -> str:
     verb = "higher"
     if comparison.better == "lower":
         verb, lower = "better", text.change(abs(score.delta), comparison.score_unit).lstrip("+")
-        both += f" ({lower} lower)" if kind in ("better", "borderline") else ""
+        both += f" ({lower} lower)" if kind == "better" else ""
     words = {
         "better": f"{first} scores {verb} than {second}: {both}.",
-        "borderline": f"Borderline: {first} may score {verb} than {second}: {both}.",
         "similar": f"No significant difference between {names}: {both}.",
-        "too few": f"Not enough {comparison._kind} to compare {names}: {both}.",
+        "too few": f"Not enough {comparison.of(pair)._kind} to compare {names}: {both}.",
         "equal": f"{names} have the same {score.name}: {values[first]}.",
         "identical": f"{names} are identical: {score.name} {values[first]}.",
     }
@@ -210,12 +209,6 @@ def _undefined(pair: PairComparison) -> str:
         return f"{score.name} is infinite for both, as it is for {text.classes(where)}"
     owner = f" of {lacking[0]}" if len(lacking) == 1 else ""
     return f"{score.name}{owner} is undefined"
-
-
-def _units_to_test(comparison: Comparison, score: Difference) -> int:
-    """Units from which on the test can be significant."""
-    largest_p = 1 - comparison.level
-    return next(n for n in count(comparison.units) if score._family * least_p(n) < largest_p)
 
 
 def evidence(comparison: Comparison, pair: PairComparison) -> str:
@@ -236,12 +229,14 @@ def evidence(comparison: Comparison, pair: PairComparison) -> str:
     delta = text.change(score.delta, comparison.score_unit)
     line = (
         f"{pair.b} − {pair.a.removeprefix('the ')}: {delta}, {interval}, "
-        f"{text.p_equals(score.p_holm)} ({'; '.join(_basis(comparison, pair))})."
+        f"{text.p_equals(score.p_holm)} ({'; '.join(_basis(comparison.of(pair), pair))})."
     )
-    by_interval, by_p = score.shown_by(comparison.level)
-    if by_interval == by_p or comparison.too_few or not score.testable:
-        return line
-    return f"{line} {DISAGREE}"
+    by_p, by_interval = score.differs(comparison.level), score.low > 0 or score.high < 0
+    if by_p and by_interval and min(abs(score.low), abs(score.high)) < _ROUNDED:
+        return f"{line} The interval excludes 0, which its rounded limit hides."
+    if by_p != by_interval and not math.isnan(score.low):  # of a bootstrap
+        return f"{line} The bootstrap interval and the test disagree; p decides."
+    return line
 
 
 def _basis(comparison: Comparison, pair: PairComparison) -> Iterator[str]:
@@ -252,30 +247,50 @@ def _basis(comparison: Comparison, pair: PairComparison) -> Iterator[str]:
         yield f"{' and '.join(str(len(runs)) for runs in comparison.run_scores)} training runs"
     if score.p_holm > score.p:
         yield "adjusted for all pairs"
-    if score.testable:
-        return
-    least, needed = score._family * least_p(comparison.units), _units_to_test(comparison, score)
+    if _is_students(comparison, pair):
+        yield f"Student's t, because fewer than {FEWEST_PERMUTED}"
+    if limit := _untestable(comparison, pair, score._family):
+        yield limit
+
+
+def _is_students(comparison: Comparison, pair: PairComparison) -> bool:
+    """Whether Student's t stands in for the permutations of too few units."""
+    few = FEWEST_COMPARED <= comparison.units < FEWEST_PERMUTED
+    is_permuted = comparison.method == "permutation" and not comparison.run_scores
+    return few and is_permuted and not math.isnan(pair.overall.low)
+
+
+def _untestable(comparison: Comparison, pair: PairComparison, family: int) -> str:
+    """Why no p can be significant among a number of tests; empty if one can."""
+    if comparison.run_scores or not pair.permutations or _is_students(comparison, pair):
+        return ""
+    largest, exact = 1 - comparison.level, pair.exact
+    least = family * least_p_of(pair.permutations, exact)
+    if least < largest:
+        return ""
+    needed = next(n for n in count(2) if family * least_p(n) < largest)
     limit = f"fewer than {needed} {comparison._kind}"
-    if needed == comparison.units:  # enough units, but few permutations with a difference
-        least = score._family * least_p_of(pair.permutations, pair.exact)
+    if needed <= comparison.units:  # enough units, but few permutations with a difference
         limit = text.plural(pair.permutations, "permutation")
-    yield f"p cannot be below {min(least, 1):.2f} with {limit}"
+    return f"p cannot be below {min(least, 1):.2f} with {limit}"
 
 
 def _test(comparison: Comparison, pair: PairComparison) -> str:
-    kind = {"jackknife": "paired jackknife-t interval"}.get(comparison.method)
-    if kind is None:
-        name = "bootstrap" if comparison.method == "percentile" else "BCa bootstrap"
-        kind = f"paired {name} interval ({text.count(comparison.resamples or 0)} resamples)"
+    """The test, and where the interval comes from."""
     number = f"{text.count(pair.permutations)} permutations"
     test = f"paired permutation test ({f'exact, {number}' if pair.exact else number})"
     if comparison.run_scores:
-        crossed = f"{comparison._image}s and training runs crossed"
-        kind, test = f"interval and t test with {crossed}", ""
-    kinds = " and ".join(filter(None, ([] if comparison.too_few else [kind]) + [test]))
+        test = f"interval and t test with {comparison._image}s and training runs crossed"
+    elif _is_students(comparison, pair):
+        test = f"paired t test and its interval (permutations need {FEWEST_PERMUTED} units)"
+    elif comparison.method != "permutation":
+        name = "bootstrap" if comparison.method == "percentile" else "BCa bootstrap"
+        test = f"{test} and {name} interval ({text.count(comparison.resamples or 0)} resamples)"
+    elif not comparison.too_few:
+        test = f"{test} and the interval of the same permutations"
     seed = "" if comparison.seed is None or comparison.run_scores else f", seed {comparison.seed}"
     adjusted = "; class p-values Holm-adjusted" if pair.classes else ""
-    return f"Test: {kinds} over {comparison.units_text}{seed}{adjusted}."
+    return f"Test: {test} over {comparison.units_text}{seed}{adjusted}."
 
 
 def _power(comparison: Comparison, pair: PairComparison) -> list[str]:
@@ -290,6 +305,8 @@ def _power(comparison: Comparison, pair: PairComparison) -> list[str]:
     if math.isnan(power.difference):
         return [f"{said}."]
     asked = f"{size(power.difference)} with {text.roughly(power.now)} power"
+    if power.needed is None and comparison.run_scores:
+        return [f"{said}, and {asked}; no number of {unit} is enough without more training runs."]
     if power.needed is None:
         return [f"{said}, and {asked}; no number of {unit} up to ten million is enough."]
     needs = f"{100 * power.target:g} % power takes about {text.count(power.needed)} {unit}"
@@ -333,8 +350,11 @@ def difference_head(pair: PairComparison, unit: str = "") -> str:
 
 def significant_text(comparison: Comparison, pair: PairComparison) -> str:
     """Number of classes that differ significantly."""
-    number = len(pair.different(comparison.level))
-    return f"significant: {f'{number} of {len(pair.classes)}' if number else 'none'}"
+    number, tests = len(pair.different(comparison.level)), len(pair.classes)
+    if number:
+        return f"significant: {number} of {tests}"
+    limit = _untestable(comparison.of(pair), pair, sum(row.p == row.p for row in pair.classes))
+    return f"significant: none{limit and f', because {limit}'}"
 
 
 def influences(pair: PairComparison) -> list[tuple[InfluentialImage, str]]:

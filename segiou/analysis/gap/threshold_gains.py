@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from segiou._support.text import Json, plain
 from segiou.counting.counts import Counts
-from segiou.inference.leave_one_out import jackknife
+from segiou.inference.paired import Paired
 from segiou.inference.statistics import scored_counts
 from segiou.inference.units import Units
 from segiou.measures.measure import Alternative
@@ -67,10 +67,10 @@ def threshold_gains(
     tried = np.flatnonzero(~np.isnan(other.thresholds))
     several: Any = (
         scored_counts(one, "iou", averaged, names, include).over(units, None)
-        for one in (other.counts, counts)
+        for one in (counts, other.counts)
     )
     # The best of several classes is shown, so all intervals are simultaneous (Bonferroni).
-    limits = jackknife(*several, level=1 - (1 - level) / max(len(tried), 1))
+    limits = Paired.of(*several).limits(1 - (1 - level) / max(len(tried), 1))
     gains = []
     for c in tried.tolist():
         at = 0 if other.decides_all else 1 + c

@@ -76,6 +76,8 @@ class Slice:
         Compared with the rest.
     row : str
         The class, of a row of one class; else empty.
+    p : float
+        Of the change between two models; NaN for one.
     """
 
     column: str
@@ -89,6 +91,7 @@ class Slice:
     classes: int
     gap: Gap
     row: str = ""
+    p: float = math.nan
 
     @property
     def name(self) -> str:

@@ -26,9 +26,10 @@ from segiou.analysis.slices.result import (
     Trend,
 )
 from segiou.inference.dependence import design_of
-from segiou.inference.leave_one_out import Jackknife, Side, tail_of, with_width
+from segiou.inference.leave_one_out import Jackknife, Side, correlation, tail_of, with_width
 from segiou.inference.metadata import Metadata, MetadataColumn, metadata_of, told_apart
 from segiou.inference.order_statistics import median_limits
+from segiou.inference.paired import Change, Paired
 from segiou.inference.paired_runs import Common, check_runs, names_of, same_images
 from segiou.inference.scored_runs import unit_of_pixels
 from segiou.inference.significance import holm_adjust
@@ -239,6 +240,10 @@ class _Median:
         return self.value - low, high - self.value
 
 
+#: A score on some images, or its difference between two models.
+_Side = Side | Change | _Median
+
+
 @dataclass(frozen=True, eq=False)
 class _Images:
     """Scores on some images, over their units."""
@@ -250,14 +255,14 @@ class _Images:
     """Of each model: the score, then the classes."""
     models: list[Statistic]
     """Empty for fewer than two units."""
-    left_out: Jackknife | None
+    left_out: Jackknife | Paired | None
 
     @property
     def defined(self) -> NDArray[np.bool_]:
         """Classes with a value of every model."""
         return np.asarray(np.isfinite([values[1:] for values in self.values]).all(0))
 
-    def side(self, classes: NDArray[np.bool_] | None) -> Side | _Median:
+    def side(self, classes: NDArray[np.bool_] | None) -> _Side:
         """The score, or its mean over some classes."""
         if self.left_out is None:
             return _Median(self.models[0])
@@ -335,7 +340,11 @@ class _Scored:
         units = Units(kind, ("",) * len(names), index)
         models = [one.part(inside, units, self.present) for one in self.models]
         is_median = models[0].median_of is not None
-        left_out = None if is_median else Jackknife.of(*models[::-1])
+        left_out: Jackknife | Paired | None = None
+        if not is_median:
+            left_out = (
+                Paired.of(models[0], models[1]) if len(models) > 1 else Jackknife.of(models[0])
+            )
         return _Images(number, names, [one.values for one in models], models, left_out)
 
     def _slice(
@@ -359,11 +368,10 @@ class _Scored:
         scores = tuple(text.number_of(values[at]) for values in part.values)
         classes = int((part.defined if taken is None else part.defined & taken).sum())
         about = (column.name, value, part.number, len(part.units))
-        return Slice(*about, score, low, high, scores, classes, gap, row)
+        p = side.p if isinstance(side, Change) else math.nan
+        return Slice(*about, score, low, high, scores, classes, gap, row, p)
 
-    def _score(
-        self, part: _Images, place: int | None = None
-    ) -> tuple[float, Side | _Median | None]:
+    def _score(self, part: _Images, place: int | None = None) -> tuple[float, _Side | None]:
         """The score of some images, or of a class, and its side unless units are too few."""
         first, last = part.values[0], part.values[-1]
         change = last - first if len(self.models) > 1 else last
@@ -424,15 +432,15 @@ class _Scored:
         return Gap(value, low, high, text.number_of(p), math.nan, classes, shared)
 
     def _shared(
-        self, part: _Images, rest: _Images, a: Side | _Median | None, b: Side | _Median | None
+        self, part: _Images, rest: _Images, a: _Side | None, b: _Side | None
     ) -> tuple[int, float]:
         """Number of units in both, and the correlation that they cause."""
         if self.units.kind == "batch":  # of the slice, and of the rest
             return 0, 0.0
         shared, mine, theirs = np.intersect1d(part.units, rest.units, return_indices=True)
-        if not len(shared) or not (isinstance(a, Side) and isinstance(b, Side)):
+        if not len(shared) or isinstance(a, _Median | None) or isinstance(b, _Median | None):
             return len(shared), 0.0
-        return len(shared), a.correlation(b, mine, theirs)
+        return len(shared), correlation(a, b, mine, theirs)
 
     def trend(self, column: MetadataColumn) -> Iterator[Trend]:
         """Slope of the units' influence on the score, with errors for unequal variances (HC3)."""
@@ -448,7 +456,7 @@ class _Scored:
             if not classes.any():
                 return
         side = images.side(classes)
-        assert isinstance(side, Side)
+        assert not isinstance(side, _Median)
         index = images.models[0].units.index
         x = np.bincount(index, column.numbers[known]) / np.bincount(index)
         if np.ptp(x) == 0:
@@ -465,12 +473,12 @@ class _Scored:
         yield Trend(column.name, first, last, change, low, high, p)
 
 
-def _ends(value: float, side: Side | _Median | None, level: float) -> tuple[float, float]:
+def _ends(value: float, side: _Side | None, level: float) -> tuple[float, float]:
     """The interval of a value; none if all units agree away from a bound."""
     if side is None:
         return math.nan, math.nan
     down, up = side.reach(level)
-    bounds = side.left_out.bounds if isinstance(side, Side) else (-math.inf, math.inf)
+    bounds = (-math.inf, math.inf) if isinstance(side, _Median) else side.bounds
     low, high = with_width(value - down, value + up, bounds)
     return text.number_of(low), text.number_of(high)
 
