@@ -72,7 +72,10 @@ def worst_mean_limits(
     """Interval of the mean over the worst share of cases.
 
     A jackknife-t interval on the logit scale with ⌊q n / 100⌋ − 1 degrees of
-    freedom: only the worst cases carry information.
+    freedom: only the worst cases carry information. If a few cases
+    have no overlap at all, such as missed structures, samples without one do not
+    show it: with 1 % of them, coverage at 95 % was 84, 47 and 60 % with 20, 50
+    and 100 cases and q = 10 (150 samples each).
 
     Parameters
     ----------
