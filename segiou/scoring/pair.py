@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -175,6 +175,10 @@ class PairScorer:
         return _OpenMask(ids.ids, stamp, objects=ids, valid=raw.valid, **about)
 
     def _with_labels(self, raw: RawMask, stamp: Stamp, path: str, labels: LabelSet) -> _OpenMask:
+        if raw.volume is not None and raw.volume.segments:
+            wanted = {one.name: one.values[0] for one in labels.classes if one.values}
+            volume = _renumbered(raw.volume, wanted, path)
+            raw = raw._replace(values=volume.values, volume=volume)
         # Only pixels are counted: classes may overlap.
         sets = () if self.header.plans else raw.sets
         values = raw.values if sets else to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
@@ -401,6 +405,13 @@ class PairScorer:
 
     def _aligned(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> _OpenMask:
         """The prediction on the grid of its truth; MaskError if they differ."""
+        both = truth.volume, pred.volume
+        if both[0] and both[1] and both[1].segments and pred.objects is None:
+            # Segments that are classes of the predictions have their values already.
+            known = {one.name for one in self.header.options.pred_labels.classes}
+            wanted = {name: value for name, value in both[0].segments if name not in known}
+            volume = _renumbered(both[1], wanted, pair.pred)
+            pred = replace(pred, values=volume.values, volume=volume)
         if self.geometry == "ignore":
             return pred
         if truth.raster and pred.raster:
@@ -538,6 +549,12 @@ class _OpenMask:
         """The mask at another size, by nearest neighbour."""
         values = ResizedMask(self.values, shape) if self.is_big else resized(self.values, shape)
         return replace(self, values=values, objects=self.objects and self.objects.resized(shape))
+
+
+def _renumbered(volume: Volume, wanted: Mapping[str, int], path: str) -> Volume:
+    from segiou.masks.formats.volumes import renumbered
+
+    return renumbered(volume, wanted, path)
 
 
 def _open_windowed(

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import segiou
 from segiou.masks.finding import find_masks
 from segiou.masks.formats.volumes import geometry_difference, read_volume, reorient
 from segiou.masks.read import MaskError, open_mask, read_mask
@@ -497,3 +498,47 @@ def test_extensions_of_any_size_are_skipped(tmp_path, kind, ending, sizes):
     volume = read_volume(tmp_path / f"a{ending}")
     np.testing.assert_array_equal(volume.values, values)
     assert volume.spacing == (1.5, 2, 3)
+
+
+def write_slicer(path, values, names):
+    """A segmentation as 3D Slicer writes it."""
+    path.parent.mkdir(exist_ok=True)
+    lines = [
+        "NRRD0004",
+        "type: unsigned char",
+        "dimension: 3",
+        "space: left-posterior-superior",
+        f"sizes: {' '.join(map(str, values.shape))}",
+        "space directions: (1,0,0) (0,1,0) (0,0,1)",
+        "kinds: domain domain domain",
+        "encoding: raw",
+        "space origin: (0,0,0)",
+    ]
+    for i, (name, value) in enumerate(names.items()):
+        lines += [f"Segment{i}_LabelValue:={value}", f"Segment{i}_Name:={name}"]
+    path.write_bytes("\n".join([*lines, "", ""]).encode() + values.tobytes(order="F"))
+
+
+SLICER = np.random.default_rng(0).integers(0, 3, (5, 6, 7)).astype(np.uint8)
+SWAPPED = np.uint8([0, 2, 1])[SLICER]
+NAMED = {0: "background", 1: "liver", 2: "tumour"}
+
+
+@pytest.mark.parametrize("labels", [3, NAMED, {0: "background", 2: "liver", 1: "tumour"}])
+@pytest.mark.parametrize("geometry", ["check", "reorient", "ignore"])
+def test_segments_of_slicer_match_by_name(tmp_path, labels, geometry):
+    write_slicer(tmp_path / "truth" / "a.seg.nrrd", SLICER, {"liver": 1, "tumour": 2})
+    write_slicer(tmp_path / "pred" / "a.seg.nrrd", SWAPPED, {"tumour": 1, "liver": 2})
+    folders = tmp_path / "truth", tmp_path / "pred"
+    run = segiou.score_folder(*folders, labels=labels, geometry=geometry)
+    assert run.report().mean_iou == 1
+    names = [row.name for row in run.report().classes]
+    liver = names.index("liver") if labels != 3 else 1
+    assert run.total().matrix[liver].sum() == (SLICER == 1).sum()
+
+
+def test_segments_that_cannot_match_by_name_are_an_error(tmp_path):
+    write_slicer(tmp_path / "truth" / "a.seg.nrrd", SLICER, {"liver": 1, "tumour": 2})
+    write_slicer(tmp_path / "pred" / "a.seg.nrrd", SWAPPED, {"cyst": 1, "liver": 2})
+    with pytest.raises(ValueError, match="whose values cannot all be those of their names"):
+        segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=3)

@@ -45,6 +45,7 @@ class ItkParts(NamedTuple):
     is_big: bool
     content: bytes
     wbits: int | None
+    segments: tuple[tuple[str, int], ...] = ()
 
 
 def nrrd_parts(data: bytes, path: str | Path) -> ItkParts:
@@ -75,7 +76,22 @@ def nrrd_parts(data: bytes, path: str | Path) -> ItkParts:
         raise MaskError(path, problem)
     is_big = fields.get("endian", "").lower() == "big"
     wbits = None if packing == "raw" else 31
-    return ItkParts("NrrdImageIO", head, is_big, content, wbits)
+    return ItkParts("NrrdImageIO", head, is_big, content, wbits, _segments(header))
+
+
+def _segments(fields: dict[str, str]) -> tuple[tuple[str, int], ...]:
+    """Names and values of the segments that 3D Slicer writes as key-value pairs."""
+    found = []
+    for key, value in fields.items():
+        name = fields.get(key.replace("_LabelValue", "_Name"), "")
+        number = value.removeprefix("=")
+        if (
+            re.fullmatch(r"Segment\d+_LabelValue", key)
+            and name
+            and re.fullmatch(r"\d{1,9}", number, re.A)
+        ):
+            found.append((name.removeprefix("=").strip(), int(number)))
+    return tuple(found)
 
 
 def metaimage_parts(data: bytes, path: str | Path) -> ItkParts:

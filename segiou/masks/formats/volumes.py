@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -63,6 +64,8 @@ class Volume:
     unit : str
         ``"mm"``, or ``"unknown"`` if the file has no unit; millimetres are then
         assumed.
+    segments : tuple of (str, int)
+        Names and values of the segments of a 3D Slicer file (``.seg.nrrd``).
     """
 
     values: NDArray[np.integer[Any] | np.bool_]
@@ -70,6 +73,7 @@ class Volume:
     affine: NDArray[np.float64]
     orientation: str
     unit: str = "mm"
+    segments: tuple[tuple[str, int], ...] = ()
 
 
 def read_volume(path: str | Path) -> Volume:
@@ -116,10 +120,37 @@ def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
     is_nrrd = data[:4] == b"NRRD"
     if is_nrrd or str(path).lower().endswith((".mha", ".mhd")):
         parts = nrrd_parts(data, path) if is_nrrd else metaimage_parts(data, path)
-        header, data, wbits = _Header.of_itk(parts, path), parts.content, parts.wbits
-    else:
-        header, wbits = _nifti_header(data, path)
+        header = _Header.of_itk(parts, path)
+        volume = header.volume(header.stored(parts.content, parts.wbits))
+        return replace(volume, segments=parts.segments)
+    header, wbits = _nifti_header(data, path)
     return header.volume(header.stored(data, wbits))
+
+
+def renumbered(volume: Volume, wanted: Mapping[str, int], path: str | Path) -> Volume:
+    """The volume with the wanted values for its named segments, so that files match by name."""
+    new = {name: wanted.get(name, value) for name, value in volume.segments}
+    if all(new[name] == value for name, value in volume.segments):
+        return volume
+    old, values = [value for _, value in volume.segments], [*new.values()]
+    if len({*old}) < len(old) or len({*values}) < len(old):
+        problem = (
+            f"has segments {dict(volume.segments)}, whose values cannot all be those of their "
+            f"names ({new}); declare every segment as a class (--labels)"
+        )
+        raise MaskError(path, problem)
+    others = set(np.unique(volume.values).tolist()) - {*old}
+    if clash := others & {*values}:
+        problem = (
+            f"contains the value {min(clash)} outside its segments, but a segment gets it by name"
+        )
+        raise MaskError(path, f"{problem}; export the file again")
+    labels = volume.values.astype(
+        np.promote_types(volume.values.dtype, np.min_scalar_type(max(values)))
+    )
+    for before, after in zip(old, values, strict=True):
+        labels[volume.values == before] = after
+    return replace(volume, values=labels, segments=tuple(new.items()))
 
 
 def scores_from_nifti(data: bytes, path: str | Path, fits: Fits) -> Volume:
@@ -477,4 +508,5 @@ def reorient(volume: Volume, like: Volume) -> Volume:
     axes = volume.values.ndim
     spacing = (*volume.spacing, *_lengths(volume.affine)[axes:])
     spacing = tuple(spacing[axis] for axis in np.argsort(change[:, 0]))
-    return _volume(values, affine, spacing, "", volume.unit)
+    turned = _volume(values, affine, spacing, "", volume.unit)
+    return replace(turned, segments=volume.segments)
