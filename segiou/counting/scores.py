@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from segiou._support.optional import load_part, warn_missing
 from segiou._support.text import plural
 from segiou.counting import reference
 from segiou.counting.arrays import AtLeast, as_array, check_decision, is_bfloat16
+
+#: Probabilities of half precision may be this much outside [0, 1].
+_ROUNDING = 1e-3
 
 _compiled = load_part("segiou.counting._scores")
 #: "c" if the compiled routines were built, else "numpy"; both return the same labels.
@@ -89,6 +93,22 @@ def scores_to_labels(
     if nan and not allow_nan:
         raise NanScoresError(nan)
     return labels
+
+
+def warn_of_scale(scores: NDArray[Any], threshold: float) -> None:
+    """Warn if a threshold of probabilities meets other scores, or one of logits probabilities."""
+    if is_bfloat16(scores.dtype):
+        scores = (scores.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
+    within = low >= -_ROUNDING and high <= 1 + _ROUNDING
+    text = f"threshold={float(threshold):g}, but scores range from {low:.3g} to {high:.3g}, so they"
+    if 0 < threshold < 1 and not within:
+        text += " are probably logits; pass threshold=0, or apply a sigmoid"
+    elif threshold == 0 and within and bool(((scores > 0) & (scores < 1)).any()):
+        text += " are probably probabilities; pass threshold=0.5"
+    else:
+        return
+    warnings.warn(text, stacklevel=3)
 
 
 def nan_pixels(scores: Any, *, argmax: int | None = None, **_: Any) -> NDArray[np.bool_]:

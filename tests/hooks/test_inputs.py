@@ -291,6 +291,43 @@ def test_compiled_code_does_not_count_more_channels_as_labels(torch, need, name)
         update(truth.numpy(), truth.numpy())
 
 
+@pytest.mark.parametrize("name", [one for one in ADAPTERS if one != "jax"])
+def test_a_threshold_of_another_scale_warns_once(torch, need, name):
+    need(name.split("_")[0])
+    generator = torch.Generator().manual_seed(0)
+    truth = torch.randint(0, 2, (3, 8, 9), generator=generator)
+    truth[0, 0] = 255
+    logits = 2 * torch.randn((3, 8, 9), generator=generator)
+
+    def warned(scores, threshold):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            of_each(2, truth, scores, threshold=threshold, ignore=255)[name]()
+        texts = [str(one.message) for one in caught]
+        return [text.partition("so they ")[2] for text in texts if text.startswith("threshold=")]
+
+    of_logits = "are probably logits; pass threshold=0, or apply a sigmoid"
+    assert warned(logits, 0.5) == [of_logits]
+    assert warned(logits.bfloat16().float(), 0.0) == []
+    assert warned(logits.sigmoid(), 0.0) == ["are probably probabilities; pass threshold=0.5"]
+    assert warned(logits.sigmoid(), 0.5) == []
+    assert warned((logits > 0).float(), 0.0) == []
+    padded = torch.where(truth == 255, -100.0, logits.sigmoid())  # ignored pixels do not count
+    assert warned(padded, 0.5) == []
+
+
+def test_the_scale_of_later_batches_is_not_checked(torch):
+    truth, logits = torch.zeros((1, 3, 4)).long(), torch.full((1, 3, 4), 3.0)
+    found = metric(2, threshold=0.5)
+    with pytest.warns(UserWarning, match="threshold=0.5, but scores range from 3 to 3"):
+        found.update(logits.bfloat16(), truth)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found.update(logits, truth)
+        found.reset()
+        found.update(logits, truth)
+
+
 CHANNELS_OF_KERAS = """
 import json
 import keras
