@@ -361,7 +361,7 @@ def to_labels(
     if raw.sets:
         return _labels_of_sets(raw, path)
     if raw.kind == "LABEL":
-        return np.asarray(raw.values & np.uint32(0xFFFF))
+        return class_values(raw, raw.values)
     if raw.names:
         return _labels_of_names(raw, labels, path)
     values: NDArray[Any] = raw.values
@@ -379,6 +379,11 @@ def to_labels(
     from segiou.masks.colors import labels_of_colors
 
     return labels_of_colors(raw, labels, path)
+
+
+def class_values(raw: RawMask, window: NDArray[Any]) -> NDArray[Any]:
+    """The classes in a window of values; those of points also have the number of an object."""
+    return np.asarray(window & np.uint32(0xFFFF)) if raw.kind == "LABEL" else window
 
 
 def _labels_of_sets(raw: RawMask, path: str | Path) -> NDArray[Any]:

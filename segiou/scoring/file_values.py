@@ -11,7 +11,7 @@ import numpy as np
 from segiou._support.files import Problem, os_problem
 from segiou.counting.id_pairs import count_ids
 from segiou.masks.colors import count_colors
-from segiou.masks.read import MaskError, RawMask, from_bytes, open_mask
+from segiou.masks.read import MaskError, RawMask, class_values, from_bytes, open_mask
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.windows import chunks_of, open_windowed, window_slices
 from segiou.scoring.problems import or_problem
@@ -60,7 +60,7 @@ def _content(path: str, mask: RawMask) -> FileContent:
     shape = mask.values.shape[:2] if mask.is_color else mask.values.shape
     pixels: Counter[Any] = Counter()
     for window in window_slices(shape, chunks_of(mask.values), _BIG_PIXELS):
-        part = mask.values[window]
+        part = class_values(mask, mask.values[window])
         pixels.update(count_colors(part) if mask.is_color else count_ids(part))
     # A broadcast scalar keeps shape and dtype without memory per pixel.
     nothing = np.broadcast_to(np.zeros((), mask.values.dtype), shape)
