@@ -68,7 +68,8 @@ def _read(path: Path) -> Any:
         return read_json(path)
     if suffix == ".jsonl":
         # Lines end at line feeds alone: other separators of Unicode may stand in strings.
-        return [_json_line(path, *line) for line in enumerate(read_text(path).split("\n"), 1)]
+        lines = enumerate(read_text(path).split("\n"), 1)
+        return [_json_line(path, number, line) for number, line in lines if line.strip()]
     if suffix in _WORKBOOKS:
         msg = f"{path}: is a workbook, which is not read; save the sheet as CSV"
         raise ValueError(msg)
@@ -77,7 +78,7 @@ def _read(path: Path) -> Any:
 
 def _json_line(path: Path, number: int, line: str) -> Any:
     try:
-        return json.loads(line) if line.strip() else {}
+        return json.loads(line)
     except ValueError as error:
         msg = f"{path}: line {number} is not JSON: {error}"
         raise ValueError(msg) from None

@@ -496,7 +496,7 @@ _OUTPUTS = (
 _MASKS = ("truth", "pred", "roi", "images", "dir", "rater", "model", "path")
 _INPUTS = (
     *_MASKS,
-    *("ids", "labels", "pred_labels", "group_by", "slices", "source"),
+    *("ids", "pairs", "labels", "pred_labels", "group_by", "slices", "source"),
     *("run_file", "baseline", "sample", "areas"),
 )
 

@@ -98,6 +98,7 @@ def score_folder(
     pred_suffix: str | None = None,
     key: str | None = None,
     ids: str | Path | Iterable[str] | None = None,
+    pairs: str | Path | None = None,
     missing: Literal["error", "skip"] = "error",
     extra: Literal["error", "skip"] = "error",
     on_error: Literal["stop", "skip"] = "stop",
@@ -146,6 +147,10 @@ def score_folder(
         Score only these images: ids or file names, a text file with one id per
         line, such as Pascal VOC's ``ImageSets``, or ``FILE:COLUMN``. Ids
         without a truth file are treated as missing.
+    pairs : path, optional
+        A table of the pairs: CSV, TSV, JSON, JSON Lines or Parquet with the
+        columns ``truth`` and ``prediction``, and optionally ``id``. Paths are relative to
+        the table, or to the folders of masks. Other files are not scored.
     missing, extra : {"error", "skip"}
         Whether a truth without a prediction (missing) or a prediction without
         a truth (extra) raises an error or is skipped and listed.

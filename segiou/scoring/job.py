@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 Unpaired = Literal["error", "skip"]
 #: Arguments that choose the pairs and how they are read; runs record them.
 PAIR_ARGUMENTS: Final = (
-    *("truth_suffix", "pred_suffix", "key", "ids", "missing", "extra"),
+    *("truth_suffix", "pred_suffix", "key", "ids", "pairs", "missing", "extra"),
     *("on_error", "allow_lossy", "resize_pred", "geometry", "array_axes", "class_files"),
     *ADJUSTMENTS,
 )
@@ -123,7 +123,7 @@ class Job:
 
     Parameters
     ----------
-    truth, pred, truth_suffix, pred_suffix, key, ids, missing, extra, shard
+    truth, pred, truth_suffix, pred_suffix, key, ids, pairs, missing, extra, shard
         The pairs, as in :func:`segiou.score_folder`.
     options : ClassOptions
         The classes and ignored values.
@@ -156,6 +156,7 @@ class Job:
     pred_suffix: str | None = None
     key: str | None = None
     ids: tuple[str, ...] | None = None
+    pairs: str | Path | None = None
     listed_in: str = ""
     missing: Unpaired = "error"
     extra: Unpaired = "error"
@@ -223,16 +224,24 @@ class Job:
                 raise ValueError(msg)
         if self.class_files is not None:
             check_pattern("class_files", self.class_files)
+        if self.pairs is not None:
+            self._check_alone("pairs", ("truth_suffix", "pred_suffix", "key", "ids", "class_files"))
         if self.array_key and self.array_key.count(",") > 1:
             msg = f"array_key {self.array_key!r}: expected one name, or one each for truth and pred"
             raise ValueError(msg)
         # Values too far apart to be counted are rejected here once, not for every pair.
         Encoding.of_classes(self.options)
 
+    def _check_alone(self, name: str, others: Iterable[str]) -> None:
+        """ValueError if an argument is given with one that it replaces."""
+        if given := [other for other in others if getattr(self, other) is not None]:
+            msg = f"{name} names the pairs, so {given[0]} would have no effect; omit one of them"
+            raise ValueError(msg)
+
     def _check_kinds(self) -> None:
         texts = ("truth_suffix", "pred_suffix", "key", "name", "array_key")
         kinds: dict[str, Any] = {
-            **dict.fromkeys(("truth", "pred", "run", "roi"), _PATH),
+            **dict.fromkeys(("truth", "pred", "run", "roi", "pairs"), _PATH),
             **dict.fromkeys(texts, (str, "text")),
             "storage_options": (Mapping, "a mapping"),
             "dask": (str, "the address of a Dask scheduler"),
@@ -293,6 +302,7 @@ class Job:
         """Arguments that differ from the defaults, as runs record them."""
         usual = {one.name: one.default for one in fields(self)}
         values = vars(self) | {"ids": encodable(self.listed_in) or None, "roi": self._roi}
+        values["pairs"] = None if self.pairs is None else encodable(str(self.pairs))
         return {name: values[name] for name in names if values[name] != usual[name]}
 
     def header(self, pairing: Pairing, expected: int) -> Header:
@@ -346,7 +356,7 @@ class Job:
         sources = [self._opened(place) for place in (self.truth, self.pred)]
         # Suffixes can distinguish the files of one folder.
         same_suffix = is_one_file(sources[0]) or self.truth_suffix == self.pred_suffix
-        if same_suffix and _is_one_place(*sources):
+        if same_suffix and self.pairs is None and _is_one_place(*sources):
             text = (
                 "truth and prediction are the same path; pass two folders, or set truth_suffix "
                 "and pred_suffix (--truth-suffix, --pred-suffix) to tell the files apart"
@@ -458,7 +468,9 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
         pair = Pair(split_ending(Path(truth.root).name)[0], truth.root, pred.root)
         return _of_different_files(Pairing((pair,), (), (), (), "two files"), truth, pred)
     files = _files_of_both(truth, pred)
-    is_chosen = job and (job.class_files or job.truth_suffix or job.pred_suffix or job.key)
+    is_chosen = job and (
+        job.class_files or job.truth_suffix or job.pred_suffix or job.key or job.pairs
+    )
     if job is not None and not is_chosen:
         sides = job.options.labels, job.options.pred_labels
         for source, paths, labels in zip((truth, pred), files, sides, strict=True):
@@ -541,6 +553,8 @@ def files_of(source: Source) -> dict[str, str]:
 
 def _paired(truths: Mapping[str, str], preds: Mapping[str, str], job: Job) -> Pairing:
     """Pairs by the names of files, of the ids of the job only if it has any."""
+    if job.pairs is not None:
+        return _of_table(job.pairs, truths, preds)
     by: Any = {"truth_suffix": job.truth_suffix, "pred_suffix": job.pred_suffix, "key": job.key}
     if job.ids is None:
         return pair_folders(truths, preds, **by)
@@ -550,6 +564,16 @@ def _paired(truths: Mapping[str, str], preds: Mapping[str, str], job: Job) -> Pa
         return Pairing((), (), (), (), f"{rule}none has a truth file", unknown=unknown)
     pairing = pair_folders(chosen, preds, **by)
     return replace(pairing, extra=(), rule=rule + pairing.rule, unknown=unknown)
+
+
+def _of_table(table: str | Path, truths: Mapping[str, str], preds: Mapping[str, str]) -> Pairing:
+    """The pairs of a table; DataError with every row that is not a pair."""
+    from segiou.masks.sources.pair_table import pairs_of_table
+
+    pairing, problems = pairs_of_table(table, truths, preds)
+    if problems:
+        raise DataError(problems)
+    return pairing
 
 
 def pairing_problems(
