@@ -26,8 +26,8 @@ from segiou.counting.counts import Counts
 from segiou.inference.bootstrapping import limits_of, resampled
 from segiou.inference.dependence import design_of
 from segiou.inference.leave_one_out import jackknife
+from segiou.inference.paired import Paired
 from segiou.inference.scored_runs import scored_images
-from segiou.inference.significance import permutation_test
 from segiou.inference.statistics import statistic
 from segiou.inference.units import units_of
 from segiou.metrics.overall import mean_iou
@@ -162,17 +162,17 @@ def sequences(design: str, number: int, rng: np.random.Generator, r: float, leng
 def alarms(
     design: str, number: int, rng: np.random.Generator, failures: float, noise: float
 ) -> list[float]:
-    """Two models of the same expected score: the interval of the difference excludes 0; p ≤ .05.
+    """Two models of the same expected score: the interval of the difference excludes 0; p < .05.
 
     With ``noise``, one of the models varies more, and the truth is the difference of the two.
     """
     truth = truths(design, independent(number, rng), rng)
     pair = [predicted(truth, rng, failures=failures, noise=n) for n in (0.5, noise)]
     a, b = (statistic(counts, units=units_of(number)) for counts in pair)
-    limits = jackknife(b, a)
+    paired = Paired.of(a, b, 999)
+    limits = paired.limits(0.95)
     target = 0.0 if noise == 0.5 else true_difference(design, noise)
-    p = permutation_test(a, b, 999, 0).p[0]
-    return [1 - contains((limits.low[0], limits.high[0]), target), float(p <= 0.05)]
+    return [1 - contains((limits.low[0], limits.high[0]), target), float(paired.p[0] < 0.05)]
 
 
 @cache
@@ -212,7 +212,7 @@ def frame_pairs(model: str, number: int, rng: np.random.Generator, left_out: flo
     a, b = camvid("small", left_out), camvid(model, left_out)
     drawn = rng.integers(0, len(a.tp), number)
     pair = [statistic(counts[drawn], units=units_of(number)) for counts in (a, b)]
-    limits = jackknife(pair[1], pair[0])
+    limits = Paired.of(*pair, 999).limits(0.95)
     truth = float(mean_iou(b.summed()) - mean_iou(a.summed()))
     return [contains((limits.low[0], limits.high[0]), truth)]
 
