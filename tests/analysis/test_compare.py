@@ -627,3 +627,20 @@ def test_other_images_of_a_different_truth_are_counted(differing, more):
         compare(*runs)
     assert more in str(error.value)
     assert ("more image" in str(error.value)) == (differing > 1)
+
+
+def test_a_third_model_does_not_change_the_evidence_of_two():
+    for images in (60, 120):
+        a, b, c = models(images=images, lifts=(0, 4, 60))
+        alone, together = compare(a, b, **FEW).pairs[0], compare(a, b, c, **FEW).pairs[0]
+        assert together.power == alone.power
+        assert (together.overall.p, together.classes) == (alone.overall.p, alone.classes)
+        assert together.over["units"] == alone.over["units"]
+
+
+def test_classes_that_no_test_can_show_are_stated_once():
+    # Three classes over six images: the smallest p is 2/2⁶ · 3 = 0.09; seven images have 0.05.
+    text = compare(*models(images=6, lifts=(0, 60)), groups="none").to_text()
+    title = "Classes (significant: none, because p cannot be below 0.09 with fewer than 7 images)"
+    assert text.count("cannot be below") == 1
+    assert title in " ".join(text.split())
