@@ -36,7 +36,7 @@ from segiou.labels.label_set import LabelSet as LabelSet, load_labels as load_la
 from segiou.masks.read import MaskError as MaskError, read_mask as read_mask
 from segiou.metrics.protocols import Protocol as Protocol
 from segiou.raters.folders import compare_raters as compare_raters
-from segiou.raters.scores import RaterAgreement as RaterAgreement
+from segiou.raters.result import RaterAgreement as RaterAgreement
 from segiou.report.pages.explorer import explore as explore
 from segiou.report.report import Report as Report
 from segiou.runs.run import Run as Run

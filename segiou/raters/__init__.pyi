@@ -1,2 +1,2 @@
 from segiou.raters.folders import compare_raters as compare_raters
-from segiou.raters.scores import RaterAgreement as RaterAgreement
+from segiou.raters.result import RaterAgreement as RaterAgreement

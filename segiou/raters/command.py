@@ -12,7 +12,7 @@ from segiou.cli import inputs
 from segiou.cli.output import as_json, in_format, write_text
 from segiou.raters.folders import ConsensusWriter, RaterCase, compare_raters
 from segiou.raters.page import CaseMaps, raters_html
-from segiou.raters.scores import RaterAgreement
+from segiou.raters.result import RaterAgreement
 
 
 def command(parsed: argparse.Namespace) -> int:

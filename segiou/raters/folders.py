@@ -25,7 +25,8 @@ from segiou.masks.read import RawMask, from_bytes, to_labels
 from segiou.masks.sources.folders import Source, open_source
 from segiou.masks.sources.one_file import check_different
 from segiou.masks.sources.pairing import pair_folders
-from segiou.raters.scores import RaterAgreement, rater_agreement
+from segiou.raters.result import RaterAgreement
+from segiou.raters.scores import rater_agreement
 from segiou.raters.votes import UNMARKED, Votes, consensus
 from segiou.scoring.job import DataError, files_of
 from segiou.scoring.problems import UndeclaredError, or_problem, undeclared_problem

@@ -14,7 +14,7 @@ from segiou.report.pages.page import assemble
 from segiou.report.pages.pictures import grey_png
 
 if TYPE_CHECKING:
-    from segiou.raters.scores import RaterAgreement
+    from segiou.raters.result import RaterAgreement
     from segiou.raters.votes import Votes
 
 #: Most maps of a page, and the most pixels of their longer side.

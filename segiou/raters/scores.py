@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
@@ -11,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_level
-from segiou._support.text import Json, plain, records
-from segiou.document.parts import Part, Tabular
+from segiou._support.text import records
 from segiou.inference.leave_one_out import jackknife
 from segiou.inference.statistics import Statistic, addends, means_of
 from segiou.inference.student import student, student_below
@@ -20,6 +18,13 @@ from segiou.inference.units import Units, units_of
 from segiou.measures.score import Score
 from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats, ratio
+from segiou.raters.result import (
+    Estimate,
+    ExpertTest,
+    ModelAgreement,
+    RaterAgreement,
+    RaterPair,
+)
 from segiou.raters.votes import (
     Votes,
     coincidences,
@@ -27,215 +32,6 @@ from segiou.raters.votes import (
     krippendorff_alpha,
     pairwise_agreement,
 )
-
-#: Scores of a pair of raters.
-PAIR_SCORES = ("dice", "iou", "mean_dice", "mean_iou")
-
-
-#: Scores of all experts together.
-_OF_ALL = ("agreement", "unanimity", "fleiss_kappa", "krippendorff_alpha")
-
-
-class Estimate(NamedTuple):
-    """A value with its interval over cases.
-
-    Attributes
-    ----------
-    value, low, high : float
-        NaN if undefined; the ends also if fewer than two cases have a value.
-    cases : int
-        Number of cases with a value.
-    """
-
-    value: float
-    low: float
-    high: float
-    cases: int
-
-
-class RaterPair(NamedTuple):
-    """Overlap of two raters for one class, over pixels that both marked.
-
-    Attributes
-    ----------
-    first, second : str
-        Names of the raters.
-    class_name : str
-        The class.
-    dice, iou : Estimate
-        Pixels are pooled over the cases that both have.
-    mean_dice, mean_iou : Estimate
-        Mean over the cases in which at least one of them has the class.
-    """
-
-    first: str
-    second: str
-    class_name: str
-    dice: Estimate
-    iou: Estimate
-    mean_dice: Estimate
-    mean_iou: Estimate
-
-
-class ExpertTest(NamedTuple):
-    """Whether the model passes as one more expert of the same population.
-
-    Attributes
-    ----------
-    p : float
-        Two-sided p; small if the model differs.
-    t : float
-        Student's t.
-    freedom : int
-        Degrees of freedom: the number of experts minus 1.
-    reason : str
-        Why there is no test; empty if there is one.
-    """
-
-    p: float
-    t: float
-    freedom: int
-    reason: str = ""
-
-
-class ModelAgreement(NamedTuple):
-    """How much more a model disagrees with the experts than they do among themselves.
-
-    Attributes
-    ----------
-    class_name : str
-        The class.
-    difference : Estimate
-        Mean over cases of the mean of 1 − Dice between model and experts minus its mean
-        between experts; positive if the model disagrees more.
-    expert : ExpertTest
-        The test as one more expert.
-    """
-
-    class_name: str
-    difference: Estimate
-    expert: ExpertTest
-
-
-@dataclass(frozen=True)
-class RaterAgreement(Tabular):
-    """Agreement of several raters on the same cases.
-
-    Attributes
-    ----------
-    raters : tuple of str
-        The experts.
-    model : str
-        Name of the model; empty without one.
-    class_names : tuple of str
-        The classes.
-    ids : tuple of str
-        The cases.
-    missing : mapping of str to tuple of str
-        Cases that a rater lacks, which are left out of this rater's pairs.
-    level : float
-        Level of the intervals.
-    unit : {"image", "group"}
-        Unit that is left out for intervals: the case, or a group of cases.
-    agreement : Estimate
-        Mean share of pairs of experts that agree on a pixel.
-    unanimity : Estimate
-        Share of pixels on which all experts agree.
-    fleiss_kappa : Estimate
-        Over pixels that all experts marked; these three leave out cases that an expert lacks.
-    krippendorff_alpha : Estimate
-        Over pixels that at least two experts marked.
-    pairs : tuple of RaterPair
-        Pairs of experts, then of the model and each expert, per class.
-    against_model : tuple of ModelAgreement
-        One per class; empty without a model.
-    """
-
-    raters: tuple[str, ...]
-    model: str
-    class_names: tuple[str, ...]
-    ids: tuple[str, ...]
-    missing: Mapping[str, tuple[str, ...]]
-    level: float
-    unit: str
-    agreement: Estimate
-    unanimity: Estimate
-    fleiss_kappa: Estimate
-    krippendorff_alpha: Estimate
-    pairs: tuple[RaterPair, ...]
-    against_model: tuple[ModelAgreement, ...]
-
-    def matrix(self, score: str, class_name: str) -> Floats:
-        """A score of every pair of raters, the model last.
-
-        Parameters
-        ----------
-        score : {"dice", "iou", "mean_dice", "mean_iou"}
-            Score of the pairs.
-        class_name : str
-            The class.
-
-        Returns
-        -------
-        ndarray of float64, shape (K, K)
-            Symmetric, with 1 on the diagonal.
-        """
-        names = [*self.raters, *([self.model] if self.model else [])]
-        table = np.eye(len(names))
-        for pair in self.pairs:
-            if pair.class_name == class_name:
-                a, b = names.index(pair.first), names.index(pair.second)
-                table[a, b] = table[b, a] = getattr(pair, score).value
-        return table
-
-    def _parts(self) -> Iterable[Part]:
-        return self.parts()
-
-    def parts(self) -> list[Part]:
-        """The findings as parts of a document."""
-        from segiou.raters.text import rater_parts
-
-        return [*rater_parts(self)]
-
-    def rows(self) -> Iterator[dict[str, Json]]:
-        """One row per score, with its class and raters.
-
-        Yields
-        ------
-        dict
-            The values of a row by column.
-        """
-        none = {"class": "", "first": "", "second": ""}
-        for score in _OF_ALL:
-            yield {"score": score, **none, **getattr(self, score)._asdict()}
-        for pair in self.pairs:
-            names = {"class": pair.class_name, "first": pair.first, "second": pair.second}
-            for score in PAIR_SCORES:
-                yield {"score": score, **names, **getattr(pair, score)._asdict()}
-        for row in self.against_model:
-            names = {"class": row.class_name, "first": self.model, "second": ""}
-            yield {"score": "difference", **names, **row.difference._asdict()}
-
-    def to_dict(self) -> dict[str, Json]:
-        """Plain values for JSON; NaN is None."""
-        one: Callable[[Any], Any] = plain
-        return {
-            "raters": one(self.raters),
-            "model": self.model or None,
-            "classes": one(self.class_names),
-            "cases": one(self.ids),
-            "missing": {name: one(ids) for name, ids in self.missing.items()},
-            "level": self.level,
-            "unit": self.unit,
-            **{name: one(getattr(self, name)._asdict()) for name in _OF_ALL},
-            "pairs": [one(_nested(pair)) for pair in self.pairs],
-            "against_model": [one(_nested(row)) for row in self.against_model],
-        }
-
-
-def _nested(row: Any) -> dict[str, Any]:
-    fields = row._asdict()
-    return {k: v._asdict() if hasattr(v, "_asdict") else v for k, v in fields.items()}
 
 
 def rater_agreement(

@@ -1,0 +1,360 @@
+"""The agreement of raters: its numbers, sentences and tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from segiou._support.text import (
+    Json,
+    called,
+    capital,
+    change_range,
+    listed,
+    p_text,
+    percent,
+    plain,
+    plural,
+    points,
+    shown_range,
+    signed_points,
+)
+from segiou.document.parts import GAP, Column, Facts, Line, Part, Table, Tabular
+from segiou.inference.units import plural_of
+from segiou.metrics.ratio import Floats
+
+#: Scores of a pair of raters.
+PAIR_SCORES = ("dice", "iou", "mean_dice", "mean_iou")
+
+
+#: Scores of all experts together.
+_OF_ALL = ("agreement", "unanimity", "fleiss_kappa", "krippendorff_alpha")
+
+
+class Estimate(NamedTuple):
+    """A value with its interval over cases.
+
+    Attributes
+    ----------
+    value, low, high : float
+        NaN if undefined; the ends also if fewer than two cases have a value.
+    cases : int
+        Number of cases with a value.
+    """
+
+    value: float
+    low: float
+    high: float
+    cases: int
+
+
+class RaterPair(NamedTuple):
+    """Overlap of two raters for one class, over pixels that both marked.
+
+    Attributes
+    ----------
+    first, second : str
+        Names of the raters.
+    class_name : str
+        The class.
+    dice, iou : Estimate
+        Pixels are pooled over the cases that both have.
+    mean_dice, mean_iou : Estimate
+        Mean over the cases in which at least one of them has the class.
+    """
+
+    first: str
+    second: str
+    class_name: str
+    dice: Estimate
+    iou: Estimate
+    mean_dice: Estimate
+    mean_iou: Estimate
+
+
+class ExpertTest(NamedTuple):
+    """Whether the model passes as one more expert of the same population.
+
+    Attributes
+    ----------
+    p : float
+        Two-sided p; small if the model differs.
+    t : float
+        Student's t.
+    freedom : int
+        Degrees of freedom: the number of experts minus 1.
+    reason : str
+        Why there is no test; empty if there is one.
+    """
+
+    p: float
+    t: float
+    freedom: int
+    reason: str = ""
+
+
+class ModelAgreement(NamedTuple):
+    """How much more a model disagrees with the experts than they do among themselves.
+
+    Attributes
+    ----------
+    class_name : str
+        The class.
+    difference : Estimate
+        Mean over cases of the mean of 1 − Dice between model and experts minus its mean
+        between experts; positive if the model disagrees more.
+    expert : ExpertTest
+        The test as one more expert.
+    """
+
+    class_name: str
+    difference: Estimate
+    expert: ExpertTest
+
+
+@dataclass(frozen=True)
+class RaterAgreement(Tabular):
+    """Agreement of several raters on the same cases.
+
+    Attributes
+    ----------
+    raters : tuple of str
+        The experts.
+    model : str
+        Name of the model; empty without one.
+    class_names : tuple of str
+        The classes.
+    ids : tuple of str
+        The cases.
+    missing : mapping of str to tuple of str
+        Cases that a rater lacks, which are left out of this rater's pairs.
+    level : float
+        Level of the intervals.
+    unit : {"image", "group"}
+        Unit that is left out for intervals: the case, or a group of cases.
+    agreement : Estimate
+        Mean share of pairs of experts that agree on a pixel.
+    unanimity : Estimate
+        Share of pixels on which all experts agree.
+    fleiss_kappa : Estimate
+        Over pixels that all experts marked; these three leave out cases that an expert lacks.
+    krippendorff_alpha : Estimate
+        Over pixels that at least two experts marked.
+    pairs : tuple of RaterPair
+        Pairs of experts, then of the model and each expert, per class.
+    against_model : tuple of ModelAgreement
+        One per class; empty without a model.
+    """
+
+    raters: tuple[str, ...]
+    model: str
+    class_names: tuple[str, ...]
+    ids: tuple[str, ...]
+    missing: Mapping[str, tuple[str, ...]]
+    level: float
+    unit: str
+    agreement: Estimate
+    unanimity: Estimate
+    fleiss_kappa: Estimate
+    krippendorff_alpha: Estimate
+    pairs: tuple[RaterPair, ...]
+    against_model: tuple[ModelAgreement, ...]
+
+    def matrix(self, score: str, class_name: str) -> Floats:
+        """A score of every pair of raters, the model last.
+
+        Parameters
+        ----------
+        score : {"dice", "iou", "mean_dice", "mean_iou"}
+            Score of the pairs.
+        class_name : str
+            The class.
+
+        Returns
+        -------
+        ndarray of float64, shape (K, K)
+            Symmetric, with 1 on the diagonal.
+        """
+        names = [*self.raters, *([self.model] if self.model else [])]
+        table = np.eye(len(names))
+        for pair in self.pairs:
+            if pair.class_name == class_name:
+                a, b = names.index(pair.first), names.index(pair.second)
+                table[a, b] = table[b, a] = getattr(pair, score).value
+        return table
+
+    def _parts(self) -> Iterable[Part]:
+        return self.parts()
+
+    def parts(self) -> list[Part]:
+        """The findings as parts of a document."""
+        return [*_rater_parts(self)]
+
+    def rows(self) -> Iterator[dict[str, Json]]:
+        """One row per score, with its class and raters.
+
+        Yields
+        ------
+        dict
+            The values of a row by column.
+        """
+        none = {"class": "", "first": "", "second": ""}
+        for score in _OF_ALL:
+            yield {"score": score, **none, **getattr(self, score)._asdict()}
+        for pair in self.pairs:
+            names = {"class": pair.class_name, "first": pair.first, "second": pair.second}
+            for score in PAIR_SCORES:
+                yield {"score": score, **names, **getattr(pair, score)._asdict()}
+        for row in self.against_model:
+            names = {"class": row.class_name, "first": self.model, "second": ""}
+            yield {"score": "difference", **names, **row.difference._asdict()}
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values for JSON; NaN is None."""
+        one: Callable[[Any], Any] = plain
+        return {
+            "raters": one(self.raters),
+            "model": self.model or None,
+            "classes": one(self.class_names),
+            "cases": one(self.ids),
+            "missing": {name: one(ids) for name, ids in self.missing.items()},
+            "level": self.level,
+            "unit": self.unit,
+            **{name: one(getattr(self, name)._asdict()) for name in _OF_ALL},
+            "pairs": [one(_nested(pair)) for pair in self.pairs],
+            "against_model": [one(_nested(row)) for row in self.against_model],
+        }
+
+
+def _nested(row: Any) -> dict[str, Any]:
+    fields = row._asdict()
+    return {k: v._asdict() if hasattr(v, "_asdict") else v for k, v in fields.items()}
+
+
+def _rater_parts(result: RaterAgreement) -> Iterator[Part]:
+    """The verdict on the model, agreement of the experts, pairs per class, and scope."""
+    verdicts = [verdict(row, result) for row in result.against_model]
+    yield from (Line(text, "bold") for text in filter(None, verdicts))
+    if any(verdicts):
+        yield GAP
+    yield Facts(
+        [
+            ("pairwise agreement", _ratio(result.agreement), _over(result.agreement)),
+            ("all agree", _ratio(result.unanimity), _over(result.unanimity)),
+            ("Fleiss' kappa", *_coefficient(result.fleiss_kappa)),
+            ("Krippendorff's alpha", *_coefficient(result.krippendorff_alpha)),
+        ]
+    )
+    if result.against_model:
+        yield GAP
+        yield _model_table(result)
+    for name in result.class_names:
+        yield GAP
+        yield _pair_table(result, name)
+    yield GAP
+    yield from map(Line, notes(result))
+
+
+def verdict(row: ModelAgreement, result: RaterAgreement) -> str:
+    """Whether the model disagrees with the experts more than they do among themselves."""
+    value, low, high, cases = row.difference
+    if math.isnan(value) or math.isnan(low):
+        return ""
+    model, size = called(result.model), points(abs(value))
+    way = "lower" if value > 0 else "higher"
+    ends = (low, high) if value > 0 else (-high, -low)
+    if low > 0 or high < 0:
+        more = "more" if low > 0 else "less"
+        claim = f"{model} disagrees with these experts {more} than they do among themselves"
+    else:
+        claim = f"no difference is shown between {model} and these experts"
+    limits = f"{100 * result.level:g} % interval {change_range(*ends)}"
+    evidence = f"{limits}, {plural(cases, 'case')}"
+    return (
+        f"{capital(called(row.class_name))}: {claim}. Its Dice with them is {size} points {way} "
+        f"than theirs with each other ({evidence})."
+    )
+
+
+def notes(result: RaterAgreement) -> list[str]:
+    """Missing cases, the scope of the numbers, and their limits."""
+    lines = [
+        f"{called(name)} lacks {plural(len(ids), 'case')} ({listed(ids)}), left out of its pairs."
+        for name, ids in result.missing.items()
+    ]
+    units = plural_of(result.unit) if result.unit == "group" else "cases"
+    lines.append(
+        f"{plural(len(result.raters), 'expert')}, {plural(len(result.ids), 'case')}. Intervals are "
+        f"over {units}, never pixels. Pairs count the pixels that both marked; mean Dice and IoU "
+        "are means over the cases in which either has the class."
+    )
+    if result.against_model:
+        lines.append(
+            "The difference speaks for these experts only; an interval that contains 0 does not "
+            "show agreement, so state the margin that matters. The test as one more expert "
+            "generalises to other experts and assumes that each name is one person."
+        )
+    return lines
+
+
+def _ratio(one: Estimate) -> str:
+    return percent(one.value, "–")
+
+
+def _range(one: Estimate) -> str:
+    return "" if math.isnan(one.low) else shown_range(one.low, one.high)
+
+
+def _over(one: Estimate) -> str:
+    """The interval and its cases, which exclude those that an expert lacks."""
+    return ", ".join(filter(None, (_range(one), plural(one.cases, "case"))))
+
+
+def _changes(one: Estimate) -> str:
+    """The interval of the difference of Dice, which is that of distances turned around."""
+    return "" if math.isnan(one.low) else change_range(-one.high, -one.low)
+
+
+def _coefficient(one: Estimate) -> tuple[str, str]:
+    if math.isnan(one.value):
+        return "–", ""
+    ends = "" if math.isnan(one.low) else f"{one.low:.3f} to {one.high:.3f}, "
+    return f"{one.value:.3f}", f"{ends}{plural(one.cases, 'case')}"
+
+
+def _pair_table(result: RaterAgreement, name: str) -> Table:
+    """One row per pair of raters for one class."""
+    rows = [pair for pair in result.pairs if pair.class_name == name]
+    scored = ("dice", "Dice"), ("mean_dice", "mean Dice"), ("iou", "IoU"), ("mean_iou", "mean IoU")
+    columns = [
+        Column(name, [f"{pair.first}, {pair.second}" for pair in rows], 9, is_text=True),
+        Column("cases", [str(pair.mean_dice.cases) for pair in rows], 3),
+    ]
+    for rank, (key, title) in zip((8, 7, 5, 4), scored, strict=True):
+        ones = [getattr(pair, key) for pair in rows]
+        columns.append(Column(title, [*map(_ratio, ones)], rank))
+        if title.endswith("Dice"):
+            columns.append(Column("interval", [*map(_range, ones)], rank - 5))
+    return Table(columns)
+
+
+def _model_table(result: RaterAgreement) -> Table:
+    """One row per class: the difference, its interval, and the test as one more expert."""
+    rows = result.against_model
+    changes = [signed_points(-row.difference.value) for row in rows]
+    tests = [
+        row.expert.reason or f"p {p_text(row.expert.p)}, t({row.expert.freedom})" for row in rows
+    ]
+    return Table(
+        [
+            Column("class", [row.class_name for row in rows], 9, is_text=True),
+            Column("cases", [str(row.difference.cases) for row in rows], 4),
+            Column("Dice minus experts'", changes, 8),
+            Column("interval", [_changes(row.difference) for row in rows], 7),
+            Column("as one more expert", tests, 6, is_text=True),
+        ]
+    )
