@@ -1,6 +1,6 @@
+from segiou.measures.boundary.arrays import boundary_counts as boundary_counts
 from segiou.measures.boundary.image import (
     BACKEND as BACKEND,
-    boundary_counts as boundary_counts,
     count_labels as count_labels,
 )
 from segiou.measures.boundary.options import BoundaryOptions as BoundaryOptions

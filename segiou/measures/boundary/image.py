@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.optional import load_part, warn_missing
-from segiou.counting.encoding import Encoding
-from segiou.measures.boundary.byte_codes import ByteCodes
-from segiou.measures.boundary.options import BoundaryOptions
+from segiou.measures.boundary.bands import BandOptions
 from segiou.measures.boundary.sums import BoundaryCounts, empty_parts
 from segiou.regions.label_codes import (
     BYTE_CLASSES,
@@ -22,7 +18,7 @@ from segiou.regions.label_codes import (
     unassigned_code,
 )
 
-__all__ = ["BACKEND", "boundary_counts", "count_labels"]
+__all__ = ["BACKEND", "count_labels"]
 
 _kernel = load_part("segiou.measures.boundary._kernel")
 BACKEND = "numpy" if _kernel is None else "c"
@@ -30,69 +26,8 @@ BACKEND = "numpy" if _kernel is None else "c"
 Bands = tuple[NDArray[np.int64], ...]
 
 
-def boundary_counts(
-    truth: Any,
-    pred: Any,
-    num_classes: int,
-    *,
-    ignore: int | Iterable[int] = (),
-    unassigned: Literal["error", "count"] = "error",
-    mask: Any = None,
-    options: BoundaryOptions | None = None,
-) -> BoundaryCounts:
-    """Count the pixels along the boundaries of two label maps.
-
-    Parameters
-    ----------
-    truth, pred : array_like of int or bool, equal shapes (H, W)
-        Labels 0 … C − 1.
-    num_classes : int
-        C.
-    ignore : int or iterable of int
-        Truth values whose pixels are skipped regardless of the prediction: they
-        form no boundary and are not counted.
-    unassigned : {"error", "count"}
-        Whether a prediction outside 0 … C − 1 on a valid pixel is an error, or
-        counts as a pixel without a class.
-    mask : array_like of bool, optional
-        True where a pixel is valid.
-    options : BoundaryOptions, optional
-        Widths of the bands.
-
-    Raises
-    ------
-    TypeError
-        If an array does not hold integers or bool.
-    ValueError
-        If the shapes differ or are not (H, W), or ``num_classes`` is less than 1.
-    UndeclaredValuesError
-        If a value is neither a class nor ignored.
-
-    Examples
-    --------
-    >>> truth = np.zeros((8, 8), dtype=np.uint8)
-    >>> truth[2:6, 2:6] = 1
-    >>> pred = np.roll(truth, 1, axis=1)
-    >>> options = BoundaryOptions(widths=1)
-    >>> counts = boundary_counts(truth, pred, 2, options=options).band_counts()[0, 1]
-    >>> int(counts.tp), int(counts.fp), int(counts.fn)
-    (6, 6, 6)
-    """
-    ignored = tuple(ignore) if isinstance(ignore, Iterable) else (ignore,)
-    codes = _label_codes(num_classes, ignored, unassigned)
-    return count_labels(codes, truth, pred, BoundaryOptions() if options is None else options, mask)
-
-
-@lru_cache(maxsize=2, typed=True)
-def _label_codes(
-    num_classes: int, ignore: tuple[int, ...], unassigned: Literal["error", "count"]
-) -> LabelCodes:
-    # Cached, because building it takes a fifth of the time of a small image.
-    return ByteCodes(Encoding.of_indices(num_classes, ignore, unassigned))
-
-
 def count_labels(
-    codes: LabelCodes, truth: Any, pred: Any, options: BoundaryOptions, mask: Any = None
+    codes: LabelCodes, truth: Any, pred: Any, options: BandOptions, mask: Any = None
 ) -> BoundaryCounts:
     """Boundary counts of a pair of label maps, encoded by given codes.
 
@@ -102,7 +37,7 @@ def count_labels(
         Encoding of the classes.
     truth, pred : array_like of int or bool, equal shapes (H, W)
         True and predicted label map.
-    options : BoundaryOptions
+    options : BandOptions
         Widths of the bands.
     mask : array_like of bool, optional
         True where a pixel is valid; all pixels by default.
@@ -111,7 +46,7 @@ def count_labels(
 
 
 def count_codes(
-    truth: Codes, pred: Codes, num_classes: int, options: BoundaryOptions
+    truth: Codes, pred: Codes, num_classes: int, options: BandOptions
 ) -> BoundaryCounts:
     """Boundary counts of two maps of codes from :class:`LabelCodes`."""
     if 0 in truth.shape:

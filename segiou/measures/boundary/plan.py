@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from segiou._support.text import Json
 from segiou.counting.encoding import Encoding
+from segiou.measures.boundary.bands import BandOptions
 from segiou.measures.boundary.byte_codes import ByteCodes
 from segiou.measures.boundary.image import count_labels
-from segiou.measures.boundary.options import BoundaryOptions
 from segiou.measures.boundary.scores import boundary_rows
 from segiou.measures.boundary.sums import BoundaryCounts, layout
 from segiou.measures.mask_pair import MaskPair
@@ -33,7 +33,7 @@ _ABOUT = "Boundary agreement per class: overlap within a band along the outline 
 class BoundaryPlan(Plan):
     """Plan of the boundary measure."""
 
-    measure: BoundaryOptions
+    measure: BandOptions
 
     @property
     def layout(self) -> Layout:

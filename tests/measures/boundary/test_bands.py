@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from segiou.measures.boundary.image import boundary_counts
+from segiou.measures.boundary.arrays import boundary_counts
 from segiou.measures.boundary.options import BoundaryOptions
 from segiou.measures.boundary.scores import (
     boundary_iou,

@@ -8,7 +8,7 @@ import pytest
 
 import segiou
 from segiou.counting.encoding import UndeclaredValuesError
-from segiou.measures.boundary.image import boundary_counts
+from segiou.measures.boundary.arrays import boundary_counts
 from segiou.measures.boundary.options import BoundaryOptions
 from segiou.measures.boundary.scores import (
     boundary_iou,

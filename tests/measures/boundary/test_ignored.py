@@ -6,7 +6,8 @@ import pytest
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelClass, LabelSet
-from segiou.measures.boundary.image import boundary_counts, count_labels
+from segiou.measures.boundary.arrays import boundary_counts
+from segiou.measures.boundary.image import count_labels
 from segiou.measures.boundary.options import BoundaryOptions
 from segiou.measures.surfaces.measuring import measure_surfaces
 from segiou.measures.surfaces.options import SurfaceOptions
