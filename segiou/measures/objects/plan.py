@@ -17,8 +17,8 @@ from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair
 from segiou.measures.measure import Counted, Plan
 from segiou.measures.object_mask import Drawn
-from segiou.measures.objects.options import ObjectOptions, draw_objects
 from segiou.measures.objects.panoptic import PROTOCOLS, PanopticCounts, qualities, with_ious
+from segiou.measures.objects.sources import ObjectSource, draw_objects
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable
@@ -38,7 +38,7 @@ _MEANS = {"all": "mean", "things": "mean of things", "stuff": "mean of stuff"}
 class ObjectPlan(Plan):
     """Plan of the objects measure."""
 
-    measure: ObjectOptions
+    measure: ObjectSource
 
     draws_objects: ClassVar[bool] = True
     error_columns: ClassVar[tuple[str, ...]] = (
