@@ -12,7 +12,7 @@ from segiou.geometry import annotator_iou, mask_iou
 from segiou.measures.boundary import BoundaryOptions
 from segiou.measures.lesions import lesion_scores
 from segiou.measures.objects import InstanceCounts, PanopticCounts
-from segiou.measures.surfaces.measuring import surface_scores
+from segiou.measures.surfaces.arrays import surface_scores
 from segiou.scoring import Evaluator
 
 RNG = np.random.default_rng(0)

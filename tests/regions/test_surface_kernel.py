@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from bit_patterns import CASES, any_floats
 
-from segiou.measures.surfaces.measuring import measure_surfaces
-from segiou.measures.surfaces.options import CONVENTIONS, SurfaceOptions
+from segiou.measures.surfaces.arrays import measure_surfaces
+from segiou.measures.surfaces.options import SurfaceOptions
 from segiou.regions import surface_points
+from segiou.regions.conventions import CONVENTIONS
 from segiou.regions.surface_points import SurfacePair, find_points
 
 kernel = pytest.importorskip("segiou.regions._surfaces", reason="the kernel is not built here")

@@ -1,4 +1,4 @@
-from segiou.measures.surfaces.measuring import (
+from segiou.measures.surfaces.arrays import (
     measure_surfaces as measure_surfaces,
     surface_scores as surface_scores,
 )

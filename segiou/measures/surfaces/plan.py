@@ -19,9 +19,9 @@ from segiou.measures.measure import Counted, ImageColumn, Plan
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.score import Score, with_mean
 from segiou.measures.score_table import CaseScores, Column, ScoreTable
-from segiou.measures.surfaces.measuring import measure_surfaces
-from segiou.measures.surfaces.options import SurfaceOptions
+from segiou.measures.surfaces.measuring import measured_rows
 from segiou.measures.surfaces.rows import STATES, SurfaceRows, flat_name, row_type
+from segiou.measures.surfaces.rules import SurfaceRules
 from segiou.metrics.ratio import Floats
 from segiou.regions.conventions import CONVENTIONS, DISTANCES, SHARES
 from segiou.regions.label_codes import LabelCodes, ignored_code
@@ -50,7 +50,7 @@ _SCORES = ("surface_dice", "boundary_f1")
 class SurfacePlan(Plan):
     """Plan of the surfaces measure."""
 
-    measure: SurfaceOptions
+    measure: SurfaceRules
 
     def __post_init__(self) -> None:
         usual = CONVENTIONS[self.options.convention].tolerances_of
@@ -68,7 +68,7 @@ class SurfacePlan(Plan):
         object.__setattr__(self, "measure", replace(self.options, tolerances_of=known))
 
     @property
-    def options(self) -> SurfaceOptions:
+    def options(self) -> SurfaceRules:
         """Options of the measurement."""
         return self.measure
 
@@ -129,13 +129,13 @@ class SurfacePlan(Plan):
             name: [value for c in members for value in values[c]]
             for name, members in self.structures.items()
         }
-        rows = measure_surfaces(
+        rows = measured_rows(
             truth,
             pred,
             structures,
+            self.options,
             ignore=ignore,
             spacing=self.spacing or pair.spacing,
-            options=self.options,
         )
         tally: Any = pair.tally
         counts = tally.group_counts([*self.structures.values()])
@@ -312,7 +312,8 @@ class SurfacePlan(Plan):
             tuple(self.structures) if summary else (),
             tuple(columns),
             ("mean",),
-            f"{surface_note(plan)}; found, missed and false positive of the mean are totals",
+            f"{surface_note(plan, self.options)}; found, missed and false positive of the mean are "
+            "totals",
             "structure",
             (*(not any(c.values[i] for c in columns[:3]) for i in range(len(summary))), False),
             data={
@@ -442,7 +443,7 @@ _EMPTY: dict[Any, str] = {
 }
 
 
-def surface_note(plan: Mapping[str, Any]) -> str:
+def surface_note(plan: Mapping[str, Any], rules: SurfaceRules) -> str:
     """One line on how surfaces were measured and how missed structures count."""
     from segiou.masks.formats.volumes import spacing_text
 
@@ -456,7 +457,7 @@ def surface_note(plan: Mapping[str, Any]) -> str:
         f"{label} {', '.join(map(length_text, limits))}"
         for label, limits in options["tolerances_of"]
     ]
-    counted = _counted_empty(SurfaceOptions.from_dict(options))
+    counted = _counted_empty(rules)
     return (
         f"surfaces: convention {options['convention']}, distances in {unit}. Medians cover all "
         "cases; a missed or false-positive structure counts as infinitely far. Distance means "
@@ -466,7 +467,7 @@ def surface_note(plan: Mapping[str, Any]) -> str:
     )
 
 
-def _counted_empty(options: SurfaceOptions) -> str:
+def _counted_empty(options: SurfaceRules) -> str:
     """Sentence part on the Dice and surface Dice of empty masks."""
 
     def words(measure: str) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from segiou._support.text import Json
 from segiou.counting.counts import Counts
-from segiou.measures.surfaces.options import Scores, SurfaceOptions
+from segiou.measures.surfaces.rules import Scores, SurfaceRules
 from segiou.metrics.per_class import dice, iou
 from segiou.metrics.quantile import quantile
 from segiou.metrics.ratio import Floats, ratio
@@ -29,7 +29,7 @@ _COUNTED: Final[tuple[State, ...]] = ("found", "missed", "false_positive", "abse
 ScoreValues = dict[tuple[str, Length | None], Floats]
 
 
-def row_type(options: SurfaceOptions) -> np.dtype[np.void]:
+def row_type(options: SurfaceRules) -> np.dtype[np.void]:
     """The numbers of a row, from which every score of a case or of pooled cases follows."""
     # "within" has the parts of either surface within each tolerance, "bands" the voxels in the
     # bands of truth, prediction and both, and "pixels" tp, fp and fn (NaN if not counted).
@@ -92,7 +92,7 @@ class SurfaceRows:
     (3.0, inf)
     """
 
-    options: SurfaceOptions
+    options: SurfaceRules
     cases: tuple[str, ...]
     labels: tuple[Label, ...]
     numbers: NDArray[np.void]

@@ -9,7 +9,7 @@ from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.measures.boundary.arrays import boundary_counts
 from segiou.measures.boundary.image import count_labels
 from segiou.measures.boundary.options import BoundaryOptions
-from segiou.measures.surfaces.measuring import measure_surfaces
+from segiou.measures.surfaces.arrays import measure_surfaces
 from segiou.measures.surfaces.options import SurfaceOptions
 from segiou.regions.label_codes import LabelCodes
 

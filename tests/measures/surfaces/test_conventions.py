@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from segiou.masks.formats.volumes import Volume
-from segiou.measures.surfaces.measuring import surface_scores
-from segiou.measures.surfaces.options import CONVENTIONS, SHARES
+from segiou.measures.surfaces.arrays import surface_scores
+from segiou.regions.conventions import CONVENTIONS, SHARES
 
 SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "volumes"
 

@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from segiou.measures.surfaces.measuring import measure_surfaces, surface_scores
-from segiou.measures.surfaces.options import SHARES, SurfaceOptions
+from segiou.measures.surfaces.arrays import measure_surfaces, surface_scores
+from segiou.measures.surfaces.options import SurfaceOptions
 from segiou.measures.surfaces.rows import SurfaceRows
+from segiou.regions.conventions import SHARES
 
 pytestmark = pytest.mark.usefixtures("backend")
 TOLERANCES = (0.0, 1.0, 2.5)

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from segiou.measures.surfaces.measuring import measure_surfaces
+from segiou.measures.surfaces.arrays import measure_surfaces
 from segiou.measures.surfaces.options import SurfaceOptions
 
 TOLERANCES = (0.0, 1.0, 2.5)
