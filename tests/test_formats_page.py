@@ -227,6 +227,11 @@ def geotiff():
     Path("landcover.toml").write_text(LABELS.to_toml())
 
 
+def stacks():
+    for side, masks in (("truth", TRUTH), ("predictions", PRED)):
+        np.save(f"{side}.npy", np.stack([masks[id] for id in IDS]).astype(np.uint8))
+
+
 def array_stores():
     zarr, tensors = required("zarr"), required("safetensors.numpy")
     for side, masks in (("truth", TRUTH), ("predictions", PRED)):
@@ -262,6 +267,7 @@ FILES = {
     "Patterns": patterns,
     "Which images": which_images,
     "GeoTIFF": geotiff,
+    "Arrays of three axes": stacks,
     "Zarr and safetensors": array_stores,
     "Points": points,
 }

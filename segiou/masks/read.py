@@ -200,7 +200,8 @@ def read_mask(
     -------
     ndarray of int or bool, shape (H, W)
         File values; palette images give their indices, and grey PNG samples of 2
-        and 4 bits are scaled to 0–255, as in Pillow.
+        and 4 bits are scaled to 0–255, as in Pillow. NumPy files may have more axes, such
+        as (N, H, W) of N images or of a volume.
 
     Raises
     ------

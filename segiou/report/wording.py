@@ -169,6 +169,7 @@ _ALIGNED = {
     "by shape": "arrays in the only order of axes that fits (nnU-Net's: z, y, x)",
     "xyz": "arrays in the order of axes of the volumes",
     "zyx": "axes of arrays reversed",
+    "nyx": "arrays of three axes as images",
 }
 
 

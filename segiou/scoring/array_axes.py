@@ -1,4 +1,4 @@
-"""Order of the axes of arrays paired with volumes: that of the file of the volume, or reversed."""
+"""The axes of arrays: of a volume, in the order of its file or reversed, or of several images."""
 
 from __future__ import annotations
 
@@ -8,11 +8,25 @@ from segiou.masks.formats.numpy_files import is_of_nnunet
 from segiou.masks.read import MaskError, RawMask
 from segiou.measures.mask_pair import ScoredPrediction
 
-#: Orders of the axes of arrays, compared with the file of a volume.
-ARRAY_AXES = ("xyz", "zyx")
+#: Axes of a volume, in the order of the file of a volume or reversed.
+OF_VOLUMES = ("xyz", "zyx")
+#: Axes of a stack of images.
+STACKED = "nyx"
+ARRAY_AXES = (*OF_VOLUMES, STACKED)
 #: Without the option: recorded in runs.
 BY_SHAPE = "by shape"
 Shape = tuple[int, ...]
+
+
+def check_is_volume(shape: Shape, path: str) -> None:
+    """MaskError if an array without known axes may be a volume, or several images."""
+    if len(shape) != 3:
+        return
+    problem = (
+        f"has shape {shape}, which may be {shape[0]} images or one volume; pass array_axes='nyx' "
+        "(--array-axes nyx) for images, array_axes='zyx' (--array-axes zyx) for a volume"
+    )
+    raise MaskError(path, problem)
 
 
 def is_reversed(shape: Shape, volume: Shape, order: str | None, path: str) -> bool:

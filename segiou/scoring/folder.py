@@ -108,7 +108,7 @@ def score_folder(
     truth_threshold: int | None = None,
     pred_threshold: int | None = None,
     array_key: str | None = None,
-    array_axes: Literal["xyz", "zyx"] | None = None,
+    array_axes: Literal["xyz", "zyx", "nyx"] | None = None,
     class_files: str | None = None,
     roi: str | Path | None = None,
     read_palette: Literal["indices", "colors"] | None = None,
@@ -171,10 +171,13 @@ def score_folder(
     array_key : str, optional
         Name of the array with the mask in ``.npz`` files with several; names for
         truth and prediction are separated by a comma: ``"gts,segs"``.
-    array_axes : {"xyz", "zyx"}, optional
+    array_axes : {"xyz", "zyx", "nyx"}, optional
         Whether arrays (``.npy``, ``.npz``, TIFF) paired with volumes have the axes of the
         file of the volume, or reversed ones. If it is omitted, nnU-Net's files of
         probabilities are reversed, and other arrays may have the only order that fits.
+        Without volumes, an array of three axes in an ``.npy`` or ``.npz`` file is N images
+        (``"nyx"``) or a volume (``"zyx"`` or ``"xyz"``, or a spacing of three values);
+        one of them is required.
     class_files : str, optional
         Relative path of masks with one file per class, without extension, such as
         ``"{id}/segmentations/{class}"`` (TotalSegmentator) or ``"{id}_class_{class}"``.
@@ -277,7 +280,7 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     if not problems:
         calls.on_paired(pairs)
     header = job.header(pairing, len(pairs))
-    lossy, size, axes = job.allow_lossy, job.resize_pred, job.array_axes
+    lossy, size, axes = job.allow_lossy, job.resize_pred, job.axes_of_volumes
     scorer = PairScorer(header, *job.sources, lossy, size, job.geometry, nodata, axes)
     score_into = partial(_score_into, job, pairs, scorer, calls, executor)
     if job.run is None:

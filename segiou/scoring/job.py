@@ -44,15 +44,17 @@ from segiou.masks.sources.adjusted import (
     is_one_file,
     place_of,
 )
+from segiou.masks.sources.array_stores import ArrayStore
 from segiou.masks.sources.class_files import BACKGROUND, ClassMasks, check_pattern, class_layout
 from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source, open_source
 from segiou.masks.sources.one_file import check_different
 from segiou.masks.sources.pairing import Pair, Pairing, duplicate_advice, listed_files, pair_folders
+from segiou.masks.sources.stacked_arrays import StackedArrays
 from segiou.measures.mask_pair import Masks
 from segiou.measures.registry import fitted, plans_of
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header, Shard
-from segiou.scoring.array_axes import ARRAY_AXES, BY_SHAPE
+from segiou.scoring.array_axes import ARRAY_AXES, BY_SHAPE, OF_VOLUMES, STACKED
 from segiou.scoring.pair import Geometry
 
 if TYPE_CHECKING:
@@ -298,6 +300,13 @@ class Job:
         """The arguments of the pairs that differ from the defaults, for the run."""
         return self._chosen(PAIR_ARGUMENTS)
 
+    def _recorded_for(self, pairing: Pairing) -> dict[str, object]:
+        """The arguments recorded; without volumes, arrays have no order compared with them."""
+        recorded = self.recorded
+        if self.axes_of_volumes is not None and not _has_arrays(pairing):
+            del recorded["array_axes"]
+        return recorded
+
     def _chosen(self, names: Iterable[str]) -> dict[str, Any]:
         """Arguments that differ from the defaults, as runs record them."""
         usual = {one.name: one.default for one in fields(self)}
@@ -328,7 +337,7 @@ class Job:
                 **({"masks": "volumes"} if volumes else {}),
                 **({"array_axes": BY_SHAPE} if _has_arrays(pairing) else {}),
                 **({"command": encodable(self.command)} if self.command else {}),
-                **self.recorded,
+                **self._recorded_for(pairing),
             },
             plans=self.plans(volumes=volumes),
             shards=() if self.shard is None else (Shard(*self.shard, len(pairing.pairs)),),
@@ -365,10 +374,14 @@ class Job:
         if self.run is not None:
             # A run file stores absolute paths, so that it can be read from any folder.
             sources = [_absolute(source) for source in sources]
+        if self.array_axes in OF_VOLUMES:
+            _check_no_stores(sources)
         if self.class_files is not None:
             sources = self._joined_classes(sources)
         options = {name: getattr(self, name) for name in (*ADJUSTMENTS, "storage_options")}
         sources = list(adjusted(sources[0], sources[1], options | {"roi": self._roi}))
+        if self.array_axes == STACKED:
+            sources = [StackedArrays(source) for source in sources]
         for measure in self.measures:
             sources[1] = measure.predictions(sources[1], self.options)
         return sources[0], sources[1]
@@ -397,6 +410,11 @@ class Job:
         return open_source(place, self.storage_options)
 
     @property
+    def axes_of_volumes(self) -> str | None:
+        """The order of the axes of arrays that are volumes; None if it was not given."""
+        return self.array_axes if self.array_axes in OF_VOLUMES else None
+
+    @property
     def _roi(self) -> str | None:
         """The place of the regions of interest; absolute in a run file."""
         if self.roi is None:
@@ -420,6 +438,17 @@ def _has_arrays(pairing: Pairing) -> bool:
         pair.truth.lower().endswith(VOLUME_SUFFIXES) != pair.pred.lower().endswith(VOLUME_SUFFIXES)
         for pair in pairing.pairs[:1]
     )
+
+
+def _check_no_stores(sources: Iterable[Source]) -> None:
+    """Raise a DataError for volumes in a store, whose arrays of three axes are images."""
+    for source in sources:
+        if isinstance(source, ArrayStore):
+            text = (
+                "is a store, in which an array (N, H, W) is N images; omit array_axes "
+                "(--array-axes), or save volumes as NIfTI or .npy"
+            )
+            raise DataError([Problem(source.root, text)])
 
 
 def _check_layout(files: Mapping[str, str], labels: LabelSet, where: str) -> None:

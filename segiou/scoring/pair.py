@@ -36,7 +36,7 @@ from segiou.masks.sources.pairing import Pair
 from segiou.masks.windows import FileMask, ResizedMask, WindowedMask, open_windowed, resized
 from segiou.measures.mask_pair import MaskPair, ScoredPrediction
 from segiou.runs.image_counts import ImageCount, ImageFiles, pack_measured
-from segiou.scoring.array_axes import is_reversed, scored_in_order
+from segiou.scoring.array_axes import check_is_volume, is_reversed, scored_in_order
 from segiou.scoring.problems import (
     UndeclaredError,
     geometry_text,
@@ -99,7 +99,7 @@ class PairScorer:
     nodata : int, optional
         Nodata value of the first truth file.
     array_axes : {"xyz", "zyx"}, optional
-        Order of the axes of arrays paired with volumes.
+        Order of the axes of arrays that are volumes, or paired with volumes.
     """
 
     header: Header
@@ -254,6 +254,10 @@ class PairScorer:
         self, pair: Pair, truth: _OpenMask, pred: _OpenMask
     ) -> tuple[_OpenMask, _OpenMask]:
         """Both sides, an array paired with a volume with the axes of the volume."""
+        if truth.volume is pred.volume is None and self._spacing(pair, truth) is None:
+            spacings = [plan.masks.spacing for plan in self.header.plans]
+            if self.array_axes is None and not any(spacings):
+                check_is_volume(tuple(truth.values.shape), pair.truth)
         if pred.content is not None or (truth.volume is None) == (pred.volume is None):
             return truth, pred
         path, array = (pair.truth, truth) if truth.volume is None else (pair.pred, pred)

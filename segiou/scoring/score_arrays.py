@@ -63,8 +63,9 @@ def score(
     truth, pred : iterable of array_like, or mapping from id to array_like
         One label array per image (or scores, with ``argmax`` or ``threshold``). The
         first axis of an array indexes the images; a single 2-D truth array is one
-        image. Generators are consumed one image at a time. Arrays of zarr, dask or
-        h5py are counted window by window and may be larger than memory.
+        image, and (N, H, W) are N; pass volumes in a list. Generators are consumed one
+        image at a time. Arrays of zarr, dask or h5py are counted window by window and may
+        be larger than memory.
     labels
         See :class:`segiou.ConfusionMatrix`.
     ids : iterable of str, optional

@@ -86,24 +86,24 @@ def write_arrays(path, **arrays):
 def test_the_only_array_of_labels_is_the_mask(tmp_path):
     write_arrays(tmp_path / "truth" / "a.npz", img=MASK / 2, mask=MASK, boxes=np.zeros((1, 4), int))
     write_arrays(tmp_path / "pred" / "a.npz", segs=MASK)
-    assert ious(score_pairs(tmp_path, labels=2)) == [1, 1]
+    assert ious(score_pairs(tmp_path, labels=2, array_axes="zyx")) == [1, 1]
 
 
 def test_the_key_names_the_mask_of_several(tmp_path):
-    image = np.ones_like(MASK)
+    image, volumes = np.ones_like(MASK), {"labels": 2, "array_axes": "zyx"}
     write_arrays(tmp_path / "truth" / "a.npz", imgs=image, gts=MASK)
     write_arrays(tmp_path / "pred" / "a.npz", segs=MASK, probs=image)
     with pytest.raises(DataError, match=r"imgs uint8 \(2, 2, 2\), gts uint8.*--array-key"):
         score_pairs(tmp_path, labels=2)
     with pytest.raises(DataError, match=r"has no array 'gt' .imgs uint8"):
         score_pairs(tmp_path, labels=2, array_key="gt,segs")
-    assert ious(score_pairs(tmp_path, labels=2, array_key="gts,segs")) == [1, 1]
+    assert ious(score_pairs(tmp_path, array_key="gts,segs", **volumes)) == [1, 1]
     files = [tmp_path / side / "a.npz" for side in ("truth", "pred")]
-    assert ious(segiou.score_folder(*files, labels=2, array_key="gts,segs")) == [1, 1]
-    one = segiou.score_folder(files[0] / "gts", files[1] / "segs", labels=2)
+    assert ious(segiou.score_folder(*files, array_key="gts,segs", **volumes)) == [1, 1]
+    one = segiou.score_folder(files[0] / "gts", files[1] / "segs", **volumes)
     assert ious(one) == [1, 1]
     # Two arrays of one file.
-    one = segiou.score_folder(files[0] / "gts", files[0] / "imgs", labels=2)
+    one = segiou.score_folder(files[0] / "gts", files[0] / "imgs", **volumes)
     assert ious(one) == [0, 4 / 8]
 
 

@@ -56,8 +56,8 @@ def test_a_volume_is_refused_and_not_cut_into_slices(pairs, tmp_path):
         (tmp_path / side).mkdir()
         np.save(tmp_path / side / "0.npy", masks)
     with pytest.raises(ValueError, match=r"0\.npy: truth and pred have shape \(6, 24, 30\), but"):
-        from_folders(tmp_path, boundary=OPTIONS)
-    assert len(from_folders(tmp_path)) == 1
+        from_folders(tmp_path, boundary=OPTIONS, array_axes="zyx")
+    assert len(from_folders(tmp_path, array_axes="zyx")) == 1
 
 
 def test_arrays_and_folders_count_what_the_accumulator_does(pairs, folders):

@@ -1,0 +1,117 @@
+"""Arrays (N, H, W) in ``.npy`` and ``.npz`` files as N images."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from segiou._support.files import Stamp
+from segiou.masks.read import MaskError, RawMask, from_bytes
+from segiou.masks.sources.adjusted import is_one_file
+from segiou.masks.sources.folders import MOST_MASKS, Source
+
+_ARRAY = re.compile(r"\.np[yz]$", re.IGNORECASE)
+_ITEM = re.compile(r"(.*\.np[yz])/(\d+)", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class StackedArrays:
+    """A source whose arrays of three axes are stacks of images.
+
+    Attributes
+    ----------
+    place : Source
+        The files.
+    """
+
+    place: Source
+    #: The file read last, because its images follow each other.
+    _last: dict[str, tuple[Stamp, RawMask]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.place,)
+
+    @property
+    def root(self) -> str:
+        """The path or URL of the files."""
+        return self.place.root
+
+    def find(self) -> dict[str, str]:
+        """Masks by name; those of a stack by the name of its file and their index.
+
+        Raises
+        ------
+        ValueError
+            If the place is missing or has no masks, or too many.
+        """
+        files = {"": self.root} if is_one_file(self.place) else self.place.find()
+        masks: dict[str, str] = {}
+        for name, path in files.items():
+            number = self._length(path)
+            if number is None:
+                masks[name or path.replace("\\", "/").rpartition("/")[2]] = path
+                continue
+            folder = _ARRAY.sub("", name)
+            width = len(str(number - 1))
+            items = {f"{folder}/{i:0{width}}".lstrip("/"): f"{path}/{i}" for i in range(number)}
+            masks |= items
+            if len(masks) > MOST_MASKS:
+                msg = f"{self.root}: contains more than {MOST_MASKS} masks; split it"
+                raise ValueError(msg)
+        return masks
+
+    def _length(self, path: str) -> int | None:
+        """Number of the images in a file; None if it is not a stack."""
+        if not _ARRAY.search(path):
+            return None
+        try:
+            values = self._whole(path)[0].values
+        except MaskError:  # reported when the pair is scored
+            return None
+        return len(values) if values.ndim == 3 else None
+
+    def stamp(self, path: str) -> Stamp:
+        """The stamp of the file of a mask.
+
+        Parameters
+        ----------
+        path : str
+            The mask.
+        """
+        item = _ITEM.fullmatch(path)
+        return self.place.stamp(item[1] if item else path)
+
+    def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
+        """A mask, or the content of its file.
+
+        Parameters
+        ----------
+        path : str
+            The mask.
+
+        Raises
+        ------
+        MaskError
+            If it cannot be read, or its file has fewer images than it had when it was listed.
+        """
+        item = _ITEM.fullmatch(path)
+        if item is None:
+            return self.place.read(path)
+        raw, stamp = self._whole(item[1])
+        index = int(item[2])
+        if raw.values.ndim != 3 or index >= len(raw.values):
+            raise MaskError(path, "is no longer in its file; wait until it is fully written")
+        valid = None if raw.valid is None else raw.valid[index]
+        return raw._replace(values=raw.values[index], valid=valid, spacing=None), stamp
+
+    def _whole(self, path: str) -> tuple[RawMask, Stamp]:
+        """All masks of a file."""
+        stamp, raw = self._last.get(path, (None, None))
+        if raw is not None and stamp is not None and stamp.known and self.stamp(path) == stamp:
+            return raw, stamp
+        data, stamp = self.place.read(path)
+        raw = from_bytes(data, path)
+        self._last.clear()
+        self._last[path] = stamp, raw
+        return raw, stamp
