@@ -54,6 +54,7 @@ def _agreement(
         model=next(iter(model.values()), None),
         model_name=next(iter(model), "model"),
         ignore=parsed.ignore,
+        array_axes=parsed.array_axes,
         groups=parsed.group_by,
         level=parsed.level,
         on_case=on_case,

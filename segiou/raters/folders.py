@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,11 @@ from segiou.masks.read import RawMask, from_bytes, to_labels
 from segiou.masks.sources.folders import Source, open_source
 from segiou.masks.sources.one_file import check_different
 from segiou.masks.sources.pairing import pair_folders
+from segiou.masks.sources.stacked_arrays import StackedArrays
 from segiou.raters.result import RaterAgreement
 from segiou.raters.scores import rater_agreement
 from segiou.raters.votes import UNMARKED, Votes, consensus
+from segiou.scoring.array_axes import ARRAY_AXES, STACKED, check_is_volume
 from segiou.scoring.job import DataError, files_of
 from segiou.scoring.problems import UndeclaredError, or_problem, undeclared_problem
 
@@ -71,6 +73,7 @@ def compare_raters(
     ignore: int | str | Iterable[int | str] = (),
     groups: Groups | None = None,
     level: float = 0.95,
+    array_axes: Literal["xyz", "zyx", "nyx"] | None = None,
     on_case: Callable[[RaterCase], object] | None = None,
 ) -> RaterAgreement:
     """Score how well several raters agree, and whether a model agrees with them as well.
@@ -93,6 +96,9 @@ def compare_raters(
         Group of each case, such as its patient; see :meth:`segiou.Run.intervals`.
     level : float
         Level of the intervals.
+    array_axes : {"xyz", "zyx", "nyx"}, optional
+        Whether arrays of three axes in ``.npy`` and ``.npz`` files are volumes (``"zyx"``
+        or ``"xyz"``) or N images (``"nyx"``); required if there are any.
     on_case : callable, optional
         Called with each case once it is read, in the order of the names.
 
@@ -117,12 +123,14 @@ def compare_raters(
     """
     check_kind("raters", raters, Mapping, "a mapping of names to folders or arrays by case")
     options = ClassOptions.of(labels, ignore=ignore)
+    if array_axes is not None:
+        check_choice("array_axes", array_axes, ARRAY_AXES)
     everyone = {**raters, **({} if model is None else {model_name: model})}
     if model is not None and model_name in raters:
         msg = f"the model and a rater are both named {model_name!r}; pass another model_name"
         raise ValueError(msg)
     votes, ids = [], []
-    for case in rater_cases(everyone, options):
+    for case in rater_cases(everyone, options, array_axes):
         if on_case is not None:
             on_case(case)
         votes.append(case.votes)
@@ -138,9 +146,11 @@ def compare_raters(
     )
 
 
-def rater_cases(everyone: Mapping[str, Masks], options: ClassOptions) -> Iterator[RaterCase]:
+def rater_cases(
+    everyone: Mapping[str, Masks], options: ClassOptions, axes: str | None = None
+) -> Iterator[RaterCase]:
     """Read the cases of all raters in the order of their names; DataError with every problem."""
-    sides = [_Side.of(masks, options) for masks in everyone.values()]
+    sides = [_Side.of(masks, options, axes) for masks in everyone.values()]
     problems: list[Problem] = []
     matched = _matched(sides)
     _check_files(sides, [*matched.values()])
@@ -168,12 +178,17 @@ class _Side(NamedTuple):
     source: Source | None = None
 
     @classmethod
-    def of(cls, masks: Masks, options: ClassOptions) -> _Side:
+    def of(cls, masks: Masks, options: ClassOptions, axes: str | None) -> _Side:
         if isinstance(masks, Mapping):
             arrays = {str(name): as_label_array(one, str(name)) for name, one in masks.items()}
             return cls({name: name for name in arrays}, lambda name: (arrays[name], None), options)
-        source = open_source(masks)
-        return cls(files_of(source), lambda path: _decoded(source, path, options), options, source)
+        place = open_source(masks)
+        source = StackedArrays(place) if axes == STACKED else place
+
+        def read(path: str) -> tuple[NDArray[Any], Any]:
+            return _decoded(source, path, options, axes)
+
+        return cls(files_of(source), read, options, source)
 
 
 def _check_files(sides: Sequence[_Side], rows: Sequence[Sequence[str | None]]) -> None:
@@ -186,9 +201,13 @@ def _check_files(sides: Sequence[_Side], rows: Sequence[Sequence[str | None]]) -
         raise DataError([Problem("raters", str(error))]) from error
 
 
-def _decoded(source: Source, path: str, options: ClassOptions) -> tuple[NDArray[Any], Any]:
+def _decoded(
+    source: Source, path: str, options: ClassOptions, axes: str | None
+) -> tuple[NDArray[Any], Any]:
     data, _ = source.read(path)
     raw: RawMask = from_bytes(data, path)
+    if not (axes or raw.volume or raw.spacing) and not raw.is_color:
+        check_is_volume(tuple(raw.values.shape), path)
     return np.asarray(to_labels(raw, path, options.labels, allow_lossy=False)), raw.volume
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import segiou
 from segiou.cli.main import main
+from segiou.raters import compare_raters
 
 THREAD = Path(__file__).parents[2].parent / "shared" / "data" / "threads" / "05-pannuke"
 # Per image: IoU of class 1 is 1/4, 1 and 0; pooled (1 + 4 + 0) / (4 + 4 + 2).
@@ -155,3 +156,16 @@ def test_arrays_of_three_axes_in_stores_are_images(tmp_path):
         assert len(segiou.score_folder(*places, labels=2, **how)) == 3
     with pytest.raises(segiou.DataError, match=r"is a store.*is N images.*--array-axes"):
         segiou.score_folder(*places, labels=2, array_axes="zyx")
+
+
+def test_raters_ask_as_well(tmp_path):
+    sides = {"anna": TRUTH, "ben": PRED}
+    raters = {name: as_folder(tmp_path / name, values) for name, values in sides.items()}
+    with pytest.raises(segiou.DataError, match=EITHER):
+        compare_raters(raters, labels=2)
+    found = compare_raters(raters, labels=2, array_axes="nyx").matrix("dice", 1)
+    by_case = {name: dict(enumerate(values)) for name, values in sides.items()}
+    assert found.tolist() == compare_raters(by_case, labels=2).matrix("dice", 1).tolist()
+    assert main(["raters", *map(str, raters.values()), "--labels", "2", "-q"]) == 3
+    command = ["raters", *map(str, raters.values()), "--labels", "2", "-q", "--array-axes", "nyx"]
+    assert main(command) == 0
