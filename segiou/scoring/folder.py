@@ -273,8 +273,6 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     check_engine(job, executor)
     pairing = pair_sources(*job.sources, job)
     problems, left_out = pairing_problems(pairing, job.missing, job.extra)
-    for source, paths in zip(job.sources, pairing.sides, strict=True):
-        check_palettes(source, paths)
     job, nodata = _with_nodata(job, pairing)
     pairs = _of_shard(pairing.pairs, job.shard)
     if not problems:
@@ -332,6 +330,8 @@ def _score_into(
     todo: Sequence[Pair],
 ) -> list[Problem]:
     """Score the pairs in ``todo``; returns their problems."""
+    check_palettes(job.sources[0], [pair.truth for pair in todo])
+    check_palettes(job.sources[1], [pair.pred for pair in todo])
     skipped: list[Problem] = []
     done = len(pairs) - len(todo)
     with open_engine(job, executor) as engine:

@@ -531,7 +531,7 @@ _PALETTES = 40
 
 def check_palettes(source: Source, paths: Sequence[str]) -> None:
     """DataError if an index has different colours in palette images of one place, of a sample."""
-    if isinstance(source, AdjustedSource) and source.palette is not None:
+    if len(paths) < 2 or (isinstance(source, AdjustedSource) and source.palette is not None):
         return
 
     def read() -> Iterator[tuple[str, bytes, list[int]]]:

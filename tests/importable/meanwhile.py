@@ -25,9 +25,11 @@ def _runs_during(work: Callable[[], object]) -> bool:
     def run() -> None:
         nonlocal passed
         before = ticks
-        work()
-        passed = ticks - before
-        done.set()
+        try:
+            work()
+            passed = ticks - before
+        finally:
+            done.set()
 
     worker = threading.Thread(target=run)
     worker.start()

@@ -128,7 +128,7 @@ def test_other_threads_run_while_a_file_is_decoded(png, tmp_path):
 
     def read():
         for _ in range(150):
-            assert _png.read_small(str(path), 0, pixels)[0] == (500, 500, "L")
+            assert _png.read_small(str(path), 0, pixels)[0][:3] == (500, 500, "L")
 
     assert others_run_during(read)
     np.testing.assert_array_equal(pixels[:-64].reshape(500, 500), noise)
@@ -139,7 +139,7 @@ def test_what_has_no_room_comes_as_it_lies(png, blobs, tmp_path):
     path.write_bytes(png.write(mask))
     os.utime(path, (1e9, 1e9))
     assert _png.read_small(str(path), 0, bytearray(263))[0] == png.write(mask)
-    assert _png.read_small(str(path), 0, bytearray(264))[0] == (20, 10, "L")
+    assert _png.read_small(str(path), 0, bytearray(264))[0][:3] == (20, 10, "L")
 
 
 @pytest.mark.parametrize(

@@ -68,11 +68,6 @@ class Pairing:
     unknown: tuple[str, ...] = ()
     masks_suffix: str = ""
 
-    @property
-    def sides(self) -> tuple[list[str], list[str]]:
-        """The paths of the truth, and those of the predictions."""
-        return [pair.truth for pair in self.pairs], [pair.pred for pair in self.pairs]
-
 
 def pair_folders(
     truth: Mapping[str, str],
