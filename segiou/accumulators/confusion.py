@@ -18,6 +18,7 @@ from segiou.accumulators.base import PixelAccumulator
 from segiou.counting.arrays import (
     as_array,
     as_valid_mask,
+    axis_in_image,
     check_labels,
     decided_truth,
     is_on_device,
@@ -231,7 +232,8 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
             True where a pixel is valid; other pixels count as ignored.
         argmax : int, optional
             The class axis of ``pred``, which then holds one score per class; also
-            that of a one-hot ``truth`` of the same shape.
+            that of a one-hot ``truth`` of the same shape. The images of a list count as
+            the first axis: 1 for a list of (C, H, W), as for (N, C, H, W).
         threshold : float, optional
             ``pred`` then holds the score of the second of two classes, which is
             predicted if its score is greater than this; see
@@ -250,7 +252,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         """
         if type(truth) in (list, tuple) and _differ_in_size(truth):
             images = _each_of(truth, pred, mask)
-            options: Any = {"argmax": argmax, "threshold": threshold}
+            options: Any = {"argmax": axis_in_image(argmax), "threshold": threshold}
             # All are counted first, so that an error leaves the counts unchanged.
             for tally in [self.count(t, p, mask=m, **options) for t, p, m in images]:
                 self.add(tally)

@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.arguments import check_integer
 from segiou._support.text import plural
 
 _Arguments = ParamSpec("_Arguments")
@@ -233,6 +234,19 @@ def check_decision(shape: tuple[int, ...], argmax: int | None, threshold: float 
     if shape[argmax] == 0:
         msg = f"scores of shape {shape} have no classes along axis {argmax}"
         raise ValueError(msg)
+
+
+def axis_in_image(argmax: int | None, *, is_batch: bool = True) -> int | None:
+    """The class axis of one image of a batch, an array or a list with the images first."""
+    if argmax is None or check_integer("argmax", argmax) < 0 or not is_batch:
+        return argmax
+    if argmax == 0:
+        msg = (
+            "argmax=0 is the axis of the images; pass the class axis of the batch, such as "
+            "argmax=1 for (N, C, H, W) or a list of (C, H, W)"
+        )
+        raise ValueError(msg)
+    return argmax - 1
 
 
 class AtLeast(float):

@@ -185,7 +185,7 @@ class _Subject:
         ids = [f"image_{i}" for i in range(len(truth))]
         scores: Any = [self.pair(*pair).scores for pair in self.pairs]
         predictions: Any = scores if self.measure.key == "scores" else list(pred)
-        options: dict[str, Any] = {"argmax": 0} if self.measure.key == "scores" else {}
+        options: dict[str, Any] = {"argmax": 1} if self.measure.key == "scores" else {}
         return score_arrays(
             list(truth),
             predictions,

@@ -11,7 +11,7 @@ from segiou._support.arguments import check_choice, check_kind, check_options
 from segiou._support.text import Json, plain, plural
 from segiou.accumulators.base import Accumulator
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.arrays import not_compiled, with_dimensions_of
+from segiou.counting.arrays import axis_in_image, not_compiled, with_dimensions_of
 from segiou.labels.class_options import ClassArguments, ClassOptions, Labels
 from segiou.measures.registry import fitted, measure_of, read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -146,11 +146,7 @@ class Evaluator(Accumulator):
         pred, mask = with_dimensions_of(truth, pred, argmax), with_dimensions_of(truth, mask)
         has_several = isinstance(ids, Sized) and len(ids) > 1
         is_batch = has_several or not is_one_image(truth)
-        if argmax is not None and argmax >= 0 and is_batch:
-            if argmax == 0:
-                msg = "argmax=0 is the axis of the images; pass the class axis, such as argmax=1"
-                raise ValueError(msg)
-            argmax -= 1  # each image lacks the first axis
+        argmax = axis_in_image(argmax, is_batch=is_batch)
         if threshold is not None:  # images alone do not show channels
             self.options.check_scores(tuple(getattr(pred, "shape", ())), None)
         options: dict[str, Any] = {"argmax": argmax, "threshold": threshold, "spacing": spacing}

@@ -13,6 +13,7 @@ from segiou._support.arguments import check_kind, check_several, read_several
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import (
     as_array,
+    axis_in_image,
     decided_truth,
     framework_of,
     is_on_device,
@@ -71,7 +72,10 @@ def score(
     ids : iterable of str, optional
         Image ids; by default their indices.
     argmax, threshold : optional
-        How to convert scores to classes; ``argmax`` is the class axis of one image's scores.
+        How to convert scores to classes, as in :meth:`segiou.ConfusionMatrix.update`.
+        ``argmax`` is the class axis of the batch: 1 for (N, C, H, W), and also for lists,
+        iterators and mappings of (C, H, W), which count as the first axis; −1 for classes
+        last; 0 only for the (C, H, W) of a single image.
     mask : iterable of array_like of bool, optional
         Valid pixels of each image.
     boundary : BoundaryOptions or bool, optional
@@ -118,8 +122,10 @@ def score(
     if threshold is not None:  # images alone do not show channels
         classes.check_scores(tuple(getattr(pred, "shape", ())), None)
     scorer = ArrayScorer(Header(classes, load_protocol(protocol), name), chosen, spacing)
-    decided: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
-    batch = each_image(truth, pred, mask, ids, is_batch=not is_one_image(truth))
+    is_batch = not is_one_image(truth)
+    class_axis = axis_in_image(argmax, is_batch=is_batch)
+    decided: dict[str, Any] = {"argmax": class_axis, "threshold": threshold}
+    batch = each_image(truth, pred, mask, ids, is_batch=is_batch)
     images = [scorer.count(*each, **decided) for each in batch]
     return Run(scorer.header, Columns.of(images).by_id())
 

@@ -17,7 +17,7 @@ def url(tmp_path_factory):
         [truth],
         [np.stack([1 - scores, scores])],
         labels=["other", "cell"],
-        argmax=0,
+        argmax=1,
         measures=[ScoreOptions(bins=4)],
     )
     path = tmp_path_factory.mktemp("scores") / "page.html"

@@ -26,10 +26,16 @@ def update(t, p, **how):
     return segiou.ConfusionMatrix(4).update(t, p, **how).matrix.tolist()
 
 
+def scored(t, p, argmax=None):
+    """One image in a list, which is the first axis of the batch."""
+    axis = argmax if argmax is None or argmax < 0 else argmax + 1
+    return segiou.score([t], [p], labels=4, argmax=axis).total().matrix.tolist()
+
+
 COUNTERS = {
     "update": update,
     "count": lambda t, p, **how: segiou.ConfusionMatrix(4).count(t, p, **how).table[:, :4].tolist(),
-    "score": lambda t, p, **how: segiou.score([t], [p], labels=4, **how).total().matrix.tolist(),
+    "score": scored,
 }
 
 

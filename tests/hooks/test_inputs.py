@@ -42,6 +42,46 @@ def test_the_first_axis_of_a_batch_is_not_that_of_classes():
         Evaluator(2).update(np.zeros((2, 2, 1), int), np.zeros((2, 2, 2, 1)), ids="ab", argmax=0)
 
 
+@pytest.mark.parametrize("axis", [1, -1])
+def test_argmax_is_the_axis_of_the_batch_everywhere(axis):
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 3, (4, 3, 3))  # every axis of scores may be that of classes
+    scores = np.moveaxis(rng.random((4, 3, 3, 3)), 1, axis)
+    wanted = ConfusionMatrix(3).update(truth, scores.argmax(axis))
+    names = [*"abcd"]
+
+    def total(t, p):
+        return score(t, p, labels=3, argmax=axis).total().matrix.tolist()
+
+    counted = {
+        "matrix": ConfusionMatrix(3).update(truth, scores, argmax=axis).matrix.tolist(),
+        "matrix of lists": ConfusionMatrix(3)
+        .update(
+            [*truth, truth[0, :2]],
+            [*scores, np.moveaxis(scores, axis, 1)[0, :, :2] if axis == 1 else scores[0, :2]],
+            argmax=axis,
+        )
+        .matrix.tolist(),
+        "evaluator": Evaluator(3).update(truth, scores, argmax=axis).total().matrix.tolist(),
+        "evaluator of lists": Evaluator(3)
+        .update([*truth], [*scores], argmax=axis)
+        .total()
+        .matrix.tolist(),
+        "score": total(truth, scores),
+        "lists": total([*truth], [*scores]),
+        "iterators": total(iter(truth), iter(scores)),
+        "mappings": total(
+            dict(zip(names, truth, strict=True)), dict(zip(names, scores, strict=True))
+        ),
+    }
+    more = ConfusionMatrix(3).update(truth[0, :2], scores.argmax(axis)[0, :2])
+    assert counted.pop("matrix of lists") == (wanted + more).matrix.tolist()
+    for name, found in counted.items():
+        assert found == wanted.matrix.tolist(), name
+    with pytest.raises(ValueError, match="argmax=0 is the axis of the images"):
+        score([*truth], [*scores], labels=3, argmax=0)
+
+
 def test_an_option_of_classes_does_not_apply_to_histograms(torch):
     with pytest.raises(ValueError, match="exclude does not apply to a ScoreHistogram"):
         metric(ScoreHistogram(2), exclude=0)

@@ -157,7 +157,7 @@ def test_every_output(plan, plugins):
     measure = plan.measure
     if plan.key == "area":  # arrays have no place
         measure = AreaOptions(required=False)
-    run = segiou.score(truth, scores, labels=4, argmax=0, ignore=255, measures=[measure])
+    run = segiou.score(truth, scores, labels=4, argmax=1, ignore=255, measures=[measure])
     report = run.report()
     table = report.tables[0]
     assert set(table.rows) <= {row for s in plan.scores.values() for row in s.names}

@@ -25,7 +25,7 @@ def scored(**options):
     both = np.stack([1 - SCORES, SCORES])
     measures = [ScoreOptions(bins=4)]
     return segiou.score(
-        [TRUTH], [both], labels=["other", "cell"], argmax=0, measures=measures, **options
+        [TRUTH], [both], labels=["other", "cell"], argmax=1, measures=measures, **options
     )
 
 

@@ -285,7 +285,7 @@ def test_score_takes_batches_lists_and_single_images():
     named = segiou.score(truth, pred, labels=2, ids=["x", "y"])
     assert named.ids == ("x", "y")
     scores = np.stack([pred == 0, pred == 1], axis=1).astype(float)
-    assert segiou.score(truth, scores, labels=2, argmax=0).images == batch.images
+    assert segiou.score(truth, scores, labels=2, argmax=1).images == batch.images
     masked = segiou.score(truth, pred, labels=2, mask=[truth[0] >= 0, truth[1] > 5])
     assert masked.ignored.tolist() == [0, 4]
 

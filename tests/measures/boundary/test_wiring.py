@@ -83,7 +83,7 @@ def test_scores_and_masks_of_valid_pixels_are_measured(pairs):
     truths, preds = pairs
     truths, valid = np.where(truths == 255, 0, truths), truths != 255
     scores = np.eye(3)[preds].transpose(0, 3, 1, 2)
-    run = segiou.score(truths, scores, labels=3, argmax=0, mask=valid, boundary=OPTIONS)
+    run = segiou.score(truths, scores, labels=3, argmax=1, mask=valid, boundary=OPTIONS)
     assert run.counts_of("boundary").summed() == counted_at_once(pairs)
     soft = segiou.score([[0, 1], [0, 1]], [[0.2, 0.9], [0.1, 0.7]], labels=2, threshold=0.5,
                         boundary=OPTIONS)  # fmt: skip

@@ -22,7 +22,7 @@ SOFTMAX = ScoreOptions("softmax", bins=64)
 
 
 def scored(logits, measures=(SOFTMAX,), **more):
-    return segiou.score(TRUTH, logits, labels=3, argmax=0, ignore=255, measures=measures, **more)
+    return segiou.score(TRUTH, logits, labels=3, argmax=1, ignore=255, measures=measures, **more)
 
 
 def test_a_run_has_the_counts_of_a_histogram():
@@ -60,7 +60,7 @@ def test_intervals_of_means_have_the_freedom_of_their_classes(name):
     truth = np.where((TRUTH == 2) & (np.arange(5) > 1)[:, None, None], 1, TRUTH)  # in two images
     scores = GOOD + 1.5 * np.moveaxis(np.eye(3)[truth % 3] - np.eye(3)[TRUTH % 3], -1, 1)
     run = segiou.score(
-        truth, scores, labels=3, argmax=0, ignore=255, measures=[ScoreOptions("softmax")]
+        truth, scores, labels=3, argmax=1, ignore=255, measures=[ScoreOptions("softmax")]
     )
     plan, parts = run._header.plans[0], run.parts("scores")
     whole = plan.scores[name].values(parts)[1:]

@@ -363,7 +363,7 @@ def test_what_a_mask_leaves_out_is_ignored(case):
     ignored = segiou.score([np.where(valid, truth, 9)], [pred], ignore=9, **options)
     assert masked.rows()[0] == pytest.approx(ignored.rows()[0], nan_ok=True)
     scores = np.stack([pred == label for label in (0, 2, 1)]).astype(np.float32)
-    decided = segiou.score([truth], [scores], mask=[valid], argmax=0, **options)
+    decided = segiou.score([truth], [scores], mask=[valid], argmax=1, **options)
     assert decided.rows()[0] == pytest.approx(masked.rows()[0], nan_ok=True)
 
 
