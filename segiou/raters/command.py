@@ -57,6 +57,7 @@ def _agreement(
         array_axes=parsed.array_axes,
         groups=parsed.group_by,
         level=parsed.level,
+        read_palette=parsed.read_palette,
         on_case=on_case,
     )
 

@@ -20,8 +20,10 @@ from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.counting.id_pairs import count_ids
 from segiou.inference.units import Groups, groups_of
 from segiou.labels.class_options import ClassOptions, Labels
+from segiou.masks.colors import READINGS, ReadPalette
 from segiou.masks.formats.volumes import geometry_difference
 from segiou.masks.read import RawMask, from_bytes, to_labels
+from segiou.masks.sources.adjusted import adjusted
 from segiou.masks.sources.folders import Source, open_source
 from segiou.masks.sources.one_file import check_different
 from segiou.masks.sources.pairing import pair_folders
@@ -74,6 +76,7 @@ def compare_raters(
     groups: Groups | None = None,
     level: float = 0.95,
     array_axes: Literal["xyz", "zyx", "nyx"] | None = None,
+    read_palette: ReadPalette | None = None,
     on_case: Callable[[RaterCase], object] | None = None,
 ) -> RaterAgreement:
     """Score how well several raters agree, and whether a model agrees with them as well.
@@ -99,6 +102,8 @@ def compare_raters(
     array_axes : {"xyz", "zyx", "nyx"}, optional
         Whether arrays of three axes in ``.npy`` and ``.npz`` files are volumes (``"zyx"``
         or ``"xyz"``) or N images (``"nyx"``); required if there are any.
+    read_palette : {"indices", "colors"}, optional
+        Reading of palette images, as in :func:`segiou.score_folder`.
     on_case : callable, optional
         Called with each case once it is read, in the order of the names.
 
@@ -125,12 +130,14 @@ def compare_raters(
     options = ClassOptions.of(labels, ignore=ignore)
     if array_axes is not None:
         check_choice("array_axes", array_axes, ARRAY_AXES)
+    if read_palette is not None:
+        check_choice("read_palette", read_palette, READINGS)
     everyone = {**raters, **({} if model is None else {model_name: model})}
     if model is not None and model_name in raters:
         msg = f"the model and a rater are both named {model_name!r}; pass another model_name"
         raise ValueError(msg)
     votes, ids = [], []
-    for case in rater_cases(everyone, options, array_axes):
+    for case in rater_cases(everyone, options, array_axes, read_palette):
         if on_case is not None:
             on_case(case)
         votes.append(case.votes)
@@ -147,10 +154,13 @@ def compare_raters(
 
 
 def rater_cases(
-    everyone: Mapping[str, Masks], options: ClassOptions, axes: str | None = None
+    everyone: Mapping[str, Masks],
+    options: ClassOptions,
+    axes: str | None = None,
+    palette: ReadPalette | None = None,
 ) -> Iterator[RaterCase]:
     """Read the cases of all raters in the order of their names; DataError with every problem."""
-    sides = [_Side.of(masks, options, axes) for masks in everyone.values()]
+    sides = [_Side.of(masks, options, axes, palette) for masks in everyone.values()]
     problems: list[Problem] = []
     matched = _matched(sides)
     _check_files(sides, [*matched.values()])
@@ -178,12 +188,15 @@ class _Side(NamedTuple):
     source: Source | None = None
 
     @classmethod
-    def of(cls, masks: Masks, options: ClassOptions, axes: str | None) -> _Side:
+    def of(
+        cls, masks: Masks, options: ClassOptions, axes: str | None, palette: ReadPalette | None
+    ) -> _Side:
         if isinstance(masks, Mapping):
             arrays = {str(name): as_label_array(one, str(name)) for name, one in masks.items()}
             return cls({name: name for name in arrays}, lambda name: (arrays[name], None), options)
         place = open_source(masks)
-        source = StackedArrays(place) if axes == STACKED else place
+        read_as, _ = adjusted(place, place, {"read_palette": palette})
+        source = StackedArrays(read_as) if axes == STACKED else read_as
 
         def read(path: str) -> tuple[NDArray[Any], Any]:
             return _decoded(source, path, options, axes)

@@ -138,3 +138,37 @@ def test_the_command_and_other_routes(tmp_path, capsys):
     with pytest.raises(MaskError, match="read_palette='colors'"):
         read_mask(tmp_path / "pred" / "a.png", NAMED)
     assert (read_mask(tmp_path / "pred" / "a.png", NAMED, read_palette="colors") == VALUES).all()
+
+
+@pytest.mark.parametrize(("how", "first"), [("colors", 1), ("indices", 0)])
+def test_raters_settle_a_contradiction_as_score_does(tmp_path, capsys, how, first):
+    """The indices of one rater's palette are exchanged; the colours are those of the other."""
+    labels = segiou.LabelSet.from_dict(
+        {
+            "name": "two",
+            "classes": [
+                {"name": "a", "values": [0], "colors": ["#ff0000"]},
+                {"name": "b", "values": [1], "colors": ["#00ff00"]},
+            ],
+        }
+    )
+    colors = np.array([[255, 0, 0], [0, 255, 0]], np.uint8)
+    for rater, order in (("anna", [0, 1]), ("ben", [1, 0])):
+        (tmp_path / rater).mkdir()
+        for case in "xy":
+            image = Image.fromarray(np.array([order * 2], np.uint8), "P")
+            image.putpalette(colors[order].tobytes())
+            image.save(tmp_path / rater / f"{case}.png")
+    raters = {name: tmp_path / name for name in ("anna", "ben")}
+    with pytest.raises(segiou.DataError, match="--read-palette colors"):
+        segiou.compare_raters(raters, labels=labels)
+    found = segiou.compare_raters(raters, labels=labels, read_palette=how)
+    assert found.matrix("dice", "a")[0][1] == first
+    with pytest.raises(ValueError, match="read_palette"):
+        segiou.compare_raters(raters, labels=labels, read_palette="both")
+    path = tmp_path / "two.toml"
+    path.write_text(labels.to_toml())
+    places = [str(one) for one in raters.values()]
+    command = ["raters", *places, "--labels", str(path), "--read-palette", how]
+    assert main([*command, "--format", "json"]) == 0
+    capsys.readouterr()
