@@ -272,9 +272,9 @@ def test_mmengine(need):
         sample.gt_sem_seg = PixelData(data=torch.from_numpy(truth[None]))
         sample.seg_logits = PixelData(data=torch.from_numpy(logits))
         metric.process(None, [sample.to_dict()])
-    found = metric.evaluate(size=4)  # the last sample is a repeated one
+    found = metric.evaluate(size=4)  # the first sample is one of an interrupted evaluation
     expected = ScoreHistogram(3, ignore=255, bins=64)
-    expected.update(TRUTH[:4], LOGITS[:4], activation="softmax")
+    expected.update(TRUTH[1:], LOGITS[1:], activation="softmax")
     assert found["segiou/roc_auc"] == expected.roc_auc().mean()
     assert found["segiou/ece"] == expected.calibration().ece
 

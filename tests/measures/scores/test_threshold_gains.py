@@ -12,7 +12,7 @@ from segiou.measures.scores import ScoreOptions
 
 
 def run_of(truth, scores, labels, **how):
-    decision = {"threshold": 0.5} if labels == 2 else {"argmax": 0}
+    decision = {"threshold": 0.5} if labels == 2 else {"argmax": 1}
     return segiou.score(
         truth, scores, labels=labels, measures=[ScoreOptions(bins=100)], **decision, **how
     )
