@@ -20,7 +20,9 @@ class Renderer:
     def __init__(
         self, function: str, endings: tuple[str, ...], options: tuple[str, ...] = ()
     ) -> None:
-        self.function, self.endings, self.options = function, endings, options
+        self.function: str = function
+        self.endings: tuple[str, ...] = endings
+        self.options: tuple[str, ...] = options
 
 
 RENDERERS = {

@@ -47,7 +47,7 @@ class PanopticScores(CountedScores):
     ) -> None:
         empty = PanopticCounts(labels, **options)
         super().__init__(scores, metric_options)
-        self.names = (scores,) if isinstance(scores, str) else tuple(scores)
+        self.names: tuple[str, ...] = (scores,) if isinstance(scores, str) else tuple(scores)
         for name in self.names:
             check_choice("scores", name, ("pq", "sq", "rq"))
         self.empty = empty
