@@ -53,10 +53,10 @@ _PLOTTED = (
 class CountedScores(Metric):
     """Base class of metrics with integer counts."""
 
-    is_differentiable = False
-    full_state_update = False
-    plot_lower_bound = 0.0
-    plot_upper_bound = 1.0
+    is_differentiable: bool | None = False
+    full_state_update: bool | None = False
+    plot_lower_bound: float | None = 0.0
+    plot_upper_bound: float | None = 1.0
 
     __jit_unused_properties__: ClassVar[list[str]] = [
         *Metric.__jit_unused_properties__,

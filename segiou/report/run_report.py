@@ -122,7 +122,9 @@ def _gains_of_thresholds(
     run: Run, units: Units, protocol: Protocol, include: NDArray[np.bool_]
 ) -> tuple[ThresholdGain, ...]:
     for plan in run.plans:
-        other = plan.alternative(run.measured[plan.key], run.counts, units.index)
+        if not plan.reads_predictions:
+            continue
+        other = plan.alternative(run.parts(plan.key), run.counts, units.index)
         if other is not None:
             names = run.class_names
             return threshold_gains(run.counts, other, names, units, protocol, include)

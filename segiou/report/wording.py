@@ -42,7 +42,9 @@ def score_text(value: float) -> str:
 
 def worst_score(report: Report, row: dict[str, Any], by: str) -> str:
     """The score of an image in a list of the worst, in the unit of the score."""
-    unit = report.score_unit(by)
+    unit, score = report.score_unit(by), report.scores_by_name.get(by)
+    if score is not None and score.kind == "count":
+        return f"{row[by]:g}"
     return shown(row[by], unit) if unit else score_text(row[by])
 
 

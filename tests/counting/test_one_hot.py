@@ -148,9 +148,13 @@ def test_a_folder_of_arrays(tmp_path):
         (tmp_path / side).mkdir()
         for name in "ab":
             np.save(tmp_path / side / f"{name}.npy", channels(labels, 0))
+    folders = tmp_path / "truth", tmp_path / "pred"
+    unclear = r"2 files .* have shape \(4, 8, 10\), which may be .* save array\.argmax\(AXIS\)"
+    with pytest.raises(segiou.DataError, match=unclear):
+        segiou.score_folder(*folders, labels=4)
     text = r"2 files .* have shape \(4, 8, 10\) and no values .* save array\.argmax\(0\) of both"
     with pytest.raises(segiou.DataError, match=text):
-        segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=4)
+        segiou.score_folder(*folders, labels=4, array_axes="zyx")
 
 
 class Chunked:
@@ -188,8 +192,9 @@ def test_large_files_in_windows(tmp_path, monkeypatch):
         np.save(tmp_path / side / "a.npy", channels(labels, 0))
     monkeypatch.setattr("segiou.masks.windows.WHOLE_PIXELS", 8)
     monkeypatch.setattr("segiou.scoring.pair._BIG_BYTES", 8)
+    folders = tmp_path / "truth", tmp_path / "pred"
     with pytest.raises(segiou.DataError, match=r"save array\.argmax\(0\) of both"):
-        segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=4)
+        segiou.score_folder(*folders, labels=4, array_axes="zyx")
 
 
 @pytest.mark.gate
