@@ -24,8 +24,8 @@ def check_is_volume(shape: Shape, path: str) -> None:
         return
     problem = (
         f"has shape {shape}, which may be {shape[0]} images or one volume; pass array_axes='nyx' "
-        "(--array-axes nyx) for images, array_axes='zyx' (--array-axes zyx) for a volume; if an axis "
-        "is that of classes, save array.argmax(AXIS)"
+        "(--array-axes nyx) for images, array_axes='zyx' (--array-axes zyx) for a volume; if an "
+        "axis is that of classes, save array.argmax(AXIS)"
     )
     raise MaskError(path, problem)
 
