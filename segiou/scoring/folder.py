@@ -153,7 +153,8 @@ def score_folder(
         the table, or to the folders of masks. Other files are not scored.
     missing, extra : {"error", "skip"}
         Whether a truth without a prediction (missing) or a prediction without
-        a truth (extra) raises an error or is skipped and listed.
+        a truth (extra) raises an error or is skipped and listed. With
+        ``class_files``, files of undeclared classes are extra.
     on_error : {"stop", "skip"}
         Whether a pair that cannot be scored raises an error, after all pairs
         were tried, or is skipped and listed in ``Run.skipped``.
@@ -273,6 +274,7 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     check_engine(job, executor)
     pairing = pair_sources(*job.sources, job)
     problems, left_out = pairing_problems(pairing, job.missing, job.extra)
+    left_out += job.skipped_classes()
     job, nodata = _with_nodata(job, pairing)
     pairs = _of_shard(pairing.pairs, job.shard)
     if not problems:

@@ -30,7 +30,7 @@ from segiou._support.files import (
     read_text,
 )
 from segiou._support.table_files import read_rows, table_place
-from segiou._support.text import encodable, listed, plural, without_credentials
+from segiou._support.text import did_you_mean, encodable, listed, plural, without_credentials
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
@@ -45,7 +45,13 @@ from segiou.masks.sources.adjusted import (
     place_of,
 )
 from segiou.masks.sources.array_stores import ArrayStore
-from segiou.masks.sources.class_files import BACKGROUND, ClassMasks, check_pattern, class_layout
+from segiou.masks.sources.class_files import (
+    BACKGROUND,
+    ClassMasks,
+    check_pattern,
+    class_layout,
+    undeclared_files,
+)
 from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source, open_source
 from segiou.masks.sources.one_file import check_different
 from segiou.masks.sources.pairing import Pair, Pairing, duplicate_advice, listed_files, pair_folders
@@ -390,6 +396,8 @@ class Job:
         """Sources of one file per class as masks; DataError if no file matches."""
         labels = self.options.labels, self.options.pred_labels
         pattern = str(self.class_files)
+        if self.extra == "error" and (problems := self._undeclared(files)):
+            raise DataError(problems)
         try:
             sides = zip(files, labels, strict=True)
             masks = [ClassMasks.of(side, pattern, label_set) for side, label_set in sides]
@@ -402,6 +410,31 @@ class Job:
             )
             raise DataError([Problem(str(self.truth), text)])
         return masks
+
+    def _undeclared(self, files: Iterable[Source]) -> list[Problem]:
+        """One problem for each class of a side that is not declared."""
+        problems = []
+        sides = zip(files, (self.options.labels, self.options.pred_labels), strict=True)
+        for source, labels in sides:
+            for name, paths in undeclared_files(source, str(self.class_files), labels).items():
+                near = did_you_mean(name, labels.class_names)
+                text = f"class {name!r} of {plural(len(paths), 'file')} is not declared{near}"
+                fix = "declare or rename it, or skip such files: extra='skip' (--extra skip)"
+                problems.append(Problem(source.root, f"{text}; {fix}"))
+        return problems
+
+    def skipped_classes(self) -> list[Problem]:
+        """The files of undeclared classes that are skipped on request."""
+        if self.class_files is None or self.extra == "error":
+            return []
+        sides = zip(self.sources, (self.options.labels, self.options.pred_labels), strict=True)
+        return [
+            Problem(path, f"is of class {name!r}, which is not declared")
+            for source, labels in sides
+            if isinstance(masks := place_of(source), ClassMasks)
+            for name, paths in undeclared_files(masks.files, str(self.class_files), labels).items()
+            for path in paths
+        ]
 
     def _opened(self, place: str | Path) -> Source:
         """The source at a place; an .npz file with a key is one mask."""

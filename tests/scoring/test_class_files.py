@@ -75,9 +75,10 @@ def test_classes_are_not_counted_as_one(folder, labels):
         pytest.skip("files in folders of images may be anything")
     with pytest.raises(segiou.DataError, match="one file per class"):
         segiou.score_folder(root / "truth", root / "pred", labels=labels)
-    how = {"labels": ["background", "table"], "class_files": pattern}
+    how = {"labels": ["background", "table"], "class_files": pattern, "extra": "skip"}
     run = segiou.score_folder(root / "truth", root / "pred", **how)
     assert run.total().iou()[1:].tolist() == IOU[1:]
+    assert len(run.skipped) == 4  # chairs of two images on two sides
     run = segiou.score_folder(root / "truth", root / "pred", labels="binary", key="(.+)")
     assert len(run) == 4
 
@@ -192,3 +193,22 @@ def test_folders_of_classes(tmp_path, capsys):
     run = segiou.score_folder(*places, labels=NAMES, class_files="{class}/{id}")
     assert run.total().iou()[1:].tolist() == IOU
     assert len(segiou.score_folder(*places, labels="binary")) == 4
+
+
+@pytest.mark.parametrize("side", ["truth", "pred"])
+def test_files_of_undeclared_classes_are_errors_or_listed(tmp_path, side, capsys):
+    for one, classes in (("truth", TRUTH), ("pred", PRED)):
+        named = {n.title() if (one, n) == (side, "table") else n: r for n, r in classes.items()}
+        save(tmp_path / one, named, "a_class_{}.png")
+    folders = tmp_path / "truth", tmp_path / "pred"
+    options = {"labels": NAMES, "class_files": "{id}_class_{class}"}
+    text = "class 'Table' of 1 file is not declared; did you mean table.*extra='skip'"
+    with pytest.raises(segiou.DataError, match=text):
+        segiou.score_folder(*folders, **options)
+    run = segiou.score_folder(*folders, **options, extra="skip")
+    assert [problem.where.rpartition("/")[2] for problem in run.skipped] == ["a_class_Table.png"]
+    # By hand: of the chair 2 of 4 pixels; the table has pixels on one side only.
+    assert run.total().iou()[1:].tolist() == [2 / 4, 0]
+    words = ["score", *map(str, folders), "--labels", ",".join(NAMES)]
+    assert main([*words, "--class-files", "{id}_class_{class}"]) == 3
+    assert "class 'Table' of 1 file is not declared" in capsys.readouterr().err

@@ -56,6 +56,20 @@ def classes_of(source: Source, pattern: str) -> list[str]:
     return sorted({match["name"] for match in matches if match})
 
 
+def undeclared_files(source: Source, pattern: str, labels: LabelSet) -> dict[str, list[str]]:
+    """Files of classes that the labels lack, by class; none if no class of the labels is near."""
+    files: defaultdict[str, list[str]] = defaultdict(list)
+    for path in sorted(source.find().values()):
+        if match := match_class(pattern, source.root, path):
+            files[match["name"]].append(path)
+    declared = {*labels.class_names}
+    folded = {name.casefold() for name in declared}
+    # Files of none of the classes may be masks of all classes.
+    if not any(name.casefold() in folded for name in files):
+        return {}
+    return {name: paths for name, paths in files.items() if name not in declared}
+
+
 @dataclass(frozen=True)
 class ClassMasks:
     """A source whose masks are stored as one file per class; classes may overlap.
