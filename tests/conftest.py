@@ -7,6 +7,7 @@ import os
 import sqlite3
 import sys
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,11 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Put what builds the C code anew first, which takes minutes; skip it unless asked for."""
+    """Skip what needs a deleted folder; and what builds the C code, first, unless asked for."""
+    for item in items:
+        needed = {name for marker in item.iter_markers("needs") for name in marker.args}
+        for name in sorted(name for name in needed if find_spec(f"segiou.{name}") is None):
+            item.add_marker(pytest.mark.skip(reason=f"segiou.{name} was deleted"))
     items.sort(key=lambda item: item.get_closest_marker("sanitize") is None)
     if os.environ.get("SEGIOU_SANITIZE") != "1":
         skip = pytest.mark.skip(reason="the C code is built anew only with SEGIOU_SANITIZE=1")

@@ -52,10 +52,14 @@ ROOMS = (
     "raters",
     "maps",
 )
+#: What a few users need: folders that could be deleted, as the kinds of scores could. What is left
+#: then obeys the same rules.
+FEATURES = ("geometry", "plots", "hooks", "raters", "maps")
+DELETED = {name for name in FEATURES if not (ROOT / name).is_dir()}
+FEATURES = tuple(name for name in FEATURES if name not in DELETED)
+ROOMS = tuple(name for name in ROOMS if name not in DELETED)
 RANK = {name: rank for rank, name in enumerate(ROOMS)}
 PACKAGES = [name for name in ROOMS if "." not in name]
-#: What a few users need: folders that could be deleted, as the kinds of scores could.
-FEATURES = ("geometry", "plots", "hooks", "raters", "maps")
 #: Kinds of scores: no room imports one, and a kind imports only rooms and itself.
 KINDS = sorted(path.parent.name for path in (ROOT / "measures").glob("*/__init__.py"))
 #: Methods that make something of a higher room, for the comfort of who calls them; and the

@@ -84,7 +84,7 @@ def test_what_clang_builds_passes_the_tests(tmp_path):
         "counting/test_kernel.py",
         "counting/test_scores.py",
     ]
-    names += ["regions/test_surface_kernel.py", "masks/test_png_rows.py", "test_threads.py"]
+    names += ["measures/surfaces/test_kernel.py", "masks/test_png_rows.py", "test_threads.py"]
     run_rebuilt("clang", tmp_path, SOURCES, map(TESTS.joinpath, names))
 
 
@@ -92,7 +92,7 @@ def test_what_clang_builds_passes_the_tests(tmp_path):
 @pytest.mark.parametrize("build", ["portable", "avx2"])
 def test_every_processor_gets_the_same_bits(tmp_path, build):
     """The tests compare compiled results with NumPy's or with counts by hand."""
-    names = ["measures/boundary/test_kernel.py", "regions/test_surface_kernel.py"]
+    names = ["measures/boundary/test_kernel.py", "measures/surfaces/test_kernel.py"]
     names += ["counting/test_kernel.py", "counting/test_odd_bytes.py", "counting/test_scores.py"]
     names += ["counting/test_count_channels.py", "counting/test_id_pairs.py"]
     names += ["accumulators/histograms/test_scores_backend.py", "regions/test_components.py"]

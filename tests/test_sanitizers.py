@@ -11,7 +11,7 @@ TESTS = Path(__file__).parent
 #: Extension, its tests, and options of the compiler.
 CASES = [
     ("segiou.measures.boundary._kernel", ["measures/boundary/test_kernel.py"], []),
-    ("segiou.regions._surfaces", ["regions/test_surface_kernel.py"], []),
+    ("segiou.regions._surfaces", ["measures/surfaces/test_kernel.py"], []),
     ("segiou.counting._channels", ["counting/test_count_channels.py"], []),
     ("segiou.counting._id_pairs", ["counting/test_id_pairs.py"], []),
     (

@@ -17,7 +17,6 @@ from segiou.counting.encoding import count_pairs
 from segiou.labels.label_set import LabelClass
 from segiou.masks.read import read_mask
 from segiou.measures.boundary.options import BoundaryOptions
-from segiou.measures.surfaces.options import SurfaceOptions
 from segiou.regions.tolerance import Tolerance
 from segiou.runs.image_counts import run_from_counts
 
@@ -126,11 +125,6 @@ WRONG_KINDS = [
     (lambda: RUN.worst(2.0), r"n must be an integer, not float \(2.0\)"),
     (lambda: RUN.worst(by=3), r"by must be the name of a score, not int \(3\)"),
     (lambda: BoundaryOptions(None), "widths must be a number, a string such as '2%', or several"),
-    (lambda: SurfaceOptions(tolerances=3), "tolerances must be a sequence of distances, not int"),
-    (lambda: SurfaceOptions([object()]), "tolerances must be a number, not object"),
-    (lambda: SurfaceOptions(border="no"), "border must be True or False, not str"),
-    (lambda: SurfaceOptions(spacing="12"), "spacing must be .*positive numbers.*not str"),
-    (lambda: SurfaceOptions(spacing=("1", 2)), "spacing must be a number, not str"),
     (lambda: BoundaryOptions(trimaps="no"), "trimaps must be True or False, not str"),
     (lambda: BoundaryOptions(border=None), "border must be 'reference', 'boundary' or 'none', not"),
     (lambda: Tolerance("3"), r"tolerance must be a number, not str \('3'\)"),
@@ -230,8 +224,6 @@ WRONG_VALUES = [
     (lambda: imbalance.explain_difference(COUNTS, COUNTS, NAMES, names=["x"]), "names must be two"),
     (lambda: RUN.worst(-1), "n must be at least 0, got -1"),
     (lambda: RUN.worst(by="iuo"), "unknown score 'iuo'; choose from iou, dice, precision"),
-    (lambda: SurfaceOptions(spacing=(0, 1.0)), "spacing must be .*positive numbers"),
-    (lambda: SurfaceOptions([np.nan]), "tolerances must be a number, got NaN"),
     (lambda: count_pairs([0], [0], 0), "num_classes must be at least 1, got 0"),
     (lambda: geometry.box_to_mask(BOX, 3), r"shape must be two sizes, \(height, width\), got 3"),
     (

@@ -12,8 +12,7 @@ import pytest
 
 import segiou
 from segiou.measures.boundary import BoundaryOptions
-from segiou.measures.lesions import LESION_PROTOCOLS, LesionOptions, lesion_scores
-from segiou.measures.surfaces import SurfaceOptions
+from segiou.measures.registry import measure_of
 from segiou.report.formats import nnunet_summary
 from segiou.scoring import Evaluator
 
@@ -33,6 +32,8 @@ def volumes(number=3):
 def runs(tmp_path):
     """Two models in run files: the second is shifted twice as far."""
     pytest.importorskip("nibabel")
+    pytest.importorskip("segiou.measures.surfaces")
+    pytest.importorskip("segiou.measures.lesions")
     paths = []
     for model in ("model_a", "model_b"):
         path = tmp_path / f"{model}.sqlite"
@@ -63,7 +64,10 @@ def test_distances_in_every_command(runs, command):
     assert "00.00 %" not in out
 
 
+@pytest.mark.needs("measures.lesions")
 def test_lesions_of_the_command_by_every_protocol(command, tmp_path):
+    from segiou.measures.lesions import LESION_PROTOCOLS
+
     pytest.importorskip("nibabel")
     places = VOLUMES / "truth", VOLUMES / "model_a", "--labels", VOLUMES / "regions.json"
     for protocol in ("brats2023-gli", "brats2023-met", "panoptica"):
@@ -85,7 +89,10 @@ def test_lesions_of_the_command_by_every_protocol(command, tmp_path):
     assert not (tmp_path / "r").exists()
 
 
+@pytest.mark.needs("measures.lesions")
 def test_lesions_are_those_of_the_function():
+    from segiou.measures.lesions import LesionOptions, lesion_scores
+
     truth, pred = volumes()
     run = segiou.score(truth, pred, labels=4, measures=[LesionOptions("brats2023-met")])
     parts = run.parts("lesions")
@@ -132,7 +139,9 @@ def test_absent_classes_of_semantickitti_count_as_zero():
     assert [row["pq"] for row in run.rows()] == [2 / 4, 1 / 4]
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_boundaries_of_volumes_are_surfaces():
+    SurfaceOptions = measure_of("surfaces")
     truth, pred = volumes()
     run = segiou.score(truth, pred, labels=4, measures=["boundary"])
     assert [plan.key for plan in run.plans] == ["surfaces"]
@@ -145,6 +154,7 @@ def test_boundaries_of_volumes_are_surfaces():
         segiou.score(truth, pred, labels=4, boundary=True, measures=[BoundaryOptions(3)])
 
 
+@pytest.mark.needs("measures.surfaces", "measures.lesions")
 def test_measures_are_listed(command):
     code, text, _ = command("measures", "--format", "json")
     assert code == 0
@@ -159,6 +169,7 @@ def test_measures_are_listed(command):
 
 
 class TestEvaluator:
+    @pytest.mark.needs("measures.surfaces")
     def test_counts_what_score_counts(self):
         truth, pred = volumes(4)
         run = segiou.score(truth, pred, labels=4, measures=["surfaces", "objects"])
@@ -178,6 +189,7 @@ class TestEvaluator:
         plain = Evaluator(2, measures=["objects"]).update(truth, np.array([[0, 1, 0]]))
         assert loop.scores() == plain.scores()
 
+    @pytest.mark.needs("measures.surfaces")
     def test_merges_and_keeps_its_state(self):
         truth, pred = volumes(4)
         whole = Evaluator(4, measures=["surfaces"]).update(truth, pred)
@@ -192,6 +204,7 @@ class TestEvaluator:
         assert len(again.reset()) == 0
         assert np.isnan(again.report().mean_iou)
 
+    @pytest.mark.needs("measures.surfaces")
     def test_adds_up_over_processes(self):
         pytest.importorskip("torch")
         from segiou.hooks.distributed import add_up
@@ -209,6 +222,7 @@ class TestEvaluator:
         with pytest.raises(ValueError, match="process 1"):
             add_up(parts[0], lambda item: everyone)
 
+    @pytest.mark.needs("measures.surfaces")
     def test_refuses_what_does_not_belong(self):
         truth, pred = volumes(1)
         loop = Evaluator(4, measures=["surfaces"]).update(truth, pred)
@@ -234,6 +248,7 @@ class TestEvaluator:
         assert len(loop) == 1
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_every_way_to_ask_for_surfaces_has_the_same_tolerances():
     truth, pred = volumes()
     asked = [{"measures": ["surfaces", "boundary"]}, {"surfaces": True}, {"surfaces": "medpy"}]
@@ -244,6 +259,7 @@ def test_every_way_to_ask_for_surfaces_has_the_same_tolerances():
     assert run.plan("surfaces").measure.tolerances == (3,)
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_one_measure_is_described(command):
     code, text, _ = command("measures", "objects", "--format", "json")
     assert code == 0

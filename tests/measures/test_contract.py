@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +20,13 @@ from segiou.measures.registry import measure_of, own_keys, own_scores, plans_of
 from segiou.measures.scores import ScoreOptions
 from segiou.runs import Header
 
-KEYS = ("boundary", "objects", "surfaces", "lesions", "scores", "area", "midline", "offsets")
+KEYS = (
+    *("boundary", "objects", "scores", "area", "midline", "offsets"),
+    *(
+        pytest.param(key, marks=pytest.mark.needs(f"measures.{key}"))
+        for key in ("surfaces", "lesions")
+    ),
+)
 CLASSES = ClassOptions.of(4, ignore=255)
 #: Pixels of 100 m².
 RASTER = Raster(affine=(10.0, 0.0, 0.0, 0.0, -10.0, 0.0), crs="EPSG:32632", metres=1.0)
@@ -183,7 +190,8 @@ def test_own_measures_declare_what_reports_of_defaults_have():
         (plan,) = plans_of([kind.of(True)], ClassOptions.of(2), Masks())
         assert {*plan.scores} <= {name for name, own in own_scores().items() if own == key}
         assert key in headings or kind.options.startswith(f"{key}: score\n")
-    assert len(own_keys()) == 10
+    folders = Path(segiou.measures.__file__).parent.glob("*/__init__.py")
+    assert {*own_keys()} == {path.parent.name for path in folders}
 
 
 def own_mean_scores():

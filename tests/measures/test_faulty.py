@@ -120,12 +120,14 @@ def test_a_key_of_segiou_is_refused_where_it_is_used(install, score):
     assert "'objects' is defined by segiou and pack-objects; uninstall one of them" in noted
 
 
+@pytest.mark.needs("measures.topology")
 def test_a_plain_number_has_no_unit_in_a_gate(score):
     code, _, noted = score("--topology", "--fail-over", "betti_0_error:bar=0.1")
     assert code == 1
     assert "betti_0_error:bar is 0.25, above 0.10," in noted
 
 
+@pytest.mark.needs("measures.topology")
 def test_an_option_of_a_measure_alone_is_refused(score):
     code, _, noted = score("--topology-classes", "bar")
     assert (code, noted.strip()) == (2, "segiou: --topology-classes needs --topology")

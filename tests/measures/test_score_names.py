@@ -23,7 +23,9 @@ PRED = np.array([[[0, 0, 0, 1]], [[0, 0, 1, 1]], [[0, 0, 0, 1]], [[1, 1, 0, 1]]]
         ("mean recall", "recall"),
         ("mean-accuracy", "recall"),
         ("acc", "pixel_accuracy"),
-        ("HD95:liver", "hausdorff_95:liver"),
+        pytest.param(
+            "HD95:liver", "hausdorff_95:liver", marks=pytest.mark.needs("measures.surfaces")
+        ),
         ("iou:Car-1 a", "iou:Car-1 a"),  # rows are compared exactly
         ("mean_pq", "pq"),
     ],
@@ -50,6 +52,7 @@ NAMES_IN_OTHER_FIELDS = {
 }
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_every_alias():
     named = {alias: name for name, some in NAMES_IN_OTHER_FIELDS.items() for alias in some.split()}
     assert {alias: str(read_name(alias)) for alias in ALIASES} == named
@@ -113,6 +116,7 @@ def test_aliases_of_options(run, tmp_path, command):
     assert "specificity" in out
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_require_knows_the_direction(tmp_path, command):
     truth = np.zeros((2, 4, 6, 6), int)
     truth[:, 1:3, 1:4, 1:4] = 1

@@ -82,6 +82,7 @@ def measured():
     return segiou.score([truth] * 3, [np.roll(truth, 2, 1)] * 3, labels=["a", "b", "c"], **options)
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_columns_order_and_bars_of_measures():
     run = measured()
     one = run.report()

@@ -12,7 +12,7 @@ from mask_files import write_masks
 import segiou
 from segiou.analysis.comparison.compare_runs import compare
 from segiou.inference.statistics import ScoredImages
-from segiou.measures.lesions import LesionOptions
+from segiou.measures.registry import measure_of
 from segiou.report.pages.comparison_page import render_comparison, write_comparison_html
 
 TRUTH = np.random.default_rng(0).integers(0, 3, (8, 6, 6))
@@ -97,6 +97,7 @@ def test_differences_of_the_images_are_not_called_losses(runs, found):
     assert "loss" not in page[page.index('id="images"') : page.index("</dl>")]
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_structures_of_surfaces_keep_their_shares():
     labels = segiou.LabelSet.from_dict(
         {
@@ -127,6 +128,7 @@ def test_training_runs_are_points_behind_their_mean(runs):
     assert "training run" not in render_comparison(compare(*runs), *runs).partition("<footer")[0]
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_images_are_compared_by_the_score_of_the_comparison():
     # Bands of columns: 3 of class 1 in the truth, 5 and 4 in the predictions.
     truth, far, near = (np.tile(np.arange(8) < width, (4, 5, 1)).astype(int) for width in (3, 5, 4))
@@ -158,6 +160,7 @@ def test_infinite_scores_of_images_are_not_drawn(runs, found, monkeypatch):
     assert "<dt>Images unchanged</dt><dd>6</dd>" in page
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_models_without_finite_scores_of_images_have_no_box():
     truths = [[[0, 0, 1, 1], [0, 0, 1, 1]]] * 3
     empty, found = [[[0, 0, 0, 0], [0, 0, 0, 0]]] * 3, truths
@@ -171,10 +174,13 @@ def test_models_without_finite_scores_of_images_have_no_box():
     assert ranking.count("median 0.00 px") == 1
 
 
+@pytest.mark.needs("measures.lesions")
 def test_structures_that_are_not_classes_have_no_share():
     truths, empty = [[[[0, 1], [1, 0]]]] * 3, [[[[0, 0], [0, 0]]]] * 3
     runs = [
-        segiou.score(truths, preds, labels=2, measures=[LesionOptions("autopet")], name=name)
+        segiou.score(
+            truths, preds, labels=2, measures=[measure_of("lesions")("autopet")], name=name
+        )
         for name, preds in (("old", empty), ("new", truths))
     ]
     found = compare(*runs, metric="lesion_f1")

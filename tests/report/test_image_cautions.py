@@ -41,6 +41,7 @@ def test_images_without_valid_pixels():
     assert [str(one) for one in report.image_cautions] == ["b: every pixel is ignored."]
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_classes_without_a_background():
     # Class 0 is not a background by its name, so "empty" has no meaning.
     street = {"road": 0, "car": 1, "sign": 2}

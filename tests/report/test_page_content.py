@@ -28,6 +28,7 @@ def headings(page):
 @pytest.fixture(scope="module")
 def volumes():
     pytest.importorskip("nibabel", reason="volumes are NIfTI files")
+    pytest.importorskip("segiou.measures.surfaces")
     return [
         segiou.score_folder(
             VOLUMES / "truth",

@@ -17,7 +17,7 @@ from segiou.measures.boundary.scores import (
     trimap_iou,
 )
 from segiou.measures.boundary.sums import BoundaryCounts
-from segiou.measures.surfaces.options import SurfaceOptions
+from segiou.measures.registry import measure_of
 from segiou.regions.tolerance import Tolerance
 from segiou.scoring import Evaluator
 
@@ -204,16 +204,6 @@ def test_tolerances_are_read(text, expected):
         (lambda: BoundaryOptions(border="image"), ValueError, "border must be"),
         (lambda: BoundaryOptions(()), ValueError, "at least one width"),
         (lambda: BoundaryOptions(trimaps=1), TypeError, "trimaps must be"),
-        (lambda: SurfaceOptions(("-1%",)), ValueError, "at least 0, got -1%"),
-        (lambda: SurfaceOptions((1, 1.0000001)), ValueError, "tolerances contains duplicates"),
-        (lambda: SurfaceOptions(percentiles=(95, 95)), ValueError, "percentiles contains dup"),
-        (lambda: SurfaceOptions(("1mm",)), ValueError, "has a unit; pass numbers and"),
-        (lambda: SurfaceOptions(("1 px",)), ValueError, "invalid tolerance"),
-        (lambda: SurfaceOptions((-1,)), ValueError, "must not be negative"),
-        (lambda: SurfaceOptions(widths=("1%",)), ValueError, "widths must be distances"),
-        (lambda: SurfaceOptions(widths=(1,), border=False), ValueError, "leave out widths"),
-        (lambda: SurfaceOptions(border=1), TypeError, "border must be"),
-        (lambda: SurfaceOptions.of("medpi"), ValueError, "convention must be"),
     ],
 )
 def test_options_are_checked(make, error, text):
@@ -236,8 +226,9 @@ def test_bad_input(masks, call, text):
         call(masks.square())
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_millimetres_need_the_size_of_a_pixel():
-    in_mm = SurfaceOptions((1,), unit="mm")
+    in_mm = measure_of("surfaces")((1,), unit="mm")
     with pytest.raises(ValueError, match="tolerances in mm require the pixel size in mm"):
         segiou.score([[0, 1]], [[0, 1]], labels=2, surfaces=in_mm)
     assert segiou.score([[0, 1]], [[0, 1]], labels=2, surfaces=in_mm, spacing=(1, 1))

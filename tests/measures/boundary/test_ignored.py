@@ -9,8 +9,6 @@ from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.measures.boundary.arrays import boundary_counts
 from segiou.measures.boundary.image import count_labels
 from segiou.measures.boundary.options import BoundaryOptions
-from segiou.measures.surfaces.arrays import measure_surfaces
-from segiou.measures.surfaces.options import SurfaceOptions
 from segiou.regions.label_codes import LabelCodes
 
 pytestmark = pytest.mark.usefixtures("backend")
@@ -25,6 +23,9 @@ def with_void(masks, seed=4):
 
 def surface_sizes(truth, pred):
     """Pixels and elements of the surfaces of 0 and 1 in both masks, without the image border."""
+    from segiou.measures.surfaces.arrays import measure_surfaces
+    from segiou.measures.surfaces.options import SurfaceOptions
+
     rows = [
         measure_surfaces(truth, pred, (0, 1), ignore=255,
                          options=SurfaceOptions(convention=name, border=False))
@@ -50,6 +51,7 @@ def test_mask_and_ignored_value_are_the_same(masks):
     assert by_value.pixels == (~void).sum()
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_edge_to_an_ignored_region_is_no_boundary():
     # 0 | void | 1: no pixel of 0 touches one of 1, and yet one is within 2 of the other.
     truth = np.array([[0, 0, 255, 1, 1]] * 3, dtype=np.uint8)
@@ -60,6 +62,7 @@ def test_edge_to_an_ignored_region_is_no_boundary():
     assert counts.part("band")[1].tolist() == [[3, 3, 3], [3, 3, 3]]
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_predicted_boundary_inside_an_ignored_region_is_dropped():
     truth = np.zeros((9, 9), dtype=np.uint8)
     truth[2:7, 2:7] = 255

@@ -13,7 +13,7 @@ from segiou._support.text import percent
 from segiou.cli.main import main
 from segiou.measures.boundary.options import BoundaryOptions
 from segiou.measures.boundary.scores import boundary_iou
-from segiou.measures.surfaces.options import SurfaceOptions
+from segiou.measures.registry import measure_of
 from segiou.runs.database import RunFileError
 from segiou.runs.image_counts import run_from_counts
 from segiou.scoring import Evaluator
@@ -241,11 +241,12 @@ def test_reports_without_them_say_nothing(pairs):
         assert "oundar" not in shown
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_the_image_border_and_tolerances_are_shown(pairs):
     options = BoundaryOptions(2, border="none")
     report = segiou.score([[0, 1]], [[0, 1]], labels=2, boundary=options).report()
     assert "boundaries: widths 2; image border: none" in " ".join(report.to_text().split())
-    surfaces = SurfaceOptions(("10%", 2), border=False)
+    surfaces = measure_of("surfaces")(("10%", 2), border=False)
     run = segiou.score(*pairs, labels=LABELS, ignore=255, surfaces=surfaces)
     text = " ".join(run.report().to_text(width=160).split())
     for part in ("boundary F1 10%", "surface Dice 10%", "surface Dice 2 px",
@@ -261,6 +262,7 @@ def command(folders, *more):
     return main(["score", *places, "--labels", "3", "--ignore", "255", "--quiet", *more])
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_the_command_measures(folders, capsys):
     assert command(folders, "--boundary=1,10%", "--boundary-tolerance", "3,0.75%",
                    "--run", str(folders / "r.sqlite"), "--format", "json") == 0  # fmt: skip
@@ -311,6 +313,7 @@ def test_folders_are_compared_by_boundary_iou(folders, capsys):
     assert data["pairs"][0]["overall"]["delta"] == 0
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_a_missed_structure_alone_is_as_far_as_its_image():
     truth = np.zeros((2, 9, 12), np.uint8)
     truth[:, 2:5, 2:5], truth[:, 6:8, 8:11] = 1, 2
