@@ -54,6 +54,7 @@ def boundary_counts(
 
     Examples
     --------
+    >>> import numpy as np
     >>> truth = np.zeros((8, 8), dtype=np.uint8)
     >>> truth[2:6, 2:6] = 1
     >>> pred = np.roll(truth, 1, axis=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from segiou.labels.class_options import ClassOptions
@@ -16,6 +17,7 @@ from segiou.regions.tolerance import split_lengths
 __all__ = ["BoundaryOptions"]
 
 
+@dataclass(frozen=True)
 class BoundaryOptions(BandOptions):
     """Boundary IoU and trimaps; results with different options cannot be added.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from segiou._support.arguments import refuse_kind
@@ -15,6 +15,7 @@ from segiou.measures.objects.plan import ObjectPlan
 from segiou.measures.objects.sources import OBJECT_CLASSES, ObjectSource
 
 
+@dataclass(frozen=True)
 class ObjectOptions(ObjectSource):
     """Panoptic quality of objects: components, or the instance ids of files.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from segiou._support.arguments import (
@@ -29,6 +29,7 @@ from segiou.regions.tolerance import (
 NO_SPACING = "tolerances in mm require the pixel size in mm; pass spacing=(H, W) (--spacing H,W)"
 
 
+@dataclass(frozen=True)
 class SurfaceOptions(SurfaceRules):
     """Surface distances and surface Dice of structures.
 
