@@ -11,7 +11,8 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import GenericAlias, ModuleType
@@ -76,12 +77,10 @@ GUIDES = {
     "segiou": "start/first-folder",
     "accumulators": "tutorials/validation-loop",
     "analysis": "comparison",
-    "boundary": "boundary",
     "counting": "architecture",
     "geometry": "geometry",
-    "histograms": "scores",
+    "accumulators.histograms": "scores",
     "hooks": "hooks",
-    "instances": "objects",
     "labels": "formats",
     "masks": "formats",
     "metrics": "why-another-number",
@@ -89,7 +88,14 @@ GUIDES = {
     "report": "reports",
     "runs": "runs",
     "scoring": "scale",
-    "topology": "topology",
+    "maps": "maps",
+    "measures.boundary": "boundary",
+    "measures.lesions": "volumes",
+    "measures.objects": "objects",
+    "measures.scores": "scores",
+    "measures.surfaces": "boundary",
+    "measures.topology": "topology",
+    "raters": "raters",
 }
 
 
@@ -102,9 +108,18 @@ def api_pages() -> Iterator[tuple[str, str]]:
     others = _by_file(segiou, [name for name in names if name not in grouped])
     yield from _package_pages(segiou, "segiou", TASKS | others)
     for name, package in packages.items():
-        own = [entry for entry in dir(package) if entry not in names]
-        shared = [entry for entry in dir(package) if entry in names]
-        yield from _package_pages(package, f"segiou.{name}", _by_file(package, own), shared)
+        yield from _pages_below(package, f"segiou.{name}", names)
+
+
+def _pages_below(package: ModuleType, path: str, top: list[str]) -> Iterator[tuple[str, str]]:
+    """Make the pages of a public package and of the packages in it."""
+    faces = Path(inspect.getfile(package)).parent.glob("*/__init__.pyi")
+    inner = sorted(face.parent.name for face in faces)
+    own = [entry for entry in dir(package) if entry not in (*top, *inner)]
+    shared = [entry for entry in dir(package) if entry in top]
+    yield from _package_pages(package, path, _by_file(package, own), shared, inner)
+    for name in inner:
+        yield from _pages_below(import_module(f"{path}.{name}"), f"{path}.{name}", top)
 
 
 def _by_file(package: ModuleType, names: list[str]) -> dict[str, list[str]]:
@@ -126,7 +141,11 @@ def _by_file(package: ModuleType, names: list[str]) -> dict[str, list[str]]:
 
 
 def _package_pages(
-    module: ModuleType, path: str, groups: dict[str, list[str]], shared: Iterable[str] = ()
+    module: ModuleType,
+    path: str,
+    groups: dict[str, list[str]],
+    shared: Iterable[str] = (),
+    inner: Sequence[str] = (),
 ) -> Iterator[tuple[str, str]]:
     """Make the index of a package, with a table per group, and the pages of its objects."""
     lines = [path, "=" * len(path), "", inspect.getdoc(module) or "", ""]
@@ -161,7 +180,12 @@ def _package_pages(
     if shared:
         links = ", ".join(f":py:obj:`segiou.{name}`" for name in shared)
         lines += [f"Also available as names of ``segiou``: {links}.", ""]
-    lines += [".. toctree::", "   :hidden:", "", *(f"   api/{page}" for page in pages), ""]
+    below = [f"api_{path.removeprefix('segiou.')}.{name}" for name in inner]
+    if inner:
+        links = ", ".join(f":doc:`{n} <{page}>`" for n, page in zip(inner, below, strict=True))
+        lines += [f"Packages in it: {links}.", ""]
+    entries = [*(f"   api/{page}" for page in pages), *(f"   {page}" for page in below)]
+    lines += [".. toctree::", "   :hidden:", "", *entries, ""]
     yield f"api_{path.removeprefix('segiou.')}.rst", "\n".join(lines)
 
 

@@ -184,6 +184,8 @@ def trend_of(runs, x, groups, include, metric, tail):
     rest = (y - design @ inverse @ design.T @ y) / (1 - hat)
     error = math.sqrt((inverse @ (design.T * rest**2) @ design @ inverse)[1, 1])
     freedom = np.clip(v.sum() ** 2 / (v**2 / k).sum(), 2, units - 1)
+    if len(runs) > 1:  # a difference of means has those of its units
+        freedom = units - 1
     freedom = min(units - 2, k[0] if len(classes) == 1 else freedom)
     start, end = np.quantile(mean, [0.1, 0.9])
     half = t_at(tail, freedom) * error
@@ -253,8 +255,14 @@ def test_slices_equal_the_formulas(seed):
                 if math.isnan(down):  # no unit changes the score
                     continue
                 score = slice_.mean(there)
-                ends = max(score - down, 1.0 - len(runs)), min(score + up, 1.0)
-                assert (one.score, one.low, one.high) == pytest.approx((score, *ends), abs=1e-6)
+                assert one.score == pytest.approx(score, abs=1e-6)
+                if len(runs) > 1:  # from permutations: tests/inference/test_paired.py
+                    excluded = one.low > 0 or one.high < 0
+                    assert excluded == (one.p < 1 - options["level"] - 1e-9)
+                    assert one.low <= one.score <= one.high
+                else:
+                    ends = max(score - down, 0.0), min(score + up, 1.0)
+                    assert (one.low, one.high) == pytest.approx(ends, abs=1e-6)
             common = other and include & (slice_.seen >= 2) & (other.seen >= 2)
             if min(units) < 3 or not common.any():
                 assert math.isnan(one.gap.value)
@@ -263,12 +271,20 @@ def test_slices_equal_the_formulas(seed):
             expected = gap_of(*both, groups, include, tail)
             gap = one.gap
             shown = (gap.value, gap.low, gap.high, gap.classes)
-            assert shown == pytest.approx(expected, abs=1e-6)
+            if len(runs) > 1:  # limits of both differences are from permutations
+                assert (gap.value, gap.classes) == pytest.approx(expected[::3], abs=1e-6)
+                assert gap.low <= gap.value <= gap.high
+            else:
+                assert shown == pytest.approx(expected, abs=1e-6)
             assert math.isnan(gap.p) == (min(units) < 5)
-            if min(units) >= 5:
+            if min(units) >= 5 and len(runs) > 1:
+                excluded = gap.low > 0 or gap.high < 0
+                assert excluded == (gap.p < 1 - options["level"] - 1e-9)
+            elif min(units) >= 5:
                 _, low, high, _ = gap_of(*both, groups, include, gap.p / 2)
                 near = 1e-6 if gap.p > 1e-7 else 1e-3  # levels near 1 are rounded
                 assert (low if gap.value > 0 else high) == pytest.approx(0, abs=near)
+            if min(units) >= 5:
                 # Two complements are one test.
                 key = name if len(values) == 2 else one.name
                 p.setdefault(key, []).append(gap)
@@ -280,7 +296,11 @@ def test_slices_equal_the_formulas(seed):
             there = np.flatnonzero(include & np.isfinite(sum(side.values)))
             sides.append((side, np.unique(groups[inside]), there))
         expected = mix_of(sides, [*mix.shares.values()], tail, whole=len(runs) == 1)
-        assert (mix.score, mix.low, mix.high) == pytest.approx(expected, abs=1e-6, nan_ok=True)
+        if len(runs) > 1:
+            assert mix.score == pytest.approx(expected[0], abs=1e-6)
+            assert math.isnan(mix.low) or mix.low <= mix.score <= mix.high
+        else:
+            assert (mix.score, mix.low, mix.high) == pytest.approx(expected, abs=1e-6, nan_ok=True)
     (trend,) = found.trends
     expected = trend_of(runs, columns["x"], groups, include, metric, tail)
     shown = (trend.change, trend.low, trend.high, trend.p)
