@@ -51,7 +51,15 @@ _PLOTTED = (
 
 
 class CountedScores(Metric):
-    """Base class of metrics with integer counts."""
+    """Base class of metrics with integer counts.
+
+    Parameters
+    ----------
+    scores : str or sequence of str
+        The scores that the metric returns.
+    metric_options : dict, optional
+        Options of torchmetrics' ``Metric``.
+    """
 
     is_differentiable: bool | None = False
     full_state_update: bool | None = False

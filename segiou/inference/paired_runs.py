@@ -29,10 +29,17 @@ from segiou.metrics.protocols import Protocol, load_protocol
 class DifferentImagesError(ValueError):
     """Runs that were not scored on the same images.
 
+    Parameters
+    ----------
+    only : mapping of str to sequence of str
+        Run name → ids that are missing in another run.
+    fix : str, optional
+        What to do, for the message.
+
     Attributes
     ----------
     only : mapping of str to tuple of str
-        Run name → ids that are missing in another run.
+        As passed.
     """
 
     def __init__(self, only: Mapping[str, Sequence[str]], fix: str = "") -> None:

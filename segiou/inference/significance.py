@@ -239,6 +239,7 @@ def power(
     Parameters
     ----------
     units : Units
+        The units that are compared.
     spread : callable
         Error and degrees of freedom by the number of units.
     level, target : float

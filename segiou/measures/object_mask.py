@@ -23,11 +23,22 @@ Drawn = tuple[tuple[NDArray[np.int64], list[list[int]]], ...]
 class ObjectMask(NamedTuple):
     """Class value and object id of each pixel, the ids of crowds, and the file.
 
-    The classes may follow from the ids instead: a function of an array of ids. If
-    pixels are given, each entry of the arrays represents that many. Ids of connected
-    components are stored as runs. Segments are the entries of COCO's annotations by id,
-    until they are checked against the pixels; the stamp is that of the annotations, if
-    they are next to the folder of the file.
+    Parameters
+    ----------
+    classes : ndarray or callable
+        Class values, or a function from an array of ids to them.
+    ids : ndarray or Components
+        Object ids; those of connected components are stored as runs.
+    crowd : sequence of int
+        Ids of crowds.
+    path : str
+        The file.
+    pixels : ndarray of int64, optional
+        Number of pixels that each entry of the arrays represents.
+    segments : mapping of int to mapping, optional
+        Entries of COCO's annotations by id, until they are checked against the pixels.
+    stamp : Stamp, optional
+        That of the annotations, if they are next to the folder of the file.
     """
 
     classes: Any
@@ -44,7 +55,13 @@ class ObjectMask(NamedTuple):
         return self.ids.id_map if isinstance(self.ids, Components) else self.ids
 
     def resized(self, shape: tuple[int, ...]) -> ObjectMask:
-        """The same at a different size, by nearest-neighbour sampling."""
+        """The same at a different size, by nearest-neighbour sampling.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            The size.
+        """
         mask = self.checked()
         classes = mask.classes if callable(mask.classes) else resized(mask.classes, shape)
         return mask._replace(classes=classes, ids=resized(mask.id_map, shape))
