@@ -88,7 +88,7 @@ def filled(command: str) -> list[str]:
         command = command.replace(f"{streets}/model_a", "probabilities")
     command = command.replace("merge A B -o C", "merge PART_1 PART_2 -o merged")
     command = command.replace("compare A B", "compare MODEL_A MODEL_B")
-    raters = "".join(f" {streets}/{name}" for name in ("truth", "model_a", "model_b"))
+    raters = "".join(f" {streets}/{name}" for name in ("truth", "model_b"))
     command = command.replace(" A/ B/ C/ --model M/", f"{raters} --model net={streets}/model_a")
     command = command.replace("--labels SET", f"--labels {streets}/labels.toml")
     command = command.replace("inspect DIR", "inspect masks").replace(
