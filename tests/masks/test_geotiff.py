@@ -8,7 +8,6 @@ import struct
 import sys
 import zlib
 from functools import partial
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -317,7 +316,14 @@ def test_large_strips_are_scored_like_small_ones(tmp_path, monkeypatch):
     assert run.total().matrix.tolist() == expected.total().matrix.tolist()
 
 
+def hide(monkeypatch, *modules):
+    """Make modules look uninstalled."""
+    for module in modules:
+        monkeypatch.setitem(sys.modules, module, None)
+
+
 def test_several_huge_strips_are_refused(tmp_path, monkeypatch):
+    hide(monkeypatch, "imagecodecs")
     path = gdal_tiff(tmp_path / "a.tif", np.ones((70, 90)), packed="LERC", blockysize=35)
     monkeypatch.setattr("segiou.masks.formats.tiff._MOST_BLOCK_BYTES", 35 * 90 - 1)
     with pytest.raises(MaskError, match="strips of 3150 bytes; save it in tiles"):
@@ -326,7 +332,7 @@ def test_several_huge_strips_are_refused(tmp_path, monkeypatch):
 
 def test_packings_without_rasterio_name_the_extra(tmp_path, monkeypatch):
     path = gdal_tiff(tmp_path / "a.tif", TRUTH, packed="LERC")
-    monkeypatch.setitem(sys.modules, "rasterio", None)
+    hide(monkeypatch, "rasterio", "imagecodecs")
     words = r"uses LERC compression, which needs pip install 'segiou\[geo\]'"
     for read in (open_mask, partial(open_windowed, least=1)):
         with pytest.raises(MaskError, match=words):
@@ -338,10 +344,9 @@ def test_signed_values_keep_their_sign_or_name_the_extra(tmp_path, monkeypatch, 
     mask = np.array([[-1, 0, 1], [2, 1, -1]])
     path = gdal_tiff(tmp_path / "a.tif", mask, packed="LZW", dtype=dtype, ENDIANNESS=order)
     np.testing.assert_array_equal(open_mask(path).values, mask)
-    if find_spec("imagecodecs") is None:
-        monkeypatch.setitem(sys.modules, "rasterio", None)
-        with pytest.raises(MaskError, match=r"needs pip install 'segiou\[geo\]' or imagecodecs"):
-            open_mask(path)
+    hide(monkeypatch, "rasterio", "imagecodecs")
+    with pytest.raises(MaskError, match=r"needs pip install 'segiou\[geo\]' or imagecodecs"):
+        open_mask(path)
 
 
 @pytest.mark.parametrize("packed", ["LZW", "ZSTD"])
@@ -411,7 +416,7 @@ def test_values_are_those_of_gdal_however_they_are_stored(tmp_path, packed, bits
 
 def test_values_of_7_bits_without_rasterio_name_the_extra(tmp_path, monkeypatch):
     path = gdal_tiff(tmp_path / "a.tif", TRUTH, packed="DEFLATE", NBITS=7)
-    monkeypatch.setitem(sys.modules, "rasterio", None)
+    hide(monkeypatch, "rasterio", "imagecodecs")
     for read in (open_mask, partial(open_windowed, least=1)):
         with pytest.raises(MaskError, match=r"uses 7-bit values and .*segiou\[geo\]"):
             read(path)

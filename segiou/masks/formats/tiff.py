@@ -266,7 +266,7 @@ class TiffMask(FileMask):
         page = self._page
         data = self._bytes(page.dataoffsets[segment], page.databytecounts[segment])
         _check_decompressed_size(page, data, segment, self.path)
-        with damage(self.path, "is corrupt, or uses a compression that needs imagecodecs"):
+        with damage(self.path, "is a corrupt TIFF"):
             decoded, _, shape = page.decode(data, segment, jpegtables=page.jpegtables)
         pixels: NDArray[Any] = decoded[0]
         height = self._segment[0]
